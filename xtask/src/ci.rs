@@ -6,8 +6,8 @@ use std::process::Child;
 use std::time::Instant;
 
 use crate::{
-    Outcome, conformance, demo, dependencies, features, fixtures, history, no_std, sh, targets,
-    test, tidy, wheel,
+    Outcome, conformance, demo, dependencies, features, fixtures, history, no_std, pictures, sh,
+    targets, test, tidy, wheel,
 };
 
 /// One stage of CI.
@@ -54,6 +54,10 @@ const STAGES: &[Stage] = &[
         run: || demo::run(&[]),
     },
     Stage {
+        name: "pictures",
+        run: || pictures::run(&["--check".to_owned()]),
+    },
+    Stage {
         name: "history",
         run: || history::run(&[]),
     },
@@ -77,7 +81,7 @@ const STAGES: &[Stage] = &[
 
 /// The stages that ask the program. They take the one that was built with the tests: building it alone would compile most of the
 /// workspace a second time. The stage `features` says that the two are the same.
-const ASK_ZVF: &[&str] = &["demo", "conformance"];
+const ASK_ZVF: &[&str] = &["demo", "pictures", "conformance"];
 
 /// The stage that waits for programs in Python, which use one core: it runs beside the stages from this one on, in a process of its own.
 const BESIDE: (&str, &str) = ("conformance", "clippy");

@@ -44,6 +44,8 @@ pub(crate) fn run(_: &[String]) -> Outcome {
         },
     )?;
 
+    tour.zvf(&["plot", &neuron, "--view", "x-z", "-o", "neuron.png"])?;
+
     tour.heading("A box out of it: vertices, their radius, the edges between them");
     tour.zvf(&[
         "query",
@@ -81,6 +83,7 @@ pub(crate) fn run(_: &[String]) -> Outcome {
             flip: true,
         },
     )?;
+    tour.zvf(&["plot", &tracts, "--view", "yz", "-o", "tracts.png"])?;
     let bundle = ["--bbox", "92,82,80:101,92,92", "--select", "objects"];
     let mut query = vec!["query", tracts.as_str()];
     query.extend(bundle);
@@ -116,14 +119,14 @@ pub(crate) fn run(_: &[String]) -> Outcome {
     ])?;
 
     println!(
-        "\nThe stores lie in {}. Try `zvf --help`.",
+        "\nThe stores lie in {}, with pictures of them (neuron.png, tracts.png). Try `zvf --help`.",
         tour.folder.display()
     );
     Ok(())
 }
 
 /// Unpacks a bundled store to `to`.
-fn unpack(case: &str, to: &Path) -> Outcome<String> {
+pub(crate) fn unpack(case: &str, to: &Path) -> Outcome<String> {
     for (key, bytes) in zvf_testkit::files(case)? {
         let path = to.join(key);
         if let Some(parent) = path.parent() {

@@ -16,9 +16,11 @@ const SETS: &[(&str, &str)] = &[
     ("zvf-store", "http"),
     ("zvf-query", ""),
     ("zvf-write", ""),
+    ("zvf-plot", ""),
     ("zvf-validate", ""),
     ("zvf-cli", ""),
     ("zvf-cli", "cloud"),
+    ("zvf-cli", "plot"),
     ("zvf-cli", "volumes"),
     ("zvf-cli", "zarrs,parquet"),
 ];

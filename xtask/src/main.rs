@@ -28,6 +28,7 @@ mod levels;
 mod memory;
 mod no_std;
 mod peers;
+mod pictures;
 mod python;
 mod sh;
 mod targets;
@@ -54,6 +55,11 @@ const TASKS: &[Task] = &[
         name: "demo",
         help: "opens a real neuron and a real tractogram from bundled data",
         run: demo::run,
+    },
+    Task {
+        name: "pictures",
+        help: "makes the pictures in docs/pictures from bundled data; with --check compares them with those that are there",
+        run: pictures::run,
     },
     Task {
         name: "test",

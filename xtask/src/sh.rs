@@ -106,6 +106,8 @@ pub(crate) const BUILD_LEAN_ZVF: &[&str] = &[
     "--bin",
     "zvf",
     "--no-default-features",
+    "--features",
+    "plot",
     "--profile",
     "lean",
 ];

@@ -156,6 +156,14 @@ impl From<zvf_volume::VolumeError> for CliError {
     }
 }
 
+#[cfg(feature = "plot")]
+impl From<zvf_plot::PlotError> for CliError {
+    #[cold]
+    fn from(error: zvf_plot::PlotError) -> Self {
+        Self::new(class_of(error.class()), fold(&error))
+    }
+}
+
 impl From<zvf_repair::RepairError> for CliError {
     #[cold]
     fn from(error: zvf_repair::RepairError) -> Self {

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::run::zvf_in;
 
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 22] = [
     "info",
     "query",
     "splits",
@@ -16,6 +16,7 @@ const COMMANDS: [&str; 21] = [
     "inspect",
     "import",
     "export",
+    "plot",
     "create",
     "migrate",
     "rechunk",

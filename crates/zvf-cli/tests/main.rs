@@ -30,6 +30,7 @@ mod objects;
 mod odd_web;
 #[cfg(unix)]
 mod outside;
+mod plot;
 mod pyramid;
 mod pyramid_levels;
 mod query;

@@ -12,6 +12,8 @@ mod export;
 mod import;
 mod info;
 mod inspect;
+#[cfg(feature = "plot")]
+mod plot;
 mod pyramid;
 mod query;
 mod repair;
@@ -36,6 +38,8 @@ pub(crate) use export::ExportArgs;
 pub(crate) use import::{ImportArgs, TargetArg};
 pub(crate) use info::{InfoArgs, LinksArgs, ObjectsArgs};
 pub(crate) use inspect::{BlobArg, InspectArgs};
+#[cfg(feature = "plot")]
+pub(crate) use plot::{PictureFormat, PlotArgs, ShowArg};
 pub(crate) use pyramid::{CrossArg, MethodArg, PyramidArgs, Scale};
 pub(crate) use query::{
     FormatArg, GetArgs, QueryArgs, ResultArgs, SelectArg, SplitArg, SplitsArgs, TermArgs,
@@ -139,6 +143,9 @@ pub(crate) enum Command {
     Create(CreateArgs),
     /// Writes a selection of a store as a file of another format, by its ending
     Export(ExportArgs),
+    /// Draws one or several stores as a picture: PNG, SVG, or in the terminal
+    #[cfg(feature = "plot")]
+    Plot(Box<PlotArgs>),
     /// Copies a store of any version into a new one of 0.9.2 or 0.8.1, and compares the two
     Migrate(MigrateArgs),
     /// Copies a store into chunks, bins or shards of another shape, and compares the two

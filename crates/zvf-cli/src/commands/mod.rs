@@ -11,6 +11,8 @@ mod links;
 mod listing;
 mod migrate;
 mod objects;
+#[cfg(feature = "plot")]
+mod plot;
 mod pyramid;
 mod query;
 mod rechunk;
@@ -137,6 +139,8 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Import(args) => import::run(args, context),
         Command::Create(args) => create::run(args, context),
         Command::Export(args) => export::run(args, context),
+        #[cfg(feature = "plot")]
+        Command::Plot(args) => plot::run(args, context),
         Command::Migrate(args) => migrate::run(args, context),
         Command::Rechunk(args) => rechunk::run(args, context),
         Command::Pyramid(args) => pyramid::run(args, context),

@@ -9,6 +9,8 @@ pub(crate) mod ndjson;
 pub(crate) mod outside;
 pub(crate) mod place;
 pub(crate) mod table;
+#[cfg(feature = "plot")]
+pub(crate) mod terminal;
 pub(crate) mod upload;
 
 use std::fs::File;
@@ -328,6 +330,19 @@ pub(crate) fn print_json(document: &impl Serialize) -> Result<()> {
 pub(crate) fn print_text(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|e| CliError::stdout(&e))
+}
+
+/// Writes bytes on stdout.
+///
+/// # Errors
+///
+/// I/O.
+#[cfg(feature = "plot")]
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)
         .and_then(|()| out.flush())
         .map_err(|e| CliError::stdout(&e))
 }

@@ -1,0 +1,271 @@
+//! `zvf plot`: pictures in files, on stdout and in the terminal.
+
+use anyhow::Result;
+use serde_json::json;
+
+use crate::run::Home;
+
+/// Width and height of a PNG file, as its header says.
+fn size(png: &[u8]) -> Option<(u32, u32)> {
+    let number = |at: usize| {
+        let bytes = png.get(at..at + 4)?;
+        bytes
+            .iter()
+            .try_fold(0_u32, |sum, byte| Some(sum * 256 + u32::from(*byte)))
+    };
+    png.starts_with(b"\x89PNG\r\n\x1a\n").then_some(())?;
+    Some((number(16)?, number(20)?))
+}
+
+#[test]
+fn a_picture_is_a_file_and_its_camera_is_told() -> Result<()> {
+    let home = Home::new("real_tractogram")?;
+    let said = home.json(&[
+        "plot",
+        "store.zarrvectors",
+        "-o",
+        "out.png",
+        "--view",
+        "yz",
+        "--size",
+        "320,240",
+        "--json",
+    ])?;
+    assert_eq!(
+        size(&std::fs::read(home.file("out.png"))?),
+        Some((320, 240))
+    );
+    assert_eq!(said["file"], json!("out.png"));
+    assert_eq!(said["camera"]["right"], json!([0.0, 1.0, 0.0]));
+    assert_eq!(said["camera"]["up"], json!([0.0, 0.0, 1.0]));
+    assert_eq!(said["layers"][0]["vertices"], json!(7236));
+    // The same once more, over the old one, and by the camera that was told.
+    let target = said["camera"]["target"].to_string();
+    let target = target.trim_matches(['[', ']']);
+    let units = said["camera"]["units_per_pixel"].to_string();
+    let line = [
+        "plot",
+        "store.zarrvectors",
+        "-o",
+        "out.png",
+        "--center",
+        target,
+        "--units-per-pixel",
+        &units,
+        "--view",
+        "yz",
+    ];
+    let ran = home.zvf(&line)?;
+    assert_eq!((ran.code, ran.stdout.len()), (0, 0), "{}", ran.stderr);
+    assert!(
+        ran.stderr
+            .contains("drew store.zarrvectors: 7 236 vertices of level 0"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(
+        size(&std::fs::read(home.file("out.png"))?),
+        Some((1200, 900))
+    );
+    assert_eq!(home.names()?, ["out.png", "store.zarrvectors"]);
+    Ok(())
+}
+
+#[test]
+fn stdout_and_the_terminal_get_pictures() -> Result<()> {
+    let home = Home::new("real_skeleton")?;
+    let ran = home.zvf(&[
+        "plot",
+        "store.zarrvectors",
+        "-o",
+        "-",
+        "--size",
+        "64x48",
+        "-q",
+    ])?;
+    assert_eq!(
+        (ran.code, size(&ran.stdout)),
+        (0, Some((64, 48))),
+        "{}",
+        ran.stderr
+    );
+    let svg = home.text(&[
+        "plot",
+        "store.zarrvectors",
+        "-o",
+        "-",
+        "--format",
+        "svg",
+        "-q",
+    ])?;
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+    // 4 465 vertices of one tree.
+    assert!(svg.matches("<path").count() > 1000);
+    let text = home.text(&["plot", "store.zarrvectors", "--show", "--view", "x-z", "-q"])?;
+    assert!(text.lines().count() > 20 && text.contains('@'), "{text}");
+    assert!(text.is_ascii() && !text.contains('\x1b'));
+    let kitty = home.text(&["plot", "store.zarrvectors", "--show=kitty", "-q"])?;
+    assert!(kitty.starts_with("\x1b_Ga=T,f=100,m=1;iVBORw0KGgo"));
+    let both = home.text(&[
+        "plot",
+        "store.zarrvectors",
+        "--show=text",
+        "-o",
+        "out.svg",
+        "-q",
+    ])?;
+    assert!(both.lines().count() > 20);
+    assert!(std::fs::read_to_string(home.file("out.svg"))?.starts_with("<svg "));
+    Ok(())
+}
+
+#[test]
+fn several_stores_are_one_picture() -> Result<()> {
+    let home = Home::new("real_skeleton")?;
+    let mesh = zvf_testkit::unpacked("real_mesh")?.url()?;
+    let said = home.json(&[
+        "plot",
+        "store.zarrvectors",
+        &mesh,
+        "--color",
+        "orange",
+        "--color",
+        "#8899aa",
+        "-o",
+        "both.png",
+        "--json",
+    ])?;
+    let vertices: Vec<_> = said["layers"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|one| &one["vertices"])
+        .collect();
+    assert_eq!(vertices, [&json!(4465), &json!(6309)]);
+    Ok(())
+}
+
+#[test]
+fn colors_of_an_attribute_have_its_range() -> Result<()> {
+    let home = Home::new("real_synapses")?;
+    let line = [
+        "plot",
+        "store.zarrvectors",
+        "--color",
+        "confidence",
+        "-o",
+        "out.png",
+        "--json",
+    ];
+    let said = home.json(&line)?;
+    let low = said["layers"][0]["range"][0].as_f64();
+    assert!(low.is_some_and(|low| (0.0..1.0).contains(&low)), "{said}");
+    let said = home.json(&[&line[..], &["--range", "0,2", "--colormap", "turbo"]].concat())?;
+    assert_eq!(said["layers"][0]["range"], json!([0.0, 2.0]));
+    let few = home.json(&[&line[..], &["--where", "confidence > 0.99"]].concat())?;
+    assert!(few["layers"][0]["vertices"].as_u64() < said["layers"][0]["vertices"].as_u64());
+    Ok(())
+}
+
+#[test]
+fn mistakes_are_said_and_leave_what_was_there() -> Result<()> {
+    let home = Home::new("real_synapses")?;
+    std::fs::write(home.file("out.png"), "old")?;
+    let cases: [(&[&str], i32, &str); 13] = [
+        (
+            &["-o", "out.jpg"],
+            2,
+            "found .jpg, expected a name that ends in .png or .svg",
+        ),
+        (&["-o", "out"], 2, "found no ending"),
+        (
+            &["-o", "out.png", "--format", "svg"],
+            2,
+            "another ending than that of --format",
+        ),
+        (&[], 2, "--output <FILE>"),
+        (
+            &["-o", "store.zarrvectors/out.png"],
+            2,
+            "expected a place outside of every store",
+        ),
+        (
+            &["-o", "store.zarrvectors/0/zarr.png"],
+            2,
+            "expected a place outside of every store",
+        ),
+        (
+            &["-o", "out.png", "--color", "fa"],
+            2,
+            "or an attribute of vertices (confidence, pre)",
+        ),
+        (
+            &["-o", "out.png", "--color", "direction"],
+            2,
+            "points have no direction",
+        ),
+        (
+            &["-o", "out.png", "--color", "confidence[3]"],
+            2,
+            "1 channels, found channel 3",
+        ),
+        (
+            &["-o", "out.png", "--view", "xx"],
+            2,
+            "expected two axes such as xy",
+        ),
+        (
+            &["-o", "out.png", "--size", "0,5"],
+            2,
+            "expected width and height from 1 to 32768",
+        ),
+        (&["-o", "out.png", "--level", "9"], 2, "level"),
+        (&["-o", "-", "--json"], 2, "both want stdout"),
+    ];
+    for (flags, code, what) in cases {
+        let ran = home.zvf(&[&["plot", "store.zarrvectors"], flags].concat())?;
+        assert_eq!(ran.code, code, "{flags:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(what), "{flags:?}: {}", ran.stderr);
+    }
+    let ran = home.zvf(&["plot", "store.zarrvectors", "other.zv", "-o", "out.png"])?;
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    let two = [
+        "plot",
+        "store.zarrvectors",
+        "store.zarrvectors",
+        "-o",
+        "out.png",
+    ];
+    let ran = home.zvf(&[&two[..], &["--where", "confidence > 0.5"]].concat())?;
+    assert!(
+        ran.code == 2 && ran.stderr.contains("are for one store"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(std::fs::read(home.file("out.png"))?, b"old");
+    assert_eq!(home.names()?, ["out.png", "store.zarrvectors"]);
+    Ok(())
+}
+
+#[test]
+fn a_mesh_above_the_budget_is_a_limit() -> Result<()> {
+    let home = Home::new("real_mesh")?;
+    let ran = home.zvf(&[
+        "plot",
+        "store.zarrvectors",
+        "--vertices",
+        "100",
+        "-o",
+        "out.png",
+        "--level",
+        "0",
+    ])?;
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("more than 100 linked vertices"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(home.names()?, ["store.zarrvectors"]);
+    Ok(())
+}

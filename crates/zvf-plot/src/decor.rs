@@ -1,0 +1,277 @@
+//! What stands beside the data: colour bars, a scale bar, the axes, names of layers and groups.
+
+use crate::camera::Camera;
+use crate::color::{Colormap, Rgb, of_direction};
+use crate::scale;
+
+/// Something to draw over the picture. Lengths are in pixels; y counts from the top.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Item {
+    /// A filled rectangle: left, top, width, height.
+    Rect([f32; 4], Rgb),
+    /// A line.
+    Line([f32; 2], [f32; 2], f32, Rgb),
+    /// A rectangle whose colours change from its lower edge to its upper one.
+    Gradient([f32; 4], Colormap),
+    /// A line of text; y is its middle.
+    Text {
+        at: [f32; 2],
+        anchor: Anchor,
+        text: String,
+        color: Rgb,
+    },
+}
+
+/// Which part of a text is at its position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Anchor {
+    Start,
+    Middle,
+}
+
+/// Numbers and their colours.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ColorBar {
+    pub(crate) title: String,
+    pub(crate) map: Colormap,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+    /// Logarithmic, from 1.
+    pub(crate) log: bool,
+}
+
+/// What is to be said beside the data.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Legend {
+    pub(crate) bars: Vec<ColorBar>,
+    /// Colours and names.
+    pub(crate) names: Vec<(Rgb, String)>,
+    /// Names of the three axes.
+    pub(crate) axes: [String; 3],
+    /// Unit of all axes.
+    pub(crate) unit: Option<String>,
+    /// The axes have the colours of directions.
+    pub(crate) directions: bool,
+}
+
+/// Sizes of a picture's frame.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Layout {
+    pub(crate) width: f32,
+    pub(crate) height: f32,
+    /// Height of text; `None`: the picture is too small for any.
+    pub(crate) text: Option<u8>,
+}
+
+/// Names of layers and groups that are listed; the rest is counted.
+const NAMES: usize = 12;
+
+impl Layout {
+    /// Of a picture of a size; without decorations if it is too small for text.
+    pub(crate) fn new(size: [u32; 2], decorated: bool) -> Self {
+        let (width, height) = (size[0] as f32, size[1] as f32);
+        let text = match width.min(height) {
+            _ if !decorated => None,
+            small if small < 200.0 => None,
+            small if small < 1100.0 => Some(16),
+            _ => Some(24),
+        };
+        Self {
+            width,
+            height,
+            text,
+        }
+    }
+
+    /// Sizes in the frame against those beside text of 16 pixels.
+    fn unit(self) -> f32 {
+        f32::from(self.text.unwrap_or(0)) / 16.0
+    }
+
+    /// The rectangle for the data: left, top, right, bottom.
+    pub(crate) fn inside(self, bars: usize) -> [f64; 4] {
+        let margin = 0.03 * self.width.min(self.height);
+        let unit = self.unit();
+        let bars = (self.bar_width() * bars as f32 * unit).min(self.width * 0.5);
+        let below = if self.text.is_some() {
+            30.0 * unit
+        } else {
+            0.0
+        };
+        [
+            margin,
+            margin,
+            self.width - margin - bars,
+            self.height - margin - below,
+        ]
+        .map(f64::from)
+    }
+
+    /// Width of a colour bar with its numbers, beside text of 16 pixels.
+    fn bar_width(self) -> f32 {
+        100.0
+    }
+
+    /// Everything beside the data.
+    pub(crate) fn items(self, legend: &Legend, camera: &Camera, ink: Rgb) -> Vec<Item> {
+        let mut items = Vec::new();
+        if self.text.is_none() {
+            return items;
+        }
+        self.axes(legend, camera, ink, &mut items);
+        self.scale_bar(legend, camera, ink, &mut items);
+        for (number, bar) in legend.bars.iter().enumerate() {
+            self.bar(bar, legend.bars.len() - number, ink, &mut items);
+        }
+        self.names(legend, ink, &mut items);
+        items
+    }
+
+    /// Three arrows in the lower left corner.
+    fn axes(self, legend: &Legend, camera: &Camera, ink: Rgb, items: &mut Vec<Item>) {
+        let unit = self.unit();
+        let reach = 30.0 * unit;
+        let view = camera.view();
+        // Room for the arrows and letters that point left or down.
+        let below = |direction: [f64; 3]| {
+            let lowest = direction.into_iter().fold(0.0, f64::min) as f32;
+            -lowest * (reach + 16.0 * unit) + 22.0 * unit
+        };
+        let origin = [below(view.right()), self.height - below(view.up())];
+        let mut arrows: Vec<(f64, Item, Item)> = Vec::new();
+        for (axis, name) in legend.axes.iter().enumerate() {
+            let of = |direction: [f64; 3]| direction.get(axis).copied().unwrap_or(0.0);
+            let (right, up) = (of(view.right()) as f32, of(view.up()) as f32);
+            let length = right.hypot(up);
+            // An axis that points at the viewer has no direction in the picture.
+            if name.is_empty() || length < 0.08 {
+                continue;
+            }
+            let color = match legend.directions {
+                true => {
+                    let mut direction = [0.0; 3];
+                    if let Some(one) = direction.get_mut(axis) {
+                        *one = 1.0;
+                    }
+                    of_direction(direction).mix(Rgb::WHITE, 0.25)
+                }
+                false => ink.mix(Rgb(128, 128, 128), 0.3),
+            };
+            let end = [origin[0] + right * reach, origin[1] - up * reach];
+            let label = 9.0 * unit / length;
+            let at = [end[0] + right * label, end[1] - up * label];
+            let line = Item::Line(origin, end, 2.0 * unit, color);
+            let text = Item::Text {
+                at,
+                anchor: Anchor::Middle,
+                text: name.clone(),
+                color,
+            };
+            arrows.push((of(view.back()), line, text));
+        }
+        // Those that point to the viewer last.
+        arrows.sort_by(|a, b| a.0.total_cmp(&b.0));
+        items.extend(arrows.into_iter().flat_map(|(_, line, text)| [line, text]));
+    }
+
+    /// A bar of a round length in the lower right corner, left of the colour bars.
+    fn scale_bar(self, legend: &Legend, camera: &Camera, ink: Rgb, items: &mut Vec<Item>) {
+        let unit = self.unit();
+        let room = f64::from(self.width) * 0.2;
+        let length = scale::round_down(room * camera.units_per_pixel());
+        let pixels = (length / camera.units_per_pixel()) as f32;
+        let right = self.width - 20.0 * unit - self.bar_width() * legend.bars.len() as f32 * unit;
+        let y = self.height - 18.0 * unit;
+        let left = right - pixels;
+        let color = ink.mix(Rgb(128, 128, 128), 0.15);
+        items.push(Item::Rect(
+            [left, y - 1.5 * unit, pixels, 3.0 * unit],
+            color,
+        ));
+        items.push(Item::Text {
+            at: [(left + right) / 2.0, y - 12.0 * unit],
+            anchor: Anchor::Middle,
+            text: scale::length(length, legend.unit.as_deref()),
+            color,
+        });
+    }
+
+    /// A colour bar; `from_right` counts from the right edge, from 1.
+    fn bar(self, bar: &ColorBar, from_right: usize, ink: Rgb, items: &mut Vec<Item>) {
+        let unit = self.unit();
+        let column = self.bar_width() * unit;
+        let left = self.width - column * from_right as f32 + 8.0 * unit;
+        let top = 44.0 * unit;
+        let height = (self.height - top - 50.0 * unit).max(unit);
+        let wide = 14.0 * unit;
+        items.push(Item::Gradient([left, top, wide, height], bar.map));
+        // As many letters as there is room for.
+        let letters = (column / (8.0 * unit)) as usize;
+        items.push(Item::Text {
+            at: [left, 24.0 * unit],
+            anchor: Anchor::Start,
+            text: shortened(&bar.title, letters.saturating_sub(1)),
+            color: ink,
+        });
+        let ticks = match bar.log {
+            true => scale::powers(bar.high),
+            false => scale::ticks(bar.low, bar.high, 5),
+        };
+        for tick in ticks {
+            let share = match (bar.log, bar.high > bar.low) {
+                (_, false) => 0.5,
+                (true, _) => tick.ln() / bar.high.ln(),
+                (false, _) => (tick - bar.low) / (bar.high - bar.low),
+            } as f32;
+            let y = top + height * (1.0 - share);
+            let end = left + wide;
+            items.push(Item::Line([end, y], [end + 4.0 * unit, y], unit, ink));
+            items.push(Item::Text {
+                at: [end + 7.0 * unit, y],
+                anchor: Anchor::Start,
+                text: scale::number(tick),
+                color: ink,
+            });
+        }
+    }
+
+    /// Names with their colours, in the upper left corner.
+    fn names(self, legend: &Legend, ink: Rgb, items: &mut Vec<Item>) {
+        let unit = self.unit();
+        let line = 20.0 * unit;
+        let room = ((self.height / 2.0) / line) as usize;
+        let shown = legend.names.len().min(NAMES).min(room.max(1));
+        let mut y = 20.0 * unit;
+        for (color, name) in legend.names.iter().take(shown) {
+            let side = 10.0 * unit;
+            items.push(Item::Rect(
+                [16.0 * unit, y - side / 2.0, side, side],
+                *color,
+            ));
+            items.push(Item::Text {
+                at: [33.0 * unit, y],
+                anchor: Anchor::Start,
+                text: shortened(name, 32),
+                color: ink,
+            });
+            y += line;
+        }
+        let rest = legend.names.len() - shown;
+        if rest > 0 {
+            items.push(Item::Text {
+                at: [33.0 * unit, y],
+                anchor: Anchor::Start,
+                text: format!("and {rest} more"),
+                color: ink,
+            });
+        }
+    }
+}
+
+fn shortened(text: &str, letters: usize) -> String {
+    if text.chars().count() <= letters {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(letters.saturating_sub(2)).collect();
+    format!("{kept}..")
+}

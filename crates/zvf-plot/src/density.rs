@@ -1,0 +1,86 @@
+//! Counts of vertices or lines by pixel.
+
+use crate::pen::{Pen, Vertex};
+
+/// How much was drawn at each pixel.
+#[derive(Debug, Clone)]
+pub(crate) struct Counts {
+    width: usize,
+    height: usize,
+    counts: Vec<u32>,
+}
+
+impl Counts {
+    /// Nothing yet.
+    ///
+    /// # Cost
+    ///
+    /// 4 bytes a pixel.
+    pub(crate) fn new(width: usize, height: usize) -> Self {
+        Self {
+            width,
+            height,
+            counts: vec![0; width * height],
+        }
+    }
+
+    /// Adds the counts of another part of the picture.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (mine, other) in self.counts.iter_mut().zip(&other.counts) {
+            *mine = mine.saturating_add(*other);
+        }
+    }
+
+    /// Counts pixel by pixel, rows from the top.
+    pub(crate) fn counts(&self) -> &[u32] {
+        &self.counts
+    }
+
+    /// The largest count.
+    pub(crate) fn most(&self) -> u32 {
+        self.counts.iter().copied().max().unwrap_or(0)
+    }
+
+    fn add(&mut self, x: f32, y: f32) {
+        if x >= 0.0 && y >= 0.0 && x < self.width as f32 && y < self.height as f32 {
+            let at = y as usize * self.width + x as usize;
+            if let Some(count) = self.counts.get_mut(at) {
+                *count = count.saturating_add(1);
+            }
+        }
+    }
+}
+
+impl Pen for Counts {
+    fn point(&mut self, vertex: &Vertex) {
+        self.add(vertex.x, vertex.y);
+    }
+
+    /// Counts every pixel along the line once, but for the last one, which the next line of a chain counts.
+    fn segment(&mut self, a: &Vertex, b: &Vertex) {
+        let (dx, dy) = (b.x - a.x, b.y - a.y);
+        let length = dx.abs().max(dy.abs());
+        // What is outside of the picture is not followed.
+        let (mut from, mut to) = (0.0_f32, 1.0_f32);
+        for (start, change, size) in [(a.x, dx, self.width), (a.y, dy, self.height)] {
+            if change != 0.0 {
+                let ends = [-start / change, (size as f32 - start) / change];
+                from = from.max(ends[0].min(ends[1]));
+                to = to.min(ends[0].max(ends[1]));
+            }
+        }
+        let steps = length.ceil().max(1.0);
+        // Not more than the picture is wide and high, however long the line is.
+        let (first, last) = ((from * steps) as i64, (to * steps).ceil() as i64);
+        for step in first..last.min(steps as i64) {
+            let share = step as f32 / steps;
+            self.add(a.x + share * dx, a.y + share * dy);
+        }
+    }
+
+    /// Counts the middle of the face.
+    fn triangle(&mut self, corners: [&Vertex; 3], _: [[f32; 3]; 3]) {
+        let [a, b, c] = corners;
+        self.add((a.x + b.x + c.x) / 3.0, (a.y + b.y + c.y) / 3.0);
+    }
+}

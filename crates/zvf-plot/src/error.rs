@@ -1,0 +1,75 @@
+//! Why a picture could not be made.
+
+use zvf_query::QueryError;
+use zvf_store::{Class, StoreError};
+
+/// Why a picture could not be made. [`class`](Self::class) says what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlotError {
+    /// The store could not answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The selection could not be read.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// What was asked for cannot be drawn.
+    #[error("{what}")]
+    Misuse {
+        /// What was asked for, and what would be right.
+        what: String,
+    },
+    /// The picture needs more than a limit allows.
+    #[error("{what}")]
+    Limit {
+        /// What there is, how much is allowed, and what helps.
+        what: String,
+    },
+    /// The picture could not be encoded.
+    #[error("PNG: {0}")]
+    Png(#[from] png::EncodingError),
+    /// This library broke a rule of its own: please report it.
+    #[error("internal error at {at}: {what}")]
+    Bug {
+        /// The rule, and what was found instead.
+        what: String,
+        /// File and line.
+        at: &'static std::panic::Location<'static>,
+    },
+}
+
+impl PlotError {
+    /// Wrong usage.
+    #[cold]
+    pub fn usage(what: impl Into<String>) -> Self {
+        Self::Misuse { what: what.into() }
+    }
+
+    /// A limit that was reached.
+    #[cold]
+    pub(crate) fn limit(what: impl Into<String>) -> Self {
+        Self::Limit { what: what.into() }
+    }
+
+    /// A broken rule of this library.
+    #[cold]
+    #[track_caller]
+    pub(crate) fn bug(what: impl Into<String>) -> Self {
+        Self::Bug {
+            what: what.into(),
+            at: std::panic::Location::caller(),
+        }
+    }
+
+    /// The class of the failure.
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Store(error) => error.class(),
+            Self::Query(error) => error.class(),
+            Self::Misuse { .. } => Class::Misuse,
+            Self::Limit { .. } => Class::Limit,
+            Self::Png(_) => Class::Io,
+            Self::Bug { .. } => Class::Bug,
+        }
+    }
+}

@@ -1,0 +1,598 @@
+//! A store on its way into a picture: which level, how vertices are linked, what their colours follow from.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use rustc_hash::{FxHashMap, FxHashSet};
+use zvf_meta::{Kind, LinksConvention};
+use zvf_query::{Answer, Column, Names, Outputs, Query, Select, Table, list_objects, query};
+use zvf_store::{Level, Need, Store};
+
+use crate::PlotError;
+use crate::camera::{Bounds, View};
+use crate::color::{ColorBy, Colormap, Rgb, of_few};
+use crate::draw::Held;
+use crate::extent::Extent;
+use crate::level::{self, LevelChoice};
+use crate::rows::{self, Columns, Paint};
+use crate::scale;
+
+/// A store, what of it is drawn, and how.
+#[derive(Debug, Clone)]
+pub struct Layer {
+    /// The store.
+    pub store: Store,
+    /// Its name in the legend.
+    pub name: String,
+    /// The selection: box, objects, groups, filter, limit. Level, columns and outputs are chosen by the picture.
+    pub query: Query,
+    /// What the selection keeps. `None`: whole objects of lines, polylines and streamlines, else vertices.
+    pub select: Option<Select>,
+    /// Which level.
+    pub level: LevelChoice,
+    /// What colours stand for.
+    pub color: ColorBy,
+    /// Colours of numbers. `None`: viridis, and magma for densities.
+    pub colormap: Option<Colormap>,
+    /// The numbers at the ends of the colour map. `None`: the smallest and the largest one.
+    pub range: Option<(f64, f64)>,
+    /// Diameter of points in pixels. `None`: by their number.
+    pub point_size: Option<f32>,
+    /// Width of lines in pixels. `None`: 1, or the radius of the vertices.
+    pub line_width: Option<f32>,
+    /// The vertex attribute that is the radius of lines. `None`: `radius` of skeletons, unless a width is given.
+    pub radius: Option<String>,
+}
+
+impl Layer {
+    /// All of a store, by default.
+    pub fn new(store: Store, name: impl Into<String>) -> Self {
+        Self {
+            store,
+            name: name.into(),
+            query: Query::default(),
+            select: None,
+            level: LevelChoice::Auto,
+            color: ColorBy::Auto,
+            colormap: None,
+            range: None,
+            point_size: None,
+            line_width: None,
+            radius: None,
+        }
+    }
+}
+
+/// How vertices become shapes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shapes {
+    Points,
+    /// Rows that follow each other in an object are linked.
+    Chains,
+    /// The link table says which vertices are linked.
+    Edges,
+    Faces,
+}
+
+/// A layer whose answer has begun.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) answer: Answer,
+    pub(crate) kind: Kind,
+    pub(crate) shapes: Shapes,
+    pub(crate) columns: Columns,
+    /// Batches that were read to find out how far the vertices reach.
+    pub(crate) early: Vec<RecordBatch>,
+    /// All vertices, where links need them.
+    pub(crate) held: Held,
+    /// The first batch of links.
+    pub(crate) links: Option<RecordBatch>,
+    pub(crate) density: bool,
+    /// What numbers are: name and unit.
+    pub(crate) title: String,
+    /// Colours and names of groups.
+    pub(crate) groups: Vec<(Rgb, String)>,
+    pub(crate) level: u32,
+    /// Vertices, about.
+    pub(crate) vertices: u64,
+}
+
+/// Axes and unit of the space that all layers share.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Space {
+    pub(crate) names: [String; 3],
+    pub(crate) unit: Option<String>,
+}
+
+/// More vertices than this, and points show their density.
+const MANY: u64 = 200_000;
+
+/// Rows that are read before anything is drawn, so that the picture is as large as they need.
+const EARLY: usize = 1_000_000;
+
+/// Groups that have colours of their own in a table.
+const GROUPS: u64 = 100_000;
+
+impl Space {
+    /// The columns of positions that are x, y and z: axes of those names, else the first ones of space.
+    pub(crate) fn columns(store: &Store) -> Vec<usize> {
+        let axes = store.root().axes();
+        let named: Option<Vec<usize>> = ["x", "y", "z"]
+            .iter()
+            .map(|name| {
+                axes.iter()
+                    .position(|axis| axis.name.eq_ignore_ascii_case(name))
+            })
+            .collect();
+        if let Some(named) = named {
+            return named;
+        }
+        let space: Vec<usize> = axes
+            .iter()
+            .enumerate()
+            .filter(|(_, axis)| axis.kind() == "space")
+            .map(|(number, _)| number)
+            .take(3)
+            .collect();
+        match space.is_empty() {
+            true => (0..store.root().dims().min(3)).collect(),
+            false => space,
+        }
+    }
+
+    /// The space of a store.
+    pub(crate) fn of(store: &Store) -> Self {
+        let axes = store.root().axes();
+        let found: Vec<_> = Self::columns(store)
+            .into_iter()
+            .filter_map(|number| axes.get(number))
+            .collect();
+        let unit = found.first().and_then(|axis| axis.unit.clone());
+        let same = found.iter().all(|axis| axis.unit == unit);
+        Self {
+            names: std::array::from_fn(|axis| {
+                found
+                    .get(axis)
+                    .map(|one| one.name.clone())
+                    .unwrap_or_default()
+            }),
+            unit: unit.filter(|_| same),
+        }
+    }
+
+    /// How many units of this space one unit of a store is, and what is odd about it.
+    fn scale(&self, store: &Store, name: &str) -> (f64, Option<String>) {
+        let own = Self::of(store).unit;
+        match (&self.unit, &own) {
+            (mine, other) if mine == other => (1.0, None),
+            (Some(mine), Some(other)) if scale::ratio(other, mine).is_some() => {
+                (scale::ratio(other, mine).unwrap_or(1.0), None)
+            }
+            (mine, other) => {
+                let say = |unit: &Option<String>| unit.clone().unwrap_or_else(|| "no unit".into());
+                let text = format!(
+                    "{name}: found {}, expected {} as in the first store; its numbers are drawn as they are",
+                    say(other),
+                    say(mine)
+                );
+                (1.0, Some(text))
+            }
+        }
+    }
+}
+
+impl Opened {
+    /// Begins the answer of a layer and reads its first rows, of linked vertices all.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: what colours stand for is not there. Limit: more linked vertices than the budget. As the query says.
+    pub(crate) async fn begin(
+        layer: &Layer,
+        space: &Space,
+        budget: u64,
+        warnings: &mut Vec<String>,
+    ) -> Result<Self, PlotError> {
+        let store = &layer.store;
+        let kind = store.kind();
+        let chosen = level::choose(store, &layer.query, layer.level, budget).await?;
+        let need = Need {
+            vertex_attributes: Names::All,
+            object_attributes: Names::All,
+            objects: true,
+            groups: layer.color == ColorBy::Group,
+            ..Need::nothing()
+        };
+        let number = chosen.level.number();
+        let level = store.level(number, &need).await?;
+        let objects = level.object_index().map_or(0, |index| index.len());
+        let sequential = matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline);
+        let convention = store.root().links_convention().ok();
+        let implied = convention == Some(LinksConvention::ImplicitSequential);
+        let whole = matches!(layer.select, None | Some(Select::Objects));
+        let shapes = match kind {
+            Kind::PointCloud => Shapes::Points,
+            Kind::Mesh => Shapes::Faces,
+            _ if sequential && implied && whole && objects > 0 && !chosen.additive => {
+                Shapes::Chains
+            }
+            _ => Shapes::Edges,
+        };
+        let color = match &layer.color {
+            ColorBy::Auto if sequential => ColorBy::Direction,
+            ColorBy::Auto if kind == Kind::PointCloud && chosen.vertices > MANY => ColorBy::Density,
+            ColorBy::Auto if kind != Kind::PointCloud && objects > 1 => ColorBy::Object,
+            ColorBy::Auto => ColorBy::Solid(plain(kind)),
+            given => given.clone(),
+        };
+        let mut colors = Colors::of(&color, layer, &level, shapes).await?;
+        let (scale, odd) = space.scale(store, &layer.name);
+        warnings.extend(odd);
+        let radius = match (&layer.radius, layer.line_width) {
+            (Some(name), _) => Some(known(&level, name)?),
+            (None, None) if kind == Kind::Skeleton => known(&level, "radius").ok(),
+            _ => None,
+        };
+        let columns = Columns {
+            axes: Space::columns(store),
+            scale,
+            paint: colors.paint,
+            radius,
+        };
+        let asked = asked(layer, &columns, shapes, number);
+        let mut opened = Self {
+            answer: query(store, asked).await?,
+            kind,
+            shapes,
+            columns,
+            early: Vec::new(),
+            held: Held::default(),
+            links: None,
+            density: color == ColorBy::Density,
+            title: std::mem::take(&mut colors.title),
+            groups: colors.groups,
+            level: number,
+            vertices: chosen.vertices,
+        };
+        opened.read(budget, &layer.name).await?;
+        Ok(opened)
+    }
+
+    /// Gives all of the layer one colour.
+    pub(crate) fn recolor(&mut self, color: Rgb) {
+        self.columns.paint = Paint::Solid(color);
+        self.held.recolor(color.bits());
+    }
+
+    /// Reads the first rows, or all.
+    async fn read(&mut self, budget: u64, name: &str) -> Result<(), PlotError> {
+        let linked = matches!(self.shapes, Shapes::Edges | Shapes::Faces);
+        let mut rows = 0;
+        while linked || rows < EARLY {
+            match self.answer.next().await? {
+                Some((Table::Vertices, batch)) if linked => {
+                    self.held.push(&self.columns.rows(&batch)?);
+                    if self.held.len() as u64 > budget {
+                        return Err(PlotError::limit(format!(
+                            "{name}: found more than {budget} linked vertices in level {}, expected no more than the budget: a box or \
+                             objects select fewer, `zvf pyramid` makes coarser levels, --vertices N allows more (about 50 bytes each)",
+                            self.level
+                        )));
+                    }
+                }
+                Some((Table::Vertices, batch)) => {
+                    rows += batch.num_rows();
+                    self.early.push(batch);
+                }
+                Some((Table::Links, batch)) => {
+                    self.links = Some(batch);
+                    return Ok(());
+                }
+                Some((Table::Objects, _)) => {}
+                None => {
+                    self.vertices = rows.max(self.held.len()) as u64;
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How far the layer reaches: by its vertices where all of them are here, else by the documents or by a query of its own.
+    pub(crate) async fn extent(&self, layer: &Layer, view: &View) -> Result<Extent, PlotError> {
+        let mut extent = Extent::new(view);
+        self.held.each(|point| extent.add(point));
+        for batch in &self.early {
+            let positions = self.columns.positions(batch)?;
+            positions.into_iter().for_each(|point| extent.add(point));
+        }
+        let all: usize = self.early.iter().map(RecordBatch::num_rows).sum();
+        if matches!(self.shapes, Shapes::Edges | Shapes::Faces) || all < EARLY {
+            return Ok(extent);
+        }
+        let asked = &layer.query;
+        let by_rows = asked.filter.is_some() || asked.objects.is_some() || asked.groups.is_some();
+        let by_box = asked.bbox.is_some() && self.shapes == Shapes::Chains;
+        let declared = self.declared(layer);
+        match declared.filter(|_| !by_rows && !by_box && asked.limit.is_none()) {
+            Some(bounds) => {
+                let mut extent = Extent::new(view);
+                extent.add_box(&bounds);
+                Ok(extent)
+            }
+            None => self.survey(layer, extent).await,
+        }
+    }
+
+    /// The box that the store declares, or what of it is inside the one asked for.
+    fn declared(&self, layer: &Layer) -> Option<Bounds> {
+        let mut bounds = Bounds::EMPTY;
+        let (low, high) = &layer.store.root().zarr_vectors.bounds;
+        let side = |of: &[f64], asked: Option<&[f64]>, tighter: fn(f64, f64) -> f64| {
+            let mut corner = [0.0; 3];
+            for (value, axis) in corner.iter_mut().zip(&self.columns.axes) {
+                let declared = *of.get(*axis)?;
+                let asked = asked.and_then(|corner| corner.get(*axis));
+                *value =
+                    asked.map_or(declared, |asked| tighter(declared, *asked)) * self.columns.scale;
+            }
+            Some(corner)
+        };
+        let asked = layer.query.bbox.as_ref();
+        let low = side(low, asked.map(|one| one.lo()), f64::max)?;
+        let high = side(high, asked.map(|one| one.hi()), f64::min)?;
+        let ordered = low.iter().zip(&high).all(|(low, high)| low <= high);
+        let finite = low.iter().chain(&high).all(|one| one.is_finite());
+        bounds.add(low);
+        bounds.add(high);
+        (ordered && finite && low != high).then_some(bounds)
+    }
+
+    /// Reads all positions once to see how far they reach.
+    async fn survey(&self, layer: &Layer, mut extent: Extent) -> Result<Extent, PlotError> {
+        let mut asked = asked(layer, &self.columns, self.shapes, self.level);
+        asked.columns = vec![Column::Position];
+        let mut answer = query(&layer.store, asked).await?;
+        while let Some((table, batch)) = answer.next().await? {
+            if table == Table::Vertices {
+                let positions = self.columns.positions(&batch)?;
+                positions.into_iter().for_each(|point| extent.add(point));
+            }
+        }
+        Ok(extent)
+    }
+}
+
+/// The query of a layer.
+fn asked(layer: &Layer, columns: &Columns, shapes: Shapes, level: u32) -> Query {
+    let mut query = layer.query.clone();
+    query.level = level;
+    query.columns = vec![Column::Position];
+    if shapes == Shapes::Chains || columns.paint.by_object() {
+        query.columns.push(Column::ObjectId);
+    }
+    let mut names: Vec<String> = Vec::new();
+    if let Paint::Column { name, .. } = &columns.paint {
+        names.push(name.clone());
+    }
+    names.extend(
+        columns
+            .radius
+            .clone()
+            .filter(|radius| !names.contains(radius)),
+    );
+    let attributes = names.iter().map(|name| Column::Attribute(name.clone()));
+    query.columns.extend(attributes);
+    query.attributes = Names::List(names);
+    query.outputs = Outputs {
+        vertices: true,
+        links: matches!(shapes, Shapes::Edges | Shapes::Faces),
+        objects: false,
+    };
+    query.select = layer.select.unwrap_or_default();
+    if shapes == Shapes::Chains {
+        query.select = Select::Objects;
+        // An object that is asked for twice would be linked to itself.
+        let mut seen = FxHashSet::default();
+        if let Some(objects) = &mut query.objects {
+            objects.retain(|id| seen.insert(*id));
+        }
+    }
+    query
+}
+
+/// The one colour of a kind.
+fn plain(kind: Kind) -> Rgb {
+    match kind {
+        Kind::Mesh => Rgb(0xd9, 0xc3, 0xa5),
+        Kind::PointCloud => Rgb(0xf2, 0xc1, 0x4e),
+        _ => Rgb(0x7f, 0xb8, 0xf0),
+    }
+}
+
+/// The name of a vertex attribute that the level has.
+fn known(level: &Level, name: &str) -> Result<String, PlotError> {
+    let names: Vec<&str> = level
+        .vertex_attributes()
+        .iter()
+        .map(|one| &*one.name)
+        .collect();
+    match names.contains(&name) {
+        true => Ok(name.to_owned()),
+        false => Err(PlotError::usage(format!(
+            "radius: found {name:?}, expected a vertex attribute: {}",
+            listed(&names)
+        ))),
+    }
+}
+
+fn listed(names: &[&str]) -> String {
+    match names.is_empty() {
+        true => "there is none".to_owned(),
+        false => names.join(", "),
+    }
+}
+
+/// What the colours of a layer follow from.
+struct Colors {
+    paint: Paint,
+    title: String,
+    groups: Vec<(Rgb, String)>,
+}
+
+impl Colors {
+    async fn of(
+        color: &ColorBy,
+        layer: &Layer,
+        level: &Level,
+        shapes: Shapes,
+    ) -> Result<Self, PlotError> {
+        let mut colors = Self {
+            paint: Paint::Solid(Rgb::WHITE),
+            title: String::new(),
+            groups: Vec::new(),
+        };
+        let indexed = || match level.object_index() {
+            Some(_) => Ok(()),
+            None => Err(PlotError::usage(format!(
+                "{}: found no object index, expected one for colours by object",
+                layer.name
+            ))),
+        };
+        match color {
+            ColorBy::Solid(color) => colors.paint = Paint::Solid(*color),
+            ColorBy::Density | ColorBy::Auto => {}
+            ColorBy::Direction if shapes == Shapes::Points => {
+                return Err(PlotError::usage(format!(
+                    "{}: found points, expected lines or faces: points have no direction",
+                    layer.name
+                )));
+            }
+            ColorBy::Direction => colors.paint = Paint::Direction,
+            ColorBy::Object => {
+                indexed()?;
+                colors.paint = Paint::Object;
+            }
+            ColorBy::Group => {
+                indexed()?;
+                colors.group(layer, level).await?;
+            }
+            ColorBy::Attribute(name, channel) => {
+                colors.attribute(layer, level, (name, *channel)).await?;
+            }
+        }
+        Ok(colors)
+    }
+
+    async fn group(&mut self, layer: &Layer, level: &Level) -> Result<(), PlotError> {
+        let groups = level
+            .groups()
+            .filter(|groups| !groups.is_empty())
+            .ok_or_else(|| {
+                PlotError::usage(format!(
+                    "{}: found no groups, expected some for colours by group",
+                    layer.name
+                ))
+            })?;
+        if groups.len() > GROUPS {
+            return Err(PlotError::limit(format!(
+                "{}: found {} groups, expected at most {GROUPS} for colours by group",
+                layer.name,
+                groups.len()
+            )));
+        }
+        let mut of = FxHashMap::default();
+        for number in 0..groups.len() {
+            let color = of_few(usize::try_from(number).unwrap_or(0));
+            let members = groups.members(number).await?;
+            let chosen = layer.query.groups.as_ref();
+            if chosen.is_some_and(|chosen| !chosen.contains(&number)) {
+                continue;
+            }
+            // An object of several groups has the colour of the first one.
+            for id in members {
+                of.entry(id).or_insert(color.bits());
+            }
+            self.groups.push((color, groups.name(number)));
+        }
+        self.paint = Paint::Table {
+            of: Arc::new(of),
+            numeric: false,
+        };
+        Ok(())
+    }
+
+    async fn attribute(
+        &mut self,
+        layer: &Layer,
+        level: &Level,
+        (name, channel): (&str, usize),
+    ) -> Result<(), PlotError> {
+        let title = |unit: &Option<String>| match unit {
+            Some(unit) => format!("{name} ({unit})"),
+            None => name.to_owned(),
+        };
+        let own = level
+            .vertex_attributes()
+            .iter()
+            .find(|one| one.name == name);
+        if let Some(own) = own {
+            self.title = title(&own.unit);
+            self.paint = Paint::Column {
+                name: name.to_owned(),
+                channel,
+            };
+            return Ok(());
+        }
+        let objects = level
+            .object_attributes()
+            .iter()
+            .find(|one| one.name() == name);
+        let Some(found) = objects else {
+            let vertices: Vec<&str> = level
+                .vertex_attributes()
+                .iter()
+                .map(|one| &*one.name)
+                .collect();
+            let objects: Vec<&str> = level
+                .object_attributes()
+                .iter()
+                .map(|one| one.name())
+                .collect();
+            return Err(PlotError::usage(format!(
+                "color: found {name:?}, expected object, group, direction, density, a colour, or an attribute of vertices ({}) or of \
+                 objects ({})",
+                listed(&vertices),
+                listed(&objects)
+            )));
+        };
+        self.title = title(&found.attributes().unit);
+        let mut answer = list_objects(&layer.store, level.number(), false).await?;
+        let mut of = FxHashMap::default();
+        while let Some((_, batch)) = answer.next().await? {
+            let ids = rows::column(&batch, "object_id")?;
+            let (numbers, width) = rows::numbers(&rows::column(&batch, name)?)?;
+            if channel >= width {
+                return Err(PlotError::usage(format!(
+                    "color: attribute {name} has {width} channels, found channel {channel}, expected at most {}",
+                    width - 1
+                )));
+            }
+            let ids = ids
+                .as_primitive_opt::<Int64Type>()
+                .map(|ids| ids.values().to_vec());
+            let ids = ids.ok_or_else(|| PlotError::bug("object_id is no Int64"))?;
+            for (id, row) in ids.into_iter().zip(numbers.chunks(width)) {
+                let value = row.get(channel).copied().unwrap_or(f64::NAN) as f32;
+                of.insert(id, value.to_bits());
+            }
+        }
+        self.paint = Paint::Table {
+            of: Arc::new(of),
+            numeric: true,
+        };
+        Ok(())
+    }
+}

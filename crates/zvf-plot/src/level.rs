@@ -1,0 +1,113 @@
+//! Which level is drawn, and how many vertices that is about.
+
+use zvf_meta::Refinement;
+use zvf_query::Query;
+use zvf_store::{Level, Need, Store};
+
+use crate::PlotError;
+
+/// Which level is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LevelChoice {
+    /// The finest one with no more vertices, in the selection, than the budget; the coarsest one if none has.
+    #[default]
+    Auto,
+    /// This one.
+    Number(u32),
+}
+
+/// A level and its size.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    pub(crate) level: Level,
+    /// Vertices of the selection, about.
+    pub(crate) vertices: u64,
+    /// Whether the level is completed by others.
+    pub(crate) additive: bool,
+}
+
+/// Chooses the level that a selection is drawn of.
+///
+/// # Cost
+///
+/// The documents of the levels that are finer than the one chosen.
+pub(crate) async fn choose(
+    store: &Store,
+    query: &Query,
+    choice: LevelChoice,
+    budget: u64,
+) -> Result<Chosen, PlotError> {
+    let need = Need {
+        objects: true,
+        ..Need::nothing()
+    };
+    if let LevelChoice::Number(number) = choice {
+        return measured(store, query, number, &need).await;
+    }
+    let mut last = None;
+    for number in store.levels() {
+        let found = measured(store, query, *number, &need).await?;
+        if found.vertices <= budget {
+            return Ok(found);
+        }
+        last = Some(found);
+    }
+    last.ok_or_else(|| PlotError::usage("the store has no levels"))
+}
+
+async fn measured(
+    store: &Store,
+    query: &Query,
+    number: u32,
+    need: &Need,
+) -> Result<Chosen, PlotError> {
+    let level = store.level(number, need).await?;
+    let share = share(store, &level, query);
+    let mut vertices = level.doc().vertex_count;
+    let mut next = number;
+    let mut above = level.clone();
+    // A level that is additive is drawn with those that complete it.
+    while above.doc().refinement == Refinement::Add && !query.own_level_only {
+        let Some(coarser) = next
+            .checked_add(1)
+            .filter(|one| store.levels().contains(one))
+        else {
+            break;
+        };
+        next = coarser;
+        above = store.level(next, need).await?;
+        vertices = vertices.saturating_add(above.doc().vertex_count);
+    }
+    Ok(Chosen {
+        level,
+        vertices: (vertices as f64 * share).ceil() as u64,
+        additive: next != number,
+    })
+}
+
+/// The share of a level's vertices that a selection takes, by its chunks and objects; what a filter takes is not known.
+fn share(store: &Store, level: &Level, query: &Query) -> f64 {
+    let mut share: f64 = 1.0;
+    let presence = level.vertices().presence();
+    if let Some(bbox) = &query.bbox
+        && level.key_rank() == level.dims()
+        && bbox.dims() == level.dims()
+        && !presence.is_empty()
+    {
+        let offset = store.root().zarr_vectors.coordinate_offset.clone();
+        let offset = offset.unwrap_or_else(|| vec![0.0; level.dims()]);
+        let chunk = |corner: &[f64]| -> Vec<i64> {
+            let axes = corner.iter().zip(&offset).zip(level.chunk_shape());
+            axes.map(|((value, offset), size)| ((value - offset) / size).floor() as i64)
+                .collect()
+        };
+        let (low, high) = (chunk(bbox.lo()), chunk(bbox.hi()));
+        let inside = presence.in_box(&low, &high).count();
+        share = inside as f64 / presence.len() as f64;
+    }
+    if let (Some(ids), Some(index)) = (&query.objects, level.object_index()) {
+        let all = index.len().max(1) as f64;
+        share = share.min(ids.len() as f64 / all);
+    }
+    share
+}

@@ -1,0 +1,54 @@
+//! Pictures of Zarr Vectors stores, drawn on the CPU.
+//!
+//! [`plot`] draws one or several [`Layer`]s, each a selection of a store, into a [`Picture`]; [`plot_svg`] writes small ones as SVG. Points,
+//! lines and faces are drawn into pixels with depth as batches of `zvf-query` arrive, on several threads, and give the same picture in
+//! any order. Points and whole lines are never all in memory; vertices of stored links are, within [`PlotOptions::vertices`].
+//!
+//! ```
+//! use zvf_plot::{Layer, PlotOptions, plot};
+//! use zvf_store::{Store, blocking::Runtime};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let bundled = zvf_testkit::unpacked("real_skeleton")?.url()?;
+//! let png = Runtime::new()?.wait(async {
+//!     let store = Store::open(&bundled).await?; // or s3://bucket/neuron.zarrvectors
+//!     let options = PlotOptions { size: [320, 240], view: "x-z".parse()?, ..PlotOptions::default() };
+//!     let drawn = plot(&[Layer::new(store, "neuron")], &options).await?;
+//!     assert_eq!(drawn.layers[0].vertices, 4465);
+//!     Ok::<_, Box<dyn std::error::Error>>(drawn.picture.to_png()?)
+//! })?;
+//! assert!(png.starts_with(b"\x89PNG"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Where things are
+//!
+//! A [`Camera`] turns world positions into pixels and is all there is to projections: what was drawn says which one it was
+//! ([`Drawn::camera`]), so that other programs can be compared with the same one.
+
+mod camera;
+mod canvas;
+mod color;
+mod decor;
+mod density;
+mod draw;
+mod error;
+mod extent;
+mod layer;
+mod level;
+mod pen;
+mod picture;
+mod pool;
+mod rows;
+mod scale;
+mod scene;
+mod svg;
+
+pub use camera::{Bounds, Camera, Point, Projection, Seen, UpAxis, View};
+pub use color::{ColorBy, Colormap, Rgb};
+pub use error::PlotError;
+pub use layer::Layer;
+pub use level::LevelChoice;
+pub use picture::Picture;
+pub use scene::{Drawn, DrawnLayer, PlotOptions, plot, plot_svg};

@@ -1,0 +1,85 @@
+//! Threads that draw, each with a canvas of its own.
+
+use tokio::task::JoinSet;
+
+use crate::PlotError;
+use crate::pen::Pen;
+
+/// Jobs that draw, a few at a time; each has a pen that no other one has meanwhile.
+pub(crate) struct Pool<P> {
+    /// What a pen is made by.
+    make: Box<dyn Fn() -> P + Send + Sync>,
+    idle: Vec<P>,
+    running: JoinSet<Result<(P, Range), PlotError>>,
+    /// Pens at one time.
+    most: usize,
+    range: Range,
+}
+
+/// The smallest and the largest number that was drawn, if any was.
+pub(crate) type Range = Option<(f32, f32)>;
+
+impl<P: Pen> Pool<P> {
+    /// A pool of at most so many pens.
+    pub(crate) fn new(most: usize, make: impl Fn() -> P + Send + Sync + 'static) -> Self {
+        Self {
+            make: Box::new(make),
+            idle: Vec::new(),
+            running: JoinSet::new(),
+            most: most.max(1),
+            range: None,
+        }
+    }
+
+    /// Begins a job; waits while as many run as there may be pens.
+    ///
+    /// # Errors
+    ///
+    /// Those of earlier jobs.
+    pub(crate) async fn run(
+        &mut self,
+        job: impl FnOnce(&mut P) -> Result<Range, PlotError> + Send + 'static,
+    ) -> Result<(), PlotError> {
+        if self.running.len() >= self.most {
+            self.wait().await?;
+        }
+        let mut pen = self.idle.pop().unwrap_or_else(|| (self.make)());
+        self.running.spawn_blocking(move || {
+            let range = job(&mut pen)?;
+            Ok((pen, range))
+        });
+        Ok(())
+    }
+
+    async fn wait(&mut self) -> Result<bool, PlotError> {
+        let Some(done) = self.running.join_next().await else {
+            return Ok(false);
+        };
+        let (pen, range) =
+            done.map_err(|error| PlotError::bug(format!("a thread that draws: {error}")))??;
+        self.idle.push(pen);
+        self.range = union(self.range, range);
+        Ok(true)
+    }
+
+    /// Waits for all jobs; every pen that was used, and the range of numbers.
+    ///
+    /// # Errors
+    ///
+    /// Those of jobs.
+    pub(crate) async fn finish(mut self) -> Result<(Vec<P>, Range), PlotError> {
+        while self.wait().await? {}
+        if self.idle.is_empty() {
+            self.idle.push((self.make)());
+        }
+        Ok((self.idle, self.range))
+    }
+}
+
+/// The range of two ranges.
+pub(crate) fn union(a: Range, b: Range) -> Range {
+    match (a, b) {
+        (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+        (one, other) => one.or(other),
+    }
+}

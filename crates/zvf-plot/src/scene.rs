@@ -1,0 +1,653 @@
+//! Several layers in one picture.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use zvf_meta::Kind;
+use zvf_query::Table;
+
+use crate::PlotError;
+use crate::camera::{Camera, Point, Projection, View};
+use crate::canvas::Canvas;
+use crate::color::{Colormap, Rgb, of_few};
+use crate::decor::{ColorBar, Item, Layout, Legend};
+use crate::density::Counts;
+use crate::draw::Lens;
+use crate::layer::{Layer, Opened, Shapes, Space};
+use crate::pen::Pen;
+use crate::picture::{Light, Picture};
+use crate::pool::{Pool, Range};
+use crate::rows::{self, MISSING, Paint, Rows};
+use crate::svg;
+
+/// What a picture looks like.
+#[derive(Debug, Clone)]
+pub struct PlotOptions {
+    /// Width and height in pixels. Default 1200 by 900.
+    pub size: [u32; 2],
+    /// Which directions point right and up. Default x and y.
+    pub view: View,
+    /// Default orthographic.
+    pub projection: Projection,
+    /// Colour of the ground; `None`: transparent. Default black.
+    pub background: Option<Rgb>,
+    /// The position in the middle, and units a pixel; `None`: all is shown.
+    pub look_at: Option<(Point, f64)>,
+    /// Axes, scale bar, colour bars and names. Default on; pictures below 200 pixels have none.
+    pub decorated: bool,
+    /// How much of the farthest things is lost in the ground, from 0 to 1. Default 0.35.
+    pub fading: f32,
+    /// The most vertices of a layer that level `auto` draws, and that linked layers hold. Default 10 000 000.
+    pub vertices: u64,
+    /// The most shapes of an SVG file. Default 50 000.
+    pub shapes: usize,
+}
+
+impl Default for PlotOptions {
+    fn default() -> Self {
+        Self {
+            size: [1200, 900],
+            view: View::XY,
+            projection: Projection::Orthographic,
+            background: Some(Rgb::BLACK),
+            look_at: None,
+            decorated: true,
+            fading: 0.35,
+            vertices: 10_000_000,
+            shapes: 50_000,
+        }
+    }
+}
+
+/// What was drawn.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Drawn<P> {
+    /// The picture: pixels, or the text of an SVG file.
+    pub picture: P,
+    /// How world positions became pixels.
+    pub camera: Camera,
+    /// One for each layer.
+    pub layers: Vec<DrawnLayer>,
+    /// What the stores got wrong without making a picture impossible, and what could not be drawn.
+    pub warnings: Vec<String>,
+}
+
+/// What was drawn of a layer.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct DrawnLayer {
+    /// The level.
+    pub level: u32,
+    /// Vertices that were read.
+    pub vertices: u64,
+    /// The numbers at the ends of the colour map, where colours stand for numbers.
+    pub range: Option<(f64, f64)>,
+}
+
+/// Pixels of the canvas for one of the picture, each way.
+const SAMPLES: usize = 2;
+
+/// The most pixels of a picture.
+const MOST_PIXELS: u64 = 1 << 26;
+
+/// Faces that are kept to make them smooth; larger meshes have flat ones.
+const SMOOTH: usize = 4_000_000;
+
+/// Links or vertices of one job.
+const JOB: usize = 1 << 16;
+
+/// Draws layers as pixels.
+///
+/// # Cost
+///
+/// 32 bytes a pixel and thread, of which there are as many as cores, four at most, and the memory budget of each query. The first
+/// million rows of points and chains stay in memory, of layers with stored links all vertices (20 bytes, 50 of smooth meshes). Colours
+/// by group or by object attributes keep 16 bytes an object.
+///
+/// # Errors
+///
+/// Misuse: no layer, a size that is not from 1 to 2^26 pixels, colours by what is not there. Limit: more linked vertices than
+/// [`PlotOptions::vertices`]. As the queries say.
+pub async fn plot(layers: &[Layer], options: &PlotOptions) -> Result<Drawn<Picture>, PlotError> {
+    let mut scene = Scene::new(layers, options).await?;
+    let [width, height] = options.size;
+    let (wide, tall) = (width as usize, height as usize);
+    let threads = std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(4);
+    let mut picture = Picture::new(options.size, options.background);
+    let mut all: Option<Canvas> = None;
+    let mut drawn = Vec::new();
+    for (layer, opened) in layers.iter().zip(std::mem::take(&mut scene.opened)) {
+        let info = Info::of(&opened);
+        if opened.density {
+            let lens = scene.lens(layer, &opened, 1);
+            let mut pool = Pool::new(threads, move || Counts::new(wide, tall));
+            let vertices = draw(opened, lens, &mut pool, &mut scene.warnings).await?;
+            let (mut pens, _) = pool.finish().await?;
+            let mut counts = pens.pop().unwrap_or_else(|| Counts::new(wide, tall));
+            pens.iter().for_each(|one| counts.merge(one));
+            let map = layer.colormap.unwrap_or(Colormap::MAGMA);
+            let high = layer
+                .range
+                .map_or(f64::from(counts.most()), |range| range.1)
+                .max(1.0);
+            picture.lay(counts.counts().iter().map(|count| shown(*count, high, map)));
+            scene.legend.bars.push(ColorBar {
+                title: info.counted().to_owned(),
+                map,
+                low: 1.0,
+                high,
+                log: true,
+            });
+            drawn.push(info.drawn(vertices, Some((1.0, high))));
+            continue;
+        }
+        let lens = scene.lens(layer, &opened, SAMPLES);
+        let lit = lens.lit || opened.shapes == Shapes::Faces || opened.columns.radius.is_some();
+        let mut pool = Pool::new(threads, move || {
+            Canvas::new(wide * SAMPLES, tall * SAMPLES, lit)
+        });
+        let vertices = draw(opened, lens, &mut pool, &mut scene.warnings).await?;
+        let (mut pens, range) = pool.finish().await?;
+        let Some(mut canvas) = pens.pop() else {
+            return Err(PlotError::bug("a pool without pens"));
+        };
+        for one in std::mem::take(&mut pens) {
+            canvas.merge(&one);
+        }
+        let colors = Numbers::of(layer, &info, range);
+        canvas.map(|value, bright| colors.color(value, bright));
+        match &mut all {
+            None => all = Some(canvas),
+            Some(all) => all.merge(&canvas),
+        }
+        drawn.push(info.drawn(vertices, colors.range));
+        scene.explain(layer, &info, colors);
+    }
+    if let Some(canvas) = &all {
+        let camera = scene.camera.scaled(SAMPLES as f64);
+        let light = Light {
+            fading: options.fading.clamp(0.0, 1.0),
+            relief: true,
+        };
+        picture.develop(canvas, &camera, SAMPLES, light);
+    }
+    let layout = Layout::new(options.size, options.decorated);
+    picture.decorate(&scene.items(options), layout.text.unwrap_or(16));
+    Ok(Drawn {
+        picture,
+        camera: scene.camera,
+        layers: drawn,
+        warnings: scene.warnings,
+    })
+}
+
+/// Draws layers as the text of an SVG file.
+///
+/// # Cost
+///
+/// About 100 bytes a shape, beside what [`plot`] holds of layers.
+///
+/// # Errors
+///
+/// As [`plot`]. Limit: more than [`PlotOptions::shapes`] shapes. Misuse: densities.
+pub async fn plot_svg(layers: &[Layer], options: &PlotOptions) -> Result<Drawn<String>, PlotError> {
+    let mut scene = Scene::new(layers, options).await?;
+    let most = options.shapes;
+    let mut all = svg::Shapes::new(most);
+    let mut drawn = Vec::new();
+    for (layer, opened) in layers.iter().zip(std::mem::take(&mut scene.opened)) {
+        if opened.density {
+            return Err(PlotError::usage(format!(
+                "{}: found density in an SVG file, expected a PNG file for that, or another --color",
+                layer.name
+            )));
+        }
+        let info = Info::of(&opened);
+        let lens = scene.lens(layer, &opened, 1);
+        let mut pool = Pool::new(1, move || svg::Shapes::new(most));
+        let vertices = draw(opened, lens, &mut pool, &mut scene.warnings).await?;
+        let (pens, range) = pool.finish().await?;
+        let colors = Numbers::of(layer, &info, range);
+        for one in pens {
+            all.append(one, |value| colors.color(value, 255));
+        }
+        if all.is_over() {
+            return Err(PlotError::limit(format!(
+                "{}: found more than {most} shapes, expected no more in an SVG file: a PNG file takes any number, a box, objects or a \
+                 coarser level select fewer",
+                layer.name
+            )));
+        }
+        drawn.push(info.drawn(vertices, colors.range));
+        scene.explain(layer, &info, colors);
+    }
+    let layout = Layout::new(options.size, options.decorated);
+    let items = scene.items(options);
+    let fading = options.fading.clamp(0.0, 1.0);
+    let beside = (&*items, layout.text.unwrap_or(16));
+    Ok(Drawn {
+        picture: all.write(
+            options.size,
+            &scene.camera,
+            options.background,
+            fading,
+            beside,
+        ),
+        camera: scene.camera,
+        layers: drawn,
+        warnings: scene.warnings,
+    })
+}
+
+/// Layers that have begun, and the camera that shows them.
+struct Scene {
+    opened: Vec<Opened>,
+    camera: Camera,
+    legend: Legend,
+    warnings: Vec<String>,
+    several: bool,
+}
+
+/// What is still known of a layer when it is drawn.
+struct Info {
+    kind: Kind,
+    level: u32,
+    title: String,
+    groups: Vec<(Rgb, String)>,
+    numeric: bool,
+    solid: Option<Rgb>,
+}
+
+impl Info {
+    fn of(opened: &Opened) -> Self {
+        let paint = &opened.columns.paint;
+        Self {
+            kind: opened.kind,
+            level: opened.level,
+            title: opened.title.clone(),
+            groups: opened.groups.clone(),
+            numeric: matches!(
+                paint,
+                Paint::Column { .. } | Paint::Table { numeric: true, .. }
+            ),
+            solid: match paint {
+                Paint::Solid(color) => Some(*color),
+                _ => None,
+            },
+        }
+    }
+
+    /// What densities count.
+    fn counted(&self) -> &'static str {
+        match self.kind {
+            Kind::PointCloud => "points/px",
+            Kind::Mesh => "faces/px",
+            _ => "lines/px",
+        }
+    }
+
+    fn drawn(&self, vertices: u64, range: Option<(f64, f64)>) -> DrawnLayer {
+        DrawnLayer {
+            level: self.level,
+            vertices,
+            range,
+        }
+    }
+}
+
+/// A lens, and whether wide lines and points have light.
+struct LitLens {
+    lens: Lens,
+    lit: bool,
+}
+
+impl std::ops::Deref for LitLens {
+    type Target = Lens;
+
+    fn deref(&self) -> &Lens {
+        &self.lens
+    }
+}
+
+impl Scene {
+    async fn new(layers: &[Layer], options: &PlotOptions) -> Result<Self, PlotError> {
+        let [width, height] = options.size;
+        let pixels = u64::from(width) * u64::from(height);
+        if !(1..=MOST_PIXELS).contains(&pixels) {
+            return Err(PlotError::usage(format!(
+                "size: found {width},{height}, expected from 1 to {MOST_PIXELS} pixels"
+            )));
+        }
+        let first = layers
+            .first()
+            .ok_or_else(|| PlotError::usage("no store to draw"))?;
+        let space = Space::of(&first.store);
+        let mut warnings = Vec::new();
+        let mut opened = Vec::new();
+        let mut seen: Vec<Point> = Vec::new();
+        for (number, layer) in layers.iter().enumerate() {
+            let mut one = Opened::begin(layer, &space, options.vertices, &mut warnings).await?;
+            if layers.len() > 1
+                && matches!(layer.color, crate::ColorBy::Auto)
+                && matches!(one.columns.paint, Paint::Solid(_))
+            {
+                one.recolor(of_few(number));
+            }
+            seen.extend(one.extent(layer, &options.view).await?.points());
+            opened.push(one);
+        }
+        if seen.is_empty() {
+            warnings.push("nothing to draw: no vertex is selected".to_owned());
+        }
+        let bars = opened
+            .iter()
+            .filter(|one| one.density || Info::of(one).numeric)
+            .count();
+        let layout = Layout::new(options.size, options.decorated);
+        let bars = if layout.text.is_some() { bars } else { 0 };
+        let inside = layout.inside(bars);
+        let camera = match options.look_at {
+            None => Camera::fit(options.view, options.projection, &seen, inside),
+            Some((point, units)) => {
+                let middle = [f64::from(width) / 2.0, f64::from(height) / 2.0];
+                Camera::new(options.view, options.projection, point, units, middle)
+            }
+        };
+        let directions = opened
+            .iter()
+            .any(|one| matches!(one.columns.paint, Paint::Direction));
+        Ok(Self {
+            opened,
+            camera,
+            legend: Legend {
+                axes: space.names,
+                unit: space.unit,
+                directions,
+                ..Legend::default()
+            },
+            warnings,
+            several: layers.len() > 1,
+        })
+    }
+
+    /// How a layer is drawn on a canvas of so many pixels for one of the picture, each way.
+    fn lens(&self, layer: &Layer, opened: &Opened, samples: usize) -> LitLens {
+        let times = samples as f32;
+        let line = layer.line_width.unwrap_or(match opened.kind {
+            Kind::Skeleton | Kind::Graph => 1.5,
+            _ => 1.0,
+        });
+        let point = layer.point_size.unwrap_or(match opened.vertices {
+            _ if opened.kind == Kind::Graph => line * 2.5,
+            0..=2_000 => 5.0,
+            2_001..=50_000 => 3.0,
+            50_001..=500_000 => 1.5,
+            _ => 1.0,
+        });
+        let lens = Lens {
+            camera: self.camera.scaled(samples as f64),
+            line: line * times / 2.0,
+            point: point * times / 2.0,
+            least: 0.4 * times,
+            scale: opened.columns.scale,
+            directions: matches!(opened.columns.paint, Paint::Direction),
+            numeric: Info::of(opened).numeric,
+        };
+        LitLens {
+            lens,
+            lit: line.max(point) >= 4.0,
+        }
+    }
+
+    /// Puts what the colours of a layer stand for into the legend.
+    fn explain(&mut self, layer: &Layer, info: &Info, colors: Numbers) {
+        if let Some((low, high)) = colors.range {
+            self.legend.bars.push(ColorBar {
+                title: info.title.clone(),
+                map: colors.map,
+                low,
+                high,
+                log: false,
+            });
+        }
+        if self.several
+            && let Some(color) = info.solid
+        {
+            self.legend.names.push((color, layer.name.clone()));
+        }
+        self.legend.names.extend(info.groups.iter().cloned());
+    }
+
+    fn items(&self, options: &PlotOptions) -> Vec<Item> {
+        let ground = options.background.unwrap_or(Rgb::WHITE);
+        let ink = match ground.luminance() < 0.5 {
+            true => Rgb(225, 228, 232),
+            false => Rgb(40, 44, 52),
+        };
+        let layout = Layout::new(options.size, options.decorated);
+        layout.items(&self.legend, &self.camera, ink)
+    }
+}
+
+/// From numbers to colours.
+#[derive(Debug, Clone, Copy)]
+struct Numbers {
+    map: Colormap,
+    /// `None`: values are colours.
+    range: Option<(f64, f64)>,
+}
+
+impl Numbers {
+    fn of(layer: &Layer, info: &Info, found: Range) -> Self {
+        let found = found.map(|(low, high)| (f64::from(low), f64::from(high)));
+        Self {
+            map: layer.colormap.unwrap_or_default(),
+            range: layer.range.or(found).filter(|_| info.numeric),
+        }
+    }
+
+    fn color(&self, value: u32, bright: u8) -> u32 {
+        let color = match self.range {
+            None => Rgb::of_bits(value),
+            Some((low, high)) => {
+                let number = f64::from(f32::from_bits(value));
+                match (number.is_nan(), high > low) {
+                    (true, _) => MISSING,
+                    (_, false) => self.map.at(0.5),
+                    _ => self.map.at(((number - low) / (high - low)) as f32),
+                }
+            }
+        };
+        match bright {
+            255 => color.bits(),
+            bright => color.dimmed(f32::from(bright) / 255.0).bits(),
+        }
+    }
+}
+
+/// The colour of a count; none of nothing.
+fn shown(count: u32, high: f64, map: Colormap) -> Option<Rgb> {
+    let share = match high > 1.0 {
+        true => f64::from(count).ln() / high.ln(),
+        false => 1.0,
+    };
+    // One alone is still seen on a dark ground.
+    (count > 0).then(|| map.at((0.18 + 0.82 * share) as f32))
+}
+
+/// Draws the rest of a layer; how many vertices it has.
+async fn draw<P: Pen>(
+    mut opened: Opened,
+    lens: LitLens,
+    pool: &mut Pool<P>,
+    warnings: &mut Vec<String>,
+) -> Result<u64, PlotError> {
+    let lens = lens.lens;
+    match opened.shapes {
+        Shapes::Points | Shapes::Chains => unlinked(&mut opened, &lens, pool).await?,
+        Shapes::Edges => edges(&mut opened, &lens, pool).await?,
+        Shapes::Faces => faces(&mut opened, &lens, pool).await?,
+    }
+    let summary = opened.answer.summary();
+    for warning in &summary.warnings {
+        if !warnings.contains(warning) {
+            warnings.push(warning.clone());
+        }
+    }
+    Ok(summary.vertices)
+}
+
+async fn unlinked<P: Pen>(
+    opened: &mut Opened,
+    lens: &Lens,
+    pool: &mut Pool<P>,
+) -> Result<(), PlotError> {
+    let chains = opened.shapes == Shapes::Chains;
+    let mut early = std::mem::take(&mut opened.early).into_iter();
+    let mut last: Option<RecordBatch> = None;
+    loop {
+        let batch = match early.next() {
+            Some(batch) => batch,
+            None => match opened.answer.next().await? {
+                Some((Table::Vertices, batch)) => batch,
+                Some(_) => continue,
+                None => return Ok(()),
+            },
+        };
+        // A chain may continue in the next batch.
+        let end = chains.then(|| batch.slice(batch.num_rows().saturating_sub(1), 1));
+        let before = std::mem::replace(&mut last, end);
+        let (columns, lens) = (opened.columns.clone(), lens.clone());
+        pool.run(move |pen| {
+            let mut rows = columns.rows(&batch)?;
+            let range = rows.range();
+            if let Some(before) = before {
+                rows.prepend(columns.rows(&before)?);
+            }
+            match chains {
+                true => lens.chains(&rows, pen),
+                false => lens.points(&rows, pen),
+            }
+            Ok(range)
+        })
+        .await?;
+    }
+}
+
+async fn edges<P: Pen>(
+    opened: &mut Opened,
+    lens: &Lens,
+    pool: &mut Pool<P>,
+) -> Result<(), PlotError> {
+    let held = Arc::new(std::mem::take(&mut opened.held));
+    let range = held.range(lens.numeric);
+    let mut next = opened.links.take();
+    let any = next.is_some();
+    while let Some(batch) = next {
+        let (held, lens) = (Arc::clone(&held), lens.clone());
+        pool.run(move |pen| {
+            let (links, _) = rows::links(&batch)?;
+            held.edges(&lens, &links, pen);
+            Ok(range)
+        })
+        .await?;
+        next = next_links(opened).await?;
+    }
+    if opened.kind == Kind::Graph || !any {
+        nodes(&held, lens, pool).await?;
+    }
+    Ok(())
+}
+
+/// Draws vertices as points.
+async fn nodes<P: Pen>(
+    held: &crate::draw::Shared,
+    lens: &Lens,
+    pool: &mut Pool<P>,
+) -> Result<(), PlotError> {
+    let range = held.range(lens.numeric);
+    let all = u32::try_from(held.len()).unwrap_or(u32::MAX);
+    for start in (0..all).step_by(JOB) {
+        let (held, lens) = (Arc::clone(held), lens.clone());
+        let end = start.saturating_add(JOB as u32).min(all);
+        pool.run(move |pen| {
+            held.points(&lens, start..end, pen);
+            Ok(range)
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+async fn faces<P: Pen>(
+    opened: &mut Opened,
+    lens: &Lens,
+    pool: &mut Pool<P>,
+) -> Result<(), PlotError> {
+    let mut held = std::mem::take(&mut opened.held);
+    let range = held.range(lens.numeric);
+    let mut next = opened.links.take();
+    let any = next.is_some();
+    while let Some(batch) = next.take_if(|_| held.faces() < SMOOTH) {
+        let (links, corners) = rows::links(&batch)?;
+        held.keep(&links, corners);
+        next = next_links(opened).await?;
+    }
+    if next.is_some() {
+        // Too many: without a normal at each vertex, and those that come are not kept.
+        held.flatten();
+    }
+    let held = Arc::new(held);
+    for start in (0..held.faces()).step_by(JOB) {
+        let (held, lens) = (Arc::clone(&held), lens.clone());
+        pool.run(move |pen| {
+            held.kept(&lens, start..(start + JOB).min(held.faces()), pen);
+            Ok(range)
+        })
+        .await?;
+    }
+    while let Some(batch) = next {
+        let (held, lens) = (Arc::clone(&held), lens.clone());
+        pool.run(move |pen| {
+            let (links, corners) = rows::links(&batch)?;
+            held.triangles(&lens, &links, corners, pen);
+            Ok(range)
+        })
+        .await?;
+        next = next_links(opened).await?;
+    }
+    if !any {
+        nodes(&held, lens, pool).await?;
+    }
+    Ok(())
+}
+
+async fn next_links(opened: &mut Opened) -> Result<Option<RecordBatch>, PlotError> {
+    while let Some((table, batch)) = opened.answer.next().await? {
+        if table == Table::Links {
+            return Ok(Some(batch));
+        }
+    }
+    Ok(None)
+}
+
+impl Rows {
+    /// Puts other rows before these.
+    fn prepend(&mut self, mut other: Self) {
+        // One value for all is the same one in every batch.
+        if self.values.len() == self.positions.len() && other.values.len() == other.positions.len()
+        {
+            other.values.append(&mut self.values);
+            self.values = other.values;
+        }
+        other.positions.append(&mut self.positions);
+        self.positions = other.positions;
+        other.radii.append(&mut self.radii);
+        self.radii = other.radii;
+        other.ids.append(&mut self.ids);
+        self.ids = other.ids;
+    }
+}
