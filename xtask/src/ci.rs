@@ -6,8 +6,8 @@ use std::process::Child;
 use std::time::Instant;
 
 use crate::{
-    Outcome, conformance, demo, dependencies, features, fixtures, history, no_std, sh, targets,
-    test, tidy, wheel,
+    Outcome, browser, conformance, demo, dependencies, features, fixtures, history, no_std, sh,
+    targets, test, tidy, wheel,
 };
 
 /// One stage of CI.
@@ -62,6 +62,10 @@ const STAGES: &[Stage] = &[
         run: || wheel::run(&[]),
     },
     Stage {
+        name: "browser",
+        run: || browser::run(&[]),
+    },
+    Stage {
         name: "conformance",
         run: || conformance::run(&["--quick".to_owned()]),
     },
@@ -77,7 +81,7 @@ const STAGES: &[Stage] = &[
 
 /// The stages that ask the program. They take the one that was built with the tests: building it alone would compile most of the
 /// workspace a second time. The stage `features` says that the two are the same.
-const ASK_ZVF: &[&str] = &["demo", "conformance"];
+const ASK_ZVF: &[&str] = &["demo", "browser", "conformance"];
 
 /// The stage that waits for programs in Python, which use one core: it runs beside the stages from this one on, in a process of its own.
 const BESIDE: (&str, &str) = ("conformance", "clippy");

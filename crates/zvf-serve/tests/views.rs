@@ -123,8 +123,8 @@ fn every_point_is_in_one_cell_of_one_level() -> Result<()> {
         "points_ids",
         "points_4d_sharded",
         "real_synapses",
-        "additive_points",
-        "dense_points",
+        "0.9.4/additive_points",
+        "0.9.4/dense_points",
     ] {
         let (info, count) = points_of(case)?;
         assert_eq!(info["annotation_type"], "POINT", "{case}");
