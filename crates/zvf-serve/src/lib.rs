@@ -37,6 +37,7 @@
 //! followed inside of its store. Nothing panics on input.
 
 mod columns;
+mod export;
 mod listing;
 mod opened;
 mod page;
@@ -52,5 +53,6 @@ mod token;
 mod units;
 mod views;
 
+pub use export::{ExportError, Exported, export_precomputed};
 pub use server::{Log, ServeError, ServeOptions, Server};
 pub use token::Token;

@@ -58,6 +58,20 @@ impl Refusal {
         self.changed
     }
 
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The class of the failure, outside of HTTP.
+    pub(crate) fn class(&self) -> Class {
+        match self.status {
+            StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND => Class::Misuse,
+            StatusCode::PAYLOAD_TOO_LARGE => Class::Limit,
+            StatusCode::BAD_GATEWAY | StatusCode::FORBIDDEN => Class::Io,
+            _ => Class::Malformed,
+        }
+    }
+
     fn of(class: Class, message: String) -> Self {
         Self::new(
             match class {

@@ -11,6 +11,8 @@ mod links;
 mod listing;
 mod migrate;
 mod objects;
+#[cfg(feature = "serve")]
+mod precomputed;
 mod pyramid;
 mod query;
 mod rechunk;

@@ -207,21 +207,43 @@ impl AnnotationList {
         out
     }
 
-    /// The file of the only annotation of the list, in the index by id: the annotation, then for each relationship a `u32` count
-    /// and the `u64` ids of segments.
+    /// The file of the only annotation of the list, in the index by id: the annotation, then what [`relate`](Self::relate) adds.
     ///
     /// # Errors
     /// When the list does not have exactly one annotation.
     pub fn single(self, relationships: &[Vec<u64>]) -> Result<Vec<u8>, EncodeError> {
         EncodeError::check("annotations", self.ids.len(), 1)?;
         let mut out = self.encoded;
+        Self::relate(&mut out, relationships)?;
+        Ok(out)
+    }
+
+    /// Ids and encoded annotations of a list of points or lines, which all have the same length; nothing for polylines.
+    #[must_use]
+    pub fn into_single(self) -> Vec<(u64, Vec<u8>)> {
+        let length = match self.geometry {
+            Geometry::Polyline => 0,
+            _ => self.encoded.len().checked_div(self.ids.len()).unwrap_or(0),
+        };
+        let each = self.encoded.chunks(length.max(1)).map(<[u8]>::to_vec);
+        match length {
+            0 => Vec::new(),
+            _ => self.ids.into_iter().zip(each).collect(),
+        }
+    }
+
+    /// Appends related segments to the file of one annotation: for each relationship a `u32` count and the `u64` ids.
+    ///
+    /// # Errors
+    /// More than 2^32 segments.
+    pub fn relate(file: &mut Vec<u8>, relationships: &[Vec<u64>]) -> Result<(), EncodeError> {
         for segments in relationships {
             let number = count("related segments", segments.len())?;
-            out.extend_from_slice(&number.to_le_bytes());
+            file.extend_from_slice(&number.to_le_bytes());
             for segment in segments {
-                out.extend_from_slice(&segment.to_le_bytes());
+                file.extend_from_slice(&segment.to_le_bytes());
             }
         }
-        Ok(out)
+        Ok(())
     }
 }

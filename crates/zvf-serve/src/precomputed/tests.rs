@@ -39,6 +39,13 @@ fn points_are_packed_as_struct_packs_them() {
          0000c0bf0000803e286b6e4e 000000c0 ffff ff8000 000000 0700000000000000 ffffffffffffffff",
     );
     assert_eq!(list.bytes(), expected.len());
+    let row = (expected.len() - 24) / 2;
+    let singles = list.clone().into_single();
+    let rows = expected[8..8 + 2 * row].chunks(row).map(<[u8]>::to_vec);
+    assert_eq!(
+        singles,
+        [7, u64::MAX].into_iter().zip(rows).collect::<Vec<_>>()
+    );
     assert_eq!(list.finish(), expected);
 }
 

@@ -137,6 +137,14 @@ pub(crate) async fn info(opened: &Opened) -> Answer<Content> {
     Ok(Content::Document(document))
 }
 
+/// How many levels there are.
+///
+/// # Errors
+/// As the list of objects.
+pub(crate) async fn levels(opened: &Opened) -> Answer<usize> {
+    Ok(opened.lines().await?.levels.len())
+}
+
 /// One file of the view: a level, or one object.
 ///
 /// # Errors

@@ -92,7 +92,7 @@ pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request
     let mut again = true;
     loop {
         let opened = source.opened().await?;
-        match current(&sources, &opened, rest, &parts.headers).await {
+        match current(&opened, sources.budget, rest, &parts.headers).await {
             Err(refusal) if refusal.is_changed() && again => {
                 again = false;
                 source.forget(&opened).await;
@@ -103,12 +103,7 @@ pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request
 }
 
 /// Answers from one snapshot of the store.
-async fn current(
-    sources: &Sources,
-    opened: &Arc<Opened>,
-    rest: &[&str],
-    headers: &HeaderMap,
-) -> Answer {
+async fn current(opened: &Arc<Opened>, budget: u64, rest: &[&str], headers: &HeaderMap) -> Answer {
     let tag = opened.tag();
     if tag.is_some_and(|tag| is_known(headers, tag)) {
         opened.store.verify(2).await?;
@@ -118,7 +113,7 @@ async fn current(
             Body::empty(),
         ));
     }
-    let content = content(sources, opened, rest).await?;
+    let content = content(opened, budget, rest).await?;
     let (bytes, kind) = match content {
         Content::File(bytes) => (bytes, "application/octet-stream"),
         Content::Document(document) => (document.to_string().into(), "application/json"),
@@ -134,14 +129,16 @@ fn respond(bytes: Bytes, kind: &'static str, tag: Option<HeaderValue>) -> Respon
 }
 
 /// Makes one file of a view.
-async fn content(sources: &Sources, opened: &Arc<Opened>, rest: &[&str]) -> Answer<Content> {
+///
+/// # Errors
+/// 404; 413 for an answer that is too large; as the store and the query say.
+pub(crate) async fn content(opened: &Arc<Opened>, budget: u64, rest: &[&str]) -> Answer<Content> {
     let missing = || Refusal::not_found("no such view, or no such file of it");
     let (view, rest) = rest.split_first().ok_or_else(missing)?;
     let view = View::ALL
         .into_iter()
         .find(|one| one.name() == *view && View::of(opened.kind()).contains(one))
         .ok_or_else(missing)?;
-    let budget = sources.budget;
     match (view, rest) {
         (View::Points, ["info"]) => points::info(opened).await,
         (View::Points, [folder, key]) => points::list(opened, budget, folder, key).await,

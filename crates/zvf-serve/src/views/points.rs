@@ -6,6 +6,8 @@
 //! additive levels, each of them is cut into bands in this way, coarse levels first. Levels that replace each other are not used:
 //! they hold points of finer levels again, or points that are in no finer level.
 
+use std::collections::BTreeSet;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
@@ -232,6 +234,90 @@ pub(crate) async fn info(opened: &Opened) -> Answer<Content> {
     Ok(Content::Document(document))
 }
 
+/// The cells that have chunks, as folder and key, level by level.
+///
+/// # Errors
+/// As the store says.
+pub(crate) async fn cells(opened: &Opened) -> Answer<Vec<(String, String)>> {
+    let plan = opened.points().await?;
+    let mut found = Vec::new();
+    let mut spatial = 0;
+    for source in &plan.sources {
+        let presence = source.level.vertices().presence();
+        let skip = presence.rank().saturating_sub(opened.dims());
+        let mut keys = BTreeSet::new();
+        for chunk in presence.iter() {
+            let parts: Vec<String> = match &source.cells {
+                Some((first, _)) => {
+                    let here = chunk.iter().skip(skip).zip(first);
+                    here.map(|(at, first)| at.saturating_sub(*first).to_string())
+                        .collect()
+                }
+                None => vec!["0".to_owned(); plan.lower.len()],
+            };
+            keys.insert(parts.join("_"));
+        }
+        for _ in &source.bands {
+            let folder = format!("s{spatial}");
+            found.extend(keys.iter().map(|key| (folder.clone(), key.clone())));
+            spatial += 1;
+        }
+    }
+    Ok(found)
+}
+
+/// The chunks of all levels, as the number of the level and that of the chunk in it.
+///
+/// # Errors
+/// As the store says.
+pub(crate) async fn chunk_numbers(opened: &Opened) -> Answer<Vec<(usize, usize)>> {
+    let plan = opened.points().await?;
+    let sources = plan.sources.iter().enumerate();
+    let chunks = sources.flat_map(|(number, source)| {
+        (0..source.level.vertices().presence().len()).map(move |chunk| (number, chunk))
+    });
+    Ok(chunks.collect())
+}
+
+/// The files by id of all points of one chunk.
+///
+/// # Errors
+/// As the query says.
+pub(crate) async fn by_ids(
+    opened: &Opened,
+    budget: u64,
+    (number, ordinal): (usize, usize),
+) -> Answer<Vec<(u64, Vec<u8>)>> {
+    let plan = opened.points().await?;
+    let lost = || Refusal::not_found("no such chunk");
+    let source = plan.sources.get(number).ok_or_else(lost)?;
+    let chunk = source.level.vertices().presence().get(ordinal);
+    let base = base(number, ordinal)?;
+    let mut maker = Maker::new(opened, budget).await?;
+    maker.owners = plan.has_objects;
+    maker
+        .chunk(source.level.number(), chunk.ok_or_else(lost)?, |row| {
+            Some(base | row)
+        })
+        .await?;
+    let objects = match plan.has_objects {
+        true => Some(opened.objects().await?),
+        false => None,
+    };
+    let mut found = Vec::with_capacity(maker.list.len());
+    for (number, (id, encoded)) in maker.list.into_single().into_iter().enumerate() {
+        let mut file = encoded;
+        if let Some(objects) = &objects {
+            let owners = maker.found_owners.get(number);
+            let owners = owners.into_iter().flatten();
+            let segments: Vec<u64> = owners.filter_map(|id| objects.segment_of(*id)).collect();
+            AnnotationList::relate(&mut file, &[segments])?;
+        }
+        found.push((id, file));
+    }
+    Ok(found)
+}
+
 /// The relationships of annotations that belong to objects.
 pub(crate) fn relationships(has_objects: bool) -> Vec<String> {
     match has_objects {
@@ -314,7 +400,7 @@ async fn by_id(opened: &Opened, budget: u64, id: u64) -> Answer<Content> {
     let mut related = Vec::new();
     if plan.has_objects {
         let objects = opened.objects().await?;
-        let owners = maker.found_owners.iter();
+        let owners = maker.found_owners.iter().flatten();
         related.push(owners.filter_map(|id| objects.segment_of(*id)).collect());
     }
     Ok(maker.list.single(&related)?.into())
@@ -359,7 +445,8 @@ struct Maker<'o> {
     budget: u64,
     /// Whether the owners of annotations are collected.
     owners: bool,
-    found_owners: Vec<i64>,
+    /// The owners of each annotation, where they are collected.
+    found_owners: Vec<Vec<i64>>,
 }
 
 impl<'o> Maker<'o> {
@@ -455,7 +542,7 @@ impl<'o> Maker<'o> {
             let Some(id) = id else { continue };
             self.list.push(*id, point, &values, row)?;
             if self.owners {
-                self.found_owners.extend(owners(batch, row)?);
+                self.found_owners.push(owners(batch, row)?);
             }
         }
         check_size(self.list.bytes())
