@@ -6,7 +6,7 @@ use std::process::Child;
 use std::time::Instant;
 
 use crate::{
-    Outcome, conformance, demo, dependencies, features, fixtures, history, no_std, pictures, sh,
+    Outcome, browser, conformance, demo, dependencies, features, fixtures, history, no_std, pictures, sh,
     targets, test, tidy, wheel,
 };
 
@@ -66,6 +66,10 @@ const STAGES: &[Stage] = &[
         run: || wheel::run(&[]),
     },
     Stage {
+        name: "browser",
+        run: || browser::run(&[]),
+    },
+    Stage {
         name: "conformance",
         run: || conformance::run(&["--quick".to_owned()]),
     },
@@ -81,7 +85,7 @@ const STAGES: &[Stage] = &[
 
 /// The stages that ask the program. They take the one that was built with the tests: building it alone would compile most of the
 /// workspace a second time. The stage `features` says that the two are the same.
-const ASK_ZVF: &[&str] = &["demo", "pictures", "conformance"];
+const ASK_ZVF: &[&str] = &["demo", "pictures", "browser", "conformance"];
 
 /// The stage that waits for programs in Python, which use one core: it runs beside the stages from this one on, in a process of its own.
 const BESIDE: (&str, &str) = ("conformance", "clippy");

@@ -12,6 +12,7 @@ mod accelerate;
 mod against;
 mod badstores;
 mod bench;
+mod browser;
 mod caterva;
 mod ci;
 mod conformance;
@@ -150,6 +151,11 @@ const TASKS: &[Task] = &[
         name: "python",
         help: "builds the Python package, installs it into a fresh environment and runs its tests [--release] [--build] [--all] [-- PYTEST ARGUMENTS]",
         run: wheel::run,
+    },
+    Task {
+        name: "browser",
+        help: "what `zvf serve` sends, drawn by Neuroglancer in Chromium and read by cloud-volume and the neuroglancer package [--no-browser] [--picture FILE]",
+        run: browser::run,
     },
     Task {
         name: "tidy",

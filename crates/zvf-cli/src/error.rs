@@ -164,6 +164,14 @@ impl From<zvf_plot::PlotError> for CliError {
     }
 }
 
+#[cfg(feature = "serve")]
+impl From<zvf_serve::ExportError> for CliError {
+    #[cold]
+    fn from(error: zvf_serve::ExportError) -> Self {
+        Self::new(class_of(error.class()), error.to_string())
+    }
+}
+
 impl From<zvf_repair::RepairError> for CliError {
     #[cold]
     fn from(error: zvf_repair::RepairError) -> Self {

@@ -39,6 +39,8 @@ mod repair;
 mod resumed;
 mod run;
 mod sendable;
+#[cfg(feature = "serve")]
+mod serve;
 mod server;
 #[cfg(unix)]
 mod special;

@@ -102,6 +102,7 @@ pub use affine::{StatedAffine, parse_affine, read_affine};
 pub use error::{ConvertError, Place};
 pub use format::Format;
 pub use frame::{Frame, Space};
+pub use numbers::{Floats, floats, shape};
 pub use options::{Limits, Nulls, Options};
 pub use records::read_table;
 use shape::{Chosen, Extent};

@@ -17,14 +17,15 @@ use crate::records::values::decimals;
 
 /// Numbers of a column, with the channels of a row together.
 #[derive(Debug, Default)]
-pub(crate) struct Floats {
-    pub(crate) values: Vec<f64>,
+pub struct Floats {
+    /// The numbers, row-major.
+    pub values: Vec<f64>,
     /// Whether each number is the one that was stored: whole numbers of 64 bits may not be.
-    pub(crate) exact: bool,
+    pub exact: bool,
 }
 
 /// The number of elements of a row, and their type, of a column of numbers.
-pub(crate) fn shape(column: &DataType) -> Option<(usize, &DataType)> {
+pub fn shape(column: &DataType) -> Option<(usize, &DataType)> {
     let (width, element) = match column {
         DataType::FixedSizeList(item, width) => (usize::try_from(*width).ok()?, item.data_type()),
         other => (1, other),
@@ -34,7 +35,7 @@ pub(crate) fn shape(column: &DataType) -> Option<(usize, &DataType)> {
 }
 
 /// The numbers of a column; a missing one is NaN. Nothing for a column of texts.
-pub(crate) fn floats(column: &ArrayRef) -> Floats {
+pub fn floats(column: &ArrayRef) -> Floats {
     let (items, width) = elements(column);
     let mut values = Vec::with_capacity(items.len());
     let mut exact = true;

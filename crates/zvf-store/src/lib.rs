@@ -133,7 +133,7 @@ pub use container::{ContainerKind, GridArray};
 pub use coord::ChunkCoord;
 pub use error::{Class, Source, StoreError};
 pub use groups::Groups;
-pub use kv::Retry;
+pub use kv::{Listing, ObjectPart, ObjectState, Retry};
 pub use level::{Level, Refused, VertexAttribute};
 pub use limits::Limits;
 pub use links::{

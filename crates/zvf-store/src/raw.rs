@@ -7,7 +7,7 @@ use zvf_meta::Codec;
 use crate::codec::{Chain, Data};
 use crate::kv::{Ask, Cap, Kv, Question, Reply, is_segment};
 use crate::writing::Redo;
-use crate::{Limits, OpenOptions, StoreError};
+use crate::{Limits, Listing, ObjectPart, ObjectState, OpenOptions, StoreError};
 
 /// How much lies below a prefix.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -157,6 +157,66 @@ impl RawStore {
     /// As [`read`](Self::read); limit, for more objects than [`Limits::cells_per_query`].
     pub async fn keys(&self, prefix: &str) -> Result<Option<Vec<String>>, StoreError> {
         self.list(prefix, Question::Keys(prefix.to_owned())).await
+    }
+
+    /// The same place with nothing read from it yet: an object that changed since it was read through `self` is no error.
+    #[must_use]
+    pub fn renewed(&self) -> Self {
+        Self(self.0.renewed())
+    }
+
+    /// The state of one object, without its bytes; `None` when it does not exist, is a folder, or is a symbolic link to a
+    /// place outside of a local store.
+    ///
+    /// # Cost
+    /// One `stat`, or one HEAD request; one byte is requested where a server refuses HEAD.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn state<'a>(
+        &'a self,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<Option<ObjectState>, StoreError>> {
+        Box::pin(async move {
+            check_key(key)?;
+            self.0.object_state(key).await
+        })
+    }
+
+    /// Reads a range of one object; `None` as for [`state`](Self::state). The range is cut at the end of the object.
+    ///
+    /// # Cost
+    /// One request.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); [`StoreError::SourceChanged`] where a part of the object was read before, in another state.
+    pub fn read_range<'a>(
+        &'a self,
+        key: &'a str,
+        range: std::ops::Range<u64>,
+    ) -> BoxFuture<'a, Result<Option<ObjectPart>, StoreError>> {
+        Box::pin(async move {
+            check_key(key)?;
+            self.0.object_range(key, range).await
+        })
+    }
+
+    /// The names of folders and objects directly below a prefix, ascending; `None` when the backend cannot list. A
+    /// prefix that does not exist has none of either.
+    ///
+    /// # Cost
+    /// One listing.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); limit, for more names than [`Limits::listed_names`].
+    pub fn listing<'a>(
+        &'a self,
+        prefix: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Listing>, StoreError>> {
+        Box::pin(async move {
+            check_prefix(prefix)?;
+            self.0.listing(prefix).await
+        })
     }
 
     async fn list(

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
+#[cfg(feature = "serve")]
+use clap::ValueEnum;
 
 use super::{SelectArg, TermArgs};
 
@@ -35,7 +37,8 @@ Examples:
   zvf export mesh.zarrvectors mesh.obj
   zvf export tracks.zarrvectors bundle.trk --bbox 60,80,60:80,90,70
   zvf export synapses.zarrvectors sure.csv --where 'confidence > 0.9' --attributes type,confidence
-  zvf export vessels.zarrvectors nodes.parquet --edges edges.parquet")]
+  zvf export vessels.zarrvectors nodes.parquet --edges edges.parquet
+  zvf export brain.zarrvectors brain --format precomputed")]
 pub(crate) struct ExportArgs {
     /// Path or URL of the store
     pub(crate) store: String,
@@ -69,7 +72,21 @@ pub(crate) struct ExportArgs {
     /// Tables: another table for the edges of a graph or skeleton
     #[arg(long, value_name = "FILE", conflicts_with = "faces")]
     pub(crate) edges: Option<PathBuf>,
+    /// Writes the views of the whole store for Neuroglancer instead, as the files of a folder: FILE
+    #[cfg(feature = "serve")]
+    #[arg(long, value_enum, conflicts_with_all = [
+        "bbox", "objects", "groups", "filter", "select", "limit", "keep_frame", "edges", "faces", "own_level_only"
+    ])]
+    pub(crate) format: Option<FolderFormat>,
     /// Tables: another table for the faces of a mesh
     #[arg(long, value_name = "FILE")]
     pub(crate) faces: Option<PathBuf>,
+}
+
+/// Formats that are folders of files.
+#[cfg(feature = "serve")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FolderFormat {
+    /// Neuroglancer's precomputed annotations, skeletons and meshes, unsharded
+    Precomputed,
 }

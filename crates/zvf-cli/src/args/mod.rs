@@ -19,6 +19,8 @@ mod query;
 mod repair;
 #[cfg(feature = "volumes")]
 mod sample;
+#[cfg(feature = "serve")]
+mod serve;
 mod validate;
 #[cfg(feature = "volumes")]
 pub(crate) mod volume;
@@ -47,6 +49,8 @@ pub(crate) use query::{
 pub(crate) use repair::{PlanFormat, RepairArgs};
 #[cfg(feature = "volumes")]
 pub(crate) use sample::{OrderArg, SampleArgs};
+#[cfg(feature = "serve")]
+pub(crate) use serve::ServeArgs;
 pub(crate) use validate::{ProfileArg, ReportFormat, ValidateArgs};
 #[cfg(feature = "volumes")]
 pub(crate) use volume::VolumeArgs;
@@ -168,6 +172,9 @@ pub(crate) enum Command {
     /// Reads and converts dense volumes: TET files, Caterva and b2nd frames, Zarr images
     #[cfg(feature = "volumes")]
     Volume(VolumeArgs),
+    /// Serves stores over HTTP, as they are and as views of Neuroglancer
+    #[cfg(feature = "serve")]
+    Serve(ServeArgs),
     /// Prints a completion script for a shell
     Completions(CompletionsArgs),
 }

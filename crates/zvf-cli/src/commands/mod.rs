@@ -13,6 +13,8 @@ mod migrate;
 mod objects;
 #[cfg(feature = "plot")]
 mod plot;
+#[cfg(feature = "serve")]
+mod precomputed;
 mod pyramid;
 mod query;
 mod rechunk;
@@ -20,6 +22,8 @@ mod repair;
 #[cfg(feature = "volumes")]
 mod sample;
 mod select;
+#[cfg(feature = "serve")]
+mod serve;
 mod splits;
 mod summary;
 mod vacuum;
@@ -153,6 +157,8 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Sample(args) => sample::run(args, context),
         #[cfg(feature = "volumes")]
         Command::Volume(args) => volume::run(args, context),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => serve::run(args, context),
         Command::Completions(args) => completions::run(args),
     }
 }

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
@@ -29,6 +30,15 @@ static ENDED: Condvar = Condvar::new();
 
 /// Asked on the first interrupt.
 static STOP: LazyLock<Stop> = LazyLock::new(Stop::default);
+
+/// Whether the command ends the program itself on the first interrupt.
+static COMMAND_ENDS: AtomicBool = AtomicBool::new(false);
+
+/// Leaves the first interrupt to the command, which looks at [`stop`] and ends in order; the second one ends the program.
+#[cfg(feature = "serve")]
+pub(crate) fn leave_first_to_command() {
+    COMMAND_ENDS.store(true, Ordering::SeqCst);
+}
 
 /// The list. Whoever holds it cannot be interrupted.
 pub(super) fn partial() -> MutexGuard<'static, BTreeSet<PathBuf>> {
@@ -111,6 +121,9 @@ pub(crate) fn answer() {
 
 fn interrupted() {
     STOP.ask();
+    if COMMAND_ENDS.swap(false, Ordering::SeqCst) {
+        return;
+    }
     let partial = partial();
     for path in partial.iter() {
         // Another thread may still be putting files into a directory.

@@ -2,7 +2,7 @@
 
 use futures::TryStreamExt;
 use object_store::path::Path;
-use object_store::{Error, ObjectMeta};
+use object_store::{Error, ListResult, ObjectMeta};
 
 use super::Kv;
 use super::remote::Remote;
@@ -63,6 +63,23 @@ impl Remote {
         prefix: &str,
         limit: (&'static str, u64),
     ) -> Result<Option<Vec<String>>, StoreError> {
+        let Some(listing) = self.delimited(kv, round, prefix).await? else {
+            return Ok(None);
+        };
+        let mut names = names(prefix, &listing.common_prefixes, limit)?;
+        if let Some(redo) = &self.redo {
+            redo.correct_folders(prefix, &mut names);
+        }
+        Ok(Some(names))
+    }
+
+    /// The folders and objects directly below a prefix, as the backend lists them; `None` when it cannot list.
+    pub(super) async fn delimited(
+        &self,
+        kv: &Kv,
+        round: u32,
+        prefix: &str,
+    ) -> Result<Option<ListResult>, StoreError> {
         let path = self.path(prefix)?;
         let below = (!path.is_root()).then_some(&path);
         let mut tries = self.tries();
@@ -71,25 +88,27 @@ impl Remote {
             tries.made = tries.made.saturating_add(1);
             let start = kv.trace.start();
             let listing = match tries.step(0, self.store.list_with_delimiter(below)).await {
-                Ok(Ok(listing)) => Ok(listing.common_prefixes),
-                Ok(Err(Error::NotFound { .. })) => Ok(Vec::new()),
+                Ok(Ok(listing)) => Ok(listing),
+                Ok(Err(Error::NotFound { .. })) => Ok(ListResult {
+                    common_prefixes: Vec::new(),
+                    objects: Vec::new(),
+                    extensions: Default::default(),
+                }),
                 Ok(Err(error)) => Err(sort(prefix, error)),
                 Err(silent) => Err(silent),
             };
             let outcome = match &listing {
-                Ok(names) => (u64::try_from(names.len()).ok(), tries.made, None),
+                Ok(found) => (
+                    u64::try_from(found.common_prefixes.len()).ok(),
+                    tries.made,
+                    None,
+                ),
                 Err(failure) => (None, tries.made, Some(failure.to_string())),
             };
             kv.trace
                 .record_try(start, round, Method::List, prefix, (None, None), outcome);
             match listing {
-                Ok(found) => {
-                    let mut names = names(prefix, &found, limit)?;
-                    if let Some(redo) = &self.redo {
-                        redo.correct_folders(prefix, &mut names);
-                    }
-                    return Ok(Some(names));
-                }
+                Ok(found) => return Ok(Some(found)),
                 Err(failure) if self.refuses(prefix, &failure) => {}
                 Err(failure) => tries.after(prefix, failure).await?,
             }

@@ -8,6 +8,7 @@ mod flight;
 mod folder;
 mod list;
 pub(crate) mod local;
+mod pass;
 mod pins;
 mod remote;
 mod retry;
@@ -30,6 +31,7 @@ use crate::writing::Redo;
 use crate::{IoTrace, Limits, Merge, OpenOptions, Stop, StoreError};
 
 pub(crate) use folder::Folder;
+pub use pass::{Listing, ObjectPart, ObjectState};
 pub(crate) use pins::{Pins, Role, State};
 pub(crate) use remote::Remote;
 pub use retry::{Answer, Requests, Retry};

@@ -1,0 +1,35 @@
+//! `zvf serve`.
+
+use std::net::IpAddr;
+
+use clap::Args;
+
+/// Serves stores over HTTP, as they are stored and as views of Neuroglancer, until it is interrupted.
+///
+/// The first line on stdout is `listening on http://HOST:PORT`. Below that address: `/` says what is served, `/state.json` is a
+/// state of Neuroglancer that shows all of it, `/store/NAME/…` are the objects of a store, `/precomputed/NAME/…` its views, and
+/// `/query` answers queries. NAME is the last part of STORE without its ending.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  zvf serve brain.zarrvectors
+  zvf serve neuron.zarrvectors s3://bucket/tracts.zarrvectors --port 8080
+  zvf serve brain.zarrvectors --host 0.0.0.0 --log                # for other machines: the printed address has a secret in it
+  curl 'http://127.0.0.1:8080/query?bbox=0,0,0:10,10,10&format=json'")]
+pub(crate) struct ServeArgs {
+    /// Paths or URLs of stores
+    #[arg(value_name = "STORE", required = true)]
+    pub(crate) stores: Vec<String>,
+    /// The address to bind; every address but the machine's own gets a secret first segment of all paths
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub(crate) host: IpAddr,
+    /// The port to bind; 0 takes a free one
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) port: u16,
+    /// Says one line on stderr for each request: method, path, range, status, bytes
+    #[arg(long)]
+    pub(crate) log: bool,
+    /// Opens the page of the server in the browser of the desktop
+    #[arg(long)]
+    pub(crate) open: bool,
+}

@@ -1,0 +1,63 @@
+//! `zvf export --format precomputed`: the views of a store as files.
+
+use serde_json::json;
+use zvf_serve::export_precomputed;
+use zvf_store::Need;
+
+use crate::args::ExportArgs;
+use crate::context::Context;
+use crate::error::{CliError, Result};
+use crate::output::place::Staged;
+use crate::output::table::counted;
+use crate::output::{print_json, print_text};
+
+/// Decoded bytes of one query of a view.
+const BUDGET: u64 = 64 << 20;
+
+/// Folders that an earlier export may have left.
+const OURS: [&str; 4] = ["lines", "meshes", "points", "skeletons"];
+
+/// Runs `zvf export STORE DIR --format precomputed`.
+///
+/// # Errors
+///
+/// Usage, for a folder with files of somebody else; as the store, its queries and the disk say.
+pub(super) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
+    if args.level != 0 {
+        return Err(CliError::usage(
+            "--level: views are made of level 0 and of the levels that complete it",
+        ));
+    }
+    let budget = context.common.memory_budget.unwrap_or(BUDGET);
+    let store = context.open(&args.store, 0, Need::all())?;
+    let staged = Staged::directory(&args.file, &OURS)?;
+    let stop = crate::output::interrupt::stop();
+    let folder = staged.path().to_owned();
+    let done = context
+        .wait(async move { stop.or(export_precomputed(store, &folder, budget)).await })??;
+    let done = done.map_err(|error| CliError::from(error).at(&args.store))?;
+    let place = staged.commit()?;
+    let left_out: Vec<String> = done
+        .left_out
+        .iter()
+        .map(|name| format!("attribute {name} is left out: no view has values of its type"))
+        .collect();
+    context.warn(&left_out);
+    let place = place.display().to_string();
+    if context.common.json {
+        return print_json(&json!({
+            "store": args.store,
+            "folder": place,
+            "format": "precomputed",
+            "views": done.views,
+            "files": done.files,
+            "bytes": done.bytes,
+            "warnings": left_out,
+        }));
+    }
+    print_text(&format!(
+        "{place}: precomputed {}, {}\n",
+        done.views.join(" and "),
+        counted(done.files, "file")
+    ))
+}

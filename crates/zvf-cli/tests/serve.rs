@@ -1,0 +1,134 @@
+//! `zvf serve`.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::run::{Home, STORE, command};
+
+/// A running server, killed with this value.
+struct Serving {
+    child: Child,
+    /// The first line that it printed.
+    line: String,
+}
+
+impl Serving {
+    fn start(home: &Home, args: &[&str]) -> Result<Self> {
+        let mut child = command(&home.path(), args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let stdout = child.stdout.take().context("stdout")?;
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line)?;
+        Ok(Self { child, line })
+    }
+
+    /// HOST:PORT, and the path of the server's page.
+    fn address(&self) -> Result<(&str, &str)> {
+        let url = self.line.trim_end().strip_prefix("listening on http://");
+        let url = url.with_context(|| self.line.clone())?;
+        Ok(url.split_once('/').unwrap_or((url, "")))
+    }
+
+    fn get(&self, path: &str) -> Result<String> {
+        let (host, _) = self.address()?;
+        let mut stream = TcpStream::connect(host)?;
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+        )?;
+        let mut reply = Vec::new();
+        stream.read_to_end(&mut reply)?;
+        Ok(String::from_utf8_lossy(&reply).into_owned())
+    }
+
+    /// Sends a signal; the exit code and what was said on stderr.
+    #[cfg(unix)]
+    fn end(mut self, signal: &str) -> Result<(Option<i32>, String)> {
+        let kill = format!("kill -{signal} {}", self.child.id());
+        let killed = std::process::Command::new("sh")
+            .args(["-c", &kill])
+            .status()?;
+        assert!(killed.success());
+        let mut said = String::new();
+        let stderr = self.child.stderr.as_mut().context("stderr")?;
+        stderr.read_to_string(&mut said)?;
+        Ok((self.child.wait()?.code(), said))
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_server_answers_until_it_is_interrupted() -> Result<()> {
+    for signal in ["INT", "TERM"] {
+        let home = Home::new("points_ids")?;
+        let serving = Serving::start(&home, &["serve", STORE, "--log"])?;
+        assert!(
+            serving.address()?.0.starts_with("127.0.0.1:"),
+            "{}",
+            serving.line
+        );
+        let root = serving.get("/store/store/zarr.json")?;
+        assert!(root.starts_with("HTTP/1.1 200 OK"), "{root}");
+        assert!(root.contains("zarr_vectors"), "{root}");
+        let state = serving.get("/state.json")?;
+        assert!(state.contains("precomputed://http://127.0.0.1:"), "{state}");
+        assert!(serving.get("/nothing")?.starts_with("HTTP/1.1 404"));
+        let (code, said) = serving.end(signal)?;
+        assert_eq!(code, Some(0), "{said}");
+        let lines: Vec<&str> = said.lines().collect();
+        assert_eq!(lines.len(), 3, "{said}");
+        assert!(
+            lines[0].starts_with("zvf: GET /store/store/zarr.json - 200 "),
+            "{said}"
+        );
+        assert!(lines[2].starts_with("zvf: GET /nothing - 404 "), "{said}");
+    }
+    Ok(())
+}
+
+#[test]
+fn other_addresses_have_a_secret() -> Result<()> {
+    let home = Home::new("points_ids")?;
+    let serving = Serving::start(&home, &["serve", STORE, "--host", "0.0.0.0"])?;
+    let (_, secret) = serving.address()?;
+    assert_eq!(secret.len(), 32, "{}", serving.line);
+    assert!(
+        serving
+            .get("/store/store/zarr.json")?
+            .starts_with("HTTP/1.1 404")
+    );
+    let path = format!("/{secret}/store/store/zarr.json");
+    assert!(serving.get(&path)?.starts_with("HTTP/1.1 200"));
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_served_is_said() -> Result<()> {
+    let home = Home::new("points_ids")?;
+    for (args, code) in [
+        (vec!["serve"], 2),
+        (vec!["serve", STORE, "--host", "nowhere"], 2),
+        (vec!["serve", STORE, "--port", "65536"], 2),
+        (vec!["serve", "ftp://host/x"], 2),
+        (vec!["serve", STORE, "--host", "192.0.2.1"], 3),
+    ] {
+        let ran = home.zvf(&args)?;
+        assert_eq!(ran.code, code, "{args:?}: {}", ran.stderr);
+        if ran.stderr.is_empty() {
+            bail!("{args:?}: nothing was said");
+        }
+    }
+    Ok(())
+}

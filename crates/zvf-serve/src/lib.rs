@@ -1,0 +1,58 @@
+//! Serves Zarr Vectors stores over HTTP.
+//!
+//! | path | answer |
+//! |---|---|
+//! | `/store/NAME/…` | the objects of a store as they are stored: GET, HEAD, single ranges, ETags; folders as pages of links |
+//! | `/precomputed/NAME/…` | views for Neuroglancer, made on demand: `points`, `lines`, `skeletons`, `meshes` |
+//! | `/query` | rows of a query, as an Arrow stream or JSON |
+//! | `/`, `/state.json` | what is served, and a state of Neuroglancer that shows all of it |
+//!
+//! The bytes of Neuroglancer's formats are made by [`precomputed`], which knows no store and no network.
+//!
+//! ```
+//! use zvf_serve::{ServeOptions, Server};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let store = zvf_testkit::unpack("points_ids")?;
+//! # let stores = [store.path().display().to_string()];
+//! zvf_store::blocking::Runtime::new()?.wait(async {
+//!     let server = Server::bind(&stores, ServeOptions::new()).await?;
+//!     assert!(server.url().starts_with("http://127.0.0.1:"));
+//!     // Until Ctrl-C, in a program.
+//!     server.run(async {}).await;
+//!     Ok(())
+//! })
+//! # }
+//! ```
+//!
+//! # Who may ask
+//!
+//! On the addresses of the machine itself everybody may, web pages of any origin included: that is how viewers in the browser read.
+//! On every other address paths begin with a [`Token`].
+//!
+//! # Limits
+//!
+//! Connections and computed views are bounded, further ones wait. Objects are sent in pieces of 1 MiB. No answer is made of more
+//! than 64 MiB; what is larger is refused with 413. Paths are decoded once and lead downwards only; a symbolic link is
+//! followed inside of its store. Nothing panics on input.
+
+mod columns;
+mod export;
+mod listing;
+mod opened;
+mod page;
+mod path;
+pub mod precomputed;
+mod query;
+mod range;
+mod refusal;
+mod server;
+mod sources;
+mod store_files;
+mod token;
+mod units;
+mod views;
+
+pub use export::{ExportError, Exported, export_precomputed};
+pub use server::{Log, ServeError, ServeOptions, Server};
+pub use token::Token;

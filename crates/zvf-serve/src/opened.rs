@@ -1,0 +1,163 @@
+//! An open store, and what was learnt of it for its views.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::http::HeaderValue;
+use bytes::Bytes;
+use tokio::sync::OnceCell;
+use zvf_meta::Kind;
+use zvf_query::{Outputs, Query, Table, query};
+use zvf_store::{Names, Need, Store};
+
+use crate::columns::Attributes;
+use crate::precomputed::Dimension;
+use crate::refusal::Answer;
+use crate::units;
+use crate::views::lines::LinesPlan;
+use crate::views::objects::Objects;
+use crate::views::points::PointsPlan;
+
+/// Bytes of rendered answers that are kept.
+const KEPT: usize = 32 << 20;
+
+/// An open store. What it learns is kept as long as the store does not change.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) store: Store,
+    pub(crate) dimensions: Vec<Dimension>,
+    tag: Option<HeaderValue>,
+    attributes: OnceCell<Arc<Attributes>>,
+    objects: OnceCell<Arc<Objects>>,
+    points: OnceCell<Arc<PointsPlan>>,
+    lines: OnceCell<Arc<LinesPlan>>,
+    rendered: Mutex<Rendered>,
+}
+
+#[derive(Debug, Default)]
+struct Rendered {
+    list: VecDeque<(String, Bytes)>,
+    bytes: usize,
+}
+
+impl Opened {
+    pub(crate) fn new(store: Store) -> Self {
+        let dimensions = units::dimensions(store.root().axes());
+        // Of this opening: what views show follows from the documents that were read now.
+        let mut nonce = [0u8; 8];
+        let tag = getrandom::fill(&mut nonce).ok().and_then(|()| {
+            HeaderValue::from_str(&format!("\"{:016x}\"", u64::from_le_bytes(nonce))).ok()
+        });
+        Self {
+            store,
+            dimensions,
+            tag,
+            attributes: OnceCell::new(),
+            objects: OnceCell::new(),
+            points: OnceCell::new(),
+            lines: OnceCell::new(),
+            rendered: Mutex::default(),
+        }
+    }
+
+    /// The ETag of every view of this snapshot.
+    pub(crate) fn tag(&self) -> Option<&HeaderValue> {
+        self.tag.as_ref()
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        self.store.kind()
+    }
+
+    /// Number of axes.
+    pub(crate) fn dims(&self) -> usize {
+        self.dimensions.len()
+    }
+
+    /// What level 0 knows about objects.
+    pub(crate) fn need() -> Need {
+        Need {
+            vertex_attributes: Names::All,
+            objects: true,
+            ..Need::default()
+        }
+    }
+
+    /// The vertex attributes of level 0.
+    ///
+    /// # Errors
+    /// As a query for one vertex.
+    pub(crate) async fn attributes(&self) -> Answer<Arc<Attributes>> {
+        let read = || async {
+            let one = Query {
+                limit: Some(1),
+                outputs: VERTICES,
+                ..Query::default()
+            };
+            let answer = query(&self.store, one).await?.collect().await?;
+            let batch = answer.table(Table::Vertices)?;
+            let found = batch.as_ref().map(|batch| {
+                Attributes::of(&batch.schema(), Some(batch), &["position", "object_id"])
+            });
+            Ok(Arc::new(found.unwrap_or_default()))
+        };
+        self.attributes.get_or_try_init(read).await.cloned()
+    }
+
+    /// The objects of level 0.
+    ///
+    /// # Errors
+    /// As the list of objects.
+    pub(crate) async fn objects(&self) -> Answer<Arc<Objects>> {
+        let read = || async { Objects::read(&self.store).await.map(Arc::new) };
+        self.objects.get_or_try_init(read).await.cloned()
+    }
+
+    /// How points are shown.
+    ///
+    /// # Errors
+    /// As the documents of the levels.
+    pub(crate) async fn points(&self) -> Answer<Arc<PointsPlan>> {
+        let read = || async { PointsPlan::read(self).await.map(Arc::new) };
+        self.points.get_or_try_init(read).await.cloned()
+    }
+
+    /// How lines are shown.
+    ///
+    /// # Errors
+    /// As the list of objects.
+    pub(crate) async fn lines(&self) -> Answer<Arc<LinesPlan>> {
+        let read = || async { LinesPlan::read(self).await.map(Arc::new) };
+        self.lines.get_or_try_init(read).await.cloned()
+    }
+
+    /// An answer that was kept.
+    pub(crate) fn rendered(&self, key: &str) -> Option<Bytes> {
+        let kept = self.rendered.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = kept.list.iter().find(|(name, _)| name == key);
+        found.map(|(_, bytes)| bytes.clone())
+    }
+
+    /// Keeps an answer in the place of the oldest ones.
+    pub(crate) fn keep(&self, key: String, bytes: Bytes) {
+        let mut kept = self.rendered.lock().unwrap_or_else(PoisonError::into_inner);
+        if bytes.len() > KEPT / 4 || kept.list.iter().any(|(name, _)| *name == key) {
+            return;
+        }
+        kept.bytes = kept.bytes.saturating_add(bytes.len());
+        kept.list.push_back((key, bytes));
+        while kept.bytes > KEPT {
+            let Some((_, oldest)) = kept.list.pop_front() else {
+                break;
+            };
+            kept.bytes = kept.bytes.saturating_sub(oldest.len());
+        }
+    }
+}
+
+/// The vertex table alone.
+pub(crate) const VERTICES: Outputs = Outputs {
+    vertices: true,
+    links: false,
+    objects: false,
+};

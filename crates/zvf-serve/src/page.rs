@@ -1,0 +1,230 @@
+//! `/` and `/state.json`: what is served, and how a viewer shows all of it.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use serde_json::{Map, Value, json};
+
+use crate::opened::Opened;
+use crate::path::escaped;
+use crate::precomputed::Dimension;
+use crate::refusal::Answer;
+use crate::server::Base;
+use crate::sources::{Source, Sources};
+use crate::store_files::with_tag;
+use crate::views::View;
+
+/// Most segments that are shown at first.
+const MOST_SEGMENTS: usize = 200;
+
+/// Where the viewer is hosted by its authors.
+const HOSTED: &str = "https://neuroglancer-demo.appspot.com/";
+
+/// Answers `/`.
+pub(crate) async fn index(
+    State((sources, base)): State<(Arc<Sources>, Base)>,
+    request: Request,
+) -> Answer {
+    let _permit = sources.permit().await?;
+    let root = base.of(request.headers());
+    let mut rows = String::new();
+    for source in sources.iter() {
+        let name = source.name();
+        let what = match source.opened().await {
+            Ok(opened) => {
+                let views = View::of(opened.kind()).iter().map(|view| {
+                    let view = view.name();
+                    format!("<a href=\"precomputed/{name}/{view}/info\">{view}</a>")
+                });
+                let views: Vec<String> = views.collect();
+                format!("<td>{}</td><td>{}</td>", opened.kind(), views.join(", "))
+            }
+            Err(_) => "<td>cannot be opened</td><td></td>".to_owned(),
+        };
+        rows.push_str(&format!(
+            "<tr><td><a href=\"store/{name}/\">{name}</a></td><td>{}</td>{what}<td><code>{root}/store/{name}/|zarr-vectors:</code></td></tr>\n",
+            escaped(source.address()),
+        ));
+    }
+    let html = format!(
+        "<!DOCTYPE html>\n<html><head><meta charset=\"utf-8\"><title>zvf serve</title></head><body>\n\
+         <h1>zvf serve</h1>\n\
+         <p><a href=\"{HOSTED}#!{root}/state.json\">Open all stores in Neuroglancer</a> (hosted by its authors; the data come \
+         from this server), or paste <a href=\"state.json\">the state</a> into a viewer of your own.</p>\n\
+         <table border=\"1\" cellpadding=\"4\">\n\
+         <tr><th>store</th><th>address</th><th>kind</th><th>views</th><th>source for viewers that read stores</th></tr>\n\
+         {rows}</table>\n\
+         <p><code>query?store=NAME&amp;bbox=LO:HI&amp;format=json</code> answers queries, in Arrow without <code>format</code>.</p>\n\
+         </body></html>\n"
+    );
+    Ok(respond(html, "text/html; charset=utf-8"))
+}
+
+fn respond(text: String, kind: &'static str) -> Response {
+    let mut response = with_tag(StatusCode::OK, None, Body::from(text));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    let policy = HeaderValue::from_static("default-src 'none'");
+    headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    response
+}
+
+/// Answers `/state.json`.
+pub(crate) async fn state(
+    State((sources, base)): State<(Arc<Sources>, Base)>,
+    request: Request,
+) -> Answer {
+    let _permit = sources.permit().await?;
+    let document = document(&sources, &base, request.headers()).await?;
+    Ok(respond(document.to_string(), "application/json"))
+}
+
+async fn document(sources: &Sources, base: &Base, headers: &HeaderMap) -> Answer<Value> {
+    let root = base.of(headers);
+    let mut space = Space::default();
+    let mut layers = Vec::new();
+    for source in sources.iter() {
+        // A store that cannot be opened is named on the page; the others are shown.
+        let Ok(opened) = source.opened().await else {
+            continue;
+        };
+        space.add(&opened);
+        layers.extend(store_layers(&root, source, &opened).await);
+    }
+    let mut state = json!({
+        "dimensions": space.dimensions(),
+        "layout": "3d",
+        "showSlices": false,
+        "layers": layers,
+    });
+    if let Some((position, extent)) = space.view() {
+        state["position"] = json!(position);
+        state["projectionScale"] = json!(extent);
+    }
+    Ok(state)
+}
+
+/// The layers of one store.
+async fn store_layers(root: &str, source: &Source, opened: &Arc<Opened>) -> Vec<Value> {
+    let name = source.name();
+    let mut layers = Vec::new();
+    let views = View::of(opened.kind());
+    for (number, view) in views.iter().enumerate() {
+        let title = |view: View| format!("{name} {}", view.name());
+        let url = format!("precomputed://{root}/precomputed/{name}/{}", view.name());
+        let layer = match view {
+            View::Points => json!({
+                "type": "annotation",
+                "name": title(*view),
+                "source": annotation_source(&url, opened),
+            }),
+            View::Lines if opened.lines().await.is_err() => continue,
+            View::Lines => json!({
+                "type": "annotation",
+                "name": title(*view),
+                "source": annotation_source(&url, opened),
+                "linkedSegmentationLayer": {"object": title(View::Skeletons)},
+            }),
+            View::Skeletons | View::Meshes => {
+                // Beside an overview, segments are shown when they are selected.
+                let segments = match (number, opened.objects().await) {
+                    (0, Ok(objects)) => objects.first(MOST_SEGMENTS),
+                    _ => Vec::new(),
+                };
+                let segments: Vec<String> = segments.iter().map(u64::to_string).collect();
+                json!({
+                    "type": "segmentation",
+                    "name": title(*view),
+                    "source": url,
+                    "segments": segments,
+                })
+            }
+        };
+        layers.push(layer);
+    }
+    layers
+}
+
+/// The source of a layer of annotations. Positions without a unit are shown as nanometres, as skeletons and meshes are.
+fn annotation_source(url: &str, opened: &Opened) -> Value {
+    if opened.dimensions.iter().take(3).all(|one| one.unit == "m") {
+        return json!(url);
+    }
+    let mut dimensions = Map::new();
+    for (number, one) in opened.dimensions.iter().enumerate() {
+        let shown = shown(number, one);
+        dimensions.insert(shown.name, json!([shown.scale, shown.unit]));
+    }
+    json!({"url": url, "transform": {"outputDimensions": dimensions}})
+}
+
+/// A dimension as it is shown: an axis of space without a unit counts as nanometres.
+fn shown(number: usize, dimension: &Dimension) -> Dimension {
+    match dimension.unit.is_empty() && number < 3 {
+        true => Dimension {
+            name: dimension.name.clone(),
+            scale: 1e-9,
+            unit: "m",
+        },
+        false => dimension.clone(),
+    }
+}
+
+/// The space of all stores: the axes of those that came first, and the box of all.
+#[derive(Debug, Default)]
+struct Space {
+    axes: Vec<(Dimension, f64, f64)>,
+}
+
+impl Space {
+    fn add(&mut self, opened: &Opened) {
+        let root = opened.store.root();
+        let (lo, hi) = &root.zarr_vectors.bounds;
+        let offset = root.zarr_vectors.coordinate_offset.as_deref();
+        for (number, one) in opened.dimensions.iter().enumerate() {
+            let one = shown(number, one);
+            let offset = offset.and_then(|offset| offset.get(number)).unwrap_or(&0.0);
+            let bound = |list: &[f64]| list.get(number).map(|bound| (bound + offset) * one.scale);
+            let (Some(lo), Some(hi)) = (bound(lo), bound(hi)) else {
+                continue;
+            };
+            if !lo.is_finite() || !hi.is_finite() {
+                continue;
+            }
+            let same = |axis: &&mut (Dimension, f64, f64)| {
+                axis.0.name == one.name && axis.0.unit == one.unit
+            };
+            match self.axes.iter_mut().find(same) {
+                Some((_, least, greatest)) => {
+                    *least = least.min(lo);
+                    *greatest = greatest.max(hi);
+                }
+                None => self.axes.push((one, lo, hi)),
+            }
+        }
+    }
+
+    fn dimensions(&self) -> Value {
+        let axes = self.axes.iter();
+        let axes = axes.map(|(one, ..)| (one.name.clone(), json!([one.scale, one.unit])));
+        Value::Object(axes.collect())
+    }
+
+    /// The centre, and the largest extent in units of the first axis.
+    fn view(&self) -> Option<(Vec<f64>, f64)> {
+        let (first, ..) = self.axes.first()?;
+        let centre = self
+            .axes
+            .iter()
+            .map(|(one, lo, hi)| (lo + hi) / 2.0 / one.scale);
+        let extents = self.axes.iter().filter(|(one, ..)| one.unit == first.unit);
+        let extent = extents
+            .map(|(_, lo, hi)| (hi - lo) / first.scale)
+            .fold(0.0, f64::max);
+        let extent = if extent > 0.0 { extent * 1.3 } else { 1.0 };
+        Some((centre.collect(), extent))
+    }
+}

@@ -1,0 +1,249 @@
+//! Annotations: points, lines and polylines with properties.
+
+use serde_json::{Map, Value, json};
+
+use super::{EncodeError, Property, PropertyType, Values, count, put_floats};
+
+/// Kind of the annotations of a collection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Geometry {
+    /// One point each.
+    Point,
+    /// Two points each.
+    Line,
+    /// Any number of points each.
+    Polyline,
+}
+
+impl Geometry {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Point => "POINT",
+            Self::Line => "LINE",
+            Self::Polyline => "POLYLINE",
+        }
+    }
+}
+
+/// One axis of the coordinate space: name, then how large one unit of a coordinate is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dimension {
+    /// Name; no two axes have the same.
+    pub name: String,
+    /// Length of one unit, in `unit`.
+    pub scale: f64,
+    /// `m` or `s`; empty: no unit.
+    pub unit: &'static str,
+}
+
+/// One level of the spatial index. Levels add up: every annotation is in exactly one of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpatialLevel {
+    /// Folder of the level's cells, relative to `info`.
+    pub key: String,
+    /// Cells on each axis.
+    pub grid_shape: Vec<u64>,
+    /// Size of a cell on each axis.
+    pub chunk_size: Vec<f64>,
+    /// Annotations of a cell that Neuroglancer takes for the density of the level.
+    pub limit: u64,
+}
+
+/// What `info` says of a collection of annotations.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AnnotationInfo {
+    /// Axes.
+    pub dimensions: Vec<Dimension>,
+    /// Least coordinates; the spatial grids begin there.
+    pub lower_bound: Vec<f64>,
+    /// Greatest coordinates.
+    pub upper_bound: Vec<f64>,
+    /// Kind of all annotations.
+    pub geometry: Geometry,
+    /// Properties, in any order: see [`AnnotationInfo::sort_properties`].
+    pub properties: Vec<Property>,
+    /// Names of relationships to segments; the lists of each are in the folder `by_` and its name.
+    pub relationships: Vec<String>,
+    /// Spatial levels, coarse to fine.
+    pub spatial: Vec<SpatialLevel>,
+}
+
+impl AnnotationInfo {
+    /// Puts properties into the order in which they are encoded, by the size of their type; returns the permutation.
+    pub fn sort_properties(properties: &[Property]) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..properties.len()).collect();
+        order.sort_by_key(|index| properties.get(*index).map(|one| one.kind.rank()));
+        order
+    }
+}
+
+/// The document `info` of a collection of annotations. Properties have to be in the order of [`AnnotationInfo::sort_properties`].
+#[must_use]
+pub fn annotation_info(info: &AnnotationInfo) -> Value {
+    let mut dimensions = Map::new();
+    for axis in &info.dimensions {
+        dimensions.insert(axis.name.clone(), json!([axis.scale, axis.unit]));
+    }
+    let relationships = info.relationships.iter();
+    let spatial = info.spatial.iter();
+    json!({
+        "@type": "neuroglancer_annotations_v1",
+        "dimensions": dimensions,
+        "lower_bound": info.lower_bound,
+        "upper_bound": info.upper_bound,
+        "annotation_type": info.geometry.name(),
+        "properties": info.properties.iter().map(Property::document).collect::<Vec<_>>(),
+        "relationships": relationships
+            .map(|id| json!({"id": id, "key": format!("by_{id}")}))
+            .collect::<Vec<_>>(),
+        "by_id": {"key": "by_id"},
+        "spatial": spatial
+            .map(|level| json!({
+                "key": level.key,
+                "grid_shape": level.grid_shape,
+                "chunk_size": level.chunk_size,
+                "limit": level.limit,
+            }))
+            .collect::<Vec<_>>(),
+    })
+}
+
+/// A list of annotations being encoded: the file of one spatial cell, or of one related segment.
+///
+/// # Shape
+/// `u64` count, then each annotation (geometry, properties, zeros up to a multiple of four), then a `u64` id each.
+#[derive(Debug, Clone)]
+pub struct AnnotationList {
+    geometry: Geometry,
+    rank: usize,
+    types: Vec<PropertyType>,
+    encoded: Vec<u8>,
+    ids: Vec<u64>,
+}
+
+impl AnnotationList {
+    /// An empty list of annotations in a space of `rank` axes, with properties of these types in the order of `info`.
+    #[must_use]
+    pub fn new(geometry: Geometry, rank: usize, types: Vec<PropertyType>) -> Self {
+        Self {
+            geometry,
+            rank,
+            types,
+            encoded: Vec::new(),
+            ids: Vec::new(),
+        }
+    }
+
+    /// Number of annotations.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Whether there is none yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Bytes of the list so far.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let ids = self.ids.len().saturating_mul(8);
+        self.encoded.len().saturating_add(ids).saturating_add(8)
+    }
+
+    /// Appends one annotation: the coordinates of its points, and row `row` of each property.
+    ///
+    /// # Errors
+    /// A number of coordinates that the geometry does not have; a property without the row, or of another size. The list is
+    /// unusable then.
+    pub fn push(
+        &mut self,
+        id: u64,
+        points: &[f32],
+        properties: &[Values],
+        row: usize,
+    ) -> Result<(), EncodeError> {
+        match self.geometry {
+            Geometry::Point => EncodeError::check("coordinates", points.len(), self.rank)?,
+            Geometry::Line => {
+                EncodeError::check("coordinates", points.len(), self.rank.saturating_mul(2))?;
+            }
+            Geometry::Polyline => {
+                let over = points.len().checked_rem(self.rank).unwrap_or(points.len());
+                EncodeError::check("coordinates after the last point", over, 0)?;
+                let points = points.len().checked_div(self.rank).unwrap_or(0);
+                let points = count("points of a polyline", points)?;
+                self.encoded.extend_from_slice(&points.to_le_bytes());
+            }
+        }
+        put_floats(&mut self.encoded, points);
+        EncodeError::check("properties", properties.len(), self.types.len())?;
+        for (values, kind) in properties.iter().zip(&self.types) {
+            let value = values.get(row).ok_or(EncodeError {
+                what: "rows of a property",
+                found: values.len(),
+                expected: row.saturating_add(1),
+            })?;
+            EncodeError::check("bytes of a property", value.len(), kind.size())?;
+            self.encoded.extend_from_slice(value);
+        }
+        let whole = self.encoded.len().next_multiple_of(4);
+        self.encoded.resize(whole, 0);
+        self.ids.push(id);
+        Ok(())
+    }
+
+    /// The file of the list.
+    #[must_use]
+    pub fn finish(self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.bytes());
+        out.extend_from_slice(&(self.ids.len() as u64).to_le_bytes());
+        out.extend_from_slice(&self.encoded);
+        for id in &self.ids {
+            out.extend_from_slice(&id.to_le_bytes());
+        }
+        out
+    }
+
+    /// The file of the only annotation of the list, in the index by id: the annotation, then what [`relate`](Self::relate) adds.
+    ///
+    /// # Errors
+    /// When the list does not have exactly one annotation.
+    pub fn single(self, relationships: &[Vec<u64>]) -> Result<Vec<u8>, EncodeError> {
+        EncodeError::check("annotations", self.ids.len(), 1)?;
+        let mut out = self.encoded;
+        Self::relate(&mut out, relationships)?;
+        Ok(out)
+    }
+
+    /// Ids and encoded annotations of a list of points or lines, which all have the same length; nothing for polylines.
+    #[must_use]
+    pub fn into_single(self) -> Vec<(u64, Vec<u8>)> {
+        let length = match self.geometry {
+            Geometry::Polyline => 0,
+            _ => self.encoded.len().checked_div(self.ids.len()).unwrap_or(0),
+        };
+        let each = self.encoded.chunks(length.max(1)).map(<[u8]>::to_vec);
+        match length {
+            0 => Vec::new(),
+            _ => self.ids.into_iter().zip(each).collect(),
+        }
+    }
+
+    /// Appends related segments to the file of one annotation: for each relationship a `u32` count and the `u64` ids.
+    ///
+    /// # Errors
+    /// More than 2^32 segments.
+    pub fn relate(file: &mut Vec<u8>, relationships: &[Vec<u64>]) -> Result<(), EncodeError> {
+        for segments in relationships {
+            let number = count("related segments", segments.len())?;
+            file.extend_from_slice(&number.to_le_bytes());
+            for segment in segments {
+                file.extend_from_slice(&segment.to_le_bytes());
+            }
+        }
+        Ok(())
+    }
+}

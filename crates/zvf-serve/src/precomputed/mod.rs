@@ -1,0 +1,72 @@
+//! Bytes and documents of Neuroglancer's precomputed formats: annotations, skeletons, legacy meshes, segment properties.
+//!
+//! Nothing here reads or waits: values come in as slices, bytes and JSON go out. All numbers are little-endian.
+//!
+//! | document or file | function |
+//! |---|---|
+//! | annotations of one spatial cell or one related object | [`AnnotationList`] |
+//! | one annotation by its id | [`AnnotationList::single`] |
+//! | `info` of annotations | [`annotation_info`] |
+//! | one skeleton, `info` of skeletons | [`skeleton`], [`skeleton_info`] |
+//! | one fragment of a mesh, its manifest, `info` of meshes | [`mesh_fragment`], [`mesh_manifest`], [`mesh_info`] |
+//! | names, tags and numbers of segments | [`SegmentProperties`] |
+//!
+//! Source: `src/datasource/precomputed/{annotations,skeletons,meshes,segment_properties}.md` of google/neuroglancer, release 2.41.2.
+
+mod annotation;
+mod mesh;
+mod property;
+mod segments;
+mod skeleton;
+
+pub use annotation::{
+    AnnotationInfo, AnnotationList, Dimension, Geometry, SpatialLevel, annotation_info,
+};
+pub use mesh::{mesh_fragment, mesh_info, mesh_manifest};
+pub use property::{Property, PropertyType, Values};
+pub use segments::{Number, SegmentProperties};
+pub use skeleton::{SkeletonAttribute, skeleton, skeleton_info};
+
+/// Why values cannot be encoded: the caller's counts do not fit together. Nothing was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{what}: found {found}, expected {expected}")]
+pub struct EncodeError {
+    /// What was counted.
+    pub what: &'static str,
+    /// How many there are.
+    pub found: usize,
+    /// How many there have to be.
+    pub expected: usize,
+}
+
+impl EncodeError {
+    fn check(what: &'static str, found: usize, expected: usize) -> Result<(), Self> {
+        match found == expected {
+            true => Ok(()),
+            false => Err(Self {
+                what,
+                found,
+                expected,
+            }),
+        }
+    }
+}
+
+/// A count as 32 bits.
+fn count(what: &'static str, found: usize) -> Result<u32, EncodeError> {
+    u32::try_from(found).map_err(|_| EncodeError {
+        what,
+        found,
+        expected: 0xFFFF_FFFF,
+    })
+}
+
+fn put_floats(out: &mut Vec<u8>, values: &[f32]) {
+    out.reserve(values.len().saturating_mul(4));
+    for value in values {
+        out.extend_from_slice(&value.to_le_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! Answers that are no data: a status and one line of text.
+
+use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use zvf_query::QueryError;
+use zvf_store::{Class, StoreError};
+
+use crate::precomputed::EncodeError;
+
+/// Why a request has no answer.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    status: StatusCode,
+    message: String,
+    header: Option<(HeaderName, HeaderValue)>,
+    /// The store is not the one that was opened: opening it again may help.
+    changed: bool,
+}
+
+/// What a handler returns.
+pub(crate) type Answer<T = Response> = Result<T, Refusal>;
+
+impl Refusal {
+    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            message: message.into(),
+            header: None,
+            changed: false,
+        }
+    }
+
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, message)
+    }
+
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    /// An answer that would be larger than the server sends.
+    pub(crate) fn too_large(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, message)
+    }
+
+    /// Data of the store that contradict each other.
+    pub(crate) fn malformed(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
+    }
+
+    pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.header = Some((name, value));
+        self
+    }
+
+    pub(crate) fn is_changed(&self) -> bool {
+        self.changed
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The class of the failure, outside of HTTP.
+    pub(crate) fn class(&self) -> Class {
+        match self.status {
+            StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND => Class::Misuse,
+            StatusCode::PAYLOAD_TOO_LARGE => Class::Limit,
+            StatusCode::BAD_GATEWAY | StatusCode::FORBIDDEN => Class::Io,
+            _ => Class::Malformed,
+        }
+    }
+
+    fn of(class: Class, message: String) -> Self {
+        Self::new(
+            match class {
+                Class::Misuse => StatusCode::BAD_REQUEST,
+                Class::Limit => StatusCode::PAYLOAD_TOO_LARGE,
+                Class::Io => StatusCode::BAD_GATEWAY,
+                Class::Malformed | Class::Bug => StatusCode::INTERNAL_SERVER_ERROR,
+            },
+            message,
+        )
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        let changed = error.is_changed();
+        let refusal = match &error {
+            StoreError::Denied { .. } => Self::new(StatusCode::FORBIDDEN, error.to_string()),
+            StoreError::NotFound { .. } | StoreError::NoSuchLevel { .. } => {
+                Self::not_found(error.to_string())
+            }
+            _ => Self::of(error.class(), error.to_string()),
+        };
+        Self { changed, ..refusal }
+    }
+}
+
+impl From<QueryError> for Refusal {
+    fn from(error: QueryError) -> Self {
+        match error {
+            QueryError::Store(error) => error.into(),
+            error => Self::of(error.class(), error.to_string()),
+        }
+    }
+}
+
+impl From<EncodeError> for Refusal {
+    fn from(error: EncodeError) -> Self {
+        Self::malformed(error.to_string())
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::from(format!("{}\n", self.message)));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        let text = HeaderValue::from_static("text/plain; charset=utf-8");
+        headers.insert(header::CONTENT_TYPE, text);
+        if let Some((name, value)) = self.header {
+            headers.insert(name, value);
+        }
+        response
+    }
+}

@@ -1,0 +1,336 @@
+//! The server: connections, routes, limits.
+
+use std::future::Future;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use futures::future::BoxFuture;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tower::ServiceExt;
+use tower_http::cors::{Any, CorsLayer};
+use zvf_store::{OpenOptions, StoreError};
+
+use crate::refusal::Refusal;
+use crate::sources::Sources;
+use crate::token::Token;
+use crate::{page, query, store_files, views};
+
+/// Gets one line for each request.
+pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// How a server runs.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ServeOptions {
+    /// The address that is bound. Default 127.0.0.1.
+    pub host: IpAddr,
+    /// The port; 0 takes a free one. Default 0.
+    pub port: u16,
+    /// The secret first segment of every path. Default none; a server on another address than the machine's own has one always.
+    pub token: Option<Token>,
+    /// How stores are opened.
+    pub open: OpenOptions,
+    /// Connections at one time; further ones wait. Default 1024.
+    pub connections: usize,
+    /// Views and queries that are computed at one time; further ones wait. Default 4.
+    pub work: usize,
+    /// Decoded bytes of one view or query. Default 16 MiB.
+    pub memory_budget: u64,
+    /// How long requests may take to end when the server stops. Default 10 s.
+    pub grace: Duration,
+    /// Gets one line for each request. Default nobody.
+    pub log: Option<Log>,
+}
+
+impl std::fmt::Debug for ServeOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServeOptions")
+            .field("host", &self.host)
+            .field("port", &self.port)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for ServeOptions {
+    fn default() -> Self {
+        Self {
+            host: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            port: 0,
+            token: None,
+            open: OpenOptions::default(),
+            connections: 1024,
+            work: 4,
+            memory_budget: 16 << 20,
+            grace: Duration::from_secs(10),
+            log: None,
+        }
+    }
+}
+
+impl ServeOptions {
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+/// Why a server does not start or ends.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// An address of a store is wrong.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The address cannot be bound, or has no source of random numbers.
+    #[error("{address}: {source}")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        source: std::io::Error,
+    },
+}
+
+/// How clients reach the server.
+#[derive(Debug, Clone)]
+pub(crate) struct Base {
+    address: SocketAddr,
+    /// Empty, or a slash and the token.
+    prefix: Arc<str>,
+}
+
+impl Base {
+    fn url(&self) -> String {
+        format!("http://{}{}", self.address, self.prefix)
+    }
+
+    /// The server's URL as the client of a request wrote it: behind a proxy or on all addresses the bound one is of no use.
+    pub(crate) fn of(&self, headers: &HeaderMap) -> String {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']');
+        let host = headers
+            .get(header::HOST)
+            .and_then(|host| host.to_str().ok());
+        match host.filter(|host| !host.is_empty() && host.chars().all(plain)) {
+            Some(host) => format!("http://{host}{}", self.prefix),
+            None => self.url(),
+        }
+    }
+}
+
+/// A server that is bound to its address.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    base: Base,
+    app: Router,
+    connections: usize,
+    grace: Duration,
+}
+
+impl Server {
+    /// Binds the address. Stores are named and not yet opened.
+    ///
+    /// # Errors
+    /// An address of a store that no backend knows; an address that cannot be bound.
+    pub fn bind<'a>(
+        stores: &'a [String],
+        options: ServeOptions,
+    ) -> BoxFuture<'a, Result<Self, ServeError>> {
+        Box::pin(async move {
+            let wanted = SocketAddr::new(options.host, options.port);
+            let failed = |source| ServeError::Bind {
+                address: wanted,
+                source,
+            };
+            let token = match options.token {
+                None if !options.host.is_loopback() => Some(Token::new().map_err(failed)?),
+                token => token,
+            };
+            let (work, budget) = (options.work, options.memory_budget);
+            let sources = Arc::new(Sources::new(stores, &options.open, work, budget)?);
+            let listener = TcpListener::bind(wanted).await.map_err(failed)?;
+            let address = listener.local_addr().map_err(failed)?;
+            let prefix = token.as_ref().map(|token| format!("/{}", token.digits()));
+            let base = Base {
+                address,
+                prefix: prefix.unwrap_or_default().into(),
+            };
+            let app = app(sources, base.clone(), token, options.log);
+            Ok(Self {
+                listener,
+                base,
+                app,
+                connections: options.connections.max(1),
+                grace: options.grace,
+            })
+        })
+    }
+
+    /// The address that clients ask, with the token in it.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.base.url()
+    }
+
+    /// The address that is bound.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.base.address
+    }
+
+    /// Serves until `stop` is ready, then waits for the requests under way.
+    ///
+    /// # Cost
+    /// Memory is bounded by the connections: about 1 MiB for each that reads an object, and for each view or query that is
+    /// computed its memory budget and its answer, of at most 64 MiB.
+    pub fn run<'a>(self, stop: impl Future<Output = ()> + Send + 'a) -> BoxFuture<'a, ()> {
+        let stop: BoxFuture<'a, ()> = Box::pin(stop);
+        Box::pin(async move {
+            let graceful = GracefulShutdown::new();
+            let permits = Arc::new(Semaphore::new(self.connections));
+            let mut stop = pin!(stop);
+            loop {
+                let next = async {
+                    let permit = Arc::clone(&permits).acquire_owned().await.ok()?;
+                    Some((permit, self.listener.accept().await))
+                };
+                let accepted = tokio::select! {
+                    () = &mut stop => break,
+                    accepted = next => accepted,
+                };
+                let (permit, stream) = match accepted {
+                    Some((permit, Ok((stream, _)))) => (permit, stream),
+                    // A connection that was gone before it was accepted, or no more file handles: others end meanwhile.
+                    Some((_, Err(_))) => {
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                        continue;
+                    }
+                    None => break,
+                };
+                let service = TowerToHyperService::new(self.app.clone());
+                let connection = hyper::server::conn::http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .header_read_timeout(Duration::from_secs(30))
+                    .max_buf_size(64 << 10)
+                    .half_close(false)
+                    .serve_connection(TokioIo::new(stream), service);
+                let connection = graceful.watch(connection);
+                tokio::spawn(async move {
+                    // A client that goes away is no error of the server.
+                    let _ = connection.await;
+                    drop(permit);
+                });
+            }
+            drop(self.listener);
+            let _ = tokio::time::timeout(self.grace, graceful.shutdown()).await;
+        })
+    }
+}
+
+/// The routes, behind the token where there is one.
+fn app(sources: Arc<Sources>, base: Base, token: Option<Token>, log: Option<Log>) -> Router {
+    let pages = Router::new()
+        .route("/", get(page::index))
+        .route("/state.json", get(page::state))
+        .with_state((Arc::clone(&sources), base));
+    let routes = Router::new()
+        .route("/query", get(query::answer))
+        .route(
+            "/store/{*path}",
+            get(store_files::answer).head(store_files::answer),
+        )
+        .route("/precomputed/{*path}", get(views::answer))
+        .with_state(sources)
+        .merge(pages)
+        .fallback(async || Refusal::not_found("no such page"));
+    let guarded = match token {
+        None => routes,
+        Some(token) => Router::new().fallback(move |request: Request| {
+            let (routes, token) = (routes.clone(), token.clone());
+            async move { behind(&token, routes, request).await }
+        }),
+    };
+    let cors = CorsLayer::new()
+        .allow_origin(Any)
+        .allow_methods([Method::GET, Method::HEAD, Method::OPTIONS])
+        .allow_headers(Any)
+        .allow_private_network(true)
+        .expose_headers([
+            header::ACCEPT_RANGES,
+            header::CONTENT_LENGTH,
+            header::CONTENT_RANGE,
+            header::CONTENT_TYPE,
+            header::ETAG,
+        ]);
+    let app = guarded.layer(cors);
+    match log {
+        None => app,
+        Some(log) => app.layer(from_fn(move |request: Request, next: Next| {
+            logged(Arc::clone(&log), request, next)
+        })),
+    }
+}
+
+/// Answers requests whose path begins with the token, without it.
+async fn behind(token: &Token, routes: Router, mut request: Request) -> Response {
+    let refused = || Refusal::not_found("no such page").into_response();
+    let Some(path) = token.strip(request.uri().path()) else {
+        return refused();
+    };
+    let query = request.uri().query();
+    let whole = match query {
+        Some(query) => format!("{path}?{query}"),
+        None => path.to_owned(),
+    };
+    let Ok(uri) = whole.parse::<Uri>() else {
+        return refused();
+    };
+    *request.uri_mut() = uri;
+    match routes.oneshot(request).await {
+        Ok(response) => response,
+        Err(never) => match never {},
+    }
+}
+
+/// Says method, path without its first segment's secret, status and length of one request.
+async fn logged(log: Log, request: Request, next: Next) -> Response {
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let range = request.headers().get(header::RANGE).cloned();
+    let response = next.run(request).await;
+    let text = |value: Option<&HeaderValue>| {
+        let text = value.and_then(|value| value.to_str().ok());
+        text.unwrap_or("-").to_owned()
+    };
+    let length = match response.headers().get(header::CONTENT_LENGTH) {
+        Some(length) => text(Some(length)),
+        None => body_size(response.body()),
+    };
+    log(&format!(
+        "{method} {path} {} {} {length}",
+        text(range.as_ref()),
+        response.status().as_u16()
+    ));
+    response
+}
+
+fn body_size(body: &Body) -> String {
+    use axum::body::HttpBody;
+    match body.size_hint().exact() {
+        Some(size) => size.to_string(),
+        None => "-".to_owned(),
+    }
+}

@@ -1,0 +1,184 @@
+//! `/store/NAME/…`: the objects of a store as they are stored.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::Response;
+use bytes::Bytes;
+use futures::stream;
+use zvf_store::{ObjectState, RawStore, StoreError};
+
+use crate::path::{self, Segments};
+use crate::range::{Wanted, wanted};
+use crate::refusal::{Answer, Refusal};
+use crate::sources::Sources;
+
+/// Bytes that are read at once of what is sent: all that one answer holds in memory.
+const PIECE: u64 = 1 << 20;
+
+/// Answers GET and HEAD.
+pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request) -> Answer {
+    let Segments { names, folder } = path::segments(request.uri().path(), "/store/")?;
+    let Some((name, rest)) = names.split_first() else {
+        return Err(Refusal::not_found("no such store"));
+    };
+    let raw = sources.find(name)?.raw().renewed();
+    let key = rest.join("/");
+    if folder {
+        return crate::listing::page(&raw, name, &key, request.headers()).await;
+    }
+    if key.is_empty() {
+        return Err(Refusal::not_found(
+            "a store has objects; its listing ends with a slash",
+        ));
+    }
+    object(raw, key, request.method(), request.headers()).await
+}
+
+async fn object(raw: RawStore, key: String, method: &Method, headers: &HeaderMap) -> Answer {
+    let missing = || Refusal::not_found(format!("{key}: no such object"));
+    let state = raw.state(&key).await?.ok_or_else(missing)?;
+    let tag = tag(&state);
+    if tag.as_ref().is_some_and(|tag| is_known(headers, tag)) {
+        return Ok(with_tag(StatusCode::NOT_MODIFIED, tag, Body::empty()));
+    }
+    // A range of another version than the client holds is of no use to it: it gets the whole object.
+    let condition = headers.get(header::IF_RANGE);
+    let same = condition.is_none_or(|condition| Some(condition) == tag.as_ref());
+    let range = headers.get(header::RANGE).filter(|_| same);
+    let (status, range) = match wanted(range.and_then(|text| text.to_str().ok()), state.size) {
+        Wanted::Whole => (StatusCode::OK, 0..state.size),
+        Wanted::Part(range) => (StatusCode::PARTIAL_CONTENT, range),
+        Wanted::Nothing => {
+            let size = HeaderValue::from_str(&format!("bytes */{}", state.size));
+            let refusal = Refusal::new(
+                StatusCode::RANGE_NOT_SATISFIABLE,
+                format!("{key} has {} bytes", state.size),
+            );
+            return Err(match size {
+                Ok(size) => refusal.with_header(header::CONTENT_RANGE, size),
+                Err(_) => refusal,
+            });
+        }
+    };
+    let length = range.end.saturating_sub(range.start);
+    let (body, content) = match *method == Method::HEAD {
+        true => (Body::empty(), content_type(&key)),
+        false => {
+            let content = content_type(&key);
+            let mut rest = Rest {
+                raw,
+                key,
+                state: state.clone(),
+                range: range.clone(),
+            };
+            // The first piece is read before the status is sent, so that most failures have a status of their own.
+            let first = match length {
+                0 => Bytes::new(),
+                _ => rest.piece().await?,
+            };
+            (Body::from_stream(pieces(first, rest)), content)
+        }
+    };
+    let mut response = with_tag(status, tag, body);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content));
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    if status == StatusCode::PARTIAL_CONTENT {
+        let last = range.end.saturating_sub(1);
+        let text = format!("bytes {}-{last}/{}", range.start, state.size);
+        if let Ok(text) = HeaderValue::from_str(&text) {
+            headers.insert(header::CONTENT_RANGE, text);
+        }
+    }
+    Ok(response)
+}
+
+/// What is still to be sent of an object.
+struct Rest {
+    raw: RawStore,
+    key: String,
+    state: ObjectState,
+    range: std::ops::Range<u64>,
+}
+
+impl Rest {
+    /// The next piece.
+    ///
+    /// # Errors
+    /// I/O; the object is not the one whose size was announced.
+    async fn piece(&mut self) -> Result<Bytes, StoreError> {
+        let end = self.range.end.min(self.range.start.saturating_add(PIECE));
+        let changed = |now: String| StoreError::SourceChanged {
+            key: self.key.clone(),
+            first: format!("{} bytes", self.state.size),
+            now,
+        };
+        let part = self
+            .raw
+            .read_range(&self.key, self.range.start..end)
+            .await?
+            .ok_or_else(|| changed("no object".to_owned()))?;
+        let length = end.saturating_sub(self.range.start);
+        let whole = u64::try_from(part.bytes.len()) == Ok(length);
+        let known = self.state.etag.is_none() || part.state.etag == self.state.etag;
+        if !whole || !known {
+            return Err(changed(format!("another one of {} bytes", part.state.size)));
+        }
+        self.range.start = end;
+        Ok(part.bytes)
+    }
+}
+
+/// The pieces of an object; nothing is read before the one before it was sent.
+fn pieces(first: Bytes, rest: Rest) -> impl futures::Stream<Item = Result<Bytes, StoreError>> {
+    stream::try_unfold((Some(first), rest), async |(first, mut rest)| {
+        let piece = match first {
+            Some(first) if first.is_empty() => return Ok(None),
+            Some(first) => first,
+            None if rest.range.is_empty() => return Ok(None),
+            None => rest.piece().await?,
+        };
+        Ok(Some((piece, (None, rest))))
+    })
+}
+
+/// The ETag of an object as a header.
+fn tag(state: &ObjectState) -> Option<HeaderValue> {
+    let etag = state.etag.as_ref()?;
+    HeaderValue::from_str(&format!("\"{}-{:x}\"", etag.replace('"', ""), state.size)).ok()
+}
+
+/// Whether `If-None-Match` names an ETag.
+pub(crate) fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
+    let Ok(tag) = tag.to_str() else { return false };
+    headers
+        .get_all(header::IF_NONE_MATCH)
+        .iter()
+        .filter_map(|list| list.to_str().ok())
+        .flat_map(|list| list.split(','))
+        .map(|one| one.trim())
+        .any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
+}
+
+/// A response with an ETag that clients ask for again every time.
+pub(crate) fn with_tag(status: StatusCode, tag: Option<HeaderValue>, body: Body) -> Response {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    if let Some(tag) = tag {
+        headers.insert(header::ETAG, tag);
+    }
+    response
+}
+
+fn content_type(key: &str) -> &'static str {
+    match key.ends_with(".json") {
+        true => "application/json",
+        false => "application/octet-stream",
+    }
+}

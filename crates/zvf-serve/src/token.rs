@@ -1,0 +1,65 @@
+//! The secret first segment of every path, where others than this machine can reach the server.
+
+use subtle::ConstantTimeEq;
+
+/// A secret of 128 random bits, in hexadecimal digits.
+#[derive(Clone)]
+pub struct Token(String);
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+impl Token {
+    /// A new secret from the system's source of random numbers.
+    ///
+    /// # Errors
+    /// When the system has none.
+    pub fn new() -> std::io::Result<Self> {
+        let mut bytes = [0u8; 16];
+        getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
+        Ok(Self(
+            bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        ))
+    }
+
+    /// The digits.
+    #[must_use]
+    pub fn digits(&self) -> &str {
+        &self.0
+    }
+
+    /// The path behind `/TOKEN`; `None` where another segment stands first. Takes the same time for every wrong token of
+    /// the right length.
+    pub(crate) fn strip<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let rest = path.strip_prefix('/')?;
+        let (first, rest) = match rest.find('/') {
+            Some(at) => rest.split_at_checked(at)?,
+            None => (rest, "/"),
+        };
+        bool::from(first.as_bytes().ct_eq(self.0.as_bytes())).then_some(rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_token_opens_paths() {
+        let token = Token::new().unwrap();
+        assert_eq!(token.digits().len(), 32);
+        assert_ne!(token.digits(), Token::new().unwrap().digits());
+        let path = format!("/{}/store/a", token.digits());
+        assert_eq!(token.strip(&path), Some("/store/a"));
+        assert_eq!(token.strip(&format!("/{}", token.digits())), Some("/"));
+        for wrong in ["/", "", "/store/a", "//store", "/0/store"] {
+            assert_eq!(token.strip(wrong), None, "{wrong}");
+        }
+        let short = path.replacen(token.digits(), token.digits().get(1..).unwrap(), 1);
+        assert_eq!(token.strip(&short), None);
+        assert!(!format!("{token:?}").contains(token.digits()));
+    }
+}

@@ -1,0 +1,142 @@
+//! Units of axes, folded to metres and seconds as Neuroglancer takes them.
+
+use zvf_meta::{Axis, units};
+
+use crate::precomputed::Dimension;
+
+/// Metres of a unit of length.
+fn metres(unit: &str) -> Option<f64> {
+    Some(match units::name(unit)? {
+        "angstrom" => 1e-10,
+        "attometer" => 1e-18,
+        "centimeter" => 1e-2,
+        "decimeter" => 1e-1,
+        "exameter" => 1e18,
+        "femtometer" => 1e-15,
+        "foot" => 0.3048,
+        "gigameter" => 1e9,
+        "hectometer" => 1e2,
+        "inch" => 0.0254,
+        "kilometer" => 1e3,
+        "megameter" => 1e6,
+        "meter" => 1.0,
+        "micrometer" => 1e-6,
+        "mile" => 1609.344,
+        "millimeter" => 1e-3,
+        "nanometer" => 1e-9,
+        "parsec" => 3.085_677_581_491_367e16,
+        "petameter" => 1e15,
+        "picometer" => 1e-12,
+        "terameter" => 1e12,
+        "yard" => 0.9144,
+        "yoctometer" => 1e-24,
+        "yottameter" => 1e24,
+        "zeptometer" => 1e-21,
+        "zettameter" => 1e21,
+        _ => return None,
+    })
+}
+
+/// Seconds of a unit of time.
+fn seconds(unit: &str) -> Option<f64> {
+    Some(match unit.trim() {
+        "second" | "seconds" | "s" => 1.0,
+        "millisecond" | "milliseconds" | "ms" => 1e-3,
+        "microsecond" | "microseconds" | "us" | "µs" => 1e-6,
+        "nanosecond" | "nanoseconds" | "ns" => 1e-9,
+        "minute" | "minutes" | "min" => 60.0,
+        "hour" | "hours" | "h" => 3600.0,
+        "day" | "days" | "d" => 86_400.0,
+        _ => return None,
+    })
+}
+
+/// The axes of a store as dimensions of Neuroglancer.
+///
+/// # Units
+/// A unit of length is folded to metres, one of time to seconds; axes of other units, or none, have the scale 1 and no unit.
+pub(crate) fn dimensions(axes: &[Axis]) -> Vec<Dimension> {
+    let mut found: Vec<Dimension> = Vec::with_capacity(axes.len());
+    for axis in axes {
+        let unit = axis.unit.as_deref().unwrap_or("");
+        let (scale, unit) = match (metres(unit), seconds(unit)) {
+            (Some(scale), _) => (scale, "m"),
+            (None, Some(scale)) => (scale, "s"),
+            (None, None) => (1.0, ""),
+        };
+        let taken: Vec<&str> = found.iter().map(|one| one.name.as_str()).collect();
+        let name = identifier(&axis.name, &taken);
+        found.push(Dimension { name, scale, unit });
+    }
+    found
+}
+
+/// Nanometres of one unit of each of the three axes of space. An axis without a unit of length counts as nanometres; where a store
+/// has two axes, the third has length 1.
+pub(crate) fn nanometres(dimensions: &[Dimension]) -> [f64; 3] {
+    let mut scales = [1.0; 3];
+    for (scale, axis) in scales.iter_mut().zip(dimensions) {
+        if axis.unit == "m" {
+            *scale = axis.scale * 1e9;
+        }
+    }
+    scales
+}
+
+/// A name as Neuroglancer takes it, `[a-z][a-zA-Z0-9_]*`, unlike all those that are `taken`.
+pub(crate) fn identifier(name: &str, taken: &[&str]) -> String {
+    let legal = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut plain: String = name
+        .chars()
+        .map(|c| if legal(c) { c } else { '_' })
+        .collect();
+    match plain.chars().next() {
+        Some(first) if first.is_ascii_lowercase() => {}
+        Some(first) if first.is_ascii_uppercase() => {
+            plain.replace_range(..1, &first.to_ascii_lowercase().to_string());
+        }
+        _ => plain.insert(0, 'a'),
+    }
+    let mut found = plain.clone();
+    let mut number = 1;
+    while taken.contains(&found.as_str()) {
+        number += 1;
+        found = format!("{plain}_{number}");
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_become_metres_and_seconds() {
+        let axis = |name: &str, unit: Option<&str>| {
+            let mut axis = Axis::new(name, "space");
+            axis.unit = unit.map(str::to_owned);
+            axis
+        };
+        let axes = [
+            axis("x", Some("micrometer")),
+            axis("y", Some("8 furlongs")),
+            axis("z", Some("mm")),
+            axis("t", Some("ms")),
+        ];
+        let found = dimensions(&axes);
+        let scales: Vec<(f64, &str)> = found.iter().map(|one| (one.scale, one.unit)).collect();
+        assert_eq!(scales, [(1e-6, "m"), (1.0, ""), (1e-3, "m"), (1e-3, "s")]);
+        let [x, y, z] = nanometres(&found);
+        assert!((x - 1e3).abs() < 1e-6 && (z - 1e6).abs() < 1e-3);
+        assert!((y - 1.0).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn names_become_identifiers() {
+        assert_eq!(identifier("fa", &[]), "fa");
+        assert_eq!(identifier("FA mean (%)", &[]), "fA_mean____");
+        assert_eq!(identifier("2nd", &[]), "a2nd");
+        assert_eq!(identifier("größe", &[]), "gr__e");
+        assert_eq!(identifier("", &["a"]), "a_2");
+    }
+}

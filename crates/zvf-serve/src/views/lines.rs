@@ -1,0 +1,250 @@
+//! Lines, polylines and streamlines as annotations: every object once, in a random order that is always the same.
+//!
+//! The spatial index has one cell. Its levels are runs of that order, small ones first, so that a viewer draws an even sample
+//! of the objects until it has asked for all of them. No object is cut or drawn twice.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt64Type};
+use arrow_schema::Schema;
+use serde_json::json;
+use zvf_query::{Column, Outputs, Query, Table, query};
+
+use super::grid::cell;
+use super::points::relationships;
+use super::{Content, check_size, number, scrambled};
+use crate::columns::{Attributes, Properties, positions, single};
+use crate::opened::Opened;
+use crate::precomputed::{AnnotationInfo, AnnotationList, Geometry, SpatialLevel, annotation_info};
+use crate::refusal::{Answer, Refusal};
+use crate::views::objects::Objects;
+
+/// Bytes of the first level, and of the largest ones.
+const FIRST: u64 = 256 << 10;
+const LARGEST: u64 = 3 << 20;
+
+/// Most objects of one level.
+const MOST_OBJECTS: usize = 50_000;
+
+/// How the lines of a store are shown.
+#[derive(Debug)]
+pub(crate) struct LinesPlan {
+    geometry: Geometry,
+    attributes: Attributes,
+    properties: Properties,
+    /// Numbers of the objects of each level.
+    levels: Vec<Vec<u32>>,
+    lower: Vec<f64>,
+    upper: Vec<f64>,
+}
+
+impl LinesPlan {
+    /// Puts the objects into their order.
+    ///
+    /// # Errors
+    /// As the list of objects; 404 for a store without an object index.
+    pub(crate) async fn read(opened: &Opened) -> Answer<Self> {
+        let objects = opened.objects().await?;
+        if !objects.exist {
+            return Err(Refusal::not_found(
+                "the store has no object index, which says where its lines begin and end",
+            ));
+        }
+        let schema = match objects.batches.first() {
+            Some(batch) => batch.schema(),
+            None => Arc::new(Schema::empty()),
+        };
+        let skip = ["object_id", "vertices", "chunks", "fragments"];
+        let attributes = Attributes::of(&schema, objects.batches.first(), &skip);
+        let properties = Properties::of(&attributes.shown);
+        // Fewer than two vertices are no line.
+        let mut order: Vec<u32> = (0..objects.len())
+            .filter(|number| objects.vertices(*number) > 1)
+            .collect();
+        let pairs = order.iter().all(|number| objects.vertices(*number) == 2);
+        order.sort_by_key(|number| scrambled(u64::from(*number)));
+        let row = (4 * opened.dims()) as u64;
+        let fixed = 12 + properties.row_bytes() as u64;
+        let bytes = |number: &u32| {
+            let vertices = objects.vertices(*number);
+            vertices.saturating_mul(row).saturating_add(fixed)
+        };
+        let mut levels = vec![Vec::new()];
+        let (mut room, mut most) = (FIRST, FIRST);
+        for number in order {
+            let needed = bytes(&number);
+            if let Some(level) = levels.last()
+                && !level.is_empty()
+                && (needed > room || level.len() >= MOST_OBJECTS)
+            {
+                most = most.saturating_mul(2).min(LARGEST);
+                room = most;
+                levels.push(Vec::new());
+            }
+            room = room.saturating_sub(needed);
+            if let Some(level) = levels.last_mut() {
+                level.push(number);
+            }
+        }
+        let points = opened.points().await?;
+        let (lower, upper) = points.corners();
+        let geometry = match pairs {
+            true => Geometry::Line,
+            false => Geometry::Polyline,
+        };
+        Ok(Self {
+            geometry,
+            attributes,
+            properties,
+            levels,
+            lower: lower.to_vec(),
+            upper: upper.to_vec(),
+        })
+    }
+
+    fn list(&self) -> AnnotationList {
+        AnnotationList::new(self.geometry, self.lower.len(), self.properties.types())
+    }
+}
+
+/// The document `info`.
+///
+/// # Errors
+/// As the list of objects.
+pub(crate) async fn info(opened: &Opened) -> Answer<Content> {
+    let plan = opened.lines().await?;
+    let sizes = plan.lower.iter().zip(&plan.upper);
+    let size: Vec<f64> = sizes.map(|(lower, upper)| upper - lower).collect();
+    let levels = plan.levels.iter().enumerate();
+    let spatial = levels.map(|(number, objects)| SpatialLevel {
+        key: format!("s{number}"),
+        grid_shape: vec![1; plan.lower.len()],
+        chunk_size: size.clone(),
+        limit: (objects.len() as u64).max(1),
+    });
+    let mut document = annotation_info(&AnnotationInfo {
+        dimensions: opened.dimensions.clone(),
+        lower_bound: plan.lower.clone(),
+        upper_bound: plan.upper.clone(),
+        geometry: plan.geometry,
+        properties: plan.properties.described.clone(),
+        relationships: relationships(true),
+        spatial: spatial.collect(),
+    });
+    document["zvf"] = json!({"left_out": plan.attributes.left_out});
+    Ok(Content::Document(document))
+}
+
+/// How many levels there are.
+///
+/// # Errors
+/// As the list of objects.
+pub(crate) async fn levels(opened: &Opened) -> Answer<usize> {
+    Ok(opened.lines().await?.levels.len())
+}
+
+/// One file of the view: a level, or one object.
+///
+/// # Errors
+/// 404; 413 for an answer that is too large; as the query says.
+pub(crate) async fn list(opened: &Opened, budget: u64, folder: &str, key: &str) -> Answer<Content> {
+    let plan = opened.lines().await?;
+    let objects = opened.objects().await?;
+    let wanted: Vec<i64> = match folder {
+        "by_id" | "by_object" => vec![objects.find(number(key)?)?],
+        folder => {
+            cell(key, &vec![1; plan.lower.len()])?;
+            let level = folder.strip_prefix('s').map(number).transpose()?;
+            let level = level.and_then(|level| usize::try_from(level).ok());
+            let numbers = level.and_then(|level| plan.levels.get(level));
+            let numbers = numbers.ok_or_else(|| Refusal::not_found("no such spatial level"))?;
+            numbers
+                .iter()
+                .filter_map(|number| objects.id(*number))
+                .collect()
+        }
+    };
+    let single_id = folder == "by_id";
+    let related = match (single_id, wanted.as_slice()) {
+        (true, [id]) => vec![objects.segment_of(*id).into_iter().collect()],
+        _ => Vec::new(),
+    };
+    let list = lines(opened, &plan, &objects, budget, wanted).await?;
+    match single_id {
+        true if list.is_empty() => Err(Refusal::not_found("the object has no line")),
+        true => Ok(list.single(&related)?.into()),
+        false => Ok(list.finish().into()),
+    }
+}
+
+/// Whole objects as annotations.
+async fn lines(
+    opened: &Opened,
+    plan: &LinesPlan,
+    objects: &Objects,
+    budget: u64,
+    wanted: Vec<i64>,
+) -> Answer<AnnotationList> {
+    let mut list = plan.list();
+    if wanted.is_empty() {
+        return Ok(list);
+    }
+    let dims = opened.dims();
+    let one = Query {
+        objects: Some(wanted),
+        columns: vec![Column::Position],
+        outputs: Outputs {
+            vertices: true,
+            links: false,
+            objects: true,
+        },
+        memory_budget: budget,
+        ..Query::default()
+    };
+    let mut coordinates: Vec<f32> = Vec::new();
+    let mut answer = query(&opened.store, one).await?;
+    while let Some((table, batch)) = answer.next().await? {
+        match table {
+            Table::Vertices => {
+                coordinates.extend(single(&positions(&batch, dims)?));
+                check_size(coordinates.len().saturating_mul(4))?;
+            }
+            Table::Objects => {
+                let values = plan.properties.values(&plan.attributes.shown, &batch)?;
+                let ids = batch.column_by_name("object_id");
+                let ids = ids.and_then(|column| column.as_primitive_opt::<Int64Type>());
+                let ids = ids.ok_or_else(|| Refusal::malformed("the object table has no ids"))?;
+                let starts = whole(&batch, "start")?;
+                let lengths = whole(&batch, "length")?;
+                let rows = ids.values().iter().zip(&starts).zip(&lengths).enumerate();
+                for (row, ((id, start), length)) in rows {
+                    if *length < 2 {
+                        continue;
+                    }
+                    let end = start.saturating_add(*length).saturating_mul(dims);
+                    let points = coordinates.get(start.saturating_mul(dims)..end);
+                    let (Some(points), Some(id)) = (points, objects.segment_of(*id)) else {
+                        return Err(Refusal::malformed("an object outside of its own answer"));
+                    };
+                    list.push(id, points, &values, row)?;
+                }
+                check_size(list.bytes())?;
+            }
+            Table::Links => {}
+        }
+    }
+    Ok(list)
+}
+
+/// A column of whole numbers of the object table.
+fn whole(batch: &RecordBatch, name: &str) -> Answer<Vec<usize>> {
+    let wrong = || Refusal::malformed(format!("the object table has no column {name}"));
+    let column = batch.column_by_name(name).ok_or_else(wrong)?;
+    if let Some(column) = column.as_primitive_opt::<UInt64Type>() {
+        let values = column.values().iter().map(|value| usize::try_from(*value));
+        return values.collect::<Result<_, _>>().map_err(|_| wrong());
+    }
+    Err(wrong())
+}

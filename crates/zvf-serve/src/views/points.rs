@@ -1,0 +1,633 @@
+//! Points as annotations, in a spatial index whose levels add up to level 0 of the store.
+//!
+//! Cells of the index are chunks of the store. Each chunk is cut into bands by a number that is scrambled from the place of a row,
+//! and band *k* of all chunks is spatial level *k*: a sample of every chunk at the same density. A viewer that wants few points
+//! reads the first bands alone, one that wants all reads every band, and no point is in two of them. Where the store itself has
+//! additive levels, each of them is cut into bands in this way, coarse levels first. Levels that replace each other are not used:
+//! they hold points of finer levels again, or points that are in no finer level.
+
+use std::collections::BTreeSet;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt64Type};
+use arrow_array::{Array, RecordBatch};
+use serde_json::json;
+use zvf_query::{ChunkRange, Column, Query, Table, query};
+use zvf_store::Level;
+
+use super::grid::{ChunkGrid, cell};
+use super::{Content, check_size, number, scrambled};
+use crate::columns::{Properties, positions, single};
+use crate::opened::{Opened, VERTICES};
+use crate::precomputed::{AnnotationInfo, AnnotationList, Geometry, SpatialLevel, annotation_info};
+use crate::refusal::{Answer, Refusal};
+
+/// Points of an average chunk in the first band.
+const FIRST: u64 = 1000;
+
+/// Most points of an average chunk in one band.
+const LARGEST: u64 = 1 << 16;
+
+/// Most bands of a level.
+const BANDS: usize = 32;
+
+/// Bits of an id for the row, then for the chunk, then for the level.
+const ROW_BITS: u32 = 32;
+const CHUNK_BITS: u32 = 26;
+
+/// One band of one level of the store.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Band {
+    /// Scrambled numbers of its points.
+    from: u64,
+    /// The number behind its last one; `None`: no number is.
+    until: Option<u64>,
+    /// Points of an average chunk.
+    points: u64,
+}
+
+impl Band {
+    fn holds(&self, id: u64) -> bool {
+        let number = scrambled(id);
+        number >= self.from && self.until.is_none_or(|until| number < until)
+    }
+}
+
+/// Cuts chunks of `average` points into bands that double until they are large.
+fn bands(average: u64) -> Vec<Band> {
+    let mut sizes = vec![FIRST];
+    let mut sum = FIRST;
+    while sum < average && sizes.len() < BANDS {
+        let next = sum.min(LARGEST);
+        sizes.push(next);
+        sum = sum.saturating_add(next);
+    }
+    let share = |points: u64| {
+        let share = u128::from(points) * (u128::from(u64::MAX) + 1) / u128::from(sum.max(1));
+        u64::try_from(share).ok()
+    };
+    let mut found = Vec::with_capacity(sizes.len());
+    let (mut start, mut from) = (0u64, 0u64);
+    for points in sizes {
+        start = start.saturating_add(points);
+        let until = share(start);
+        let points = u128::from(points) * u128::from(average.max(1)) / u128::from(sum.max(1));
+        found.push(Band {
+            from,
+            until,
+            points: u64::try_from(points).unwrap_or(u64::MAX).max(1),
+        });
+        from = until.unwrap_or(u64::MAX);
+    }
+    found
+}
+
+/// One level of the store.
+#[derive(Debug)]
+struct Source {
+    level: Level,
+    grid: ChunkGrid,
+    /// The chunk of the first cell, and the cells on each axis; `None`: all chunks are one cell.
+    cells: Option<(Vec<i64>, Vec<u64>)>,
+    bands: Vec<Band>,
+}
+
+/// How the points of a store are shown.
+#[derive(Debug)]
+pub(crate) struct PointsPlan {
+    /// Levels of the store, coarse to fine.
+    sources: Vec<Source>,
+    lower: Vec<f64>,
+    upper: Vec<f64>,
+    has_objects: bool,
+}
+
+impl PointsPlan {
+    /// Reads the documents of the levels.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub(crate) async fn read(opened: &Opened) -> Answer<Self> {
+        let mut levels = Vec::new();
+        for number in chain(opened).await? {
+            let level = opened.store.level(number, &Opened::need()).await?;
+            if let Some(grid) = ChunkGrid::of(&level)? {
+                levels.push((level, grid));
+            }
+        }
+        levels.reverse();
+        let has_objects = levels
+            .iter()
+            .any(|(level, _)| level.object_index().is_some());
+        let mut lower = vec![f64::INFINITY; opened.dims()];
+        let mut upper = vec![f64::NEG_INFINITY; opened.dims()];
+        for (_, grid) in &levels {
+            for (lower, found) in lower.iter_mut().zip(grid.lower()) {
+                *lower = lower.min(found);
+            }
+            for (upper, found) in upper.iter_mut().zip(grid.upper()) {
+                *upper = upper.max(found);
+            }
+        }
+        if levels.is_empty() {
+            (lower, upper) = (vec![0.0; opened.dims()], vec![1.0; opened.dims()]);
+        }
+        let sources = levels.into_iter().map(|(level, grid)| {
+            let chunks = u64::try_from(level.vertices().presence().len()).unwrap_or(u64::MAX);
+            let average = level.doc().vertex_count.checked_div(chunks).unwrap_or(0);
+            let cells = grid.chunk_at(&lower).and_then(|first| {
+                let mut shape = Vec::with_capacity(first.len());
+                for ((first, at), cells) in first.iter().zip(&grid.first).zip(&grid.shape) {
+                    let before = u64::try_from(at.checked_sub(*first)?).ok()?;
+                    shape.push(before.checked_add(*cells)?);
+                }
+                Some((first, shape))
+            });
+            Source {
+                level,
+                grid,
+                cells,
+                bands: bands(average),
+            }
+        });
+        Ok(Self {
+            sources: sources.collect(),
+            lower,
+            upper,
+            has_objects,
+        })
+    }
+
+    /// The corners of the space of all points.
+    pub(crate) fn corners(&self) -> (&[f64], &[f64]) {
+        (&self.lower, &self.upper)
+    }
+
+    /// The source and the band of a spatial level.
+    fn spatial(&self, wanted: u64) -> Option<(usize, &Source, Band)> {
+        let all = self
+            .sources
+            .iter()
+            .enumerate()
+            .flat_map(|(number, source)| {
+                let bands = source.bands.iter();
+                bands.map(move |band| (number, source, *band))
+            });
+        all.skip(usize::try_from(wanted).ok()?).next()
+    }
+}
+
+/// Level 0 and the levels that complete it, fine to coarse.
+async fn chain(opened: &Opened) -> Answer<Vec<u32>> {
+    let mut found = Vec::new();
+    for &number in opened.store.levels() {
+        found.push(number);
+        let level = opened.store.level(number, &Opened::need()).await?;
+        if level.doc().refinement == zvf_meta::Refinement::Replace {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// The document `info`.
+///
+/// # Errors
+/// As the store says.
+pub(crate) async fn info(opened: &Opened) -> Answer<Content> {
+    let plan = opened.points().await?;
+    let attributes = opened.attributes().await?;
+    let properties = Properties::of(&attributes.shown);
+    let size = |lower: &f64, upper: &f64| upper - lower;
+    let mut spatial = Vec::new();
+    for source in &plan.sources {
+        for band in &source.bands {
+            let (grid_shape, chunk_size) = match &source.cells {
+                Some((_, shape)) => (shape.clone(), source.grid.chunk.clone()),
+                None => (
+                    vec![1; plan.lower.len()],
+                    plan.lower
+                        .iter()
+                        .zip(&plan.upper)
+                        .map(|(a, b)| size(a, b))
+                        .collect(),
+                ),
+            };
+            spatial.push(SpatialLevel {
+                key: format!("s{}", spatial.len()),
+                grid_shape,
+                chunk_size,
+                limit: band.points,
+            });
+        }
+    }
+    let mut document = annotation_info(&AnnotationInfo {
+        dimensions: opened.dimensions.clone(),
+        lower_bound: plan.lower.clone(),
+        upper_bound: plan.upper.clone(),
+        geometry: Geometry::Point,
+        properties: properties.described,
+        relationships: relationships(plan.has_objects),
+        spatial,
+    });
+    document["zvf"] = json!({"left_out": attributes.left_out});
+    Ok(Content::Document(document))
+}
+
+/// The cells that have chunks, as folder and key, level by level.
+///
+/// # Errors
+/// As the store says.
+pub(crate) async fn cells(opened: &Opened) -> Answer<Vec<(String, String)>> {
+    let plan = opened.points().await?;
+    let mut found = Vec::new();
+    let mut spatial = 0;
+    for source in &plan.sources {
+        let presence = source.level.vertices().presence();
+        let skip = presence.rank().saturating_sub(opened.dims());
+        let mut keys = BTreeSet::new();
+        for chunk in presence.iter() {
+            let parts: Vec<String> = match &source.cells {
+                Some((first, _)) => {
+                    let here = chunk.iter().skip(skip).zip(first);
+                    here.map(|(at, first)| at.saturating_sub(*first).to_string())
+                        .collect()
+                }
+                None => vec!["0".to_owned(); plan.lower.len()],
+            };
+            keys.insert(parts.join("_"));
+        }
+        for _ in &source.bands {
+            let folder = format!("s{spatial}");
+            found.extend(keys.iter().map(|key| (folder.clone(), key.clone())));
+            spatial += 1;
+        }
+    }
+    Ok(found)
+}
+
+/// The chunks of all levels, as the number of the level and that of the chunk in it.
+///
+/// # Errors
+/// As the store says.
+pub(crate) async fn chunk_numbers(opened: &Opened) -> Answer<Vec<(usize, usize)>> {
+    let plan = opened.points().await?;
+    let sources = plan.sources.iter().enumerate();
+    let chunks = sources.flat_map(|(number, source)| {
+        (0..source.level.vertices().presence().len()).map(move |chunk| (number, chunk))
+    });
+    Ok(chunks.collect())
+}
+
+/// The files by id of all points of one chunk.
+///
+/// # Errors
+/// As the query says.
+pub(crate) async fn by_ids(
+    opened: &Opened,
+    budget: u64,
+    (number, ordinal): (usize, usize),
+) -> Answer<Vec<(u64, Vec<u8>)>> {
+    let plan = opened.points().await?;
+    let lost = || Refusal::not_found("no such chunk");
+    let source = plan.sources.get(number).ok_or_else(lost)?;
+    let chunk = source.level.vertices().presence().get(ordinal);
+    let base = base(number, ordinal)?;
+    let mut maker = Maker::new(opened, budget).await?;
+    maker.owners = plan.has_objects;
+    maker
+        .chunk(source.level.number(), chunk.ok_or_else(lost)?, |row| {
+            Some(base | row)
+        })
+        .await?;
+    let objects = match plan.has_objects {
+        true => Some(opened.objects().await?),
+        false => None,
+    };
+    let mut found = Vec::with_capacity(maker.list.len());
+    for (number, (id, encoded)) in maker.list.into_single().into_iter().enumerate() {
+        let mut file = encoded;
+        if let Some(objects) = &objects {
+            let owners = maker.found_owners.get(number);
+            let owners = owners.into_iter().flatten();
+            let segments: Vec<u64> = owners.filter_map(|id| objects.segment_of(*id)).collect();
+            AnnotationList::relate(&mut file, &[segments])?;
+        }
+        found.push((id, file));
+    }
+    Ok(found)
+}
+
+/// The relationships of annotations that belong to objects.
+pub(crate) fn relationships(has_objects: bool) -> Vec<String> {
+    match has_objects {
+        true => vec!["object".to_owned()],
+        false => Vec::new(),
+    }
+}
+
+/// One file of the view: a cell, an annotation by its id, the annotations of an object.
+///
+/// # Errors
+/// 404; 413 for an answer that is too large; as the query says.
+pub(crate) async fn list(opened: &Opened, budget: u64, folder: &str, key: &str) -> Answer<Content> {
+    match folder {
+        "by_id" => by_id(opened, budget, number(key)?).await,
+        "by_object" => by_object(opened, budget, number(key)?).await,
+        folder => {
+            let spatial = folder
+                .strip_prefix('s')
+                .ok_or_else(|| Refusal::not_found("no such index"))?;
+            in_cell(opened, budget, number(spatial)?, key).await
+        }
+    }
+}
+
+async fn in_cell(opened: &Opened, budget: u64, spatial: u64, key: &str) -> Answer<Content> {
+    let plan = opened.points().await?;
+    let missing = || Refusal::not_found("no such spatial level");
+    let (number, source, band) = plan.spatial(spatial).ok_or_else(missing)?;
+    let presence = source.level.vertices().presence();
+    let mut maker = Maker::new(opened, budget).await?;
+    let wanted: Option<Vec<i64>> = match &source.cells {
+        Some((first, shape)) => {
+            let cell = cell(key, shape)?;
+            let at = |(first, cell): (&i64, &i64)| first.saturating_add(*cell);
+            Some(first.iter().zip(&cell).map(at).collect())
+        }
+        None => {
+            cell(key, &vec![1; plan.lower.len()])?;
+            None
+        }
+    };
+    let skip = presence.rank().saturating_sub(opened.dims());
+    for (ordinal, chunk) in presence.iter().enumerate() {
+        let here = chunk.get(skip..);
+        if wanted.as_deref().is_none_or(|wanted| here == Some(wanted)) {
+            let base = base(number, ordinal)?;
+            maker
+                .chunk(source.level.number(), chunk, |row| {
+                    let id = base | row;
+                    band.holds(id).then_some(id)
+                })
+                .await?;
+        }
+    }
+    Ok(maker.list.finish().into())
+}
+
+async fn by_id(opened: &Opened, budget: u64, id: u64) -> Answer<Content> {
+    let plan = opened.points().await?;
+    let missing = || Refusal::not_found("no such annotation");
+    let part = |shift: u32, bits: u32| (id >> shift) & ((1u64 << bits) - 1);
+    let of = |number: u64| usize::try_from(number).ok();
+    let number = of(id >> (ROW_BITS + CHUNK_BITS)).ok_or_else(missing)?;
+    let source = plan.sources.get(number).ok_or_else(missing)?;
+    let ordinal = of(part(ROW_BITS, CHUNK_BITS)).ok_or_else(missing)?;
+    let chunk = source.level.vertices().presence().get(ordinal);
+    let chunk = chunk.ok_or_else(missing)?;
+    let row = part(0, ROW_BITS);
+    let mut maker = Maker::new(opened, budget).await?;
+    maker.owners = plan.has_objects;
+    maker
+        .chunk(source.level.number(), chunk, |found| {
+            (found == row).then_some(id)
+        })
+        .await?;
+    if maker.list.is_empty() {
+        return Err(missing());
+    }
+    let mut related = Vec::new();
+    if plan.has_objects {
+        let objects = opened.objects().await?;
+        let owners = maker.found_owners.iter().flatten();
+        related.push(owners.filter_map(|id| objects.segment_of(*id)).collect());
+    }
+    Ok(maker.list.single(&related)?.into())
+}
+
+async fn by_object(opened: &Opened, budget: u64, segment: u64) -> Answer<Content> {
+    let plan = opened.points().await?;
+    if !plan.has_objects {
+        return Err(Refusal::not_found("the store has no objects"));
+    }
+    let object = opened.objects().await?.find(segment)?;
+    let mut maker = Maker::new(opened, budget).await?;
+    for (number, source) in plan.sources.iter().enumerate() {
+        if source.level.object_index().is_some() {
+            maker.object(number, &source.level, object).await?;
+        }
+    }
+    Ok(maker.list.finish().into())
+}
+
+/// The bits of an id that a chunk decides.
+fn base(level: usize, ordinal: usize) -> Answer<u64> {
+    let fits = |number: usize, bits: u32| {
+        let number = u64::try_from(number).ok()?;
+        (number < 1u64 << bits).then_some(number)
+    };
+    match (
+        fits(level, 64 - ROW_BITS - CHUNK_BITS),
+        fits(ordinal, CHUNK_BITS),
+    ) {
+        (Some(level), Some(chunk)) => Ok(level << (ROW_BITS + CHUNK_BITS) | chunk << ROW_BITS),
+        _ => Err(Refusal::too_large("more chunks than ids have room for")),
+    }
+}
+
+/// Makes one list of annotations.
+struct Maker<'o> {
+    opened: &'o Opened,
+    attributes: std::sync::Arc<crate::columns::Attributes>,
+    properties: Properties,
+    list: AnnotationList,
+    budget: u64,
+    /// Whether the owners of annotations are collected.
+    owners: bool,
+    /// The owners of each annotation, where they are collected.
+    found_owners: Vec<Vec<i64>>,
+}
+
+impl<'o> Maker<'o> {
+    async fn new(opened: &'o Opened, budget: u64) -> Answer<Self> {
+        let attributes = opened.attributes().await?;
+        let properties = Properties::of(&attributes.shown);
+        let list = AnnotationList::new(Geometry::Point, opened.dims(), properties.types());
+        Ok(Self {
+            opened,
+            attributes,
+            properties,
+            list,
+            budget,
+            owners: false,
+            found_owners: Vec::new(),
+        })
+    }
+
+    fn query(&self, level: u32, columns: &[Column]) -> Query {
+        let mut all = vec![Column::Position, Column::Row];
+        all.extend_from_slice(columns);
+        // Of additive stores the other levels have attributes of their own; those that are shown are of level 0.
+        all.push(Column::Attributes);
+        Query {
+            level,
+            own_level_only: true,
+            columns: all,
+            outputs: VERTICES,
+            memory_budget: self.budget,
+            ..Query::default()
+        }
+    }
+
+    /// Appends rows of one chunk: those that `id` gives an id.
+    async fn chunk(
+        &mut self,
+        level: u32,
+        chunk: &[i64],
+        id: impl Fn(u64) -> Option<u64>,
+    ) -> Answer<()> {
+        let owners: &[Column] = match self.owners {
+            true => &[Column::ObjectIds],
+            false => &[],
+        };
+        let mut one = self.query(level, owners);
+        one.chunks = Some(ChunkRange {
+            from: Some(chunk.to_vec()),
+            until: after(chunk),
+        });
+        let mut answer = query(&self.opened.store, one).await?;
+        while let Some(item) = answer.next().await? {
+            let (Table::Vertices, batch) = item else {
+                continue;
+            };
+            let rows = rows(&batch)?;
+            let ids: Vec<Option<u64>> = rows.iter().map(|row| id(*row)).collect();
+            if ids.iter().any(Option::is_some) {
+                self.append(&batch, &ids)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the points of one object in one level.
+    async fn object(&mut self, number: usize, level: &Level, object: i64) -> Answer<()> {
+        let mut one = self.query(level.number(), &[Column::Chunk]);
+        one.objects = Some(vec![object]);
+        one.ignore_missing = true;
+        let presence = level.vertices().presence();
+        let mut answer = query(&self.opened.store, one).await?;
+        while let Some(item) = answer.next().await? {
+            let (Table::Vertices, batch) = item else {
+                continue;
+            };
+            let mut ids = Vec::with_capacity(batch.num_rows());
+            let chunks = chunks(&batch)?;
+            for (row, chunk) in rows(&batch)?.into_iter().zip(chunks) {
+                let ordinal = presence
+                    .position(&chunk)
+                    .ok_or_else(|| Refusal::malformed("an object in a chunk without content"))?;
+                ids.push(Some(base(number, ordinal)? | row));
+            }
+            self.append(&batch, &ids)?;
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, batch: &RecordBatch, ids: &[Option<u64>]) -> Answer<()> {
+        let dims = self.opened.dims();
+        let positions = single(&positions(batch, dims)?);
+        let values = self.properties.values(&self.attributes.shown, batch)?;
+        for (row, (id, point)) in ids.iter().zip(positions.chunks(dims)).enumerate() {
+            let Some(id) = id else { continue };
+            self.list.push(*id, point, &values, row)?;
+            if self.owners {
+                self.found_owners.push(owners(batch, row)?);
+            }
+        }
+        check_size(self.list.bytes())
+    }
+}
+
+/// The chunk coordinate that follows in lexicographic order; `None`: none does.
+fn after(chunk: &[i64]) -> Option<Vec<i64>> {
+    let mut next = chunk.to_vec();
+    while let Some(last) = next.pop() {
+        if let Some(more) = last.checked_add(1) {
+            next.push(more);
+            return Some(next);
+        }
+    }
+    None
+}
+
+/// Rows of chunks, each below 2^32.
+fn rows(batch: &RecordBatch) -> Answer<Vec<u64>> {
+    let column = batch.column_by_name("row");
+    let column = column.and_then(|column| column.as_primitive_opt::<UInt64Type>());
+    let column = column.ok_or_else(|| Refusal::malformed("the answer has no rows"))?;
+    match column.values().iter().all(|row| *row < 1 << ROW_BITS) {
+        true => Ok(column.values().to_vec()),
+        false => Err(Refusal::too_large("more rows than ids have room for")),
+    }
+}
+
+/// The chunks of the rows of a batch.
+///
+/// # Errors
+/// 500 where a batch does not have the column.
+pub(crate) fn chunks(batch: &RecordBatch) -> Answer<Vec<Vec<i64>>> {
+    let column = batch.column_by_name("chunk");
+    let list = column.and_then(|column| column.as_fixed_size_list_opt());
+    let list = list.ok_or_else(|| Refusal::malformed("the answer has no chunks"))?;
+    (0..list.len())
+        .map(|row| {
+            let chunk = list.value(row);
+            let chunk = chunk.as_primitive_opt::<Int64Type>();
+            chunk
+                .map(|chunk| chunk.values().to_vec())
+                .ok_or_else(|| Refusal::malformed("the answer has no chunks"))
+        })
+        .collect()
+}
+
+fn owners(batch: &RecordBatch, row: usize) -> Answer<Vec<i64>> {
+    let column = batch.column_by_name("object_ids");
+    let list = column.and_then(|column| column.as_list_opt::<i32>());
+    let list = list.ok_or_else(|| Refusal::malformed("the answer has no owners"))?;
+    let owners = list.value(row);
+    let owners = owners.as_primitive_opt::<Int64Type>();
+    Ok(owners
+        .map(|owners| owners.values().to_vec())
+        .unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bands_hold_every_number_once() {
+        for average in [0, 1, 999, 1001, 50_000, 3_000_000, u64::MAX / 2] {
+            let bands = bands(average);
+            assert!(bands.len() <= BANDS);
+            assert_eq!(bands.first().map(|band| band.from), Some(0));
+            assert_eq!(bands.last().map(|band| band.until), Some(None));
+            for pair in bands.windows(2) {
+                assert_eq!(pair[0].until, Some(pair[1].from));
+            }
+            for id in 0..1000 {
+                assert_eq!(bands.iter().filter(|band| band.holds(id)).count(), 1);
+            }
+        }
+        assert_eq!(bands(900).len(), 1);
+        assert_eq!(bands(4000).len(), 3);
+    }
+
+    #[test]
+    fn ranges_end_behind_their_chunk() {
+        assert_eq!(after(&[1, 2]), Some(vec![1, 3]));
+        assert_eq!(after(&[1, i64::MAX]), Some(vec![2]));
+        assert_eq!(after(&[i64::MAX]), None);
+    }
+}

@@ -1,0 +1,169 @@
+//! Objects as skeletons: their vertices, the links between them, the vertex attributes.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_array::{Array, RecordBatch};
+use serde_json::json;
+use zvf_query::{Column, Outputs, Query, Table, query};
+
+use super::objects::WHOLE;
+use super::{Content, check_size, number};
+use crate::columns::{Attributes, positions, single};
+use crate::opened::Opened;
+use crate::precomputed::{SkeletonAttribute, Values, skeleton, skeleton_info};
+use crate::refusal::{Answer, Refusal};
+use crate::units::nanometres;
+
+/// The document `info`.
+///
+/// # Errors
+/// As the store says; 404 for stores of more than three axes.
+pub(crate) async fn info(opened: &Opened) -> Answer<Content> {
+    check_space(opened)?;
+    let attributes = opened.attributes().await?;
+    let [x, y, z] = nanometres(&opened.dimensions);
+    let transform = [x, 0.0, 0.0, 0.0, 0.0, y, 0.0, 0.0, 0.0, 0.0, z, 0.0];
+    let described: Vec<SkeletonAttribute> = attributes
+        .shown
+        .iter()
+        .map(crate::columns::Attribute::skeleton_attribute)
+        .collect();
+    let mut document = skeleton_info(&transform, &described, Some("properties"));
+    document["zvf"] = json!({"left_out": attributes.left_out});
+    Ok(Content::Document(document))
+}
+
+/// Refuses stores that have no place in three dimensions.
+///
+/// # Errors
+/// 404.
+pub(crate) fn check_space(opened: &Opened) -> Answer<()> {
+    match opened.dims() {
+        2 | 3 => Ok(()),
+        dims => Err(Refusal::not_found(format!(
+            "the store has {dims} axes, expected 2 or 3: skeletons and meshes are in space"
+        ))),
+    }
+}
+
+/// The skeleton of one segment.
+///
+/// # Errors
+/// 404 for an id that no object has; 413 for a skeleton that is too large; as the query says.
+pub(crate) async fn one(opened: &Opened, budget: u64, id: &str) -> Answer<Content> {
+    check_space(opened)?;
+    let attributes = opened.attributes().await?;
+    let columns = vec![Column::Position, Column::Attributes];
+    let shape = Shape::read(opened, budget, number(id)?, columns, &attributes).await?;
+    let mut edges = Vec::with_capacity(shape.links.len() / 2);
+    if shape.width == 2 {
+        for link in shape.links.chunks_exact(2) {
+            if let [a, b] = link {
+                edges.push([*a, *b]);
+            }
+        }
+    }
+    let mut values = Vec::with_capacity(shape.values.len());
+    for (attribute, bytes) in attributes.shown.iter().zip(shape.values) {
+        values.push(Values::new(attribute.row_bytes(), bytes)?);
+    }
+    let positions = shape.positions.iter().map(|point| single(point));
+    let positions: Vec<f32> = positions.flatten().collect();
+    Ok(skeleton(&positions, &edges, &values)?.into())
+}
+
+/// One segment in memory.
+#[derive(Debug, Default)]
+pub(crate) struct Shape {
+    /// Positions in the units of the store; 0 on the third axis where there are two.
+    pub(crate) positions: Vec<[f64; 3]>,
+    /// Ends of links, row-major.
+    pub(crate) links: Vec<u32>,
+    /// Ends of a link.
+    pub(crate) width: usize,
+    /// Bytes of each attribute.
+    pub(crate) values: Vec<Vec<u8>>,
+    /// Chunk of each vertex, where it was asked for.
+    pub(crate) chunks: Vec<Vec<i64>>,
+}
+
+impl Shape {
+    /// Reads a segment: an object, or the whole of a store without objects.
+    ///
+    /// # Cost
+    /// Holds the whole segment.
+    ///
+    /// # Errors
+    /// 404; 413; as the query says.
+    pub(crate) async fn read(
+        opened: &Opened,
+        budget: u64,
+        segment: u64,
+        columns: Vec<Column>,
+        attributes: &Attributes,
+    ) -> Answer<Self> {
+        let objects = opened.objects().await?;
+        let wanted = match objects.exist {
+            true => Some(vec![objects.find(segment)?]),
+            false if segment == WHOLE => None,
+            false => return Err(Refusal::not_found("the store is one segment, 1")),
+        };
+        let with_chunks = columns.contains(&Column::Chunk);
+        let one = Query {
+            objects: wanted,
+            columns,
+            outputs: Outputs {
+                vertices: true,
+                links: true,
+                objects: false,
+            },
+            memory_budget: budget,
+            ..Query::default()
+        };
+        let dims = opened.dims();
+        let mut found = Self {
+            values: vec![Vec::new(); attributes.shown.len()],
+            ..Self::default()
+        };
+        let mut answer = query(&opened.store, one).await?;
+        while let Some((table, batch)) = answer.next().await? {
+            match table {
+                Table::Vertices => {
+                    for point in positions(&batch, dims)?.chunks(dims) {
+                        let axis = |axis: usize| point.get(axis).copied().unwrap_or(0.0);
+                        found.positions.push([axis(0), axis(1), axis(2)]);
+                    }
+                    for (attribute, bytes) in attributes.shown.iter().zip(&mut found.values) {
+                        attribute.append(&batch, bytes)?;
+                    }
+                    if with_chunks {
+                        found.chunks.extend(super::points::chunks(&batch)?);
+                    }
+                }
+                Table::Links => found.link(&batch)?,
+                Table::Objects => {}
+            }
+            let values: usize = found.values.iter().map(Vec::len).sum();
+            let bytes = found.positions.len().saturating_mul(12);
+            let links = found.links.len().saturating_mul(4);
+            check_size(bytes.saturating_add(links).saturating_add(values))?;
+        }
+        Ok(found)
+    }
+
+    fn link(&mut self, batch: &RecordBatch) -> Answer<()> {
+        let wrong = || Refusal::malformed("the link table has no ends");
+        let list = batch.column_by_name("vertices");
+        let list = list.and_then(|column| column.as_fixed_size_list_opt());
+        let list = list.ok_or_else(wrong)?;
+        let width = usize::try_from(list.value_length()).map_err(|_| wrong())?;
+        let from = list.offset().saturating_mul(width);
+        let ends = list.values().slice(from, list.len().saturating_mul(width));
+        let ends = ends.as_primitive_opt::<UInt64Type>().ok_or_else(wrong)?;
+        self.width = width;
+        for end in ends.values() {
+            self.links.push(u32::try_from(*end).map_err(|_| wrong())?);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,6 @@
+//! A server on a free port, asked over plain sockets.
+
+mod client;
+mod hostile;
+mod store;
+mod views;

@@ -1,0 +1,249 @@
+//! `/store/…`, the pages and the token.
+
+use anyhow::Result;
+use zvf_serve::{ServeOptions, Token};
+
+use crate::client::Served;
+
+fn served(case: &str) -> Result<(zvf_testkit::TempStore, Served)> {
+    let store = zvf_testkit::unpack(case)?;
+    let served = Served::start(&[store.path().display().to_string()])?;
+    Ok((store, served))
+}
+
+/// The name of the store in paths: the folder's, without its ending.
+const NAME: &str = "/store/store";
+
+#[test]
+fn every_object_is_sent_as_it_is_stored() -> Result<()> {
+    let (store, served) = served("real_skeleton")?;
+    let files = zvf_testkit::files("real_skeleton")?;
+    assert!(files.len() > 10);
+    for (key, bytes) in files {
+        let reply = served.get(&format!("{NAME}/{key}"))?;
+        assert_eq!(
+            (reply.status, reply.body.len()),
+            (200, bytes.len()),
+            "{key}"
+        );
+        assert!(reply.body == bytes, "{key}");
+        let head = served.ask("HEAD", &format!("{NAME}/{key}"), &[])?;
+        assert_eq!(head.status, 200);
+        assert_eq!(
+            head.header("content-length"),
+            Some(bytes.len().to_string().as_str()),
+            "{key}"
+        );
+        assert_eq!(head.header("etag"), reply.header("etag"));
+    }
+    drop(store);
+    Ok(())
+}
+
+#[test]
+fn ranges_conditions_and_origins() -> Result<()> {
+    let (store, served) = served("graph")?;
+    let path = format!("{NAME}/zarr.json");
+    let whole = std::fs::read(store.path().join("zarr.json"))?;
+    let size = whole.len();
+    let part = served.ask(
+        "GET",
+        &path,
+        &[("Range", "bytes=5-9"), ("Origin", "http://example.org")],
+    )?;
+    assert_eq!((part.status, part.body.as_slice()), (206, &whole[5..10]));
+    assert_eq!(
+        part.header("content-range"),
+        Some(format!("bytes 5-9/{size}").as_str())
+    );
+    assert_eq!(part.header("access-control-allow-origin"), Some("*"));
+    let exposed = part
+        .header("access-control-expose-headers")
+        .unwrap_or_default();
+    for name in ["content-range", "content-length", "etag", "accept-ranges"] {
+        assert!(exposed.contains(name), "{exposed}");
+    }
+    let tail = served.ask("GET", &path, &[("Range", "bytes=-4")])?;
+    assert_eq!(
+        (tail.status, tail.body.as_slice()),
+        (206, &whole[size - 4..])
+    );
+    let beyond = served.ask("GET", &path, &[("Range", &format!("bytes={size}-"))])?;
+    assert_eq!(beyond.status, 416);
+    assert_eq!(
+        beyond.header("content-range"),
+        Some(format!("bytes */{size}").as_str())
+    );
+    let head = served.ask("HEAD", &path, &[("Range", "bytes=0-0")])?;
+    assert_eq!(
+        (head.status, head.header("content-length")),
+        (206, Some("1"))
+    );
+
+    let etag = served
+        .get(&path)?
+        .header("etag")
+        .unwrap_or_default()
+        .to_owned();
+    let same = served.ask("GET", &path, &[("If-None-Match", &etag)])?;
+    assert_eq!((same.status, same.body.len()), (304, 0));
+    let stale = [("Range", "bytes=0-1"), ("If-Range", "\"other\"")];
+    assert_eq!(served.ask("GET", &path, &stale)?.status, 200);
+    let fresh = [("Range", "bytes=0-1"), ("If-Range", etag.as_str())];
+    assert_eq!(served.ask("GET", &path, &fresh)?.status, 206);
+
+    std::fs::write(store.path().join("zarr.json"), b"{} ")?;
+    let changed = served.ask("GET", &path, &[("If-None-Match", &etag)])?;
+    assert_eq!(
+        (changed.status, changed.body.as_slice()),
+        (200, b"{} ".as_slice())
+    );
+
+    let asked = [
+        ("Origin", "http://example.org"),
+        ("Access-Control-Request-Method", "GET"),
+        ("Access-Control-Request-Headers", "range"),
+    ];
+    let preflight = served.ask("OPTIONS", &path, &asked)?;
+    assert_eq!(preflight.status, 200);
+    assert_eq!(preflight.header("access-control-allow-origin"), Some("*"));
+    for method in ["POST", "PUT", "DELETE", "PATCH"] {
+        assert_eq!(served.ask(method, &path, &[])?.status, 405, "{method}");
+    }
+    Ok(())
+}
+
+#[test]
+fn folders_are_pages_of_links() -> Result<()> {
+    let (_store, served) = served("graph")?;
+    let page = served.ask("GET", &format!("{NAME}/"), &[("Accept", "text/html")])?;
+    assert_eq!(page.status, 200);
+    assert!(
+        page.header("content-type")
+            .unwrap_or_default()
+            .starts_with("text/html")
+    );
+    let text = page.text();
+    for link in [
+        "<a href=\"0/\">0/</a>",
+        "<a href=\"zarr.json\">zarr.json</a>",
+    ] {
+        assert!(text.contains(link), "{text}");
+    }
+    let below = served.ask(
+        "GET",
+        &format!("{NAME}/0/vertices/"),
+        &[("Accept", "text/html")],
+    )?;
+    assert!(below.text().contains("<a href=\"c/\">"), "{}", below.text());
+    // Without a slash a folder is no object, for Neuroglancer does not follow redirects.
+    assert_eq!(served.get(&format!("{NAME}/0"))?.status, 404);
+    assert_eq!(served.get(&format!("{NAME}/nothing/"))?.status, 404);
+    let other = served.ask(
+        "GET",
+        &format!("{NAME}/"),
+        &[("Accept", "application/json")],
+    )?;
+    assert_eq!(other.status, 406);
+    Ok(())
+}
+
+#[test]
+fn links_out_of_a_store_are_not_followed() -> Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::symlink;
+        let (store, served) = served("graph")?;
+        let outside = tempfile::tempdir()?;
+        std::fs::write(outside.path().join("secret"), b"outside")?;
+        symlink(outside.path().join("secret"), store.path().join("leak"))?;
+        symlink(outside.path(), store.path().join("folder"))?;
+        symlink(store.path().join("zarr.json"), store.path().join("inside"))?;
+        for path in ["leak", "folder/secret", "folder/"] {
+            assert_eq!(served.get(&format!("{NAME}/{path}"))?.status, 404, "{path}");
+        }
+        let inside = served.get(&format!("{NAME}/inside"))?;
+        assert_eq!(inside.body, std::fs::read(store.path().join("zarr.json"))?);
+        let page = served.get(&format!("{NAME}/"))?.text();
+        assert!(page.contains("\"inside\"") && !page.contains("leak") && !page.contains("folder"));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_token_is_the_first_segment_of_every_path() -> Result<()> {
+    let store = zvf_testkit::unpack("graph")?;
+    let mut options = ServeOptions::new();
+    let token = Token::new()?;
+    let secret = token.digits().to_owned();
+    options.token = Some(token);
+    let served = Served::with(&[store.path().display().to_string()], options)?;
+    assert_eq!(served.url, format!("http://{}/{secret}", served.address));
+    for path in [
+        "/",
+        "/store/store/zarr.json",
+        "/state.json",
+        "/0123/store/store/zarr.json",
+    ] {
+        assert_eq!(served.get(path)?.status, 404, "{path}");
+    }
+    let root = served.json(&format!("/{secret}/store/store/zarr.json"))?;
+    assert_eq!(root["node_type"], "group");
+    let rows = served.json(&format!("/{secret}/query?limit=3&format=json"))?;
+    assert_eq!(rows.as_array().map(Vec::len), Some(3));
+    let state = served.json(&format!("/{secret}/state.json"))?;
+    let source = state["layers"][0]["source"].to_string();
+    assert!(
+        source.contains(&format!("{}/precomputed/store/skeletons", served.url)),
+        "{source}"
+    );
+    let page = served.get(&format!("/{secret}/"))?.text();
+    assert!(
+        page.contains(&format!("{}/store/store/|zarr-vectors:", served.url)),
+        "{page}"
+    );
+    Ok(())
+}
+
+#[test]
+fn queries_are_answered_in_arrow_and_json() -> Result<()> {
+    let (_store, served) = served("graph")?;
+    let truth = zvf_testkit::truth("graph")?;
+    let count = truth.positions.shape[0];
+    let rows = served.json("/query?format=json")?;
+    assert_eq!(rows.as_array().map(Vec::len), Some(count));
+    let lines = served.bytes("/query?format=ndjson&table=links")?;
+    assert_eq!(lines.iter().filter(|byte| **byte == b'\n').count(), 155);
+    let arrow = served.bytes("/query?store=store&attributes=none")?;
+    let reader = arrow_ipc::reader::StreamReader::try_new(arrow.as_slice(), None)?;
+    let mut found = 0;
+    for batch in reader {
+        found += batch?.num_rows();
+    }
+    assert_eq!(found, count);
+    for wrong in [
+        "nonsense=1",
+        "bbox=a",
+        "level=99",
+        "limit=-1",
+        "store=other",
+        "where=(",
+        "table=x",
+        "format=x",
+        "objects=1e9",
+    ] {
+        let status = served.get(&format!("/query?{wrong}"))?.status;
+        assert!((400..500).contains(&status), "{wrong}: {status}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_server_that_stops_ends_what_it_began() -> Result<()> {
+    let (_store, served) = served("graph")?;
+    let waiting = std::net::TcpStream::connect(served.address)?;
+    assert_eq!(served.get("/state.json")?.status, 200);
+    served.end()?;
+    drop(waiting);
+    Ok(())
+}

@@ -1,0 +1,358 @@
+"""`zvf serve` beside programs of others: the released Neuroglancer in a headless Chromium, cloud-volume, and the reader of
+annotations of the neuroglancer package.
+
+Usage: browser.py ZVF TESTDATA FOLDER [--no-browser] [--picture FILE]
+
+What they read or draw is compared with `zvf query` and `zvf get` of the same store, and with the request log of the server.
+"""
+
+import collections
+import io
+import json
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+import urllib.request
+
+import numpy as np
+import pyarrow as pa
+
+STORES = {
+    "synapses": "0.9/real_synapses",
+    "points": "0.9/points_ids",
+    "added": "0.9.4/additive_points",
+    "tracts": "0.9/real_tractogram",
+    "lines": "0.9/lines",
+    "neuron": "0.9/real_skeleton",
+    "graph": "0.9/graph",
+    "mesh": "0.9/real_mesh",
+}
+POINTS = ["synapses", "points", "added"]
+SKELETONS = ["neuron", "graph", "tracts", "lines"]
+MESHES = ["mesh"]
+
+
+def check(condition, what):
+    if not condition:
+        raise SystemExit(f"browser: {what}")
+
+
+def unpack(testdata, folder):
+    """The bundled stores, each under a name of its own."""
+    stores = {}
+    for name, case in STORES.items():
+        with tarfile.open(testdata / "zvf" / f"{case}.tar.gz") as archive:
+            archive.extractall(folder / name, filter="data")
+        inside = folder / name / pathlib.Path(case).name / "store.zarrvectors"
+        stores[name] = folder / f"{name}.zarrvectors"
+        shutil.move(inside, stores[name])
+    return stores
+
+
+class Server:
+    """A running `zvf serve` and the lines of its request log."""
+
+    def __init__(self, zvf, stores, folder):
+        self.path = folder / "requests.log"
+        self.log = open(self.path, "wb")
+        paths = [str(path) for path in stores.values()]
+        self.process = subprocess.Popen(
+            [zvf, "serve", "--log", *paths], stdout=subprocess.PIPE, stderr=self.log
+        )
+        line = self.process.stdout.readline().decode().strip()
+        check(line.startswith("listening on http://127.0.0.1:"), f"first line: {line!r}")
+        self.url = line.removeprefix("listening on ")
+
+    def mark(self):
+        self.at = len(self.requests())
+
+    def requests(self):
+        lines = self.path.read_text().splitlines()
+        return [line.removeprefix("zvf: ").split(" ") for line in lines]
+
+    def since(self):
+        return self.requests()[self.at :]
+
+    def json(self, path):
+        with urllib.request.urlopen(self.url + path) as reply:
+            return json.load(reply)
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)
+        code = self.process.wait(timeout=30)
+        self.log.close()
+        check(code == 0, f"the server ended with {code}")
+
+
+def arrow(path):
+    with pa.OSFile(str(path)) as file:
+        return pa.ipc.open_file(file).read_all()
+
+
+def rows(column):
+    """A column as an array of rows."""
+    column = column.combine_chunks()
+    if isinstance(column, pa.ChunkedArray):
+        column = pa.concat_arrays(column.chunks)
+    if pa.types.is_fixed_size_list(column.type):
+        return column.flatten().to_numpy().reshape(len(column), -1)
+    return column.to_numpy(zero_copy_only=False).reshape(-1, 1)
+
+
+def counted(parts):
+    """Rows of columns as bytes, with how often each comes."""
+    parts = [np.ascontiguousarray(part) for part in parts]
+    return collections.Counter(tuple(part[i].tobytes() for part in parts) for i in range(len(parts[0])))
+
+
+def points(zvf, server, stores, folder):
+    """Every point with its properties, once, through the reader of the neuroglancer package."""
+    from neuroglancer.read_precomputed_annotations import AnnotationReader
+
+    for name in POINTS:
+        out = folder / f"{name}.arrow"
+        subprocess.run([zvf, "query", str(stores[name]), "-o", str(out), "-q"], check=True, stdout=subprocess.DEVNULL)
+        table = arrow(out)
+        reader = AnnotationReader(f"{server.url}/precomputed/{name}/points")
+        found = list(reader.get_within_spatial_bounds())
+        check(len(found) == table.num_rows, f"{name}: {len(found)} points, expected {table.num_rows}")
+        check(len({one.id for one in found}) == len(found), f"{name}: an id comes twice")
+        wanted = [rows(table["position"]).astype("<f4")]
+        got = [np.array([one.point for one in found]).astype("<f4")]
+        specs = server.json(f"/precomputed/{name}/points/info")["properties"]
+        for number, spec in enumerate(specs):
+            column = spec["id"] if spec["id"] in table.column_names else None
+            if column is None or pa.types.is_dictionary(table[column].type):
+                continue
+            wanted.append(rows(table[column]).astype(spec["type"]))
+            got.append(np.array([one.props[number] for one in found]).reshape(len(found), -1).astype(spec["type"]))
+        check(counted(got) == counted(wanted), f"{name}: other points")
+        one = reader.by_id[int(found[0].id)]
+        check(np.array_equal(one.point, found[0].point), f"{name}: another point by id")
+        for relation, lists in reader.relationships.items():
+            segments = [int(s) for s in one.segments[list(reader.relationships).index(relation)]]
+            for segment in segments:
+                check(found[0].id in {other.id for other in lists[segment]}, f"{name}: not by {relation}")
+        print(f"points     {name}: {len(found)} read once, {len(wanted) - 1} properties, {len(reader.spatial)} spatial levels")
+
+
+def volume(server, name):
+    """A store as cloud-volume opens segmentations."""
+    from cloudvolume import CloudVolume
+
+    info = CloudVolume.create_new_info(
+        num_channels=1,
+        layer_type="segmentation",
+        data_type="uint64",
+        encoding="raw",
+        resolution=[1, 1, 1],
+        voxel_offset=[0, 0, 0],
+        volume_size=[1, 1, 1],
+        mesh="meshes",
+        skeletons="skeletons",
+    )
+    address = f"precomputed://{server.url}/precomputed/{name}"
+    return CloudVolume(address, info=info, progress=False, cache=False)
+
+
+def one_object(zvf, store, segment, folder):
+    out = folder / "object"
+    shutil.rmtree(out, ignore_errors=True)
+    subprocess.run([zvf, "get", str(store), segment, "-o", str(out) + "/", "-q"], check=True, stdout=subprocess.DEVNULL)
+    links = rows(arrow(out / "links.arrow")["vertices"]).astype(np.int64)
+    return rows(arrow(out / "vertices.arrow")["position"]).astype(np.float64), links
+
+
+def nanometres(server, name):
+    """How many nanometres a unit of a store is, by its document."""
+    root = server.json(f"/store/{name}/zarr.json")["attributes"]
+    scales = {"nanometer": 1.0, "micrometer": 1e3, "millimeter": 1e6}
+    return np.array([scales.get(axis.get("unit"), 1.0) for axis in root["multiscales"][0]["axes"]])
+
+
+def segments(server, name, view):
+    found = server.json(f"/precomputed/{name}/{view}/properties/info")
+    return found["inline"]["ids"]
+
+
+def skeletons(zvf, server, stores, folder):
+    for name in SKELETONS:
+        cv, scale = volume(server, name), nanometres(server, name)
+        total = [0, 0]
+        ids = segments(server, name, "skeletons")
+        for segment in ids[:25]:
+            positions, links = one_object(zvf, stores[name], segment, folder)
+            found = cv.skeleton.get(int(segment))
+            wanted = (positions.astype(np.float32).astype(np.float64) * scale).astype(np.float32)
+            check(
+                np.allclose(found.physical_space(copy=True).vertices, wanted, rtol=1e-6),
+                f"{name} {segment}: other vertices",
+            )
+            check(
+                {tuple(edge) for edge in found.edges.tolist()} == {tuple(edge) for edge in links.tolist()},
+                f"{name} {segment}: other edges",
+            )
+            total[0] += len(wanted)
+            total[1] += len(links)
+        print(f"skeletons  {name}: {min(len(ids), 25)} of {len(ids)} equal, {total[0]} vertices, {total[1]} edges")
+
+
+def triangles(positions, faces):
+    """Triangles as sets of corners, with how often each comes."""
+    corners = np.ascontiguousarray(positions.astype("<f4"))[faces]
+    return collections.Counter(tuple(sorted(corner.tobytes() for corner in face)) for face in corners)
+
+
+def meshes(zvf, server, stores, folder):
+    for name in MESHES:
+        cv, scale = volume(server, name), nanometres(server, name)
+        ids = segments(server, name, "meshes")
+        for segment in ids[:25]:
+            positions, faces = one_object(zvf, stores[name], segment, folder)
+            found = cv.mesh.get(int(segment))
+            found = found[int(segment)] if isinstance(found, dict) else found
+            wanted = triangles(positions * scale, faces)
+            check(triangles(found.vertices, found.faces) == wanted, f"{name} {segment}: other triangles")
+            print(f"meshes     {name} {segment}: {len(faces)} triangles equal")
+
+
+class Browser:
+    """A headless Chromium with the viewer of the neuroglancer package."""
+
+    def __init__(self):
+        import neuroglancer
+        from selenium import webdriver
+        from selenium.webdriver.chrome.options import Options
+        from selenium.webdriver.chrome.service import Service
+
+        neuroglancer.set_server_bind_address("127.0.0.1")
+        self.neuroglancer = neuroglancer
+        options = Options()
+        options.binary_location = shutil.which("chromium")
+        for argument in [
+            "--headless=new",
+            "--no-sandbox",
+            "--use-angle=swiftshader",
+            "--enable-unsafe-swiftshader",
+            "--window-size=900,600",
+            "--disable-dev-shm-usage",
+            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+        ]:
+            options.add_argument(argument)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        self.driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+
+    def draw(self, state):
+        """A picture of a state, in colours of 8 bits, once everything is there."""
+        viewer = self.neuroglancer.Viewer()
+        viewer.set_state(self.neuroglancer.ViewerState(state))
+        self.driver.get(viewer.get_viewer_url())
+        picture = viewer.screenshot(size=[900, 600]).screenshot.image
+        ready = self.driver.execute_script("return window.viewer && window.viewer.isReady()")
+        check(ready is True, "the viewer is not ready")
+        errors = [
+            entry["message"]
+            for entry in self.driver.get_log("browser")
+            if entry["level"] == "SEVERE" and "favicon" not in entry["message"]
+        ]
+        check(not errors, f"the console says {errors[:3]}")
+        return picture
+
+    def stop(self):
+        self.driver.quit()
+
+
+def coloured(picture):
+    """How many pixels have a colour: neither the background nor the axes, which are drawn in pure red, green and blue."""
+    from PIL import Image
+
+    image = np.asarray(Image.open(io.BytesIO(picture)).convert("RGB")).astype(int)
+    corner = image[5, 5]
+    differs = np.abs(image - corner).sum(axis=2) > 40
+    return int(differs.sum())
+
+
+def draw(server, folder, picture):
+    browser = Browser()
+    state = server.json("/state.json")
+    plain = {key: value for key, value in state.items() if key != "layers"}
+    plain["showAxisLines"] = False
+    plain["showDefaultAnnotations"] = False
+    try:
+        empty = coloured(browser.draw({**plain, "layers": []}))
+        for layer in state["layers"]:
+            name, view = layer["name"].split(" ")
+            layer = dict(layer)
+            layer.pop("linkedSegmentationLayer", None)
+            if view == "skeletons" and not layer["segments"]:
+                layer["segments"] = segments(server, name, view)[:20]
+            alone = {**plain, **place(server, name, state), "layers": [layer]}
+            server.mark()
+            started = time.time()
+            image = browser.draw(alone)
+            took = time.time() - started
+            (folder / f"{name}-{view}.png").write_bytes(image)
+            pixels = coloured(image)
+            check(pixels > empty + 300, f"{layer['name']}: {pixels} pixels, {empty} without a layer")
+            asked = collections.Counter(request[1] for request in server.since() if request[0] == "GET")
+            twice = [path for path, count in asked.items() if count > 1]
+            check(not twice, f"{layer['name']}: asked twice: {twice[:3]}")
+            failed = [request for request in server.since() if int(request[3]) >= 400]
+            check(not failed, f"{layer['name']}: refused: {failed[:3]}")
+            print(f"browser    {layer['name']}: {pixels} pixels, {len(asked)} requests, {took:.1f} s")
+        if picture:
+            shown = [layer for layer in state["layers"] if layer["name"].split(" ")[0] == "neuron"]
+            image = browser.draw({**plain, **place(server, "neuron", state), "layers": shown})
+            pathlib.Path(picture).write_bytes(small(image))
+    finally:
+        browser.stop()
+
+
+def small(image):
+    """A picture of few colours, for the documentation."""
+    from PIL import Image
+
+    out = io.BytesIO()
+    Image.open(io.BytesIO(image)).convert("RGB").quantize(64).save(out, "PNG", optimize=True)
+    return out.getvalue()
+
+
+def place(server, name, state):
+    """The centre and size of one store in the space of a state, from its bounds."""
+    root = server.json(f"/store/{name}/zarr.json")["attributes"]
+    low, high = (np.array(side) for side in root["zarr_vectors"]["bounds"])
+    scale = nanometres(server, name) * 1e-9
+    units = [state["dimensions"][axis["name"]][0] for axis in root["multiscales"][0]["axes"]]
+    low, high = low * scale / units, high * scale / units
+    position = list((low + high) / 2)
+    position += [0] * (len(state["dimensions"]) - len(position))
+    return {"position": position, "projectionScale": float((high - low).max() * 1.3)}
+
+
+def main():
+    arguments = sys.argv[1:]
+    picture = None
+    if "--picture" in arguments:
+        at = arguments.index("--picture")
+        picture = arguments[at + 1]
+        del arguments[at : at + 2]
+    browser = "--no-browser" not in arguments
+    zvf, testdata, folder = [one for one in arguments if one != "--no-browser"]
+    folder = pathlib.Path(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    stores = unpack(pathlib.Path(testdata), folder)
+    server = Server(zvf, stores, folder)
+    points(zvf, server, stores, folder)
+    skeletons(zvf, server, stores, folder)
+    meshes(zvf, server, stores, folder)
+    if browser:
+        draw(server, folder, picture)
+    server.stop()
+
+
+main()
