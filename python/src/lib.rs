@@ -9,8 +9,10 @@ mod errors;
 mod info;
 mod jobs;
 mod run;
+mod splits;
 mod store;
 mod table;
+mod trace;
 mod writer;
 
 use pyo3::prelude::*;

@@ -1,7 +1,8 @@
 //! Stores and answers.
 
+use std::path::PathBuf;
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 use std::time::Duration;
 
@@ -16,7 +17,9 @@ use zvf_store::{Limits, Names, Need, OpenOptions, Retry};
 use crate::errors::{Failure, fold, misuse};
 use crate::info;
 use crate::run::{OnInterrupt, runtime, wait};
+use crate::splits;
 use crate::table::{Table, stream_capsule};
+use crate::trace::TraceFile;
 
 /// Time between two looks whether a signal came.
 const LOOKS: Duration = Duration::from_millis(50);
@@ -32,6 +35,7 @@ pub(crate) struct Access {
     verify: bool,
     memory_budget: Option<u64>,
     storage: Vec<(String, String)>,
+    trace_io: Option<PathBuf>,
 }
 
 impl Access {
@@ -78,6 +82,12 @@ impl Access {
         Ok(options)
     }
 
+    /// The record of requests that the caller wants.
+    fn trace(&self) -> PyResult<Option<Arc<TraceFile>>> {
+        let file = self.trace_io.as_deref().map(TraceFile::new);
+        Ok(file.transpose()?.map(Arc::new))
+    }
+
     /// Decoded bytes on their way at once, where the caller says.
     pub(crate) fn memory_budget(&self) -> Option<u64> {
         self.memory_budget
@@ -90,21 +100,30 @@ impl Access {
 pub(crate) struct Store {
     store: zvf_store::Store,
     memory_budget: Option<u64>,
+    trace: Option<Arc<TraceFile>>,
 }
 
 /// Opens a store.
 #[pyfunction]
 pub(crate) fn open(py: Python<'_>, url: String, access: Access) -> PyResult<Store> {
-    let options = access.options()?;
+    let mut options = access.options()?;
     let memory_budget = access.memory_budget();
+    let trace = access.trace()?;
+    if let Some(trace) = &trace {
+        options = options.with_trace(trace.record());
+    }
     let opened = async {
         let store = zvf_store::Store::open_with(&url, options).await;
         store.map_err(|error| Failure::from(error).at(&url))
     };
-    let store = wait(py, OnInterrupt::Drop, opened)?;
+    let opened = wait(py, OnInterrupt::Drop, opened);
+    if let Some(trace) = &trace {
+        trace.write()?;
+    }
     Ok(Store {
-        store,
+        store: opened?,
         memory_budget,
+        trace,
     })
 }
 
@@ -169,13 +188,7 @@ impl Asked {
             query.filter = Some(Filter::parse(text).map_err(Failure::from)?);
         }
         if let Some(columns) = self.columns {
-            if columns.is_empty() {
-                return Err(misuse("columns: found none, expected at least one"));
-            }
-            query.columns = columns
-                .iter()
-                .map(|name| name.parse::<Column>().map_err(Failure::from))
-                .collect::<Result<_, _>>()?;
+            query.columns = column_list(&columns)?;
             if !query.columns.contains(&Column::Attributes) {
                 let names = query.columns.iter().filter_map(|column| match column {
                     Column::Attribute(name) => Some(name.clone()),
@@ -217,19 +230,76 @@ impl Store {
 
     /// Starts a query; `outputs` says which of the tables vertices, links and objects are wanted.
     fn query(&self, py: Python<'_>, asked: Asked, outputs: (bool, bool, bool)) -> PyResult<Answer> {
-        let (mut query, groups) = asked.query(outputs)?;
-        if let Some(bytes) = self.memory_budget {
-            query.memory_budget = bytes;
-        }
+        let (query, groups) = self.asked(asked, outputs)?;
         let start = async {
-            if let Some(groups) = groups {
-                query.groups = Some(numbered(&self.store, query.level, groups).await?);
-            }
+            let query = self.grouped(query, groups).await?;
             let answer = zvf_query::query(&self.store, query).await;
             answer.map_err(|error| Failure::from(error).at(self.store.url()))
         };
         let answer = wait(py, OnInterrupt::Drop, start)?;
-        Ok(Answer {
+        Ok(self.answer(answer))
+    }
+
+    /// Cuts a query into pieces, by one of `count`, `rows` and `bytes`, and returns each as JSON.
+    fn splits(&self, py: Python<'_>, asked: Asked, by: &str, size: u64) -> PyResult<Vec<String>> {
+        let target = splits::target(by, size)?;
+        let (query, groups) = self.asked(asked, (true, true, true))?;
+        let cut = async {
+            let query = self.grouped(query, groups).await?;
+            let splits = query.splits(&self.store, target).await;
+            splits.map_err(|error| Failure::from(error).at(self.store.url()))
+        };
+        splits::written(&wait(py, OnInterrupt::Drop, cut)?)
+    }
+
+    /// Starts a piece of a query; the store has to be the one that was cut.
+    fn run_split(
+        &self,
+        py: Python<'_>,
+        split: &str,
+        columns: Option<Vec<String>>,
+    ) -> PyResult<Answer> {
+        let mut split = splits::read(split)?;
+        if let Some(columns) = columns {
+            split = split.with_columns(&column_list(&columns)?);
+        }
+        let start = async {
+            let answer = split.run(&self.store).await;
+            answer.map_err(|error| Failure::from(error).at(self.store.url()))
+        };
+        let answer = wait(py, OnInterrupt::Drop, start)?;
+        Ok(self.answer(answer))
+    }
+}
+
+impl Store {
+    /// A query with the store's budget, and the groups that are still to be looked up.
+    fn asked(
+        &self,
+        asked: Asked,
+        outputs: (bool, bool, bool),
+    ) -> PyResult<(Query, Option<Vec<Group>>)> {
+        let (mut query, groups) = asked.query(outputs)?;
+        if let Some(bytes) = self.memory_budget {
+            query.memory_budget = bytes;
+        }
+        Ok((query, groups))
+    }
+
+    /// The query with the numbers of its groups.
+    async fn grouped(
+        &self,
+        mut query: Query,
+        groups: Option<Vec<Group>>,
+    ) -> Result<Query, Failure> {
+        if let Some(groups) = groups {
+            query.groups = Some(numbered(&self.store, query.level, groups).await?);
+        }
+        Ok(query)
+    }
+
+    fn answer(&self, answer: zvf_query::Answer) -> Answer {
+        Answer {
             schemas: [
                 zvf_query::Table::Vertices,
                 zvf_query::Table::Links,
@@ -242,8 +312,21 @@ impl Store {
                 busy: false,
                 summary: None,
             }),
-        })
+            trace: self.trace.clone(),
+        }
     }
+}
+
+/// Columns by their names.
+///
+/// # Errors
+/// Misuse: no name, or an empty one.
+fn column_list(columns: &[String]) -> PyResult<Vec<Column>> {
+    if columns.is_empty() {
+        return Err(misuse("columns: found none, expected at least one"));
+    }
+    let parsed = columns.iter().map(|name| name.parse::<Column>());
+    Ok(parsed.collect::<Result<_, _>>().map_err(Failure::from)?)
 }
 
 /// The numbers of groups.
@@ -289,6 +372,7 @@ pub(crate) struct Answer {
     schemas: [Option<SchemaRef>; 3],
     url: String,
     state: Mutex<State>,
+    trace: Option<Arc<TraceFile>>,
 }
 
 #[derive(Debug)]
@@ -335,6 +419,14 @@ impl Answer {
         state.busy = false;
         state.answer = answer;
     }
+
+    /// Writes down what was asked of the storage so far.
+    fn traced(&self) -> PyResult<()> {
+        match &self.trace {
+            Some(trace) => trace.write(),
+            None => Ok(()),
+        }
+    }
 }
 
 #[pymethods]
@@ -355,6 +447,7 @@ impl Answer {
         let Some((table, batch)) = next else {
             self.lock().summary = Some(answer.summary().clone());
             self.put(None);
+            self.traced()?;
             return Ok(None);
         };
         self.put(Some(answer));
@@ -400,6 +493,7 @@ impl Answer {
         let summary = wait(py, OnInterrupt::Drop, all);
         self.put(None);
         self.lock().summary = Some(summary?);
+        self.traced()?;
         Ok(tables)
     }
 
@@ -426,7 +520,7 @@ impl Answer {
         self.put(None);
         // What is on its way is dropped without the interpreter.
         py.detach(|| drop(answer));
-        Ok(())
+        self.traced()
     }
 
     /// The batches of one table as a stream, which takes the answer over. The query must have been asked for that table alone.
@@ -449,6 +543,7 @@ impl Answer {
             table,
             main: is_main.then(|| std::thread::current().id()),
             url: self.url.clone(),
+            trace: self.trace.clone(),
         };
         stream_capsule(py, Box::new(reader))
     }
@@ -462,6 +557,7 @@ struct Batches {
     /// The thread that may look for signals.
     main: Option<ThreadId>,
     url: String,
+    trace: Option<Arc<TraceFile>>,
 }
 
 impl Batches {
@@ -516,9 +612,14 @@ impl Iterator for Batches {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let step = self.step();
+        let mut step = self.step();
         if !matches!(step, Ok(Some(_))) {
             self.answer = None;
+            if let (Ok(None), Some(trace)) = (&step, &self.trace)
+                && let Err(error) = trace.write()
+            {
+                step = Err(error.to_string());
+            }
         }
         step.map_err(ArrowError::ComputeError).transpose()
     }

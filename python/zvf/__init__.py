@@ -26,6 +26,7 @@ from ._jobs import (
     repair,
     validate,
 )
+from ._split import Split, read_split
 from ._store import Level, Query, Store, open
 from ._table import Answer, ObjectArrays, Scan, Table
 from ._write import Edit, Writer, edit, write
@@ -53,6 +54,7 @@ __all__ = [
     "Query",
     "Report",
     "Scan",
+    "Split",
     "Store",
     "Table",
     "Writer",
@@ -62,6 +64,7 @@ __all__ = [
     "migrate",
     "open",
     "pyramid",
+    "read_split",
     "rechunk",
     "remove_pyramid",
     "repair",

@@ -26,6 +26,8 @@ class Options(TypedDict, total=False):
     """Bytes of decoded data on their way at once."""
     storage_options: Mapping[str, str]
     """Options of the backend, such as `region` or `aws_access_key_id`."""
+    trace_io: str | os.PathLike[str]
+    """A file to which a line of JSON is appended for each request of a store that is read, as `--trace-io` of the program writes them."""
 
 
 class WriteOptions(Options, total=False):
@@ -56,6 +58,7 @@ def access(options: Mapping[str, Any]) -> dict[str, Any]:
         "verify": options.get("verify", True),
         "memory_budget": options.get("memory_budget"),
         "storage": list(options.get("storage_options", {}).items()),
+        "trace_io": options.get("trace_io"),
     }
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ._arrays import Array
     from ._options import Options
+    from ._split import Split
 
     Box = tuple[Sequence[float], Sequence[float]]
 
@@ -145,6 +146,10 @@ class Store:
             },
         )
 
+    async def aquery(self, **terms: Any) -> Answer:
+        """The whole answer to a question, whose terms are those of `query`, for asyncio: another thread waits meanwhile."""
+        return await self.query(**terms).aread()
+
     def get(
         self,
         ids: ArrayLike,
@@ -216,6 +221,15 @@ class Query:
         from asyncio import to_thread
 
         return await to_thread(self.read)
+
+    def splits(self, *, count: int | None = None, rows: int | None = None, bytes: int | None = None) -> list[Split]:
+        """The query cut into pieces that any process can read, by their number or by about how many rows or decoded bytes each has.
+
+        Each row of the answer is in exactly one of them. Without a size they have 64 MiB.
+        """
+        from ._split import cut
+
+        return cut(self, count, rows, bytes)
 
     def batches(self) -> Iterator[tuple[str, Table]]:
         """All tables batch by batch in one pass, with the names of the tables: vertices, then links, then objects."""
