@@ -5,9 +5,12 @@
 
 mod arrays;
 mod border;
+mod dataset;
 mod errors;
+mod flat;
 mod info;
 mod jobs;
+mod parts;
 mod run;
 mod splits;
 mod store;
@@ -28,8 +31,10 @@ mod _zvf {
     use super::{
         arrays::table_of_columns,
         border::Bytes,
+        dataset::Flat,
         errors::{BugError, Error, IoError, LimitError, MalformedError, MisuseError},
         jobs::{copy, export, import_files, pyramid, remove_pyramid, repair, validate},
+        parts::Parts,
         run_program,
         store::{Answer, Store, open},
         table::{Stream, Table},

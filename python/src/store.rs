@@ -14,7 +14,9 @@ use pyo3::types::{PyCapsule, PyDict};
 use zvf_query::{BBox, Column, Filter, Outputs, Query, Select, Summary};
 use zvf_store::{Limits, Names, Need, OpenOptions, Retry};
 
+use crate::dataset::{self, Flat};
 use crate::errors::{Failure, fold, misuse};
+use crate::flat::Flatten;
 use crate::info;
 use crate::run::{OnInterrupt, runtime, wait};
 use crate::splits;
@@ -96,7 +98,7 @@ impl Access {
 
 /// An open store: a snapshot of its documents.
 #[pyclass(frozen, module = "zvf._zvf")]
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Store {
     store: zvf_store::Store,
     memory_budget: Option<u64>,
@@ -240,6 +242,17 @@ impl Store {
         Ok(self.answer(answer))
     }
 
+    /// The flat table of a query.
+    fn flat(&self, py: Python<'_>, asked: Asked) -> PyResult<Flat> {
+        let (query, groups) = self.asked(asked, (true, false, false))?;
+        let query = wait(py, OnInterrupt::Drop, self.grouped(query, groups))?;
+        let flat = Flat::of(py, self, query)?;
+        if let Some(trace) = &self.trace {
+            trace.write()?;
+        }
+        Ok(flat)
+    }
+
     /// Cuts a query into pieces, by one of `count`, `rows` and `bytes`, and returns each as JSON.
     fn splits(&self, py: Python<'_>, asked: Asked, by: &str, size: u64) -> PyResult<Vec<String>> {
         let target = splits::target(by, size)?;
@@ -250,6 +263,11 @@ impl Store {
             splits.map_err(|error| Failure::from(error).at(self.store.url()))
         };
         splits::written(&wait(py, OnInterrupt::Drop, cut)?)
+    }
+
+    /// Starts a piece of a query as a flat table of these columns.
+    fn flat_split(&self, py: Python<'_>, split: &str, columns: Vec<String>) -> PyResult<Answer> {
+        dataset::split(py, self, splits::read(split)?, &columns)
     }
 
     /// Starts a piece of a query; the store has to be the one that was cut.
@@ -273,6 +291,10 @@ impl Store {
 }
 
 impl Store {
+    pub(crate) fn inner(&self) -> &zvf_store::Store {
+        &self.store
+    }
+
     /// A query with the store's budget, and the groups that are still to be looked up.
     fn asked(
         &self,
@@ -298,7 +320,7 @@ impl Store {
         Ok(query)
     }
 
-    fn answer(&self, answer: zvf_query::Answer) -> Answer {
+    pub(crate) fn answer(&self, answer: zvf_query::Answer) -> Answer {
         Answer {
             schemas: [
                 zvf_query::Table::Vertices,
@@ -313,6 +335,7 @@ impl Store {
                 summary: None,
             }),
             trace: self.trace.clone(),
+            flat: None,
         }
     }
 }
@@ -373,6 +396,8 @@ pub(crate) struct Answer {
     url: String,
     state: Mutex<State>,
     trace: Option<Arc<TraceFile>>,
+    /// What makes flat batches of those of vertices.
+    flat: Option<Arc<Flatten>>,
 }
 
 #[derive(Debug)]
@@ -420,6 +445,22 @@ impl Answer {
         state.answer = answer;
     }
 
+    /// The answer with flat batches in the place of vertices.
+    #[must_use]
+    pub(crate) fn flat(mut self, flat: Flatten) -> Self {
+        self.schemas[0] = Some(Arc::clone(flat.schema()));
+        self.flat = Some(Arc::new(flat));
+        self
+    }
+
+    /// A batch as it is handed out.
+    fn made(&self, batch: RecordBatch) -> Result<RecordBatch, Failure> {
+        match &self.flat {
+            Some(flat) => flat.apply(&batch),
+            None => Ok(batch),
+        }
+    }
+
     /// Writes down what was asked of the storage so far.
     fn traced(&self) -> PyResult<()> {
         match &self.trace {
@@ -451,6 +492,7 @@ impl Answer {
             return Ok(None);
         };
         self.put(Some(answer));
+        let batch = py.detach(|| self.made(batch))?;
         let batch = Table {
             schema: batch.schema(),
             batches: vec![batch],
@@ -485,7 +527,7 @@ impl Answer {
                 .map_err(|error| Failure::from(error).at(&self.url))?
             {
                 if let Some(Some(table)) = tables.get_mut(place(table)) {
-                    table.batches.push(batch);
+                    table.batches.push(self.made(batch)?);
                 }
             }
             Ok::<_, Failure>(answer.summary().clone())
@@ -544,6 +586,7 @@ impl Answer {
             main: is_main.then(|| std::thread::current().id()),
             url: self.url.clone(),
             trace: self.trace.clone(),
+            flat: self.flat.clone(),
         };
         stream_capsule(py, Box::new(reader))
     }
@@ -558,6 +601,7 @@ struct Batches {
     main: Option<ThreadId>,
     url: String,
     trace: Option<Arc<TraceFile>>,
+    flat: Option<Arc<Flatten>>,
 }
 
 impl Batches {
@@ -621,6 +665,13 @@ impl Iterator for Batches {
                 step = Err(error.to_string());
             }
         }
+        let step = step.and_then(|batch| match (batch, &self.flat) {
+            (Some(batch), Some(flat)) => flat
+                .apply(&batch)
+                .map(Some)
+                .map_err(|e| PyErr::from(e).to_string()),
+            (batch, _) => Ok(batch),
+        });
         step.map_err(ArrowError::ComputeError).transpose()
     }
 }

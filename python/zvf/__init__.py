@@ -26,6 +26,7 @@ from ._jobs import (
     repair,
     validate,
 )
+from ._parts import Parts
 from ._split import Split, read_split
 from ._store import Level, Query, Store, open
 from ._table import Answer, ObjectArrays, Scan, Table
@@ -51,6 +52,7 @@ __all__ = [
     "MalformedError",
     "MisuseError",
     "ObjectArrays",
+    "Parts",
     "Query",
     "Report",
     "Scan",

@@ -311,6 +311,7 @@ impl Split {
             batch_rows: int::bytes(asked.batch_rows),
             memory_budget: asked.memory_budget,
             chunks: asked.chunks.clone(),
+            within: None,
         })
     }
 
