@@ -5,12 +5,17 @@
 
 mod arrays;
 mod border;
+mod dataset;
 mod errors;
+mod flat;
 mod info;
 mod jobs;
+mod parts;
 mod run;
+mod splits;
 mod store;
 mod table;
+mod trace;
 mod writer;
 
 use pyo3::prelude::*;
@@ -26,8 +31,10 @@ mod _zvf {
     use super::{
         arrays::table_of_columns,
         border::Bytes,
+        dataset::Flat,
         errors::{BugError, Error, IoError, LimitError, MalformedError, MisuseError},
         jobs::{copy, export, import_files, pyramid, remove_pyramid, repair, validate},
+        parts::Parts,
         run_program,
         store::{Answer, Store, open},
         table::{Stream, Table},

@@ -1,7 +1,8 @@
 //! Stores and answers.
 
+use std::path::PathBuf;
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 use std::time::Duration;
 
@@ -14,10 +15,14 @@ use zvf_cli::fold;
 use zvf_query::{BBox, Column, Filter, Outputs, Query, Select, Summary};
 use zvf_store::{Limits, Names, Need, OpenOptions, Retry};
 
+use crate::dataset::{self, Flat};
 use crate::errors::{Failure, misuse};
+use crate::flat::Flatten;
 use crate::info;
 use crate::run::{OnInterrupt, runtime, wait};
+use crate::splits;
 use crate::table::{Table, stream_capsule};
+use crate::trace::TraceFile;
 
 /// Time between two looks whether a signal came.
 const LOOKS: Duration = Duration::from_millis(50);
@@ -33,6 +38,7 @@ pub(crate) struct Access {
     verify: bool,
     memory_budget: Option<u64>,
     storage: Vec<(String, String)>,
+    trace_io: Option<PathBuf>,
 }
 
 impl Access {
@@ -79,6 +85,12 @@ impl Access {
         Ok(options)
     }
 
+    /// The record of requests that the caller wants.
+    fn trace(&self) -> PyResult<Option<Arc<TraceFile>>> {
+        let file = self.trace_io.as_deref().map(TraceFile::new);
+        Ok(file.transpose()?.map(Arc::new))
+    }
+
     /// Decoded bytes on their way at once, where the caller says.
     pub(crate) fn memory_budget(&self) -> Option<u64> {
         self.memory_budget
@@ -87,25 +99,34 @@ impl Access {
 
 /// An open store: a snapshot of its documents.
 #[pyclass(frozen, module = "zvf._zvf")]
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Store {
     store: zvf_store::Store,
     memory_budget: Option<u64>,
+    trace: Option<Arc<TraceFile>>,
 }
 
 /// Opens a store.
 #[pyfunction]
 pub(crate) fn open(py: Python<'_>, url: String, access: Access) -> PyResult<Store> {
-    let options = access.options()?;
+    let mut options = access.options()?;
     let memory_budget = access.memory_budget();
+    let trace = access.trace()?;
+    if let Some(trace) = &trace {
+        options = options.with_trace(trace.record());
+    }
     let opened = async {
         let store = zvf_store::Store::open_with(&url, options).await;
         store.map_err(|error| Failure::from(error).at(&url))
     };
-    let store = wait(py, OnInterrupt::Drop, opened)?;
+    let opened = wait(py, OnInterrupt::Drop, opened);
+    if let Some(trace) = &trace {
+        trace.write()?;
+    }
     Ok(Store {
-        store,
+        store: opened?,
         memory_budget,
+        trace,
     })
 }
 
@@ -170,13 +191,7 @@ impl Asked {
             query.filter = Some(Filter::parse(text).map_err(Failure::from)?);
         }
         if let Some(columns) = self.columns {
-            if columns.is_empty() {
-                return Err(misuse("columns: found none, expected at least one"));
-            }
-            query.columns = columns
-                .iter()
-                .map(|name| name.parse::<Column>().map_err(Failure::from))
-                .collect::<Result<_, _>>()?;
+            query.columns = column_list(&columns)?;
             if !query.columns.contains(&Column::Attributes) {
                 let names = query.columns.iter().filter_map(|column| match column {
                     Column::Attribute(name) => Some(name.clone()),
@@ -218,19 +233,96 @@ impl Store {
 
     /// Starts a query; `outputs` says which of the tables vertices, links and objects are wanted.
     fn query(&self, py: Python<'_>, asked: Asked, outputs: (bool, bool, bool)) -> PyResult<Answer> {
-        let (mut query, groups) = asked.query(outputs)?;
-        if let Some(bytes) = self.memory_budget {
-            query.memory_budget = bytes;
-        }
+        let (query, groups) = self.asked(asked, outputs)?;
         let start = async {
-            if let Some(groups) = groups {
-                query.groups = Some(numbered(&self.store, query.level, groups).await?);
-            }
+            let query = self.grouped(query, groups).await?;
             let answer = zvf_query::query(&self.store, query).await;
             answer.map_err(|error| Failure::from(error).at(self.store.url()))
         };
         let answer = wait(py, OnInterrupt::Drop, start)?;
-        Ok(Answer {
+        Ok(self.answer(answer))
+    }
+
+    /// The flat table of a query.
+    fn flat(&self, py: Python<'_>, asked: Asked) -> PyResult<Flat> {
+        let (query, groups) = self.asked(asked, (true, false, false))?;
+        let query = wait(py, OnInterrupt::Drop, self.grouped(query, groups))?;
+        let flat = Flat::of(py, self, query)?;
+        if let Some(trace) = &self.trace {
+            trace.write()?;
+        }
+        Ok(flat)
+    }
+
+    /// Cuts a query into pieces, by one of `count`, `rows` and `bytes`, and returns each as JSON.
+    fn splits(&self, py: Python<'_>, asked: Asked, by: &str, size: u64) -> PyResult<Vec<String>> {
+        let target = splits::target(by, size)?;
+        let (query, groups) = self.asked(asked, (true, true, true))?;
+        let cut = async {
+            let query = self.grouped(query, groups).await?;
+            let splits = query.splits(&self.store, target).await;
+            splits.map_err(|error| Failure::from(error).at(self.store.url()))
+        };
+        splits::written(&wait(py, OnInterrupt::Drop, cut)?)
+    }
+
+    /// Starts a piece of a query as a flat table of these columns.
+    fn flat_split(&self, py: Python<'_>, split: &str, columns: Vec<String>) -> PyResult<Answer> {
+        dataset::split(py, self, splits::read(split)?, &columns)
+    }
+
+    /// Starts a piece of a query; the store has to be the one that was cut.
+    fn run_split(
+        &self,
+        py: Python<'_>,
+        split: &str,
+        columns: Option<Vec<String>>,
+    ) -> PyResult<Answer> {
+        let mut split = splits::read(split)?;
+        if let Some(columns) = columns {
+            split = split.with_columns(&column_list(&columns)?);
+        }
+        let start = async {
+            let answer = split.run(&self.store).await;
+            answer.map_err(|error| Failure::from(error).at(self.store.url()))
+        };
+        let answer = wait(py, OnInterrupt::Drop, start)?;
+        Ok(self.answer(answer))
+    }
+}
+
+impl Store {
+    pub(crate) fn inner(&self) -> &zvf_store::Store {
+        &self.store
+    }
+
+    /// A query with the store's budget, and the groups that are still to be looked up.
+    fn asked(
+        &self,
+        asked: Asked,
+        outputs: (bool, bool, bool),
+    ) -> PyResult<(Query, Option<Vec<Group>>)> {
+        let (mut query, groups) = asked.query(outputs)?;
+        if let Some(bytes) = self.memory_budget {
+            query.memory_budget = bytes;
+        }
+        Ok((query, groups))
+    }
+
+    /// The query with the numbers of its groups.
+    async fn grouped(
+        &self,
+        mut query: Query,
+        groups: Option<Vec<Group>>,
+    ) -> Result<Query, Failure> {
+        if let Some(groups) = groups {
+            query.groups = Some(numbered(&self.store, query.level, groups).await?);
+        }
+        Ok(query)
+    }
+
+    pub(crate) fn answer(&self, answer: zvf_query::Answer) -> Answer {
+        Answer {
             schemas: [
                 zvf_query::Table::Vertices,
                 zvf_query::Table::Links,
@@ -243,8 +335,22 @@ impl Store {
                 busy: false,
                 summary: None,
             }),
-        })
+            trace: self.trace.clone(),
+            flat: None,
+        }
     }
+}
+
+/// Columns by their names.
+///
+/// # Errors
+/// Misuse: no name, or an empty one.
+fn column_list(columns: &[String]) -> PyResult<Vec<Column>> {
+    if columns.is_empty() {
+        return Err(misuse("columns: found none, expected at least one"));
+    }
+    let parsed = columns.iter().map(|name| name.parse::<Column>());
+    Ok(parsed.collect::<Result<_, _>>().map_err(Failure::from)?)
 }
 
 /// The numbers of groups.
@@ -290,6 +396,9 @@ pub(crate) struct Answer {
     schemas: [Option<SchemaRef>; 3],
     url: String,
     state: Mutex<State>,
+    trace: Option<Arc<TraceFile>>,
+    /// What makes flat batches of those of vertices.
+    flat: Option<Arc<Flatten>>,
 }
 
 #[derive(Debug)]
@@ -336,6 +445,30 @@ impl Answer {
         state.busy = false;
         state.answer = answer;
     }
+
+    /// The answer with flat batches in the place of vertices.
+    #[must_use]
+    pub(crate) fn flat(mut self, flat: Flatten) -> Self {
+        self.schemas[0] = Some(Arc::clone(flat.schema()));
+        self.flat = Some(Arc::new(flat));
+        self
+    }
+
+    /// A batch as it is handed out.
+    fn made(&self, batch: RecordBatch) -> Result<RecordBatch, Failure> {
+        match &self.flat {
+            Some(flat) => flat.apply(&batch),
+            None => Ok(batch),
+        }
+    }
+
+    /// Writes down what was asked of the storage so far.
+    fn traced(&self) -> PyResult<()> {
+        match &self.trace {
+            Some(trace) => trace.write(),
+            None => Ok(()),
+        }
+    }
 }
 
 #[pymethods]
@@ -356,9 +489,11 @@ impl Answer {
         let Some((table, batch)) = next else {
             self.lock().summary = Some(answer.summary().clone());
             self.put(None);
+            self.traced()?;
             return Ok(None);
         };
         self.put(Some(answer));
+        let batch = py.detach(|| self.made(batch))?;
         let batch = Table {
             schema: batch.schema(),
             batches: vec![batch],
@@ -393,7 +528,7 @@ impl Answer {
                 .map_err(|error| Failure::from(error).at(&self.url))?
             {
                 if let Some(Some(table)) = tables.get_mut(place(table)) {
-                    table.batches.push(batch);
+                    table.batches.push(self.made(batch)?);
                 }
             }
             Ok::<_, Failure>(answer.summary().clone())
@@ -401,6 +536,7 @@ impl Answer {
         let summary = wait(py, OnInterrupt::Drop, all);
         self.put(None);
         self.lock().summary = Some(summary?);
+        self.traced()?;
         Ok(tables)
     }
 
@@ -427,7 +563,7 @@ impl Answer {
         self.put(None);
         // What is on its way is dropped without the interpreter.
         py.detach(|| drop(answer));
-        Ok(())
+        self.traced()
     }
 
     /// The batches of one table as a stream, which takes the answer over. The query must have been asked for that table alone.
@@ -450,6 +586,8 @@ impl Answer {
             table,
             main: is_main.then(|| std::thread::current().id()),
             url: self.url.clone(),
+            trace: self.trace.clone(),
+            flat: self.flat.clone(),
         };
         stream_capsule(py, Box::new(reader))
     }
@@ -463,6 +601,8 @@ struct Batches {
     /// The thread that may look for signals.
     main: Option<ThreadId>,
     url: String,
+    trace: Option<Arc<TraceFile>>,
+    flat: Option<Arc<Flatten>>,
 }
 
 impl Batches {
@@ -517,10 +657,22 @@ impl Iterator for Batches {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let step = self.step();
+        let mut step = self.step();
         if !matches!(step, Ok(Some(_))) {
             self.answer = None;
+            if let (Ok(None), Some(trace)) = (&step, &self.trace)
+                && let Err(error) = trace.write()
+            {
+                step = Err(error.to_string());
+            }
         }
+        let step = step.and_then(|batch| match (batch, &self.flat) {
+            (Some(batch), Some(flat)) => flat
+                .apply(&batch)
+                .map(Some)
+                .map_err(|e| PyErr::from(e).to_string()),
+            (batch, _) => Ok(batch),
+        });
         step.map_err(ArrowError::ComputeError).transpose()
     }
 }

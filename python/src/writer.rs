@@ -78,7 +78,7 @@ impl Writing {
 /// What a new store shall be, beside what its tables say.
 #[derive(Debug, FromPyObject)]
 #[pyo3(from_item_all)]
-struct Wanted {
+pub(crate) struct Wanted {
     kind: String,
     chunk_shape: Vec<f64>,
     bin_shape: Option<Vec<f64>>,
@@ -93,7 +93,11 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn spec(
+    /// The specification of the store.
+    ///
+    /// # Errors
+    /// Misuse: what no store can be.
+    pub(crate) fn spec(
         &self,
         vertices: &Table,
         links: Option<&Table>,
@@ -191,6 +195,18 @@ pub(crate) struct Writer {
     no_links: Option<RecordBatch>,
 }
 
+impl Writer {
+    /// A writer whose links have the columns of a table.
+    pub(crate) fn of(url: String, stop: Stop, writer: StoreWriter, links: Option<&Table>) -> Self {
+        Self {
+            url,
+            stop,
+            writer: Mutex::new(Some(writer)),
+            no_links: links.map(|links| RecordBatch::new_empty(links.schema.clone())),
+        }
+    }
+}
+
 #[pymethods]
 impl Writer {
     /// Prepares a store; the tables say by their columns what it holds, their rows are not looked at.
@@ -212,12 +228,7 @@ impl Writer {
             writer.map_err(|error| Failure::from(error).at(&url))
         };
         let writer = wait(py, OnInterrupt::Ask(&stop), create)?;
-        Ok(Self {
-            url,
-            stop,
-            writer: Mutex::new(Some(writer)),
-            no_links: links.map(|links| RecordBatch::new_empty(links.schema.clone())),
-        })
+        Ok(Self::of(url, stop, writer, links.as_deref()))
     }
 
     /// Takes every batch of a stream of vertices; links come with the last one. Returns the number of vertices so far.

@@ -27,7 +27,9 @@ from ._jobs import (
     repair,
     validate,
 )
+from ._parts import Parts
 from ._sample import sample
+from ._split import Split, read_split
 from ._store import Level, Query, Store, open
 from ._table import Answer, ObjectArrays, Scan, Table
 from ._write import Edit, Writer, edit, write
@@ -52,9 +54,11 @@ __all__ = [
     "MalformedError",
     "MisuseError",
     "ObjectArrays",
+    "Parts",
     "Query",
     "Report",
     "Scan",
+    "Split",
     "Store",
     "Table",
     "Writer",
@@ -65,6 +69,7 @@ __all__ = [
     "migrate",
     "open",
     "pyramid",
+    "read_split",
     "rechunk",
     "remove_pyramid",
     "repair",

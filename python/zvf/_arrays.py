@@ -78,7 +78,8 @@ def from_numpy(columns: Mapping[str, ArrayLike], rows: int | None = None) -> _zv
         if dtype not in NUMBERS:
             raise _zvf.MisuseError(f"{name}: found values of {dtype}, expected numbers, truth values or texts")
         # The extension reads numbers of this machine, one after another.
-        flat = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")).reshape(-1)
+        # Arrays that were unpickled may lie at any address.
+        flat = np.require(array, dtype=array.dtype.newbyteorder("="), requirements=["C", "A"]).reshape(-1)
         if dtype == "bool":
             flat = flat.view(np.uint8)
         elif dtype == "float16":

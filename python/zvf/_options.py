@@ -29,6 +29,8 @@ class Options(TypedDict, total=False):
     storage_options: Mapping[str, str] | object
     """Options of the backend, such as `region` or `aws_access_key_id`; or a store of obstore with the same bucket, whose configuration
     they are taken from."""
+    trace_io: str | os.PathLike[str]
+    """A file to which a line of JSON is appended for each request of a store that is read, as `--trace-io` of the program writes them."""
 
 
 class WriteOptions(Options, total=False):
@@ -59,6 +61,7 @@ def access(options: Mapping[str, Any]) -> dict[str, Any]:
         "verify": options.get("verify", True),
         "memory_budget": options.get("memory_budget"),
         "storage": _storage(options.get("storage_options", {})),
+        "trace_io": options.get("trace_io"),
     }
 
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ._arrays import Array
+    from ._dataset import Dataset
     from ._options import Options
+    from ._split import Split
 
     Box = tuple[Sequence[float], Sequence[float]]
 
@@ -145,6 +147,18 @@ class Store:
             },
         )
 
+    def dataset(self, **terms: Any) -> Dataset:
+        """All rows as a dataset of pyarrow, which DuckDB, Polars and DataFusion take as a table; of a question, with the terms of `query`."""
+        return self.query(**terms).dataset()
+
+    def scan_polars(self, **terms: Any) -> pl.LazyFrame:
+        """All rows as a lazy frame of Polars, which does not need pyarrow; of a question, with the terms of `query`."""
+        return self.query(**terms).scan_polars()
+
+    async def aquery(self, **terms: Any) -> Answer:
+        """The whole answer to a question, whose terms are those of `query`, for asyncio: another thread waits meanwhile."""
+        return await self.query(**terms).aread()
+
     def get(
         self,
         ids: ArrayLike,
@@ -218,6 +232,30 @@ class Query:
         from asyncio import to_thread
 
         return await to_thread(self.read)
+
+    def dataset(self) -> Dataset:
+        """The vertices as a flat table for SQL, by pyarrow, which has to be installed: axes as float64, attributes, `object_id`, `chunk_x`…
+
+        DuckDB, Polars (`scan_pyarrow_dataset`) and DataFusion (`register_dataset`) hand their conditions and columns to it.
+        """
+        from ._dataset import Dataset
+
+        return Dataset(self)
+
+    def scan_polars(self) -> pl.LazyFrame:
+        """The same flat table as a lazy frame of Polars, which has to be installed: conditions and columns reach the store."""
+        from ._polars import scan
+
+        return scan(self)
+
+    def splits(self, *, count: int | None = None, rows: int | None = None, bytes: int | None = None) -> list[Split]:
+        """The query cut into pieces that any process can read, by their number or by about how many rows or decoded bytes each has.
+
+        Each row of the answer is in exactly one of them. Without a size they have 64 MiB.
+        """
+        from ._split import cut
+
+        return cut(self, count, rows, bytes)
 
     def batches(self) -> Iterator[tuple[str, Table]]:
         """All tables batch by batch in one pass, with the names of the tables: vertices, then links, then objects."""

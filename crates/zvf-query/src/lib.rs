@@ -89,6 +89,7 @@
 //! [`Summary`] and null or nothing in the answer. Nothing panics on input.
 
 mod answer;
+mod boxes;
 mod chain;
 mod columns;
 mod error;
@@ -113,6 +114,7 @@ mod vertex_table;
 mod walk;
 
 pub use answer::{Answer, Collected, Summary, Table};
+pub use boxes::{ChunkBoxes, chunk_boxes};
 pub use error::{Place, QueryError};
 pub use filter::Filter;
 pub use list::{list_links, list_objects};
@@ -149,9 +151,10 @@ pub fn query<'a>(
         let by_object =
             query.objects.is_some() || query.groups.is_some() || query.select == Select::Objects;
         let alone = !query.outputs.links && !query.outputs.objects;
-        if query.chunks.is_some() && (by_object || !alone) {
+        let some = query.chunks.is_some() || query.within.is_some();
+        if some && (by_object || !alone) {
             return Err(QueryError::misuse(
-                "a range of chunks (a split) has the vertex table alone, and no whole objects: with --select objects splits are cut by object",
+                "a range or list of chunks (a split) has the vertex table alone, and no whole objects: with --select objects splits are cut by object",
             ));
         }
         let prepared = Box::pin(prepare::prepare(store, query)).await;

@@ -1,6 +1,7 @@
 //! What can be asked.
 
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use zvf_store::Names;
@@ -48,6 +49,10 @@ pub struct Query {
     pub outputs: Outputs,
     /// Only rows of these chunks, of every level that is read. For [`splits`](Self::splits): the vertex table alone, and no whole objects.
     pub chunks: Option<ChunkRange>,
+    /// Chunks that may hold rows which the caller wants, in lexicographic order: others are left out, as by a box, and so all are read
+    /// where rows turn out to lie in other chunks than keys say (trap T12). The vertex table alone, and no whole objects.
+    /// See [`chunk_boxes`](crate::chunk_boxes).
+    pub within: Option<Arc<Vec<Vec<i64>>>>,
     /// Largest number of rows of one record batch. Default 65 536.
     pub batch_rows: usize,
     /// Decoded bytes that may be on their way or waiting at one time. Default 64 MiB. What is kept
@@ -73,6 +78,7 @@ impl Default for Query {
             ignore_missing: false,
             outputs: Outputs::default(),
             chunks: None,
+            within: None,
             batch_rows: 1 << 16,
             memory_budget: 64 << 20,
         }

@@ -311,7 +311,21 @@ impl Split {
             batch_rows: int::bytes(asked.batch_rows),
             memory_budget: asked.memory_budget,
             chunks: asked.chunks.clone(),
+            within: None,
         })
+    }
+
+    /// The same piece with other columns of the vertex table; none: position, then all attributes.
+    #[must_use]
+    pub fn with_columns(mut self, columns: &[Column]) -> Self {
+        let names = columns.iter().filter_map(|column| match column {
+            Column::Attribute(name) => Some(name.clone()),
+            _ => None,
+        });
+        let all = columns.is_empty() || columns.contains(&Column::Attributes);
+        self.query.attributes = (!all).then(|| names.collect());
+        self.query.columns = columns.iter().map(word).collect();
+        self
     }
 
     /// Runs the piece.

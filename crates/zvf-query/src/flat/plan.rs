@@ -25,20 +25,26 @@ fn region(p: &Prepared, bbox: &BBox) -> Candidates {
     }
 }
 
-/// The chunks of a query, and the region they were taken from; `None`: all of the level.
+/// The chunks of a query, the region they were taken from (`None`: all of the level), and whether any were left out by where their rows lie.
 pub(crate) fn plan_chunks(
     p: &Prepared,
     prune: bool,
-) -> Result<(ChunkTable, Option<Candidates>), QueryError> {
+) -> Result<(ChunkTable, Option<Candidates>, bool), QueryError> {
     let presence = p.level.vertices().presence();
     let rank = p.level.key_rank();
     let scope = match &p.query.bbox {
         Some(bbox) if prune => Some(region(p, bbox)),
         _ => None,
     };
+    let within = p.query.within.as_ref().filter(|_| prune);
     let keep = |chunk: &&[i64]| {
         let asked = p.query.chunks.as_ref();
+        let listed = |list: &Arc<Vec<Vec<i64>>>| {
+            list.binary_search_by(|one| one.as_slice().cmp(chunk))
+                .is_ok()
+        };
         asked.is_none_or(|range| range.contains(chunk))
+            && within.is_none_or(listed)
             && scope.as_ref().is_none_or(|scope| scope.contains(chunk))
             && !p.reader.rules_out(chunk)
     };
@@ -58,7 +64,8 @@ pub(crate) fn plan_chunks(
             u64::from(Slot::MAX - 1),
         )
     })?;
-    Ok((table, scope))
+    let pruned = scope.is_some() || within.is_some();
+    Ok((table, scope, pruned))
 }
 
 pub(crate) fn check_count(p: &Prepared, reader: &Reader, what: &What) -> Result<(), QueryError> {
@@ -113,10 +120,10 @@ pub(crate) fn pace(p: &Prepared, reader: &Reader, what: &What, limit: Option<u64
 pub(crate) async fn witness(
     p: &Prepared,
     reader: &Arc<Reader>,
-    scope: Option<&Candidates>,
+    pruned: bool,
 ) -> Result<bool, QueryError> {
     let presence = p.level.vertices().presence();
-    let pruned = scope.is_some() && reader.table.len() < presence.len();
+    let pruned = pruned && reader.table.len() < presence.len();
     if !pruned {
         return Ok(true);
     }

@@ -164,7 +164,8 @@ fn vertex_count_warning(p: &Prepared, scan: &Scan) -> Option<String> {
         && p.query.bbox.is_none()
         && p.query.filter.is_none()
         && p.query.limit.is_none()
-        && p.query.chunks.is_none();
+        && p.query.chunks.is_none()
+        && p.query.within.is_none();
     let place = format!("level {}", p.level.number());
     count_warning(&place, ("vertex_count", stated), (found, "vertices"))
         .filter(|_| all && stated > 0)

@@ -108,8 +108,7 @@ impl Scan {
     }
 
     async fn attempt(p: &Prepared, ask: &Ask, prune: bool) -> Result<(Self, bool), QueryError> {
-        let (table, scope) = plan_chunks(p, prune)?;
-        let prune = scope.is_some();
+        let (table, scope, prune) = plan_chunks(p, prune)?;
         let mut reader = p.reader.clone();
         reader.test.placed = prune;
         reader.test.worthless_keys = !prune && p.query.bbox.is_some();
@@ -151,7 +150,7 @@ impl Scan {
         };
         let mut jobs = jobs(p, Arc::new(plan), pace, links, &stop);
         let side = side(p, ask, &reader, scope.clone());
-        let witness = witness(p, &reader, scope.as_ref());
+        let witness = witness(p, &reader, prune);
         let (first, side, witness) = futures::join!(jobs.next(), side, witness);
         let first = first.transpose()?;
         let placed = witness?;

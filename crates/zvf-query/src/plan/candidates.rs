@@ -101,6 +101,31 @@ impl Grid {
         Candidates { straight, binned }
     }
 
+    /// The range of world coordinates on an axis that holds every row which one of the two rules puts into a chunk, a little wider
+    /// than what rounding, also to float32, may move a coordinate.
+    pub(crate) fn span(&self, axis: usize, at: i64, world: &World) -> (f64, f64) {
+        const WIDER: f64 = 1e-6;
+        // Keys that far out stand for everything beyond them.
+        if at.unsigned_abs() >= 1 << 52 {
+            return (f64::NEG_INFINITY, f64::INFINITY);
+        }
+        let Some(&edge) = self.chunk.get(axis) else {
+            return (f64::NEG_INFINITY, f64::INFINITY);
+        };
+        let (mut low, mut high) = (float(at) * edge, (float(at) + 1.0) * edge);
+        if let Some((shape, each)) = &self.bins
+            && let (Some(shape), Some(each)) = (shape.get(axis), each.get(axis))
+        {
+            let step = shape * float(*each);
+            low = low.min(float(at) * step);
+            high = high.max((float(at) + 1.0) * step);
+        }
+        let offset = world.offset.get(axis).copied().unwrap_or(0.0);
+        let slack =
+            |end: f64| (end.abs() + offset.abs() + edge) * (world.epsilon + WIDER) + world.step;
+        (low + offset - slack(low), high + offset + slack(high))
+    }
+
     /// The first and last chunk that the store's bounds lead to, by axis.
     pub(crate) fn extents(&self, lo: &[f64], hi: &[f64]) -> Vec<(i64, i64)> {
         lo.iter()
@@ -281,6 +306,42 @@ mod tests {
     fn infinite_corners_reach_everything() {
         let found = candidates(&Grid::new(&[10.0], Some(&[2.5])), "-inf:inf");
         assert!(found.contains(&[i64::MIN / 8]) && found.contains(&[i64::MAX / 8]));
+    }
+
+    #[test]
+    fn a_chunk_spans_what_leads_to_it() {
+        let worlds = [
+            World::default(),
+            World {
+                offset: vec![1e6],
+                epsilon: 1e-7,
+                step: 0.0,
+            },
+        ];
+        let grids = [
+            Grid::new(&[0.3], Some(&[0.1])),
+            Grid::new(&[10.0], Some(&[3.0])),
+            Grid::new(&[10.0], None),
+        ];
+        for (grid, world) in grids
+            .iter()
+            .flat_map(|grid| worlds.iter().map(move |world| (grid, world)))
+        {
+            let offset = world.offset.first().copied().unwrap_or(0.0);
+            for step in -40..40_i32 {
+                let p = f64::from(step) * 0.3;
+                for at in [grid.straight(0, p)].into_iter().chain(grid.binned(0, p)) {
+                    let (low, high) = grid.span(0, at, world);
+                    assert!(
+                        low < p + offset && p + offset < high,
+                        "{p} in {at}: {low} to {high}"
+                    );
+                    assert!(high - low < 40.0, "{low} to {high}");
+                }
+            }
+        }
+        let (low, high) = grids[0].span(0, i64::MAX, &worlds[0]);
+        assert!(low == f64::NEG_INFINITY && high == f64::INFINITY);
     }
 
     #[test]

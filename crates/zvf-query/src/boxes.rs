@@ -1,0 +1,78 @@
+//! Where the rows of chunks may lie: for callers that leave chunks out by conditions of their own.
+
+use futures::future::BoxFuture;
+use serde_json::Value;
+use zvf_store::{Names, Store};
+
+use crate::prepare::prepare;
+use crate::{Outputs, Query, QueryError};
+
+/// The listed chunks of the levels of a query, and the boxes that their rows lie in.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ChunkBoxes {
+    /// Components of a coordinate: one an axis, and one before them where an attribute splits the chunks.
+    pub rank: usize,
+    /// Number of axes.
+    pub dims: usize,
+    /// Coordinates, `rank` numbers a chunk; in lexicographic order within a level.
+    pub chunks: Vec<i64>,
+    /// Lower corners in world coordinates, `dims` numbers a chunk. Rows with a coordinate that is not a number may lie in any chunk.
+    pub low: Vec<f64>,
+    /// Upper corners.
+    pub high: Vec<f64>,
+    /// The attribute that the first component stands for, and its value for each number from 0, where all levels agree on them.
+    pub key: Option<(String, Vec<Value>)>,
+}
+
+/// The chunks that a query may read, without its box and condition, and the boxes that their rows lie in unless keys are wrong (trap T12).
+///
+/// # Cost
+///
+/// The documents of the level, or levels where it is additive. No cell.
+///
+/// # Errors
+///
+/// Misuse: no such level. I/O; malformed or unsupported documents.
+pub fn chunk_boxes<'a>(
+    store: &'a Store,
+    query: &'a Query,
+) -> BoxFuture<'a, Result<ChunkBoxes, QueryError>> {
+    Box::pin(async move {
+        let asked = Query {
+            level: query.level,
+            own_level_only: query.own_level_only,
+            attributes: Names::None,
+            outputs: Outputs {
+                vertices: true,
+                links: false,
+                objects: false,
+            },
+            ..Query::default()
+        };
+        let mut found = ChunkBoxes::default();
+        for (number, p) in prepare(store, asked).await?.iter().enumerate() {
+            let doc = p.level.doc();
+            (found.rank, found.dims) = (p.level.key_rank(), p.level.dims());
+            let split = found.rank > found.dims;
+            let name = doc.chunk_attribute_name.clone().filter(|_| split);
+            let key = name.zip(doc.chunk_attribute_values.clone());
+            if number == 0 {
+                found.key = key;
+            } else if found.key != key {
+                found.key = None;
+            }
+            for chunk in p.level.vertices().presence().iter() {
+                found.chunks.extend_from_slice(chunk);
+                let places = chunk.iter().skip(found.rank.saturating_sub(found.dims));
+                for (axis, at) in places.enumerate() {
+                    let world = &p.reader.position.world;
+                    let (low, high) = p.reader.grid.span(axis, *at, world);
+                    found.low.push(low);
+                    found.high.push(high);
+                }
+            }
+        }
+        Ok(found)
+    })
+}

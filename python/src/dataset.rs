@@ -1,0 +1,256 @@
+//! Scans of the flat table: what SQL engines read.
+
+use std::sync::Arc;
+
+use arrow_buffer::Buffer;
+use pyo3::buffer::PyBuffer;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::json;
+use zvf_query::{ChunkBoxes, Column, Outputs, Query, Split, chunk_boxes};
+use zvf_store::{Names, Need};
+
+use crate::border::Bytes;
+use crate::errors::{Failure, bug, misuse};
+use crate::flat::{self, FlatColumn, Flatten};
+use crate::run::{OnInterrupt, wait};
+use crate::store::{Answer, Store};
+use crate::table::Table;
+
+/// Names of the axes.
+fn axes(store: &zvf_store::Store) -> Vec<String> {
+    let root = store.root();
+    let mut axes: Vec<String> = root.axes().iter().map(|axis| axis.name.clone()).collect();
+    for axis in axes.len()..root.dims() {
+        axes.push(format!("axis_{axis}"));
+    }
+    axes
+}
+
+/// Starts a piece of a query as a flat table of these columns.
+///
+/// # Errors
+/// As the query; misuse: a column that is not there.
+pub(crate) fn split(
+    py: Python<'_>,
+    store: &Store,
+    split: Split,
+    columns: &[String],
+) -> PyResult<Answer> {
+    let axes = axes(store.inner());
+    let start = async {
+        let level = split.query()?.level;
+        let level = store.inner().level(level, &Need::nothing()).await?;
+        let key = level.doc().chunk_attribute_name.clone();
+        let chunks = flat::chunk_names(&axes, key.as_deref(), level.key_rank());
+        let mut asked: Vec<Column> = Vec::new();
+        for name in columns {
+            let from = match () {
+                () if axes.contains(name) => Column::Position,
+                () if chunks.contains(name) => Column::Chunk,
+                () => name.parse()?,
+            };
+            if !asked.contains(&from) {
+                asked.push(from);
+            }
+        }
+        if asked.is_empty() {
+            asked.push(Column::Row);
+        }
+        let answer = split.with_columns(&asked).run(store.inner()).await;
+        let answer = answer.map_err(|error| Failure::from(error).at(store.inner().url()))?;
+        Ok::<_, Failure>((answer, key))
+    };
+    let (answer, key) = wait(py, OnInterrupt::Drop, start)?;
+    let schema = answer.schema(zvf_query::Table::Vertices).cloned();
+    let schema = schema.ok_or_else(|| bug("a split without vertices"))?;
+    let all = flat::columns(&schema, &axes, key.as_deref());
+    let mut wanted = Vec::with_capacity(columns.len());
+    for name in columns {
+        let found = all.iter().find(|column| column.name() == name);
+        let found =
+            found.ok_or_else(|| misuse(format!("found column {name:?}, which no split has")))?;
+        wanted.push(found.clone());
+    }
+    Ok(store.answer(answer).flat(Flatten::new(wanted, &schema)))
+}
+
+/// The flat table of a query.
+#[pyclass(frozen, module = "zvf._zvf")]
+#[derive(Debug)]
+pub(crate) struct Flat {
+    store: Store,
+    query: Query,
+    all: Flatten,
+    columns: Vec<FlatColumn>,
+}
+
+impl Flat {
+    /// Ties a query to its columns.
+    ///
+    /// # Cost
+    /// The first batch of the answer: the width of an attribute follows from its bytes (trap T8).
+    ///
+    /// # Errors
+    /// As the query.
+    pub(crate) fn of(py: Python<'_>, store: &Store, query: Query) -> PyResult<Self> {
+        let store = store.clone();
+        let mut query = query;
+        query.outputs = Outputs {
+            vertices: true,
+            links: false,
+            objects: false,
+        };
+        let learn = async {
+            let need = Need {
+                objects: true,
+                ..Need::nothing()
+            };
+            let level = store.inner().level(query.level, &need).await?;
+            if query.columns.is_empty() {
+                query.columns = vec![Column::Position, Column::Attributes];
+                if level.object_index().is_some() {
+                    query.columns.push(Column::ObjectId);
+                }
+                query.columns.push(Column::Chunk);
+            }
+            let one = Query {
+                limit: Some(1),
+                // A few cells tell the widths.
+                memory_budget: 1,
+                ..query.clone()
+            };
+            let answer = zvf_query::query(store.inner(), one).await;
+            let at = |error| Failure::from(error).at(store.inner().url());
+            let mut answer = answer.map_err(at)?;
+            let schema = answer.schema(zvf_query::Table::Vertices).cloned();
+            // To its end, so that nothing is on its way any more.
+            while answer.next().await.map_err(at)?.is_some() {}
+            let key = level.doc().chunk_attribute_name.clone();
+            Ok::<_, Failure>((schema, key))
+        };
+        let (schema, key) = wait(py, OnInterrupt::Drop, learn)?;
+        let schema = schema.ok_or_else(|| bug("a query without vertices"))?;
+        let columns = flat::columns(&schema, &axes(store.inner()), key.as_deref());
+        Ok(Self {
+            all: Flatten::new(columns.clone(), &schema),
+            columns,
+            store,
+            query,
+        })
+    }
+}
+
+#[pymethods]
+impl Flat {
+    /// The columns, as a table without rows.
+    fn schema(&self) -> Table {
+        Table {
+            schema: Arc::clone(self.all.schema()),
+            batches: Vec::new(),
+        }
+    }
+
+    /// Kinds of the columns: `axis`, `chunk` or `column`, by name.
+    fn kinds(&self) -> Vec<(String, &'static str)> {
+        let kinds = self.columns.iter();
+        kinds
+            .map(|column| (column.name().to_owned(), column.kind()))
+            .collect()
+    }
+
+    /// Whether rows come in chunk order, so that chunks can be left out.
+    fn by_chunk(&self) -> bool {
+        let whole = self.query.select == zvf_query::Select::Objects;
+        self.query.objects.is_none()
+            && self.query.groups.is_none()
+            && !whole
+            && self.query.limit.is_none()
+    }
+
+    /// The chunks and the boxes that their rows lie in.
+    fn boxes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let url = self.store.inner().url();
+        let found = async {
+            let found = chunk_boxes(self.store.inner(), &self.query).await;
+            found.map_err(|error| Failure::from(error).at(url))
+        };
+        let ChunkBoxes {
+            rank,
+            dims,
+            chunks,
+            low,
+            high,
+            key,
+            ..
+        } = wait(py, OnInterrupt::Drop, found)?;
+        let made = PyDict::new(py);
+        made.set_item("rank", rank)?;
+        made.set_item("dims", dims)?;
+        made.set_item("chunks", Py::new(py, Bytes(Buffer::from_vec(chunks)))?)?;
+        made.set_item("low", Py::new(py, Bytes(Buffer::from_vec(low)))?)?;
+        made.set_item("high", Py::new(py, Bytes(Buffer::from_vec(high)))?)?;
+        made.set_item("key", key.map(|key| json!(key).to_string()))?;
+        Ok(made)
+    }
+
+    /// Starts a scan of some columns, of all chunks or of those listed: coordinates one behind another, in lexicographic order.
+    fn scan(
+        &self,
+        py: Python<'_>,
+        columns: Vec<String>,
+        chunks: Option<PyBuffer<i64>>,
+    ) -> PyResult<Answer> {
+        let mut wanted = Vec::with_capacity(columns.len());
+        for name in &columns {
+            let found = self.columns.iter().find(|column| column.name() == name);
+            let found = found.ok_or_else(|| {
+                let names: Vec<&str> = self.columns.iter().map(FlatColumn::name).collect();
+                let names = names.join(", ");
+                misuse(format!("found column {name:?}, expected one of {names}"))
+            })?;
+            wanted.push(found.clone());
+        }
+        let mut query = self.query.clone();
+        query.columns.clear();
+        for column in &wanted {
+            let from = column.from().parse::<Column>().map_err(Failure::from)?;
+            if !query.columns.contains(&from) {
+                query.columns.push(from);
+            }
+        }
+        if query.columns.is_empty() {
+            // Rows are counted all the same.
+            query.columns.push(Column::Row);
+        }
+        let names = query.columns.iter().filter_map(|column| match column {
+            Column::Attribute(name) => Some(name.clone()),
+            _ => None,
+        });
+        query.attributes = Names::List(names.collect());
+        if let Some(chunks) = chunks {
+            query.within = Some(Arc::new(self.listed(&chunks.to_vec(py)?)?));
+        }
+        let start = async {
+            let answer = zvf_query::query(self.store.inner(), query).await;
+            answer.map_err(|error| Failure::from(error).at(self.store.inner().url()))
+        };
+        let answer = wait(py, OnInterrupt::Drop, start)?;
+        let flatten = Flatten::new(wanted, self.all.schema());
+        Ok(self.store.answer(answer).flat(flatten))
+    }
+}
+
+impl Flat {
+    fn listed(&self, flat: &[i64]) -> PyResult<Vec<Vec<i64>>> {
+        let rank = self.columns.iter().filter(|one| one.kind() == "chunk");
+        let rank = rank.count();
+        if rank == 0 || !flat.len().is_multiple_of(rank) {
+            return Err(bug("a list of chunks of another rank"));
+        }
+        let mut chunks: Vec<Vec<i64>> = flat.chunks_exact(rank).map(<[i64]>::to_vec).collect();
+        chunks.sort_unstable();
+        chunks.dedup();
+        Ok(chunks)
+    }
+}

@@ -1,0 +1,76 @@
+//! The file to which requests are written: one JSON line a request, as `--trace-io` of the program writes them.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use serde_json::json;
+use zvf_store::{IoTrace, Request};
+
+use crate::errors::IoError;
+
+/// A record of requests and the file that it is appended to. Several processes may append to one file: lines of one write stay
+/// together.
+#[derive(Debug)]
+pub(crate) struct TraceFile {
+    path: PathBuf,
+    file: Mutex<File>,
+    record: IoTrace,
+}
+
+impl TraceFile {
+    /// Opens the file for appending; it is made where it is missing.
+    ///
+    /// # Errors
+    /// I/O.
+    pub(crate) fn new(path: &Path) -> PyResult<Self> {
+        let file = OpenOptions::new().append(true).create(true).open(path);
+        Ok(Self {
+            path: path.to_owned(),
+            file: Mutex::new(file.map_err(|error| failed(path, &error))?),
+            record: IoTrace::on(),
+        })
+    }
+
+    /// The record that a store fills.
+    pub(crate) fn record(&self) -> IoTrace {
+        self.record.clone()
+    }
+
+    /// Appends what was recorded since the last time.
+    ///
+    /// # Errors
+    /// I/O.
+    pub(crate) fn write(&self) -> PyResult<()> {
+        // Taken under the lock, so that lines have the order of the record.
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines: String = self.record.take().iter().map(line).collect();
+        file.write_all(lines.as_bytes())
+            .map_err(|error| failed(&self.path, &error))
+    }
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> PyErr {
+    IoError::new_err(format!(
+        "{}: cannot write the trace: {error}",
+        path.display()
+    ))
+}
+
+/// One request as a line.
+fn line(request: &Request) -> String {
+    let document = json!({
+        "round": request.round,
+        "method": request.method.to_string(),
+        "key": request.key,
+        "offset": request.offset,
+        "length": request.length,
+        "bytes": request.bytes,
+        "microseconds": request.micros,
+        "attempt": request.attempt,
+        "failed": request.failed,
+    });
+    format!("{document}\n")
+}

@@ -1,0 +1,223 @@
+"""The flat table as a dataset of pyarrow: what DuckDB, Polars, DataFusion and Dask take as a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+import pyarrow.dataset as pads  # type: ignore[import-untyped]
+from pyarrow.fs import LocalFileSystem  # type: ignore[import-untyped]
+
+from . import _zvf
+from ._prune import Bounds, Chunks, as_buffer, named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ._store import Query
+
+
+class Dataset(pads.Dataset):  # type: ignore[misc]
+    """The rows of a query as a flat table: axes as float64, attributes, `object_id`, and the chunk of each row.
+
+    Filters are applied exactly, by pyarrow; of filters on axes, chunks and the attribute that splits the chunks follows which chunks are read.
+    A float that is not a number is null: engines compare NaN each in its own way, and null alike. It pickles as its query.
+    """
+
+    def __init__(self, query: Query, filter: pc.Expression | None = None) -> None:
+        self._query = query
+        self._flat: _zvf.Flat = query.store._store.flat(query._asked)
+        self._schema: pa.Schema = pa.schema(self._flat.schema())
+        self._filter = filter
+        self._chunks: Chunks | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Dataset, (self._query, self._filter))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns."""
+        return self._schema
+
+    @property
+    def partition_expression(self) -> pc.Expression:
+        """Holds for every row."""
+        return pc.scalar(True)
+
+    def chunks(self, filter: pc.Expression | None = None) -> list[tuple[int, ...]]:
+        """The chunks that a scan with this filter reads, as far as filters leave any out; a box of the query leaves out more."""
+        filter = self._joined(filter)
+        left = None if filter is None else self._left(filter)
+        coords = self._known().coords if left is None else left
+        return [tuple(chunk) for chunk in coords.tolist()]
+
+    def scanner(
+        self, columns: Sequence[str] | dict[str, pc.Expression] | None = None, filter: pc.Expression | None = None, **options: Any
+    ) -> pads.Scanner:
+        """A scan of some columns and rows; it is read once."""
+        # How files are read does not matter here.
+        for name in ("fragment_scan_options", "fragment_readahead", "batch_readahead", "cache_metadata", "schema"):
+            options.pop(name, None)
+        filter = self._joined(filter)
+        names: list[str] = self._schema.names
+        if columns is None:
+            needed = names
+        elif isinstance(columns, dict):
+            expressions = [str(one) for one in columns.values()]
+            whole = any("FieldPath" in one for one in expressions)
+            needed = [name for name in names if whole or any(name in one for one in expressions)]
+        else:
+            needed = [name for name in names if name in columns]
+        if filter is not None:
+            text = str(filter)
+            # A field by its number is one of all.
+            needed = names if "FieldPath" in text else [name for name in names if name in needed or name in text]
+        return pads.Scanner.from_batches(self._reader(needed, filter), columns=columns, filter=filter, **options)
+
+    def _reader(self, columns: list[str], filter: pc.Expression | None) -> pa.RecordBatchReader:
+        left = None if filter is None else self._left(filter)
+        # Not a generator: threads of Arrow read ahead, also while the interpreter ends, and must not wait for it.
+        return pa.RecordBatchReader.from_stream(_Stream(self._flat.scan(columns, as_buffer(left))))
+
+    def _known(self) -> Chunks:
+        if self._chunks is None:
+            self._chunks = Chunks(self._flat)
+        return self._chunks
+
+    def _left(self, filter: pc.Expression) -> Any:
+        return self._known().left(_Filter(filter, self._schema)) if self._flat.by_chunk() else None
+
+    def _joined(self, filter: pc.Expression | None) -> pc.Expression | None:
+        if filter is None or self._filter is None:
+            return self._filter if filter is None else filter
+        return self._filter & filter
+
+    def filter(self, expression: pc.Expression) -> Dataset:
+        """The rows that satisfy a condition, too."""
+        return Dataset(self._query, self._joined(expression))
+
+    def to_table(self, columns: Any = None, filter: pc.Expression | None = None, **options: Any) -> pa.Table:
+        """The rows in memory."""
+        return self.scanner(columns, filter, **options).to_table()
+
+    def to_batches(self, columns: Any = None, filter: pc.Expression | None = None, **options: Any) -> Iterator[pa.RecordBatch]:
+        """The rows batch by batch."""
+        batches: Iterator[pa.RecordBatch] = self.scanner(columns, filter, **options).to_batches()
+        return batches
+
+    def head(self, num_rows: int, columns: Any = None, filter: pc.Expression | None = None, **options: Any) -> pa.Table:
+        """The first rows, in memory."""
+        return self.scanner(columns, filter, **options).head(num_rows)
+
+    def count_rows(self, filter: pc.Expression | None = None, **options: Any) -> int:
+        """How many rows there are."""
+        if filter is None and self._filter is None:
+            return sum(batch.num_rows for batch in self._reader([], None))
+        count: int = self.scanner([], filter, **options).count_rows()
+        return count
+
+    def take(self, indices: Any, **options: Any) -> pa.Table:
+        """Rows by their numbers, in memory."""
+        return self.to_table(**options).take(indices)
+
+    def sort_by(self, sorting: Any, **options: Any) -> pads.Dataset:
+        """The rows in another order, in memory."""
+        return pads.dataset(self.to_table(**options).sort_by(sorting))
+
+    def get_fragments(self, filter: pc.Expression | None = None) -> Iterator[_Fragment]:
+        """The dataset in one piece: engines that read piece by piece get it as a whole."""
+        yield _Fragment(self, filter)
+
+    def replace_schema(self, schema: pa.Schema) -> Dataset:
+        """Columns cannot be others than those of the query."""
+        raise NotImplementedError("the columns of a store are what they are: choose them in the query")
+
+    def join(self, *arguments: Any, **options: Any) -> pads.Dataset:
+        """Rows beside rows of another dataset, in memory."""
+        return pads.dataset(self.to_table()).join(*arguments, **options)
+
+    def join_asof(self, *arguments: Any, **options: Any) -> pads.Dataset:
+        """Rows beside the nearest rows of another dataset, in memory."""
+        return pads.dataset(self.to_table()).join_asof(*arguments, **options)
+
+    def __repr__(self) -> str:
+        return f"<zvf.Dataset of {self._query!r}>"
+
+
+class _Stream:
+    """An answer that becomes a stream of Arrow."""
+
+    def __init__(self, answer: _zvf.Answer) -> None:
+        self._answer = answer
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._answer.stream(0)
+
+
+class _Fragment:
+    """A dataset as the only piece of itself."""
+
+    def __init__(self, dataset: Dataset, filter: pc.Expression | None) -> None:
+        self._dataset = dataset
+        self._filter = filter
+
+    @property
+    def physical_schema(self) -> pa.Schema:
+        return self._dataset.schema
+
+    @property
+    def partition_expression(self) -> pc.Expression:
+        return pc.scalar(True)
+
+    def scanner(self, schema: pa.Schema | None = None, columns: Any = None, filter: pc.Expression | None = None, **options: Any) -> pads.Scanner:
+        # What the dataset was asked for leaves chunks out; only what is asked here leaves rows out.
+        return self._dataset.scanner(columns, filter, **options)
+
+    def count_rows(self, filter: pc.Expression | None = None, **options: Any) -> int:
+        return self._dataset.count_rows(filter, **options)
+
+
+class _Filter:
+    """A filter of pyarrow. What it means for a block is pyarrow's own answer: would a file with such values be read?"""
+
+    def __init__(self, filter: pc.Expression, schema: pa.Schema) -> None:
+        self._filter = filter
+        self._schema = schema
+        self._format = pads.IpcFileFormat()
+        self._system = LocalFileSystem()
+
+    def names(self, known: Sequence[str]) -> bool:
+        text = str(self._filter)
+        return "FieldPath" in text or named(text, known)
+
+    def may_hold(self, blocks: Sequence[Bounds]) -> list[bool]:
+        return self._read(self._filter, blocks)
+
+    def must_hold(self, blocks: Sequence[Bounds]) -> list[bool]:
+        # No row may fail it, and none may leave it open.
+        fails = self._read(~self._filter, blocks)
+        opens = self._read(self._filter.is_null(), blocks)
+        return [not fail and not leave for fail, leave in zip(fails, opens, strict=True)]
+
+    def _read(self, filter: pc.Expression, blocks: Sequence[Bounds]) -> list[bool]:
+        if not blocks:
+            return []
+        make = self._format.make_fragment
+        files = [make(str(number), self._system, partition_expression=self._known(block)) for number, block in enumerate(blocks)]
+        dataset = pads.FileSystemDataset(files, self._schema, self._format, self._system)
+        read = {int(file.path) for file in dataset.get_fragments(filter=filter)}
+        return [number in read for number in range(len(blocks))]
+
+    def _known(self, block: Bounds) -> pc.Expression:
+        known = pc.scalar(True)
+        for name, (low, high, nulls) in block.items():
+            field = pc.field(name)
+            kind = self._schema.field(name).type
+            if low == high:
+                parts = [field == pa.scalar(low, kind)]
+            else:
+                parts = [field >= pa.scalar(low, kind), field <= pa.scalar(high, kind)]
+            for part in parts:
+                known = known & (part | field.is_null() if nulls else part)
+        return known

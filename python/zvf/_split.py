@@ -1,0 +1,179 @@
+"""Splits: pieces of a query that any process can read."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from json import dumps
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from . import _zvf
+from ._options import document
+from ._store import Store
+from ._table import TABLES, Answer, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Unpack
+
+    from ._options import Options
+    from ._store import Query
+
+BYTES = 64 << 20
+"""Decoded bytes of a split, where nothing is said."""
+
+KEPT = 4
+"""Stores that stay open in a process for the next split."""
+
+_open: OrderedDict[str, Store] = OrderedDict()
+_lock = Lock()
+
+
+class Split:
+    """One piece of a query: each row of the answer is in exactly one of them. It pickles, and is JSON: see `Query.splits`.
+
+    Rows of a query in chunk order are cut by chunk: such a piece has the vertex table alone, since objects and links reach from piece to
+    piece. Whole objects are cut by id: such a piece has its objects with their vertices, and for lines, polylines, streamlines and skeletons
+    their links.
+    """
+
+    __slots__ = ("_document", "_options", "_text")
+
+    def __init__(self, text: str, **options: Unpack[Options]) -> None:
+        """Takes the JSON of `to_json`, and how the store is reached."""
+        self._document = document(text)
+        missing = [name for name in ("url", "number", "count", "rows", "bytes", "documents") if name not in self._document]
+        if missing:
+            raise _zvf.MisuseError(f"found no split: it lacks {', '.join(missing)}")
+        self._text = text
+        self._options: Mapping[str, Any] = options
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_restored, (self._text, dict(self._options)))
+
+    def to_json(self) -> str:
+        """The piece as JSON. How the store is reached is not in it, and so no credentials are."""
+        return self._text
+
+    @property
+    def url(self) -> str:
+        """Address of the store."""
+        return str(self._document["url"])
+
+    @property
+    def number(self) -> int:
+        """Which piece it is, from 1."""
+        return int(self._document["number"])
+
+    @property
+    def count(self) -> int:
+        """How many pieces there are."""
+        return int(self._document["count"])
+
+    @property
+    def rows(self) -> int:
+        """Rows of the vertex table, as far as documents tell: of the chunks or objects, before any condition."""
+        return int(self._document["rows"])
+
+    @property
+    def nbytes(self) -> int:
+        """Decoded bytes of these rows, as far as documents tell."""
+        return int(self._document["bytes"])
+
+    def _start(self, columns: Sequence[str] | None) -> _zvf.Answer:
+        return self._store()._store.run_split(self._text, None if columns is None else list(columns))
+
+    def read(self, columns: Sequence[str] | None = None) -> Answer:
+        """The rows in memory, with the columns of the query or with others.
+
+        An error, if the store is not the one that was cut any more.
+        """
+        answer = self._start(columns)
+        tables = answer.collect()
+        return Answer(tables, answer.summary() or {})
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[tuple[str, Table]]:
+        """The rows batch by batch, with the names of their tables, as `Query.batches`."""
+        answer = self._start(columns)
+        try:
+            while (step := answer.next()) is not None:
+                yield TABLES[step[0]], Table(step[1])
+        finally:
+            answer.close()
+
+    def __iter__(self) -> Iterator[Table]:
+        """The vertices batch by batch."""
+        return (table for name, table in self.batches() if name == "vertices")
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The vertices as an Arrow stream."""
+        return self.read().vertices.__arrow_c_stream__(requested_schema)
+
+    def _store(self) -> Store:
+        """The store, which stays open for the next piece of the same snapshot.
+
+        Readers look at the end whether the store changed (`verify`), so that an old snapshot cannot pass unseen; where they do not, every piece opens it.
+        """
+        if not self._options.get("verify", True):
+            return Store(self.url, self._options)
+        key = dumps([self.url, self._document["documents"], repr(sorted(self._options.items()))])
+        with _lock:
+            store = _open.get(key)
+            if store is not None:
+                _open.move_to_end(key)
+                return store
+        store = Store(self.url, self._options)
+        with _lock:
+            _open[key] = store
+            while len(_open) > KEPT:
+                _open.popitem(last=False)
+        return store
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Split):
+            return NotImplemented
+        return self._text == other._text and self._options == other._options
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __repr__(self) -> str:
+        return f"<zvf.Split {self.number} of {self.count} of {self.url}: about {self.rows} rows>"
+
+
+def _restored(text: str, options: Mapping[str, Any]) -> Split:
+    return Split(text, **options)
+
+
+def cut(query: Query, count: int | None, rows: int | None, nbytes: int | None) -> list[Split]:
+    """The pieces of a query."""
+    given = {"count": count, "rows": rows, "bytes": nbytes}
+    sizes = {name: size for name, size in given.items() if size is not None} or {"bytes": BYTES}
+    if len(sizes) > 1:
+        raise _zvf.MisuseError(f"splits: found {' and '.join(sizes)}, expected one of count, rows and bytes")
+    [(by, size)] = sizes.items()
+    if size < 1:
+        raise _zvf.MisuseError(f"splits: found {by}={size}, expected at least 1")
+    store = query.store
+    texts = store._store.splits(query._asked, by, size)
+    where = _elsewhere(store.url)
+    if where != store.url:
+        texts = [dumps({**document(text), "url": where}) for text in texts]
+    return [_restored(text, store._options) for text in texts]
+
+
+def _elsewhere(url: str) -> str:
+    """The address from any folder: other processes may run in another one."""
+    return url if "://" in url or os.path.isabs(url) else os.path.abspath(url)
+
+
+def read_split(
+    split: Split | str | Mapping[str, Any], columns: Sequence[str] | None = None, **options: Unpack[Options]
+) -> Answer:
+    """The rows of a piece in memory: of a `Split`, or of its JSON, as text or loaded, with the options that reach the store."""
+    if not isinstance(split, Split):
+        split = Split(split if isinstance(split, str) else dumps(dict(split)), **options)
+    elif options:
+        split = Split(split.to_json(), **{**split._options, **options})
+    return split.read(columns)

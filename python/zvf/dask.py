@@ -1,0 +1,187 @@
+"""Stores as dataframes of Dask, and stores that its workers write: needs dask, pandas and pyarrow."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import dask.dataframe as dd
+import pandas as pd  # type: ignore[import-untyped]
+import pyarrow as pa  # type: ignore[import-untyped]
+from dask.base import compute
+from dask.delayed import delayed
+
+from . import _zvf
+from ._parts import Parts
+from ._split import Split, cut
+from ._store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from ._write import Kind
+
+__all__ = ["read", "write"]
+
+NULLABLE = {
+    pa.int8(): pd.Int8Dtype(),
+    pa.int16(): pd.Int16Dtype(),
+    pa.int32(): pd.Int32Dtype(),
+    pa.int64(): pd.Int64Dtype(),
+    pa.uint8(): pd.UInt8Dtype(),
+    pa.uint16(): pd.UInt16Dtype(),
+    pa.uint32(): pd.UInt32Dtype(),
+    pa.uint64(): pd.UInt64Dtype(),
+    pa.bool_(): pd.BooleanDtype(),
+}
+"""Types that have a place for a missing value, so that all partitions have the same."""
+
+
+def read(
+    url: str | os.PathLike[str] | Store,
+    *,
+    columns: Sequence[str] | None = None,
+    count: int | None = None,
+    rows: int | None = None,
+    bytes: int | None = None,
+    **terms: Any,
+) -> dd.DataFrame:
+    """The vertices of a store, or of a question to it, as a dataframe of Dask: a partition is a split.
+
+    The columns are those of `Store.dataset`; workers read those that are used. `terms` are those of `Store.query`, such as `bbox` and `where`, and
+    options of `zvf.open`. Partitions have about 64 MiB of decoded data, or what `count`, `rows` or `bytes` say.
+    """
+    options = {name: terms.pop(name) for name in list(terms) if name in OPTIONS}
+    store = url if isinstance(url, Store) else Store(url, options)
+    if store is url and options:
+        raise _zvf.MisuseError(f"found {', '.join(options)} beside an open store, expected a path or URL")
+    query = store.query(**terms)
+    schema: pa.Schema = pa.schema(store._store.flat(query._asked).schema())
+    names = schema.names if columns is None else list(columns)
+    missing = [name for name in names if name not in schema.names]
+    if missing:
+        raise _zvf.MisuseError(f"columns: found {', '.join(missing)}, expected some of {', '.join(schema.names)}")
+    schema = pa.schema([schema.field(name) for name in names])
+    splits = cut(query, count, rows, bytes)
+    meta = _frame(schema.empty_table())
+    frame: dd.DataFrame = dd.from_map(_Read(schema), splits, meta=meta, enforce_metadata=False, label="zvf")  # type: ignore[no-untyped-call]
+    return frame
+
+
+OPTIONS = ("anonymous", "concurrency", "retries", "timeout", "verify", "memory_budget", "storage_options", "trace_io")
+
+
+class _Read:
+    """Reads one partition, with the columns that Dask asks for."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+
+    def __call__(self, split: Split, columns: Sequence[str] | None = None) -> pd.DataFrame:
+        names = self._schema.names if columns is None else list(columns)
+        answer = split._store()._store.flat_split(split.to_json(), names)
+        table = answer.collect()[0]
+        wanted = pa.schema([self._schema.field(name) for name in names])
+        return _frame(pa.table(table).cast(wanted))
+
+
+def _frame(table: pa.Table) -> pd.DataFrame:
+    return table.to_pandas(types_mapper=NULLABLE.get)
+
+
+def write(
+    parts: dd.DataFrame | Iterable[Any],
+    url: str | os.PathLike[str],
+    *,
+    kind: Kind = "point_cloud",
+    chunk_shape: Sequence[float],
+    bounds: tuple[Sequence[float], Sequence[float]],
+    position: Sequence[str] = ("x", "y", "z"),
+    columns: Sequence[str] | None = None,
+    groups: Mapping[str, ArrayLike] | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Writes one store by the workers of Dask, and returns counts of what it holds. It is there as a whole or not at all.
+
+    From a dataframe of points: `position` names its columns of coordinates, `columns` those that become attributes (all others; `object_id` says
+    which object a point belongs to; columns of chunks are left out). Rows are moved first, so that all of a chunk are in one part. Or from a list of
+    parts, delayed or not, each a mapping of arrays or an Arrow table of vertices, or a pair of vertices and links: no two of them may have
+    vertices in the same chunk, nor share an object whose vertices have an order.
+
+    A part that failed, or whose worker was lost, is written again. `bounds` are those of all points; `options` are those of `zvf.begin`.
+    """
+    if isinstance(parts, dd.DataFrame):
+        if kind != "point_cloud":
+            raise _zvf.MisuseError(f"kind: found {kind!r}, expected \"point_cloud\", or a list of parts in the place of a dataframe")
+        given = _moved(parts, chunk_shape, options.get("shard_shape"), bounds, position, columns)
+        like: Any = _vertices(parts._meta, position, columns)
+    else:
+        given = [delayed(part) for part in parts]
+        if not given:
+            raise _zvf.MisuseError("found no parts, expected at least one")
+        like = delayed(_like)(given[0]).compute()
+    store = Parts(url, like=like, kind=kind, chunk_shape=chunk_shape, bounds=bounds, **options)
+    store.begin()
+    done = [delayed(_written)(store, f"{number:06}", part) for number, part in enumerate(given)]
+    compute(*done)  # type: ignore[no-untyped-call]
+    return store.commit(groups)
+
+
+def _like(part: Any) -> Any:
+    """What part is like: its columns, without rows."""
+    from ._parts import empty
+
+    vertices, links = part if isinstance(part, tuple) else (part, None)
+    return (empty(vertices), None if links is None else empty(links))
+
+
+def _written(store: Parts, name: str, part: Any) -> int:
+    vertices, links = part if isinstance(part, tuple) else (part, None)
+    return store.write(name, vertices, links)
+
+
+def _moved(
+    frame: dd.DataFrame, chunk_shape: Sequence[float], shard_shape: Sequence[int] | None, bounds: Any, position: Sequence[str], columns: Any
+) -> list[Any]:
+    """Parts of a dataframe: every chunk, and every shard, is in one of them."""
+    import numpy as np
+
+    steps = np.asarray(chunk_shape, dtype="f8")
+    low = np.floor(np.asarray(bounds[0], dtype="f8") / steps).astype("i8")
+    shards = np.ones(len(steps), dtype="i8") if shard_shape is None else np.asarray(shard_shape, dtype="i8")
+    count = frame.npartitions
+
+    def place(part: pd.DataFrame) -> pd.DataFrame:
+        chunks = np.floor(part[list(position)].to_numpy(dtype="f8") / steps).astype("i8")
+        cells = ((chunks - low) // shards).astype("u8")
+        # Neighbours come to different parts, so that parts are of one size.
+        mixed = np.zeros(len(cells), dtype="u8")
+        for axis in range(cells.shape[1]):
+            mixed = (mixed ^ cells[:, axis]) * np.uint64(0x9E37_79B9_7F4A_7C15)
+            mixed ^= mixed >> np.uint64(29)
+        return part.assign(__part=(mixed % np.uint64(count)).astype("i8"))
+
+    meta = frame._meta.assign(__part=np.zeros(0, dtype="i8"))
+    placed = frame.map_partitions(place, meta=meta)  # type: ignore[no-untyped-call]
+    split = placed.shuffle("__part", npartitions=count)
+    return [delayed(_vertices)(part, position, columns) for part in split.to_delayed()]
+
+
+def _vertices(frame: pd.DataFrame, position: Sequence[str], columns: Sequence[str] | None) -> dict[str, Any]:
+    """A part of a dataframe as arrays."""
+    import numpy as np
+
+    kinds = {frame[name].dtype for name in position}
+    # One type for all axes; float64 columns are what `read` makes of any, and stores have float32 unless they say so.
+    kind = kinds.pop() if len(kinds) == 1 else np.dtype("f8")
+    made: dict[str, Any] = {"position": np.ascontiguousarray(frame[list(position)].to_numpy(dtype=kind))}
+    chosen = [name for name in frame.columns if not str(name).startswith("chunk_")] if columns is None else list(columns)
+    for name in chosen:
+        if name not in position and name != "__part":
+            values = frame[name]
+            if values.isna().any() and values.dtype.kind in "iub":
+                raise _zvf.MisuseError(f"{name}: found rows without a value, expected one in each")
+            made[name] = values.to_numpy(dtype=getattr(values.dtype, "numpy_dtype", None))
+    return made
