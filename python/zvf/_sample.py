@@ -80,7 +80,7 @@ def _flags(options: Options) -> list[str]:
     if given["storage"]:
         raise _zvf.MisuseError("storage_options: expected none: set the variables of the environment that the backend reads")
     flags = [flag for flag, wanted in (("--anonymous", given["anonymous"]), ("--no-verify", not given["verify"])) if wanted]
-    for name in ("concurrency", "retries", "timeout", "memory_budget"):
+    for name in ("concurrency", "retries", "timeout", "memory_budget", "trace_io"):
         if given[name] is not None:
             flags.append(f"--{name.replace('_', '-')}={given[name]}")
     return flags
