@@ -6,8 +6,8 @@ use std::process::Child;
 use std::time::Instant;
 
 use crate::{
-    Outcome, browser, conformance, demo, dependencies, features, fixtures, history, no_std, pictures, sh,
-    targets, test, tidy, wheel,
+    Outcome, browser, conformance, demo, dependencies, features, fixtures, history, no_std,
+    pictures, sh, targets, test, tidy, wheel,
 };
 
 /// One stage of CI.

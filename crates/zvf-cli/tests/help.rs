@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::run::zvf_in;
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "info",
     "query",
     "splits",

@@ -2,6 +2,7 @@
 //!
 //! Blessed texts lie in `tests/blessed`; run with `ZVF_BLESS=1` to rewrite them, then read the difference.
 
+mod absent;
 mod additive;
 mod append;
 #[cfg(target_os = "linux")]

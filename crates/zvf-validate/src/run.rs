@@ -213,7 +213,7 @@ impl Run<'_> {
             states.push(LevelState::new(level));
         }
         if self.options.profile == Some(Profile::Viewer) && self.options.depth >= Depth::Metadata {
-            viewer::check(self, tree, store, &states);
+            viewer::check(&mut self.findings, tree, store, &states);
         }
         if self.options.depth < Depth::Consistency {
             return Ok(());

@@ -10,9 +10,8 @@ use zvf_store::{Store, VertexAttribute};
 
 use crate::check::Check;
 use crate::documents::Tree;
-use crate::finding::Place;
+use crate::finding::{Findings, Place};
 use crate::level::LevelState;
-use crate::run::Run;
 
 /// Codecs that the viewers decode; the first three say how cells are laid out, not how they are compressed.
 const CODECS: [&str; 9] = [
@@ -34,11 +33,11 @@ const VERSIONS: [&str; 5] = ["0.9.0", "0.9.1", "0.9.2", "0.9.3", "0.9.4"];
 const WHOLE: u64 = 5_000_000;
 
 /// Asks all rules of the profile.
-pub(crate) fn check(run: &mut Run<'_>, tree: &Tree, store: &Store, states: &[LevelState]) {
-    root(run, store);
-    codecs(run, tree);
+pub(crate) fn check(findings: &mut Findings, tree: &Tree, store: &Store, states: &[LevelState]) {
+    root(findings, store);
+    codecs(findings, tree);
     for state in states {
-        level(run, state);
+        level(findings, state);
     }
     if let [only] = states
         && only.level.doc().vertex_count > WHOLE
@@ -46,27 +45,25 @@ pub(crate) fn check(run: &mut Run<'_>, tree: &Tree, store: &Store, states: &[Lev
         let place = Place::at("0/zarr.json");
         let found = format!("{} vertices in one level", only.level.doc().vertex_count);
         let expected = format!("coarse levels above {WHOLE} vertices");
-        run.findings
-            .add(Check::ViewerLevels, place, found, expected);
+        findings.add(Check::ViewerLevels, place, found, expected);
     }
     if store.kind() == Kind::Mesh {
-        mesh_chunks(run, states);
+        mesh_chunks(findings, states);
     }
 }
 
-fn root(run: &mut Run<'_>, store: &Store) {
+fn root(findings: &mut Findings, store: &Store) {
     let root = store.root();
     let version = root.zarr_vectors.zv_version.as_str();
     if !VERSIONS.contains(&version) {
         let place = Place::at("zarr.json").pointer("/attributes/zarr_vectors/zv_version");
-        let findings = &mut run.findings;
         findings.add(Check::ViewerVersion, place, version, "0.9.0 to 0.9.4");
     }
     let axes = "/attributes/multiscales/0/axes";
     if root.dims() != 3 {
         let place = Place::at("zarr.json").pointer(axes);
         let found = format!("{} axes", root.dims());
-        run.findings.add(Check::ViewerAxes, place, found, "3");
+        findings.add(Check::ViewerAxes, place, found, "3");
     }
     for (number, axis) in root.axes().iter().enumerate() {
         let unit = axis.unit.as_deref();
@@ -74,13 +71,13 @@ fn root(run: &mut Run<'_>, store: &Store) {
             let place = Place::at("zarr.json").pointer(format!("{axes}/{number}/unit"));
             let found = unit.map_or("no unit".to_owned(), |unit| format!("{unit:?}"));
             let expected = "a unit of length, such as \"micrometer\"";
-            run.findings.add(Check::ViewerUnit, place, found, expected);
+            findings.add(Check::ViewerUnit, place, found, expected);
         }
     }
 }
 
 /// The codecs of all arrays. They are taken from the documents: an array whose codecs this program does not have is refused.
-fn codecs(run: &mut Run<'_>, tree: &Tree) {
+fn codecs(findings: &mut Findings, tree: &Tree) {
     for (key, bytes) in &tree.documents {
         // What is no document of an array has a finding of its own where it should be one.
         let Ok(doc) = ArrayDoc::parse(bytes) else {
@@ -90,45 +87,42 @@ fn codecs(run: &mut Run<'_>, tree: &Tree) {
             if !CODECS.contains(&codec.name.as_str()) {
                 let place = Place::at(key.as_str()).pointer(format!("/codecs/{number}"));
                 let expected = "no compression, zstd, blosc, gzip or zlib";
-                let findings = &mut run.findings;
                 findings.add(Check::ViewerCodec, place, &codec.name, expected);
             }
         }
     }
 }
 
-fn level(run: &mut Run<'_>, state: &LevelState) {
+fn level(findings: &mut Findings, state: &LevelState) {
     let level = &state.level;
     if level.doc().vertex_count == 0 && !state.chunks.is_empty() {
         let place = Place::at(state.path("zarr.json"))
             .pointer("/attributes/zarr_vectors_level/vertex_count");
         let found = format!("0, in {} chunks", state.chunks.len());
         let expected = "the number of vertices";
-        run.findings.add(Check::ViewerCount, place, found, expected);
+        findings.add(Check::ViewerCount, place, found, expected);
     }
     for attribute in level.vertex_attributes() {
-        columns(run, attribute);
+        columns(findings, attribute);
     }
 }
 
-fn columns(run: &mut Run<'_>, attribute: &VertexAttribute) {
+fn columns(findings: &mut Findings, attribute: &VertexAttribute) {
     let place = || Place::at(attribute.array.path());
     if let Some(width) = attribute.declared_width.filter(|&width| width > 1) {
         let found = format!("{width} values a row");
         let expected = "one; the first is shown, or none";
-        run.findings
-            .add(Check::ViewerColumns, place(), found, expected);
+        findings.add(Check::ViewerColumns, place(), found, expected);
     }
     let wide = [DTypeKind::F64, DTypeKind::I64, DTypeKind::U64];
     if wide.contains(&attribute.dtype.kind) {
         let expected = "at most 32 bits";
-        run.findings
-            .add(Check::ViewerNumbers, place(), attribute.dtype, expected);
+        findings.add(Check::ViewerNumbers, place(), attribute.dtype, expected);
     }
 }
 
 /// Levels of detail of a mesh: each chunk is cut into two along every axis by the next finer level.
-fn mesh_chunks(run: &mut Run<'_>, states: &[LevelState]) {
+fn mesh_chunks(findings: &mut Findings, states: &[LevelState]) {
     for pair in states.windows(2) {
         let [fine, coarse] = pair else { continue };
         let (fine, shape) = (fine.level.chunk_shape(), coarse.level.chunk_shape());
@@ -138,7 +132,7 @@ fn mesh_chunks(run: &mut Run<'_>, states: &[LevelState]) {
                 .pointer("/attributes/zarr_vectors_level/chunk_shape");
             let doubled: Vec<f64> = fine.iter().map(|one| one * 2.0).collect();
             let expected = format!("{doubled:?}, twice that of the finer level");
-            run.findings.add(
+            findings.add(
                 Check::ViewerMeshChunks,
                 place,
                 format!("{shape:?}"),
