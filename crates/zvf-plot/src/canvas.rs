@@ -322,7 +322,9 @@ impl Pen for Canvas {
 /// Brightness of a surface that looks to a direction.
 fn shade(normal: [f32; 3]) -> u8 {
     let light = normal[0] * LIGHT[0] + normal[1] * LIGHT[1] + normal[2] * LIGHT[2];
-    ((AMBIENT + (1.0 - AMBIENT) * light.max(0.0)) * 255.0) as u8
+    // What looks to the viewer has its full colour.
+    let full = AMBIENT + (1.0 - AMBIENT) * LIGHT[2];
+    ((AMBIENT + (1.0 - AMBIENT) * light.max(0.0)) / full * 255.0).min(255.0) as u8
 }
 
 /// Brightness of a surface with two sides, of which the viewer sees the one that looks to the viewer.

@@ -348,6 +348,6 @@ mod tests {
     fn ids_have_many_bright_colors() {
         let colors: std::collections::HashSet<u32> = (0..200).map(|id| of_id(id).bits()).collect();
         assert!(colors.len() > 190);
-        assert!((0..1000).all(|id| (0.2..0.95).contains(&of_id(id).luminance())));
+        assert!((0..1000).all(|id| (0.3..0.99).contains(&of_id(id).luminance())));
     }
 }

@@ -189,20 +189,21 @@ impl Picture {
                 if light.relief {
                     let (left, right) = (x.saturating_sub(times), (x + times).min(wide - 1));
                     let (up, down) = (y.saturating_sub(times), (y + times).min(tall - 1));
-                    for beside in [
-                        y * wide + left,
-                        y * wide + right,
-                        up * wide + x,
-                        down * wide + x,
-                    ] {
-                        let other = depths.get(beside).copied().unwrap_or(own);
+                    let depth = |at: usize| match depths.get(at) {
                         // The ground is behind everything.
-                        if other < own {
-                            hidden += (own - other).min(range);
-                        }
+                        Some(other) if other.is_finite() => *other,
+                        _ => own,
+                    };
+                    let sides = [
+                        (depth(y * wide + left), depth(y * wide + right)),
+                        (depth(up * wide + x), depth(down * wide + x)),
+                    ];
+                    // Nothing on a slope, and nothing on what bulges out.
+                    for (one, other) in sides {
+                        hidden += ((own - one) + (own - other)).clamp(0.0, range);
                     }
                 }
-                let relief = (-hidden / 4.0 / range * RELIEF).exp().max(RELIEF_LEAST);
+                let relief = (-hidden / 2.0 / range * RELIEF).exp().max(RELIEF_LEAST);
                 let fade = 1.0 - light.fading * (own - near) / range;
                 let color = Rgb::of_bits(color).dimmed(relief);
                 for (sum, value) in sum.iter_mut().zip([color.0, color.1, color.2]) {

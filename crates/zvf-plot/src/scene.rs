@@ -398,7 +398,10 @@ impl Scene {
         };
         LitLens {
             lens,
-            lit: line.max(point) >= 4.0,
+            lit: match opened.shapes {
+                Shapes::Points => point >= 6.0,
+                _ => line >= 4.0,
+            },
         }
     }
 
