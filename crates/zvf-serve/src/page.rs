@@ -158,7 +158,8 @@ fn annotation_source(url: &str, opened: &Opened) -> Value {
         let shown = shown(number, one);
         dimensions.insert(shown.name, json!([shown.scale, shown.unit]));
     }
-    json!({"url": url, "transform": {"outputDimensions": dimensions}})
+    // Both, for the same numbers in another unit: output alone would be a conversion, and there is none.
+    json!({"url": url, "transform": {"inputDimensions": dimensions, "outputDimensions": dimensions}})
 }
 
 /// A dimension as it is shown: an axis of space without a unit counts as nanometres.
