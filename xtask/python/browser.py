@@ -350,11 +350,15 @@ def main():
     folder.mkdir(parents=True)
     stores = unpack(pathlib.Path(testdata), folder)
     server = Server(zvf, stores, folder)
-    points(zvf, server, stores, folder)
-    skeletons(zvf, server, stores, folder)
-    meshes(zvf, server, stores, folder)
-    if browser:
-        draw(server, folder, picture)
+    try:
+        points(zvf, server, stores, folder)
+        skeletons(zvf, server, stores, folder)
+        meshes(zvf, server, stores, folder)
+        if browser:
+            draw(server, folder, picture)
+    except BaseException:
+        server.process.kill()
+        raise
     server.stop()
 
 
