@@ -8,13 +8,13 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 
+use crate::base::Base;
 use crate::opened::Opened;
 use crate::path::escaped;
 use crate::precomputed::Dimension;
 use crate::refusal::Answer;
-use crate::server::Base;
+use crate::reply::with_tag;
 use crate::sources::{Source, Sources};
-use crate::store_files::with_tag;
 use crate::views::View;
 
 /// Most segments that are shown at first.
