@@ -36,16 +36,19 @@
 //! than 64 MiB; what is larger is refused with 413. Paths are decoded once and lead downwards only; a symbolic link is
 //! followed inside of its store. Nothing panics on input.
 
+mod base;
 mod columns;
 mod export;
 mod listing;
 mod opened;
 mod page;
 mod path;
+mod plan;
 pub mod precomputed;
 mod query;
 mod range;
 mod refusal;
+mod reply;
 mod server;
 mod sources;
 mod store_files;

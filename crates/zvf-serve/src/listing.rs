@@ -6,7 +6,7 @@ use zvf_store::RawStore;
 
 use crate::path::{encoded, escaped};
 use crate::refusal::{Answer, Refusal};
-use crate::store_files::with_tag;
+use crate::reply::with_tag;
 
 /// The page of one folder, for clients that accept HTML.
 ///

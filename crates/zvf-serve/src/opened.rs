@@ -8,15 +8,15 @@ use bytes::Bytes;
 use tokio::sync::OnceCell;
 use zvf_meta::Kind;
 use zvf_query::{Outputs, Query, Table, query};
-use zvf_store::{Names, Need, Store};
+use zvf_store::Store;
 
 use crate::columns::Attributes;
+use crate::plan::lines::LinesPlan;
+use crate::plan::objects::Objects;
+use crate::plan::points::PointsPlan;
 use crate::precomputed::Dimension;
 use crate::refusal::Answer;
 use crate::units;
-use crate::views::lines::LinesPlan;
-use crate::views::objects::Objects;
-use crate::views::points::PointsPlan;
 
 /// Bytes of rendered answers that are kept.
 const KEPT: usize = 32 << 20;
@@ -74,15 +74,6 @@ impl Opened {
         self.dimensions.len()
     }
 
-    /// What level 0 knows about objects.
-    pub(crate) fn need() -> Need {
-        Need {
-            vertex_attributes: Names::All,
-            objects: true,
-            ..Need::default()
-        }
-    }
-
     /// The vertex attributes of level 0.
     ///
     /// # Errors
@@ -118,7 +109,11 @@ impl Opened {
     /// # Errors
     /// As the documents of the levels.
     pub(crate) async fn points(&self) -> Answer<Arc<PointsPlan>> {
-        let read = || async { PointsPlan::read(self).await.map(Arc::new) };
+        let read = || async {
+            PointsPlan::read(&self.store, self.dims())
+                .await
+                .map(Arc::new)
+        };
         self.points.get_or_try_init(read).await.cloned()
     }
 
@@ -127,7 +122,10 @@ impl Opened {
     /// # Errors
     /// As the list of objects.
     pub(crate) async fn lines(&self) -> Answer<Arc<LinesPlan>> {
-        let read = || async { LinesPlan::read(self).await.map(Arc::new) };
+        let read = || async {
+            let (objects, points) = (self.objects().await?, self.points().await?);
+            LinesPlan::read(&objects, &points).map(Arc::new)
+        };
         self.lines.get_or_try_init(read).await.cloned()
     }
 

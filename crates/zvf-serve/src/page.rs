@@ -8,13 +8,13 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 
+use crate::base::Base;
 use crate::opened::Opened;
 use crate::path::escaped;
 use crate::precomputed::Dimension;
 use crate::refusal::Answer;
-use crate::server::Base;
+use crate::reply::with_tag;
 use crate::sources::{Source, Sources};
-use crate::store_files::with_tag;
 use crate::views::View;
 
 /// Most segments that are shown at first.
@@ -158,7 +158,8 @@ fn annotation_source(url: &str, opened: &Opened) -> Value {
         let shown = shown(number, one);
         dimensions.insert(shown.name, json!([shown.scale, shown.unit]));
     }
-    json!({"url": url, "transform": {"outputDimensions": dimensions}})
+    // Both, for the same numbers in another unit: output alone would be a conversion, and there is none.
+    json!({"url": url, "transform": {"inputDimensions": dimensions, "outputDimensions": dimensions}})
 }
 
 /// A dimension as it is shown: an axis of space without a unit counts as nanometres.

@@ -18,8 +18,8 @@ use zvf_query::{BBox, Column, Filter, Outputs, Query, Select, Table, query};
 use zvf_store::Names;
 
 use crate::refusal::{Answer, Refusal};
+use crate::reply::with_tag;
 use crate::sources::{Source, Sources};
-use crate::store_files::with_tag;
 
 /// How long a client may take to accept a batch.
 const PATIENCE: Duration = Duration::from_secs(60);

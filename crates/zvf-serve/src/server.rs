@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
+use axum::http::{HeaderValue, Method, Uri, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -23,6 +23,7 @@ use tower::ServiceExt;
 use tower_http::cors::{Any, CorsLayer};
 use zvf_store::{OpenOptions, StoreError};
 
+use crate::base::Base;
 use crate::refusal::Refusal;
 use crate::sources::Sources;
 use crate::token::Token;
@@ -103,32 +104,6 @@ pub enum ServeError {
         /// What the system says.
         source: std::io::Error,
     },
-}
-
-/// How clients reach the server.
-#[derive(Debug, Clone)]
-pub(crate) struct Base {
-    address: SocketAddr,
-    /// Empty, or a slash and the token.
-    prefix: Arc<str>,
-}
-
-impl Base {
-    fn url(&self) -> String {
-        format!("http://{}{}", self.address, self.prefix)
-    }
-
-    /// The server's URL as the client of a request wrote it: behind a proxy or on all addresses the bound one is of no use.
-    pub(crate) fn of(&self, headers: &HeaderMap) -> String {
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']');
-        let host = headers
-            .get(header::HOST)
-            .and_then(|host| host.to_str().ok());
-        match host.filter(|host| !host.is_empty() && host.chars().all(plain)) {
-            Some(host) => format!("http://{host}{}", self.prefix),
-            None => self.url(),
-        }
-    }
 }
 
 /// A server that is bound to its address.

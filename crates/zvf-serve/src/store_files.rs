@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use axum::response::Response;
 use bytes::Bytes;
 use futures::stream;
 use zvf_store::{ObjectState, RawStore, StoreError};
@@ -13,6 +12,7 @@ use zvf_store::{ObjectState, RawStore, StoreError};
 use crate::path::{self, Segments};
 use crate::range::{Wanted, wanted};
 use crate::refusal::{Answer, Refusal};
+use crate::reply::{is_known, with_tag};
 use crate::sources::Sources;
 
 /// Bytes that are read at once of what is sent: all that one answer holds in memory.
@@ -150,30 +150,6 @@ fn pieces(first: Bytes, rest: Rest) -> impl futures::Stream<Item = Result<Bytes,
 fn tag(state: &ObjectState) -> Option<HeaderValue> {
     let etag = state.etag.as_ref()?;
     HeaderValue::from_str(&format!("\"{}-{:x}\"", etag.replace('"', ""), state.size)).ok()
-}
-
-/// Whether `If-None-Match` names an ETag.
-pub(crate) fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
-    let Ok(tag) = tag.to_str() else { return false };
-    headers
-        .get_all(header::IF_NONE_MATCH)
-        .iter()
-        .filter_map(|list| list.to_str().ok())
-        .flat_map(|list| list.split(','))
-        .map(|one| one.trim())
-        .any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
-}
-
-/// A response with an ETag that clients ask for again every time.
-pub(crate) fn with_tag(status: StatusCode, tag: Option<HeaderValue>, body: Body) -> Response {
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    if let Some(tag) = tag {
-        headers.insert(header::ETAG, tag);
-    }
-    response
 }
 
 fn content_type(key: &str) -> &'static str {

@@ -191,10 +191,10 @@ fn request(numbers: &mut Numbers) -> (Vec<u8>, bool) {
             _ => path.push_str(numbers.of(SEGMENTS)),
         }
     }
-    if numbers.next() % 50 == 0 {
+    if numbers.next().is_multiple_of(50) {
         path.push_str(&"/a".repeat(2000));
     }
-    if path.starts_with("/query") || numbers.next() % 8 == 0 {
+    if path.starts_with("/query") || numbers.next().is_multiple_of(8) {
         path.push('?');
         for _ in 0..numbers.next() % 4 {
             let (name, value) = (numbers.of(PARAMETERS), numbers.of(NUMBERS));
@@ -202,10 +202,10 @@ fn request(numbers: &mut Numbers) -> (Vec<u8>, bool) {
         }
     }
     let mut text = format!("{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n");
-    if numbers.next() % 3 == 0 {
+    if numbers.next().is_multiple_of(3) {
         text.push_str(&format!("Range: {}\r\n", numbers.of(RANGES)));
     }
-    if numbers.next() % 10 == 0 {
+    if numbers.next().is_multiple_of(10) {
         text.push_str(numbers.of(&[
             "Content-Length: 99999999999999\r\n",
             "Transfer-Encoding: chunked\r\n",
@@ -222,13 +222,13 @@ fn request(numbers: &mut Numbers) -> (Vec<u8>, bool) {
 /// Sends one request, whole or cut, and looks at what comes back. Returns the status.
 fn one(served: &Served, numbers: &mut Numbers) -> Result<Option<u16>> {
     let (bytes, head) = request(numbers);
-    if numbers.next() % 10 == 0 {
+    if numbers.next().is_multiple_of(10) {
         // The connection ends in the middle of the request, or of the answer.
         let mut stream = TcpStream::connect(served.address)?;
         let length = u64::try_from(bytes.len())?;
         let cut = usize::try_from(numbers.next() % length)?;
         stream.write_all(&bytes[..cut])?;
-        if numbers.next() % 2 == 0 {
+        if numbers.next().is_multiple_of(2) {
             let _ = stream.write_all(&bytes[cut..]);
             stream.set_read_timeout(Some(Duration::from_secs(120)))?;
             let mut first = [0u8; 16];

@@ -1,6 +1,7 @@
 //! A server on a free port, asked over plain sockets.
 
 mod client;
+mod export;
 mod hostile;
 mod store;
 mod views;

@@ -3,111 +3,22 @@
 //! The spatial index has one cell. Its levels are runs of that order, small ones first, so that a viewer draws an even sample
 //! of the objects until it has asked for all of them. No object is cut or drawn twice.
 
-use std::sync::Arc;
-
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
-use arrow_schema::Schema;
 use serde_json::json;
 use zvf_query::{Column, Outputs, Query, Table, query};
 
-use super::grid::cell;
 use super::points::relationships;
-use super::{Content, check_size, number, scrambled};
-use crate::columns::{Attributes, Properties, positions, single};
+use super::{Content, check_size};
+use crate::columns::{positions, single};
 use crate::opened::Opened;
-use crate::precomputed::{AnnotationInfo, AnnotationList, Geometry, SpatialLevel, annotation_info};
+use crate::plan::grid::cell;
+use crate::plan::lines::LinesPlan;
+use crate::plan::number;
+use crate::plan::objects::Objects;
+use crate::precomputed::{AnnotationInfo, AnnotationList, SpatialLevel, annotation_info};
 use crate::refusal::{Answer, Refusal};
-use crate::views::objects::Objects;
-
-/// Bytes of the first level, and of the largest ones.
-const FIRST: u64 = 256 << 10;
-const LARGEST: u64 = 3 << 20;
-
-/// Most objects of one level.
-const MOST_OBJECTS: usize = 50_000;
-
-/// How the lines of a store are shown.
-#[derive(Debug)]
-pub(crate) struct LinesPlan {
-    geometry: Geometry,
-    attributes: Attributes,
-    properties: Properties,
-    /// Numbers of the objects of each level.
-    levels: Vec<Vec<u32>>,
-    lower: Vec<f64>,
-    upper: Vec<f64>,
-}
-
-impl LinesPlan {
-    /// Puts the objects into their order.
-    ///
-    /// # Errors
-    /// As the list of objects; 404 for a store without an object index.
-    pub(crate) async fn read(opened: &Opened) -> Answer<Self> {
-        let objects = opened.objects().await?;
-        if !objects.exist {
-            return Err(Refusal::not_found(
-                "the store has no object index, which says where its lines begin and end",
-            ));
-        }
-        let schema = match objects.batches.first() {
-            Some(batch) => batch.schema(),
-            None => Arc::new(Schema::empty()),
-        };
-        let skip = ["object_id", "vertices", "chunks", "fragments"];
-        let attributes = Attributes::of(&schema, objects.batches.first(), &skip);
-        let properties = Properties::of(&attributes.shown);
-        // Fewer than two vertices are no line.
-        let mut order: Vec<u32> = (0..objects.len())
-            .filter(|number| objects.vertices(*number) > 1)
-            .collect();
-        let pairs = order.iter().all(|number| objects.vertices(*number) == 2);
-        order.sort_by_key(|number| scrambled(u64::from(*number)));
-        let row = (4 * opened.dims()) as u64;
-        let fixed = 12 + properties.row_bytes() as u64;
-        let bytes = |number: &u32| {
-            let vertices = objects.vertices(*number);
-            vertices.saturating_mul(row).saturating_add(fixed)
-        };
-        let mut levels = vec![Vec::new()];
-        let (mut room, mut most) = (FIRST, FIRST);
-        for number in order {
-            let needed = bytes(&number);
-            if let Some(level) = levels.last()
-                && !level.is_empty()
-                && (needed > room || level.len() >= MOST_OBJECTS)
-            {
-                most = most.saturating_mul(2).min(LARGEST);
-                room = most;
-                levels.push(Vec::new());
-            }
-            room = room.saturating_sub(needed);
-            if let Some(level) = levels.last_mut() {
-                level.push(number);
-            }
-        }
-        let points = opened.points().await?;
-        let (lower, upper) = points.corners();
-        let geometry = match pairs {
-            true => Geometry::Line,
-            false => Geometry::Polyline,
-        };
-        Ok(Self {
-            geometry,
-            attributes,
-            properties,
-            levels,
-            lower: lower.to_vec(),
-            upper: upper.to_vec(),
-        })
-    }
-
-    fn list(&self) -> AnnotationList {
-        AnnotationList::new(self.geometry, self.lower.len(), self.properties.types())
-    }
-}
 
 /// The document `info`.
 ///

@@ -7,10 +7,11 @@ use bytes::Bytes;
 use serde_json::Value;
 use zvf_query::Column;
 
+use super::Content;
 use super::skeletons::{Shape, check_space};
-use super::{Content, number};
 use crate::columns::{Attributes, single};
 use crate::opened::Opened;
+use crate::plan::number;
 use crate::precomputed::{mesh_fragment, mesh_info, mesh_manifest};
 use crate::refusal::{Answer, Refusal};
 use crate::units::nanometres;

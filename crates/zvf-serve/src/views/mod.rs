@@ -1,9 +1,7 @@
 //! `/precomputed/NAME/VIEW/…`: Neuroglancer's views of a store, made on demand.
 
-pub(crate) mod grid;
 pub(crate) mod lines;
 pub(crate) mod meshes;
-pub(crate) mod objects;
 pub(crate) mod points;
 pub(crate) mod properties;
 pub(crate) mod skeletons;
@@ -21,8 +19,8 @@ use zvf_meta::Kind;
 use crate::opened::Opened;
 use crate::path;
 use crate::refusal::{Answer, Refusal};
+use crate::reply::{is_known, with_tag};
 use crate::sources::Sources;
-use crate::store_files::{is_known, with_tag};
 
 /// Most bytes of one answer.
 pub(crate) const MOST: usize = 64 << 20;
@@ -153,17 +151,6 @@ pub(crate) async fn content(opened: &Arc<Opened>, budget: u64, rest: &[&str]) ->
     }
 }
 
-/// A number in the only way it is written: digits without a sign or leading zeros.
-///
-/// # Errors
-/// 404.
-pub(crate) fn number(text: &str) -> Answer<u64> {
-    text.parse::<u64>()
-        .ok()
-        .filter(|number| number.to_string() == text)
-        .ok_or_else(|| Refusal::not_found("expected a number"))
-}
-
 /// Refuses an answer that became too large.
 ///
 /// # Errors
@@ -175,12 +162,4 @@ pub(crate) fn check_size(bytes: usize) -> Answer<()> {
         ))),
         false => Ok(()),
     }
-}
-
-/// A number that looks random and is the same at every call: the finalizer of SplitMix64.
-pub(crate) fn scrambled(number: u64) -> u64 {
-    let mut z = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }

@@ -9,9 +9,10 @@ use serde_json::json;
 use zvf_store::Need;
 
 use super::Content;
-use super::objects::Objects;
 use crate::columns::Attributes;
 use crate::opened::Opened;
+use crate::plan::need;
+use crate::plan::objects::{Objects, WHOLE};
 use crate::precomputed::{Number, SegmentProperties};
 use crate::refusal::Answer;
 use crate::units::identifier;
@@ -39,7 +40,7 @@ pub(crate) async fn info(opened: &Opened) -> Answer<Content> {
         ..SegmentProperties::default()
     };
     if !objects.exist {
-        found.ids = vec![super::objects::WHOLE];
+        found.ids = vec![WHOLE];
     }
     if let Some(first) = objects.batches.first() {
         texts(&objects.batches, first, &mut found);
@@ -149,7 +150,7 @@ fn numbers(
 async fn tags(opened: &Opened, objects: &Objects, found: &mut SegmentProperties) -> Answer<()> {
     let need = Need {
         groups: true,
-        ..Opened::need()
+        ..need()
     };
     let level = opened.store.level(0, &need).await?;
     let Some(groups) = level.groups().filter(|groups| !groups.is_empty()) else {

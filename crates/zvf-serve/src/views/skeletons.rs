@@ -6,10 +6,11 @@ use arrow_array::{Array, RecordBatch};
 use serde_json::json;
 use zvf_query::{Column, Outputs, Query, Table, query};
 
-use super::objects::WHOLE;
-use super::{Content, check_size, number};
+use super::{Content, check_size};
 use crate::columns::{Attributes, positions, single};
 use crate::opened::Opened;
+use crate::plan::number;
+use crate::plan::objects::WHOLE;
 use crate::precomputed::{SkeletonAttribute, Values, skeleton, skeleton_info};
 use crate::refusal::{Answer, Refusal};
 use crate::units::nanometres;

@@ -1,0 +1,122 @@
+//! Views as files, compared with what the stores were made from.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use zvf_serve::{Exported, export_precomputed};
+use zvf_store::Store;
+use zvf_store::blocking::Runtime;
+
+fn exported(case: &str, folder: &Path) -> Result<Exported> {
+    let store = zvf_testkit::unpack(case)?;
+    let runtime = Runtime::new()?;
+    let store = runtime.wait(Store::open(&store.path().display().to_string()))?;
+    Ok(runtime.wait(export_precomputed(store, folder, 16 << 20))?)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Result<usize> {
+    let four = bytes.get(at..at + 4).context("cut")?;
+    Ok(usize::try_from(u32::from_le_bytes(four.try_into()?))?)
+}
+
+/// Names and contents of the files of a folder, without those of folders in it.
+fn files(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        if path.is_file() {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            found.push((name.into_owned(), std::fs::read(&path)?));
+        }
+    }
+    Ok(found)
+}
+
+#[test]
+fn points_have_a_file_each_and_stand_in_one_cell() -> Result<()> {
+    for case in ["points_ids", "0.9.4/additive_points"] {
+        let home = tempfile::tempdir()?;
+        let done = exported(case, home.path())?;
+        assert_eq!(done.views, ["points"], "{case}");
+        let count = zvf_testkit::truth(case)?.positions.rows();
+        let folder = home.path().join("points");
+        assert_eq!(files(&folder.join("by_id"))?.len(), count, "{case}");
+        let mut in_cells = 0;
+        for level in 0.. {
+            let level = folder.join(format!("s{level}"));
+            if !level.exists() {
+                break;
+            }
+            for (_, bytes) in files(&level)? {
+                in_cells += u32_at(&bytes, 0)?;
+            }
+        }
+        assert_eq!(in_cells, count, "{case}");
+    }
+    Ok(())
+}
+
+#[test]
+fn graphs_and_meshes_have_all_their_links() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let done = exported("graph", home.path())?;
+    assert_eq!(done.views, ["skeletons"]);
+    let folder = home.path().join("skeletons");
+    let edges = zvf_testkit::truth("graph")?.edges.context("edges")?.rows();
+    let mut found = 0;
+    for (name, bytes) in files(&folder)? {
+        if name != "info" {
+            found += u32_at(&bytes, 4)?;
+        }
+    }
+    assert_eq!(found, edges);
+    assert!(folder.join("properties/info").is_file());
+
+    let home = tempfile::tempdir()?;
+    let done = exported("mesh", home.path())?;
+    assert_eq!(done.views, ["meshes"]);
+    let faces = zvf_testkit::truth("mesh")?.faces.context("faces")?.rows();
+    let mut found = 0;
+    for (name, bytes) in files(&home.path().join("meshes"))? {
+        if name.matches(':').count() == 2 {
+            found += (bytes.len() - 4 - 12 * u32_at(&bytes, 0)?) / 12;
+        }
+    }
+    assert_eq!(found, faces);
+    Ok(())
+}
+
+#[test]
+fn lines_are_there_as_annotations_and_as_skeletons() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let done = exported("streamlines", home.path())?;
+    assert_eq!(done.views, ["lines", "skeletons"]);
+    let vertices = zvf_testkit::truth("streamlines")?.positions.rows();
+    let mut found = 0;
+    for (_, bytes) in files(&home.path().join("lines/by_id"))? {
+        found += u32_at(&bytes, 0)?;
+    }
+    assert_eq!(found, vertices);
+    let mut found = 0;
+    for (name, bytes) in files(&home.path().join("skeletons"))? {
+        if name != "info" {
+            found += u32_at(&bytes, 0)?;
+        }
+    }
+    assert_eq!(found, vertices);
+    assert_eq!(done.bytes, sizes(home.path())?);
+    Ok(())
+}
+
+/// Bytes of all files below a folder.
+fn sizes(folder: &Path) -> Result<u64> {
+    let mut sum = 0;
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        sum += match path.is_dir() {
+            true => sizes(&path)?,
+            false => std::fs::metadata(&path)?.len(),
+        };
+    }
+    Ok(sum)
+}
