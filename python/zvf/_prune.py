@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from . import _zvf
 
-BUDGET = 20_000
+BUDGET = 4_000
 """Blocks that one condition is asked about; what is undecided then is read."""
 
 Range = tuple[Any, Any, bool]
