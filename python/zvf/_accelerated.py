@@ -6,6 +6,8 @@ and missing members there depend on where the rows were lost.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,16 +47,14 @@ def _opened(source: Any, backend: str | None, kinds: Sequence[str]) -> Store:
 
 def _folder(source: Any) -> Path:
     """The folder of a group of the released package that has nothing of its own in memory."""
-    from zarr.storage import LocalStore
-
     group = getattr(source, "_zarr", None)
-    if group is None or type(group.store) is not LocalStore:
+    if group is None or type(group.store) is not import_module("zarr.storage").LocalStore:
         raise NotServedError("a store that is not a folder")
     for held in ("_pending_writes", "_prefetch_cache", "_offline"):
         if getattr(source, held, None) is not None:
             raise NotServedError("a handle with cells in memory")
-    root: Path = group.store.root
-    return root / group.path
+    folder: Path = group.store.root / group.path
+    return folder
 
 
 class _Rows(NamedTuple):
@@ -136,9 +136,9 @@ def _corners(bbox: Any) -> tuple[Array, Array]:
     return low, high
 
 
-def _inside(places: Array, bbox: Any) -> Array:
+def _inside(places: Array, bbox: Any) -> Any:
     low, high = _corners(bbox)
-    found: Array = ((places >= low) & (places <= high)).all(axis=-1)
+    found: Any = ((places >= low) & (places <= high)).all(axis=-1)
     return found
 
 
@@ -168,7 +168,7 @@ def _among(keys: Array, chunks: Sequence[tuple[int, ...]]) -> Array:
     """Which rows of keys are among some chunks."""
     found, place = np.unique(keys, axis=0, return_inverse=True)
     wanted = {tuple(int(part) for part in chunk) for chunk in chunks}
-    kept = np.array([tuple(key) in wanted for key in found.tolist()], dtype=bool)
+    kept: Any = np.array([tuple(key) in wanted for key in found.tolist()], dtype=bool)
     rows: Array = kept[place.reshape(-1)]
     return rows
 
@@ -206,7 +206,7 @@ def points(
         if bbox is not None:
             kept = _inside(found["position"], bbox)
             found = {name: values[kept] for name, values in found.items()}
-    answer = {
+    answer: dict[str, Any] = {
         "positions": found["position"],
         "vertex_attributes": {name: found[name] for name in attribute_names or ()},
         "vertex_count": len(found["position"]),
@@ -227,12 +227,13 @@ def _members(
     return sorted(members if ids is None else members.intersection(int(one) for one in ids))
 
 
-def _own(answer: Any) -> Any:
+def _own(answer: dict[str, Any]) -> dict[str, Any]:
     """The answer with arrays that can be written to, as the released package gives them."""
-    if isinstance(answer, dict):
-        return {name: _own(value) for name, value in answer.items()}
-    if isinstance(answer, np.ndarray) and not answer.flags.writeable:
-        return answer.copy()
+    for name, value in answer.items():
+        if isinstance(value, dict):
+            _own(value)
+        elif isinstance(value, np.ndarray) and not value.flags.writeable:
+            answer[name] = value.copy()
     return answer
 
 
@@ -305,7 +306,8 @@ def polylines(
     found = _read(store, terms, objects=True)
     attributes = _without(found.columns)
     ids, starts = found.ids, found.starts
-    places = found.columns["position"]
+    # Polylines are parts of this array, which can be written to there.
+    places = found.columns["position"].copy()
     if len(columns) == 3:
         lists = [[places[start:end]] for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True) if end > start]
         kept_ids = [one for one, count in zip(ids, np.diff(starts).tolist(), strict=True) if count]
@@ -319,12 +321,12 @@ def polylines(
     cut[starts] = True
     cuts = np.flatnonzero(cut)
     owner = np.searchsorted(starts, cuts[:-1], side="right") - 1
-    inside = np.ones(len(cuts) - 1, dtype=bool)
+    inside: Any = np.ones(len(cuts) - 1, dtype=bool)
     if box is not None:
-        inside &= ((keys[cuts[:-1]] >= box[0]) & (keys[cuts[:-1]] <= box[1])).all(axis=1)
+        inside = ((keys[cuts[:-1]] >= box[0]) & (keys[cuts[:-1]] <= box[1])).all(axis=1)
     if chunks is not None:
         # Every run of fragments of these chunks is a polyline of its own.
-        inside &= _among(keys[cuts[:-1]], chunks)
+        inside = inside & _among(keys[cuts[:-1]], chunks)
         first = inside & ~np.concatenate([[False], inside[:-1] & (owner[1:] == owner[:-1])])
         piece = np.cumsum(first) - 1
     else:
@@ -396,7 +398,7 @@ def graph(
         edges = np.zeros((0, 2), dtype=np.int64)
     if store.kind == "skeleton":
         edges = edges[np.argsort(edges[:, 0], kind="stable")]
-    answer = {
+    answer: dict[str, Any] = {
         "positions": found["position"],
         "edges": edges,
         "node_count": len(found["position"]),
@@ -425,7 +427,7 @@ def mesh(
     found, faces = _linked(store, level, bbox, chunks, attributes)
     if faces is None:
         faces = np.zeros((0, 3), dtype=np.int64)
-    answer = {
+    answer: dict[str, Any] = {
         "vertices": found["position"],
         "faces": faces,
         "vertex_count": len(found["position"]),
@@ -448,21 +450,18 @@ READERS: dict[str, Any] = {
 
 def level(self: Any, selection: Any) -> Any:
     """`zarr_vectors.api.level.Level._execute`."""
-    from dataclasses import replace
-
-    from zarr_vectors.api.level import _narrows  # type: ignore[import-untyped]
-    from zarr_vectors.api.result import Attributes, ReadResult  # type: ignore[import-untyped]
-
+    narrows = import_module("zarr_vectors.api.level")._narrows
+    result_of = import_module("zarr_vectors.api.result")
     self._check_supported(selection)
     _, supports, adapter = self._reader()
     kwargs = self._reader_kwargs(selection, supports)
     linked = adapter in ("from_graph", "from_mesh")
-    if linked and not _narrows(selection):
+    if linked and not narrows(selection):
         kwargs["attributes"] = self._wanted_attributes(selection)
     raw = READERS[adapter](self._dataset._group, **kwargs)
-    result = getattr(ReadResult, adapter)(raw, kind=self.kind)
+    result = getattr(result_of.ReadResult, adapter)(raw, kind=self.kind)
     if linked and "vertex_attributes" in raw:
-        result = replace(result, attributes=Attributes(raw["vertex_attributes"]), attributes_read=True)
+        result = replace(result, attributes=result_of.Attributes(raw["vertex_attributes"]), attributes_read=True)
     if not linked:
         result = self._gather_attributes(result, selection)
     return self._post_filter(result, selection)
@@ -495,10 +494,8 @@ def pyramid(
     objects = _level(store, 0).objects
     found = _jobs.pyramid(store.url, factors=[pair[0] for pair in pairs], method="reference", durable=False)
     if handle is not None:
-        from zarr import open_group
-
         # The handle holds the documents as they were.
-        store_path._zarr = open_group(handle.store, path=handle.path, mode="r+")
+        store_path._zarr = import_module("zarr").open_group(handle.store, path=handle.path, mode="r+")
     return {
         "levels_created": len(pairs),
         "level_specs": [

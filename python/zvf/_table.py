@@ -220,6 +220,27 @@ class Answer:
 
         return trimesh(self)
 
+    def to_pyvista(self) -> Any:
+        """A `pyvista.PolyData`: points, lines or faces, with numbers of vertices and links."""
+        from ._scene import pyvista
+
+        return pyvista(self)
+
+    def to_open3d(self) -> Any:
+        """A `PointCloud`, `LineSet` or `TriangleMesh` of Open3D, by the links."""
+        from ._scene import open3d
+
+        return open3d(self)
+
+    def to_spatialdata(self) -> Any:
+        """Points of spatialdata, in axes x, y and z: a DataFrame of Dask, for `SpatialData(points={...})`."""
+        from json import loads
+
+        from ._spatialdata import points
+
+        axes = loads(self.vertices.metadata["zvf.axes"])
+        return points(self.vertices, tuple(axis["name"] for axis in axes))
+
     def __repr__(self) -> str:
         parts = ", ".join(f"{len(table)} {name}" for name, table in self.tables.items())
         return f"<zvf.Answer: {parts}>"
@@ -277,6 +298,34 @@ class ObjectArrays:
         from ._convert import tractogram
 
         return tractogram(self)
+
+    def to_dipy(self, reference: Any = None) -> Any:
+        """dipy's `StatefulTractogram` in RAS+ millimetres with numbers of vertices and objects.
+
+        `reference` is the image that the tractogram belongs to, as dipy takes it: a file, an image, a header. Without one, the grid that
+        the store states is taken, as imports from TRK files leave it.
+        """
+        from ._neuro import stateful_tractogram
+
+        return stateful_tractogram(self, reference)
+
+    def to_navis(self) -> Any:
+        """A `NeuronList` of navis: skeletons as `TreeNeuron`, with the attribute `radius`, meshes as `MeshNeuron`."""
+        from ._neuro import neurons
+
+        return neurons(self)
+
+    @property
+    def kind(self) -> str:
+        """The kind of geometry, as `Store.kind`."""
+        return self._store.kind
+
+    @property
+    def units(self) -> str | None:
+        """The unit of the first three axes; None where they state none, or several."""
+        found = {axis["unit"] for axis in self._store.info["axes"][:3]}
+        unit: str | None = found.pop() if len(found) == 1 else None
+        return unit
 
     def __len__(self) -> int:
         return len(self.ids)

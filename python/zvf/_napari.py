@@ -1,0 +1,76 @@
+"""A reader of napari: a store becomes a layer of points, vectors or a surface.
+
+`napari.yaml` names it. Coordinates come in the order of napari, slowest axis first: those of a store with the axes x, y, z are turned round.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from ._store import open
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ._store import Level, Store
+
+    Layer = tuple[Any, dict[str, Any], str]
+    Reader = Callable[[str | Sequence[str]], list[Layer]]
+
+BUDGET = 1_000_000
+"""Most vertices that are shown, unless the environment variable `ZVF_NAPARI_VERTICES` names another number: the finest level that has no
+more is taken, or the coarsest."""
+
+
+def get_reader(path: str | Sequence[str]) -> Reader | None:
+    """The reader of a store, or None for what is none."""
+    if not isinstance(path, str) or not path.rstrip("/").endswith((".zarrvectors", ".zv")):
+        return None
+    return read
+
+
+def read(path: str | Sequence[str]) -> list[Layer]:
+    """The layer of a store."""
+    store = open(path if isinstance(path, str) else path[0])
+    level = _level(store, int(os.environ.get("ZVF_NAPARI_VERTICES", BUDGET)))
+    answer = store.query(level=level.number).read()
+    vertices = answer.vertices.to_numpy()
+    places = _turned(store, vertices.pop("position"))
+    links = answer.links["vertices"].astype("int64") if "links" in answer.tables else None
+    numbers = {name: values for name, values in vertices.items() if values.dtype.kind in "biuf" and values.ndim == 1}
+    terms = {
+        "name": os.path.basename(path.rstrip("/")) if isinstance(path, str) else "store",
+        "metadata": {"store": store.url, "level": level.number, "kind": store.kind},
+    }
+    if links is None or len(links) == 0:
+        return [(places, {**terms, "features": numbers, "size": _size(store, level)}, "points")]
+    if links.shape[1] == 3:
+        return [((places, links), terms, "surface")]
+    if links.shape[1] == 2:
+        import numpy as np
+
+        start, end = places[links[:, 0]], places[links[:, 1]]
+        features = {name: values[links[:, 0]] for name, values in numbers.items()}
+        return [(np.stack([start, end - start], axis=1), {**terms, "features": features}, "vectors")]
+    return [(places, {**terms, "features": numbers, "size": _size(store, level)}, "points")]
+
+
+def _level(store: Store, budget: int) -> Level:
+    """The finest level with at most so many vertices, or the coarsest."""
+    levels = [level for level in store.levels if level.vertices > 0] or list(store.levels)
+    small = [level for level in levels if level.vertices <= budget]
+    return min(small, key=lambda level: level.number) if small else max(levels, key=lambda level: level.number)
+
+
+def _turned(store: Store, places: Any) -> Any:
+    return places[:, ::-1] if store.axes[-3:] == ("x", "y", "z") or store.axes == ("x", "y") else places
+
+
+def _size(store: Store, level: Level) -> float:
+    """Size of a point: half of the distance of points that fill the bounds evenly."""
+    low, high = store.bounds
+    volume = 1.0
+    for a, b in zip(low, high, strict=True):
+        volume *= max(b - a, 1e-9)
+    return float(0.5 * (volume / max(level.vertices, 1)) ** (1 / len(low)))
