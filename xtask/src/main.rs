@@ -136,7 +136,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "python",
-        help: "builds the Python package, installs it into a fresh environment and runs its tests [--release] [--build] [-- PYTEST ARGUMENTS]",
+        help: "builds the Python package, installs it into a fresh environment and runs its tests [--release] [--build] [--all] [-- PYTEST ARGUMENTS]",
         run: wheel::run,
     },
     Task {

@@ -14,8 +14,18 @@ const TOOLS: Environment = Environment::new(
     include_str!("../python/requirements-wheel.txt"),
 );
 
-/// Builds, installs, tests. `--release` builds the wheel that users get; `--build` does no more than build. Arguments after `--` go to
-/// pytest.
+/// What the tests of `python/tests/large` compare with, in addition: more than a gigabyte, which takes minutes to install.
+const LARGE: Environment = Environment::new(
+    "pyenv-large",
+    "requirements-wheel-large.txt",
+    concat!(
+        include_str!("../python/requirements-wheel.txt"),
+        include_str!("../python/requirements-wheel-large.txt")
+    ),
+);
+
+/// Builds, installs, tests. `--release` builds the wheel that users get; `--build` does no more than build; `--all` runs the tests that
+/// need large packages, too. Arguments after `--` go to pytest.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let (arguments, filters) = match arguments.iter().position(|one| one == "--") {
         Some(at) => (&arguments[..at], &arguments[at + 1..]),
@@ -28,7 +38,8 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         times.push((name, start.elapsed()));
         start = Instant::now();
     };
-    let tools = python::interpreter(TOOLS)?;
+    let all = sh::flag(arguments, "--all");
+    let tools = python::interpreter(if all { LARGE } else { TOOLS })?;
     lap("tools");
     let wheel = build(&tools, sh::flag(arguments, "--release"))?;
     lap("wheel");
@@ -57,16 +68,19 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         )?;
     }
     lap("mypy");
-    sh::run(
-        sh::command(&installed)
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
-            .arg("--basetemp")
-            .arg(sh::target().join("pytest"))
-            .arg(folder.join("tests"))
-            .args(filters)
-            .current_dir(sh::target()),
-    )?;
+    let mut tests = sh::command(&installed);
+    tests
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
+        .arg("--basetemp")
+        .arg(sh::target().join("pytest"))
+        .arg(folder.join("tests"));
+    if !all {
+        tests
+            .arg("--ignore")
+            .arg(folder.join("tests").join("large"));
+    }
+    sh::run(tests.args(filters).current_dir(sh::target()))?;
     lap("pytest");
     for (name, time) in times {
         println!("  {name:<8} {:>6.1} s", time.as_secs_f64());

@@ -48,7 +48,7 @@ def test_trees_of_navis(real: Path, tmp_path: Path) -> None:
     theirs = navis.read_swc(real / "1734350788.swc")
     url = tmp_path / "neuron.zarrvectors"
     zvf.import_(url, real / "1734350788.swc", unit="nanometer")
-    found = zvf.open(url).get([0]).to_navis()
+    found = zvf.open(url).get([1734350788]).to_navis()
     assert isinstance(found, navis.NeuronList) and len(found) == 1
     ours = found[0]
     assert isinstance(ours, navis.TreeNeuron)
