@@ -91,12 +91,16 @@ def _read(store: Store, terms: dict[str, Any], *, links: bool = False, objects: 
     return _Rows(columns, None if ends is None else _arrays.to_numpy(ends, ["vertices"])["vertices"].astype(np.int64), ids, starts)
 
 
-def _claims_tiles(store: Store, level: int) -> bool:
-    """Whether the document of a level says that its fragments tile their chunks."""
+def _member(folder: Path, document: str, name: str) -> Any:
+    """A member of the document of a root or of a level."""
     from json import loads
 
-    attributes = loads((Path(store.url) / str(level) / "zarr.json").read_text())["attributes"]
-    return bool(attributes.get("zarr_vectors_level", {}).get("fragments_tile", False))
+    return loads((folder / "zarr.json").read_text())["attributes"].get(document, {}).get(name)
+
+
+def _claims_tiles(store: Store, level: int) -> bool:
+    """Whether the document of a level says that its fragments tile their chunks."""
+    return _member(Path(store.url) / str(level), "zarr_vectors_level", "fragments_tile") is True
 
 
 def _check_fragments(columns: dict[str, Array]) -> None:
@@ -393,6 +397,8 @@ def graph(
     if attribute_filter or object_ids is not None:
         raise NotServedError("a filter by attribute" if attribute_filter else "objects of a graph")
     store = _opened(store_path, backend, ("graph", "skeleton"))
+    if store.kind == "graph" and _member(Path(store.url), "zarr_vectors", "links_convention") != "explicit":
+        raise NotServedError("a graph whose rows imply links")
     found, edges = _linked(store, level, bbox, chunks, attributes)
     if edges is None:
         edges = np.zeros((0, 2), dtype=np.int64)

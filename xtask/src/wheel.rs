@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Instant;
 
 use crate::python::{self, Environment};
@@ -14,14 +15,12 @@ const TOOLS: Environment = Environment::new(
     include_str!("../python/requirements-wheel.txt"),
 );
 
-/// What the tests of `python/tests/large` compare with, in addition: more than a gigabyte, which takes minutes to install.
+/// What the tests of `python/tests/large` compare with: more than two gigabytes, which take minutes to install. An environment of its own,
+/// since some of it needs older versions of what the other tests use.
 const LARGE: Environment = Environment::new(
     "pyenv-large",
     "requirements-wheel-large.txt",
-    concat!(
-        include_str!("../python/requirements-wheel.txt"),
-        include_str!("../python/requirements-wheel-large.txt")
-    ),
+    include_str!("../python/requirements-wheel-large.txt"),
 );
 
 /// Builds, installs, tests. `--release` builds the wheel that users get; `--build` does no more than build; `--all` runs the tests that
@@ -38,8 +37,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         times.push((name, start.elapsed()));
         start = Instant::now();
     };
-    let all = sh::flag(arguments, "--all");
-    let tools = python::interpreter(if all { LARGE } else { TOOLS })?;
+    let tools = python::interpreter(TOOLS)?;
     lap("tools");
     let wheel = build(&tools, sh::flag(arguments, "--release"))?;
     lap("wheel");
@@ -68,24 +66,34 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         )?;
     }
     lap("mypy");
-    let mut tests = sh::command(&installed);
-    tests
+    let large = folder.join("tests").join("large");
+    let mut tests = pytest(&installed);
+    tests.arg(folder.join("tests")).arg("--ignore").arg(&large);
+    sh::run(tests.args(filters))?;
+    lap("pytest");
+    if sh::flag(arguments, "--all") {
+        let tools = python::interpreter(LARGE)?;
+        let installed = install(&tools, &wheel, "pyenv-large-fresh")?;
+        lap("large tools");
+        sh::run(pytest(&installed).arg(&large).args(filters))?;
+        lap("large pytest");
+    }
+    for (name, time) in times {
+        println!("  {name:<12} {:>6.1} s", time.as_secs_f64());
+    }
+    Ok(())
+}
+
+/// Pytest in an environment.
+fn pytest(python: &Path) -> Command {
+    let mut command = sh::command(python);
+    command
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
         .arg("--basetemp")
         .arg(sh::target().join("pytest"))
-        .arg(folder.join("tests"));
-    if !all {
-        tests
-            .arg("--ignore")
-            .arg(folder.join("tests").join("large"));
-    }
-    sh::run(tests.args(filters).current_dir(sh::target()))?;
-    lap("pytest");
-    for (name, time) in times {
-        println!("  {name:<8} {:>6.1} s", time.as_secs_f64());
-    }
-    Ok(())
+        .current_dir(sh::target());
+    command
 }
 
 /// Builds the wheel and returns its path. A wheel for tests is built as the tests of the workspace are, so that the crates of other
