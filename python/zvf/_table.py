@@ -277,7 +277,7 @@ class ObjectArrays:
         self.object_attributes: dict[str, Array] = {name.removeprefix("attribute:"): values for name, values in objects.items()}
         """Attributes of the objects, by name."""
         self.links: Array | None = None
-        """`(links, ends)`, numbers of rows; None for kinds without links."""
+        """`(links, ends)`, numbers of rows; None for kinds without links, and where they were not asked for."""
         if "links" in answer.tables:
             self.links = answer.links["vertices"]
 

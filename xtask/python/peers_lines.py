@@ -89,18 +89,17 @@ def peers(count: int) -> tuple[list[Peer], list[Bar], Callable[[str, Any], Any]]
             file.writestr("offsets.uint64", offsets.astype(np.uint64).tobytes())
 
     def open_trx(path: Path) -> Mapping[str, Callable[[], Any]]:
-        found = trx_file_memmap.load(str(path))
-        mapped = found.streamlines
+        # Mapped, not read; the jobs hold it.
+        opened = trx_file_memmap.load(str(path))
 
         def some(ids: list[int]) -> Any:
-            return ids, [np.array(mapped[at]) for at in ids]
+            return ids, [np.array(opened.streamlines[at]) for at in ids]
 
         def whole() -> Any:
-            return list(range(len(mapped))), ArraySequenceCopy(np.array(mapped._data), mapped._offsets)
+            mapped = opened.streamlines
+            return list(range(len(mapped))), Lines(np.array(mapped._data), mapped._offsets)
 
-        return {**jobs(count, box, whole, lambda box: in_memory(mapped, box), some), "": lambda: found} if False else jobs(
-            count, box, whole, lambda box: in_memory(mapped, box), some
-        )
+        return jobs(count, box, whole, lambda box: in_memory(opened.streamlines, box), some)
 
     def file_of(ending: str) -> Peer:
         def write(path: Path) -> None:
@@ -144,22 +143,15 @@ def peers(count: int) -> tuple[list[Peer], list[Bar], Callable[[str, Any], Any]]
     def open_ours(path: Path) -> Mapping[str, Callable[[], Any]]:
         store = zvf.open(path)
 
-        def read(query: zvf.Query) -> Any:
-            columns = query.replace(columns=["position"])
-            _, places, objects = None, *tables(columns)
-            return objects["object_id"].tolist(), ArraySequenceCopy(places["position"], objects["start"].astype(np.int64))
-
-        def tables(query: zvf.Query) -> Any:
-            found = query.read()
-            return found.vertices, found.objects
+        def read(**terms: Any) -> Any:
+            found = store.query(select="objects", columns=["position"], **terms).read(links=False)
+            objects = found.objects.to_numpy(["object_id", "start"])
+            return objects["object_id"].tolist(), Lines(found.vertices["position"], objects["start"].astype(np.int64))
 
         def some(ids: list[int]) -> Any:
-            found = store.get(ids)
-            return ids, list(found)
+            return ids, list(store.get(ids, columns=[], links=False))
 
-        return jobs(
-            count, box, lambda: read(store.query(select="objects")), lambda box: read(store.query(bbox=box, select="objects")), some
-        )
+        return jobs(count, box, read, lambda box: read(bbox=box), some)
 
     made = [
         Peer(OURS, write_ours, open_ours),
@@ -176,7 +168,7 @@ def peers(count: int) -> tuple[list[Peer], list[Bar], Callable[[str, Any], Any]]
     return made, bars, check
 
 
-class ArraySequenceCopy:
+class Lines:
     """Lines on one array."""
 
     def __init__(self, data: Any, starts: Any) -> None:

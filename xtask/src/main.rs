@@ -27,6 +27,7 @@ mod latency;
 mod levels;
 mod memory;
 mod no_std;
+mod peers;
 mod python;
 mod sh;
 mod targets;
@@ -98,6 +99,11 @@ const TASKS: &[Task] = &[
         name: "against",
         help: "the same jobs by two builds of the program in turn: OLD [NEW] [--rounds N] [--only NAME] [--small] [--bar PERCENT]",
         run: against::run,
+    },
+    Task {
+        name: "peers",
+        help: "points, streamlines, meshes and skeletons by the Python package and by what users would pick instead [--scale S] [--rounds N] [--only points|lines|precomputed] [--without PEER] [--wheel FILE] [--debug]",
+        run: peers::run,
     },
     Task {
         name: "memory",

@@ -1,0 +1,44 @@
+//! `cargo xtask peers`: the same jobs by our Python package and by what its users would pick instead.
+
+use crate::python::{self, Environment};
+use crate::{Outcome, sh, wheel};
+
+/// The peers.
+const PEERS: Environment = Environment::new(
+    "pyenv-peers",
+    "requirements-peers.txt",
+    include_str!("../python/requirements-peers.txt"),
+);
+
+/// Builds the wheel as users get it, or with `--debug` as for tests, or takes the one of `--wheel FILE`, and runs the jobs. All other
+/// arguments go to `xtask/python/peers.py`.
+pub(crate) fn run(arguments: &[String]) -> Outcome {
+    let given: Option<String> = sh::option(arguments, "--wheel")?;
+    let wheel = match given {
+        Some(path) => path.into(),
+        None => wheel::wheel(!sh::flag(arguments, "--debug"))?,
+    };
+    let mut others = Vec::new();
+    let mut at = arguments.iter();
+    while let Some(one) = at.next() {
+        match one.as_str() {
+            "--debug" => {}
+            "--wheel" => {
+                at.next();
+            }
+            other => others.push(other),
+        }
+    }
+    let peers = python::interpreter(PEERS)?;
+    let installed = wheel::install(&peers, &wheel, "pyenv-peers-fresh")?;
+    sh::run(
+        sh::command(&installed)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("ZARR_THREADING__MAX_WORKERS", "64")
+            .args(["-W", "ignore"])
+            .arg(python::script("peers.py"))
+            .arg(sh::target().join("peers"))
+            .args(others)
+            .current_dir(sh::target()),
+    )
+}
