@@ -111,7 +111,7 @@ def compare(peers: list[Peer], folder: Path, rounds: int, check: Callable[[str, 
         path = folder / peer.name.replace(" ", "-")
         clear(path)
         result.times.setdefault("write", {})[peer.name] = [timed(lambda: peer.write(path))]
-        result.memory.setdefault("size", {})[peer.name] = size(path)[0] / 1e6
+        result.memory.setdefault("size: MB", {})[peer.name] = size(path)[0] / 1e6
         result.memory.setdefault("files", {})[peer.name] = size(path)[1]
         jobs[peer.name] = peer.open(path)
         print(f"  wrote {peer.name}", flush=True)
@@ -175,8 +175,8 @@ def report(title: str, peers: list[Peer], result: Result, bars: list[Bar]) -> in
             cells.append(seconds(took) + ratio + note)
         print(line.format(job, *cells))
     for what, found in result.memory.items():
-        unit = " MB" if what == "size" else ""
-        print(line.format(what, *(f"{found[name]:,.0f}{unit}" if name in found else "-" for name in names)))
+        digits = 1 if what == "size: MB" else 0
+        print(line.format(what, *(f"{found[name]:,.{digits}f}" if name in found else "-" for name in names)))
     missed = 0
     wanted = list(bars)
     if RELEASED in names:
