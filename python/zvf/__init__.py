@@ -27,6 +27,7 @@ from ._jobs import (
     repair,
     validate,
 )
+from ._sample import sample
 from ._store import Level, Query, Store, open
 from ._table import Answer, ObjectArrays, Scan, Table
 from ._write import Edit, Writer, edit, write
@@ -67,6 +68,7 @@ __all__ = [
     "rechunk",
     "remove_pyramid",
     "repair",
+    "sample",
     "validate",
     "write",
 ]

@@ -1,0 +1,76 @@
+"""Values of volumes at vertices, judged by `map_coordinates` of SciPy."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.ndimage import map_coordinates
+
+import zvf
+
+Bundled = Callable[[str], Path]
+
+
+def volume(folder: Path, values: np.ndarray) -> Path:
+    """A Zarr array of one chunk, written by hand."""
+    folder.mkdir()
+    document = {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": list(values.shape),
+        "data_type": values.dtype.name,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(values.shape)}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": 0,
+        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+    }
+    (folder / "zarr.json").write_text(json.dumps(document))
+    chunk = folder / "c" / "0" / "0"
+    chunk.mkdir(parents=True)
+    (chunk / "0").write_bytes(values.astype(values.dtype.newbyteorder("<")).tobytes())
+    return folder
+
+
+def test_values_are_those_of_scipy(bundled: Bundled, tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    store = tmp_path / "tracts.zarrvectors"
+    shutil.copytree(bundled("streamlines"), store)
+    image = rng.normal(0, 1, (30, 25, 40)).astype(np.float32)
+    labels = rng.integers(0, 90, (30, 25, 40)).astype(np.uint16)
+    # Element (i, j, k) is at 5 i - 4, 6 j + 1, 3 k.
+    affine = np.array([[5.0, 0, 0, -4], [0, 6, 0, 1], [0, 0, 3, 0], [0, 0, 0, 1]])
+    done = zvf.sample(store, volume(tmp_path / "image.zarr", image), "fa2", affine=affine)
+    zvf.sample(store, volume(tmp_path / "labels.zarr", labels), "label", affine=affine[:3], order="nearest", outside=999)
+    found = zvf.open(store).query().to_numpy()
+    assert done["vertices"] == len(found["fa2"])
+    places = (found["position"].astype(np.float64).T - affine[:3, 3:]) / np.diag(affine)[:3, None]
+    top = np.array(image.shape)[:, None] - 1
+    inside = ((places >= 0) & (places <= top)).all(axis=0)
+    expected = map_coordinates(image.astype(np.float64), places[:, inside], order=1)
+    np.testing.assert_allclose(found["fa2"][inside], expected, atol=1e-5)
+    assert np.isnan(found["fa2"][~inside]).all() and done["outside"] == (~inside).sum()
+    voxels = np.floor(places + 0.5).astype(int)
+    held = ((voxels >= 0) & (voxels <= top)).all(axis=0)
+    np.testing.assert_array_equal(found["label"][held], labels[tuple(voxels[:, held])])
+    assert (found["label"][~held] == 999).all()
+
+
+def test_errors_have_their_classes(bundled: Bundled, tmp_path: Path) -> None:
+    store = tmp_path / "points.zarrvectors"
+    shutil.copytree(bundled("points_bins"), store)
+    image = volume(tmp_path / "image.zarr", np.zeros((4, 4, 4), dtype=np.float32))
+    with pytest.raises(zvf.IoError):
+        zvf.sample(store, tmp_path / "none.zarr", "v")
+    with pytest.raises(zvf.MisuseError, match="shape"):
+        zvf.sample(store, image, "v", affine=np.ones((3, 3)))
+    with pytest.raises(zvf.MisuseError, match="storage_options"):
+        zvf.sample(store, image, "v", storage_options={"aws_secret_access_key": "x"})
+    zvf.sample(store, image, "v")
+    with pytest.raises(zvf.MisuseError):
+        zvf.sample(store, image, "v")
+    assert zvf.sample(store, image, "v", replace=True)["attribute"] == "v"

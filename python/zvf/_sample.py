@@ -1,0 +1,100 @@
+"""Values of a volume at the vertices of a store."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import _zvf
+from ._options import access, address, document
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Unpack
+
+    from numpy.typing import ArrayLike
+
+    from ._options import Options
+
+CLASSES: dict[int, type[_zvf.Error]] = {
+    2: _zvf.MisuseError,
+    3: _zvf.IoError,
+    4: _zvf.MalformedError,
+    5: _zvf.LimitError,
+    70: _zvf.BugError,
+}
+"""Errors by the exit code of the program."""
+
+
+def sample(
+    url: str | os.PathLike[str],
+    volume: str | os.PathLike[str],
+    name: str,
+    *,
+    affine: ArrayLike | str | os.PathLike[str] | None = None,
+    order: Literal["linear", "nearest"] = "linear",
+    outside: float | None = None,
+    index: Mapping[str | int, int] | None = None,
+    keep_frame: bool = False,
+    replace: bool = False,
+    **options: Unpack[Options],
+) -> dict[str, Any]:
+    """Keeps the value of a volume at every vertex as the vertex attribute `name`, and returns counts.
+
+    `volume` is a TET file, a Caterva or b2nd frame, a Zarr array or an OME-Zarr image. `affine` maps element indices to the axes of the store: an
+    array of shape `(n, n + 1)` or `(n + 1, n + 1)`, or a file with numbers, or a NIfTI image; without it an image says where it is. `order` is
+    `"linear"` between centres of voxels, or `"nearest"` for labels; `outside` the value of vertices outside; `index` picks an element of axes
+    that are not in space. The attribute is there as a whole or not at all.
+
+    The program `zvf` does it, in a process of its own. A command line can be read by others, so `storage_options` are not taken: credentials
+    come from the environment.
+    """
+    line = ["sample", address(url), "--volume", address(volume), "--as", name, "--order", order, "--json", "--quiet"]
+    if affine is not None:
+        line.append(f"--affine={_numbers(affine)}")
+    if outside is not None:
+        line.append(f"--outside={outside!r}")
+    for axis, at in (index or {}).items():
+        line += ["--index", f"{axis}={at}"]
+    line += [flag for flag, wanted in (("--keep-frame", keep_frame), ("--replace", replace)) if wanted]
+    return document(_run([*line, *_flags(options)]))
+
+
+def _numbers(affine: Any) -> str:
+    import numpy as np
+
+    if isinstance(affine, (str, os.PathLike)):
+        return address(affine)
+    rows = np.asarray(affine, dtype=np.float64)
+    if rows.ndim == 2 and rows.shape[0] == rows.shape[1] and (rows[-1] == [*[0.0] * (len(rows) - 1), 1.0]).all():
+        rows = rows[:-1]
+    if rows.ndim != 2 or rows.shape[1] != rows.shape[0] + 1:
+        raise _zvf.MisuseError(f"affine: found shape {rows.shape}, expected (n, n + 1), or (n + 1, n + 1) with a last row of 0 and 1")
+    return ",".join(map(repr, rows.ravel().tolist()))
+
+
+def _flags(options: Options) -> list[str]:
+    """The options of a store, as the program takes them."""
+    given = access(options)
+    if given["storage"]:
+        raise _zvf.MisuseError("storage_options: expected none: set the variables of the environment that the backend reads")
+    flags = [flag for flag, wanted in (("--anonymous", given["anonymous"]), ("--no-verify", not given["verify"])) if wanted]
+    for name in ("concurrency", "retries", "timeout", "memory_budget"):
+        if given[name] is not None:
+            flags.append(f"--{name.replace('_', '-')}={given[name]}")
+    return flags
+
+
+def _run(line: list[str]) -> str:
+    """What the program prints.
+
+    Raises the error of the class that its exit code names.
+    """
+    from subprocess import run
+
+    # -P: a folder `zvf` where the process is has nothing to do with it.
+    done = run([sys.executable, "-P", "-m", "zvf", *line], capture_output=True, text=True, encoding="utf-8", errors="replace")
+    if done.returncode != 0:
+        raise CLASSES.get(done.returncode, _zvf.Error)(done.stderr.strip().removeprefix("zvf: "))
+    return done.stdout
