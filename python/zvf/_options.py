@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from . import _zvf
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -24,8 +26,9 @@ class Options(TypedDict, total=False):
     """Look at the end whether the store changed meanwhile. Default true."""
     memory_budget: int
     """Bytes of decoded data on their way at once."""
-    storage_options: Mapping[str, str]
-    """Options of the backend, such as `region` or `aws_access_key_id`."""
+    storage_options: Mapping[str, str] | object
+    """Options of the backend, such as `region` or `aws_access_key_id`; or a store of obstore with the same bucket, whose configuration
+    they are taken from."""
 
 
 class WriteOptions(Options, total=False):
@@ -55,8 +58,30 @@ def access(options: Mapping[str, Any]) -> dict[str, Any]:
         "timeout": options.get("timeout"),
         "verify": options.get("verify", True),
         "memory_budget": options.get("memory_budget"),
-        "storage": list(options.get("storage_options", {}).items()),
+        "storage": _storage(options.get("storage_options", {})),
     }
+
+
+def _storage(given: Any) -> list[tuple[str, str]]:
+    """Options of the backend, where a store of obstore is given those that it was made with.
+
+    The store itself belongs to another extension, whose requests cannot be sent from here. Its retries are not taken over: every
+    request is retried as `retries` and `timeout` say.
+    """
+    if hasattr(given, "items"):
+        return list(given.items())
+    if not type(given).__module__.startswith("obstore."):
+        raise _zvf.MisuseError(f"storage_options: found {type(given).__name__}, expected a mapping or a store of obstore")
+    if getattr(given, "credential_provider", None) is not None:
+        raise _zvf.MisuseError("storage_options: found a store with a credential provider, expected credentials in its configuration")
+    found = {**(getattr(given, "config", None) or {}), **(getattr(given, "client_options", None) or {})}
+    # The address names them.
+    for name in ("bucket", "container_name"):
+        found.pop(name, None)
+    wrong = [name for name, value in found.items() if not isinstance(value, str)]
+    if wrong:
+        raise _zvf.MisuseError(f"storage_options: found a store with {', '.join(wrong)}, expected options that are texts")
+    return list(found.items())
 
 
 def writing(options: Mapping[str, Any]) -> dict[str, Any]:
