@@ -55,6 +55,18 @@ def test_tractograms_keep_values_of_points(bundled: Bundled) -> None:
     np.testing.assert_array_equal(values[1][:, 0], zvf.open(bundled("streamlines")).get([0]).attributes["fa"])
 
 
+def test_links_can_be_left_out(bundled: Bundled) -> None:
+    truth = np.load(bundled("skeleton").parent / "truth.npz")
+    store = zvf.open(bundled("skeleton"))
+    assert store.get([0]).links is not None
+    found = store.get([0], links=False)
+    assert found.links is None and len(found.positions) == len(truth["positions"])
+    answer = store.query().read(links=False)
+    assert list(answer.tables) == ["vertices", "objects"]
+    with pytest.raises(zvf.MisuseError):
+        answer.to_networkx()
+
+
 def test_graphs_of_networkx_and_scipy(bundled: Bundled) -> None:
     truth = np.load(bundled("graph").parent / "truth.npz")
     theirs = networkx.Graph()

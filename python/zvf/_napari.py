@@ -1,6 +1,6 @@
 """A reader of napari: a store becomes a layer of points, vectors or a surface.
 
-`napari.yaml` names it. Coordinates come in the order of napari, slowest axis first: those of a store with the axes x, y, z are turned round.
+`napari.yaml` names it. The first axis of napari is the slowest: the axes x, y, z of a store are reversed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def read(path: str | Sequence[str]) -> list[Layer]:
     level = _level(store, int(os.environ.get("ZVF_NAPARI_VERTICES", BUDGET)))
     answer = store.query(level=level.number).read()
     vertices = answer.vertices.to_numpy()
-    places = _turned(store, vertices.pop("position"))
+    places = _reversed(store, vertices.pop("position"))
     links = answer.links["vertices"].astype("int64") if "links" in answer.tables else None
     numbers = {name: values for name, values in vertices.items() if values.dtype.kind in "biuf" and values.ndim == 1}
     terms = {
@@ -63,7 +63,7 @@ def _level(store: Store, budget: int) -> Level:
     return min(small, key=lambda level: level.number) if small else max(levels, key=lambda level: level.number)
 
 
-def _turned(store: Store, places: Any) -> Any:
+def _reversed(store: Store, places: Any) -> Any:
     return places[:, ::-1] if store.axes[-3:] == ("x", "y", "z") or store.axes == ("x", "y") else places
 
 

@@ -47,8 +47,9 @@ def opened(source: Any, backend: str | None, kinds: Sequence[str]) -> Store:
 def folder_of(source: Any) -> Path:
     """The folder of a group of the released package that has nothing of its own in memory."""
     group = getattr(source, "_zarr", None)
-    if group is None or type(group.store) is not import_module("zarr.storage").LocalStore:
-        raise NotServedError("a store that is not a folder")
+    held_by = source if group is None else group.store
+    if group is None or type(held_by) is not import_module("zarr.storage").LocalStore:
+        raise NotServedError(f"no folder: a {type(held_by).__name__}")
     for held in ("_pending_writes", "_prefetch_cache", "_offline"):
         if getattr(source, held, None) is not None:
             raise NotServedError("a handle with cells in memory")
