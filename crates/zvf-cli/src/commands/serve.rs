@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use zvf_serve::{ServeError, ServeOptions, Server};
-use zvf_store::Stop;
+use zvf_store::{IoTrace, Stop};
 
 use crate::args::ServeArgs;
 use crate::context::Context;
@@ -23,6 +23,10 @@ pub(crate) fn run(args: &ServeArgs, context: &mut Context<'_>) -> Result<()> {
     options.port = args.port;
     // Requests under way end with their data when the program is interrupted.
     options.open = context.options().with_stop(Stop::default());
+    if context.common.trace_io.is_none() {
+        // Of a server that runs for weeks nobody counts the requests in memory.
+        options.open = options.open.with_trace(IoTrace::off());
+    }
     if let Some(bytes) = context.common.memory_budget {
         options.memory_budget = bytes;
     }
