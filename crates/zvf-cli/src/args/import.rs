@@ -49,6 +49,7 @@ Examples:
   zvf import huge.csv huge.zarrvectors --journal huge.journal      # again after a crash: goes on
   zvf import mesh.obj s3://bucket/mesh.zarrvectors --chunk-shape 4096,4096,4096 --codec none
   zvf import spots.csv spots.zarrvectors --chunk-by gene
+  zvf import tile-7.csv all.zarrvectors --part 7 --chunk-shape 9,9 --bounds 0,0:90,90
   zvf import tracks.trk tracks.zarrvectors --json | jq .frame"
 )]
 pub(crate) struct ImportArgs {
@@ -150,6 +151,24 @@ pub(crate) struct ImportArgs {
     /// Removes what an interrupted import left at STORE; a finished store is never touched
     #[arg(long)]
     pub(crate) clear_leftovers: bool,
+    /// One store of several programs: marks the place. Then each program writes a --part, and at the end one says --commit, all with
+    /// the same options; FILE says by its columns what the store holds
+    #[arg(long, group = "step", requires_all = ["bounds", "chunk_shape"], conflicts_with = "journal")]
+    pub(crate) begin: bool,
+    /// Writes the files as the part of that name: chunks that no other part has. Again by the same name, if it was interrupted
+    #[arg(long, value_name = "NAME", group = "step", requires_all = ["bounds", "chunk_shape"], conflicts_with_all = ["journal", "clear_leftovers"])]
+    pub(crate) part: Option<String>,
+    /// Puts the parts together: the store is there after that
+    #[arg(long, group = "step", requires_all = ["bounds", "chunk_shape"], conflicts_with_all = ["journal", "clear_leftovers"])]
+    pub(crate) commit: bool,
+    /// The corners that all parts keep to
+    #[arg(
+        long,
+        value_name = "LO:HI",
+        requires = "step",
+        allow_hyphen_values = true
+    )]
+    pub(crate) bounds: Option<String>,
 }
 
 impl ImportArgs {

@@ -11,6 +11,7 @@ use zvf_write::{
     Summary, WriteError,
 };
 
+use super::import_parts;
 use crate::args::ImportArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result};
@@ -28,6 +29,9 @@ pub(crate) fn run(args: &ImportArgs, context: &mut Context<'_>) -> Result<()> {
     let (files, _kept) = from_stdin(&args.files, args.format.is_some())?;
     let import = Import::open(&files, &options(args)?)?;
     let spec = spec(args, &import)?;
+    if import_parts::is_step(args) {
+        return import_parts::run(args, &import, spec, context);
+    }
     let chosen = args.chunk_shape.is_none();
     if chosen {
         context.remark(&format!("{} ({})", shape(&spec), import.reason()));

@@ -5,6 +5,7 @@ mod create;
 mod edit;
 mod export;
 mod import;
+mod import_parts;
 mod info;
 mod inspect;
 mod links;
