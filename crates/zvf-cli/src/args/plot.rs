@@ -99,7 +99,6 @@ pub(crate) struct PlotArgs {
         long,
         value_name = "X,Y,Z",
         value_delimiter = ',',
-        num_args = 3,
         allow_hyphen_values = true,
         requires = "units_per_pixel"
     )]
