@@ -477,7 +477,7 @@ checks! {
         "Import the positions again with a third column of zeros, or export the axes that matter.";
     ViewerUnit Metadata 903 Warning "viewer-unit" "0.6 to 0.9" "all" "Neuroglancer, coordinate spaces"
         "Every axis has a unit of length, so that stores and images appear at the same scale."
-        "Set `unit` of the axes in the root document, or import with `--unit`.";
+        "Set `unit` of the axes in `multiscales` of the root document and run `zvf repair STORE --apply`, or import with `--unit`.";
     ViewerCodec Metadata 904 Warning "viewer-codec" "0.6 to 0.9" "all" "upstream viewer, README"
         "Cells are stored by codecs that viewers decode."
         "Copy the store with `zvf rechunk STORE NEW --codec zstd`.";
