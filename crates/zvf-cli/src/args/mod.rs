@@ -142,7 +142,7 @@ pub(crate) enum Command {
     /// Takes one blob apart byte by byte and explains every field
     Inspect(InspectArgs),
     /// Makes a new store from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, OBJ, PLY, STL, TRK, TCK or TRX
-    Import(ImportArgs),
+    Import(Box<ImportArgs>),
     /// Makes a new store without any vertex
     Create(CreateArgs),
     /// Writes a selection of a store as a file of another format, by its ending
