@@ -21,6 +21,7 @@ const SETS: &[(&str, &str)] = &[
     ("zvf-cli", ""),
     ("zvf-cli", "cloud"),
     ("zvf-cli", "plot"),
+    ("zvf-cli", "serve"),
     ("zvf-cli", "volumes"),
     ("zvf-cli", "zarrs,parquet"),
 ];
