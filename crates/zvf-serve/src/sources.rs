@@ -138,7 +138,7 @@ fn base_name(address: &str) -> String {
         .rsplit(['/', '\\'])
         .next()
         .unwrap_or("");
-    let stem = [".zarrvectors", ".zarr"]
+    let stem = [".zarrvectors", ".zarr", ".zv"]
         .iter()
         .find_map(|ending| last.strip_suffix(ending))
         .unwrap_or(last);
@@ -161,6 +161,7 @@ mod tests {
     fn names_come_from_addresses() {
         assert_eq!(base_name("data/brain.zarrvectors/"), "brain");
         assert_eq!(base_name("s3://bucket/a/b c.zarr"), "b_c");
+        assert_eq!(base_name("points.zv"), "points");
         assert_eq!(base_name("https://host/x?token=1"), "x");
         for none in ["", ".", "..", "/"] {
             assert_eq!(base_name(none), "store", "{none}");
