@@ -104,6 +104,16 @@ impl CliError {
         self
     }
 
+    /// The same failure, with a remark where it is a limit that the given memory budget lowered.
+    pub(crate) fn of_budget(mut self, budget: Option<u64>) -> Self {
+        let lowered = budget.is_some_and(|bytes| bytes < zvf_store::Limits::default().cell_bytes);
+        if lowered && self.class == Class::Limit && self.message.contains("limit cell_bytes") {
+            self.message
+                .push_str(", which is the --memory-budget: one object is read whole, so give more");
+        }
+        self
+    }
+
     /// The class.
     pub(crate) fn class(&self) -> Class {
         self.class

@@ -39,7 +39,8 @@ pub fn run(line: impl IntoIterator<Item = OsString>) -> u8 {
 /// Runs the command; the trace is written whether it succeeds or not.
 fn carry_out(cli: &Cli) -> Result<()> {
     let mut context = Context::new(&cli.common)?;
-    let outcome = commands::run(&cli.command, &mut context);
+    let outcome = commands::run(&cli.command, &mut context)
+        .map_err(|error| error.of_budget(cli.common.memory_budget));
     let closed = context.close();
     outcome.and(closed)
 }

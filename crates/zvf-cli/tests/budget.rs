@@ -184,3 +184,17 @@ fn a_pyramid_that_may_hold_more_than_the_budget_says_so_before() -> Result<()> {
     assert!(!ran.stderr.contains("may be needed"), "{}", ran.stderr);
     Ok(())
 }
+
+#[test]
+fn a_limit_that_the_budget_lowered_names_the_budget() -> Result<()> {
+    let rows: String = (0..2_000)
+        .map(|at| format!("{at},{},{}\n", at % 89, at % 83))
+        .collect();
+    let home = Home::made(&[("../points.csv", format!("x,y,z\n{rows}").into_bytes())])?;
+    home.text(&["import", "points.csv", "points", "--codec", "none"])?;
+    let ran = home.zvf(&["query", "points", "--memory-budget", "1K"])?;
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    assert!(ran.stderr.contains("--memory-budget"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("points: 0/"), "{}", ran.stderr);
+    Ok(())
+}

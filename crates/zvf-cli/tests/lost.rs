@@ -32,13 +32,14 @@ fn lines() -> Result<Home> {
     Ok(home)
 }
 
-/// No command changes the store, and each says why.
+/// No command changes the store, and each says why and names the store.
 pub(crate) fn refused(home: &Home, commands: &[&[&str]], says: &str) -> Result<()> {
     let before = files(&home.file("a.zv"))?;
     for command in commands {
         let ran = home.zvf(command)?;
         ensure!(ran.code == 4, "{command:?}: {} {}", ran.code, ran.stderr);
         ensure!(ran.stderr.contains(says), "{command:?}: {}", ran.stderr);
+        ensure!(ran.stderr.contains("a.zv: "), "{command:?}: {}", ran.stderr);
         ensure!(files(&home.file("a.zv"))? == before, "{command:?}");
     }
     Ok(())
@@ -317,6 +318,7 @@ fn what_contradicts_itself_in_older_stores_is_told() -> Result<()> {
     let links = &["links", STORE][..];
     let coarse = &["links", STORE, "--level", "1", "--delta", "-1"][..];
     let objects = &["objects", STORE][..];
+    let group = &["query", STORE, "--groups", "0"][..];
     let validate = &["validate", STORE][..];
     let (list, chunk) = (
         "/attributes/nonempty_chunks",
@@ -377,6 +379,14 @@ fn what_contradicts_itself_in_older_stores_is_told() -> Result<()> {
             Some(json!(".")),
             validate,
             "chunk_key_encoding",
+        ),
+        (
+            "padded/streamlines",
+            "0/groupings/zarr.json",
+            "/shape/1",
+            Some(json!(1)),
+            group,
+            "values beyond the shape",
         ),
         (
             "0.7/real_skeleton",

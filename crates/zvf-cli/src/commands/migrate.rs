@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use zvf_migrate::{MigrateOptions, Report, migrate};
 use zvf_store::Need;
+use zvf_write::WriteError;
 
 use crate::args::{MigrateArgs, Shards, StorageArgs};
 use crate::context::Context;
@@ -51,7 +52,12 @@ pub(super) fn copy(
     let store = context.open(from, 0, Need::all())?;
     let report = context
         .wait(migrate(&store, to, options))?
-        .map_err(|error| CliError::from(error).at(to))?;
+        .map_err(|error| {
+            // What does not hold what the format says was read, unless the two stores were compared.
+            let compared = matches!(error, WriteError::Differs { .. });
+            let read = !compared && error.class() == zvf_store::Class::Malformed;
+            CliError::from(error).at(if read { from } else { to })
+        })?;
     for loss in &report.losses {
         context.warn(&[format!("not carried: {}: {}", loss.place, loss.what)]);
     }

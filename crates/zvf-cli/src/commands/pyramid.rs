@@ -20,6 +20,11 @@ use crate::output::{print_json, print_text};
 ///
 /// Usage; a store that cannot be read, or has coarse levels that nothing was said about; as the storage says.
 pub(crate) fn run(args: &PyramidArgs, context: &mut Context<'_>) -> Result<()> {
+    levels(args, context).map_err(|error| error.at(&args.store))
+}
+
+/// Makes levels, makes them anew, or removes them, and tells what became of them.
+fn levels(args: &PyramidArgs, context: &mut Context<'_>) -> Result<()> {
     let write = context.write_options(args.clear_leftovers);
     let bar = context.progress("vertices coarsened");
     let progress = Arc::new(move |done| bar.add(done));

@@ -258,11 +258,11 @@ fn assemble(
                 format!("{found} bytes found, expected {expected}"),
             ));
         }
-        decoded.push((piece.row, piece.column, data.into_bytes()));
+        decoded.push((piece.key, piece.row, piece.column, data.into_bytes()));
     }
     let little = order == ByteOrder::Little || number == 1;
     // One chunk with whole rows: no copy.
-    if let ([(row, 0, bytes)], true) = (decoded.as_slice(), little)
+    if let ([(_, row, 0, bytes)], true) = (decoded.as_slice(), little)
         && u64::try_from(width).is_ok_and(|w| w == grid.chunk_width)
         && let Some(start) = grid
             .first
@@ -274,10 +274,14 @@ fn assemble(
         return Ok(bytes.slice(from..to));
     }
     let mut out: Vec<u8> = fill.repeat(count.saturating_mul(width));
+    let mut stored_fill = fill.to_vec();
+    if !little {
+        (stored_fill.chunks_exact_mut(number.max(1))).for_each(<[u8]>::reverse);
+    }
     let stride = usize::try_from(grid.chunk_width)
         .unwrap_or(usize::MAX)
         .saturating_mul(size);
-    for (row, column, bytes) in decoded {
+    for (key, row, column, bytes) in decoded {
         let left = usize::try_from(column)
             .unwrap_or(usize::MAX)
             .saturating_mul(size);
@@ -292,6 +296,15 @@ fn assemble(
             };
             if target >= count {
                 break;
+            }
+            // Writers fill a chunk up to its whole width. Anything else there was once inside the shape.
+            let beyond = source.get(columns..).unwrap_or_default();
+            let mut elements = beyond.chunks_exact(size.max(1));
+            if !elements.all(|element| element == stored_fill) {
+                return Err(StoreError::malformed(
+                    key,
+                    format!("row {at} has values beyond the shape, which is {width} wide"),
+                ));
             }
             let start = target.saturating_mul(row_bytes).saturating_add(left);
             if let (Some(to), Some(from)) =
