@@ -234,6 +234,51 @@ fn quiet_and_verbose() -> Result<()> {
 }
 
 #[test]
+fn exported_pieces_together_are_the_whole_file() -> Result<()> {
+    let home = Home::new("streamlines")?;
+    home.text(&["export", STORE, "all.csv"])?;
+    home.text(&["export", STORE, "all.tck"])?;
+    home.text(&["import", "all.tck", "all.zv"])?;
+    let rows = |files: &[String]| -> Result<Vec<String>> {
+        let mut rows = Vec::new();
+        for file in files {
+            let text = std::fs::read_to_string(home.file(file))?;
+            rows.extend(text.lines().skip(1).map(str::to_owned));
+        }
+        rows.sort();
+        Ok(rows)
+    };
+    let (mut tables, mut tracts) = (Vec::new(), Vec::new());
+    for piece in 0..3 {
+        let split = format!("{piece}/3");
+        for (ending, files) in [("csv", &mut tables), ("tck", &mut tracts)] {
+            let file = format!("part-{piece}.{ending}");
+            home.text(&["export", STORE, &file, "--split", &split])?;
+            files.push(file);
+        }
+    }
+    let all = rows(&["all.csv".to_owned()])?;
+    assert!(!all.is_empty());
+    assert_eq!(rows(&tables)?, all);
+    let files: Vec<&str> = tracts.iter().map(String::as_str).collect();
+    home.text(&[&["import"], &files[..], &["parts.zv"]].concat())?;
+    let positions = ["--columns", "position", "--format", "csv"];
+    let of = |store: &str| -> Result<Vec<String>> {
+        let text = home.text(&[&["query", store], &positions[..]].concat())?;
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        Ok(lines)
+    };
+    assert_eq!(of("parts.zv")?, of("all.zv")?);
+
+    let home = Home::new("mesh")?;
+    let ran = home.zvf(&["export", STORE, "part.ply", "--split", "0/2"])?;
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("--select objects"), "{}", ran.stderr);
+    Ok(())
+}
+
+#[test]
 fn pieces_together_are_the_answer() -> Result<()> {
     let home = Home::new("streamlines")?;
     let all = home.json(&["query", STORE, "--json"])?;
@@ -244,7 +289,7 @@ fn pieces_together_are_the_answer() -> Result<()> {
         let listed = home.json(&arguments)?;
         assert_eq!(listed["splits"].as_array().map(Vec::len), Some(3));
         let mut sum = 0;
-        for piece in ["1/3", "2/3", "3/3"] {
+        for piece in ["0/3", "1/3", "2/3"] {
             let found = home.json(&[
                 "query", STORE, "--select", select, "--split", piece, "--json",
             ])?;
@@ -252,7 +297,7 @@ fn pieces_together_are_the_answer() -> Result<()> {
         }
         assert_eq!(Some(sum), all["vertices"].as_u64(), "{select}");
     }
-    for wrong in ["0/3", "4/3", "3", "a/b"] {
+    for wrong in ["3/3", "-1/3", "3", "a/b"] {
         let ran = home.zvf(&["query", STORE, "--split", wrong])?;
         assert_eq!(ran.code, 2, "{wrong}");
     }

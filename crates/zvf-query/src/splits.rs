@@ -33,7 +33,7 @@ pub enum Target {
 pub struct Split {
     /// Address of the store.
     pub url: String,
-    /// Which piece it is, from 1.
+    /// Which piece it is, from 0.
     pub number: u32,
     /// How many pieces there are.
     pub count: u32,
@@ -127,7 +127,7 @@ impl Query {
                 documents: documents.clone(),
                 query: asked,
             };
-            Ok((1..).zip(pieces).map(split).collect())
+            Ok((0..).zip(pieces).map(split).collect())
         })
     }
 

@@ -102,7 +102,7 @@ async fn the_union_of_the_splits_is_the_answer_of_every_bundled_level() {
                         assert_eq!(splits.len(), count as usize, "{what}");
                     }
                     let (mut rows, mut links, mut objects) = (Vec::new(), 0, Vec::new());
-                    for (number, split) in (1..).zip(&splits) {
+                    for (number, split) in (0..).zip(&splits) {
                         assert_eq!((split.number, split.count as usize), (number, splits.len()));
                         let got = run(&store, split).await;
                         rows.extend(got.rows());

@@ -6,7 +6,7 @@ use clap::Args;
 #[cfg(feature = "serve")]
 use clap::ValueEnum;
 
-use super::{SelectArg, TermArgs};
+use super::{SelectArg, SplitArg, TermArgs};
 
 /// `zvf export`
 #[derive(Debug, Args)]
@@ -38,6 +38,7 @@ Examples:
   zvf export tracks.zarrvectors bundle.trk --bbox 60,80,60:80,90,70
   zvf export synapses.zarrvectors sure.csv --where 'confidence > 0.9' --attributes type,confidence
   zvf export vessels.zarrvectors nodes.parquet --edges edges.parquet
+  zvf export tracks.zarrvectors part-3.trk --split 3/16
   zvf export brain.zarrvectors brain --format precomputed")]
 pub(crate) struct ExportArgs {
     /// Path or URL of the store
@@ -60,6 +61,9 @@ pub(crate) struct ExportArgs {
     /// Of an additive level only its own content, not that of the coarser levels which complete it
     #[arg(long)]
     pub(crate) own_level_only: bool,
+    /// Only piece I of the N pieces that the selection is cut into, I from 0: by object where the file has whole objects, else by chunk
+    #[arg(long, value_name = "I/N", value_parser = super::query::split, conflicts_with = "limit")]
+    pub(crate) split: Option<SplitArg>,
     /// The first N vertices; of whole objects as many as fit
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
@@ -75,7 +79,7 @@ pub(crate) struct ExportArgs {
     /// Writes the views of the whole store for Neuroglancer instead, as the files of a folder: FILE
     #[cfg(feature = "serve")]
     #[arg(long, value_enum, conflicts_with_all = [
-        "bbox", "objects", "groups", "filter", "select", "limit", "keep_frame", "edges", "faces", "own_level_only"
+        "bbox", "objects", "groups", "filter", "select", "limit", "keep_frame", "edges", "faces", "own_level_only", "split"
     ])]
     pub(crate) format: Option<FolderFormat>,
     /// Tables: another table for the faces of a mesh

@@ -45,7 +45,7 @@ pub(crate) struct QueryArgs {
     /// Ids that the store does not have are left out instead of being an error
     #[arg(long)]
     pub(crate) ignore_missing: bool,
-    /// Only piece I of the N pieces that `zvf splits --count N` lists, I from 1 to N
+    /// Only piece I of the N pieces that `zvf splits --count N` lists, I from 0
     #[arg(long, value_name = "I/N", value_parser = split, conflicts_with = "limit")]
     pub(crate) split: Option<SplitArg>,
     /// What is written and how
@@ -62,15 +62,15 @@ pub(crate) struct SplitArg {
     pub(crate) count: u32,
 }
 
-fn split(text: &str) -> Result<SplitArg, String> {
+pub(super) fn split(text: &str) -> Result<SplitArg, String> {
     let parts = text.split_once('/');
     let numbers = parts.and_then(|(number, count)| {
         let (number, count) = (number.trim().parse().ok()?, count.trim().parse().ok()?);
         Some(SplitArg { number, count })
     });
     numbers
-        .filter(|split| (1..=split.count).contains(&split.number))
-        .ok_or_else(|| format!("found {text:?}, expected I/N with I from 1 to N, e.g. 3/16"))
+        .filter(|split: &SplitArg| split.number < split.count)
+        .ok_or_else(|| format!("found {text:?}, expected I/N with I from 0 and below N, e.g. 3/16"))
 }
 
 /// `zvf splits`

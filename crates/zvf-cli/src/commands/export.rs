@@ -7,7 +7,7 @@ use zvf_convert::Format;
 use zvf_convert::export::{ExportOptions, Exported, LinksFile, export};
 use zvf_query::{Query, Select};
 
-use super::select;
+use super::{select, splits};
 use crate::args::ExportArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result};
@@ -32,14 +32,20 @@ pub(crate) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
     let second = links.map(|given| Output::of(given, &args.store, context));
     let second = second.transpose()?;
     let links = second.as_ref().map(|second| second.path().to_owned());
+    let (format, select) = (Format::of(&file)?, args.select.map(Select::from));
+    let mut query = query(args, context)?;
+    if let Some(split) = args.split {
+        let file = (format, select, links.is_some());
+        query = splits::of_file(&args.store, &query, file, split, context)?;
+    }
     let mut job = Job {
         store: &args.store,
         file: &file,
-        format: Format::of(&file)?,
+        format,
         links: links.as_deref(),
         faces: args.faces.is_some(),
-        query: query(args, context)?,
-        select: args.select.map(Select::from),
+        query,
+        select,
         keep_frame: args.keep_frame,
     };
     let done = job.write(context)?;

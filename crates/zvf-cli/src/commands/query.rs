@@ -26,14 +26,13 @@ pub(crate) fn query(args: &QueryArgs, context: &mut Context<'_>) -> Result<()> {
     let target = target(&args.result, output.as_ref(), context)?;
     let mut query = select::of_query(args, &target, context.common.memory_budget)?;
     if let Some(split) = args.split {
-        let tracts = matches!(
-            &target,
-            Target::Export(_, Format::Trk | Format::Tck | Format::Trx)
-        );
-        if tracts && args.select.is_none() {
-            query.select = Select::Objects;
-        }
-        query = splits::one(&args.store, &query, split, context)?;
+        query = match &target {
+            Target::Export(_, format) => {
+                let file = (*format, args.select.map(Select::from), false);
+                splits::of_file(&args.store, &query, file, split, context)?
+            }
+            _ => splits::one(&args.store, &query, split, context)?,
+        };
     }
     match (&target, output) {
         (Target::Export(_, format), Some(output)) => {

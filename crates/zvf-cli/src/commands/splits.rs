@@ -1,8 +1,11 @@
-//! `zvf splits`, and `--split` of `zvf query`: a query cut into pieces.
+//! `zvf splits`, and `--split` of `zvf query` and `zvf export`: a query cut into pieces.
 
 use serde_json::json;
+use zvf_convert::Format;
+use zvf_convert::export::chained;
 use zvf_query::{Query, Select, Split, Target};
-use zvf_store::Names;
+use zvf_store::{Names, Store};
+use zvf_write::Kind;
 
 use super::select;
 use crate::args::{SplitArg, SplitsArgs};
@@ -37,7 +40,8 @@ pub(crate) fn run(args: &SplitsArgs, context: &mut Context<'_>) -> Result<()> {
         (_, Some(rows), _) => Target::Rows(rows),
         (_, _, bytes) => Target::Bytes(bytes.unwrap_or(BYTES)),
     };
-    let splits = cut(&args.store, &query, target, context)?;
+    let store = open(&args.store, &query, context)?;
+    let splits = cut(&store, &query, target, context)?;
     if context.common.json {
         return print_json(&json!({
             "store": args.store,
@@ -64,7 +68,62 @@ pub(crate) fn one(
     split: SplitArg,
     context: &mut Context<'_>,
 ) -> Result<Query> {
-    let splits = cut(url, query, Target::Count(split.count), context)?;
+    let store = open(url, query, context)?;
+    of_store(&store, query, split, context)
+}
+
+/// The query of one piece that becomes a file: of formats of whole objects, and of kinds whose objects are written whole, it is cut by
+/// object. `select` is what was asked for, `links` whether a second table has the links.
+///
+/// # Errors
+///
+/// Usage: a file that would lack the links between pieces. As the store and the query say.
+pub(crate) fn of_file(
+    url: &str,
+    query: &Query,
+    (format, select, links): (Format, Option<Select>, bool),
+    split: SplitArg,
+    context: &mut Context<'_>,
+) -> Result<Query> {
+    let store = open(url, query, context)?;
+    let kind = store.kind();
+    let whole = match select {
+        Some(select) => select == Select::Objects,
+        None => {
+            let objects = [
+                Format::Swc,
+                Format::Obj,
+                Format::Stl,
+                Format::Trk,
+                Format::Tck,
+                Format::Trx,
+            ];
+            chained(kind) || objects.contains(&format)
+        }
+    };
+    let holds_links = links || matches!(format, Format::Ply | Format::Npz);
+    if holds_links && !whole && kind != Kind::PointCloud {
+        return Err(CliError::usage(format!(
+            "--split: pieces of a {kind} are cut by chunk, and a file of {} would lack the links between them, expected --select objects",
+            format.name()
+        )));
+    }
+    let mut query = query.clone();
+    query.select = match (whole, select) {
+        (true, _) => Select::Objects,
+        (false, select) => select.unwrap_or(Select::Vertices),
+    };
+    of_store(&store, &query, split, context)
+}
+
+fn of_store(
+    store: &Store,
+    query: &Query,
+    split: SplitArg,
+    context: &mut Context<'_>,
+) -> Result<Query> {
+    let url = store.url();
+    let splits = cut(store, query, Target::Count(split.count), context)?;
     let found = splits.iter().find(|one| one.number == split.number);
     let found = found.map(Split::query);
     let found = found.ok_or_else(|| {
@@ -77,11 +136,19 @@ pub(crate) fn one(
     found.map_err(|e| CliError::from(e).at(url))
 }
 
-fn cut(url: &str, query: &Query, target: Target, context: &mut Context<'_>) -> Result<Vec<Split>> {
+fn open(url: &str, query: &Query, context: &mut Context<'_>) -> Result<Store> {
     let mut need = select::need(query);
     need.object_attributes = Names::None;
-    let store = context.open(url, query.level, need)?;
+    context.open(url, query.level, need)
+}
+
+fn cut(
+    store: &Store,
+    query: &Query,
+    target: Target,
+    context: &mut Context<'_>,
+) -> Result<Vec<Split>> {
     context
-        .wait(query.splits(&store, target))?
-        .map_err(|e| CliError::from(e).at(url))
+        .wait(query.splits(store, target))?
+        .map_err(|e| CliError::from(e).at(store.url()))
 }

@@ -122,7 +122,7 @@ pub struct Exported {
 }
 
 /// The kinds whose objects are rows one after another.
-fn chained(kind: Kind) -> bool {
+pub fn chained(kind: Kind) -> bool {
     matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline)
 }
 
