@@ -17,21 +17,9 @@ use zvf_validate::{Depth, Severity, ValidateOptions};
 use zvf_write::{Batch, Groups, ObjectTable, StoreWriter, WriteError, writer::blocking};
 
 use crate::errors::{Failure, IoError, misuse};
-use crate::run::{OnInterrupt, wait};
+use crate::run::{OnInterrupt, Progress, report_progress, wait};
 use crate::store::Access;
 use crate::writer::{Writing, kind_of, version_of};
-
-/// A callback for progress, called with the number of vertices done.
-type Progress = Option<Py<PyAny>>;
-
-/// Calls the callback; an exception in it is printed and does not end the work.
-fn report_progress(callback: &Py<PyAny>, done: u64) {
-    Python::attach(|py| {
-        if let Err(error) = callback.call1(py, (done,)) {
-            error.write_unraisable(py, Some(callback.bind(py)));
-        }
-    });
-}
 
 /// A failure at an address.
 fn at<E: Into<Failure>>(url: &str) -> impl Fn(E) -> Failure + '_ {

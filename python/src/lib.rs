@@ -40,6 +40,11 @@ mod _zvf {
         table::{Stream, Table},
         writer::{Edit, Writer},
     };
+
+    /// The version of the package.
+    #[pymodule_export]
+    #[allow(non_upper_case_globals, reason = "the name that Python has for it")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
 }
 
 /// Runs the program `zvf` with a command line, whose first word is its name, and returns its exit code.

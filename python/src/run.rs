@@ -21,6 +21,18 @@ const STACK: usize = 16 << 20;
 /// The runtime, and the process that started it.
 static RUNTIME: OnceLock<(u32, Runtime)> = OnceLock::new();
 
+/// A callback for progress, called with the number of vertices or cells done.
+pub(crate) type Progress = Option<Py<PyAny>>;
+
+/// Calls the callback; an exception in it is printed and does not end the work.
+pub(crate) fn report_progress(callback: &Py<PyAny>, done: u64) {
+    Python::attach(|py| {
+        if let Err(error) = callback.call1(py, (done,)) {
+            error.write_unraisable(py, Some(callback.bind(py)));
+        }
+    });
+}
+
 /// The runtime, which starts at the first call.
 ///
 /// # Errors

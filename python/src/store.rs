@@ -19,7 +19,7 @@ use crate::dataset::{self, Flat};
 use crate::errors::{Failure, misuse};
 use crate::flat::Flatten;
 use crate::info;
-use crate::run::{OnInterrupt, runtime, wait};
+use crate::run::{OnInterrupt, Progress, report_progress, runtime, wait};
 use crate::splits;
 use crate::table::{Table, stream_capsule};
 use crate::trace::TraceFile;
@@ -510,8 +510,9 @@ impl Answer {
         })
     }
 
-    /// All batches of the tables that are left: vertices, links, objects.
-    fn collect(&self, py: Python<'_>) -> PyResult<[Option<Table>; 3]> {
+    /// All batches of the tables that are left: vertices, links, objects. `progress` is called with the number of vertices so far.
+    #[pyo3(signature = (progress = None))]
+    fn collect(&self, py: Python<'_>, progress: Progress) -> PyResult<[Option<Table>; 3]> {
         let mut tables = self.schemas.clone().map(|schema| {
             schema.map(|schema| Table {
                 schema,
@@ -521,12 +522,17 @@ impl Answer {
         let Some(mut answer) = self.take()? else {
             return Ok(tables);
         };
+        let mut vertices: usize = 0;
         let all = async {
             while let Some((table, batch)) = answer
                 .next()
                 .await
                 .map_err(|error| Failure::from(error).at(&self.url))?
             {
+                if let (zvf_query::Table::Vertices, Some(callback)) = (table, &progress) {
+                    vertices = vertices.saturating_add(batch.num_rows());
+                    report_progress(callback, u64::try_from(vertices).unwrap_or(u64::MAX));
+                }
                 if let Some(Some(table)) = tables.get_mut(place(table)) {
                     table.batches.push(self.made(batch)?);
                 }

@@ -1,4 +1,4 @@
-"""Dask: several worker processes read and write one store, and one of them may be killed."""
+"""Dask: several worker processes read and write one store, on disk or in a bucket, and one of them may be killed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +18,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from dask.distributed import Client, LocalCluster
+from moto.core import DEFAULT_ACCOUNT_ID
+from moto.s3.models import s3_backends
+from moto.server import ThreadedMotoServer
 
 import zvf
 import zvf.dask
@@ -54,7 +59,7 @@ def store(points: dict[str, np.ndarray], tmp_path_factory: pytest.TempPathFactor
     return path
 
 
-def one_writer(path: Path, points: dict[str, np.ndarray]) -> None:
+def one_writer(path: Path, points: dict[str, np.ndarray], chunk: float = 10) -> None:
     attributes = {name: points[name] for name in ("mass", "label")}
     zvf.write(
         path,
@@ -62,7 +67,7 @@ def one_writer(path: Path, points: dict[str, np.ndarray]) -> None:
         positions=points["position"],
         attributes=attributes,
         object_ids=points["object_id"],
-        chunk_shape=[10] * 3,
+        chunk_shape=[chunk] * 3,
         bounds=((0, 0, 0), (99.9999, 99.9999, 99.9999)),
     )
 
@@ -218,3 +223,53 @@ def test_a_list_of_parts_is_written(client: Client, store: Path, points: dict[st
         zvf.dask.write([half, half], tmp_path / "other", chunk_shape=[10] * 3, bounds=BOUNDS)
     with pytest.raises(zvf.MisuseError, match="no parts"):
         zvf.dask.write([], tmp_path / "none", chunk_shape=[10] * 3, bounds=BOUNDS)
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[dict[str, str]]:
+    """An S3 test server with a bucket, and the options that lead to it."""
+    server = ThreadedMotoServer(port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    endpoint = f"http://{host}:{port}"
+    urllib.request.urlopen(urllib.request.Request(f"{endpoint}/data", method="PUT")).close()
+    yield {"endpoint": endpoint, "access_key_id": "key", "secret_access_key": "secret", "region": "us-east-1"}
+    server.stop()
+
+
+def test_in_a_bucket_five_parts_make_the_store_of_one(
+    client: Client, bucket: dict[str, str], points: dict[str, np.ndarray], tmp_path: Path
+) -> None:
+    alone = tmp_path / "points.zarrvectors"
+    one_writer(alone, points, 20)
+    url = f"s3://data/{alone.name}"
+    parts = slabs(points, 5)
+    joint = zvf.Parts(url, like=parts[0], kind="point_cloud", chunk_shape=[20] * 3, bounds=BOUNDS, storage_options=bucket)
+    joint.begin()
+    mark = tmp_path / "killed"
+
+    def once(number: int, part: dict[str, np.ndarray]) -> int:
+        if number == 2 and not mark.exists():
+            mark.touch()
+            # Some cells are in the bucket, and the worker is gone.
+            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGKILL)).start()
+        return joint.write(str(number), part)
+
+    tasks = [client.submit(once, number, part, pure=False) for number, part in enumerate(parts)]
+    assert sum(client.gather(tasks)) == ROWS
+    assert mark.exists()
+    assert joint.commit()["vertices"] == ROWS
+    held = s3_backends[DEFAULT_ACCOUNT_ID]["aws"].buckets["data"].keys
+    written = {key.removeprefix(f"{alone.name}/"): held[key].value for key in held}
+    assert written == files(alone)
+
+    trace = tmp_path / "trace"
+    frame = zvf.dask.read(url, count=30, trace_io=trace, storage_options=bucket)
+    trace.unlink()
+    found = frame.groupby("label").mass.agg(["count", "min", "max"]).compute().sort_index()
+    expected = pd.DataFrame({name: points[name] for name in ("mass", "label")}).groupby("label").mass.agg(["count", "min", "max"])
+    assert found.to_numpy().tolist() == expected.to_numpy().tolist()
+    asked = Counter(json.loads(line)["key"] for line in trace.read_text().splitlines())
+    cells = {key: times for key, times in asked.items() if "vertex_attributes/mass/c/" in key}
+    assert len(cells) == 125
+    assert set(cells.values()) == {1}

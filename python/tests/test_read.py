@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib.metadata
 import json
 import pickle
 import sys
@@ -24,6 +25,10 @@ NAMES = ["real_tractogram", "streamlines", "graph", "mesh", "points_ids", "point
 
 def sorted_rows(rows: np.ndarray) -> np.ndarray:
     return rows[np.lexsort(rows.T[::-1])]
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    assert zvf.__version__ == importlib.metadata.version("zvf")
 
 
 def test_first_query_of_the_tractogram_is_what_nibabel_reads(bundled: Bundled, real: Path) -> None:
@@ -214,6 +219,14 @@ def test_several_threads_share_a_store(bundled: Bundled) -> None:
         found = list(pool.map(lambda number: store.get([number]).positions, range(24)))
     for ours, theirs in zip(found, ids, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_progress_counts_the_vertices_as_they_come(bundled: Bundled) -> None:
+    told: list[int] = []
+    answer = zvf.open(bundled("real_tractogram")).query(batch_rows=500).read(progress=told.append)
+    assert len(told) > 1
+    assert told == sorted(told)
+    assert told[-1] == len(answer.vertices)
 
 
 def test_asyncio_reads_several_at_once(bundled: Bundled) -> None:

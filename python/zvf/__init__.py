@@ -40,6 +40,7 @@ from ._zvf import (
     LimitError,
     MalformedError,
     MisuseError,
+    __version__,
 )
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "Store",
     "Table",
     "Writer",
+    "__version__",
     "accelerate",
     "edit",
     "export",

@@ -11,17 +11,16 @@ from ._table import Table
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Unpack
 
     from numpy.typing import ArrayLike
 
-    from ._options import Options, WriteOptions
+    from ._options import Options, Progress, WriteOptions
     from ._store import Box
     from ._write import Kind
 
     Path = str | os.PathLike[str]
-    Progress = Callable[[int], object]
 
 Version = Literal["0.9.2", "0.8.1"]
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from . import _zvf
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    Progress = Callable[[int], object]
 
 
 class Options(TypedDict, total=False):

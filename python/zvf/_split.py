@@ -63,7 +63,7 @@ class Split:
 
     @property
     def number(self) -> int:
-        """Which piece it is, from 1."""
+        """Which piece it is, from 0."""
         return int(self._document["number"])
 
     @property

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ._arrays import Array
     from ._dataset import Dataset
-    from ._options import Options
+    from ._options import Options, Progress
     from ._split import Split
 
     Box = tuple[Sequence[float], Sequence[float]]
@@ -221,17 +221,18 @@ class Query:
         """The object table, read anew whenever it is asked for."""
         return Scan(self, 2)
 
-    def read(self, *, links: bool = True) -> Answer:
-        """All tables in memory, read in one pass; without `links` the other two, in less time."""
+    def read(self, *, links: bool = True, progress: Progress | None = None) -> Answer:
+        """All tables in memory, read in one pass; without `links` the other two, in less time. `progress` is called with the number of vertices
+        read so far."""
         answer = self._start((True, links, True))
-        tables = answer.collect()
+        tables = answer.collect(progress)
         return Answer(tables, answer.summary() or {})
 
-    async def aread(self) -> Answer:
+    async def aread(self, *, links: bool = True, progress: Progress | None = None) -> Answer:
         """As `read`, for asyncio: another thread waits meanwhile."""
         from asyncio import to_thread
 
-        return await to_thread(self.read)
+        return await to_thread(self.read, links=links, progress=progress)
 
     def dataset(self) -> Dataset:
         """The vertices as a flat table for SQL, by pyarrow, which has to be installed: axes as float64, attributes, `object_id`, `chunk_x`…
