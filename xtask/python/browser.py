@@ -1,5 +1,5 @@
 """`zvf serve` beside programs of others: the released Neuroglancer in a headless Chromium, cloud-volume, and the reader of
-annotations of the neuroglancer package.
+annotations of the neuroglancer package. Neuroglancer's pictures are compared with those of `zvf plot`.
 
 Usage: browser.py ZVF TESTDATA FOLDER [--no-browser] [--picture FILE]
 
@@ -21,6 +21,8 @@ import urllib.request
 
 import numpy as np
 import pyarrow as pa
+
+import camera
 
 STORES = {
     "synapses": "0.9/real_synapses",
@@ -104,6 +106,13 @@ def rows(column):
     return column.to_numpy(zero_copy_only=False).reshape(-1, 1)
 
 
+def whole(values, kind):
+    """Values of a property: a missing whole number is 0."""
+    if np.issubdtype(kind, np.integer):
+        values = np.nan_to_num(values)
+    return values.astype(kind)
+
+
 def counted(parts):
     """Rows of columns as bytes, with how often each comes."""
     parts = [np.ascontiguousarray(part) for part in parts]
@@ -129,7 +138,7 @@ def points(zvf, server, stores, folder):
             column = spec["id"] if spec["id"] in table.column_names else None
             if column is None or pa.types.is_dictionary(table[column].type):
                 continue
-            wanted.append(rows(table[column]).astype(spec["type"]))
+            wanted.append(whole(rows(table[column]), spec["type"]))
             got.append(np.array([one.props[number] for one in found]).reshape(len(found), -1).astype(spec["type"]))
         check(counted(got) == counted(wanted), f"{name}: other points")
         one = reader.by_id[int(found[0].id)]
@@ -251,9 +260,12 @@ class Browser:
     def draw(self, state):
         """A picture of a state, in colours of 8 bits, once everything is there."""
         viewer = self.neuroglancer.Viewer()
+        with viewer.config_state.txn() as config:
+            config.show_ui_controls = False
+            config.show_panel_borders = False
         viewer.set_state(self.neuroglancer.ViewerState(state))
         self.driver.get(viewer.get_viewer_url())
-        picture = viewer.screenshot(size=[900, 600]).screenshot.image
+        picture = viewer.screenshot(size=camera.SIZE).screenshot.image
         ready = self.driver.execute_script("return window.viewer && window.viewer.isReady()")
         check(ready is True, "the viewer is not ready")
         errors = [
@@ -268,50 +280,66 @@ class Browser:
         self.driver.quit()
 
 
-def coloured(picture):
-    """How many pixels have a colour: neither the background nor the axes, which are drawn in pure red, green and blue."""
-    from PIL import Image
-
-    image = np.asarray(Image.open(io.BytesIO(picture)).convert("RGB")).astype(int)
-    corner = image[5, 5]
-    differs = np.abs(image - corner).sum(axis=2) > 40
-    return int(differs.sum())
-
-
-def draw(server, folder, picture):
+def draw(zvf, server, stores, folder, picture):
     browser = Browser()
     state = server.json("/state.json")
-    plain = {key: value for key, value in state.items() if key != "layers"}
-    plain["showAxisLines"] = False
-    plain["showDefaultAnnotations"] = False
+    plain = camera.in_neuroglancer({key: value for key, value in state.items() if key != "layers"})
     try:
-        empty = coloured(browser.draw({**plain, "layers": []}))
+        empty = int(camera.coloured(browser.draw({**plain, "layers": []})).sum())
         for layer in state["layers"]:
             name, view = layer["name"].split(" ")
-            layer = dict(layer)
+            layer = camera.widths(layer)
             layer.pop("linkedSegmentationLayer", None)
             if view == "skeletons" and not layer["segments"]:
                 layer["segments"] = segments(server, name, view)[:20]
-            alone = {**plain, **place(server, name, state), "layers": [layer]}
+            here = place(server, name, state)
             server.mark()
             started = time.time()
-            image = browser.draw(alone)
+            image = browser.draw({**plain, **here.state, "layers": [layer]})
             took = time.time() - started
             (folder / f"{name}-{view}.png").write_bytes(image)
-            pixels = coloured(image)
+            mask = camera.coloured(image)
+            pixels = int(mask.sum())
             check(pixels > empty + 300, f"{layer['name']}: {pixels} pixels, {empty} without a layer")
             asked = collections.Counter(request[1] for request in server.since() if request[0] == "GET")
             twice = [path for path, count in asked.items() if count > 1]
             check(not twice, f"{layer['name']}: asked twice: {twice[:3]}")
             failed = [request for request in server.since() if int(request[3]) >= 400]
             check(not failed, f"{layer['name']}: refused: {failed[:3]}")
-            print(f"browser    {layer['name']}: {pixels} pixels, {len(asked)} requests, {took:.1f} s")
+            same, behind, moved = overlaps(zvf, stores[name], here, layer.get("segments", []), mask, folder / f"{name}-{view}-plot")
+            print(
+                f"browser    {layer['name']}: {pixels} pixels, {len(asked)} requests, {took:.1f} s; "
+                f"overlap with zvf plot {same:.2f}, mirrored {behind:.2f}, moved {moved:.2f}"
+            )
+            check(same >= LEAST, f"{layer['name']}: overlap {same:.2f} with the picture of zvf plot, expected {LEAST}")
+            # The comparison tells cameras apart.
+            check(max(behind, moved) < LEAST, f"{layer['name']}: another camera overlaps, too")
         if picture:
             shown = [layer for layer in state["layers"] if layer["name"].split(" ")[0] == "neuron"]
-            image = browser.draw({**plain, **place(server, "neuron", state), "layers": shown})
+            scene = {key: value for key, value in state.items() if key != "layers"}
+            scene |= {"showAxisLines": False, "showDefaultAnnotations": False}
+            image = browser.draw({**scene, **place(server, "neuron", state).state, "layers": shown})
             pathlib.Path(picture).write_bytes(small(image))
     finally:
         browser.stop()
+
+
+# Least intersection over union of the coloured pixels of two pictures of the same layer.
+LEAST = 0.5
+
+
+def overlaps(zvf, store, here, objects, mask, picture):
+    """Intersection over union with three pictures of `zvf plot`: by the same camera, from behind, which mirrors, and with the centre
+    moved to the right by a sixth of the picture's height."""
+    right, _, _ = camera.directions(camera.AZIMUTH, camera.ELEVATION)
+    masks = [
+        camera.plotted(zvf, store, here.center, here.height, picture.with_suffix(".png"), objects),
+        camera.plotted(
+            zvf, store, here.center, here.height, picture.with_suffix(".behind.png"), objects, camera.AZIMUTH + 180, -camera.ELEVATION
+        ),
+        camera.plotted(zvf, store, here.center + right * here.height / 6, here.height, picture.with_suffix(".moved.png"), objects),
+    ]
+    return [camera.overlap(mask, other) for other in masks]
 
 
 def small(image):
@@ -323,16 +351,22 @@ def small(image):
     return out.getvalue()
 
 
+class Place:
+    """The centre and the height of a picture of one store, in its units, and as members of a state."""
+
+    def __init__(self, center, height, state):
+        self.center, self.height, self.state = center, height, state
+
+
 def place(server, name, state):
-    """The centre and size of one store in the space of a state, from its bounds."""
+    """Where to look at one store, from its bounds."""
     root = server.json(f"/store/{name}/zarr.json")["attributes"]
     low, high = (np.array(side) for side in root["zarr_vectors"]["bounds"])
-    scale = nanometres(server, name) * 1e-9
+    center, height = (low + high) / 2, float((high - low).max() * 1.3)
     units = [state["dimensions"][axis["name"]][0] for axis in root["multiscales"][0]["axes"]]
-    low, high = low * scale / units, high * scale / units
-    position = list((low + high) / 2)
-    position += [0] * (len(state["dimensions"]) - len(position))
-    return {"position": position, "projectionScale": float((high - low).max() * 1.3)}
+    scale = nanometres(server, name) * 1e-9 / units
+    position = list(center * scale) + [0] * (len(state["dimensions"]) - len(center))
+    return Place(center[:3], height, {"position": position, "projectionScale": height * float(scale[0])})
 
 
 def main():
@@ -355,7 +389,7 @@ def main():
         skeletons(zvf, server, stores, folder)
         meshes(zvf, server, stores, folder)
         if browser:
-            draw(server, folder, picture)
+            draw(zvf, server, stores, folder, picture)
     except BaseException:
         server.process.kill()
         raise

@@ -44,6 +44,8 @@ pub enum Format {
     Arrow,
     /// Tables as Parquet files; read and written with the feature `parquet`.
     Parquet,
+    /// Folders of Neuroglancer's precomputed formats: skeletons, meshes or annotations, with `info` in them. Read only.
+    Precomputed,
 }
 
 impl Format {
@@ -73,11 +75,14 @@ impl Format {
         Self::ENDINGS.iter().map(|(ending, _)| *ending)
     }
 
-    /// The format of a file, by its ending.
+    /// The format of a file, by its ending; of a folder, by the document `info` in it.
     ///
     /// # Errors
     /// Misuse: an ending that none has.
     pub fn of(path: &Path) -> Result<Self, ConvertError> {
+        if crate::precomputed::is_folder(path) {
+            return Ok(Self::Precomputed);
+        }
         let stem = unpacked(path);
         let ending = stem.unwrap_or(path).extension();
         let ending = ending.and_then(|ending| ending.to_str());
@@ -106,6 +111,9 @@ impl Format {
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let lower = name.to_ascii_lowercase();
+        if lower == "precomputed" {
+            return Some(Self::Precomputed);
+        }
         let found = Self::ENDINGS.iter().find(|(name, _)| lower == *name);
         found.map(|(_, format)| *format)
     }
@@ -126,6 +134,7 @@ impl Format {
             Self::Npz => "NPZ",
             Self::Arrow => "Arrow",
             Self::Parquet => "Parquet",
+            Self::Precomputed => "precomputed",
         }
     }
 
@@ -143,6 +152,7 @@ impl Format {
     const fn kinds(self) -> &'static [Kind] {
         match self {
             Self::Swc => &[Kind::Skeleton, Kind::Graph],
+            Self::Precomputed => Kind::ALL,
             Self::Obj | Self::Stl => &[Kind::Mesh],
             Self::Trk | Self::Tck | Self::Trx => &[Kind::Streamline, Kind::Polyline],
             Self::Ply | Self::Npz => &[
@@ -208,6 +218,15 @@ pub(crate) fn map(
             }
             _ => Ok((None, None)),
         };
+    }
+    if let Some(name) = named.filter(|_| format == Format::Precomputed)
+        && options.scale.is_none()
+        && options.affine.is_none()
+    {
+        let found = format!("{name} for {}", format.name());
+        let expected =
+            "none: the folder states its units; with --scale or --affine, the unit behind them";
+        return Err(ConvertError::usage("unit", found, expected));
     }
     if let Some(space) = options.space {
         let found = format!("{} for {}", space.name(), format.name());
@@ -282,7 +301,10 @@ pub(crate) fn kind(format: Format, files: usize, options: &Options) -> Result<Ki
     let columns = columns || matches!(format, Format::Ply | Format::Npz);
     let table_only = [
         ("position", !columns && options.position.is_some()),
-        ("object column", !columns && options.object_column.is_some()),
+        (
+            "object column",
+            !columns && format != Format::Precomputed && options.object_column.is_some(),
+        ),
         ("attributes", !columns && options.attributes.is_some()),
         ("exclude", !columns && !options.exclude.is_empty()),
         ("nulls", !columns && options.nulls != Nulls::default()),

@@ -1,6 +1,6 @@
 //! Decoders of other projects on threads of their own: what panics there is a malformed file here, by its name.
 //!
-//! The crates `arrow-ipc` and `parquet` are memory-safe, but made for files that are whole: they assert what they expect. What they
+//! The crates `arrow-ipc`, `parquet` and `draco-core` are memory-safe, but made for files that are whole: they assert what they expect. What they
 //! may reserve is bounded before they see a file; see `records/arrow.rs` and `records/parquet`.
 
 use std::any::Any;

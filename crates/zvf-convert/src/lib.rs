@@ -43,6 +43,7 @@
 //! | `.trk` | streamline, or polyline | one a streamline, with its properties | scalars |
 //! | `.tck` | streamline, or polyline | one a streamline | none |
 //! | `.trx` | streamline, or polyline | one a streamline, with `dps` | `dpv` |
+//! | a folder with `info`: [`Format::Precomputed`] | by what it holds | one a segment or line, with segment properties | attributes of skeletons, properties of points |
 //!
 //! A table of vertices may have a table of edges or faces beside it ([`Options::edges`], [`Options::faces`]): a graph, a skeleton or a
 //! mesh. Further columns of numbers are attributes of the links.
@@ -77,6 +78,7 @@ mod numbers;
 mod obj;
 mod options;
 pub mod output;
+mod precomputed;
 mod records;
 mod shape;
 mod stl;
@@ -167,6 +169,7 @@ enum Reader {
     Tck(tck::Tck),
     Trx(trx::Trx),
     Records(records::Records),
+    Precomputed(Box<precomputed::Precomputed>),
 }
 
 impl Reader {
@@ -181,6 +184,7 @@ impl Reader {
             Reader::Tck(reader) => reader.read(sink),
             Reader::Trx(reader) => reader.read(sink),
             Reader::Records(reader) => reader.read(sink),
+            Reader::Precomputed(reader) => reader.read(sink),
         }
     }
 }
@@ -232,6 +236,7 @@ impl Import {
                 Some(found.map_err(|why| ConvertError::unit("unit", &why))?)
             }
         };
+        let mut own = None;
         let (reader, mut found) = match format {
             Format::Swc => {
                 let (reader, found) = swc::Swc::survey(files, kind, options)?;
@@ -265,9 +270,18 @@ impl Import {
                 let (reader, found) = records::Records::survey(files, format, options)?;
                 (Reader::Records(reader), found)
             }
+            Format::Precomputed => {
+                let (reader, found, map) = precomputed::Precomputed::survey(files, options)?;
+                own = map;
+                (Reader::Precomputed(Box::new(reader)), found)
+            }
         };
         let (map, stated) = format::map(format, options, unit, &found)?;
-        let transform = map.map(|map| Transform::new(map, found.spec.positions, format));
+        let map = match (map, own) {
+            (Some(map), Some(own)) => Some(map.after(&own)),
+            (map, own) => map.or(own),
+        };
+        let transform = map.map(|map| Transform::new(map, &found.spec, format));
         if let Some(transform) = &transform {
             found.extent = transform.survey(|sink| reader.read(sink))?;
             found.spec.positions = transform.positions;
@@ -302,6 +316,7 @@ impl Import {
         let named = match &reader {
             Reader::Trk(_) | Reader::Tck(_) | Reader::Trx(_) => false,
             Reader::Records(records) if records.has_object_column() => true,
+            Reader::Precomputed(reader) => reader.names_objects(),
             Reader::Table(_) if options.object_column.is_some() => true,
             _ => names::ids(files).1,
         };

@@ -13,7 +13,7 @@ use crate::frame::Space;
 pub struct Limits {
     /// Vertices, over all files. Default 2^40.
     pub vertices: u64,
-    /// Nodes of one SWC file, vertices of one STL file, corners of one face: what is held at once. Default 50 million.
+    /// Nodes of one SWC file, vertices of one STL file or precomputed object, corners of one face: what is held at once. Default 50 million.
     pub held: u64,
     /// Bytes of a line of text, or of a record of a table. Default 16 MiB.
     pub line: u64,

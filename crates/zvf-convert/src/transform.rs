@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 use zvf_meta::Affine;
-use zvf_write::{Batch, Groups, NumberType, ObjectTable, Values, WriteError, narrow};
+use zvf_write::{
+    Batch, Groups, Kind, NumberType, ObjectTable, StoreSpec, Values, WriteError, narrow,
+};
 
 use crate::shape::Extent;
 use crate::{ConvertError, Format, Sink};
@@ -13,18 +15,20 @@ pub(crate) struct Transform {
     map: Affine,
     /// How mapped positions are stored.
     pub(crate) positions: NumberType,
-    /// SWC: the factor of radii, which are lengths.
+    /// SWC and skeletons of Neuroglancer: the factor of radii, which are lengths.
     radius: Option<f64>,
 }
 
 impl Transform {
-    /// A map of positions that would be stored as `positions` without it.
-    pub(crate) fn new(map: Affine, positions: NumberType, format: Format) -> Self {
+    /// A map of positions that would be stored as `spec` says without it.
+    pub(crate) fn new(map: Affine, spec: &StoreSpec, format: Format) -> Self {
         let wide = matches!(
-            positions,
+            spec.positions,
             NumberType::F64 | NumberType::I32 | NumberType::I64 | NumberType::U32 | NumberType::U64
         );
-        let radius = (format == Format::Swc).then(|| determinant(&map).abs().cbrt());
+        let lengths = matches!(format, Format::Swc | Format::Precomputed)
+            && matches!(spec.kind, Kind::Skeleton | Kind::Graph);
+        let radius = lengths.then(|| determinant(&map).abs().cbrt());
         Self {
             map,
             positions: crate::float_type(!wide),

@@ -16,6 +16,7 @@ mod meshes;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod parse;
+mod precomputed;
 mod records;
 mod skeletons;
 mod streamlines;

@@ -25,6 +25,9 @@ What a file becomes follows from its ending, unless --kind says otherwise:
   .ply        mesh where it has faces, graph where it has edges, else point_cloud; properties are attributes
   .trk .tck .trx
               streamline (or polyline); one object a streamline
+  a folder with the file `info`
+              one of Neuroglancer's precomputed formats, sharded or not: skeletons, meshes (legacy or multi-resolution) or
+              annotations (points, lines, polylines), in nanometres or the units of `info`
 
 A table (.csv .tsv .arrow .parquet .npy) may have a table of links beside it, which names its rows, from 0: with --edges it becomes
 a graph, or a skeleton with --kind skeleton (child, then parent), with --faces a mesh. Other columns are attributes of the links.
@@ -50,10 +53,11 @@ Examples:
   zvf import mesh.obj s3://bucket/mesh.zarrvectors --chunk-shape 4096,4096,4096 --codec none
   zvf import spots.csv spots.zarrvectors --chunk-by gene
   zvf import tile-7.csv all.zarrvectors --part 7 --chunk-shape 9,9 --bounds 0,0:90,90
-  zvf import tracks.trk tracks.zarrvectors --json | jq .frame"
+  zvf import tracks.trk tracks.zarrvectors --json | jq .frame
+  zvf import segmentation/skeletons neurons.zarrvectors            # a folder of Neuroglancer's skeletons"
 )]
 pub(crate) struct ImportArgs {
-    /// Files of one format, then the path or URL of the new store, where nothing may be yet
+    /// Files of one format or one folder with `info`, then the path or URL of the new store, where nothing may be yet
     #[arg(value_names = ["FILE", "STORE"], required = true, num_args = 1..)]
     paths: Vec<PathBuf>,
     /// All paths but the last one.
@@ -246,7 +250,7 @@ impl From<TargetArg> for TargetVersion {
 fn format(text: &str) -> Result<Format, String> {
     let name = text.trim_start_matches('.');
     Format::from_name(name).ok_or_else(|| {
-        format!("found {text:?}, expected an ending such as csv, tsv, arrow, parquet or npy")
+        format!("found {text:?}, expected precomputed, or an ending such as csv, tsv, arrow, parquet or npy")
     })
 }
 

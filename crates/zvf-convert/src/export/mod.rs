@@ -160,6 +160,11 @@ pub fn export<'a>(
             Format::Trk => trk::write(&mut job).await?,
             Format::Tck => tck::write(&mut job).await?,
             Format::Trx => trx::write(&mut job).await?,
+            Format::Precomputed => {
+                let what = path.display().to_string();
+                let expected = "a file: `--format precomputed` writes folders";
+                return Err(ConvertError::usage(what, "a folder with `info`", expected));
+            }
         }
         let groups = Need {
             groups: true,

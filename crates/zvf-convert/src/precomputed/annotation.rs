@@ -1,0 +1,331 @@
+//! Annotations: points, lines and polylines, by id or by cells of a spatial index.
+//!
+//! A file by id is one annotation and its related segments; a cell is a `u64` count, the annotations, their ids. An annotation is its
+//! points as `f32`, a polyline with their `u32` count before them, then properties of 4 bytes, of 2 and of 1, and zeros up to a
+//! multiple of 4.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use serde_json::Value;
+use zvf_meta::Affine;
+use zvf_write::{AttributeSpec, Axis, Kind, NumberType};
+
+use super::axes;
+use super::collect::{Field, Shape};
+use super::info::{Document, number_type};
+use super::record::{Cursor, Record};
+use super::source::{Sharding, Source, number};
+use crate::error::{ConvertError, Place, shown};
+use crate::options::Limits;
+
+/// A collection of annotations.
+#[derive(Debug)]
+pub(super) struct Annotations {
+    pub(super) kind: Kind,
+    pub(super) axes: Vec<Axis>,
+    /// From stored coordinates to the axes.
+    pub(super) map: Option<Affine>,
+    /// Properties in their stored order.
+    pub(super) properties: Vec<Field>,
+    /// Names of relationships whose segments are read.
+    pub(super) relationships: Vec<String>,
+    pub(super) notes: Vec<String>,
+    /// Annotations by id, or else cells.
+    by_id: bool,
+    sources: Vec<Source>,
+}
+
+/// Where annotations are: each by its id, or in cells.
+struct Indexes {
+    by_id: Source,
+    cells: Vec<Source>,
+}
+
+impl Indexes {
+    fn open(info: &Document, limits: &Limits) -> Result<Self, ConvertError> {
+        let folder = |owner: &Value, key: &dyn Fn(&str) -> Option<u64>| {
+            let folder = info.below(info.text(owner, "key")?)?;
+            let sharding = Sharding::of(info, owner)?;
+            match folder.is_dir() {
+                true => Source::open(&folder, sharding, limits, key),
+                false => Ok(Source::Files {
+                    folder: PathBuf::new(),
+                    names: Vec::new(),
+                }),
+            }
+        };
+        let by_id = info.value.get("by_id").unwrap_or(&Value::Null);
+        let by_id = folder(by_id, &number)?;
+        let mut cells = Vec::new();
+        for level in info.list(&info.value, "spatial")? {
+            let cell = |name: &str| {
+                let mut parts = name.split('_');
+                parts.all(|part| number(part).is_some()).then_some(0)
+            };
+            cells.push(folder(level, &cell)?);
+        }
+        Ok(Self { by_id, cells })
+    }
+}
+
+impl Annotations {
+    /// What `info` says, and where the annotations are.
+    ///
+    /// # Errors
+    /// Malformed documents; kinds of annotations that no store holds; I/O.
+    pub(super) fn open(info: &Document, limits: &Limits) -> Result<Self, ConvertError> {
+        let kind = match info.text(&info.value, "annotation_type")? {
+            text if text.eq_ignore_ascii_case("point") => Kind::PointCloud,
+            text if text.eq_ignore_ascii_case("line") => Kind::Line,
+            text if text.eq_ignore_ascii_case("polyline") => Kind::Polyline,
+            other => {
+                let found = format!("annotations of the type {}", shown(other));
+                return Err(info.bad(found, "POINT, LINE or POLYLINE"));
+            }
+        };
+        let (axes, map) = axes::of(info)?;
+        let properties = properties(info, kind == Kind::PointCloud)?;
+        let mut relationships = Vec::new();
+        for one in info.list(&info.value, "relationships")? {
+            relationships.push(info.text(one, "id")?.to_owned());
+        }
+        let indexes = Indexes::open(info, limits)?;
+        let no_cells = indexes.cells.iter().all(Source::is_empty);
+        if indexes.by_id.is_empty() && no_cells {
+            return Err(info.bad("neither annotations by id nor cells", "one of the two"));
+        }
+        let mut notes = Vec::new();
+        // Cells are fewer files, but have no related segments, and the same line may be in several.
+        let wants_id = kind != Kind::PointCloud || !relationships.is_empty() || no_cells;
+        let by_id = wants_id && !indexes.by_id.is_empty();
+        if !by_id && !relationships.is_empty() {
+            let names = relationships.join(", ");
+            notes.push(format!(
+                "relationships are not kept: there is no index of annotations by id ({names})"
+            ));
+            relationships.clear();
+        }
+        Ok(Self {
+            kind,
+            axes,
+            map,
+            properties,
+            relationships,
+            notes,
+            by_id,
+            sources: match by_id {
+                true => vec![indexes.by_id],
+                false => indexes.cells,
+            },
+        })
+    }
+
+    /// The columns of points: ids, then the properties.
+    pub(super) fn columns(&self) -> Vec<Field> {
+        let id = AttributeSpec::number(self.free_name("annotation_id"), NumberType::U64);
+        let mut columns = vec![Field::number(id, NumberType::U64)];
+        columns.extend(self.properties.iter().cloned());
+        columns
+    }
+
+    /// A name that no property has.
+    pub(super) fn free_name(&self, name: &str) -> String {
+        let mut name = name.to_owned();
+        while self.properties.iter().any(|field| field.spec.name == name) {
+            name.push('_');
+        }
+        name
+    }
+
+    /// Hands over all annotations, each once: points of a cell together, lines one by one.
+    ///
+    /// # Cost
+    /// One cell is held; lines of a spatial index without one by id take 8 bytes each.
+    ///
+    /// # Errors
+    /// As `take` says; malformed files, by byte; I/O; limits.
+    pub(super) fn visit(
+        &self,
+        limits: &Limits,
+        take: &mut dyn FnMut(Shape, &Record) -> Result<(), ConvertError>,
+    ) -> Result<(), ConvertError> {
+        let mut seen = HashSet::new();
+        for source in &self.sources {
+            source.visit(limits, &mut |record| match self.by_id {
+                true => take(self.one(&record)?, &record),
+                false => self.cell(&record, limits, &mut seen, take),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn is_points(&self) -> bool {
+        self.kind == Kind::PointCloud
+    }
+
+    /// Appends an annotation's points, and its properties to the columns of points or to the row of a line.
+    fn geometry(&self, cursor: &mut Cursor<'_>, shape: &mut Shape) -> Result<(), ConvertError> {
+        let points = match self.kind {
+            Kind::PointCloud => 1,
+            Kind::Line => 2,
+            _ => cursor.count("a number of points")?,
+        };
+        let numbers = points.saturating_mul(self.axes.len());
+        let positions = cursor.floats(numbers, "coordinates")?;
+        shape.positions.extend(positions);
+        let mut bytes = 0_usize;
+        let columns = match self.is_points() {
+            true => &mut shape.columns,
+            false => &mut shape.row,
+        };
+        // The first column of points has their ids.
+        let skipped = usize::from(self.is_points());
+        columns.resize(self.properties.len().saturating_add(skipped), Vec::new());
+        for (field, into) in self.properties.iter().zip(columns.iter_mut().skip(skipped)) {
+            let size = field.row_bytes();
+            into.extend_from_slice(cursor.take(1, size, &field.spec.name)?);
+            bytes = bytes.saturating_add(size);
+        }
+        let padding = bytes.next_multiple_of(4).saturating_sub(bytes);
+        cursor.take(1, padding, "padding")?;
+        Ok(())
+    }
+
+    /// A file of the index by id.
+    fn one(&self, record: &Record) -> Result<Shape, ConvertError> {
+        let mut cursor = record.cursor();
+        let mut shape = Shape {
+            key: record.key,
+            ..Shape::default()
+        };
+        self.geometry(&mut cursor, &mut shape)?;
+        if let (true, Some(ids)) = (self.is_points(), shape.columns.first_mut()) {
+            ids.extend(record.key.to_le_bytes());
+        }
+        for name in &self.relationships {
+            let count = cursor.count("a number of related segments")?;
+            shape.related.push(cursor.ids(count, name)?);
+        }
+        cursor.end()?;
+        Ok(shape)
+    }
+
+    /// A file of the spatial index.
+    fn cell(
+        &self,
+        record: &Record,
+        limits: &Limits,
+        seen: &mut HashSet<u64>,
+        take: &mut dyn FnMut(Shape, &Record) -> Result<(), ConvertError>,
+    ) -> Result<(), ConvertError> {
+        let mut cursor = record.cursor();
+        let count = cursor.u64("a number of annotations")?;
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        if self.is_points() {
+            let mut shape = Shape::default();
+            for _ in 0..count {
+                self.geometry(&mut cursor, &mut shape)?;
+            }
+            shape
+                .columns
+                .resize(self.properties.len().saturating_add(1), Vec::new());
+            let ids = cursor.take(count, 8, "ids of annotations")?;
+            if let Some(column) = shape.columns.first_mut() {
+                column.extend_from_slice(ids);
+            }
+            cursor.end()?;
+            return take(shape, record);
+        }
+        let mut shapes = Vec::new();
+        for _ in 0..count {
+            let mut shape = Shape::default();
+            self.geometry(&mut cursor, &mut shape)?;
+            shapes.push(shape);
+        }
+        let ids = cursor.ids(count, "ids of annotations")?;
+        cursor.end()?;
+        for (mut shape, id) in shapes.into_iter().zip(ids) {
+            if !seen.insert(id) {
+                continue;
+            }
+            if seen.len() as u64 > limits.held {
+                let what = "annotations without an index by id";
+                return Err(ConvertError::limit(
+                    &record.path,
+                    Place::Whole,
+                    what,
+                    limits.held,
+                ));
+            }
+            shape.key = id;
+            take(shape, record)?;
+        }
+        Ok(())
+    }
+}
+
+/// The properties, in their stored order.
+fn properties(info: &Document, points: bool) -> Result<Vec<Field>, ConvertError> {
+    let mut found: Vec<Field> = Vec::new();
+    for one in info.list(&info.value, "properties")? {
+        let name = info.text(one, "id")?;
+        let kind = info.text(one, "type")?;
+        if found.iter().any(|field| field.spec.name == name) {
+            return Err(info.bad(
+                format!("property {} again", shown(name)),
+                "names that differ",
+            ));
+        }
+        let colour: Option<&[&str]> = match kind {
+            "rgb" => Some(&["r", "g", "b"]),
+            "rgba" => Some(&["r", "g", "b", "a"]),
+            _ => None,
+        };
+        let number = match colour {
+            Some(_) => Some(NumberType::U8),
+            None => number_type(kind),
+        };
+        let number = number.ok_or_else(|| {
+            let found = format!("property {} of the type {}", shown(name), shown(kind));
+            info.bad(
+                found,
+                "rgb, rgba, float32, or a whole number of at most 32 bits",
+            )
+        })?;
+        let labels = labels(info, one)?;
+        let mut spec = match (colour, labels.is_empty()) {
+            (Some(names), _) => AttributeSpec::number(name, number)
+                .with_channels(names.len())
+                .with_channel_names(names.iter().copied()),
+            (None, true) => AttributeSpec::number(name, number),
+            (None, false) if points => AttributeSpec::category(name),
+            (None, false) => AttributeSpec::text(name),
+        };
+        if let Some(text) = one.get("description").and_then(Value::as_str) {
+            spec = spec.with_description(text);
+        }
+        found.push(match colour {
+            Some(_) => Field::number(spec, number),
+            None => Field::labelled(spec, number, labels),
+        });
+    }
+    // Four bytes first, then two, then one; a colour has the alignment of its bytes.
+    found.sort_by_key(|field| match field.row_bytes() {
+        4 if field.spec.channels == 1 => 0,
+        2 => 1,
+        _ => 2,
+    });
+    Ok(found)
+}
+
+/// Names of values.
+fn labels(info: &Document, property: &Value) -> Result<Vec<(f64, String)>, ConvertError> {
+    let values = info.list(property, "enum_values")?;
+    let labels = info.list(property, "enum_labels")?;
+    let pairs = values.iter().zip(labels);
+    let pairs = pairs.map(|(value, label)| Some((value.as_f64()?, label.as_str()?.to_owned())));
+    let pairs: Option<Vec<(f64, String)>> = pairs.collect();
+    let pairs = pairs.filter(|_| values.len() == labels.len());
+    pairs.ok_or_else(|| info.bad("enum_values and enum_labels", "as many numbers as texts"))
+}

@@ -1,0 +1,230 @@
+//! A first reading of a folder: bounds, counts, and what is known of relationships.
+
+use std::collections::HashSet;
+
+use zvf_write::Kind;
+
+use super::annotation::Annotations;
+use super::collect::{Plan, Relation, Shape};
+use super::record::Record;
+use super::segments::Segments;
+use super::{Content, object_id, skeleton};
+use crate::error::{ConvertError, Place, shown};
+use crate::options::{Limits, Options};
+use crate::shape::Extent;
+
+/// Segments that one annotation may be related to.
+const MOST_RELATED: usize = 64;
+
+/// What a first reading finds.
+#[derive(Debug)]
+pub(super) struct Census {
+    pub(super) extent: Extent,
+    /// Objects that the store gets; of points those that their first relationship names.
+    pub(super) objects: u64,
+    pub(super) links: u64,
+    /// Skeletons with rings.
+    pub(super) ringed: u64,
+    /// Objects without vertices and properties.
+    left_out: u64,
+    /// Segments that have properties.
+    described: usize,
+    relations: Vec<Related>,
+}
+
+/// What is known of a relationship.
+#[derive(Debug, Clone)]
+struct Related {
+    /// Segments of one annotation, at most.
+    most: usize,
+    /// Whether every annotation has exactly one segment, below 2^63.
+    one_each: bool,
+    /// Whether that is always its own id.
+    own: bool,
+}
+
+impl Related {
+    /// Counts the segments of one annotation; returns the one, where there is only one.
+    fn add(&mut self, key: u64, segments: &[u64]) -> Option<u64> {
+        let one = match segments {
+            [one] if i64::try_from(*one).is_ok() => Some(*one),
+            _ => None,
+        };
+        self.most = self.most.max(segments.len());
+        self.one_each &= one.is_some();
+        self.own &= one == Some(key);
+        one
+    }
+}
+
+impl Census {
+    /// Reads everything once.
+    ///
+    /// # Cost
+    /// One object is held, and the ids of the objects of points.
+    ///
+    /// # Errors
+    /// As [`Content::visit`]; malformed: ids that no store holds; a limit: too many vertices.
+    pub(super) fn of(
+        content: &Content,
+        plan: &Plan,
+        limits: &Limits,
+    ) -> Result<Self, ConvertError> {
+        let known = Related {
+            most: 0,
+            one_each: true,
+            own: true,
+        };
+        let mut census = Self {
+            extent: Extent::new(plan.dims),
+            objects: 0,
+            links: 0,
+            ringed: 0,
+            left_out: 0,
+            described: 0,
+            relations: vec![known; content.relationships().len()],
+        };
+        let mut owners = HashSet::new();
+        content.visit(limits, &mut |shape, record| {
+            census.positions(&shape, record, plan.dims, limits)?;
+            for (number, known) in census.relations.iter_mut().enumerate() {
+                let one = known.add(
+                    shape.key,
+                    shape.related.get(number).map_or(&[], Vec::as_slice),
+                );
+                owners.extend(one.filter(|_| number == 0));
+            }
+            if content.is_points() {
+                return Ok(());
+            }
+            object_id(&shape, record)?;
+            match plan.keeps(&shape) {
+                true => census.objects = census.objects.saturating_add(1),
+                false => census.left_out = census.left_out.saturating_add(1),
+            }
+            census.described = census
+                .described
+                .saturating_add(usize::from(plan.describes(shape.key)));
+            census.links(&shape, content);
+            Ok(())
+        })?;
+        if content.is_points() {
+            census.objects = owners.len() as u64;
+        }
+        Ok(census)
+    }
+
+    fn positions(
+        &mut self,
+        shape: &Shape,
+        record: &Record,
+        dims: usize,
+        limits: &Limits,
+    ) -> Result<(), ConvertError> {
+        for position in shape.positions.chunks(dims.max(1)) {
+            self.extent.add(position);
+        }
+        match self.extent.count() > limits.vertices {
+            true => Err(ConvertError::limit(
+                &record.path,
+                Place::Whole,
+                "vertices",
+                limits.vertices,
+            )),
+            false => Ok(()),
+        }
+    }
+
+    fn links(&mut self, shape: &Shape, content: &Content) {
+        let skeletons = matches!(content, Content::Skeletons { .. });
+        let width = if skeletons { 2 } else { 3 };
+        self.links = self
+            .links
+            .saturating_add((shape.links.len() / width) as u64);
+        if skeletons && skeleton::rooted(shape.positions.len() / 3, &shape.links).is_none() {
+            self.ringed = self.ringed.saturating_add(1);
+        }
+    }
+
+    /// What of the folder the store does not get.
+    pub(super) fn notes(&self, plan: &Plan) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.left_out > 0 {
+            notes.push(format!(
+                "{} objects have neither vertices nor properties and are left out",
+                self.left_out
+            ));
+        }
+        let rows = plan.segments.as_ref().map_or(0, Segments::len);
+        let unused = rows.saturating_sub(self.described);
+        if unused > 0 {
+            notes.push(format!(
+                "properties of {unused} segments without an object are not kept"
+            ));
+        }
+        notes
+    }
+}
+
+/// What becomes of the relationships of annotations.
+pub(super) fn relations(
+    annotations: &Annotations,
+    census: &Census,
+    options: &Options,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Relation>, ConvertError> {
+    let points = annotations.kind == Kind::PointCloud;
+    let wanted = options.object_column.as_deref();
+    if let Some(wanted) = wanted {
+        let of_first = annotations
+            .relationships
+            .iter()
+            .zip(&census.relations)
+            .next();
+        let fits = of_first.is_some_and(|(name, known)| name == wanted && known.one_each);
+        if !points || !fits {
+            let expected = "the first relationship of points, with one segment each";
+            return Err(ConvertError::usage(
+                "object column",
+                shown(wanted),
+                expected,
+            ));
+        }
+    }
+    let mut found: Vec<Relation> = Vec::new();
+    for (number, (name, known)) in annotations
+        .relationships
+        .iter()
+        .zip(&census.relations)
+        .enumerate()
+    {
+        let is_object = number == 0 && wanted.unwrap_or("object") == name;
+        if known.most == 0 {
+            notes.push(format!("relationship {} has no segments", shown(name)));
+            found.push(Relation::Dropped);
+        } else if points && is_object && known.one_each {
+            notes.push(format!(
+                "objects are those of the relationship {}",
+                shown(name)
+            ));
+            found.push(Relation::Object);
+        } else if !points && known.own {
+            notes.push(format!(
+                "relationship {} is not kept: it names the annotations themselves",
+                shown(name)
+            ));
+            found.push(Relation::Dropped);
+        } else if known.most > MOST_RELATED {
+            let found = format!(
+                "an annotation with {} segments of {}",
+                known.most,
+                shown(name)
+            );
+            let expected = format!("at most {MOST_RELATED}");
+            return Err(ConvertError::usage("relationships", found, expected));
+        } else {
+            found.push(Relation::Attribute(annotations.free_name(name), known.most));
+        }
+    }
+    Ok(found)
+}

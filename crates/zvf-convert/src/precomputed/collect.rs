@@ -1,0 +1,294 @@
+//! Decoded objects on their way into batches.
+
+use zvf_write::{AttributeSpec, Axis, Batch, Kind, NumberType, ObjectTable, StoreSpec, Values};
+
+use super::segments::Segments;
+use crate::error::ConvertError;
+use crate::{Options, Sink};
+
+/// One object, or a run of points.
+#[derive(Debug, Default)]
+pub(super) struct Shape {
+    /// The number of the object; of points 0.
+    pub(super) key: u64,
+    pub(super) positions: Vec<f64>,
+    /// Ends of links, by vertices of this object.
+    pub(super) links: Vec<u64>,
+    /// Vertex attributes, as bytes.
+    pub(super) columns: Vec<Vec<u8>>,
+    /// Object attributes, as bytes.
+    pub(super) row: Vec<Vec<u8>>,
+    /// Segments of each relationship; only where there is one annotation.
+    pub(super) related: Vec<Vec<u64>>,
+}
+
+/// One attribute.
+#[derive(Debug, Clone)]
+pub(super) struct Field {
+    pub(super) spec: AttributeSpec,
+    number: NumberType,
+    /// Names of values.
+    labels: Vec<(f64, String)>,
+}
+
+impl Field {
+    pub(super) fn number(spec: AttributeSpec, number: NumberType) -> Self {
+        Self {
+            spec,
+            number,
+            labels: Vec::new(),
+        }
+    }
+
+    /// Numbers of which some have names: texts. A number without a name is written as digits; the greatest of 32 bits is missing.
+    pub(super) fn labelled(
+        spec: AttributeSpec,
+        number: NumberType,
+        mut labels: Vec<(f64, String)>,
+    ) -> Self {
+        labels.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        Self {
+            spec,
+            number,
+            labels,
+        }
+    }
+
+    /// Bytes of a row.
+    pub(super) fn row_bytes(&self) -> usize {
+        self.number.size().saturating_mul(self.spec.channels)
+    }
+
+    fn values(&self, bytes: &[u8]) -> Values<'static> {
+        if self.labels.is_empty() {
+            return Values::of_bytes(self.number, bytes);
+        }
+        let text = |code: f64| {
+            let found = self
+                .labels
+                .binary_search_by(|(one, _)| one.total_cmp(&code));
+            match found.ok().and_then(|at| self.labels.get(at)) {
+                Some((_, label)) => Some(label.clone()),
+                None if code == f64::from(u32::MAX) => None,
+                None => Some(code.to_string()),
+            }
+        };
+        Values::Text(self.number.to_f64(bytes).into_iter().map(text).collect())
+    }
+}
+
+/// What becomes of a relationship.
+#[derive(Debug, Clone)]
+pub(super) enum Relation {
+    /// Nothing.
+    Dropped,
+    /// The object of a point.
+    Object,
+    /// An attribute of so many segments, filled up with 0.
+    Attribute(String, usize),
+}
+
+impl Relation {
+    pub(super) fn spec(&self) -> Option<AttributeSpec> {
+        match self {
+            Self::Attribute(name, width) => {
+                let spec = AttributeSpec::number(name.clone(), NumberType::U64);
+                Some(spec.with_channels(*width))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What batches have.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    pub(super) dims: usize,
+    pub(super) vertex: Vec<Field>,
+    pub(super) object: Vec<Field>,
+    pub(super) relations: Vec<Relation>,
+    /// Whether shapes are objects.
+    pub(super) objects: bool,
+    pub(super) links: bool,
+    pub(super) segments: Option<Segments>,
+}
+
+impl Plan {
+    /// Whether points belong to the objects that a relationship names.
+    pub(super) fn by_relation(&self) -> bool {
+        self.relations
+            .iter()
+            .any(|one| matches!(one, Relation::Object))
+    }
+
+    /// Whether a segment has properties.
+    pub(super) fn describes(&self, key: u64) -> bool {
+        self.segments
+            .as_ref()
+            .is_some_and(|list| list.contains(key))
+    }
+
+    /// What the store has to be told before the first batch.
+    pub(super) fn spec(&self, kind: Kind, axes: Vec<Axis>) -> StoreSpec {
+        let spec = StoreSpec::new(kind, vec![1.0; self.dims]).with_axes(axes);
+        let mut spec = spec.with_positions(NumberType::F32);
+        if kind == Kind::Mesh {
+            spec = spec.with_link_width(3);
+        }
+        if self.by_relation() {
+            spec = spec.with_objects();
+        }
+        for field in &self.vertex {
+            spec = spec.with_vertex_attribute(field.spec.clone());
+        }
+        for field in &self.object {
+            spec = spec.with_object_attribute(field.spec.clone());
+        }
+        for one in self.segments.iter().flat_map(Segments::specs) {
+            spec = spec.with_object_attribute(one.clone());
+        }
+        for one in self.relations.iter().filter_map(Relation::spec) {
+            spec = match self.objects {
+                true => spec.with_object_attribute(one),
+                false => spec.with_vertex_attribute(one),
+            };
+        }
+        spec
+    }
+
+    /// Whether there is an object for the shape: one without vertices exists by its properties alone.
+    pub(super) fn keeps(&self, shape: &Shape) -> bool {
+        !shape.positions.is_empty() || self.segments.is_none() || self.describes(shape.key)
+    }
+}
+
+/// Batches being filled.
+pub(super) struct Collector<'a> {
+    plan: &'a Plan,
+    rows: usize,
+    sink: &'a mut dyn Sink,
+    positions: Vec<f64>,
+    links: Vec<u64>,
+    runs: Vec<(i64, usize)>,
+    columns: Vec<Vec<u8>>,
+    related: Vec<Vec<u64>>,
+    ids: Vec<i64>,
+    table: Vec<Vec<u8>>,
+}
+
+impl<'a> Collector<'a> {
+    pub(super) fn new(plan: &'a Plan, options: &Options, sink: &'a mut dyn Sink) -> Self {
+        Self {
+            plan,
+            rows: options.batch,
+            sink,
+            positions: Vec::new(),
+            links: Vec::new(),
+            runs: Vec::new(),
+            columns: vec![Vec::new(); plan.vertex.len()],
+            related: vec![Vec::new(); plan.relations.len()],
+            ids: Vec::new(),
+            table: vec![Vec::new(); plan.object.len()],
+        }
+    }
+
+    /// Takes a shape whose key is `id`, as the store has it.
+    pub(super) fn push(&mut self, shape: &Shape, id: i64) -> Result<(), ConvertError> {
+        let rows = shape.positions.len() / self.plan.dims.max(1);
+        let first = (self.positions.len() / self.plan.dims.max(1)) as u64;
+        self.positions.extend_from_slice(&shape.positions);
+        let links = shape.links.iter().map(|end| end.saturating_add(first));
+        self.links.extend(links);
+        for (into, from) in self.columns.iter_mut().zip(&shape.columns) {
+            into.extend_from_slice(from);
+        }
+        for (into, from) in self.table.iter_mut().zip(&shape.row) {
+            into.extend_from_slice(from);
+        }
+        let mut owner = id;
+        for ((relation, segments), into) in self
+            .plan
+            .relations
+            .iter()
+            .zip(&shape.related)
+            .zip(&mut self.related)
+        {
+            match relation {
+                Relation::Dropped => {}
+                Relation::Object => {
+                    let segment = segments
+                        .first()
+                        .copied()
+                        .and_then(|one| i64::try_from(one).ok());
+                    owner = segment.unwrap_or(owner);
+                }
+                Relation::Attribute(_, width) => {
+                    let padded = segments.iter().copied().chain(std::iter::repeat(0));
+                    into.extend(padded.take(*width));
+                }
+            }
+        }
+        if rows > 0 && (self.plan.objects || self.plan.by_relation()) {
+            self.runs.push((owner, rows));
+        }
+        if self.plan.objects && self.plan.keeps(shape) {
+            self.ids.push(id);
+        }
+        let full = self.positions.len() / self.plan.dims.max(1) >= self.rows;
+        match full || self.ids.len() >= self.rows {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+
+    /// Hands over what is held.
+    pub(super) fn flush(&mut self) -> Result<(), ConvertError> {
+        let plan = self.plan;
+        let relations = plan.relations.iter().filter_map(Relation::spec);
+        let relations: Vec<AttributeSpec> = relations.collect();
+        let filled = plan.relations.iter().zip(&mut self.related);
+        let filled = filled.filter(|(relation, _)| matches!(relation, Relation::Attribute(..)));
+        let related: Vec<Values<'static>> = filled
+            .map(|(_, list)| Values::from(std::mem::take(list)))
+            .collect();
+        let mut related = relations.into_iter().zip(related);
+        if !self.positions.is_empty() {
+            let mut batch = Batch::new(&self.positions);
+            if !self.runs.is_empty() {
+                batch = batch.with_object_runs(&self.runs[..]);
+            }
+            for (field, bytes) in plan.vertex.iter().zip(&self.columns) {
+                batch = batch.with_attribute(field.spec.name.clone(), field.values(bytes));
+            }
+            if !plan.objects {
+                for (spec, values) in related.by_ref() {
+                    batch = batch.with_attribute(spec.name, values);
+                }
+            }
+            if plan.links {
+                batch = batch.with_links(&self.links[..]);
+            }
+            self.sink.batch(&batch)?;
+        }
+        if !self.ids.is_empty() {
+            let mut table = match &plan.segments {
+                Some(segments) => segments.table(&self.ids),
+                None => ObjectTable::new(self.ids.clone()),
+            };
+            for (field, bytes) in plan.object.iter().zip(&self.table) {
+                table = table.with_attribute(field.spec.name.clone(), field.values(bytes));
+            }
+            for (spec, values) in related {
+                table = table.with_attribute(spec.name, values);
+            }
+            self.sink.objects(&table)?;
+        }
+        self.positions.clear();
+        self.links.clear();
+        self.runs.clear();
+        self.ids.clear();
+        self.columns.iter_mut().for_each(Vec::clear);
+        self.table.iter_mut().for_each(Vec::clear);
+        Ok(())
+    }
+}

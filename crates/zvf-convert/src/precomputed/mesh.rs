@@ -1,0 +1,296 @@
+//! Meshes: the legacy form, a manifest and fragments; and the finest level of the multi-resolution form.
+
+use std::path::{Path, PathBuf};
+
+use draco_core::{DecodeLimits, DecoderBuffer, GeometryAttributeType, Mesh, MeshDecoder};
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+
+use super::collect::Shape;
+use super::info::Document;
+use super::record::{Record, most};
+use super::source::Shard;
+use crate::error::{ConvertError, Place};
+use crate::isolate::isolate;
+use crate::options::Limits;
+
+/// How meshes are stored.
+#[derive(Debug, Clone)]
+pub(super) enum Meshes {
+    /// Manifests `ID:0` that name fragments.
+    Legacy,
+    /// Manifests `ID.index`, or of a shard, and fragments by Draco.
+    MultiLod {
+        folder: PathBuf,
+        /// Greatest coordinate within a fragment.
+        greatest: f64,
+    },
+}
+
+/// A mesh whose fragments share vertices at the same place.
+#[derive(Debug, Default)]
+struct Merged {
+    positions: Vec<f64>,
+    links: Vec<u64>,
+    /// Vertices of the fragments before, by their coordinates.
+    known: FxHashMap<[u64; 3], u64>,
+}
+
+impl Merged {
+    /// Adds a fragment. Its vertices that an earlier fragment has are those; within a fragment all stay.
+    fn add(&mut self, positions: &[f64], links: &[u64]) -> Option<()> {
+        let (points, _) = positions.as_chunks::<3>();
+        let bits = |point: &[f64; 3]| point.map(|value| (value + 0.0).to_bits());
+        let mut numbers = Vec::with_capacity(points.len());
+        let first = (self.positions.len() / 3) as u64;
+        let mut fresh = first;
+        for point in points {
+            if let Some(known) = self.known.get(&bits(point)) {
+                numbers.push(*known);
+                continue;
+            }
+            self.positions.extend_from_slice(point);
+            numbers.push(fresh);
+            fresh = fresh.saturating_add(1);
+        }
+        for (point, number) in points.iter().zip(&numbers) {
+            if *number >= first {
+                self.known.entry(bits(point)).or_insert(*number);
+            }
+        }
+        for link in links {
+            self.links.push(*numbers.get(usize::try_from(*link).ok()?)?);
+        }
+        Some(())
+    }
+}
+
+impl Meshes {
+    /// The mesh of one record.
+    ///
+    /// # Errors
+    /// Malformed, by file and byte; I/O; limits.
+    pub(super) fn decode(&self, record: &Record, limits: &Limits) -> Result<Shape, ConvertError> {
+        let merged = match self {
+            Self::Legacy => legacy(record, limits)?,
+            Self::MultiLod { folder, greatest } => multi(record, folder, *greatest, limits)?,
+        };
+        Ok(Shape {
+            key: record.key,
+            positions: merged.positions,
+            links: merged.links,
+            ..Shape::default()
+        })
+    }
+}
+
+fn check_held(path: &Path, merged: &Merged, limits: &Limits) -> Result<(), ConvertError> {
+    let held = (merged.positions.len() / 3).max(merged.links.len() / 3) as u64;
+    match held > limits.held {
+        true => {
+            let what = "vertices or triangles of a mesh";
+            Err(ConvertError::limit(path, Place::Whole, what, limits.held))
+        }
+        false => Ok(()),
+    }
+}
+
+/// A manifest of names, and their files.
+fn legacy(record: &Record, limits: &Limits) -> Result<Merged, ConvertError> {
+    let manifest = Document {
+        path: record.path.to_path_buf(),
+        value: serde_json::from_slice(&record.bytes).map_err(|error| {
+            ConvertError::malformed(&record.path, Place::Whole, error.to_string(), "JSON")
+        })?,
+    };
+    let mut merged = Merged::default();
+    for name in manifest.list(&manifest.value, "fragments")? {
+        let name = name.as_str();
+        let name = name.ok_or_else(|| manifest.bad("a fragment without a name", "texts"))?;
+        let file = manifest.below(name)?;
+        let fragment = Record::read(&file, record.key, most(limits.held))?;
+        let mut cursor = fragment.cursor();
+        let vertices = cursor.count("a number of vertices")?;
+        let positions = cursor.floats(vertices.saturating_mul(3), "positions of vertices")?;
+        let corners = cursor.remaining() / 12;
+        let links = cursor.vertices(corners.saturating_mul(3), vertices, "corners of triangles")?;
+        cursor.end()?;
+        let added = merged.add(&positions, &links);
+        added.ok_or_else(|| fragment.bad(0, "other corners".to_owned(), "triangles".to_owned()))?;
+        check_held(&file, &merged, limits)?;
+    }
+    Ok(merged)
+}
+
+/// The finest level of a manifest: where its fragments are, and their sizes.
+#[derive(Debug)]
+struct Finest {
+    shape: [f64; 3],
+    /// The corner of the grid, moved by the offset of the level.
+    origin: [f64; 3],
+    fragments: Vec<([u32; 3], u64)>,
+    /// Bytes of the fragments of all levels.
+    total: u64,
+}
+
+impl Finest {
+    fn read(record: &Record) -> Result<Self, ConvertError> {
+        let mut cursor = record.cursor();
+        let mut triple = |what: &str| {
+            let numbers = cursor.floats(3, what)?;
+            numbers
+                .try_into()
+                .map_err(|_| cursor.bad("other numbers", what.to_owned()))
+        };
+        let shape: [f64; 3] = triple("the shape of chunks")?;
+        let mut origin: [f64; 3] = triple("the origin of the grid")?;
+        let lods = cursor.count("a number of levels")?;
+        cursor.take(lods, 4, "scales of levels")?;
+        let offsets = cursor.floats(lods.saturating_mul(3), "offsets of levels")?;
+        for (origin, offset) in origin.iter_mut().zip(&offsets) {
+            *origin += offset;
+        }
+        let counts = cursor.take(lods, 4, "numbers of fragments")?;
+        let (counts, _) = counts.as_chunks::<4>();
+        let (mut fragments, mut total) = (Vec::new(), 0_u64);
+        for (lod, count) in counts.iter().enumerate() {
+            let count = u32::from_le_bytes(*count);
+            let count = usize::try_from(count).unwrap_or(usize::MAX);
+            let places = cursor.take(count.saturating_mul(3), 4, "positions of fragments")?;
+            let sizes = cursor.take(count, 4, "sizes of fragments")?;
+            let number = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes);
+            let (places, sizes) = (places.as_chunks::<4>().0, sizes.as_chunks::<4>().0);
+            for (at, size) in sizes.iter().enumerate() {
+                let size = u64::from(number(size));
+                total = total.saturating_add(size);
+                if lod > 0 {
+                    continue;
+                }
+                let along = |axis: usize| places.get(axis.saturating_mul(count).saturating_add(at));
+                let place = [along(0), along(1), along(2)].map(|bytes| bytes.map_or(0, number));
+                fragments.push((place, size));
+            }
+        }
+        cursor.end()?;
+        Ok(Self {
+            shape,
+            origin,
+            fragments,
+            total,
+        })
+    }
+}
+
+/// A manifest and its fragments: of the file `ID`, or the bytes before the manifest in its shard.
+fn multi(
+    record: &Record,
+    folder: &Path,
+    greatest: f64,
+    limits: &Limits,
+) -> Result<Merged, ConvertError> {
+    let finest = Finest::read(record)?;
+    let sharded = record
+        .path
+        .extension()
+        .is_some_and(|ending| ending == "shard");
+    let (path, mut at) = match sharded {
+        true => {
+            let start = record.start.checked_sub(finest.total);
+            let start = start.ok_or_else(|| {
+                let found = format!("fragments of {} bytes", finest.total);
+                record.bad(
+                    0,
+                    found,
+                    format!("at most {}, which are before it", record.start),
+                )
+            })?;
+            (record.path.to_path_buf(), start)
+        }
+        false => (folder.join(record.key.to_string()), 0),
+    };
+    let mut merged = Merged::default();
+    if finest.fragments.is_empty() {
+        return Ok(merged);
+    }
+    let mut file = Shard::open(&path)?;
+    for (place, size) in &finest.fragments {
+        // An empty fragment is a place of the grid without triangles at this level.
+        if *size > 0 {
+            let bytes = file.range(at, *size, "a fragment", most(limits.held))?;
+            let (mut positions, links) = isolate(&path, || draco(&path, at, &bytes, limits))?;
+            let (points, _) = positions.as_chunks_mut::<3>();
+            for point in points {
+                let axes = point
+                    .iter_mut()
+                    .zip(place)
+                    .zip(&finest.shape)
+                    .zip(&finest.origin);
+                for (((value, place), shape), origin) in axes {
+                    *value = origin + shape * (f64::from(*place) + *value / greatest);
+                }
+            }
+            let added = merged.add(&positions, &links);
+            added.ok_or_else(|| damaged(&path, at, "a corner that is no vertex"))?;
+            check_held(&path, &merged, limits)?;
+        }
+        at = at.saturating_add(*size);
+    }
+    Ok(merged)
+}
+
+#[cold]
+fn damaged(path: &Path, at: u64, found: &str) -> ConvertError {
+    let found = format!("a fragment that cannot be decoded ({found})");
+    ConvertError::malformed(path, Place::Byte(at), found, "triangles by Draco")
+}
+
+/// Positions as they are stored, and corners of triangles.
+fn draco(
+    path: &Path,
+    at: u64,
+    bytes: &[u8],
+    limits: &Limits,
+) -> Result<(Vec<f64>, Vec<u64>), ConvertError> {
+    let bounds = DecodeLimits::default()
+        .with_max_points(limits.held)
+        .with_max_faces(limits.held)
+        .with_max_decoded_bytes(most(limits.held));
+    let mut buffer = DecoderBuffer::new(bytes).with_limits(bounds);
+    let mut mesh = Mesh::new();
+    let decoded = MeshDecoder::new().decode(&mut buffer, &mut mesh);
+    decoded.map_err(|error| damaged(path, at, &error.to_string()))?;
+    let attribute = mesh.named_attribute(GeometryAttributeType::Position);
+    let attribute = attribute.filter(|one| one.num_components() == 3);
+    let attribute = attribute.ok_or_else(|| damaged(path, at, "no positions of three axes"))?;
+    // Stored numbers have at most 16 bits, which float32 holds.
+    let positions = attribute.read_f32s(mesh.num_points(), 3);
+    if positions.iter().any(|value| !value.is_finite()) {
+        return Err(damaged(path, at, "a position that is no number"));
+    }
+    let positions = positions.into_iter().map(f64::from).collect();
+    let corners = mesh.faces().iter().flatten();
+    Ok((
+        positions,
+        corners.map(|corner| u64::from(corner.0)).collect(),
+    ))
+}
+
+/// The kind of meshes that `info` describes, and how their records are named.
+///
+/// # Errors
+/// Malformed documents.
+pub(super) fn multi_lod(info: &Document, folder: &Path) -> Result<Meshes, ConvertError> {
+    let bits = info
+        .value
+        .get("vertex_quantization_bits")
+        .and_then(Value::as_u64);
+    let greatest = match bits {
+        Some(10) => 1023.0,
+        Some(16) => 65_535.0,
+        _ => return Err(info.bad("vertex_quantization_bits", "10 or 16")),
+    };
+    Ok(Meshes::MultiLod {
+        folder: folder.to_owned(),
+        greatest,
+    })
+}

@@ -1,0 +1,236 @@
+//! One stored object of a precomputed folder, in memory, and a cursor over it.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use flate2::read::MultiGzDecoder;
+
+use crate::error::{ConvertError, Place};
+
+/// Bytes that limits allow for one object: its vertices with some numbers each.
+pub(super) fn most(held: u64) -> u64 {
+    held.saturating_mul(16)
+}
+
+/// The bytes of one object: a file of its own, or a range of a shard.
+#[derive(Debug, Clone)]
+pub(super) struct Record {
+    pub(super) path: Arc<Path>,
+    /// The number that it is stored by.
+    pub(super) key: u64,
+    /// Where in the file its stored bytes begin.
+    pub(super) start: u64,
+    /// Whether `bytes` were unpacked, so that their offsets are not those of the file.
+    pub(super) packed: bool,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Record {
+    /// A whole file.
+    ///
+    /// # Errors
+    /// I/O; a limit: more than `most` bytes.
+    pub(super) fn read(path: &Path, key: u64, most: u64) -> Result<Self, ConvertError> {
+        let file = zvf_store::open_file(path).map_err(|error| ConvertError::io(path, error))?;
+        let bytes = bounded(file, most)
+            .map_err(|error| ConvertError::io(path, error))?
+            .ok_or_else(|| ConvertError::limit(path, Place::Whole, "bytes of an object", most))?;
+        Ok(Self {
+            path: path.into(),
+            key,
+            start: 0,
+            packed: false,
+            bytes,
+        })
+    }
+
+    /// Unpacks gzip.
+    ///
+    /// # Errors
+    /// Malformed: no gzip; a limit: more than `most` bytes.
+    pub(super) fn unpacked(self, most: u64) -> Result<Self, ConvertError> {
+        let place = Place::Byte(self.start);
+        let bytes = bounded(MultiGzDecoder::new(self.bytes.as_slice()), most)
+            .map_err(|error| {
+                let found = format!("bytes that cannot be unpacked ({error})");
+                ConvertError::malformed(&self.path, place, found, "gzip")
+            })?
+            .ok_or_else(|| {
+                ConvertError::limit(&self.path, place, "unpacked bytes of an object", most)
+            })?;
+        Ok(Self {
+            bytes,
+            packed: true,
+            ..self
+        })
+    }
+
+    pub(super) fn cursor(&self) -> Cursor<'_> {
+        Cursor {
+            record: self,
+            rest: &self.bytes,
+        }
+    }
+
+    /// What is wrong at an offset of the bytes.
+    #[cold]
+    pub(super) fn bad(
+        &self,
+        at: usize,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> ConvertError {
+        let found = found.into();
+        let at = at as u64;
+        if self.packed {
+            let found = format!("in byte {at} of the unpacked object {}: {found}", self.key);
+            let place = Place::Byte(self.start);
+            return ConvertError::malformed(&self.path, place, found, expected);
+        }
+        let place = Place::Byte(self.start.saturating_add(at));
+        ConvertError::malformed(&self.path, place, found, expected)
+    }
+}
+
+/// All that `reader` has; `None` where that is more than `most` bytes.
+fn bounded(reader: impl Read, most: u64) -> std::io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    let got = reader
+        .take(most.saturating_add(1))
+        .read_to_end(&mut bytes)?;
+    Ok((got as u64 <= most).then_some(bytes))
+}
+
+/// Reads an object forwards.
+#[derive(Debug)]
+pub(super) struct Cursor<'r> {
+    record: &'r Record,
+    rest: &'r [u8],
+}
+
+impl<'r> Cursor<'r> {
+    fn at(&self) -> usize {
+        self.record.bytes.len().saturating_sub(self.rest.len())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    pub(super) fn remaining(&self) -> usize {
+        self.rest.len()
+    }
+
+    #[cold]
+    pub(super) fn bad(
+        &self,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> ConvertError {
+        self.record.bad(self.at(), found, expected)
+    }
+
+    /// Takes `count` values of `size` bytes.
+    ///
+    /// # Errors
+    /// Malformed: the object ends before them.
+    pub(super) fn take(
+        &mut self,
+        count: usize,
+        size: usize,
+        what: &str,
+    ) -> Result<&'r [u8], ConvertError> {
+        let taken = count
+            .checked_mul(size)
+            .and_then(|bytes| self.rest.split_at_checked(bytes));
+        let Some((taken, rest)) = taken else {
+            let found = format!("the end after {} bytes", self.rest.len());
+            return Err(self.bad(found, format!("{what}: {count} of {size} bytes")));
+        };
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N], ConvertError> {
+        let Some((taken, rest)) = self.rest.split_first_chunk::<N>() else {
+            let found = format!("the end after {} bytes", self.rest.len());
+            return Err(self.bad(found, format!("{what}: {N} bytes")));
+        };
+        self.rest = rest;
+        Ok(*taken)
+    }
+
+    pub(super) fn u32(&mut self, what: &str) -> Result<u32, ConvertError> {
+        self.array(what).map(u32::from_le_bytes)
+    }
+
+    pub(super) fn u64(&mut self, what: &str) -> Result<u64, ConvertError> {
+        self.array(what).map(u64::from_le_bytes)
+    }
+
+    /// A count of 32 bits.
+    pub(super) fn count(&mut self, what: &str) -> Result<usize, ConvertError> {
+        let count = self.u32(what)?;
+        usize::try_from(count).map_err(|_| self.bad(count.to_string(), what.to_owned()))
+    }
+
+    /// Takes `count` finite numbers.
+    pub(super) fn floats(&mut self, count: usize, what: &str) -> Result<Vec<f64>, ConvertError> {
+        let at = self.at();
+        let bytes = self.take(count, 4, what)?;
+        let (floats, _) = bytes.as_chunks::<4>();
+        let mut numbers = Vec::with_capacity(floats.len());
+        for (number, float) in floats.iter().enumerate() {
+            let value = f32::from_le_bytes(*float);
+            if !value.is_finite() {
+                let at = at.saturating_add(number.saturating_mul(4));
+                let expected = format!("{what}, finite numbers");
+                return Err(self.record.bad(at, value.to_string(), expected));
+            }
+            numbers.push(f64::from(value));
+        }
+        Ok(numbers)
+    }
+
+    /// Takes `count` numbers of vertices, each below `vertices`.
+    pub(super) fn vertices(
+        &mut self,
+        count: usize,
+        vertices: usize,
+        what: &str,
+    ) -> Result<Vec<u64>, ConvertError> {
+        let at = self.at();
+        let bytes = self.take(count, 4, what)?;
+        let (numbers, _) = bytes.as_chunks::<4>();
+        let mut found = Vec::with_capacity(numbers.len());
+        for (place, number) in numbers.iter().enumerate() {
+            let vertex = u64::from(u32::from_le_bytes(*number));
+            if vertex >= vertices as u64 {
+                let at = at.saturating_add(place.saturating_mul(4));
+                let expected = format!("{what}: one of the {vertices} vertices, from 0");
+                return Err(self.record.bad(at, format!("vertex {vertex}"), expected));
+            }
+            found.push(vertex);
+        }
+        Ok(found)
+    }
+
+    /// Takes ids of 64 bits.
+    pub(super) fn ids(&mut self, count: usize, what: &str) -> Result<Vec<u64>, ConvertError> {
+        let bytes = self.take(count, 8, what)?;
+        let (ids, _) = bytes.as_chunks::<8>();
+        Ok(ids.iter().map(|id| u64::from_le_bytes(*id)).collect())
+    }
+
+    /// Checks that nothing is left.
+    pub(super) fn end(&self) -> Result<(), ConvertError> {
+        match self.is_empty() {
+            true => Ok(()),
+            false => Err(self.bad(
+                format!("{} more bytes", self.rest.len()),
+                "the end of the object",
+            )),
+        }
+    }
+}

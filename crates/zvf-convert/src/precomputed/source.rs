@@ -1,0 +1,335 @@
+//! Where the objects of a folder are: files of their own, or `neuroglancer_uint64_sharded_v1`.
+//!
+//! A shard begins with the ranges of its minishard indexes, relative to the end of that list; a minishard index is three rows of
+//! `u64`: differences of keys, gaps before the objects, their sizes. Every object is found by reading these indexes, so that the
+//! hash of the keys does not matter here.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::info::Document;
+use super::record::{Record, most};
+use crate::error::{ConvertError, Place, shown};
+use crate::options::Limits;
+
+/// Bytes of the list of minishards, and of one minishard index when it is unpacked.
+const MOST_INDEX: u64 = 64 << 20;
+
+/// Takes objects one after another.
+pub(super) type TakeRecord<'a> = dyn FnMut(Record) -> Result<(), ConvertError> + 'a;
+
+/// The objects of a folder.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// A file each: keys and names, in the order of the keys.
+    Files {
+        folder: PathBuf,
+        names: Vec<(u64, String)>,
+    },
+    /// Shards, by their names.
+    Shards {
+        files: Vec<PathBuf>,
+        sharding: Sharding,
+    },
+}
+
+/// How shards are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sharding {
+    minishard_bits: u32,
+    packed_index: bool,
+    packed_data: bool,
+}
+
+impl Sharding {
+    /// The member `sharding` of a document; `None` where it is absent or null.
+    ///
+    /// # Errors
+    /// Malformed: another kind of sharding.
+    pub(super) fn of(info: &Document, owner: &Value) -> Result<Option<Self>, ConvertError> {
+        let Some(value) = owner.get("sharding").filter(|value| !value.is_null()) else {
+            return Ok(None);
+        };
+        let kind = info.text(value, "@type")?;
+        if kind != "neuroglancer_uint64_sharded_v1" {
+            let expected = "neuroglancer_uint64_sharded_v1";
+            return Err(info.bad(format!("sharding of the type {}", shown(kind)), expected));
+        }
+        let bits = value.get("minishard_bits").and_then(Value::as_u64);
+        let bits = bits.and_then(|bits| u32::try_from(bits).ok());
+        let bits = bits.filter(|bits| *bits <= 32);
+        let minishard_bits =
+            bits.ok_or_else(|| info.bad("sharding", "minishard_bits, at most 32"))?;
+        let packed = |key: &str| match value.get(key).and_then(Value::as_str) {
+            None | Some("raw") => Ok(false),
+            Some("gzip") => Ok(true),
+            Some(other) => Err(info.bad(format!("{key} {}", shown(other)), "raw or gzip")),
+        };
+        Ok(Some(Self {
+            minishard_bits,
+            packed_index: packed("minishard_index_encoding")?,
+            packed_data: packed("data_encoding")?,
+        }))
+    }
+}
+
+/// The names of a folder that `key` knows, in the order of their keys.
+fn names(
+    folder: &Path,
+    limits: &Limits,
+    key: &dyn Fn(&str) -> Option<u64>,
+) -> Result<Vec<(u64, String)>, ConvertError> {
+    let failed = |error| ConvertError::io(folder, error);
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        let Some(name) = name.to_str() else { continue };
+        if let Some(key) = key(name) {
+            if found.len() as u64 >= limits.held {
+                let what = "objects in files of their own";
+                return Err(ConvertError::limit(folder, Place::Whole, what, limits.held));
+            }
+            found.push((key, name.to_owned()));
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// A number as Neuroglancer writes it: without zeros before it.
+pub(super) fn number(text: &str) -> Option<u64> {
+    let number: u64 = text.parse().ok()?;
+    (number.to_string() == text).then_some(number)
+}
+
+impl Source {
+    /// The objects of `folder`: in shards, or in files whose names `key` takes for numbers.
+    ///
+    /// # Errors
+    /// I/O; more files than limits allow.
+    pub(super) fn open(
+        folder: &Path,
+        sharding: Option<Sharding>,
+        limits: &Limits,
+        key: &dyn Fn(&str) -> Option<u64>,
+    ) -> Result<Self, ConvertError> {
+        let Some(sharding) = sharding else {
+            return Ok(Self::Files {
+                folder: folder.to_owned(),
+                names: names(folder, limits, key)?,
+            });
+        };
+        let shard = |name: &str| {
+            let stem = name.strip_suffix(".shard")?;
+            u64::from_str_radix(stem, 16).ok()
+        };
+        let files = names(folder, limits, &shard)?;
+        let files = files.into_iter().map(|(_, name)| folder.join(name));
+        Ok(Self::Shards {
+            files: files.collect(),
+            sharding,
+        })
+    }
+
+    /// Whether there is neither a file nor a shard.
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Self::Files { names, .. } => names.is_empty(),
+            Self::Shards { files, .. } => files.is_empty(),
+        }
+    }
+
+    /// Hands over every object once, always in the same order.
+    ///
+    /// # Cost
+    /// One object and one minishard index are held.
+    ///
+    /// # Errors
+    /// As `take` says; I/O; malformed shards; limits.
+    pub(super) fn visit(
+        &self,
+        limits: &Limits,
+        take: &mut TakeRecord<'_>,
+    ) -> Result<(), ConvertError> {
+        let most = most(limits.held);
+        match self {
+            Self::Files { folder, names } => {
+                for (key, name) in names {
+                    take(Record::read(&folder.join(name), *key, most)?)?;
+                }
+            }
+            Self::Shards { files, sharding } => {
+                for file in files {
+                    Shard::open(file)?.visit(sharding, most, take)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An open shard.
+#[derive(Debug)]
+pub(super) struct Shard {
+    path: Arc<Path>,
+    file: File,
+    length: u64,
+}
+
+impl Shard {
+    pub(super) fn open(path: &Path) -> Result<Self, ConvertError> {
+        let failed = |error| ConvertError::io(path, error);
+        let file = zvf_store::open_file(path).map_err(failed)?;
+        let length = file.metadata().map_err(failed)?.len();
+        Ok(Self {
+            path: path.into(),
+            file,
+            length,
+        })
+    }
+
+    /// A range of the file.
+    ///
+    /// # Errors
+    /// I/O; malformed: a range beyond the file; a limit.
+    pub(super) fn range(
+        &mut self,
+        start: u64,
+        size: u64,
+        what: &str,
+        most: u64,
+    ) -> Result<Vec<u8>, ConvertError> {
+        let place = Place::Byte(start);
+        let end = start.checked_add(size).filter(|end| *end <= self.length);
+        if end.is_none() {
+            let found = format!("{size} bytes of {what} in a file of {} bytes", self.length);
+            return Err(ConvertError::malformed(
+                &self.path,
+                place,
+                found,
+                "a range inside of it",
+            ));
+        }
+        if size > most {
+            return Err(ConvertError::limit(
+                &self.path,
+                place,
+                format!("bytes of {what}"),
+                most,
+            ));
+        }
+        let mut bytes = Vec::new();
+        let read = self
+            .file
+            .seek(SeekFrom::Start(start))
+            .and_then(|_| (&mut self.file).take(size).read_to_end(&mut bytes));
+        let got = read.map_err(|error| ConvertError::io(&self.path, error))?;
+        if got as u64 != size {
+            let found = format!("the end of the file after {got} bytes");
+            let expected = format!("{what}, {size} bytes");
+            return Err(ConvertError::malformed(&self.path, place, found, expected));
+        }
+        Ok(bytes)
+    }
+
+    fn visit(
+        &mut self,
+        sharding: &Sharding,
+        most: u64,
+        take: &mut TakeRecord<'_>,
+    ) -> Result<(), ConvertError> {
+        let list_bytes = 16_u64 << sharding.minishard_bits;
+        let list = self.range(0, list_bytes, "the list of minishards", MOST_INDEX)?;
+        let (ranges, _) = list.as_chunks::<16>();
+        // No byte is the content of two objects: damaged ranges end the reading before they multiply the work.
+        let mut left = self.length;
+        for (number, range) in ranges.iter().enumerate() {
+            let (start, end) = range.split_at(8);
+            let [start, end] = [start, end].map(|bytes| {
+                bytes
+                    .first_chunk::<8>()
+                    .map_or(0, |bytes| u64::from_le_bytes(*bytes))
+            });
+            if start == end {
+                continue;
+            }
+            let place = (number as u64).saturating_mul(16);
+            let size = end.checked_sub(start).filter(|size| *size <= left);
+            let start = start.checked_add(list_bytes);
+            let (Some(size), Some(start)) = (size, start) else {
+                let found = format!("a minishard index from {start:?} to {end}");
+                let expected = "a range of the file that nothing else has";
+                return Err(ConvertError::malformed(
+                    &self.path,
+                    Place::Byte(place),
+                    found,
+                    expected,
+                ));
+            };
+            left = left.saturating_sub(size);
+            let index = Record {
+                bytes: self.range(start, size, "a minishard index", MOST_INDEX)?,
+                path: Arc::clone(&self.path),
+                key: number as u64,
+                start,
+                packed: false,
+            };
+            let index = match sharding.packed_index {
+                true => index.unpacked(MOST_INDEX)?,
+                false => index,
+            };
+            self.minishard(&index, list_bytes, &mut left, sharding, most, take)?;
+        }
+        Ok(())
+    }
+
+    fn minishard(
+        &mut self,
+        index: &Record,
+        list_bytes: u64,
+        left: &mut u64,
+        sharding: &Sharding,
+        most: u64,
+        take: &mut TakeRecord<'_>,
+    ) -> Result<(), ConvertError> {
+        let mut cursor = index.cursor();
+        let count = index.bytes.len() / 24;
+        let keys = cursor.ids(count, "keys of a minishard")?;
+        let gaps = cursor.ids(count, "offsets of a minishard")?;
+        let sizes = cursor.ids(count, "sizes of a minishard")?;
+        cursor.end()?;
+        let (mut key, mut end) = (0_u64, list_bytes);
+        for ((step, gap), size) in keys.iter().zip(&gaps).zip(&sizes) {
+            // Keys rise, but the format allows differences that wrap.
+            key = key.wrapping_add(*step);
+            let start = end.checked_add(*gap);
+            let fits = start.is_some_and(|start| start <= self.length) && *size <= *left;
+            let Some(start) = start.filter(|_| fits) else {
+                let found = format!("object {key} of {size} bytes behind a gap of {gap}");
+                let expected = "a range of the file that nothing else has".to_owned();
+                return Err(index.bad(0, found, expected));
+            };
+            *left = left.saturating_sub(*size);
+            end = start.saturating_add(*size);
+            if *size == 0 {
+                continue;
+            }
+            let record = Record {
+                bytes: self.range(start, *size, "an object", most)?,
+                path: Arc::clone(&self.path),
+                key,
+                start,
+                packed: false,
+            };
+            take(match sharding.packed_data {
+                true => record.unpacked(most)?,
+                false => record,
+            })?;
+        }
+        Ok(())
+    }
+}
