@@ -1,6 +1,7 @@
 //! `zvf serve` beside programs of others: Neuroglancer in a headless Chromium, cloud-volume, the reader of annotations of the
-//! neuroglancer package.
+//! neuroglancer package. `zvf import` of precomputed formats beside cloud-volume and `DracoPy`.
 
+use std::path::Path;
 use std::process::Stdio;
 
 use crate::{Outcome, python, sh};
@@ -16,6 +17,7 @@ const BROWSER: python::Environment = python::Environment::new(
 /// Arguments are passed on: `--picture FILE` keeps a picture.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let zvf = sh::build_zvf()?;
+    import(&zvf)?;
     let mut command = python::run_in(BROWSER, "browser.py")?;
     command
         .arg(zvf)
@@ -38,6 +40,13 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         command.arg("--no-browser");
     }
     sh::run(&mut command)
+}
+
+/// Folders of cloud-volume and of our own exports become stores, and the values are compared.
+fn import(zvf: &Path) -> Outcome {
+    let mut command = python::run_in(BROWSER, "precomputed_import.py")?;
+    command.arg(zvf).arg(sh::root().join("testdata"));
+    sh::run(command.arg(sh::target().join("precomputed")))
 }
 
 fn is_there(program: &str) -> bool {

@@ -154,7 +154,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "browser",
-        help: "what `zvf serve` sends, drawn by Neuroglancer in Chromium and read by cloud-volume and the neuroglancer package [--no-browser] [--picture FILE]",
+        help: "what `zvf serve` sends, drawn by Neuroglancer in Chromium and read by cloud-volume and the neuroglancer package; `zvf import` of precomputed folders of cloud-volume [--no-browser] [--picture FILE]",
         run: browser::run,
     },
     Task {

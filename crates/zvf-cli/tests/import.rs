@@ -320,3 +320,31 @@ fn files_that_changed_under_a_journal_are_refused() -> Result<()> {
     assert_eq!(rows("a.zv")?, rows("whole.zv")?);
     Ok(())
 }
+
+#[test]
+fn a_folder_with_info_is_imported() -> Result<()> {
+    let info = r#"{"@type":"neuroglancer_skeletons","transform":[8,0,0,0,0,8,0,0,0,0,8,0]}"#;
+    // Two vertices and the edge from the second one to the first one.
+    let mut skeleton = Vec::new();
+    [2_u32, 1].map(|one| skeleton.extend(one.to_le_bytes()));
+    [1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0].map(|one| skeleton.extend(one.to_le_bytes()));
+    [1_u32, 0].map(|one| skeleton.extend(one.to_le_bytes()));
+    let home = Home::made(&[
+        ("../neurons/info", info.into()),
+        ("../neurons/17", skeleton),
+        ("../volume/info", r#"{"skeletons":"s"}"#.into()),
+    ])?;
+    let made = home.json(&["import", "neurons", "made.zv", "--json"])?;
+    assert_eq!(made["format"], json!("precomputed"), "{made}");
+    assert_eq!(
+        made["bounds"],
+        json!([[8.0, 16.0, 24.0], [32.0, 40.0, 48.0]])
+    );
+    let found = home.json(&["info", "made.zv", "--json"])?;
+    assert_eq!(found["axes"][0]["unit"], json!("nanometer"), "{found}");
+    // What else a folder with `info` may be.
+    let ran = home.zvf(&["import", "volume", "x.zv"])?;
+    let want = "volume/info: found a volume: its skeletons are in \"s\", expected a folder of";
+    ensure!(ran.code == 4 && ran.stderr.contains(want), "{}", ran.stderr);
+    Ok(())
+}

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
+use zvf_convert::export::ExportOptions;
 use zvf_convert::{Format, Import, Options};
 use zvf_store::Class;
 use zvf_write::Kind;
@@ -166,6 +167,9 @@ fn check_skeletons(folder: &Folder, path: PathBuf) {
         objects,
         [texts(["17", "a", "1"]), texts(["9", "b", "65535"])]
     );
+    let refused = folder.export_error("skeletons", &ExportOptions::default());
+    let want = "found a folder with `info`, expected a file: `--format precomputed` writes folders";
+    assert!(refused.to_string().ends_with(want), "{refused}");
     let notes = import.notes().join("\n");
     assert!(notes.contains("radii multiplied by 8"), "{notes}");
     assert!(

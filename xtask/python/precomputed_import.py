@@ -1,0 +1,322 @@
+"""`zvf import` of Neuroglancer's precomputed formats, beside programs of others.
+
+Usage: precomputed_import.py ZVF TESTDATA FOLDER
+
+1. Datasets that cloud-volume and DracoPy make, sharded and not: the imported stores hold the values that cloud-volume reads.
+2. Bundled stores, exported and imported again: vertices, attributes and links are those of the truth files of the bundle.
+"""
+
+import collections
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tarfile
+
+import DracoPy
+import numpy as np
+import pyarrow as pa
+from cloudvolume import CloudVolume, Skeleton
+from cloudvolume.datasource.precomputed.mesh.multilod import MultiLevelPrecomputedMeshManifest
+from cloudvolume.datasource.precomputed.sharding import ShardingSpecification
+
+# Two minishards in each of two shards, so that objects are in several files.
+SHARDING = {
+    "@type": "neuroglancer_uint64_sharded_v1",
+    "preshift_bits": 0,
+    "hash": "murmurhash3_x86_128",
+    "minishard_bits": 1,
+    "shard_bits": 1,
+    "minishard_index_encoding": "gzip",
+    "data_encoding": "gzip",
+}
+
+
+def check(condition, what):
+    if not condition:
+        raise SystemExit(f"precomputed_import: {what}")
+
+
+def rows(column):
+    """A column as an array of rows."""
+    column = column.combine_chunks()
+    if isinstance(column, pa.ChunkedArray):
+        column = pa.concat_arrays(column.chunks)
+    if pa.types.is_fixed_size_list(column.type):
+        return column.flatten().to_numpy().reshape(len(column), -1)
+    return column.to_numpy(zero_copy_only=False).reshape(-1, 1)
+
+
+def arrow(path):
+    with pa.OSFile(str(path)) as file:
+        return pa.ipc.open_file(file).read_all()
+
+
+def run(*command):
+    done = subprocess.run([str(one) for one in command], capture_output=True, text=True, check=False)
+    check(done.returncode == 0, f"{' '.join(map(str, command))}: {done.stderr}")
+
+
+class Imported:
+    """A store made from a folder."""
+
+    def __init__(self, zvf, folder):
+        self.zvf, self.store = zvf, folder.with_name(folder.name + ".zarrvectors")
+        run(zvf, "import", folder, self.store, "-q")
+        run(zvf, "validate", self.store)
+
+    def tables(self, *words):
+        out = self.store.with_suffix(".tables")
+        shutil.rmtree(out, ignore_errors=True)
+        run(self.zvf, *words[:1], self.store, *words[1:], "-o", f"{out}/", "-q")
+        return {file.stem: arrow(file) for file in out.iterdir()}
+
+    def get(self, segment):
+        """The vertices of an object, and its links by their rows."""
+        found = self.tables("get", str(segment))
+        links = found.get("links")
+        return found["vertices"], None if links is None else rows(links["vertices"]).astype(np.int64)
+
+
+def linked(links, *columns):
+    """Links as the values of their ends, in no order, with how often each comes."""
+    packed = [b"".join(parts) for parts in zip(*([row.tobytes() for row in np.ascontiguousarray(one)] for one in columns), strict=True)]
+    return collections.Counter(tuple(sorted(packed[end] for end in link)) for link in links)
+
+
+def volume(folder, resolution):
+    info = CloudVolume.create_new_info(
+        num_channels=1,
+        layer_type="segmentation",
+        data_type="uint64",
+        encoding="raw",
+        resolution=resolution,
+        voxel_offset=[0, 0, 0],
+        volume_size=[4096] * 3,
+        chunk_size=[512] * 3,
+        mesh="mesh",
+        skeletons="skeletons",
+    )
+    made = CloudVolume(f"file://{folder}", info=info, progress=False, cache=False, parallel=1)
+    made.commit_info()
+    return made
+
+
+def put_shards(folder, encoded):
+    """Writes objects as shards, by cloud-volume."""
+    specification = ShardingSpecification.from_dict(SHARDING)
+    shards = specification.synthesize_shards(encoded)
+    check(len(shards) == 2, f"{len(shards)} shards, expected 2")
+    for name, data in shards.items():
+        (folder / name).write_bytes(data)
+
+
+def trees(rng, ids):
+    """Random trees with branches; every link is a child and its parent."""
+    made = {}
+    for number in ids:
+        count = int(rng.integers(2, 400))
+        parents = (np.arange(1, count) * rng.random(count - 1)).astype(np.uint32)
+        edges = np.column_stack([np.arange(1, count, dtype=np.uint32), parents])
+        places = rng.uniform(0, 4000, (count, 3)).astype(np.float32)
+        radii = rng.uniform(1, 50, count).astype(np.float32)
+        types = rng.integers(0, 255, count).astype(np.uint8)
+        made[number] = Skeleton(places, edges, radii=radii, vertex_types=types, segid=number)
+    return made
+
+
+def skeletons(zvf, folder, sharded):
+    rng = np.random.default_rng(5)
+    ids = [int(one) for one in np.unique(rng.integers(1, 2**62, 20))]
+    made = trees(rng, ids)
+    top = folder / f"skeletons-{'sharded' if sharded else 'files'}"
+    cv = volume(top, [4, 4, 4])
+    cv.skeleton.meta.info["transform"] = [2, 0, 0, 100, 0, 2, 0, 0, 0, 0, 2, -7]
+    below = top / "skeletons"
+    below.mkdir(exist_ok=True)
+    if sharded:
+        cv.skeleton.meta.info["sharding"] = SHARDING
+        put_shards(below, {number: one.to_precomputed() for number, one in made.items()})
+    else:
+        for number, one in made.items():
+            (below / str(number)).write_bytes(one.to_precomputed())
+    cv.skeleton.meta.commit_info()
+    cv = CloudVolume(f"file://{top}", progress=False, cache=False, parallel=1)
+    store = Imported(zvf, below)
+    attributes = [one["id"] for one in cv.skeleton.meta.info["vertex_attributes"]]
+    check(attributes == ["radius", "vertex_types"], f"cloud-volume writes the attributes {attributes}")
+    vertices = 0
+    for number in ids:
+        found = cv.skeleton.get(number)
+        check(len(found.vertices) == len(made[number].vertices), f"cloud-volume lost vertices of {number}")
+        table, links = store.get(number)
+        # By the pages of the format positions and radii are "stored model" numbers, which the transform scales.
+        stored = made[number]
+        places = (stored.vertices.astype(np.float64) * 2 + [100, 0, -7]).astype("<f4")
+        radii = (stored.radius.astype(np.float64) * 2).astype("<f4").reshape(-1, 1)
+        kinds = stored.vertex_types.reshape(-1, 1)
+        got = [rows(table["position"]), rows(table["radius"]), rows(table["vertex_types"])]
+        check(linked(links, *got) == linked(stored.edges, places, radii, kinds), f"skeleton {number}: other links")
+        check(np.allclose(np.sort(got[0], axis=0), np.sort(found.physical_space().vertices, axis=0)), f"skeleton {number}: other vertices")
+        vertices += len(table)
+    print(f"import     {top.name}: {len(ids)} equal, {vertices} vertices")
+
+
+def ball(rng, bits):
+    """A ball with bumps and open poles, its vertices quantized."""
+    around, along = 24, 13
+    angles = np.arange(around) * 2 * np.pi / around
+    heights = np.linspace(0.1, np.pi - 0.1, along)
+    size = 0.35 + 0.1 * rng.random((along, around))
+    x = size * np.sin(heights)[:, None] * np.cos(angles)
+    y = size * np.sin(heights)[:, None] * np.sin(angles)
+    z = size * np.cos(heights)[:, None]
+    places = np.stack([x, y, z], axis=-1).reshape(-1, 3) + 0.5
+    faces = []
+    for row in range(along - 1):
+        for at in range(around):
+            a, b = row * around + at, row * around + (at + 1) % around
+            faces += [(a, b, a + around), (b, b + around, a + around)]
+    return np.round(places * (2**bits - 1)).astype(np.uint32), np.array(faces, dtype=np.uint32)
+
+
+def meshes(zvf, folder, bits, level, sharded):
+    """Multi-resolution meshes of two fragments: the vertices of DracoPy's decoder, as cloud-volume places them."""
+    rng = np.random.default_rng(bits + level)
+    top = folder / f"meshes-{bits}-{level}-{'sharded' if sharded else 'files'}"
+    cv = volume(top, [1, 1, 1])
+    below = top / "mesh"
+    below.mkdir(exist_ok=True)
+    info = {
+        "@type": "neuroglancer_multilod_draco",
+        "vertex_quantization_bits": bits,
+        "transform": [2, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2, 0],
+        "lod_scale_multiplier": 1,
+    }
+    encoded, manifests = {}, {}
+    for number in range(1, 9):
+        fragments = []
+        for _ in range(2):
+            places, faces = ball(rng, bits)
+            fragments.append(
+                DracoPy.encode(
+                    places,
+                    faces,
+                    quantization_bits=bits,
+                    compression_level=level,
+                    quantization_range=2**bits - 1,
+                    quantization_origin=np.zeros(3),
+                    create_metadata=True,
+                )
+            )
+        sizes = [len(one) for one in fragments]
+        manifest = MultiLevelPrecomputedMeshManifest(
+            segment_id=number,
+            chunk_shape=[512, 256, 128],
+            grid_origin=[10 * number, 0, -5],
+            num_lods=1,
+            lod_scales=[1],
+            vertex_offsets=[[0, 0, 0]],
+            num_fragments_per_lod=[2],
+            fragment_positions=[np.array([[0, 0, 0], [1, 0, 0]])],
+            fragment_offsets=sizes,
+        ).to_binary()
+        data = b"".join(fragments)
+        encoded[number], manifests[number] = data + manifest, len(manifest)
+        if not sharded:
+            (below / str(number)).write_bytes(data)
+            (below / f"{number}.index").write_bytes(manifest)
+    if sharded:
+        info["sharding"] = {**SHARDING, "data_encoding": "raw"}
+        specification = ShardingSpecification.from_dict(info["sharding"])
+        for name, data in specification.synthesize_shards(encoded, data_offset=manifests).items():
+            (below / name).write_bytes(data)
+    (below / "info").write_text(json.dumps(info))
+    cv = CloudVolume(f"file://{top}", progress=False, cache=False, parallel=1)
+    store, triangles = Imported(zvf, below), 0
+    for number in encoded:
+        found = cv.mesh.get(number, concat=True)
+        found = found[number] if isinstance(found, dict) else found
+        table, links = store.get(number)
+        got = rows(table["position"]).astype(np.float64)
+        # Corners of triangles in an order that the last bits do not change.
+        ours, theirs = (
+            np.sort(np.round(one[corners.astype(np.int64)], 2).reshape(-1, 9), axis=0)
+            for one, corners in ((got, links), (np.asarray(found.vertices, dtype=np.float64), found.faces))
+        )
+        check(ours.shape == theirs.shape and np.allclose(ours, theirs, atol=0.02), f"{top.name} {number}: other triangles")
+        triangles += len(links)
+    print(f"import     {top.name}: {len(encoded)} equal, {triangles} triangles")
+
+
+# Bundled stores, the views that are exported of them, and the columns of the truth that a view holds. None has a unit, so that a
+# unit of them is drawn as a nanometre.
+VIEWS = {
+    "0.9/points_ids": {"points": ["attr_intensity", "attr_count"]},
+    "0.9/points_4d_sharded": {"points": []},
+    "0.9/real_synapses": {"points": ["attr_confidence", "attr_pre"]},
+    "0.9/real_skeleton": {"skeletons": ["attr_radius"]},
+    "0.9/skeleton": {"skeletons": ["attr_radius"]},
+    "0.9/graph": {"skeletons": []},
+    "0.9/lines": {"lines": [], "skeletons": []},
+    "0.9/streamlines": {"lines": [], "skeletons": ["attr_fa"]},
+    "0.9/real_mesh": {"meshes": []},
+    "0.9/mesh": {"meshes": []},
+}
+
+
+def counted(*columns):
+    """Rows of columns as bytes, with how often each comes."""
+    columns = [np.ascontiguousarray(one) for one in columns]
+    return collections.Counter(b"".join(row) for row in zip(*([row.tobytes() for row in one] for one in columns), strict=True))
+
+
+def round_trip(zvf, testdata, folder, case):
+    top = folder / case.split("/")[-1]
+    with tarfile.open(testdata / "zvf" / f"{case}.tar.gz") as archive:
+        archive.extractall(folder, filter="data")
+    run(zvf, "export", top / "store.zarrvectors", top / "views", "--format", "precomputed")
+    with np.load(top / "truth.npz") as file:
+        truth = {name: file[name] for name in file}
+    places = truth["positions"].astype("<f4")
+    links = truth.get("edges", truth.get("faces"))
+    for view, names in VIEWS[case].items():
+        store = Imported(zvf, top / "views" / view)
+        found = store.tables("query")
+        wanted = [places, *(truth[name].reshape(len(places), -1) for name in names)]
+        got = [rows(found["vertices"]["position"])]
+        got += [rows(found["vertices"][name.removeprefix("attr_")]) for name in names]
+        check(all(a.dtype == b.dtype for a, b in zip(got, wanted, strict=True)), f"{top.name} {view}: other types")
+        check(counted(*got) == counted(*wanted), f"{top.name} {view}: other vertices")
+        if links is not None:
+            ends = rows(found["links"]["vertices"]).astype(np.int64)
+            check(linked(ends, *got) == linked(links, *wanted), f"{top.name} {view}: other links")
+        if case == "0.9/lines":
+            ends = [rows(store.get(number)[0]["position"]) for number in rows(found["objects"]["object_id"])[:, 0]]
+            # A skeleton is stored from its root, which either end may be.
+            side = (lambda line: line) if view == "lines" else (lambda line: sorted(map(bytes, line)))
+            kept, given = (collections.Counter(b"".join(map(bytes, side(one))) for one in lines) for lines in (ends, places.reshape(-1, 2, 3)))
+            check(kept == given, f"{top.name} {view}: other lines")
+        if "object_length" in truth:
+            table = found["objects"]
+            stored = zip(rows(table["object_id"])[:, 0], rows(table["length"])[:, 0], strict=True)
+            expected = zip(truth["object_ids"].tolist(), truth["object_length"].tolist(), strict=True)
+            check(dict(stored) == dict(expected), f"{top.name} {view}: other lengths")
+        print(f"round trip {top.name} {view}: {len(places)} vertices, {0 if links is None else len(links)} links, {len(names)} attributes")
+
+
+def main():
+    zvf, testdata, folder = sys.argv[1:]
+    folder = pathlib.Path(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for sharded in (False, True):
+        skeletons(zvf, folder, sharded)
+    for bits, level, sharded in [(10, 1, False), (16, 5, False), (10, 7, True), (16, 10, True), (16, 0, True)]:
+        meshes(zvf, folder, bits, level, sharded)
+    for case in VIEWS:
+        round_trip(zvf, pathlib.Path(testdata), folder, case)
+
+
+main()
