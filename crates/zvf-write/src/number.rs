@@ -3,11 +3,12 @@
 use std::fmt;
 
 use half::f16;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use zvf_format::dtype::{DType, DTypeKind};
 
 /// A number type that positions and attributes can have. Stored little-endian.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum NumberType {
     /// One byte, 0 or 1. Not for positions.
     Bool,

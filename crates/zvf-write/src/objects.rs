@@ -352,7 +352,7 @@ pub(crate) fn is_chain(kind: Kind) -> bool {
 pub(crate) fn write_manifests(
     spec: &StoreSpec,
     chunks: &[&[i64]],
-    mut sorted: Sorted,
+    mut sorted: Sorted<Placed>,
     mut steps: Steps<'_>,
     tables: &Tables,
     placer: &mut Placer,
