@@ -378,12 +378,7 @@ async fn groups(edit: &Edit, dropped: &BTreeSet<i64>) -> Result<Vec<Object>, Wri
             "one chunk of codecs that this build writes",
         ));
     };
-    let mut rows = VlenBuilder::new();
-    for members in &all {
-        let bytes: Vec<u8> = members.iter().flat_map(|id| id.to_le_bytes()).collect();
-        rows.push(&bytes)
-            .map_err(|source| WriteError::encode(path, source))?;
-    }
+    let rows = zvf_write::array::id_lists(path, all.iter().map(Ok))?;
     // Ranges are written out: what they name now has holes.
     doc.attributes.group_ranges = None;
     Ok(vec![

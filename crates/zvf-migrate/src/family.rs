@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use zvf_format::dtype::{DType, DTypeKind};
+use zvf_format::dtype::DType;
 use zvf_format::keys::format_delta;
 use zvf_format::links::Elem;
 use zvf_meta::{ArrayAttributes, Kind, LinkStore};
@@ -17,7 +17,7 @@ use zvf_write::WriteError;
 use zvf_write::error::OrBug;
 use zvf_write::int::{index, to_index, wide};
 use zvf_write::links::{End, LinkColumn, Placer, Policy, little};
-use zvf_write::record::{records, take_array};
+use zvf_write::record::typed;
 use zvf_write::spill::Spool;
 
 impl Job {
@@ -243,11 +243,12 @@ fn column(attribute: &LinkAttribute, family: &LinkFamily) -> Result<LinkColumn, 
     let old = old.unwrap_or_default();
     let dtype = DType::little(attribute.dtype.kind);
     let width = attribute.width;
+    let values = to_index("values of a link", width)?;
     let names = old.channel_names.clone();
     Ok(LinkColumn {
         name: attribute.name.clone(),
         size: records::value_bytes(attribute)?,
-        absent: absent(dtype.kind, to_index("values of a link", width)?),
+        absent: records::absent(attribute).map(|one| one.repeat(values.max(1))),
         complete: attribute.is_complete(family),
         attributes: ArrayAttributes {
             dtype: Some(dtype.to_string()),
@@ -256,17 +257,6 @@ fn column(attribute: &LinkAttribute, family: &LinkFamily) -> Result<LinkColumn, 
             ..old
         },
     })
-}
-
-/// The value that means absence, where the type has one.
-fn absent(kind: DTypeKind, width: usize) -> Option<Vec<u8>> {
-    let one = match kind {
-        DTypeKind::F16 => half::f16::NAN.to_le_bytes().to_vec(),
-        DTypeKind::F32 => f32::NAN.to_le_bytes().to_vec(),
-        DTypeKind::F64 => f64::NAN.to_le_bytes().to_vec(),
-        _ => return None,
-    };
-    Some(one.repeat(width.max(1)))
 }
 
 /// Reports links of a cell without a value.
@@ -306,9 +296,8 @@ pub(super) fn push_cut(
     placer: &mut Placer,
 ) -> Result<(), WriteError> {
     for piece in cut.pieces() {
-        for mut pair in records(&piece?, 16)? {
-            let child = u64::from_le_bytes(take_array(&mut pair)?);
-            let parent = u64::from_le_bytes(take_array(&mut pair)?);
+        for pair in typed::<[u64; 2]>(&piece?)? {
+            let [child, parent] = pair?;
             // Behind the last child that was noted there is none.
             let word = children.get(to_index("vertices", child / 64)?);
             if word.is_some_and(|word| (word >> (child % 64)) & 1 == 1) {

@@ -9,7 +9,6 @@
 //! Chunks that are kept are neither read nor written again; where rows move they are not written again, since what goes
 //! where is found by reading all of them. Objects, tables, links and documents are made anew: they stand on all chunks.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,17 +19,19 @@ use sha2::{Digest, Sha256};
 
 use super::Job;
 use super::laid::Done;
-use super::report::{LevelCounts, Loss, Notes, Repair, Report};
+use super::report::{Loss, Notes, Repair, Report};
 use zvf_write::WriteError;
 use zvf_write::commit::{self, Leftovers, MARKER, ROOT};
-use zvf_write::describe::codecs;
-use zvf_write::frames::{FrameFile, damaged, misused};
+use zvf_write::frames::{FrameFile, damaged, from_bytes, misused, to_bytes};
 use zvf_write::int::wide;
 use zvf_write::target::Target;
 
 const BEGIN: u8 = 1;
 const JOB: u8 = 2;
 const END: u8 = 3;
+
+const OTHER_VERSION: &str = "the journal of another version of this library";
+const EXPECTED: &str = "the journal that this copy left when it was interrupted, or a new file";
 
 /// How long chunks may wait for their frame where every frame costs a sync of the file system.
 const EVERY: Duration = Duration::from_secs(1);
@@ -88,21 +89,22 @@ impl<'t> Journal<'t> {
         let mut chunks = HashMap::new();
         let told = Notes::default();
         let file = FrameFile::open(path, durable, BEGIN, |at, kind, payload| {
-            let value: Option<Value> = serde_json::from_slice(payload).ok();
             let bad = || damaged(path, at, "what a copy keeps");
-            let value = value.ok_or_else(bad)?;
             match kind {
                 BEGIN if mark.is_none() => {
-                    check(path, &value["copy"], &identity)?;
-                    mark = Some(value["mark"].as_str().ok_or_else(bad)?.as_bytes().to_vec());
+                    let begun = from_bytes(payload);
+                    let (copy, begun): (Value, String) =
+                        begun.ok_or_else(|| misused(path, OTHER_VERSION, EXPECTED))?;
+                    check(path, &copy, &identity)?;
+                    mark = Some(begun.into_bytes());
                 }
                 JOB if mark.is_some() => {
-                    take_job(&value, &mut chunks, &told).ok_or_else(bad)?;
+                    let (level, done, repairs, losses): (u32, Vec<Done>, Vec<Repair>, Vec<Loss>) =
+                        from_bytes(payload).ok_or_else(bad)?;
+                    chunks.extend(done.into_iter().map(|done| ((level, done.slot), done)));
+                    told.add(repairs, losses);
                 }
-                END if mark.is_some() => {
-                    let root = value["root"].as_str().ok_or_else(bad)?.to_owned();
-                    end = Some((root, parse_report(&value["report"]).ok_or_else(bad)?));
-                }
+                END if mark.is_some() => end = Some(from_bytes(payload).ok_or_else(bad)?),
                 _ => return Err(bad()),
             }
             Ok(())
@@ -159,12 +161,11 @@ impl<'t> Journal<'t> {
         self.chunks.clear();
         self.told = Notes::default();
         let mark = commit::new_mark(json!({}));
-        let text = String::from_utf8_lossy(&mark);
-        let frame = json!({"copy": self.identity, "mark": text}).to_string();
+        let frame = to_bytes(&(&self.identity, String::from_utf8_lossy(&mark)))?;
         let mut inner = self.lock();
         inner.file.clear()?;
         // Before the marker: what bears it is known to be this copy's.
-        inner.file.append(BEGIN, frame.as_bytes())?;
+        inner.file.append(BEGIN, &frame)?;
         drop(inner);
         commit::begin_as(self.target, address, leftovers, &mark)?;
         Ok(Begin::Fill(mark))
@@ -205,15 +206,9 @@ impl<'t> Journal<'t> {
         notes: &Notes,
     ) -> Result<(), WriteError> {
         let (repairs, losses) = notes.so_far();
-        let repairs = repairs.iter();
-        let frame = json!({
-            "level": level,
-            "chunks": done.map(done_value).collect::<Vec<_>>(),
-            "repairs": repairs.map(repair_value).collect::<Vec<_>>(),
-            "losses": losses.iter().map(loss_value).collect::<Vec<_>>(),
-        });
+        let frame = to_bytes(&(level, done.collect::<Vec<_>>(), repairs, losses))?;
         let mut inner = self.lock();
-        inner.waiting.push(frame.to_string().into_bytes());
+        inner.waiting.push(frame);
         let soon = inner.durable && inner.last.is_some_and(|last| last.elapsed() < EVERY);
         if soon {
             return Ok(());
@@ -234,8 +229,7 @@ impl<'t> Journal<'t> {
     pub(super) fn end(&self, root: &str, report: &Report) -> Result<(), WriteError> {
         let mut inner = self.lock();
         self.flush(&mut inner)?;
-        let frame = json!({"root": root, "report": report_value(report)}).to_string();
-        inner.file.append(END, frame.as_bytes())
+        inner.file.append(END, &to_bytes(&(root, report))?)
     }
 
     /// Removes the file: nobody will go on from it.
@@ -287,7 +281,7 @@ fn identity(job: &Job) -> Value {
 fn describe(options: &super::MigrateOptions) -> String {
     let options = json!({
         "target": options.target.version(),
-        "compression": options.compression.as_ref().map(codecs),
+        "compression": options.compression,
         "shard_shape": options.shard_shape,
         "chunk_shape": options.chunk_shape,
         "bin_shape": options.bin_shape,
@@ -297,7 +291,7 @@ fn describe(options: &super::MigrateOptions) -> String {
 
 fn check(path: &Path, found: &Value, expected: &Value) -> Result<(), WriteError> {
     let words = [
-        ("version", "the journal of another version of this library"),
+        ("version", OTHER_VERSION),
         ("options", "the journal of a copy with other options"),
         (
             "source",
@@ -306,143 +300,8 @@ fn check(path: &Path, found: &Value, expected: &Value) -> Result<(), WriteError>
     ];
     for (member, words) in words {
         if found[member] != expected[member] {
-            let expected = "the journal that this copy left when it was interrupted, or a new file";
-            return Err(misused(path, words, expected));
+            return Err(misused(path, words, EXPECTED));
         }
     }
     Ok(())
-}
-
-fn take_job(value: &Value, chunks: &mut HashMap<(u32, u32), Done>, told: &Notes) -> Option<()> {
-    let level = u32::try_from(value["level"].as_u64()?).ok()?;
-    for one in value["chunks"].as_array()? {
-        let done = parse_done(one)?;
-        chunks.insert((level, done.slot), done);
-    }
-    for one in value["repairs"].as_array()? {
-        let one = parse_repair(one)?;
-        told.repaired(&one.place, one.what, one.count);
-    }
-    for one in value["losses"].as_array()? {
-        let one = parse_loss(one)?;
-        told.lost(one.place, one.what);
-    }
-    Some(())
-}
-
-fn done_value(done: &Done) -> Value {
-    json!([
-        done.slot,
-        done.rows,
-        done.fragments,
-        done.ends,
-        done.tiles,
-        done.extent,
-        done.misplaced,
-        done.present,
-    ])
-}
-
-fn parse_done(value: &Value) -> Option<Done> {
-    let [
-        slot,
-        rows,
-        fragments,
-        ends,
-        tiles,
-        extent,
-        misplaced,
-        present,
-    ] = value.as_array()?.as_slice()
-    else {
-        return None;
-    };
-    Some(Done {
-        slot: u32::try_from(slot.as_u64()?).ok()?,
-        rows: u32::try_from(rows.as_u64()?).ok()?,
-        fragments: usize::try_from(fragments.as_u64()?).ok()?,
-        ends: serde_json::from_value(ends.clone()).ok()?,
-        tiles: tiles.as_bool()?,
-        extent: serde_json::from_value(extent.clone()).ok()?,
-        misplaced: misplaced.as_u64()?,
-        present: serde_json::from_value(present.clone()).ok()?,
-    })
-}
-
-fn repair_value(one: &Repair) -> Value {
-    json!([one.place, one.what, one.count])
-}
-
-fn parse_repair(value: &Value) -> Option<Repair> {
-    Some(Repair {
-        place: value[0].as_str()?.to_owned(),
-        what: Cow::Owned(value[1].as_str()?.to_owned()),
-        count: value[2].as_u64()?,
-    })
-}
-
-fn loss_value(one: &Loss) -> Value {
-    json!([one.place, one.what])
-}
-
-fn parse_loss(value: &Value) -> Option<Loss> {
-    Some(Loss {
-        place: value[0].as_str()?.to_owned(),
-        what: value[1].as_str()?.to_owned(),
-    })
-}
-
-fn report_value(report: &Report) -> Value {
-    let levels = report.levels.iter().map(|one| {
-        let counts = [
-            one.vertices,
-            one.chunks,
-            one.fragments,
-            one.objects,
-            one.links,
-            one.groups,
-        ];
-        json!([one.level, counts])
-    });
-    json!({
-        "from": report.from,
-        "to": report.to,
-        "levels": levels.collect::<Vec<_>>(),
-        "repairs": report.repairs.iter().map(repair_value).collect::<Vec<_>>(),
-        "losses": report.losses.iter().map(loss_value).collect::<Vec<_>>(),
-        "notes": report.notes,
-    })
-}
-
-fn parse_report(value: &Value) -> Option<Report> {
-    let list = |name: &str| value[name].as_array().map(Vec::as_slice);
-    let levels = list("levels")?.iter().map(|one| {
-        let counts: [u64; 6] = serde_json::from_value(one[1].clone()).ok()?;
-        let [vertices, chunks, fragments, objects, links, groups] = counts;
-        Some(LevelCounts {
-            level: u32::try_from(one[0].as_u64()?).ok()?,
-            vertices,
-            chunks,
-            fragments,
-            objects,
-            links,
-            groups,
-        })
-    });
-    let text = |name: &str| value[name].as_str().map(str::to_owned);
-    Some(Report {
-        from: text("from")?,
-        to: text("to")?,
-        levels: levels.collect::<Option<_>>()?,
-        repairs: list("repairs")?
-            .iter()
-            .map(parse_repair)
-            .collect::<Option<_>>()?,
-        losses: list("losses")?
-            .iter()
-            .map(parse_loss)
-            .collect::<Option<_>>()?,
-        notes: serde_json::from_value(value["notes"].clone()).ok()?,
-        verified: None,
-    })
 }

@@ -1,5 +1,6 @@
 //! What the vertices of a new level look like: chunks, fragments, and where everything went.
 
+use serde::{Deserialize, Serialize};
 use zvf_meta::space::Grid;
 use zvf_store::ChunkCoord;
 
@@ -14,7 +15,7 @@ use zvf_write::prepare::Corners;
 pub(crate) const NO_ROWS: (u32, u32) = (u32::MAX, u32::MAX);
 
 /// What is kept of a chunk that was written.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Done {
     pub(super) slot: u32,
     pub(super) rows: u32,

@@ -13,6 +13,7 @@ use super::source::{BATCH, Source, little};
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
 use zvf_write::int::wide;
+use zvf_write::number::NumberType;
 use zvf_write::record::row_of;
 
 /// One record: for each endpoint its chunk and row, and for each attribute the bytes of its value.
@@ -53,6 +54,27 @@ pub(super) fn is_implied_tree(source: &Source) -> bool {
 /// Bytes of a value of an attribute.
 pub(super) fn value_bytes(attribute: &LinkAttribute) -> Result<usize, WriteError> {
     zvf_write::layout::row_bytes("values of a link", attribute.width, attribute.dtype)
+}
+
+/// A value of an attribute that means absence, where the type has one.
+pub(super) fn absent(attribute: &LinkAttribute) -> Option<Vec<u8>> {
+    NumberType::from_kind(attribute.dtype.kind)?.nan()
+}
+
+impl Record<'_> {
+    /// The values of the attributes in an order; those that mean absence are none.
+    pub(super) fn values_by<'v>(
+        &'v self,
+        order: &'v [(usize, Option<Vec<u8>>)],
+    ) -> impl Iterator<Item = Option<&'v [u8]>> {
+        order.iter().map(|(at, absent)| {
+            let value = self.values.get(*at).copied().flatten()?;
+            let is_absent = absent
+                .as_ref()
+                .is_some_and(|absent| value.chunks(absent.len()).all(|one| one == absent));
+            (!is_absent).then_some(value)
+        })
+    }
 }
 
 impl<'f> Family<'f> {
@@ -196,6 +218,15 @@ impl<'f> Family<'f> {
             })?;
         }
         Ok(turned)
+    }
+
+    /// The attributes in the order of their names, which two stores may list differently: the number of each, and its value
+    /// that means absence.
+    pub(super) fn by_name(&self) -> Vec<(usize, Option<Vec<u8>>)> {
+        let mut order: Vec<_> = (0..).zip(&self.attributes).collect();
+        order.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
+        let order = order.into_iter();
+        order.map(|(at, one)| (at, absent(one))).collect()
     }
 
     /// Cells of the family, for messages and estimates.

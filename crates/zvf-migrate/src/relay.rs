@@ -388,7 +388,7 @@ pub(super) fn write(
             places.note(one.done.slot, &one.vertices)?;
             parts.append(&mut one.parts);
             for (child, parent) in one.cut {
-                cut.push(&[child.to_le_bytes(), parent.to_le_bytes()].concat())?;
+                cut.push_value(&[child, parent])?;
             }
             all.push(one.done);
         }

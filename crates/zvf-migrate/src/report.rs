@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// What was copied of one level.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LevelCounts {
     /// Number of the level.
@@ -27,19 +28,19 @@ pub struct LevelCounts {
 }
 
 /// A defect of the old store that the new one does not have.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Repair {
-    /// What was wrong and what was done, in a few fixed words.
-    pub what: Cow<'static, str>,
     /// The array, or another part of the store.
     pub place: String,
+    /// What was wrong and what was done, in a few fixed words.
+    pub what: Cow<'static, str>,
     /// How often.
     pub count: u64,
 }
 
 /// Something that the new store does not have, or has as wrong as the old one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Loss {
     /// The array, chunk or object.
@@ -49,7 +50,7 @@ pub struct Loss {
 }
 
 /// What a second look at both stores compared.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Verified {
     /// Rows, with position and all attributes.
@@ -63,7 +64,7 @@ pub struct Verified {
 }
 
 /// What became of a copy.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Report {
     /// Version of the old store, as it says.
@@ -86,38 +87,17 @@ impl Report {
     /// The report of a copy from `source` to `target` as JSON: what `zvf migrate --json` prints.
     #[must_use]
     pub fn to_json(&self, source: &str, target: &str) -> Value {
-        let levels = self.levels.iter().map(|level| {
-            json!({
-                "level": level.level,
-                "vertices": level.vertices,
-                "chunks": level.chunks,
-                "fragments": level.fragments,
-                "objects": level.objects,
-                "links": level.links,
-                "groups": level.groups,
-            })
-        });
-        let repairs = self.repairs.iter();
-        let losses = self.losses.iter();
+        // The names of the members are those that the program prints.
         json!({
             "source": source,
             "store": target,
             "from": self.from,
             "to": self.to,
-            "levels": levels.collect::<Vec<_>>(),
-            "repairs": repairs
-                .map(|one| json!({"place": one.place, "what": one.what, "count": one.count}))
-                .collect::<Vec<_>>(),
-            "losses": losses
-                .map(|one| json!({"place": one.place, "what": one.what}))
-                .collect::<Vec<_>>(),
+            "levels": self.levels,
+            "repairs": self.repairs,
+            "losses": self.losses,
             "notes": self.notes,
-            "verified": self.verified.map(|verified| json!({
-                "vertices": verified.vertices,
-                "objects": verified.objects,
-                "links": verified.links,
-                "values": verified.values,
-            })),
+            "verified": self.verified,
         })
     }
 }
@@ -192,15 +172,19 @@ impl Notes {
         (repairs.collect(), inner.losses.clone())
     }
 
-    /// Adds everything that another one was told.
-    pub(crate) fn absorb(&self, other: &Self) {
-        let (repairs, losses) = other.so_far();
+    pub(crate) fn add(&self, repairs: Vec<Repair>, losses: Vec<Loss>) {
         for one in repairs {
             self.repaired(&one.place, one.what, one.count);
         }
         for one in losses {
             self.lost(one.place, one.what);
         }
+    }
+
+    /// Adds everything that another one was told.
+    pub(crate) fn absorb(&self, other: &Self) {
+        let (repairs, losses) = other.so_far();
+        self.add(repairs, losses);
         let (more, notes) = {
             let inner = other.lock();
             (inner.more, inner.notes.clone())

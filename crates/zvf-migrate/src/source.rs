@@ -13,6 +13,7 @@ use zvf_write::WriteError;
 use zvf_write::error::OrBug;
 use zvf_write::int::{index, narrow, to_index, wide};
 use zvf_write::layout::row_bytes;
+use zvf_write::number::NumberType;
 
 /// The rows of one fragment, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,12 +133,7 @@ impl Column {
             let bytes = code.to_le_bytes();
             return bytes.get(..self.dtype.size()).map(<[u8]>::to_vec);
         }
-        Some(match self.dtype.kind {
-            DTypeKind::F16 => half::f16::NAN.to_le_bytes().to_vec(),
-            DTypeKind::F32 => f32::NAN.to_le_bytes().to_vec(),
-            DTypeKind::F64 => f64::NAN.to_le_bytes().to_vec(),
-            _ => return None,
-        })
+        NumberType::from_kind(self.dtype.kind)?.nan()
     }
 
     /// One row that says "none".
@@ -195,21 +191,8 @@ impl Source {
             ));
         }
         vertices.check_presence()?;
-        let numeric = matches!(
-            vertices.dtype().kind,
-            DTypeKind::I8
-                | DTypeKind::I16
-                | DTypeKind::I32
-                | DTypeKind::I64
-                | DTypeKind::U8
-                | DTypeKind::U16
-                | DTypeKind::U32
-                | DTypeKind::U64
-                | DTypeKind::F16
-                | DTypeKind::F32
-                | DTypeKind::F64
-        );
-        if !numeric {
+        let number = NumberType::from_kind(vertices.dtype().kind);
+        if number.is_none_or(|number| number == NumberType::Bool) {
             let what = format!("positions are {}, expected numbers", vertices.dtype());
             return Err(WriteError::source(path, what));
         }

@@ -1,24 +1,20 @@
 //! Values of objects and groups, and the members of groups.
 
-use std::collections::HashSet;
-
 use serde_json::{Value, json};
 use zvf_format::dtype::DTypeKind;
-use zvf_format::vlen::VlenBuilder;
-use zvf_meta::{ArrayAttributes, DataType};
+use zvf_meta::ArrayAttributes;
 use zvf_store::{TypedArray, TypedValues};
 
 use super::objects::Out;
 use super::rows::Rows;
 use super::source::Source;
 use zvf_write::WriteError;
-use zvf_write::array::array_doc;
+use zvf_write::array;
 use zvf_write::documents::Docs;
 use zvf_write::form::IdsIn;
 use zvf_write::int::{to_index, wide};
-use zvf_write::number::NumberType;
-use zvf_write::shard::vlen_codecs;
-use zvf_write::typed::{Element, Fill, ROWS, Typed, fills};
+use zvf_write::number::{Fill, NumberType};
+use zvf_write::typed::{Element, ROWS, Typed, uniform};
 
 /// The element of a table, where the new store can hold it.
 fn element(table: &TypedArray) -> Option<Element> {
@@ -50,7 +46,7 @@ fn candidates(element: &Element, table: &TypedArray) -> Vec<Fill> {
     }
     match element {
         Element::Number(number) => {
-            found.extend(fills(*number));
+            found.extend(number.fills());
         }
         Element::Text(_) => found.push((vec![0; element.size()], json!(""))),
         Element::Other { .. } => found.extend(own.map(|value| (table.fill().to_vec(), value))),
@@ -103,19 +99,8 @@ fn write_table(
         let what = "rows that were not stored have no value, and say so";
         notes.repaired(path, what, count - stored);
     }
-    // A row means absence where all its channels do, so only such rows can be mistaken for it.
     let size = element.size().max(1);
-    let uniform = |row: &&[u8]| {
-        let first = row.get(..size);
-        row.chunks(size).all(|one| Some(one) == first)
-    };
-    let taken: HashSet<&[u8]> = rows
-        .iter()
-        .flatten()
-        .copied()
-        .filter(uniform)
-        .filter_map(|row| row.get(..size))
-        .collect();
+    let taken = uniform(rows.iter().flatten().copied(), size);
     let candidates = candidates(&element, table);
     let free = candidates
         .iter()
@@ -216,38 +201,17 @@ pub(super) fn groups(source: &Source, out: Out<'_>) -> Result<(Docs, u64), Write
     let groups = source.level.groups();
     let count = groups.map_or(0, zvf_store::Groups::len);
     if let Some(groups) = groups.filter(|_| count > 0) {
-        let failed = |source| WriteError::encode("groups", source);
         let ranges = groups.attributes().group_ranges.clone().unwrap_or_default();
-        let mut rows = VlenBuilder::new();
-        let mut any = false;
-        for group in 0..count {
+        let members = (0..count).map(|group| {
             // A range says who the members are: nothing is stored beside it.
-            let mut members = Vec::new();
-            if !ranges.iter().any(|range| range.group == group) {
-                members = source.handle.block_on(groups.members(group))?;
+            if ranges.iter().any(|range| range.group == group) {
+                return Ok(Vec::new());
             }
-            any |= !members.is_empty();
-            let bytes: Vec<u8> = members.iter().flat_map(|id| id.to_le_bytes()).collect();
-            rows.push(&bytes).map_err(failed)?;
-        }
-        if any {
-            let key = "groups/c/0".to_owned();
-            out.target
-                .put(vec![(key, out.compression.encode(rows.finish())?)])?;
-        }
-        let attributes = ArrayAttributes {
-            zv_array: Some("groups".to_owned()),
-            num_groups: Some(count),
-            ..super::documents::carried(groups.attributes())
-        };
-        let doc = array_doc(
-            vec![count],
-            DataType::named("variable_length_bytes"),
-            vec![count],
-            Value::from(""),
-            vlen_codecs(out.compression),
-            attributes,
-        );
+            Ok(source.handle.block_on(groups.members(group))?)
+        });
+        let attributes = super::documents::carried(groups.attributes());
+        let (doc, objects) = array::groups(members, out.compression, attributes)?;
+        out.target.put(objects)?;
         docs.push(("groups".to_owned(), doc));
     }
     for table in source.level.group_attributes() {

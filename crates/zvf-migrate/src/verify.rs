@@ -11,7 +11,7 @@ use zvf_format::dtype::DTypeKind;
 use zvf_meta::{Kind, ObjectLayout};
 use zvf_store::{ChunkCoord, IdTable, LinkFamily, Need, ObjectIndex, Store, TypedArray};
 
-use super::pair::{Pair, hash, is_absent};
+use super::pair::{Pair, hash};
 use super::records::Family;
 use super::report::{Notes, Verified};
 use super::rows::Copied;
@@ -383,10 +383,10 @@ impl Pair {
             if let Some(at) =
                 (0..wanted.values.len()).find(|at| wanted.values.get(*at) != found.values.get(*at))
             {
-                let name = Family::new(&self.old, family)
-                    .attributes
-                    .get(at)
-                    .map(|one| one.name.clone());
+                let family = Family::new(&self.old, family);
+                let order = family.by_name();
+                let one = order.get(at).and_then(|(at, _)| family.attributes.get(*at));
+                let name = one.map(|one| one.name.clone());
                 let what = format!("values of attribute {:?} differ", name.unwrap_or_default());
                 return Err(WriteError::differs(place(), what));
             }
@@ -403,14 +403,7 @@ impl Pair {
         kept: Option<&Kept>,
     ) -> Result<Sums, WriteError> {
         let family = Family::new(source, links);
-        // Attributes by name: the two stores may list them in different orders.
-        let mut order: Vec<(String, usize)> = family
-            .attributes
-            .iter()
-            .map(|one| one.name.clone())
-            .zip(0..)
-            .collect();
-        order.sort_unstable();
+        let order = family.by_name();
         let mut sums = Sums {
             values: vec![0; order.len()],
             ..Sums::default()
@@ -433,10 +426,7 @@ impl Pair {
             sums.count += 1;
             let one = hash(&(record.chunks, record.rows));
             sums.ends = sums.ends.wrapping_add(one);
-            for ((_, at), sum) in order.iter().zip(&mut sums.values) {
-                let value = record.values.get(*at).copied().flatten();
-                let kind = family.attributes.get(*at).map(|one| one.dtype.kind);
-                let value = value.filter(|value| !is_absent(kind, value));
+            for (value, sum) in record.values_by(&order).zip(&mut sums.values) {
                 *sum = sum.wrapping_add(hash(&(one, value)));
             }
             Ok(())

@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use zvf_store::LinkFamily;
 
-use super::pair::{Pair, hash, is_absent};
+use super::pair::{Pair, hash};
 use super::records::{Family, is_implied_tree};
 use super::report::Verified;
 use super::source::{Chunk, Source};
@@ -367,16 +367,9 @@ fn sums(here: &Source, there: &Source, delta: i32) -> Result<(u64, u64, u64), Wr
         return Ok(sums);
     };
     let family = Family::new(here, links);
-    let mut order: Vec<(String, usize)> = family
-        .attributes
-        .iter()
-        .map(|one| one.name.clone())
-        .zip(0..)
-        .collect();
-    order.sort_unstable();
+    let order = family.by_name();
     let (mut near, mut far) = (Cache::new(here), Cache::new(there));
     let rank = here.level.key_rank().max(1);
-    let kind = |at: usize| family.attributes.get(at).map(|one| one.dtype.kind);
     family.each(here, |record| {
         let mut ends = Vec::new();
         for (which, (chunk, &row)) in record.chunks.chunks(rank).zip(record.rows).enumerate() {
@@ -398,9 +391,7 @@ fn sums(here: &Source, there: &Source, delta: i32) -> Result<(u64, u64, u64), Wr
         sums.0 += 1;
         sums.1 = sums.1.wrapping_add(ends);
         let mut one = ends;
-        for (_, at) in &order {
-            let value = record.values.get(*at).copied().flatten();
-            let value = value.filter(|value| !is_absent(kind(*at), value));
+        for value in record.values_by(&order) {
             one = hash(&(one, value));
         }
         sums.2 = sums.2.wrapping_add(one);

@@ -5,7 +5,7 @@ use std::path::Path;
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
 use zvf_write::int::{index, to_index};
-use zvf_write::record::{records, take_array};
+use zvf_write::record::typed;
 use zvf_write::spill::Spool;
 
 /// Squares of distances: finite numbers above 0.
@@ -26,7 +26,7 @@ impl Squares {
 
     pub(crate) fn push(&mut self, square: f64) -> Result<(), WriteError> {
         self.count += 1;
-        self.bits.push(&square.to_bits().to_le_bytes())
+        self.bits.push_value(&square.to_bits())
     }
 
     /// The lower median; none of nothing.
@@ -41,8 +41,8 @@ impl Squares {
         for shift in [48_u32, 32, 16, 0] {
             let mut counts = vec![0_u64; 1 << 16];
             self.bits.each_piece(|piece| {
-                for mut bits in records(piece, 8)? {
-                    let bits = u64::from_le_bytes(take_array(&mut bits)?) >> shift;
+                for bits in typed::<u64>(piece)? {
+                    let bits = bits? >> shift;
                     if bits >> 16 == found {
                         let count = counts.get_mut(to_index("a digit", bits & 0xffff)?);
                         *count.or_bug("no count of a digit")? += 1;

@@ -1,7 +1,13 @@
-//! Documents of arrays.
+//! Documents of arrays, and arrays of byte strings in one chunk.
 
 use serde_json::Value;
+use zvf_format::vlen::VlenBuilder;
 use zvf_meta::{ArrayAttributes, ArrayDoc, Codec, DataType, JsonObject, KeyEncoding};
+
+use crate::WriteError;
+use crate::codec::Compression;
+use crate::shard::vlen_codecs;
+use crate::target::Object;
 
 /// An array document.
 pub fn array_doc(
@@ -25,4 +31,66 @@ pub fn array_doc(
         storage_transformers: Vec::new(),
         extra: JsonObject::new(),
     }
+}
+
+/// The document of an array of byte strings in one chunk, and its chunk, if that is stored.
+pub(crate) fn byte_strings(
+    path: &str,
+    rows: VlenBuilder,
+    is_stored: bool,
+    compression: &Compression,
+    attributes: ArrayAttributes,
+) -> Result<(ArrayDoc, Vec<Object>), WriteError> {
+    let count = u64::from(rows.len());
+    let doc = array_doc(
+        vec![count],
+        DataType::named("variable_length_bytes"),
+        vec![count.max(1)],
+        Value::from(""),
+        vlen_codecs(compression),
+        attributes,
+    );
+    let mut chunks = Vec::new();
+    if is_stored {
+        chunks.push((format!("{path}/c/0"), compression.encode(rows.finish())?));
+    }
+    Ok((doc, chunks))
+}
+
+/// Lists of ids, such as the members of groups, as byte strings.
+pub fn id_lists<L: AsRef<[i64]>>(
+    path: &str,
+    lists: impl Iterator<Item = Result<L, WriteError>>,
+) -> Result<VlenBuilder, WriteError> {
+    let mut rows = VlenBuilder::new();
+    for list in lists {
+        let list = list?;
+        let bytes: Vec<u8> = list
+            .as_ref()
+            .iter()
+            .flat_map(|id| id.to_le_bytes())
+            .collect();
+        rows.push(&bytes)
+            .map_err(|source| WriteError::encode(path, source))?;
+    }
+    Ok(rows)
+}
+
+/// The array `groups` of groups with these members. Its chunk is stored if any group has members.
+pub fn groups<L: AsRef<[i64]>>(
+    members: impl Iterator<Item = Result<L, WriteError>>,
+    compression: &Compression,
+    attributes: ArrayAttributes,
+) -> Result<(ArrayDoc, Vec<Object>), WriteError> {
+    let mut is_stored = false;
+    let members = members.inspect(|list| {
+        is_stored |= list.as_ref().is_ok_and(|list| !list.as_ref().is_empty());
+    });
+    let rows = id_lists("groups", members)?;
+    let attributes = ArrayAttributes {
+        zv_array: Some("groups".to_owned()),
+        num_groups: Some(u64::from(rows.len())),
+        ..attributes
+    };
+    byte_strings("groups", rows, is_stored, compression, attributes)
 }

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::values::Values;
+use serde::{Deserialize, Serialize};
+
+use crate::values::{Values, packed};
 
 /// Some vertices, with everything that belongs to them.
 ///
@@ -29,27 +31,28 @@ use crate::values::Values;
 ///     .with_attribute("radius", &[0.5_f32, 0.4, 0.1][..])
 ///     .with_links(&[0, 1, 1, 2][..]);
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Batch<'a> {
     pub positions: Values<'a>,
     pub objects: Owners<'a>,
     pub attributes: Vec<(String, Values<'a>)>,
     pub(crate) fragment_attributes: Vec<(String, Values<'a>)>,
+    #[serde(with = "packed")]
     pub links: Cow<'a, [u64]>,
     pub numbering: Numbering,
     pub link_attributes: Vec<(String, Values<'a>)>,
 }
 
 /// Which object each vertex belongs to.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Owners<'a> {
     None,
-    Each(Cow<'a, [i64]>),
+    Each(#[serde(with = "packed")] Cow<'a, [i64]>),
     Runs(Cow<'a, [(i64, usize)]>),
 }
 
 /// What the vertex numbers of links count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Numbering {
     Batch,
     All,
@@ -162,8 +165,9 @@ impl<'a> Batch<'a> {
 /// Objects, with their attributes. Objects of which no vertex comes exist all the same, without vertices.
 ///
 /// An object that is in no table has no value of any object attribute.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ObjectTable<'a> {
+    #[serde(with = "packed")]
     pub ids: Cow<'a, [i64]>,
     pub attributes: Vec<(String, Values<'a>)>,
 }
@@ -207,7 +211,7 @@ impl<'a> ObjectTable<'a> {
 ///
 /// # Shape
 /// A group is a list of object ids, in the order that it shall keep. The attributes have a row a group.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Groups<'a> {
     pub(crate) members: Vec<Vec<i64>>,
     pub(crate) names: Vec<String>,

@@ -307,7 +307,7 @@ impl<'s> Level<'s> {
         encoder: &Encoder<'_>,
         buckets: Vec<Bucket>,
         file: &SpillFile,
-        sorter: &mut Sorter,
+        sorter: &mut Sorter<Placed>,
         mut places: Option<&mut Places>,
     ) -> Result<(), WriteError> {
         let mut items = Vec::new();
@@ -417,7 +417,7 @@ impl<'s> Level<'s> {
     pub(crate) fn write_objects(
         &self,
         documents: &mut Documents,
-        sorter: Sorter,
+        sorter: Sorter<Placed>,
         tables: &Tables,
         groups: &HeldGroups,
         placer: &mut Placer,

@@ -7,11 +7,14 @@
 //! ```
 //!
 //! A frame that was cut short by a crash is cut off; any other damage is an error. The file is of one machine and one version of
-//! this crate: it is no format to keep data in.
+//! this crate: it is no format to keep data in. Payloads are CBOR (RFC 8949) of what their types derive.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::WriteError;
 use crate::error::OrBug;
@@ -146,6 +149,22 @@ impl FrameFile {
             source: Box::new(WriteError::io(&self.path, e)),
         })
     }
+}
+
+/// A value as the payload of a frame. Equal values have equal bytes.
+///
+/// # Errors
+/// Bug: a value that cannot be serialized.
+pub fn to_bytes(value: &impl Serialize) -> Result<Vec<u8>, WriteError> {
+    let mut bytes = Vec::new();
+    ciborium::into_writer(value, &mut bytes).or_bug("a payload")?;
+    Ok(bytes)
+}
+
+/// The value of a payload; `None` where the bytes are those of no such value.
+pub fn from_bytes<T: DeserializeOwned>(mut bytes: &[u8]) -> Option<T> {
+    let value = ciborium::from_reader(&mut bytes).ok()?;
+    bytes.is_empty().then_some(value)
 }
 
 /// Frames as far as they are whole.

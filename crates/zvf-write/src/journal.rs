@@ -1,20 +1,13 @@
 //! What was pushed, kept in a file of [frames](crate::frames), so that a writer that was interrupted goes on after its last
-//! batch. One frame a call, appended before the call returns; the payload of a table: see `columns.rs`.
+//! batch. One frame a call, appended before the call returns.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::path::Path;
 
-use serde_json::{Value, json};
-
 use crate::WriteError;
-use crate::batch::{Batch, Groups, Numbering, ObjectTable, Owners};
-use crate::columns::{Columns, column, columns, open, signed, unsigned};
-use crate::describe;
-use crate::frames::{FrameFile, damaged, misused};
-use crate::int::wide;
+use crate::batch::{Batch, Groups, ObjectTable};
+use crate::frames::{FrameFile, damaged, from_bytes, misused, to_bytes};
 use crate::spec::StoreSpec;
-use crate::values::Values;
 
 /// What a frame holds.
 const SPEC: u8 = 1;
@@ -75,7 +68,7 @@ impl Journal {
         sync: bool,
         mut replay: impl FnMut(Call) -> Result<(), WriteError>,
     ) -> Result<Self, WriteError> {
-        let expected = describe::spec(spec)?;
+        let expected = describe(spec)?;
         let mut empty = true;
         let mut kept = VecDeque::new();
         let file = FrameFile::open(path, sync, SPEC, |at, kind, payload| {
@@ -135,93 +128,92 @@ impl Journal {
     }
 }
 
-/// The kind and payload of a call's frame.
+/// What a journal is the journal of: two specifications are the same exactly if their descriptions are.
+fn describe(spec: &StoreSpec) -> Result<Vec<u8>, WriteError> {
+    to_bytes(&(env!("CARGO_PKG_VERSION"), spec))
+}
+
 fn encode(given: Given<'_>) -> Result<(u8, Vec<u8>), WriteError> {
-    let mut columns = Columns::default();
-    let (kind, document) = match given {
-        Given::Batch(batch) => (BATCH, batch_document(batch, &mut columns)?),
-        Given::Objects(table) => {
-            let document = json!({
-                "ids": columns.add(&Values::I64(Cow::Borrowed(&table.ids)))?,
-                "attributes": columns.add_all(&table.attributes)?,
-            });
-            (OBJECTS, document)
-        }
-        Given::Groups(groups) => {
-            let document = json!({
-                "members": groups.members,
-                "names": groups.names,
-                "attributes": columns.add_all(&groups.attributes)?,
-            });
-            (GROUPS, document)
-        }
-    };
-    Ok((kind, columns.close(&document)?))
+    Ok(match given {
+        Given::Batch(batch) => (BATCH, to_bytes(batch)?),
+        Given::Objects(table) => (OBJECTS, to_bytes(table)?),
+        Given::Groups(groups) => (GROUPS, to_bytes(groups)?),
+    })
 }
 
-fn batch_document(batch: &Batch<'_>, columns: &mut Columns) -> Result<Value, WriteError> {
-    let positions = columns.add(&batch.positions)?;
-    let objects = match &batch.objects {
-        Owners::None => Value::Null,
-        Owners::Each(ids) => columns.add(&Values::I64(Cow::Borrowed(ids)))?,
-        Owners::Runs(runs) => {
-            let ids: Vec<i64> = runs.iter().map(|(id, _)| *id).collect();
-            let counts: Vec<u64> = runs.iter().map(|(_, count)| wide(*count)).collect();
-            json!({"ids": columns.add(&Values::from(ids))?, "counts": columns.add(&Values::from(counts))?})
-        }
-    };
-    Ok(json!({
-        "positions": positions,
-        "objects": objects,
-        "attributes": columns.add_all(&batch.attributes)?,
-        "fragment_attributes": columns.add_all(&batch.fragment_attributes)?,
-        "links": columns.add(&Values::U64(Cow::Borrowed(&batch.links)))?,
-        "all": batch.numbering == Numbering::All,
-        "link_attributes": columns.add_all(&batch.link_attributes)?,
-    }))
-}
-
-/// Takes a frame apart; `None` if it is none of ours.
 fn decode(kind: u8, payload: &[u8]) -> Option<Call> {
-    let (document, mut rest) = open(payload)?;
-    let document = &document;
-    let call = match kind {
-        // Columns are taken in the order in which they were added.
-        BATCH => {
-            let positions = column(document.get("positions")?, &mut rest)?;
-            let mut batch = Batch::new(positions);
-            batch.objects = match document.get("objects")? {
-                Value::Null => Owners::None,
-                runs if runs.get("ids").is_some() => {
-                    let ids = signed(column(runs.get("ids")?, &mut rest)?)?;
-                    let counts = unsigned(column(runs.get("counts")?, &mut rest)?)?;
-                    let counts = counts.into_iter().map(usize::try_from);
-                    let runs = ids.into_iter().zip(counts);
-                    let runs = runs.map(|(id, count)| Some((id, count.ok()?)));
-                    Owners::Runs(runs.collect::<Option<Vec<_>>>()?.into())
-                }
-                each => Owners::Each(signed(column(each, &mut rest)?)?.into()),
-            };
-            batch.attributes = columns(document.get("attributes")?, &mut rest)?;
-            batch.fragment_attributes = columns(document.get("fragment_attributes")?, &mut rest)?;
-            batch.links = unsigned(column(document.get("links")?, &mut rest)?)?.into();
-            if document.get("all")?.as_bool()? {
-                batch.numbering = Numbering::All;
+    match kind {
+        BATCH => from_bytes(payload).map(Call::Batch),
+        OBJECTS => from_bytes(payload).map(Call::Objects),
+        GROUPS => from_bytes(payload).map(Call::Groups),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zvf_meta::Kind;
+
+    use super::describe;
+    use crate::codec::Compression;
+    use crate::number::NumberType;
+    use crate::parametric::{Parametric, ParametricType};
+    use crate::spec::{AttributeSpec, ChunkBy, Outside, StoreSpec, TargetVersion};
+    use crate::values::Values;
+
+    #[test]
+    fn another_specification_has_another_description() {
+        let plain = || StoreSpec::new(Kind::PointCloud, [10.0; 3]);
+        let bounded = |low: f64| plain().with_bounds([low; 3], [100.0; 3], Outside::Refuse);
+        let attribute = || AttributeSpec::number("fa", NumberType::F32);
+        let curve = |at: f64| Parametric::new().with_object("plane", [at; 4], None);
+        let keys = |last: i64| Some(Values::from(vec![0_i64, last]));
+        let mut renamed = plain();
+        renamed.axes[1].name = "lon".to_owned();
+        let mut headers = plain();
+        headers
+            .headers
+            .insert("trk".to_owned(), zvf_meta::JsonObject::new());
+        let mut compressed = plain();
+        compressed.compression = Compression::ZstdLevel(7);
+        let chunk_by = |values| {
+            let mut spec = plain();
+            spec.chunk_by = Some(ChunkBy {
+                attribute: AttributeSpec::number("k", NumberType::I64),
+                values,
+                stored: false,
+            });
+            spec
+        };
+        let all = [
+            plain(),
+            StoreSpec::new(Kind::Graph, [10.0; 3]),
+            StoreSpec::new(Kind::PointCloud, [10.0, 10.0, 10.000_000_000_000_002]),
+            plain().with_unit("um"),
+            plain().with_bin_shape([5.0; 3]),
+            bounded(0.0),
+            bounded(-0.0),
+            plain().with_target(TargetVersion::V0_8_1),
+            plain().with_vertex_attribute(attribute()),
+            plain().with_vertex_attribute(attribute().with_unit("mm")),
+            plain().with_vertex_attribute(AttributeSpec::number("fa", NumberType::F64)),
+            plain().with_vertex_attribute(AttributeSpec::category("fa")),
+            renamed,
+            headers,
+            compressed,
+            chunk_by(None),
+            chunk_by(keys(1)),
+            chunk_by(keys(2)),
+            plain().with_parametric(curve(1.0)),
+            plain().with_parametric(curve(2.0)),
+            plain().with_parametric(curve(1.0).with_type(ParametricType::new(7, "arc", ["r"]))),
+        ];
+        let described: Vec<Vec<u8>> = all.iter().map(|one| describe(one).unwrap()).collect();
+        for (at, one) in described.iter().enumerate() {
+            assert_eq!(*one, describe(&all[at]).unwrap());
+            for (other, another) in described.iter().enumerate().skip(at + 1) {
+                assert_ne!(one, another, "{at} and {other}");
             }
-            batch.link_attributes = columns(document.get("link_attributes")?, &mut rest)?;
-            Call::Batch(batch)
         }
-        OBJECTS => {
-            let mut table = ObjectTable::new(signed(column(document.get("ids")?, &mut rest)?)?);
-            table.attributes = columns(document.get("attributes")?, &mut rest)?;
-            Call::Objects(table)
-        }
-        GROUPS => Call::Groups(Groups {
-            members: serde_json::from_value(document.get("members")?.clone()).ok()?,
-            names: serde_json::from_value(document.get("names")?.clone()).ok()?,
-            attributes: columns(document.get("attributes")?, &mut rest)?,
-        }),
-        _ => return None,
-    };
-    rest.is_empty().then_some(call)
+    }
 }

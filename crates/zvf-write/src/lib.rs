@@ -92,7 +92,6 @@
 pub mod arrow;
 mod blobs;
 mod block;
-mod columns;
 mod copy;
 mod fitted;
 mod fragment_values;
@@ -124,8 +123,6 @@ pub mod chunk_by;
 pub mod codec;
 #[doc(hidden)]
 pub mod commit;
-#[doc(hidden)]
-pub mod describe;
 #[doc(hidden)]
 pub mod documents;
 #[doc(hidden)]

@@ -3,11 +3,15 @@
 use std::fmt;
 
 use half::f16;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use zvf_format::dtype::{DType, DTypeKind};
 
+/// A value that means "absent", as bytes and as JSON.
+pub type Fill = (Vec<u8>, Value);
+
 /// A number type that positions and attributes can have. Stored little-endian.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum NumberType {
     /// One byte, 0 or 1. Not for positions.
     Bool,
@@ -96,22 +100,66 @@ impl NumberType {
         self.dtype().is_float()
     }
 
-    /// The value that means "absent" in object attributes (0.9 §11.4), as bytes and as JSON; `bool` has none.
-    pub fn absent(self) -> Option<(Vec<u8>, Value)> {
+    /// NaN as it is stored; none of integers.
+    pub fn nan(self) -> Option<Vec<u8>> {
         Some(match self {
-            Self::Bool => return None,
-            Self::I8 => (i8::MIN.to_le_bytes().to_vec(), Value::from(i8::MIN)),
-            Self::I16 => (i16::MIN.to_le_bytes().to_vec(), Value::from(i16::MIN)),
-            Self::I32 => (i32::MIN.to_le_bytes().to_vec(), Value::from(i32::MIN)),
-            Self::I64 => (i64::MIN.to_le_bytes().to_vec(), Value::from(i64::MIN)),
-            Self::U8 => (u8::MAX.to_le_bytes().to_vec(), Value::from(u8::MAX)),
-            Self::U16 => (u16::MAX.to_le_bytes().to_vec(), Value::from(u16::MAX)),
-            Self::U32 => (u32::MAX.to_le_bytes().to_vec(), Value::from(u32::MAX)),
-            Self::U64 => (u64::MAX.to_le_bytes().to_vec(), Value::from(u64::MAX)),
-            Self::F16 => (f16::NAN.to_le_bytes().to_vec(), Value::from("NaN")),
-            Self::F32 => (f32::NAN.to_le_bytes().to_vec(), Value::from("NaN")),
-            Self::F64 => (f64::NAN.to_le_bytes().to_vec(), Value::from("NaN")),
+            Self::F16 => f16::NAN.to_le_bytes().to_vec(),
+            Self::F32 => f32::NAN.to_le_bytes().to_vec(),
+            Self::F64 => f64::NAN.to_le_bytes().to_vec(),
+            _ => return None,
         })
+    }
+
+    /// The integer `at` steps from the least one of its type, or from the greatest one where there are no negative ones;
+    /// counted again from there behind the last one.
+    fn integer(self, at: u16) -> Option<Fill> {
+        let size = self.size();
+        let unused = 64 - 8 * size;
+        let steps = u64::from(at) & (u64::MAX >> unused);
+        let (value, word) = match self {
+            Self::I8 | Self::I16 | Self::I32 | Self::I64 => {
+                let value = (i64::MIN >> unused) + steps.cast_signed();
+                (value.cast_unsigned(), Value::from(value))
+            }
+            Self::U8 | Self::U16 | Self::U32 | Self::U64 => {
+                let value = (u64::MAX >> unused) - steps;
+                (value, Value::from(value))
+            }
+            _ => return None,
+        };
+        let bytes = value.to_le_bytes().into_iter().take(size);
+        Some((bytes.collect(), word))
+    }
+
+    /// The value that means "absent" in object attributes (0.9 §11.4), as bytes and as JSON; `bool` has none.
+    pub fn absent(self) -> Option<Fill> {
+        let nan = self.nan().map(|bytes| (bytes, Value::from("NaN")));
+        nan.or_else(|| self.integer(0))
+    }
+
+    /// Values that could mean "absent", the usual one first.
+    pub fn fills(self) -> Vec<Fill> {
+        let infinite = |low: &[u8], high: &[u8]| {
+            let words = [(low, "-Infinity"), (high, "Infinity")];
+            let infinite = words.map(|(bytes, word)| (bytes.to_vec(), Value::from(word)));
+            self.absent().into_iter().chain(infinite).collect()
+        };
+        match self {
+            Self::Bool => vec![(vec![0], Value::from(false)), (vec![1], Value::from(true))],
+            Self::F16 => infinite(
+                &f16::NEG_INFINITY.to_le_bytes(),
+                &f16::INFINITY.to_le_bytes(),
+            ),
+            Self::F32 => infinite(
+                &f32::NEG_INFINITY.to_le_bytes(),
+                &f32::INFINITY.to_le_bytes(),
+            ),
+            Self::F64 => infinite(
+                &f64::NEG_INFINITY.to_le_bytes(),
+                &f64::INFINITY.to_le_bytes(),
+            ),
+            _ => (0..=u16::MAX).filter_map(|at| self.integer(at)).collect(),
+        }
     }
 
     /// A number as it is after it was stored.
@@ -182,6 +230,8 @@ pub fn narrow(value: f64) -> f32 {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::NumberType;
 
     #[test]
@@ -192,6 +242,43 @@ mod tests {
         assert_eq!(NumberType::from_name("<f4"), Some(NumberType::F32));
         assert_eq!(NumberType::from_name(">f4"), None);
         assert_eq!(NumberType::from_name("complex64"), None);
+    }
+
+    #[test]
+    fn integers_are_counted_from_the_end_of_their_type() {
+        let all = [
+            (NumberType::I8, 0, vec![0x80], json!(-128)),
+            (NumberType::I8, 255, vec![0x7f], json!(127)),
+            (NumberType::I8, 256, vec![0x80], json!(-128)),
+            (NumberType::I16, 1, vec![0x01, 0x80], json!(-32767)),
+            (
+                NumberType::I32,
+                2,
+                vec![2, 0, 0, 0x80],
+                json!(-2_147_483_646),
+            ),
+            (
+                NumberType::I64,
+                0,
+                i64::MIN.to_le_bytes().to_vec(),
+                json!(i64::MIN),
+            ),
+            (NumberType::U8, 255, vec![0], json!(0)),
+            (NumberType::U8, 256, vec![0xff], json!(255)),
+            (NumberType::U16, u16::MAX, vec![0, 0], json!(0)),
+            (
+                NumberType::U32,
+                1,
+                vec![0xfe, 0xff, 0xff, 0xff],
+                json!(4_294_967_294_u64),
+            ),
+            (NumberType::U64, 0, vec![0xff; 8], json!(u64::MAX)),
+        ];
+        for (number, at, bytes, word) in all {
+            assert_eq!(number.integer(at), Some((bytes, word)), "{number} {at}");
+        }
+        assert_eq!(NumberType::Bool.integer(0), None);
+        assert_eq!(NumberType::F32.integer(0), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use zvf_format::vlen::VlenBuilder;
 use zvf_meta::{ArrayAttributes, ArrayDoc, DataType, Kind, ObjectIndexDoc};
 
 use crate::WriteError;
-use crate::array::array_doc;
+use crate::array::{self, array_doc};
 use crate::batch::{Groups, ObjectTable};
 use crate::codec::Compression;
 use crate::documents::Docs;
@@ -352,7 +352,7 @@ pub(crate) fn is_chain(kind: Kind) -> bool {
 pub(crate) fn write_manifests(
     spec: &StoreSpec,
     chunks: &[&[i64]],
-    mut sorted: Sorted,
+    mut sorted: Sorted<Placed>,
     mut steps: Steps<'_>,
     tables: &Tables,
     placer: &mut Placer,
@@ -673,13 +673,9 @@ pub(crate) fn write_groups(
     ids: &[i64],
     target: &Below<'_>,
 ) -> Result<Docs, WriteError> {
-    let count = wide(groups.members.len());
-    if count == 0 {
+    if groups.members.is_empty() {
         return Ok(Vec::new());
     }
-    let mut docs = Vec::new();
-    let mut rows = VlenBuilder::new();
-    let failed = |source| WriteError::encode("groups", source);
     for (number, members) in groups.members.iter().enumerate() {
         if let Some(id) = members.iter().find(|id| ids.binary_search(id).is_err()) {
             return Err(WriteError::input(
@@ -688,34 +684,15 @@ pub(crate) fn write_groups(
                 "objects of this store",
             ));
         }
-        let bytes: Vec<u8> = members.iter().flat_map(|id| id.to_le_bytes()).collect();
-        rows.push(&bytes).map_err(failed)?;
-    }
-    if groups.members.iter().any(|members| !members.is_empty()) {
-        target.put(vec![(
-            "groups/c/0".to_owned(),
-            spec.compression.encode(rows.finish())?,
-        )])?;
     }
     let attributes = ArrayAttributes {
-        zv_array: Some("groups".to_owned()),
-        num_groups: Some(count),
         group_names: (!groups.names.is_empty()).then(|| groups.names.clone()),
         ..ArrayAttributes::default()
     };
-    let bytes = DataType::named("variable_length_bytes");
-    let codecs = vlen_codecs(&spec.compression);
-    docs.push((
-        "groups".to_owned(),
-        array_doc(
-            vec![count],
-            bytes,
-            vec![count],
-            Value::from(""),
-            codecs,
-            attributes,
-        ),
-    ));
+    let members = groups.members.iter().map(Ok);
+    let (doc, objects) = array::groups(members, &spec.compression, attributes)?;
+    target.put(objects)?;
+    let mut docs = vec![("groups".to_owned(), doc)];
     for (name, channels, held) in &groups.attributes {
         let what = format!("group attribute {name}");
         let typed = whole_column(&what, *channels, held, groups.members.len())?;

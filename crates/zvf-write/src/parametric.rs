@@ -2,15 +2,14 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::WriteError;
-use crate::columns::{Columns, numbers};
 use crate::names::check_name;
 use crate::values::Values;
 
 /// A type of parametric object: what its coefficients are called.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ParametricType {
     /// Number of the type in the rows of objects.
@@ -52,7 +51,7 @@ impl ParametricType {
 /// let spec = StoreSpec::new(Kind::PointCloud, [10.0; 3]).with_parametric(shapes);
 /// assert!(spec.check().is_ok());
 /// ```
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Parametric {
     pub(crate) types: Vec<ParametricType>,
     pub(crate) objects: Vec<(String, Vec<f64>, Option<String>)>,
@@ -62,35 +61,6 @@ pub struct Parametric {
 }
 
 impl Parametric {
-    /// Everything that it consists of; see [`describe`](crate::describe).
-    pub(crate) fn describe(&self, columns: &mut Columns) -> Result<Value, WriteError> {
-        let Self {
-            types,
-            objects,
-            attributes,
-            groups,
-            group_attributes,
-        } = self;
-        let types = types.iter().map(|kind| {
-            let ParametricType {
-                id,
-                name,
-                coefficients,
-            } = kind;
-            json!([id, name, coefficients])
-        });
-        let objects = objects.iter().map(|(kind, coefficients, name)| {
-            Ok(json!([kind, numbers(columns, Some(coefficients))?, name]))
-        });
-        Ok(json!({
-            "types": types.collect::<Vec<_>>(),
-            "objects": objects.collect::<Result<Vec<_>, WriteError>>()?,
-            "attributes": columns.add_all(attributes)?,
-            "groups": groups,
-            "group_attributes": columns.add_all(group_attributes)?,
-        }))
-    }
-
     /// No objects.
     #[must_use]
     pub fn new() -> Self {

@@ -1,19 +1,22 @@
 //! One part of a store: the chunks that one program writes, and the note of them.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use zvf_store::ChunkCoord;
 
 use crate::WriteError;
+use crate::batch::ObjectTable;
 use crate::cell::Encoder;
 use crate::chunk_by::Split;
-use crate::columns::Columns;
 use crate::commit::{self, MARKER};
 use crate::documents;
 use crate::error::OrBug;
 use crate::finish::{self, Level, Parts, Summary};
+use crate::frames::to_bytes;
 use crate::int::wide;
 use crate::layout::Layout;
 use crate::links::{Family, Placer};
@@ -21,10 +24,10 @@ use crate::places::Places;
 use crate::prepare::Corners;
 use crate::progress::Step;
 use crate::shard::{Cells, Container};
-use crate::sorter::Sorter;
+use crate::sorter::{Placed, Sorter};
 use crate::spec::StoreSpec;
 use crate::target::Target;
-use crate::values::Values;
+use crate::values::packed;
 
 /// Where parts note what they do.
 pub(crate) const CLAIMS: &str = "zvf-unfinished/claims";
@@ -81,6 +84,23 @@ pub(crate) fn cells(spec: &StoreSpec) -> Result<Cells, WriteError> {
 pub(crate) fn encoder(spec: &StoreSpec) -> Result<Encoder<'_>, WriteError> {
     let dictionaries = spec.vertex_attributes.iter().map(|_| None).collect();
     Encoder::new(spec, Layout::new(spec), dictionaries)
+}
+
+/// What a part notes for the commit.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Note<'n> {
+    pub(crate) name: String,
+    pub(crate) vertices: u64,
+    pub(crate) extent: Option<Corners>,
+    #[serde(with = "packed")]
+    pub(crate) chunks: Cow<'n, [i64]>,
+    pub(crate) placed: Vec<Placed>,
+    pub(crate) objects: ObjectTable<'n>,
+    pub(crate) links: u64,
+    pub(crate) records: u64,
+    /// Keys of the cells of links.
+    #[serde(with = "packed")]
+    pub(crate) cells: Cow<'n, [i64]>,
 }
 
 /// Which part a writer writes.
@@ -166,24 +186,26 @@ impl Part {
         let mut some = Vec::new();
         while let Some(object) = sorted.peek() {
             sorted.take(object, &mut some)?;
-            some.iter().for_each(|one| one.write(&mut placed));
+            placed.append(&mut some);
             summary.objects += 1;
         }
         let keys: Vec<&[i64]> = stored.cells.iter().map(|cell| &*cell.key).collect();
-        let mut columns = Columns::default();
         let (ids, attributes) = tables.columns(spec);
-        let document = json!({
-            "vertices": router.vertices,
-            "extent": router.extent,
-            "chunks": columns.add(&Values::from(chunks.concat()))?,
-            "placed": columns.add(&Values::from(placed))?,
-            "ids": columns.add(&Values::from(ids))?,
-            "attributes": columns.add_all(&attributes)?,
-            "links": stored.links,
-            "records": stored.records,
-            "cells": columns.add(&Values::from(keys.concat()))?,
-        });
-        Ok((columns.close(&document)?, summary))
+        let note = Note {
+            name: self.name.clone(),
+            vertices: router.vertices,
+            extent: router.extent,
+            chunks: chunks.concat().into(),
+            placed,
+            objects: ObjectTable {
+                ids: ids.into(),
+                attributes,
+            },
+            links: stored.links,
+            records: stored.records,
+            cells: keys.concat().into(),
+        };
+        Ok((to_bytes(&note)?, summary))
     }
 
     /// Puts the claim of a part and looks at all others.

@@ -23,24 +23,23 @@ use serde_json::{Value, json};
 use zvf_meta::LevelDoc;
 use zvf_store::ChunkCoord;
 
-use crate::batch::{Groups, ObjectTable};
+use crate::batch::Groups;
 use crate::chunk_by::Split;
-use crate::columns::{column, columns, open, signed};
 use crate::commit::{self};
 use crate::error::OrBug;
 use crate::finish::{Documents, Level, Summary};
 use crate::form::LinksBy;
+use crate::frames::from_bytes;
 use crate::inside;
 use crate::int::{index, narrow, wide};
 use crate::links::{Family, Placer, Stored, StoredCell};
 use crate::objects::{HeldGroups, Tables, is_chain};
-use crate::part::{CLAIMS, PARTS, Part, bounds, cells, check_begun, encoder};
-use crate::prepare::{Corners, grow};
+use crate::part::{CLAIMS, Note, PARTS, Part, bounds, cells, check_begun, encoder};
+use crate::prepare::grow;
 use crate::progress::Step;
 use crate::sorter::{Placed, Sorter};
 use crate::spec::{AttributeType, Outside, StoreSpec};
 use crate::target::Target;
-use crate::values::Values;
 use crate::writer::{StoreWriter, WriteOptions, blocking};
 use crate::{WriteError, documents, side};
 
@@ -241,50 +240,6 @@ impl PartedStore {
     }
 }
 
-/// What a part noted.
-struct Note {
-    name: String,
-    vertices: u64,
-    extent: Option<Corners>,
-    chunks: Vec<i64>,
-    placed: Vec<u8>,
-    ids: Vec<i64>,
-    attributes: Vec<(String, Values<'static>)>,
-    links: u64,
-    records: u64,
-    /// Keys of the cells of links.
-    cells: Vec<i64>,
-}
-
-impl Note {
-    fn parse(name: &str, bytes: &[u8]) -> Option<Self> {
-        let (document, mut rest) = open(bytes)?;
-        let get = |name: &str| document.get(name);
-        let chunks = signed(column(get("chunks")?, &mut rest)?)?;
-        let Values::U8(placed) = column(get("placed")?, &mut rest)? else {
-            return None;
-        };
-        if !placed.len().is_multiple_of(crate::sorter::SIZE) {
-            return None;
-        }
-        let ids = signed(column(get("ids")?, &mut rest)?)?;
-        let attributes = columns(get("attributes")?, &mut rest)?;
-        let cells = signed(column(get("cells")?, &mut rest)?)?;
-        Some(Self {
-            name: name.to_owned(),
-            vertices: get("vertices")?.as_u64()?,
-            extent: serde_json::from_value(get("extent")?.clone()).ok()?,
-            chunks,
-            placed: placed.into_owned(),
-            ids,
-            attributes,
-            links: get("links")?.as_u64()?,
-            records: get("records")?.as_u64()?,
-            cells,
-        })
-    }
-}
-
 /// All parts together.
 struct Joined<'j> {
     spec: &'j StoreSpec,
@@ -295,7 +250,7 @@ struct Joined<'j> {
 }
 
 impl Joined<'_> {
-    fn notes(&self, address: &str) -> Result<Vec<Note>, WriteError> {
+    fn notes(&self, address: &str) -> Result<Vec<Note<'static>>, WriteError> {
         let names: BTreeSet<String> = self.target.names(PARTS)?.into_iter().collect();
         for begun in self.target.names(CLAIMS)? {
             if !names.contains(&begun) {
@@ -313,7 +268,8 @@ impl Joined<'_> {
         let read = |name: String| {
             let bytes = self.target.read(&format!("{PARTS}/{name}"))?;
             bytes
-                .and_then(|bytes| Note::parse(&name, &bytes))
+                .and_then(|bytes| from_bytes::<Note<'_>>(&bytes))
+                .filter(|note| note.name == name)
                 .ok_or_else(|| WriteError::Exists {
                     store: address.to_owned(),
                     what: format!("the note of part {name} cannot be read"),
@@ -354,10 +310,8 @@ impl Joined<'_> {
         let mut documents = Documents::new(level.vertex_docs(&encoder(spec)?)?);
         for note in &notes {
             self.place(note, &slots, &mut sorter)?;
-            if !note.ids.is_empty() {
-                let mut table = ObjectTable::new(&note.ids[..]);
-                table.attributes.clone_from(&note.attributes);
-                tables.push(spec, &table)?;
+            if !note.objects.ids.is_empty() {
+                tables.push(spec, &note.objects)?;
             }
             if let Some((low, high)) = &note.extent {
                 // What rounds beyond the bounds given.
@@ -398,9 +352,9 @@ impl Joined<'_> {
     /// Takes the fragments of a part, with the numbers that its chunks have among all.
     fn place(
         &self,
-        note: &Note,
+        note: &Note<'_>,
         slots: &HashMap<&[i64], u32>,
-        sorter: &mut Sorter,
+        sorter: &mut Sorter<Placed>,
     ) -> Result<(), WriteError> {
         let own: Vec<u32> = note
             .chunks
@@ -412,7 +366,7 @@ impl Joined<'_> {
                     .or_bug("a chunk of a part has no number")
             })
             .collect::<Result<_, _>>()?;
-        for mut placed in Placed::read_all(&note.placed)? {
+        for mut placed in note.placed.iter().copied() {
             let Some(&slot) = own.get(index(placed.chunk)) else {
                 let what = format!("part {}", note.name);
                 return Err(WriteError::input(
@@ -431,13 +385,13 @@ impl Joined<'_> {
     }
 
     /// Objects whose vertices have an order are whole in one part.
-    fn check_orders(&self, notes: &[Note]) -> Result<(), WriteError> {
+    fn check_orders(&self, notes: &[Note<'_>]) -> Result<(), WriteError> {
         if !(is_chain(self.spec.kind) || self.spec.kind == zvf_meta::Kind::Skeleton) {
             return Ok(());
         }
         let mut owners: HashMap<i64, &str> = HashMap::new();
         for note in notes {
-            for placed in Placed::read_all(&note.placed)? {
+            for placed in &note.placed {
                 let owner = *owners.entry(placed.object).or_insert(&note.name);
                 if owner != note.name {
                     let found = format!("vertices in parts {owner} and {}", note.name);
@@ -454,7 +408,7 @@ impl Joined<'_> {
 }
 
 /// The links of all parts, whose cells are written.
-fn joined_family(spec: &StoreSpec, notes: &[Note]) -> Stored {
+fn joined_family(spec: &StoreSpec, notes: &[Note<'_>]) -> Stored {
     let keys = notes.iter().flat_map(|note| {
         let size = spec.links.width * spec.key_rank();
         note.cells.chunks_exact(size.max(1))

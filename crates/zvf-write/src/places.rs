@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use zerocopy::IntoBytes;
+
 use crate::WriteError;
 use crate::bucket::Buckets;
 use crate::error::OrBug;
 use crate::int::{halves, to_index, wide};
-use crate::record::{records, take_array};
+use crate::record::typed;
 use crate::spill::{Part, SpillFile};
 
 /// Vertex number to chunk and row, for links that name vertices: a table in memory, or in a file with a few blocks of
@@ -65,8 +67,7 @@ impl Places {
                 Some(incoming) => {
                     let number = incoming.number(&(vertex / wide(BLOCK)), |&block| block);
                     incoming.push(number, |out| {
-                        out.extend_from_slice(&vertex.to_le_bytes());
-                        out.extend_from_slice(&place.to_le_bytes());
+                        out.extend_from_slice([vertex, place].as_bytes());
                     })?;
                     // One chunk may have more rows than the budget holds.
                     incoming.relieve()?;
@@ -92,17 +93,12 @@ impl Places {
         for (block, bucket) in all {
             let bytes = bucket.read(&file)?;
             let mut entries = vec![u64::MAX; BLOCK];
-            for mut record in records(&bytes, 16)? {
-                let vertex = u64::from_le_bytes(take_array(&mut record)?);
+            for record in typed(&bytes)? {
+                let [vertex, place] = record?;
                 let slot = entries.get_mut(to_index("vertices", vertex % wide(BLOCK))?);
-                let slot = slot.or_bug("a vertex of no block")?;
-                *slot = u64::from_le_bytes(take_array(&mut record)?);
+                *slot.or_bug("a vertex of no block")? = place;
             }
-            let bytes: Vec<u8> = entries
-                .iter()
-                .flat_map(|entry| entry.to_le_bytes())
-                .collect();
-            let part = blocks.file.append(&bytes)?;
+            let part = blocks.file.append(entries.as_bytes())?;
             let slot = blocks.parts.get_mut(to_index("vertices", block)?);
             *slot.or_bug(format_args!("no block {block} of vertices"))? = Some(part);
         }
@@ -133,12 +129,7 @@ impl Blocks {
             };
             let mut bytes = Vec::new();
             self.file.read(part, &mut bytes)?;
-            let entries = bytes
-                .as_chunks::<8>()
-                .0
-                .iter()
-                .map(|b| u64::from_le_bytes(*b))
-                .collect();
+            let entries = typed(&bytes)?.collect::<Result<_, _>>()?;
             if self.kept.len() >= self.keep {
                 self.kept.pop();
             }

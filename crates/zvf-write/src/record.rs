@@ -3,6 +3,8 @@
 
 use std::slice::ChunksExact;
 
+use zerocopy::FromBytes;
+
 use crate::WriteError;
 use crate::error::{OrBug, internal};
 
@@ -14,6 +16,18 @@ use crate::error::{OrBug, internal};
 pub fn records(bytes: &[u8], size: usize) -> Result<ChunksExact<'_, u8>, WriteError> {
     check_records(bytes, size)?;
     Ok(bytes.chunks_exact(size))
+}
+
+/// The values of one type that some bytes consist of.
+///
+/// # Errors
+/// Bug: bytes that are no whole number of them.
+#[track_caller]
+pub fn typed<T: FromBytes>(
+    bytes: &[u8],
+) -> Result<impl Iterator<Item = Result<T, WriteError>>, WriteError> {
+    let values = records(bytes, size_of::<T>())?.map(T::read_from_bytes);
+    Ok(values.map(|value| value.ok().or_bug("a record of another size")))
 }
 
 /// Checks that there is a whole number of records.
@@ -102,7 +116,9 @@ pub fn row_of<T>(column: &[T], row: usize, width: usize) -> Option<&[T]> {
 
 #[cfg(test)]
 mod tests {
-    use super::{put_flagged, records, row_of, take, take_array, take_flagged, take_link};
+    use zerocopy::IntoBytes;
+
+    use super::{put_flagged, records, row_of, take, take_array, take_flagged, take_link, typed};
     use crate::WriteError;
 
     fn is_bug<T: std::fmt::Debug>(found: &Result<T, WriteError>) -> bool {
@@ -117,6 +133,15 @@ mod tests {
         for (bytes, size) in [(&b"abcde"[..], 3), (b"ab", 3), (b"ab", 0)] {
             assert!(is_bug(&records(bytes, size)));
         }
+    }
+
+    #[test]
+    fn values_have_no_rest() {
+        let numbers = [1_u32, 2, 3];
+        let bytes = numbers.as_bytes();
+        let all: Result<Vec<u32>, _> = typed(bytes).unwrap().collect();
+        assert_eq!(all.unwrap(), numbers);
+        assert!(is_bug(&typed::<u64>(bytes).map(|_| ())));
     }
 
     #[test]

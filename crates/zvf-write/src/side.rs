@@ -2,17 +2,16 @@
 
 use serde_json::{Value, json};
 use zvf_format::vlen::VlenBuilder;
-use zvf_meta::{ArrayAttributes, ArrayDoc, DataType, GroupDoc, JsonObject};
+use zvf_meta::{ArrayAttributes, ArrayDoc, GroupDoc, JsonObject};
 
 use crate::WriteError;
-use crate::array::array_doc;
+use crate::array::{byte_strings, id_lists};
 use crate::codec::Compression;
 use crate::error::OrBug;
 use crate::int::wide;
 use crate::number::NumberType;
 use crate::objects::plain_column;
 use crate::parametric::Parametric;
-use crate::shard::vlen_codecs;
 use crate::spec::StoreSpec;
 use crate::target::Object;
 use crate::target::Target;
@@ -71,14 +70,9 @@ impl Parametric {
             extra: extra(json!({"num_objects": count})),
             ..ArrayAttributes::default()
         };
-        lists(
-            &mut out,
-            "parametric/names",
-            names,
-            count,
-            compression,
-            attributes,
-        )?;
+        let path = "parametric/names";
+        let made = byte_strings(path, names, count > 0, compression, attributes)?;
+        array(&mut out, path, made);
         for (folder, list, rows) in [
             ("object_attributes", &self.attributes, self.objects.len()),
             (
@@ -103,25 +97,14 @@ impl Parametric {
             }
         }
         if !self.groups.is_empty() {
-            let mut members = VlenBuilder::new();
-            let failed = |source| WriteError::encode("parametric/groups", source);
-            for group in &self.groups {
-                let bytes: Vec<u8> = group.iter().flat_map(|id| id.to_le_bytes()).collect();
-                members.push(&bytes).map_err(failed)?;
-            }
+            let path = "parametric/groups";
             let attributes = ArrayAttributes {
                 num_groups: Some(wide(self.groups.len())),
                 ..ArrayAttributes::default()
             };
-            let count = wide(self.groups.len());
-            lists(
-                &mut out,
-                "parametric/groups",
-                members,
-                count,
-                compression,
-                attributes,
-            )?;
+            let members = id_lists(path, self.groups.iter().map(Ok))?;
+            let made = byte_strings(path, members, true, compression, attributes)?;
+            array(&mut out, path, made);
         }
         Ok(out)
     }
@@ -145,29 +128,6 @@ fn group(out: &mut Vec<Object>, path: &str, attributes: Value) {
 fn array(out: &mut Vec<Object>, path: &str, (doc, chunks): (ArrayDoc, Vec<Object>)) {
     out.extend(chunks);
     out.push((format!("{path}/zarr.json"), doc.to_json().into_bytes()));
-}
-
-/// A list of byte strings in one chunk.
-fn lists(
-    out: &mut Vec<Object>,
-    path: &str,
-    rows: VlenBuilder,
-    count: u64,
-    compression: &Compression,
-    attributes: ArrayAttributes,
-) -> Result<(), WriteError> {
-    let doc = array_doc(
-        vec![count],
-        DataType::named("variable_length_bytes"),
-        vec![count.max(1)],
-        Value::from(""),
-        vlen_codecs(compression),
-        attributes,
-    );
-    let chunk = (format!("{path}/c/0"), compression.encode(rows.finish())?);
-    let chunks = if count > 0 { vec![chunk] } else { Vec::new() };
-    array(out, path, (doc, chunks));
-    Ok(())
 }
 
 /// Writes everything that lies beside the levels.

@@ -4,16 +4,33 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
 use crate::WriteError;
 use crate::error::OrBug;
-use crate::int::wide;
-use crate::record::{records, take_array};
+use crate::int::{to_index, wide};
+use crate::record::typed;
 use crate::spill::{Part, SpillFile};
 
 /// One fragment of one object: where it lies, and its place in the object.
 ///
 /// Sorted by object, then by `order`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    FromBytes,
+    IntoBytes,
+    Immutable,
+    Serialize,
+    Deserialize,
+)]
+#[repr(C)]
 pub struct Placed {
     /// The object.
     pub object: i64,
@@ -29,96 +46,64 @@ pub struct Placed {
     pub rows: u32,
 }
 
-/// Bytes of one that was written.
-pub(crate) const SIZE: usize = 32;
+/// What a [`Sorter`] sorts: records of one size whose order is that of their members.
+pub trait Record: Copy + Ord + FromBytes + IntoBytes + Immutable {}
 
-impl Placed {
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.object.to_le_bytes());
-        out.extend_from_slice(&self.order.to_le_bytes());
-        for number in [self.chunk, self.fragment, self.row, self.rows] {
-            out.extend_from_slice(&number.to_le_bytes());
-        }
-    }
+impl<T: Copy + Ord + FromBytes + IntoBytes + Immutable> Record for T {}
 
-    /// Fragments that were written behind each other.
-    ///
-    /// # Errors
-    /// Bug: bytes that are no whole number of them.
-    pub(crate) fn read_all(bytes: &[u8]) -> Result<Vec<Self>, WriteError> {
-        records(bytes, SIZE)?.map(Self::read).collect()
-    }
-
-    fn read(mut bytes: &[u8]) -> Result<Self, WriteError> {
-        let rest = &mut bytes;
-        Ok(Self {
-            object: i64::from_le_bytes(take_array(rest)?),
-            order: u64::from_le_bytes(take_array(rest)?),
-            chunk: u32::from_le_bytes(take_array(rest)?),
-            fragment: u32::from_le_bytes(take_array(rest)?),
-            row: u32::from_le_bytes(take_array(rest)?),
-            rows: u32::from_le_bytes(take_array(rest)?),
-        })
-    }
-}
-
-/// Sorts any number of fragments in bounded memory: sorted runs go to a file and are merged.
+/// Sorts any number of records in bounded memory: sorted runs go to a file and are merged.
 #[derive(Debug)]
-pub struct Sorter {
-    held: Vec<Placed>,
+pub struct Sorter<T> {
+    held: Vec<T>,
     most: usize,
     runs: Vec<Part>,
     file: SpillFile,
 }
 
-impl Sorter {
+impl<T: Record> Sorter<T> {
     pub fn new(budget: usize, folder: &Path) -> Self {
         Self {
             held: Vec::new(),
-            most: (budget / SIZE).max(1024),
+            most: (budget / size_of::<T>()).max(1024),
             runs: Vec::new(),
             file: SpillFile::new(folder),
         }
     }
 
-    pub fn push(&mut self, placed: Placed) -> Result<(), WriteError> {
-        self.held.push(placed);
+    pub fn push(&mut self, record: T) -> Result<(), WriteError> {
+        self.held.push(record);
         if self.held.len() < self.most {
             return Ok(());
         }
         self.held.sort_unstable();
-        let mut bytes = Vec::with_capacity(self.held.len() * SIZE);
-        for placed in self.held.drain(..) {
-            placed.write(&mut bytes);
-        }
-        self.runs.push(self.file.append(&bytes)?);
+        self.runs.push(self.file.append(self.held.as_bytes())?);
+        self.held.clear();
         Ok(())
     }
 
     /// How many there are.
     pub(crate) fn len(&self) -> u64 {
         let spilled: u64 = self.runs.iter().map(|run| run.len).sum();
-        spilled / wide(SIZE) + wide(self.held.len())
+        spilled / wide(size_of::<T>()) + wide(self.held.len())
     }
 
     /// Everything in order.
-    pub fn finish(mut self) -> Result<Sorted, WriteError> {
+    pub fn finish(mut self) -> Result<Sorted<T>, WriteError> {
         self.held.sort_unstable();
-        let share = (self.most * SIZE / self.runs.len().max(1)).max(64 * SIZE);
-        let block = share - share % SIZE;
-        let mut runs: Vec<Run> = self
-            .runs
-            .into_iter()
-            .map(|rest| Run {
-                rest,
-                block,
-                buffer: Vec::new(),
-                at: 0,
-            })
-            .collect();
-        runs.push(Run::of_memory(&self.held));
+        // Every run that was spilled has the same share of the memory.
+        let block = (self.most / self.runs.len().max(1)).max(64) * size_of::<T>();
+        let spilled = self.runs.into_iter().map(|rest| Run {
+            rest,
+            block,
+            buffer: Vec::new().into_iter(),
+        });
+        let held = Run {
+            rest: Part::default(),
+            block,
+            buffer: self.held.into_iter(),
+        };
         let mut sorted = Sorted {
-            runs,
+            runs: spilled.chain([held]).collect(),
             heap: BinaryHeap::new(),
             file: self.file,
         };
@@ -131,76 +116,60 @@ impl Sorter {
 
 /// A sorted run, read block by block.
 #[derive(Debug)]
-struct Run {
+struct Run<T> {
     rest: Part,
     block: usize,
-    buffer: Vec<u8>,
-    at: usize,
+    buffer: std::vec::IntoIter<T>,
 }
 
-impl Run {
-    fn of_memory(held: &[Placed]) -> Self {
-        let mut buffer = Vec::with_capacity(held.len() * SIZE);
-        for placed in held {
-            placed.write(&mut buffer);
-        }
-        Self {
-            rest: Part::default(),
-            block: SIZE,
-            buffer,
-            at: 0,
-        }
-    }
-
-    fn next(&mut self, file: &SpillFile) -> Result<Option<Placed>, WriteError> {
-        if self.at >= self.buffer.len() && self.rest.len > 0 {
-            self.buffer.clear();
+impl<T: Record> Run<T> {
+    fn next(&mut self, file: &SpillFile) -> Result<Option<T>, WriteError> {
+        if self.buffer.len() == 0 && self.rest.len > 0 {
             let take = self.rest.len.min(wide(self.block));
-            file.read(SpillFile::slice(self.rest, 0, take), &mut self.buffer)?;
+            let mut bytes = Vec::with_capacity(to_index("bytes of a run", take)?);
+            file.read(SpillFile::slice(self.rest, 0, take), &mut bytes)?;
             self.rest = SpillFile::slice(self.rest, take, u64::MAX);
-            self.at = 0;
+            let block: Vec<T> = typed(&bytes)?.collect::<Result<_, _>>()?;
+            self.buffer = block.into_iter();
         }
-        if self.at >= self.buffer.len() {
-            return Ok(None);
-        }
-        let bytes = self.buffer.get(self.at..self.at + SIZE);
-        self.at += SIZE;
-        Placed::read(bytes.or_bug("a run ends inside a fragment")?).map(Some)
+        Ok(self.buffer.next())
     }
 }
 
 /// The merge of all runs.
 #[derive(Debug)]
-pub struct Sorted {
-    runs: Vec<Run>,
-    heap: BinaryHeap<Reverse<(Placed, usize)>>,
+pub struct Sorted<T> {
+    runs: Vec<Run<T>>,
+    heap: BinaryHeap<Reverse<(T, usize)>>,
     file: SpillFile,
 }
 
-impl Sorted {
+impl<T: Record> Sorted<T> {
     fn refill(&mut self, run: usize) -> Result<(), WriteError> {
         let from = self
             .runs
             .get_mut(run)
             .or_bug(format_args!("no run {run}"))?;
-        if let Some(placed) = from.next(&self.file)? {
-            self.heap.push(Reverse((placed, run)));
+        if let Some(record) = from.next(&self.file)? {
+            self.heap.push(Reverse((record, run)));
         }
         Ok(())
     }
 
-    /// The object of the next fragment.
-    pub(crate) fn peek(&self) -> Option<i64> {
-        self.heap.peek().map(|Reverse((placed, _))| placed.object)
-    }
-
     /// The next one.
-    pub fn pop(&mut self) -> Result<Option<Placed>, WriteError> {
-        let Some(Reverse((placed, run))) = self.heap.pop() else {
+    pub fn pop(&mut self) -> Result<Option<T>, WriteError> {
+        let Some(Reverse((record, run))) = self.heap.pop() else {
             return Ok(None);
         };
         self.refill(run)?;
-        Ok(Some(placed))
+        Ok(Some(record))
+    }
+}
+
+impl Sorted<Placed> {
+    /// The object of the next fragment.
+    pub(crate) fn peek(&self) -> Option<i64> {
+        self.heap.peek().map(|Reverse((placed, _))| placed.object)
     }
 
     /// All fragments of one object, if it is the next one.
@@ -216,7 +185,6 @@ impl Sorted {
 #[cfg(test)]
 mod tests {
     use super::{Placed, Sorter};
-    use crate::WriteError;
 
     #[test]
     fn fragments_come_back_sorted_through_files() {
@@ -245,15 +213,6 @@ mod tests {
                 back.append(&mut some);
             }
             assert_eq!(back, all);
-        }
-    }
-
-    #[test]
-    fn a_misread_fragment_is_a_bug() {
-        assert_eq!(Placed::read_all(&[1; 64]).unwrap().len(), 2);
-        for length in [1, 31, 33] {
-            let found = Placed::read_all(&vec![1; length]);
-            assert!(matches!(found, Err(WriteError::Bug { .. })), "{length}");
         }
     }
 }

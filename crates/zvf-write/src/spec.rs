@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 use zvf_format::links::lehmer::MAX_WIDTH;
 use zvf_meta::{Axis, JsonObject, Kind, LinkStore, LinksConvention};
@@ -15,7 +16,7 @@ use crate::parametric::Parametric;
 use crate::values::Values;
 
 /// The format version that is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
 #[non_exhaustive]
 pub enum TargetVersion {
     /// 0.9.2: one array of cells a family, links by offset.
@@ -37,7 +38,7 @@ impl TargetVersion {
 }
 
 /// What is done with a vertex outside of the [`bounds`](StoreSpec::bounds) given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
 pub enum Outside {
     /// The batch is refused.
     #[default]
@@ -47,7 +48,7 @@ pub enum Outside {
 }
 
 /// What the values of an attribute are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub enum AttributeType {
     /// Numbers of one type.
     Number(NumberType),
@@ -68,7 +69,7 @@ impl AttributeType {
 }
 
 /// One attribute, declared before the first batch.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct AttributeSpec {
     /// Its name: a path segment, so without `/`.
@@ -158,8 +159,21 @@ impl AttributeSpec {
     }
 }
 
+fn kind<S: Serializer>(kind: &Kind, to: S) -> Result<S::Ok, S::Error> {
+    kind.name().serialize(to)
+}
+
+fn link_store<S: Serializer>(store: &LinkStore, to: S) -> Result<S::Ok, S::Error> {
+    store.name().serialize(to)
+}
+
+fn axes<S: Serializer>(axes: &[Axis], to: S) -> Result<S::Ok, S::Error> {
+    let axes = axes.iter();
+    to.collect_seq(axes.map(|one| (&one.name, &one.type_, &one.unit, &one.extra)))
+}
+
 /// How links are stored (0.9 §13.2).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct LinkSpec {
     /// Endpoints of one link: 2 for graphs and skeletons, 3 for triangles, 4 for quads.
@@ -167,6 +181,7 @@ pub struct LinkSpec {
     /// Links keep their direction in their place: no endpoint is moved, no permutation stored.
     pub directed: bool,
     /// One copy of a link, or one for each chunk that it touches.
+    #[serde(serialize_with = "link_store")]
     pub store: LinkStore,
     /// Skeletons: store every edge, instead of only those that the order of rows does not imply.
     pub explicit: bool,
@@ -187,7 +202,7 @@ impl LinkSpec {
 }
 
 /// An attribute by whose value chunks are cut, before they are cut by position.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ChunkBy {
     /// The attribute: one truth value, whole number or text a vertex. It lies in the keys of chunks and in no array.
@@ -230,12 +245,14 @@ impl ChunkBy {
 /// let error = spec.with_bin_shape([20.0, 25.0, 25.0]).check().unwrap_err();
 /// assert_eq!(error.to_string(), "bin_shape/0: found 20, expected a whole part of the chunk's 50");
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct StoreSpec {
     /// The geometry.
+    #[serde(serialize_with = "kind")]
     pub kind: Kind,
     /// Axes in column order. Default `x`, `y`, `z`, `w`, of type `space`, without a unit.
+    #[serde(serialize_with = "axes")]
     pub axes: Vec<Axis>,
     /// Size of a chunk.
     pub chunk_shape: Vec<f64>,

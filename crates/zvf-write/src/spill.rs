@@ -5,6 +5,8 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use zerocopy::{Immutable, IntoBytes};
+
 use crate::WriteError;
 use crate::error::OrBug;
 use crate::int::{to_index, wide};
@@ -165,6 +167,11 @@ impl Spool {
             self.tail.clear();
         }
         Ok(())
+    }
+
+    /// As [`push`](Self::push), of a value that [`typed`](crate::record::typed) reads again.
+    pub fn push_value(&mut self, value: &(impl IntoBytes + Immutable)) -> Result<(), WriteError> {
+        self.push(value.as_bytes())
     }
 
     /// Applies `take` to the pieces in order; each holds whole records. They can be gone through again.

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use half::f16;
 use serde_json::{Value, json};
 use zvf_meta::{ArrayAttributes, ArrayDoc, Codec, DataType};
 
@@ -11,7 +10,7 @@ use crate::array::array_doc;
 use crate::codec::Compression;
 use crate::error::OrBug;
 use crate::int::{to_index, wide};
-use crate::number::NumberType;
+use crate::number::{Fill, NumberType};
 use crate::target::Object;
 
 /// Rows of a chunk of object attributes.
@@ -90,70 +89,14 @@ impl Element {
     }
 }
 
-/// A value that means "none", as bytes and as JSON.
-pub type Fill = (Vec<u8>, Value);
-
-/// Values that could mean "none", the usual one first.
-pub fn fills(number: NumberType) -> Vec<Fill> {
-    let mut found: Vec<Fill> = number.absent().into_iter().collect();
-    match number {
-        NumberType::Bool => {
-            found.extend([(vec![0], json!(false)), (vec![1], json!(true))]);
-        }
-        NumberType::F16 => found.extend([
-            (f16::NEG_INFINITY.to_le_bytes().to_vec(), json!("-Infinity")),
-            (f16::INFINITY.to_le_bytes().to_vec(), json!("Infinity")),
-        ]),
-        NumberType::F32 => found.extend([
-            (f32::NEG_INFINITY.to_le_bytes().to_vec(), json!("-Infinity")),
-            (f32::INFINITY.to_le_bytes().to_vec(), json!("Infinity")),
-        ]),
-        NumberType::F64 => found.extend([
-            (f64::NEG_INFINITY.to_le_bytes().to_vec(), json!("-Infinity")),
-            (f64::INFINITY.to_le_bytes().to_vec(), json!("Infinity")),
-        ]),
-        _ => found.extend((0..=u16::MAX).map(|at| integer(number, at))),
-    }
-    found
-}
-
-/// The integer `at` steps from the end of its type, where the usual word for absence is.
-fn integer(number: NumberType, at: u16) -> Fill {
-    let (small, step) = (at.to_le_bytes()[0], i64::from(at));
-    match number {
-        NumberType::I8 => {
-            let value = i8::MIN.wrapping_add(small.cast_signed());
-            (value.to_le_bytes().to_vec(), json!(value))
-        }
-        NumberType::I16 => {
-            let value = i16::MIN.wrapping_add(at.cast_signed());
-            (value.to_le_bytes().to_vec(), json!(value))
-        }
-        NumberType::I32 => {
-            let value = i32::MIN + i32::from(at);
-            (value.to_le_bytes().to_vec(), json!(value))
-        }
-        NumberType::U8 => {
-            let value = u8::MAX.wrapping_sub(small);
-            (value.to_le_bytes().to_vec(), json!(value))
-        }
-        NumberType::U16 => {
-            let value = u16::MAX.wrapping_sub(at);
-            (value.to_le_bytes().to_vec(), json!(value))
-        }
-        NumberType::U32 => {
-            let value = u32::MAX - u32::from(at);
-            (value.to_le_bytes().to_vec(), json!(value))
-        }
-        NumberType::U64 => {
-            let value = u64::MAX - u64::from(at);
-            (value.to_le_bytes().to_vec(), json!(value))
-        }
-        _ => {
-            let value = i64::MIN + step;
-            (value.to_le_bytes().to_vec(), json!(value))
-        }
-    }
+/// The elements, of `size` bytes, of rows whose channels are all the same: a row means absence where all its channels do, so
+/// only such rows can be mistaken for one that is absent.
+pub fn uniform<'r>(rows: impl Iterator<Item = &'r [u8]>, size: usize) -> HashSet<&'r [u8]> {
+    let first = rows.filter_map(|row| {
+        let first = row.get(..size)?;
+        row.chunks(size).all(|one| one == first).then_some(first)
+    });
+    first.collect()
 }
 
 /// A typed array in memory.
@@ -175,20 +118,12 @@ impl Typed {
     pub(crate) fn fill_unlike_rows(&mut self) -> Result<bool, WriteError> {
         let size = self.element.size().max(1);
         let width = self.row_bytes()?.max(size);
-        let uniform = |row: &&[u8]| {
-            let first = row.get(..size);
-            row.chunks(size).all(|one| Some(one) == first)
-        };
-        let taken: HashSet<&[u8]> = self
-            .bytes
-            .chunks(width)
-            .filter(uniform)
-            .filter_map(|row| row.get(..size))
-            .collect();
+        let taken = uniform(self.bytes.chunks(width), size);
         let Element::Number(number) = &self.element else {
             return Ok(false);
         };
-        let free = fills(*number)
+        let free = number
+            .fills()
             .into_iter()
             .find(|(bytes, _)| !taken.contains(bytes.as_slice()));
         let found = free.is_some();

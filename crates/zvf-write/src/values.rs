@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use half::f16;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zerocopy::IntoBytes;
 
 use crate::number::NumberType;
@@ -90,6 +91,17 @@ macro_rules! from {
         impl From<Vec<$type>> for Values<'_> {
             fn from(list: Vec<$type>) -> Self {
                 Self::$variant(Cow::Owned(list))
+            }
+        }
+
+        impl<'a> TryFrom<Values<'a>> for Cow<'a, [$type]> {
+            type Error = Values<'a>;
+
+            fn try_from(values: Values<'a>) -> Result<Self, Values<'a>> {
+                match values {
+                    Values::$variant(list) => Ok(list),
+                    other => Err(other),
+                }
             }
         }
     )*};
@@ -262,6 +274,67 @@ impl Values<'_> {
             (Self::F16(list), NumberType::F64) => convert!(list, f64::from),
             _ => return None,
         })
+    }
+}
+
+/// A column as a journal keeps it.
+#[derive(Serialize, Deserialize)]
+enum Kept<'v> {
+    /// The bytes of the numbers, little-endian.
+    Numbers(NumberType, ciborium::Value),
+    Texts(Cow<'v, [Option<String>]>),
+}
+
+impl Serialize for Values<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let numbers = self.number_type().zip(self.own_bytes());
+        let kept = match (self, numbers) {
+            (Self::Text(texts), _) => Kept::Texts(Cow::Borrowed(texts)),
+            (_, Some((number, bytes))) => Kept::Numbers(number, bytes.into_owned().into()),
+            (_, None) => return Err(serde::ser::Error::custom("numbers without a type")),
+        };
+        kept.serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Values<'_> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        match Kept::deserialize(from)? {
+            Kept::Texts(texts) => Ok(Self::Text(texts.into_owned())),
+            Kept::Numbers(number, ciborium::Value::Bytes(bytes))
+                if bytes.len().is_multiple_of(number.size()) =>
+            {
+                Ok(Self::of_bytes(number, &bytes))
+            }
+            Kept::Numbers(..) => Err(serde::de::Error::custom("bytes of no whole numbers")),
+        }
+    }
+}
+
+/// Lists of numbers as [`Values`]: one run of bytes, not one record a number.
+pub(crate) mod packed {
+    use std::borrow::Cow;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Values;
+
+    pub(crate) fn serialize<'v, T, S>(list: &'v [T], to: S) -> Result<S::Ok, S::Error>
+    where
+        Values<'v>: From<&'v [T]>,
+        S: Serializer,
+    {
+        Values::from(list).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, 'a, T, D>(from: D) -> Result<Cow<'a, [T]>, D::Error>
+    where
+        T: Clone,
+        Cow<'a, [T]>: TryFrom<Values<'a>>,
+        D: Deserializer<'de>,
+    {
+        let list = Cow::try_from(Values::deserialize(from)?);
+        list.map_err(|_| serde::de::Error::custom("numbers of another type"))
     }
 }
 

@@ -7,6 +7,7 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use zvf_migrate::{MigrateOptions, Report, migrate};
 use zvf_store::{IoTrace, Retry, Store};
 use zvf_testkit::faults::Dying;
+use zvf_write::frames::FrameFile;
 use zvf_write::{
     AttributeSpec, Batch, Class, Compression, Kind, NumberType, ObjectTable, StoreSpec,
     StoreWriter, WriteError, WriteOptions,
@@ -165,6 +166,7 @@ async fn a_journal_of_something_else_is_refused() {
     let store = source.open().await;
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal");
+    let journal_of_json = folder.path().join("journal-of-json");
     let memory = Memory::default();
     interrupted(&store, &memory, &journal, 80).await;
     let left = memory.files().await;
@@ -201,6 +203,16 @@ async fn a_journal_of_something_else_is_refused() {
     std::fs::write(&journal, &bytes).unwrap();
     let error = migrate(&store, ADDRESS, again()).await.unwrap_err();
     assert!(error.to_string().contains("other bytes"), "{error}");
+
+    // A journal of a version that kept JSON.
+    let mut frames = FrameFile::open(&journal_of_json, false, 1, |_, _, _| Ok(())).unwrap();
+    let json = br#"{"copy":{"version":"0.1.0","source":"","options":"{}"},"mark":"{}"}"#;
+    frames.append(1, json).unwrap();
+    drop(frames);
+    let older = shaped(options(memory.0.clone(), Some(&journal_of_json)), false);
+    let error = migrate(&store, ADDRESS, older).await.unwrap_err();
+    assert!(error.to_string().contains("another version"), "{error}");
+    assert_eq!(error.class(), Class::Misuse);
 
     // Somebody cleared the place: everything is copied anew.
     std::fs::write(&journal, &kept).unwrap();

@@ -11,7 +11,7 @@ use crate::bin::MOST_AXES;
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
 use zvf_write::int::{index, narrow, to_index};
-use zvf_write::sorter::{Placed, Sorter};
+use zvf_write::sorter::Sorter;
 
 /// Where the vertices of a level are.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl Net<'_> {
         fine.vertices.each(|place, record| {
             let point = Point::take(&mut &*record, dims)?;
             let axes = frame.axes(&point.position, self.unit());
-            sorter.push(placed(key(axes, dims), place))
+            sorter.push([key(axes, dims), u64::from(place)])
         })?;
         let mut marks = Marks::new(fine.vertices.len());
         let mut pairs = Scatter::new(&desk);
@@ -104,7 +104,7 @@ impl Net<'_> {
             // 40 powers of two, below and above the extent of everything.
             let length = ((object.length.log2() + 32.0) / 40.0).clamp(0.0, 1.0);
             let axes = axes.into_iter().take(dims).chain([length]);
-            sorter.push(placed(key(axes, dims + 1), object.number))
+            sorter.push([key(axes, dims + 1), u64::from(object.number)])
         };
         let mut object = Object::default();
         fine.vertices.each(|_, record| {
@@ -188,28 +188,17 @@ fn key(axes: impl IntoIterator<Item = f64>, many: usize) -> u64 {
     key
 }
 
-fn placed(key: u64, number: u32) -> Placed {
-    Placed {
-        object: key.cast_signed(),
-        order: u64::from(number),
-        chunk: 0,
-        fragment: 0,
-        row: 0,
-        rows: 0,
-    }
-}
-
 /// Applies `take` to all numbers along the curve, and says of which a window begins: `share` of them, one at least.
 fn sampled(
-    sorter: Sorter,
+    sorter: Sorter<[u64; 2]>,
     share: f64,
     mut take: impl FnMut(u32, bool) -> Result<(), WriteError>,
 ) -> Result<(), WriteError> {
     let mut sorted = sorter.finish()?;
     let (mut rank, mut window) = (0.0_f64, -1.0);
-    while let Some(one) = sorted.pop()? {
+    while let Some([_, number]) = sorted.pop()? {
         let here = (rank * share).floor();
-        let number = narrow("vertices", to_index("vertices", one.order)?)?;
+        let number = narrow("vertices", to_index("vertices", number)?)?;
         take(number, here > window)?;
         (rank, window) = (rank + 1.0, here);
     }
@@ -218,7 +207,7 @@ fn sampled(
 
 #[cfg(test)]
 mod tests {
-    use super::{key, placed, sampled};
+    use super::{key, sampled};
     use zvf_write::sorter::Sorter;
 
     #[test]
@@ -239,11 +228,8 @@ mod tests {
         {
             let mut sorter = Sorter::new(1 << 20, &std::env::temp_dir());
             let number = |n: u32| n.wrapping_mul(7919) % many;
-            (0..many).for_each(|n| {
-                sorter
-                    .push(placed(u64::from(number(n)), number(n)))
-                    .unwrap()
-            });
+            let pair = |n: u32| [u64::from(number(n)); 2];
+            (0..many).for_each(|n| sorter.push(pair(n)).unwrap());
             let mut kept = Vec::new();
             sampled(sorter, share, |number, first| {
                 kept.extend(first.then_some(number));

@@ -7,6 +7,7 @@ mod text;
 use std::cell::RefCell;
 use std::io::Write as _;
 
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use zstd::bulk::Compressor;
 use zvf_meta::Codec;
@@ -33,6 +34,13 @@ pub enum Compression {
     /// Any other list of bytes-to-bytes codecs that the `zarrs` crate has, in writing order, as documents have them:
     /// see [`from_codecs`](Self::from_codecs). Needs the feature `zarrs`, and that of `zvf-store` to read it again.
     Pipeline(Vec<Codec>),
+}
+
+impl Serialize for Compression {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let codecs = self.codecs().into_iter();
+        to.collect_seq(codecs.map(|one| (one.name, one.configuration, one.extra)))
+    }
 }
 
 impl Compression {
