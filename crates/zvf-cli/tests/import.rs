@@ -325,10 +325,10 @@ fn files_that_changed_under_a_journal_are_refused() -> Result<()> {
 fn a_folder_with_info_is_imported() -> Result<()> {
     let info = r#"{"@type":"neuroglancer_skeletons","transform":[8,0,0,0,0,8,0,0,0,0,8,0]}"#;
     // Two vertices and the edge from the second one to the first one.
-    let mut skeleton = Vec::new();
-    [2_u32, 1].map(|one| skeleton.extend(one.to_le_bytes()));
-    [1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0].map(|one| skeleton.extend(one.to_le_bytes()));
-    [1_u32, 0].map(|one| skeleton.extend(one.to_le_bytes()));
+    let mut skeleton: Vec<u8> = [2_u32, 1].into_iter().flat_map(u32::to_le_bytes).collect();
+    let places = [1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+    skeleton.extend(places.into_iter().flat_map(f32::to_le_bytes));
+    skeleton.extend([1_u32, 0].into_iter().flat_map(u32::to_le_bytes));
     let home = Home::made(&[
         ("../neurons/info", info.into()),
         ("../neurons/17", skeleton),
