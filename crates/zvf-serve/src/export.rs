@@ -75,7 +75,7 @@ pub fn export_precomputed<'a>(
     memory_budget: u64,
 ) -> BoxFuture<'a, Result<Exported, ExportError>> {
     Box::pin(async move {
-        let opened = Arc::new(Opened::new(store));
+        let opened = Arc::new(Opened::new(store, Arc::default()));
         let mut writer = Writer {
             opened,
             folder,

@@ -26,6 +26,8 @@ const KEPT: usize = 32 << 20;
 pub(crate) struct Opened {
     pub(crate) store: Store,
     pub(crate) dimensions: Vec<Dimension>,
+    /// Answers that read most chunks of a store: one at a time, of all stores that share it. Each reads its chunks on all cores anyway.
+    pub(crate) scans: Arc<tokio::sync::Mutex<()>>,
     tag: Option<HeaderValue>,
     attributes: OnceCell<Arc<Attributes>>,
     objects: OnceCell<Arc<Objects>>,
@@ -41,7 +43,7 @@ struct Rendered {
 }
 
 impl Opened {
-    pub(crate) fn new(store: Store) -> Self {
+    pub(crate) fn new(store: Store, scans: Arc<tokio::sync::Mutex<()>>) -> Self {
         let dimensions = units::dimensions(store.root().axes());
         // Of this opening: what views show follows from the documents that were read now.
         let mut nonce = [0u8; 8];
@@ -51,6 +53,7 @@ impl Opened {
         Self {
             store,
             dimensions,
+            scans,
             tag,
             attributes: OnceCell::new(),
             objects: OnceCell::new(),

@@ -9,6 +9,9 @@ use crate::opened::Opened;
 use crate::path::encoded;
 use crate::refusal::{Answer, Refusal};
 
+/// Bytes of each cache of a store: manifests, indexes of shards. They spare the requests that follow each other, not all of them.
+const CACHE: u64 = 32 << 20;
+
 /// One store.
 #[derive(Debug)]
 pub(crate) struct Source {
@@ -17,6 +20,8 @@ pub(crate) struct Source {
     options: OpenOptions,
     raw: RawStore,
     opened: Mutex<Option<Arc<Opened>>>,
+    /// As [`Opened::scans`].
+    scans: Arc<Mutex<()>>,
 }
 
 /// All stores, and what they share.
@@ -40,6 +45,9 @@ impl Sources {
         work: usize,
         budget: u64,
     ) -> Result<Self, StoreError> {
+        let mut options = options.clone();
+        options.limits.cache_bytes = options.limits.cache_bytes.min(CACHE);
+        let scans = Arc::default();
         let mut list: Vec<Source> = Vec::new();
         for address in addresses {
             let base = base_name(address);
@@ -53,8 +61,9 @@ impl Sources {
                 name,
                 address: address.clone(),
                 options: options.clone(),
-                raw: RawStore::open(address, options)?,
+                raw: RawStore::open(address, &options)?,
                 opened: Mutex::default(),
+                scans: Arc::clone(&scans),
             });
         }
         Ok(Self {
@@ -116,7 +125,7 @@ impl Source {
             return Ok(Arc::clone(opened));
         }
         let store = Store::open_with(&self.address, self.options.clone()).await?;
-        let opened = Arc::new(Opened::new(store));
+        let opened = Arc::new(Opened::new(store, Arc::clone(&self.scans)));
         *held = Some(Arc::clone(&opened));
         Ok(opened)
     }

@@ -12,10 +12,15 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::{Stream, StreamExt};
 
 use crate::StoreError;
+
+/// How long a thread that may block waits for work before it ends. Allocators keep memory that other threads freed until the thread
+/// that allocated it allocates again or ends: ten seconds, tokio's default, would leave decoded chunks on idle threads.
+const KEEP_ALIVE: Duration = Duration::from_millis(100);
 
 /// A runtime that waits for futures and walks streams. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -31,6 +36,7 @@ impl Runtime {
     pub fn new() -> Result<Self, StoreError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
+            .thread_keep_alive(KEEP_ALIVE)
             .build()
             .map_err(|e| StoreError::backend("runtime", e))?;
         Ok(Self {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt};
-use zvf_store::IdTable;
+use zvf_store::{IdTable, ObjectIndex};
 
 use super::batches::{Batches, cut};
 use super::fetch::{Fetch, jobs, renumber};
@@ -26,6 +26,9 @@ use crate::{QueryError, Select, int};
 
 /// Manifests that are asked for together.
 const MANIFESTS: usize = 1 << 14;
+
+/// Bytes of memory budget for each stored chunk of manifests that is decoded beside others.
+const CHUNK: u64 = 16 << 20;
 
 /// Manifests that are worth a table of the listed chunks.
 const MANY: usize = 1 << 10;
@@ -77,7 +80,7 @@ impl Run {
             .flatten();
         let mut chooser = Chooser::new(p.query.level, rank, visible, listed);
         let mut empty = Vec::with_capacity(rows.len());
-        for part in rows.chunks(MANIFESTS) {
+        for part in parts(&rows, rising, index, p.query.memory_budget) {
             // Rows that rise ask for no part of the manifests a second time.
             if many && rising {
                 index.forget_manifests();
@@ -217,6 +220,28 @@ impl Run {
         self.last_use = batches.last_use;
         self.jobs = jobs(p, &self.fetch, batches.list, held, self.cells.clone());
     }
+}
+
+/// Rows whose manifests are asked for together: of rising rows no more stored chunks than the memory budget has room for.
+fn parts<'a>(
+    rows: &'a [u64],
+    rising: bool,
+    index: &ObjectIndex,
+    budget: u64,
+) -> impl Iterator<Item = &'a [u64]> {
+    let most = (budget / CHUNK).max(1);
+    let together = move |first: u64, row: u64| {
+        !rising || index.chunk_of(row).saturating_sub(index.chunk_of(first)) < most
+    };
+    let mut rest = rows;
+    std::iter::from_fn(move || {
+        let first = *rest.first()?;
+        let most = rest.get(..MANIFESTS).unwrap_or(rest);
+        let end = most.partition_point(|row| together(first, *row));
+        let (part, later) = rest.split_at(end);
+        rest = later;
+        Some(part)
+    })
 }
 
 /// Number of the object of each entry.

@@ -118,6 +118,8 @@ pub struct AnnotationList {
     rank: usize,
     types: Vec<PropertyType>,
     encoded: Vec<u8>,
+    /// Where each annotation ends in `encoded`.
+    ends: Vec<usize>,
     ids: Vec<u64>,
 }
 
@@ -130,6 +132,7 @@ impl AnnotationList {
             rank,
             types,
             encoded: Vec::new(),
+            ends: Vec::new(),
             ids: Vec::new(),
         }
     }
@@ -191,6 +194,7 @@ impl AnnotationList {
         }
         let whole = self.encoded.len().next_multiple_of(4);
         self.encoded.resize(whole, 0);
+        self.ends.push(whole);
         self.ids.push(id);
         Ok(())
     }
@@ -198,10 +202,22 @@ impl AnnotationList {
     /// The file of the list.
     #[must_use]
     pub fn finish(self) -> Vec<u8> {
+        self.finish_by(|_| 0)
+    }
+
+    /// The file of the list, in the order of a key of the ids. A viewer that shows a part of a list shows its beginning.
+    #[must_use]
+    pub fn finish_by(self, key: impl Fn(u64) -> u64) -> Vec<u8> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let spans = starts.zip(self.ends.iter().copied());
+        let mut all: Vec<_> = self.ids.iter().copied().zip(spans).collect();
+        all.sort_by_key(|(id, _)| key(*id));
         let mut out = Vec::with_capacity(self.bytes());
-        out.extend_from_slice(&(self.ids.len() as u64).to_le_bytes());
-        out.extend_from_slice(&self.encoded);
-        for id in &self.ids {
+        out.extend_from_slice(&(all.len() as u64).to_le_bytes());
+        for (_, (start, end)) in &all {
+            out.extend_from_slice(self.encoded.get(*start..*end).unwrap_or(&[]));
+        }
+        for (id, _) in &all {
             out.extend_from_slice(&id.to_le_bytes());
         }
         out

@@ -15,8 +15,8 @@ use crate::columns::{positions, single};
 use crate::opened::Opened;
 use crate::plan::grid::cell;
 use crate::plan::lines::LinesPlan;
-use crate::plan::number;
 use crate::plan::objects::Objects;
+use crate::plan::{number, scrambled};
 use crate::precomputed::{AnnotationInfo, AnnotationList, SpatialLevel, annotation_info};
 use crate::refusal::{Answer, Refusal};
 
@@ -71,10 +71,11 @@ pub(crate) async fn list(opened: &Opened, budget: u64, folder: &str, key: &str) 
             let level = level.and_then(|level| usize::try_from(level).ok());
             let numbers = level.and_then(|level| plan.levels.get(level));
             let numbers = numbers.ok_or_else(|| Refusal::not_found("no such spatial level"))?;
-            numbers
-                .iter()
-                .filter_map(|number| objects.id(*number))
-                .collect()
+            // In the order of the object index, so that its manifests are read once and one stored chunk after another.
+            let mut numbers = numbers.clone();
+            numbers.sort_unstable();
+            let ids = numbers.into_iter();
+            ids.filter_map(|number| objects.id(number)).collect()
         }
     };
     let single_id = folder == "by_id";
@@ -86,7 +87,7 @@ pub(crate) async fn list(opened: &Opened, budget: u64, folder: &str, key: &str) 
     match single_id {
         true if list.is_empty() => Err(Refusal::not_found("the object has no line")),
         true => Ok(list.single(&related)?.into()),
-        false => Ok(list.finish().into()),
+        false => Ok(list.finish_by(scrambled).into()),
     }
 }
 
@@ -103,6 +104,10 @@ async fn lines(
         return Ok(list);
     }
     let dims = opened.dims();
+    let scan = match wanted.len() {
+        1 => None,
+        _ => Some(opened.scans.lock().await),
+    };
     let one = Query {
         objects: Some(wanted),
         columns: vec![Column::Position],
@@ -146,6 +151,7 @@ async fn lines(
             Table::Links => {}
         }
     }
+    drop(scan);
     Ok(list)
 }
 
