@@ -1,12 +1,11 @@
 //! Documents of arrays, and arrays of byte strings in one chunk.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use zvf_format::vlen::VlenBuilder;
 use zvf_meta::{ArrayAttributes, ArrayDoc, Codec, DataType, JsonObject, KeyEncoding};
 
 use crate::WriteError;
 use crate::codec::Compression;
-use crate::shard::vlen_codecs;
 use crate::target::Object;
 
 /// An array document.
@@ -93,4 +92,13 @@ pub fn groups<L: AsRef<[i64]>>(
         ..attributes
     };
     byte_strings("groups", rows, is_stored, compression, attributes)
+}
+
+/// The codecs of an array of byte strings.
+pub fn vlen_codecs(compression: &Compression) -> Vec<Codec> {
+    let first = Codec {
+        configuration: json!({}),
+        ..Codec::named("vlen-bytes")
+    };
+    std::iter::once(first).chain(compression.codecs()).collect()
 }

@@ -8,7 +8,7 @@ use zvf_format::vlen::VlenBuilder;
 use zvf_meta::{ArrayAttributes, ArrayDoc, DataType, Kind, ObjectIndexDoc};
 
 use crate::WriteError;
-use crate::array::{self, array_doc};
+use crate::array::{self, array_doc, vlen_codecs};
 use crate::batch::{Groups, ObjectTable};
 use crate::codec::Compression;
 use crate::documents::Docs;
@@ -21,7 +21,6 @@ use crate::names::check_name;
 use crate::number::NumberType;
 use crate::progress::Steps;
 use crate::record::row_of;
-use crate::shard::vlen_codecs;
 use crate::sorter::{Placed, Sorted};
 use crate::spec::{AttributeType, StoreSpec};
 use crate::target::Below;

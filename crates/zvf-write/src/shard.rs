@@ -7,6 +7,7 @@ use zvf_format::vlen::VlenBuilder;
 use zvf_meta::space::Grid;
 use zvf_meta::{Codec, KeyEncoding};
 
+use crate::array::vlen_codecs;
 use crate::codec::Compression;
 use crate::error::{OrBug, internal};
 use crate::int::{to_index, wide};
@@ -154,15 +155,6 @@ impl Cells {
             }],
         )
     }
-}
-
-/// The codecs of an array of byte strings.
-pub fn vlen_codecs(compression: &Compression) -> Vec<Codec> {
-    let first = Codec {
-        configuration: json!({}),
-        ..Codec::named("vlen-bytes")
-    };
-    std::iter::once(first).chain(compression.codecs()).collect()
 }
 
 /// Inner chunks back to back, then the index and its checksum.

@@ -10,10 +10,8 @@ use zvf_meta::{Axis, JsonObject, Kind, LinkStore, LinksConvention};
 use crate::WriteError;
 use crate::codec::Compression;
 use crate::error::OrBug;
-use crate::names::check_name;
-use crate::number::NumberType;
-use crate::parametric::Parametric;
 use crate::values::Values;
+use crate::{names::check_name, number::NumberType, parametric::Parametric};
 
 /// The format version that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
