@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 import camera
+from arrow_rows import arrow, rows
 
 STORES = {
     "synapses": "0.9/real_synapses",
@@ -89,21 +90,6 @@ class Server:
         code = self.process.wait(timeout=30)
         self.log.close()
         check(code == 0, f"the server ended with {code}")
-
-
-def arrow(path):
-    with pa.OSFile(str(path)) as file:
-        return pa.ipc.open_file(file).read_all()
-
-
-def rows(column):
-    """A column as an array of rows."""
-    column = column.combine_chunks()
-    if isinstance(column, pa.ChunkedArray):
-        column = pa.concat_arrays(column.chunks)
-    if pa.types.is_fixed_size_list(column.type):
-        return column.flatten().to_numpy().reshape(len(column), -1)
-    return column.to_numpy(zero_copy_only=False).reshape(-1, 1)
 
 
 def whole(values, kind):

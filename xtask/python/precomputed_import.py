@@ -16,7 +16,7 @@ import tarfile
 
 import DracoPy
 import numpy as np
-import pyarrow as pa
+from arrow_rows import arrow, rows
 from cloudvolume import CloudVolume, Skeleton
 from cloudvolume.datasource.precomputed.mesh.multilod import MultiLevelPrecomputedMeshManifest
 from cloudvolume.datasource.precomputed.sharding import ShardingSpecification
@@ -36,21 +36,6 @@ SHARDING = {
 def check(condition, what):
     if not condition:
         raise SystemExit(f"precomputed_import: {what}")
-
-
-def rows(column):
-    """A column as an array of rows."""
-    column = column.combine_chunks()
-    if isinstance(column, pa.ChunkedArray):
-        column = pa.concat_arrays(column.chunks)
-    if pa.types.is_fixed_size_list(column.type):
-        return column.flatten().to_numpy().reshape(len(column), -1)
-    return column.to_numpy(zero_copy_only=False).reshape(-1, 1)
-
-
-def arrow(path):
-    with pa.OSFile(str(path)) as file:
-        return pa.ipc.open_file(file).read_all()
 
 
 def run(*command):

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &PyramidArgs, context: &mut Context<'_>) -> Result<()> {
     levels(args, context).map_err(|error| error.at(&args.store))
 }
 
-/// Makes levels, makes them anew, or removes them, and tells what became of them.
+/// Builds, refreshes or removes coarse levels, and prints the report.
 fn levels(args: &PyramidArgs, context: &mut Context<'_>) -> Result<()> {
     let write = context.write_options(args.clear_leftovers);
     let bar = context.progress("vertices coarsened");

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use zvf_meta::Affine;
+use zvf_write::error::OrBug;
 use zvf_write::{AttributeSpec, Axis, Kind, NumberType};
 
 use super::axes;
@@ -200,8 +201,8 @@ impl Annotations {
             ..Shape::default()
         };
         self.geometry(&mut cursor, &mut shape)?;
-        if let (true, Some(ids)) = (self.is_points(), shape.columns.first_mut()) {
-            ids.extend(record.key.to_le_bytes());
+        if self.is_points() {
+            ids_of(&mut shape)?.extend(record.key.to_le_bytes());
         }
         for name in &self.relationships {
             let count = cursor.count("a number of related segments")?;
@@ -231,9 +232,7 @@ impl Annotations {
                 .columns
                 .resize(self.properties.len().saturating_add(1), Vec::new());
             let ids = cursor.take(count, 8, "ids of annotations")?;
-            if let Some(column) = shape.columns.first_mut() {
-                column.extend_from_slice(ids);
-            }
+            ids_of(&mut shape)?.extend_from_slice(ids);
             cursor.end()?;
             return take(shape, record);
         }
@@ -263,6 +262,12 @@ impl Annotations {
         }
         Ok(())
     }
+}
+
+/// The column of the ids of points, which stands before those of properties.
+fn ids_of(shape: &mut Shape) -> Result<&mut Vec<u8>, ConvertError> {
+    let column = shape.columns.first_mut();
+    Ok(column.or_bug("points without a column of ids")?)
 }
 
 /// The properties, in their stored order.

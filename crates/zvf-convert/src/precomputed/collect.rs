@@ -2,6 +2,7 @@
 
 use zvf_write::{AttributeSpec, Axis, Batch, Kind, NumberType, ObjectTable, StoreSpec, Values};
 
+use super::record::Record;
 use super::segments::Segments;
 use crate::error::ConvertError;
 use crate::{Options, Sink};
@@ -193,7 +194,15 @@ impl<'a> Collector<'a> {
     }
 
     /// Takes a shape whose key is `id`, as the store has it.
-    pub(super) fn push(&mut self, shape: &Shape, id: i64) -> Result<(), ConvertError> {
+    ///
+    /// # Errors
+    /// Malformed: segments other than the first reading found. As the sink says.
+    pub(super) fn push(
+        &mut self,
+        shape: &Shape,
+        id: i64,
+        record: &Record,
+    ) -> Result<(), ConvertError> {
         let rows = shape.positions.len() / self.plan.dims.max(1);
         let first = (self.positions.len() / self.plan.dims.max(1)) as u64;
         self.positions.extend_from_slice(&shape.positions);
@@ -216,13 +225,20 @@ impl<'a> Collector<'a> {
             match relation {
                 Relation::Dropped => {}
                 Relation::Object => {
-                    let segment = segments
-                        .first()
-                        .copied()
-                        .and_then(|one| i64::try_from(one).ok());
-                    owner = segment.unwrap_or(owner);
+                    let segment = match segments.as_slice() {
+                        [one] => i64::try_from(*one).ok(),
+                        _ => None,
+                    };
+                    owner = segment.ok_or_else(|| {
+                        let found = format!("{} related segments", segments.len());
+                        record.bad(0, found, "one below 2^63, as before")
+                    })?;
                 }
                 Relation::Attribute(_, width) => {
+                    if segments.len() > *width {
+                        let found = format!("{} related segments", segments.len());
+                        return Err(record.bad(0, found, format!("at most {width}, as before")));
+                    }
                     let padded = segments.iter().copied().chain(std::iter::repeat(0));
                     into.extend(padded.take(*width));
                 }

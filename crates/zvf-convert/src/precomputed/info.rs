@@ -25,12 +25,18 @@ impl Document {
     /// # Errors
     /// I/O; no JSON; a limit: more than 64 MiB.
     pub(super) fn read(path: &Path) -> Result<Self, ConvertError> {
-        let record = Record::read(path, 0, LONGEST)?;
-        let value = serde_json::from_slice(&record.bytes).map_err(|error| {
-            ConvertError::malformed(path, Place::Whole, error.to_string(), "JSON")
-        })?;
+        Self::of(&Record::read(path, 0, LONGEST)?)
+    }
+
+    /// The document that a record is.
+    ///
+    /// # Errors
+    /// Malformed: no JSON.
+    pub(super) fn of(record: &Record) -> Result<Self, ConvertError> {
+        let value = serde_json::from_slice(&record.bytes)
+            .map_err(|error| record.bad(0, error.to_string(), "JSON"))?;
         Ok(Self {
-            path: path.to_owned(),
+            path: record.path.to_path_buf(),
             value,
         })
     }

@@ -97,12 +97,7 @@ fn check_held(path: &Path, merged: &Merged, limits: &Limits) -> Result<(), Conve
 
 /// A manifest of names, and their files.
 fn legacy(record: &Record, limits: &Limits) -> Result<Merged, ConvertError> {
-    let manifest = Document {
-        path: record.path.to_path_buf(),
-        value: serde_json::from_slice(&record.bytes).map_err(|error| {
-            ConvertError::malformed(&record.path, Place::Whole, error.to_string(), "JSON")
-        })?,
-    };
+    let manifest = Document::of(record)?;
     let mut merged = Merged::default();
     for name in manifest.list(&manifest.value, "fragments")? {
         let name = name.as_str();
@@ -156,19 +151,20 @@ impl Finest {
         for (lod, count) in counts.iter().enumerate() {
             let count = u32::from_le_bytes(*count);
             let count = usize::try_from(count).unwrap_or(usize::MAX);
-            let places = cursor.take(count.saturating_mul(3), 4, "positions of fragments")?;
-            let sizes = cursor.take(count, 4, "sizes of fragments")?;
-            let number = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes);
-            let (places, sizes) = (places.as_chunks::<4>().0, sizes.as_chunks::<4>().0);
-            for (at, size) in sizes.iter().enumerate() {
-                let size = u64::from(number(size));
+            let mut column = |what: &str| {
+                let (numbers, _) = cursor.take(count, 4, what)?.as_chunks::<4>();
+                Ok::<_, ConvertError>(numbers.iter().map(|bytes| u32::from_le_bytes(*bytes)))
+            };
+            let x = column("positions of fragments along x")?;
+            let y = column("positions of fragments along y")?;
+            let z = column("positions of fragments along z")?;
+            let sizes = column("sizes of fragments")?;
+            for (((x, y), z), size) in x.zip(y).zip(z).zip(sizes) {
+                let size = u64::from(size);
                 total = total.saturating_add(size);
-                if lod > 0 {
-                    continue;
+                if lod == 0 {
+                    fragments.push(([x, y, z], size));
                 }
-                let along = |axis: usize| places.get(axis.saturating_mul(count).saturating_add(at));
-                let place = [along(0), along(1), along(2)].map(|bytes| bytes.map_or(0, number));
-                fragments.push((place, size));
             }
         }
         cursor.end()?;

@@ -316,7 +316,7 @@ impl Precomputed {
                 if self.plan.describes(shape.key) {
                     described.insert(shape.key);
                 }
-                batches.push(&shape, id)
+                batches.push(&shape, id, record)
             })?;
         batches.flush()?;
         let groups = self.plan.segments.as_ref();

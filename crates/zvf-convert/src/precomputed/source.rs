@@ -244,16 +244,12 @@ impl Shard {
     ) -> Result<(), ConvertError> {
         let list_bytes = 16_u64 << sharding.minishard_bits;
         let list = self.range(0, list_bytes, "the list of minishards", MOST_INDEX)?;
-        let (ranges, _) = list.as_chunks::<16>();
+        let (numbers, _) = list.as_chunks::<8>();
+        let (ranges, _) = numbers.as_chunks::<2>();
         // No byte is the content of two objects: damaged ranges end the reading before they multiply the work.
         let mut left = self.length;
         for (number, range) in ranges.iter().enumerate() {
-            let (start, end) = range.split_at(8);
-            let [start, end] = [start, end].map(|bytes| {
-                bytes
-                    .first_chunk::<8>()
-                    .map_or(0, |bytes| u64::from_le_bytes(*bytes))
-            });
+            let [start, end] = range.map(u64::from_le_bytes);
             if start == end {
                 continue;
             }
