@@ -35,7 +35,7 @@
 //! | Arrow, Parquet | all | the same | the same, typed | a batch; of Parquet a row group |
 //! | NPY | all | the same | none | a batch |
 //! | NPZ | all | the same | numbers, `object_id` where there are several; `edges` or `faces` | a batch, and temporary files |
-//! | SWC | skeleton, graph without cycles | by `node_id`, else parents first | `type`, `radius`, `node_id` | all nodes |
+//! | SWC | skeleton, graph without cycles | by `node_id`, else parents first | `type`, `radius`, `node_id` | 40 bytes a node, and temporary files |
 //! | OBJ | mesh; edges and chains as `l` | by chunk | `color` of three channels | a batch |
 //! | PLY | all | by chunk; faces, or edges | numbers, `object_id` where there are several | a batch |
 //! | STL | mesh | faces as stored | none | all positions |
@@ -130,7 +130,7 @@ pub fn chained(kind: Kind) -> bool {
 /// file may have a temporary one.
 ///
 /// # Cost
-/// As the query; by object, and for boxes by object, the query twice. Memory: see the table of the module.
+/// As the query; by object, for boxes by object and to SWC, the query twice. Memory: see the table of the module.
 ///
 /// # Errors
 /// Misuse: a kind or number of axes that the format does not hold, a query that does not fit the store. I/O; malformed data; a

@@ -1,4 +1,7 @@
 //! SWC: a node a line, `id type x y z radius parent`.
+//!
+//! The selection is asked twice: first for links and node ids, from which follows where each node stands in the file; then for
+//! the nodes themselves, which are sorted by that place outside of memory.
 
 use std::io::Write;
 use std::path::Path;
@@ -6,9 +9,12 @@ use std::path::Path;
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
-use zvf_query::Table;
+use zvf_query::{Column, Table};
+use zvf_store::Names;
+use zvf_write::error::OrBug;
+use zvf_write::sorter::Sorter;
 
-use super::{ALL, Batches, Job, Schemas};
+use super::{ALL, Batches, Job, Schemas, VERTICES};
 use crate::numbers::{floats, positions, put, put_all, single, whole};
 use crate::output::raw::elements;
 use crate::{ConvertError, Place};
@@ -16,91 +22,204 @@ use crate::{ConvertError, Place};
 /// Columns that a line has a place for.
 const OWN: [&str; 3] = ["node_id", "type", "radius"];
 
+/// Bytes of nodes that are sorted in memory at one time.
+const SORTED: usize = 16 << 20;
+
 pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     let mut query = job.flat(false);
+    let named = query.attributes.wants("node_id");
     query.outputs = ALL;
-    let mut nodes = Nodes {
-        path: job.path,
-        limit: job.options.limits.held,
-        ..Nodes::empty(job.path)
+    query.attributes = match named {
+        true => Names::List(vec!["node_id".to_owned()]),
+        false => Names::None,
     };
-    job.run(query, &mut nodes).await?;
-    let count = nodes.positions.len() / 3;
-    let parents = parents(count, &nodes.links).ok_or_else(|| {
+    if named {
+        query.columns = vec![Column::Attributes];
+    }
+    let limit = job.options.limits.held.min(u64::from(NONE) - 1);
+    let mut topology = Topology {
+        path: job.path,
+        limit,
+        rows: 0,
+        ids: Some(Vec::new()),
+        links: Vec::new(),
+        objects: 0,
+        schemas: None,
+    };
+    job.run(query, &mut topology).await?;
+    let Topology {
+        rows,
+        ids,
+        links,
+        objects,
+        schemas: linked,
+        ..
+    } = topology;
+    let count = usize::try_from(rows).or_bug("more nodes than the limit")?;
+    let parents = parents(count, &links).ok_or_else(|| {
         let expected = "a tree: every node has one parent at most, and no edges make a ring";
         ConvertError::usage("SWC", "a graph with a ring", expected)
     })?;
-    let named = nodes.ids.len() == count && distinct(&nodes.ids);
-    let order = if named {
-        let mut order: Vec<(i64, usize)> = nodes.ids.iter().copied().zip(0..).collect();
-        order.sort_unstable();
-        order.into_iter().map(|(_, node)| node).collect()
-    } else {
-        if !nodes.ids.is_empty() {
-            job.note("node ids are not all different numbers of 0 or more: nodes are numbered from 1, parents first");
-        } else {
-            job.note("the store has no `node_id`: nodes are numbered from 1, parents first");
+    drop(links);
+    let has_ids = ids.as_ref().is_none_or(|ids| !ids.is_empty());
+    let named = ids.filter(|ids| ids.len() == count && distinct(ids));
+    let order = match &named {
+        Some(ids) => {
+            let mut order: Vec<u32> = (0..NONE).take(count).collect();
+            order.sort_unstable_by_key(|row| ids.get(at(*row)));
+            order
         }
-        let order = downwards(&parents);
-        nodes.ids = vec![0; count];
-        for (id, &node) in (1..).zip(&order) {
-            if let Some(slot) = nodes.ids.get_mut(node) {
-                *slot = id;
-            }
+        None => {
+            job.note(match has_ids {
+                true => "node ids are not all different numbers of 0 or more: nodes are numbered from 1, parents first",
+                false => "the store has no `node_id`: nodes are numbered from 1, parents first",
+            });
+            downwards(&parents)
         }
-        order
     };
-    nodes.write(job, &order, &parents)?;
-    job.done.vertices = count as u64;
-    job.done.links = parents.iter().flatten().count() as u64;
-    job.done.objects = nodes.objects;
-    if let Some(schemas) = &nodes.schemas {
-        job.tables_lost(schemas, &OWN);
+    let mut places = vec![NONE; count];
+    for (place, row) in (0..NONE).zip(order) {
+        *places.get_mut(at(row)).or_bug("a node without a row")? = place;
     }
-    job.owners_lost(nodes.objects);
-    Ok(())
+    let mut nodes = Nodes {
+        path: job.path,
+        row: 0,
+        places,
+        parents,
+        ids: named,
+        sorter: Sorter::new(SORTED, &std::env::temp_dir()),
+        radii: true,
+        types: true,
+        single: [true; 2],
+        schemas: None,
+    };
+    let mut query = job.flat(false);
+    query.outputs = VERTICES;
+    job.run(query, &mut nodes).await?;
+    if nodes.row != count {
+        return Err(nodes.changed(nodes.row));
+    }
+    job.done.vertices = rows;
+    job.done.links = nodes.parents.iter().filter(|one| **one != NONE).count() as u64;
+    job.done.objects = objects;
+    if let (Some(linked), Some(vertices)) = (linked, nodes.schemas.take()) {
+        let vertices = vertices.vertices;
+        job.tables_lost(&Schemas { vertices, ..linked }, &OWN);
+    }
+    job.owners_lost(objects);
+    nodes.write(job)
 }
 
-/// All nodes, by row of the answer.
-struct Nodes<'a> {
+/// How many nodes there are, their ids and their links, by row of the answer.
+struct Topology<'a> {
     path: &'a Path,
     limit: u64,
-    positions: Vec<f64>,
-    radii: Vec<f64>,
-    types: Vec<i64>,
-    ids: Vec<i64>,
+    rows: u64,
+    /// None where one is missing or no number.
+    ids: Option<Vec<i64>>,
     /// (child, parent).
-    links: Vec<[usize; 2]>,
+    links: Vec<[u32; 2]>,
     objects: u64,
+    schemas: Option<Schemas>,
+}
+
+impl Batches for Topology<'_> {
+    fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError> {
+        self.schemas = Some(schemas.clone());
+        Ok(())
+    }
+
+    fn batch(&mut self, table: Table, batch: &RecordBatch) -> Result<(), ConvertError> {
+        match table {
+            Table::Vertices => {
+                self.rows += batch.num_rows() as u64;
+                if self.rows > self.limit {
+                    let what = "nodes of a file";
+                    return Err(ConvertError::limit(
+                        self.path,
+                        Place::Whole,
+                        what,
+                        self.limit,
+                    ));
+                }
+                if let Some(column) = batch.column_by_name("node_id") {
+                    match (whole(column), &mut self.ids) {
+                        (Some(list), Some(ids)) => ids.extend(list),
+                        _ => self.ids = None,
+                    }
+                }
+            }
+            Table::Links => {
+                let column = batch.column_by_name("vertices");
+                let (ends, width) = elements(column.or_bug("links without ends")?);
+                let ends = ends.as_primitive_opt::<UInt64Type>();
+                let ends = ends.filter(|_| width == 2);
+                let ends = ends.or_bug("links that are no pairs of rows")?.values();
+                for pair in ends.as_chunks::<2>().0 {
+                    let [child, parent] = pair.map(u32::try_from);
+                    let (child, parent) = (child.or_bug("a row")?, parent.or_bug("a row")?);
+                    self.links.push([child, parent]);
+                }
+            }
+            Table::Objects => self.objects += batch.num_rows() as u64,
+        }
+        Ok(())
+    }
+}
+
+/// A node by its place in the file: place, position, radius, type, id, and the id of the parent, as bits of 64.
+type Node = [u64; 8];
+
+/// Nodes on their way into the order of the file.
+struct Nodes<'a> {
+    path: &'a Path,
+    /// Of the next node.
+    row: usize,
+    places: Vec<u32>,
+    parents: Vec<u32>,
+    /// None: a node's id follows from its place.
+    ids: Option<Vec<i64>>,
+    sorter: Sorter<Node>,
+    /// Whether every node has a radius, a type.
+    radii: bool,
+    types: bool,
     /// Positions, radii.
     single: [bool; 2],
     schemas: Option<Schemas>,
 }
 
-impl<'a> Nodes<'a> {
-    fn empty(path: &'a Path) -> Self {
-        Self {
-            path,
-            limit: 0,
-            positions: Vec::new(),
-            radii: Vec::new(),
-            types: Vec::new(),
-            ids: Vec::new(),
-            links: Vec::new(),
-            objects: 0,
-            single: [true; 2],
-            schemas: None,
-        }
+impl Nodes<'_> {
+    fn id(&self, row: usize) -> Result<i64, ConvertError> {
+        let id = match &self.ids {
+            Some(ids) => ids.get(row).copied(),
+            None => self.places.get(row).map(|place| i64::from(*place) + 1),
+        };
+        Ok(id.or_bug("a node without an id")?)
     }
 
-    fn write(
-        &self,
-        job: &mut Job<'_>,
-        order: &[usize],
-        parents: &[Option<usize>],
-    ) -> Result<(), ConvertError> {
-        let count = parents.len();
-        let (radii, types) = (self.radii.len() == count, self.types.len() == count);
+    /// The second answer is another than the first.
+    #[cold]
+    fn changed(&self, found: usize) -> ConvertError {
+        let found = format!("{found} nodes, or other ids");
+        let expected = format!(
+            "the {} nodes that were there before: did the store change?",
+            self.places.len()
+        );
+        ConvertError::malformed(self.path, Place::Whole, found, expected)
+    }
+
+    fn write(self, job: &mut Job<'_>) -> Result<(), ConvertError> {
+        let Self {
+            sorter,
+            radii,
+            types,
+            single: [single, single_radius],
+            places,
+            parents,
+            ids,
+            ..
+        } = self;
+        drop((places, parents, ids));
         if !radii {
             job.note("the store has no numbers `radius`: every radius is 0");
         }
@@ -109,47 +228,25 @@ impl<'a> Nodes<'a> {
         }
         let mut file = job.create()?;
         let mut text = String::from("# id type x y z radius parent\n");
-        let [single, single_radius] = self.single;
-        for &node in order {
-            let id = |node: usize| self.ids.get(node).copied().unwrap_or_default();
-            let start = node.saturating_mul(3);
-            let position = self.positions.get(start..start.saturating_add(3));
-            let kind = self.types.get(node).copied().unwrap_or_default();
-            text.push_str(&format!("{} {kind}", id(node)));
-            put_all(&mut text, position.unwrap_or_default(), single);
+        let mut sorted = sorter.finish()?;
+        while let Some([_, x, y, z, radius, kind, id, parent]) = sorted.pop()? {
+            let kind = if types { kind.cast_signed() } else { 0 };
+            text.push_str(&format!("{} {kind}", id.cast_signed()));
+            put_all(&mut text, &[x, y, z].map(f64::from_bits), single);
             text.push(' ');
-            match self.radii.get(node) {
-                Some(&radius) if radii => put(&mut text, radius, single_radius),
-                _ => text.push('0'),
+            match radii {
+                true => put(&mut text, f64::from_bits(radius), single_radius),
+                false => text.push('0'),
             }
-            let parent = parents.get(node).copied().flatten().map_or(-1, id);
-            text.push_str(&format!(" {parent}\n"));
+            text.push_str(&format!(" {}\n", parent.cast_signed()));
             file.write_all(text.as_bytes())
                 .map_err(|error| job.failed(error))?;
             text.clear();
         }
-        file.flush().map_err(|error| job.failed(error))
-    }
-
-    fn vertices(&mut self, batch: &RecordBatch) -> Result<(), ConvertError> {
-        self.positions.extend(positions(batch).values);
-        if (self.positions.len() / 3) as u64 > self.limit {
-            return Err(ConvertError::limit(
-                self.path,
-                Place::Whole,
-                "nodes of a file",
-                self.limit,
-            ));
-        }
-        if let Some(column) = batch.column_by_name("radius") {
-            self.radii.extend(floats(column).values);
-        }
-        for (name, list) in [("node_id", &mut self.ids), ("type", &mut self.types)] {
-            if let Some(column) = batch.column_by_name(name) {
-                list.extend(whole(column).into_iter().flatten());
-            }
-        }
-        Ok(())
+        // Of no nodes there is the line of the names.
+        file.write_all(text.as_bytes())
+            .and_then(|()| file.flush())
+            .map_err(|error| job.failed(error))
     }
 }
 
@@ -161,25 +258,49 @@ impl Batches for Nodes<'_> {
     }
 
     fn batch(&mut self, table: Table, batch: &RecordBatch) -> Result<(), ConvertError> {
-        match table {
-            Table::Vertices => self.vertices(batch)?,
-            Table::Links => {
-                let Some(column) = batch.column_by_name("vertices") else {
-                    return Ok(());
-                };
-                let (ends, width) = elements(column);
-                if let (Some(ends), 2) = (ends.as_primitive_opt::<UInt64Type>(), width) {
-                    for ends in ends.values().chunks_exact(2) {
-                        if let &[child, parent] = ends {
-                            let row = |row: u64| usize::try_from(row).unwrap_or(usize::MAX);
-                            self.links.push([row(child), row(parent)]);
-                        }
-                    }
-                }
-            }
-            Table::Objects => {
-                self.objects = self.objects.saturating_add(batch.num_rows() as u64);
-            }
+        if table != Table::Vertices {
+            return Ok(());
+        }
+        let rows = batch.num_rows();
+        if rows > self.places.len().saturating_sub(self.row) {
+            return Err(self.changed(self.row.saturating_add(rows)));
+        }
+        let positions = positions(batch).values;
+        let positions = positions.as_chunks::<3>().0;
+        if positions.len() != rows {
+            return Err(zvf_write::WriteError::bug("positions that are no triplets").into());
+        }
+        let column = |name| batch.column_by_name(name);
+        let radii = column("radius").map(|column| floats(column).values);
+        let radii = radii.filter(|list| list.len() == rows);
+        let types = column("type").and_then(whole);
+        if let (Some(ids), Some(column)) = (&self.ids, column("node_id"))
+            && whole(column).as_deref() != ids.get(self.row..self.row + rows)
+        {
+            return Err(self.changed(self.places.len()));
+        }
+        self.radii &= radii.is_some();
+        self.types &= types.is_some();
+        for (number, position) in positions.iter().enumerate() {
+            let row = self.row;
+            let parent = match *self.parents.get(row).or_bug("a node of no row")? {
+                NONE => -1,
+                parent => self.id(at(parent))?,
+            };
+            let radius = radii.as_ref().and_then(|list| list.get(number));
+            let kind = types.as_ref().and_then(|list| list.get(number));
+            let [x, y, z] = position.map(f64::to_bits);
+            self.sorter.push([
+                u64::from(*self.places.get(row).or_bug("a node of no place")?),
+                x,
+                y,
+                z,
+                radius.map_or(0, |radius| radius.to_bits()),
+                kind.map_or(0, |kind| kind.cast_unsigned()),
+                self.id(row)?.cast_unsigned(),
+                i64::cast_unsigned(parent),
+            ])?;
+            self.row += 1;
         }
         Ok(())
     }
@@ -192,13 +313,21 @@ fn distinct(ids: &[i64]) -> bool {
         && sorted.windows(2).all(|pair| pair.first() != pair.last())
 }
 
-/// The parent of every node: that of (child, parent) pairs where they make trees, else any orientation that does.
-fn parents(count: usize, links: &[[usize; 2]]) -> Option<Vec<Option<usize>>> {
-    let mut parents = vec![None; count];
+/// No node.
+const NONE: u32 = u32::MAX;
+
+/// The number of a row as an index.
+fn at(row: u32) -> usize {
+    row as usize
+}
+
+/// The parent of every node, [`NONE`] of roots: that of (child, parent) pairs where they make trees, else any orientation that does.
+fn parents(count: usize, links: &[[u32; 2]]) -> Option<Vec<u32>> {
+    let mut parents = vec![NONE; count];
     let mut twice = false;
     for &[child, parent] in links {
-        match parents.get_mut(child) {
-            Some(slot @ None) => *slot = Some(parent),
+        match parents.get_mut(at(child)) {
+            Some(slot) if *slot == NONE => *slot = parent,
             _ => twice = true,
         }
     }
@@ -209,25 +338,20 @@ fn parents(count: usize, links: &[[usize; 2]]) -> Option<Vec<Option<usize>>> {
     let pairs = links.iter().flat_map(|&[a, b]| [(a, b), (b, a)]);
     let near = Grouped::new(count, pairs);
     let mut seen = vec![false; count];
-    let (mut parents, mut used) = (vec![None; count], 0_usize);
-    for root in 0..count {
-        let mut open = vec![root];
-        if seen.get(root).copied().unwrap_or(true) {
+    let mut used = 0_usize;
+    parents.fill(NONE);
+    for root in (0..NONE).take(count) {
+        if std::mem::replace(seen.get_mut(at(root))?, true) {
             continue;
         }
-        if let Some(seen) = seen.get_mut(root) {
-            *seen = true;
-        }
+        let mut open = vec![root];
         while let Some(node) = open.pop() {
             for &next in near.of(node) {
-                let Some(seen) = seen.get_mut(next).filter(|seen| !**seen) else {
+                if std::mem::replace(seen.get_mut(at(next))?, true) {
                     continue;
-                };
-                *seen = true;
-                if let Some(slot) = parents.get_mut(next) {
-                    *slot = Some(node);
                 }
-                used = used.saturating_add(1);
+                *parents.get_mut(at(next))? = node;
+                used += 1;
                 open.push(next);
             }
         }
@@ -240,43 +364,41 @@ fn parents(count: usize, links: &[[usize; 2]]) -> Option<Vec<Option<usize>>> {
 #[derive(Debug)]
 struct Grouped {
     starts: Vec<usize>,
-    nodes: Vec<usize>,
+    nodes: Vec<u32>,
 }
 
 impl Grouped {
-    /// Sorts pairs (node, other) by node, of `count` nodes.
-    fn new(count: usize, pairs: impl Iterator<Item = (usize, usize)> + Clone) -> Self {
-        let mut starts = vec![0_usize; count.saturating_add(1)];
+    /// Sorts pairs (node, other) by node, of `count` nodes. Pairs of other nodes are left out.
+    fn new(count: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
+        let mut starts = vec![0_usize; count + 1];
+        let pairs = pairs.filter(|(node, _)| at(*node) < count);
         for (node, _) in pairs.clone() {
-            if let Some(start) = starts.get_mut(node.saturating_add(1)) {
-                *start = start.saturating_add(1);
+            if let Some(start) = starts.get_mut(at(node) + 1) {
+                *start += 1;
             }
         }
         let mut sum = 0_usize;
         for start in &mut starts {
-            sum = sum.saturating_add(*start);
+            sum += *start;
             *start = sum;
         }
         let mut next = starts.clone();
         let mut nodes = vec![0; sum];
         for (node, other) in pairs {
-            let place = next.get_mut(node).filter(|_| node < count);
-            if let Some(place) = place {
+            if let Some(place) = next.get_mut(at(node)) {
                 if let Some(slot) = nodes.get_mut(*place) {
                     *slot = other;
                 }
-                *place = place.saturating_add(1);
+                *place += 1;
             }
         }
         Self { starts, nodes }
     }
 
     /// Those of one node.
-    fn of(&self, node: usize) -> &[usize] {
-        let bounds = self
-            .starts
-            .get(node)
-            .zip(self.starts.get(node.saturating_add(1)));
+    fn of(&self, node: u32) -> &[u32] {
+        let node = at(node);
+        let bounds = self.starts.get(node).zip(self.starts.get(node + 1));
         bounds
             .and_then(|(start, end)| self.nodes.get(*start..*end))
             .unwrap_or_default()
@@ -284,12 +406,15 @@ impl Grouped {
 }
 
 /// All nodes that come from a root, every parent before its children. Nodes of a ring are missing.
-fn downwards(parents: &[Option<usize>]) -> Vec<usize> {
-    let pairs = parents.iter().enumerate();
-    let pairs = pairs.filter_map(|(node, parent)| Some(((*parent)?, node)));
-    let children = Grouped::new(parents.len(), pairs);
-    let roots = (0..parents.len()).filter(|node| parents.get(*node) == Some(&None));
-    let mut open: Vec<usize> = roots.collect();
+fn downwards(parents: &[u32]) -> Vec<u32> {
+    let pairs = (0..NONE)
+        .zip(parents)
+        .filter(|(_, parent)| **parent != NONE);
+    let children = Grouped::new(parents.len(), pairs.map(|(node, parent)| (*parent, node)));
+    let roots = (0..NONE)
+        .zip(parents)
+        .filter(|(_, parent)| **parent == NONE);
+    let mut open: Vec<u32> = roots.map(|(node, _)| node).collect();
     open.reverse();
     let mut order = Vec::with_capacity(parents.len());
     while let Some(node) = open.pop() {
@@ -305,13 +430,10 @@ mod tests {
 
     #[test]
     fn trees_keep_their_direction_and_get_one_where_they_have_none() {
-        assert_eq!(
-            parents(3, &[[0, 1], [1, 2]]),
-            Some(vec![Some(1), Some(2), None])
-        );
+        assert_eq!(parents(3, &[[0, 1], [1, 2]]), Some(vec![1, 2, NONE]));
         // 1 has two parents as the pairs say, but as edges they are a tree.
         let got = parents(3, &[[1, 0], [1, 2]]).unwrap();
-        assert_eq!(got, [None, Some(0), Some(1)]);
+        assert_eq!(got, [NONE, 0, 1]);
         assert_eq!(parents(3, &[[0, 1], [1, 2], [2, 0]]), None);
         assert_eq!(parents(2, &[[0, 1], [1, 0]]), None);
         assert_eq!(parents(0, &[]), Some(Vec::new()));
@@ -319,7 +441,7 @@ mod tests {
 
     #[test]
     fn parents_come_before_their_children() {
-        assert_eq!(downwards(&[Some(2), Some(0), None, None]), [2, 0, 1, 3]);
-        assert_eq!(downwards(&[Some(1), Some(0)]), [0_usize; 0]);
+        assert_eq!(downwards(&[2, 0, NONE, NONE]), [2, 0, 1, 3]);
+        assert_eq!(downwards(&[1, 0]), [0_u32; 0]);
     }
 }
