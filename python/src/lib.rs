@@ -20,10 +20,6 @@ mod writer;
 
 use pyo3::prelude::*;
 
-/// Cells are made on one thread and dropped on another, which the system's allocator does slowly.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// The extension module.
 #[pymodule]
 mod _zvf {
@@ -45,6 +41,12 @@ mod _zvf {
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "the name that Python has for it")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_init]
+    fn init(_: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        zvf_alloc::free_soon();
+        Ok(())
+    }
 }
 
 /// Runs the program `zvf` with a command line, whose first word is its name, and returns its exit code.

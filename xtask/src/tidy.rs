@@ -82,10 +82,10 @@ fn check_source(name: &str, text: &str, findings: &mut Vec<String>) {
     }
 }
 
-/// The one crate with an `unsafe` block: its lints are written out, and differ from the workspace's in that alone.
-const MAPS: &str = "crates/zvf-mmap/Cargo.toml";
+/// The crates with an `unsafe` block: their lints are written out, and differ from the workspace's in that alone.
+const UNSAFE: [&str; 2] = ["crates/zvf-alloc/Cargo.toml", "crates/zvf-mmap/Cargo.toml"];
 
-/// Every crate says in one line what it is and takes its lints from the workspace; [`MAPS`] denies what they forbid.
+/// Every crate says in one line what it is and takes its lints from the workspace; those of [`UNSAFE`] deny what they forbid.
 fn check_crates(root: &Path, findings: &mut Vec<String>) -> Outcome {
     for entry in std::fs::read_dir(root.join("crates"))? {
         let file = entry?.path().join("Cargo.toml");
@@ -95,7 +95,7 @@ fn check_crates(root: &Path, findings: &mut Vec<String>) -> Outcome {
         if !text.lines().any(|line| line.starts_with("description = ")) {
             findings.push(format!("{name}: no description"));
         }
-        let lints = if name.replace('\\', "/") == MAPS {
+        let lints = if UNSAFE.contains(&name.replace('\\', "/").as_str()) {
             "[lints.rust]\nunsafe_code = \"deny\""
         } else {
             "[lints]\nworkspace = true"

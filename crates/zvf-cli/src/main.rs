@@ -2,10 +2,7 @@
 
 use std::process::ExitCode;
 
-/// Cells are made on one thread and dropped on another, which the system's allocator does slowly.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
+    zvf_alloc::free_soon();
     ExitCode::from(zvf_cli::run(std::env::args_os()))
 }
