@@ -86,7 +86,7 @@ pub(crate) async fn read(
 fn check_root(root: &RootDoc) -> Result<(), WriteError> {
     let block = &root.zarr_vectors;
     let version = &block.zv_version;
-    if !(version == "0.9" || version.starts_with("0.9.")) {
+    if !zvf_meta::version::is_editable(version) {
         return Err(refused(
             "zarr.json",
             format!("version {version}"),

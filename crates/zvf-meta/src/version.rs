@@ -85,6 +85,22 @@ pub fn is_ruled(text: &str) -> bool {
     matches!(gate(text), Gate::Supported(version) | Gate::Newer(version) if version >= RULED)
 }
 
+/// Whether a store of this version may be changed where it is: of the minor version of [`NEWEST`], whatever its patch.
+///
+/// ```
+/// use zvf_meta::version::is_editable;
+/// assert!(is_editable("0.9") && is_editable("0.9.7"));
+/// assert!(!is_editable("0.8.1") && !is_editable("0.10") && !is_editable("0.91"));
+/// ```
+#[must_use]
+pub fn is_editable(text: &str) -> bool {
+    let version = match gate(text) {
+        Gate::Supported(version) | Gate::Newer(version) => version,
+        Gate::Older(_) | Gate::Malformed => return false,
+    };
+    (version.major, version.minor) == (NEWEST.major, NEWEST.minor)
+}
+
 /// What messages say about versions.
 pub const EXPECTED: &str = "0.6.0 to 0.9.4";
 
