@@ -45,7 +45,7 @@ def open(url: str | os.PathLike[str], **options: Unpack[Options]) -> Store:
 
 
 class Store:
-    """An open store: a snapshot of its documents. It pickles as its address and options, and is opened anew where it is unpickled."""
+    """An open store: a snapshot of its documents. It pickles as its address and options, and is opened again when it is unpickled."""
 
     def __init__(self, url: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> None:
         self._url = address(url)
@@ -208,17 +208,17 @@ class Query:
 
     @property
     def vertices(self) -> Scan:
-        """The vertex table, read anew whenever it is asked for."""
+        """The vertex table, read again on each access."""
         return Scan(self, 0)
 
     @property
     def links(self) -> Scan:
-        """The link table, read anew whenever it is asked for: its numbers count rows of the vertex table."""
+        """The link table, read again on each access: its numbers count rows of the vertex table."""
         return Scan(self, 1)
 
     @property
     def objects(self) -> Scan:
-        """The object table, read anew whenever it is asked for."""
+        """The object table, read again on each access."""
         return Scan(self, 2)
 
     def read(self, *, links: bool = True, progress: Progress | None = None) -> Answer:

@@ -125,7 +125,7 @@ class Table(_Source):
 
 
 class Scan(_Source):
-    """One table of a query, read anew whenever it is asked for: its stream takes as much memory as a few batches."""
+    """One table of a query, read again on each access: its stream takes as much memory as a few batches."""
 
     __slots__ = ("_place", "_query")
 

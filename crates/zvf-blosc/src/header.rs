@@ -112,7 +112,7 @@ impl Header {
         Ok(header)
     }
 
-    /// Reads the header of a chunk that has to decode to `nbytes` bytes, and first of all checks that it says so.
+    /// Reads the header of a chunk that has to decode to `nbytes` bytes, and first of all checks that.
     ///
     /// # Errors
     ///

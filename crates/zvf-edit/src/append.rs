@@ -182,7 +182,7 @@ impl Edit {
         Ok(())
     }
 
-    /// Reads the objects that a batch goes on with, and refuses those that cannot go on.
+    /// Reads the objects that a batch continues, and refuses those that cannot be continued.
     async fn check_owners(&mut self, ids: &BTreeSet<i64>) -> Result<(), WriteError> {
         let Some(index) = &mut self.index else {
             return Ok(());
@@ -329,7 +329,7 @@ fn place_points(state: &mut State, cut: Cut, slots: &[u32]) -> Result<(), WriteE
                 fragment.append(rows)?;
             }
         } else {
-            // Fragments that are no bins: nobody may take the new one for one.
+            // Fragments that are no bins: the new one must not be taken for one.
             let mut all = chunk.fragments.pop().or_bug("a chunk without fragments")?;
             for rows in part.fragments {
                 all.append(rows)?;

@@ -87,7 +87,7 @@ pub(super) fn check(levels: &[Level]) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Renumbers the rows of level 0 in all links between levels. A link whose vertex went, left its chunk, or was cut anew with
+/// Renumbers the rows of level 0 in all links between levels. A link whose vertex was deleted, left its chunk, or was cut again with
 /// its object, goes.
 pub(super) async fn follow(
     state: &mut State,
@@ -118,7 +118,7 @@ pub(super) async fn follow(
                 let less = |count: Option<u64>| match count.map(|count| count.checked_sub(gone)) {
                     Some(None) => {
                         let found = format!("a count of links below {gone}");
-                        let expected = "a right count: zvf repair counts anew";
+                        let expected = "a right count: zvf repair counts again";
                         Err(WriteError::unsupported(path.clone(), found, expected))
                     }
                     left => Ok(left.flatten()),

@@ -52,7 +52,7 @@ impl State {
         })
     }
 
-    /// Takes in the values of a batch that are new. What the batch lacks is told where it is placed.
+    /// Takes in the values of a batch that are new. What the batch lacks is reported where it is placed.
     pub(super) fn learn(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
         let given = batch.attributes.iter();
         let column = given

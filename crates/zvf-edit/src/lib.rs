@@ -19,7 +19,7 @@
 //!     writer.finish().await?;
 //!
 //!     let mut edit = Edit::open(&address, WriteOptions::new()).await?;
-//!     // Streamline 7 goes on by a vertex, and its first one moves.
+//!     // Streamline 7 is extended by a vertex, and its first one moves.
 //!     edit.append(&Batch::new(&[12.0_f32, 2.0, 1.0][..]).with_object_ids(&[7][..])).await?;
 //!     edit.move_vertices(At::Objects(&[(7, 0)]), &(&[2.0_f32, 1.0, 1.0][..]).into()).await?;
 //!     let summary = edit.commit().await?;
@@ -174,7 +174,7 @@ impl Edit {
     /// Opening the store, the table of ids, the cells of one chunk, and a put.
     ///
     /// # Errors
-    /// Misuse: no store; another change that goes on; a store that an edit could not keep as it is, by the node that is
+    /// Misuse: no store; another change that is running; a store that an edit could not keep as it is, by the node that is
     /// to blame. I/O.
     pub fn open<'a>(
         address: &'a str,

@@ -91,7 +91,7 @@ impl Edit {
         Ok(())
     }
 
-    /// Notes that a link is stored anew.
+    /// Notes that a link is stored again.
     fn relink(&mut self, link: &NewLink) {
         let slots = link.ends.iter().map(|end| parts(*end).0);
         self.state

@@ -79,7 +79,7 @@ pub fn backup_address(store: &str) -> Result<String, WriteError> {
 ///
 /// # Errors
 /// [`WriteError::Changed`]: a document is not what it was; nothing was replaced. Misuse: a key that is no document's, a
-/// backup that is there already, another change that goes on. I/O.
+/// backup that is there already, another change that is running. I/O.
 pub fn replace_documents<'a>(
     address: &'a str,
     changes: Vec<DocumentChange>,

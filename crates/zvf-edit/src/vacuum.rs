@@ -1,4 +1,4 @@
-//! What edits leave behind goes: rows of deleted objects, and objects that nobody asks for.
+//! Removes what edits leave behind: rows of deleted objects, and unreferenced Zarr objects.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use zvf_write::writer::{WriteOptions, blocking};
 pub struct VacuumSummary {
     /// Rows of deleted objects that were dropped.
     pub rows: u64,
-    /// Zarr objects and temporary files that nobody asked for, and that were removed.
+    /// Unreferenced Zarr objects and temporary files that were removed.
     pub leftovers: u64,
     /// What dropping the rows wrote.
     pub edit: EditSummary,
@@ -34,7 +34,7 @@ pub struct VacuumSummary {
 /// Drops the rows of deleted objects, and removes objects that no reader asks for: cells beyond the presence list of
 /// their array, chunks beyond a table, folders of edits and temporary files of writers that are gone.
 ///
-/// Nobody may write meanwhile: what another writer has put, but not listed yet, looks like a leftover.
+/// No other writer may run meanwhile: objects it has put, but not listed yet, look unreferenced.
 ///
 /// # Cost
 /// One listing of the whole store; with deleted objects all manifests, ids, object attributes and groups.
@@ -82,7 +82,7 @@ pub fn vacuum<'a>(
     })
 }
 
-/// Keys of objects that nobody asks for.
+/// Keys of unreferenced objects.
 async fn leftovers(edit: &Edit) -> Result<Vec<String>, WriteError> {
     let target = Arc::clone(&edit.target);
     let keys = blocking(move || target.keys()).await?;

@@ -17,7 +17,7 @@ impl<'a> Cursor<'a> {
         Self { rest: bytes, at: 0 }
     }
 
-    /// Goes on at byte `at` of a blob whose bytes from there on are `rest`.
+    /// Continues at byte `at` of a blob whose bytes from there on are `rest`.
     pub(crate) fn resume(rest: &'a [u8], at: u64) -> Self {
         Self { rest, at }
     }

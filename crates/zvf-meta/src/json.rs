@@ -277,7 +277,7 @@ impl<'a> Members<'a> {
         self.map.contains_key(name)
     }
 
-    /// What nobody took, in document order.
+    /// Members that were not taken, in document order.
     pub(crate) fn rest(self) -> JsonObject {
         self.map
     }

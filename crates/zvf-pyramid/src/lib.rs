@@ -1,6 +1,6 @@
 //! Makes coarse levels of a store that exists.
 //!
-//! [`build_pyramid`] adds levels, all of them at once; [`refresh_pyramid`] makes them anew after edits, and [`remove_pyramid`]
+//! [`build_pyramid`] adds levels, all of them at once; [`refresh_pyramid`] rebuilds them after edits, and [`remove_pyramid`]
 //! removes them: see `docs/pyramids.md`.
 //!
 //! ```

@@ -29,7 +29,7 @@ impl Meter {
         held.now -= bytes;
     }
 
-    /// Counts something anew that was counted before with `known` bytes.
+    /// Counts something again that was counted before with `known` bytes.
     pub(crate) fn change(&self, known: &mut usize, bytes: usize) {
         self.sub(*known);
         self.add(bytes);

@@ -17,7 +17,7 @@ pub(crate) struct Planned {
     /// Which share of the objects of the finer level is kept, or of its points.
     pub(crate) share: f64,
     pub(crate) sampling: Sampling,
-    /// Members of the level's document that nobody here knows.
+    /// Unknown members of the level's document.
     pub(crate) extra: JsonObject,
 }
 

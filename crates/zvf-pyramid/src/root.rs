@@ -77,7 +77,7 @@ pub(crate) fn drop_levels(root: &mut RootDoc, finest: &LevelDoc) {
     drop_capabilities(root, finest);
 }
 
-/// Leaves out the capabilities that only coarse levels have; those that are made anew may need fewer than before.
+/// Leaves out the capabilities that only coarse levels have; rebuilt ones may need fewer than before.
 pub(crate) fn drop_capabilities(root: &mut RootDoc, finest: &LevelDoc) {
     let shared = finest.shared_fragments;
     root.zarr_vectors.format_capabilities.retain(|token| {

@@ -123,7 +123,7 @@ impl PyramidReport {
 ///
 /// # Errors
 /// Misuse: a specification that is not legal, a store that has coarse levels which the specification does not allow, is older
-/// than 0.9, or whose chunks are cut by an attribute (but for levels of the density method without links between them); another change that goes on, or was interrupted (unless
+/// than 0.9, or whose chunks are cut by an attribute (but for levels of the density method without links between them); another change that is running, or was interrupted (unless
 /// [`WriteOptions::leftovers`] lets it be cleared). Malformed data. I/O. The store is as before then, unless
 /// [`WriteError::is_committed`].
 pub fn build_pyramid<'a>(
@@ -135,7 +135,7 @@ pub fn build_pyramid<'a>(
     start(address, Work::Build(spec.clone()), options, progress)
 }
 
-/// Makes the coarse levels of a store anew, in one change, if edits of level 0 left them out of date (`zvf_stale` of the root).
+/// Rebuilds the coarse levels of a store, in one change, if edits of level 0 left them out of date (`zvf_stale` of the root).
 ///
 /// The levels are those that making them at once from level 0 as it is now gives. Links between levels and everything else
 /// are as the documents say; objects that do not differ are not written.

@@ -58,7 +58,7 @@ pub enum Existing {
     /// They are an error.
     #[default]
     Refuse,
-    /// New levels come on top of them, by their method, with their links between levels. They are made anew in memory,
+    /// New levels come on top of them, by their method, with their links between levels. They are rebuilt in memory,
     /// and must not be out of date.
     Keep,
     /// They go, and the new ones come in their place, in one change.

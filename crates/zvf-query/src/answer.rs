@@ -106,7 +106,7 @@ where
 /// [`Query::batch_rows`](crate::Query::batch_rows) rows.
 ///
 /// Nothing is read ahead of what [`Query::memory_budget`](crate::Query::memory_budget) allows, and nothing at all
-/// while nobody asks for the next batch. Dropping the answer ends the query.
+/// until the next batch is requested. Dropping the answer ends the query.
 pub struct Answer {
     items: Items,
     schemas: Schemas,
@@ -339,7 +339,7 @@ impl Emit {
     }
 
     async fn put(&mut self, item: Item) {
-        // A closed channel means that nobody wants the rest; the future is dropped with the answer.
+        // A closed channel means that the rest is not wanted; the future is dropped with the answer.
         let _ = self.sender.send(item).await;
     }
 

@@ -9,7 +9,7 @@ use crate::int;
 /// The fragments of one chunk. Every row lies inside the chunk's buffer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fragments {
-    /// Start and count: of rows, or of entries in `rows` where `lists` says so.
+    /// Start and count: of rows, or of entries in `rows` where `lists` is set.
     spans: Vec<(u32, u32)>,
     /// Which fragments are lists; empty when none is.
     lists: Vec<bool>,
@@ -60,7 +60,7 @@ impl<'a> Rows<'a> {
         range.chain(list.iter().copied())
     }
 
-    /// How many of the rows are kept, repeats of a list counted once where `distinct` says so.
+    /// How many of the rows are kept, repeats of a list counted once if `distinct`.
     pub(crate) fn kept(self, kept: &Kept) -> u64 {
         match self {
             Self::Range { start, count } => u64::from(kept.count_in(start, count)),

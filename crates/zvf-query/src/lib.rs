@@ -71,7 +71,7 @@
 //!
 //! After the documents, a box is one round of requests, objects are two (manifests, then cells), whole objects of a box
 //! are two. Groups of chunks are read, decoded, tested and gathered on worker threads, several at a time, as
-//! [`Query::memory_budget`] allows, and nothing is read while nobody asks for the next batch. What is kept to the end:
+//! [`Query::memory_budget`] allows, and nothing is read until the next batch is requested. What is kept to the end:
 //! eight bytes a fragment, four bytes a kept row of partly kept chunks, and the manifests of the chunks concerned. Levels of
 //! a chain share the budget; each keeps this until its links are out.
 //!

@@ -147,7 +147,7 @@ pub enum Column {
     Row,
     /// `fragment`: lowest fragment of the chunk that contains the row, `UInt64`; null if none does.
     Fragment,
-    /// `object_id`: the object (results by object), else the row's first owner, `Int64`; null if nobody owns it.
+    /// `object_id`: the object (results by object), else the row's first owner, `Int64`; null if no object owns it.
     ObjectId,
     /// `object_ids`: every owner, in object-row order, `List<Int64>`.
     ObjectIds,

@@ -28,7 +28,7 @@ pub struct Applied {
 ///
 /// # Errors
 /// [`WriteError::Changed`](zvf_write::WriteError::Changed): a document is not what it was when the plan was made; nothing was
-/// replaced. Misuse: a backup that is there already, a store that has nothing beside it, another change that goes on. I/O.
+/// replaced. Misuse: a backup that is there already, a store that has nothing beside it, another change that is running. I/O.
 pub fn apply<'a>(
     plan: &'a Plan,
     backup: Option<&'a str>,

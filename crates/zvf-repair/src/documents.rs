@@ -98,11 +98,11 @@ pub(crate) fn inside(key: &str) -> Option<(u32, &str)> {
 /// What a repair keeps in mind from one look to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    /// The bounds stand for bounds that nobody took yet.
+    /// The bounds are a placeholder.
     pub(crate) bounds: bool,
-    /// Levels whose count stands for one that nobody took yet.
+    /// Levels whose count is a placeholder.
     pub(crate) counts: BTreeSet<u32>,
-    /// Lists that were begun anew.
+    /// Lists that are being rebuilt.
     pub(crate) lists: BTreeSet<String>,
 }
 
@@ -213,7 +213,7 @@ fn families(documents: &BTreeMap<String, Bytes>, level: u32) -> Vec<String> {
     names.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
-/// A presence list that is no list of texts is begun anew.
+/// A presence list that is no list of texts is rebuilt.
 fn list_of_array(look: &Look<'_>, key: &str, memory: &mut Memory) -> Option<Edit> {
     let mut document = look.value(key)?;
     let attributes = document.pointer_mut("/attributes")?.as_object_mut()?;

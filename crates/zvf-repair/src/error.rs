@@ -19,7 +19,7 @@ pub enum RepairError {
     Write(#[from] WriteError),
     /// A writer's change is unfinished.
     #[error(
-        "{store}: a change goes on or was interrupted ({marker} lies there): `zvf edit STORE resume` finishes it"
+        "{store}: a change is running or was interrupted ({marker} is there): `zvf edit STORE resume` finishes it"
     )]
     Unfinished {
         /// The address.
@@ -29,7 +29,7 @@ pub enum RepairError {
     },
     /// Documents of this version are not mended.
     #[error(
-        "{store}: found version {version}, expected 0.9 or later: `zvf migrate` copies it, and derives anew what a repair would"
+        "{store}: found version {version}, expected 0.9 or later: `zvf migrate` copies it, and derives again what a repair would"
     )]
     Version {
         /// The address.

@@ -27,7 +27,7 @@
 //! No payload is written, moved or removed, whatever it holds: only objects called `zarr.json` change, and only members that
 //! follow from something else. A change that makes a finding which was not there before, of the severity of a warning or
 //! worse, is not planned: a key that is listed without a cell stays listed where other cells or objects refer to it, since the
-//! cell was lost. Stores of versions before 0.9 are refused: `zvf migrate` copies them into 0.9 and derives all of this anew.
+//! cell was lost. Stores of versions before 0.9 are refused: `zvf migrate` copies them into 0.9 and derives all of this again.
 
 mod apply;
 mod documents;

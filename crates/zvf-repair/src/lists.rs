@@ -18,7 +18,7 @@ const LIST: &str = "/attributes/nonempty_chunks";
 /// Most components of a key: axes, and one for an attribute.
 const MOST: usize = 32;
 
-/// Begins a list anew, where the storage lists its objects: the cells come when they are found.
+/// Starts an empty list, where the storage lists its objects: cells are added as they are found.
 pub(crate) fn begin(look: &Look<'_>, key: &str, check: Check, memory: &mut Memory) -> Option<Edit> {
     look.measured.folders.as_ref()?;
     memory.lists.insert(key.to_owned());

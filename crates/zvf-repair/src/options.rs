@@ -16,7 +16,7 @@ pub struct RepairOptions {
     /// Whether cells that are listed and gone are taken off their lists although other arrays name their chunks: what was
     /// lost is given up, and reads as missing from then on. Default false: a loss stays an error.
     pub accept_loss: bool,
-    /// Told what goes on.
+    /// Receives progress.
     pub progress: Progress,
     /// How the store is opened and written.
     pub write: WriteOptions,

@@ -20,7 +20,7 @@ use crate::{lists, nodes, root, scales};
 /// What a writer leaves beside the root while it changes a store.
 const MARKER: &str = "zvf-unfinished.json";
 
-/// Looks at one store. A list that is begun anew takes three, a root that cannot be read two more.
+/// Looks at one store. A list that is rebuilt takes three, a root that cannot be read two more.
 const ROUNDS: usize = 10;
 
 /// What would be done to a store.
@@ -193,7 +193,7 @@ fn known(report: &Report) -> Known {
     let mut known: Known = severe
         .map(|one| (one.check, one.place.path.clone()))
         .collect();
-    // Rows of no fragment are told where nobody claims that there are none: behind a false claim there may be some.
+    // Rows of no fragment are reported unless a claim denies them: behind a false claim there may be some.
     let behind: Vec<(Check, String)> = known
         .iter()
         .filter(|(check, _)| *check == Check::FragmentsTile)

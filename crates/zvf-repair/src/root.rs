@@ -21,7 +21,7 @@ pub(crate) fn edits(look: &Look<'_>, memory: &Memory, wants: impl Fn(Check) -> b
 fn bounds(look: &Look<'_>, memory: &Memory) -> Option<Edit> {
     const AT: &str = "/attributes/zarr_vectors/bounds";
     let root = look.root.as_ref()?;
-    // With an offset nobody says of which positions bounds are.
+    // With an offset it is undefined of which positions bounds are.
     if root.zarr_vectors.coordinate_offset.is_some() {
         return None;
     }
@@ -63,7 +63,7 @@ fn bounds(look: &Look<'_>, memory: &Memory) -> Option<Edit> {
     Some(Edit { checks, ..edit })
 }
 
-/// The node for other tools, made anew; what others put into it stays.
+/// The node for other tools, rebuilt; members of others stay.
 fn ome(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Edit> {
     let rules = [
         Rule::OmePresent,

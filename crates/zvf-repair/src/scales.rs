@@ -29,7 +29,7 @@ const RULES: &[Rule] = &[
     Rule::LevelBinsKnown,
 ];
 
-/// Makes the list of datasets anew where a finding is about it, and `wants` says so.
+/// Rebuilds the list of datasets where a finding is about it and `wants` it.
 pub(crate) fn edits(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Edit> {
     let broken = |rule: &Rule| {
         let check = Check::Document(*rule);
@@ -37,7 +37,7 @@ pub(crate) fn edits(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Ed
     };
     let broken: Vec<Rule> = RULES.iter().copied().filter(broken).collect();
     let root = look.root.as_ref().filter(|_| !broken.is_empty())?;
-    // Which of several entries is meant nobody knows.
+    // It is unknown which of several entries is meant.
     let [entry] = root.multiscales.entries.as_slice() else {
         return None;
     };

@@ -26,7 +26,7 @@ pub enum Class {
     Bug,
 }
 
-/// Why a store could not answer. Retrying helps only where [`is_transient`](Self::is_transient) says so.
+/// Why a store could not answer. Retrying helps only where [`is_transient`](Self::is_transient) is true.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StoreError {

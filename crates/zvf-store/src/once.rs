@@ -11,7 +11,7 @@ type Landed<T> = Arc<OnceCell<Result<T, Arc<StoreError>>>>;
 
 /// A thing that the first who asks loads, and for which the others wait.
 ///
-/// A failure is told to everybody who waited for it: were each of them to try again after the other, a server that says
+/// A failure is returned to every caller that waited for it: were each of them to try again after the other, a server that says
 /// nothing would hold a query for as many timeouts as it has waiters. Who asks later tries again.
 #[derive(Debug)]
 pub(crate) struct Once<T>(Mutex<Landed<T>>);

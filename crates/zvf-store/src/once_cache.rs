@@ -36,7 +36,7 @@ impl<T: Send + Sync + 'static> OnceCache<T> {
         }
     }
 
-    /// The thing with that number, loaded by the first who asks. The one who loads goes on while nobody polls it,
+    /// The item with that number, loaded by the first caller. Loading continues while no caller polls it,
     /// since others may wait for it.
     ///
     /// # Errors

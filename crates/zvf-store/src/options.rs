@@ -56,7 +56,7 @@ pub struct OpenOptions {
     /// Objects that are read in the place of those that lie there, by key: how a store would be that somebody is about
     /// to change. Listings stay as they are, so each key has to be one that is there. Default none.
     pub drafts: Arc<BTreeMap<String, Bytes>>,
-    /// What is heard before every request. Default: one that nobody asks.
+    /// Checked before every request. Default: never stops.
     pub stop: Stop,
 }
 

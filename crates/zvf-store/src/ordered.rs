@@ -8,7 +8,7 @@ use crate::{Class, StoreError};
 
 /// Runs all, and returns their results in order.
 ///
-/// Of several that find damage, the first in order is told, whichever came back first: the same bytes give the same error.
+/// If several find damage, the first in order is reported, whichever finished first: the same bytes give the same error.
 /// What is no damage (I/O, limits) ends the work at once.
 ///
 /// The futures are boxed: what awaits them could not go to another thread otherwise, for all that the compiler can tell.

@@ -20,7 +20,7 @@ pub fn open_file(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
-        // A pipe that nobody writes into would be waited for before it is known to be one.
+        // Opening a pipe without a writer would block before its type is known.
         let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
         options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
     }

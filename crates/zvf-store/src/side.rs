@@ -122,7 +122,7 @@ pub struct Composite {
     pub vertices: Option<u64>,
     /// Chunks with vertices; `None` when that cannot be told without reading more.
     pub chunks: Option<u64>,
-    /// Links, as documents say; `None` when there are none or nobody says.
+    /// Links, as documents say; `None` when there are none or no document declares them.
     pub links: Option<u64>,
     /// Endpoints of a link.
     pub link_width: Option<u64>,

@@ -57,7 +57,7 @@
 //! | none | views and checks, without a heap | firmware, viewers |
 //! | `alloc` | [`Tet::open`] | the same with a heap |
 //! | `std` (default) | files: read, verify, write | programs |
-//! | `mmap` | `TetFile::map` | local files that nobody changes |
+//! | `mmap` | `TetFile::map` | local files that do not change |
 //! | `object_store` | `RemoteTet` | buckets, web servers |
 //!
 //! # Trust

@@ -210,7 +210,7 @@ impl Check {
     }
 }
 
-/// What no check is; the table's test shows that nobody gets it.
+/// A check that does not exist; a test shows that it is never returned.
 const LOST: CheckInfo = CheckInfo {
     check: Check::StoreOpens,
     code: Code {
@@ -281,7 +281,7 @@ checks! {
         "Coordinates are finite numbers."
         "Write the store again without these vertices.";
     VertexCount Consistency 12 Error "vertex-count" "0.6 to 0.9" "all" "0.9 §6"
-        "The vertex count of a level is the number of its rows; 0 stands for a count that nobody took."
+        "The vertex count of a level is the number of its rows; 0 means not counted."
         "Set vertex_count.";
     FragmentIndex Consistency 20 Error "fragment-index" "0.6 to 0.9" "all" "0.9 §9.1"
         "A fragment index has its magic, version, counts and tables."
@@ -300,7 +300,7 @@ checks! {
         "Remove fragments_tile.";
     RowsCovered Consistency 25 Warning "rows-covered" "0.6 to 0.9" "all" "0.9 §9.5"
         "Every row of a chunk is part of a fragment."
-        "Rows of no fragment are of nobody: `zvf rechunk` drops them.";
+        "Rows outside of all fragments belong to no object: `zvf rechunk` drops them.";
     BinFragments Consistency 26 Error "bin-fragments" "0.6 to 0.9" "point_cloud" "0.9 §19"
         "A chunk of points that is cut into bins has no more fragments than bins."
         "Correct base_bin_shape.";
@@ -374,7 +374,7 @@ checks! {
         "No id stands for two rows."
         "Give one of the objects another id.";
     ObjectIdsSorted Consistency 65 Error "object-ids-sorted" "0.9" "all" "0.9 §11.2"
-        "Ids ascend where the index says so."
+        "Ids ascend where the index claims it."
         "Remove object_ids_sorted.";
     ObjectTableReads Consistency 66 Error "object-table-reads" "0.6 to 0.9" "all" "0.9 §11"
         "Tables of ids, of objects and of groups decode."
@@ -384,7 +384,7 @@ checks! {
         "Write the attribute again.";
     FragmentOwner Consistency 68 Note "fragment-owner" "0.6 to 0.9" "all" "0.9 §11.3"
         "Where there are objects, every fragment with rows is part of one."
-        "`zvf rechunk` drops what is nobody's.";
+        "`zvf rechunk` drops fragments without an object.";
     GroupMember Consistency 70 Error "group-member" "0.6 to 0.9" "all" "0.9 §11.5"
         "Members of groups are ids of objects."
         "Write the groups again.";
@@ -432,7 +432,7 @@ checks! {
         "A line of level 0 has two vertices."
         "Write the object again, or as a polyline.";
     ChainLink Conformance 16 Warning "chain-link" "0.9" "line, polyline, streamline" "0.9 §14.2"
-        "Where a line goes on in another chunk, a link joins the two vertices."
+        "Where a line continues in another chunk, a link joins the two vertices."
         "Write the family again (`zvf rechunk`).";
     PointLinks Conformance 17 Warning "point-links" "0.6 to 0.9" "point_cloud" "0.9 §19"
         "A store of points alone has no links inside its levels."
@@ -463,7 +463,7 @@ checks! {
         "The capability multiscale_links stands for families between levels, and they for it."
         "Set format_capabilities.";
     SharedCapability Multiscale 7 Warning "shared-capability" "0.6 to 0.9" "all" "0.9 §5.5"
-        "A level whose fragments are shared says so in the root's capabilities."
+        "A level with shared fragments needs `shared_fragments` among the root's capabilities."
         "Set format_capabilities.";
     LevelStale Multiscale 8 Warning "level-stale" "0.9" "all" "0.9 §17"
         "Coarse levels were made of level 0 as it is now."

@@ -1,4 +1,4 @@
-//! What a validation has done so far, in a file beside it: another run of the same validation goes on from there.
+//! What a validation has done so far, in a file beside it: another run of the same validation resumes from there.
 //!
 //! The file is lines of JSON: a head that says of what store and question it is, then one line for each batch of cells.
 //! A line that was cut off by a crash is read again as cells. What is kept are the batches of chunks and of links, which

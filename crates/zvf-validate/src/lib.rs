@@ -46,7 +46,7 @@
 //! limits of the store and by what [`validate`] states.
 //!
 //! A validation that takes long can keep what it has done in a file ([`ValidateOptions::journal`]) and, cut off and begun again,
-//! goes on from there to the same report.
+//! resumes from there and gives the same report.
 
 mod chains;
 mod check;

@@ -68,7 +68,7 @@ impl Check {
                 "the document that it names has a finding of its own, or is not understood",
             ),
             Self::NodeKnown | Self::LevelHasChunks => FINE,
-            Self::NodeMembers => Mend::Never("nobody knows what the member was"),
+            Self::NodeMembers => Mend::Never("the member's name is unknown"),
             Self::Unfinished => Mend::Never("the writer's own command finishes it"),
             Self::CellListed => Mend::Where("the cell can be read and fits the others"),
             Self::CellEmpty => Mend::Where(
@@ -194,7 +194,7 @@ fn of_rule(rule: Rule) -> Mend {
         Rule::PresenceThere => Mend::Where("the storage lists its objects"),
         Rule::LevelZeroBins => Mend::Where("the bins are those of the root"),
         Rule::LevelSplitDims => Mend::Where("the level names its attribute"),
-        Rule::LevelPreservesIds => Mend::Where("it is level 0 that says so"),
+        Rule::LevelPreservesIds => Mend::Where("level 0 claims it"),
         Rule::Encoding => Mend::Where("the array holds fragments: there is one encoding of them"),
         Rule::DtypeThere => Mend::Where("the array is a table, whose node says its type"),
         Rule::RowShape => {

@@ -29,10 +29,10 @@ pub struct ValidateOptions {
     /// Whether the report says what was [measured](crate::Measured). Default no: it holds every document.
     pub measure: bool,
     /// A local file that keeps what is done, so that the same validation, begun again after it was cut off, reads only the
-    /// cells that are left; removed at the end. `None`: nothing is kept. The file begins anew where the question or a
+    /// cells that are left; removed at the end. `None`: nothing is kept. The file is started again where the question or a
     /// document of the store has changed; a cell that was rewritten in between is not read again.
     pub journal: Option<PathBuf>,
-    /// Told what goes on.
+    /// Receives progress.
     pub progress: Progress,
     /// How the store is opened.
     pub open: OpenOptions,
@@ -213,7 +213,7 @@ pub struct Step {
     pub all: u64,
 }
 
-/// Whom to tell what goes on.
+/// Where progress is reported.
 #[derive(Clone, Default)]
 pub struct Progress(Option<Arc<Told>>);
 

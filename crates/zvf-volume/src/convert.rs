@@ -402,7 +402,7 @@ impl ZarrSink {
         }
         let path = self.folder.keep();
         if let Err(error) = std::fs::rename(&path, out) {
-            // Nothing may stay behind under a name that nobody knows.
+            // No file may stay behind under a temporary name.
             let _ = std::fs::remove_dir_all(&path);
             if let Some((folder, old)) = aside
                 && std::fs::rename(&old, out).is_err()
@@ -431,7 +431,7 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// A folder inside `parent` that is removed when nobody needs it any more.
+/// A folder inside `parent` that is removed when it is dropped.
 fn hidden(parent: &Path) -> Result<tempfile::TempDir, VolumeError> {
     let made = tempfile::Builder::new()
         .prefix(".volume-")

@@ -42,7 +42,7 @@ pub struct AxisInfo {
     pub kind: Option<String>,
     /// The unit of its coordinates.
     pub unit: Option<String>,
-    /// Where the centre of element `i` is: `offset + scale * i`. `None`: nobody says.
+    /// Where the centre of element `i` is: `offset + scale * i`. `None`: unknown.
     pub place: Option<(f64, f64)>,
 }
 

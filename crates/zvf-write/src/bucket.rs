@@ -14,7 +14,7 @@ use crate::spill::{Part, SpillFile};
 /// Records of one width, in one bucket a key. A bucket keeps the order in which its records came.
 #[derive(Debug)]
 pub struct Buckets<K> {
-    /// Keys are counts and coordinates of the caller's own data: nobody gains by making them collide.
+    /// Keys are counts and coordinates of the caller's own data: collisions cannot be an attack.
     numbers: FxHashMap<K, usize>,
     buckets: Vec<Bucket>,
     /// Bytes reserved in memory.

@@ -150,7 +150,7 @@ impl<'s> Encoder<'s> {
             fragments,
             attributes,
             fragment_attributes,
-            // Points without objects have fragments that nobody asks for.
+            // Points without objects have fragments that no manifest lists.
             placed: if self.spec.has_objects() {
                 placed
             } else {

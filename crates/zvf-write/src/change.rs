@@ -32,7 +32,7 @@ pub struct Change {
     root: Seen,
     /// What changes left whose markers this one took over.
     left: Left,
-    /// Whether a root was sent of which nobody knows whether it came through, or still does.
+    /// Whether a root was sent and its outcome is unknown.
     unsure: bool,
 }
 
@@ -104,7 +104,7 @@ impl Change {
     /// `what` and `details` stand in the marker, for people and for whoever has to clear up.
     ///
     /// # Errors
-    /// Misuse: no store; another change that goes on, or was interrupted ([`Change::interrupted`] says which). I/O.
+    /// Misuse: no store; another change that is running, or was interrupted ([`Change::interrupted`] says which). I/O.
     pub fn begin(
         target: Arc<Target>,
         address: &str,
@@ -207,7 +207,7 @@ impl Change {
         }
     }
 
-    /// Replaces the root, if nobody did since it was read. May be called again.
+    /// Replaces the root, if it is still the one that was read. May be called again.
     ///
     /// # Errors
     /// [`WriteError::Changed`]: somebody else changed the store; the root was not touched. [`WriteError::Lost`]. I/O.
@@ -238,7 +238,7 @@ impl Change {
         })
     }
 
-    /// Ends a change that did not come about: removes `groups`, which nobody reads, and the marker. A failure to remove
+    /// Ends a change that did not come about: removes `groups`, which no reader uses, and the marker. A failure to remove
     /// leaves it to the next writer: the first failure is the one to tell.
     ///
     /// Where a root was sent and not answered, another one goes first, which makes that one come too late: without it,
@@ -270,7 +270,7 @@ impl Change {
         self.lease.leave();
     }
 
-    /// Takes over what an interrupted change left: removes `groups`, which nobody reads, then the marker.
+    /// Takes over what an interrupted change left: removes `groups`, which no reader uses, then the marker.
     ///
     /// # Errors
     /// Misuse: `leftovers` refuses. I/O.

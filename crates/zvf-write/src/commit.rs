@@ -27,7 +27,7 @@ pub const ROOT: &str = "zarr.json";
 /// What is done with what an interrupted writer left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Leftovers {
-    /// It is an error that says so.
+    /// It is an error.
     #[default]
     Refuse,
     /// It is removed, if it is known to be the rest of a store that was never finished.

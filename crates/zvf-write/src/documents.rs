@@ -174,7 +174,7 @@ pub(crate) fn root(spec: &StoreSpec, bounds: (Vec<f64>, Vec<f64>), name: &str) -
     }
 }
 
-/// Makes the description for other tools anew (0.9 §5.3), with these levels; what others put into it stays. `name` is taken
+/// Rebuilds the description for other tools (0.9 §5.3) with these levels; what others put into it stays. `name` is taken
 /// where it has none.
 pub fn renew_ome(root: &mut RootDoc, levels: impl IntoIterator<Item = u32>, name: &str) {
     // A node of another shape was kept beside the known members, and is replaced.

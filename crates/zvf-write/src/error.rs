@@ -89,8 +89,8 @@ pub enum WriteError {
         /// The address.
         store: String,
     },
-    /// Another change of the store goes on, or was interrupted.
-    #[error("{store}: another change goes on or was interrupted ({marker} lies there)")]
+    /// Another change of the store is running, or was interrupted.
+    #[error("{store}: another change is running or was interrupted ({marker} is there)")]
     Busy {
         /// The address.
         store: String,

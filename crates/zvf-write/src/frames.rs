@@ -141,7 +141,7 @@ impl FrameFile {
         write().map_err(|e| WriteError::io(&self.path, e))
     }
 
-    /// Removes the file: nobody will go on from it.
+    /// Removes the file, which is not needed any more.
     pub fn done(self) -> Result<(), WriteError> {
         drop(self.file);
         std::fs::remove_file(&self.path).map_err(|e| WriteError::Tidying {

@@ -1,6 +1,6 @@
 //! The marker of a change as a lease: it is renewed while its writer lives, and may be taken over when it is not.
 //!
-//! Nobody compares clocks of two machines. The one who takes over puts an object and compares the times that the
+//! Clocks of two machines are never compared. The writer that takes over puts an object and compares the times that the
 //! *server* gives to it and to the marker; the one who holds the marker counts, by its own clock, how long ago the last
 //! renewal was *begun* that succeeded, and stops well before the lease ends.
 //!
@@ -122,7 +122,7 @@ impl Lease {
         }
     }
 
-    /// Whether nobody can have taken the marker over.
+    /// Whether the marker cannot have been taken over.
     pub(crate) fn holds(&self) -> bool {
         let held = lock(&self.held);
         let by_wall = held.since.1.elapsed().unwrap_or_default();
@@ -137,7 +137,7 @@ impl Lease {
         found.is_ok_and(|found| found.is_some_and(|found| found == ours || found == later()))
     }
 
-    /// Removes the marker, if it is ours. Where that fails, the marker says that nobody has it any more.
+    /// Removes the marker, if it is ours. If that fails, the marker records that it has no owner.
     pub(crate) fn end(mut self) -> Result<(), WriteError> {
         self.stop();
         let held = lock(&self.held);
@@ -151,7 +151,7 @@ impl Lease {
         removed
     }
 
-    /// Leaves the marker of a change that counts and is carried out: it says that nobody has it any more.
+    /// Leaves the marker of a change that counts and is carried out: it records that it has no owner.
     pub(crate) fn give_up(mut self) {
         self.stop();
         let held = lock(&self.held);

@@ -59,10 +59,10 @@
 //!
 //! No store, or all of it. `zarr.json` of the root is the last object that is put, and only where none lies; before it
 //! everything else is durable. A marker, `zvf-unfinished.json`, is there from the first write to the last: by it a place
-//! with leftovers is told from a place with somebody else's files, and only the former can be taken over
+//! with leftovers is distinguished from a place with other files, and only the former can be taken over
 //! ([`Leftovers::Remove`]).
 //!
-//! [`WriteOptions::journal`] keeps what was pushed, so that a writer goes on after its last batch.
+//! [`WriteOptions::journal`] keeps what was pushed, so that a writer resumes after its last batch.
 //!
 //! # Several programs
 //!

@@ -11,7 +11,7 @@
 //! zvf-unfinished…              removed
 //! ```
 //!
-//! A part puts its claim before it reads those of others: of two that want one chunk at least one is told, before a cell
+//! A part puts its claim before it reads those of others: of two that write one chunk at least one fails, before a cell
 //! of either is touched.
 
 use std::collections::{BTreeSet, HashMap};

@@ -27,7 +27,7 @@ pub struct Progress {
     pub total: u64,
 }
 
-/// Somebody who is told how far a write is: called often, from the thread that writes, so it has to be quick.
+/// Receives the progress of a write: called often, from the thread that writes, so it has to be quick.
 #[derive(Clone, Default)]
 pub struct Watch(pub(crate) Option<Arc<dyn Fn(Progress) + Send + Sync>>);
 

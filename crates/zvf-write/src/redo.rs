@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 1  zvf-unfinished.json            one change at a time
-//! 2  zvf-edit-<id>/<key>            every new object, under its own key in a folder that nobody reads
+//! 2  zvf-edit-<id>/<key>            every new object, under its own key in a folder that no reader uses
 //!    zvf-edit-<id>/manifest.json    what is put and what is removed
 //!    ── everything above is durable ──
 //! 3  zarr.json                      the new root, which names the edit: from here on it counts
@@ -125,7 +125,7 @@ impl Journal {
     /// Makes the edit: `objects` are put, `removed` are removed, `root` is the new root.
     ///
     /// # Errors
-    /// Where [`WriteError::is_committed`] says so, the edit counts all the same. Else the store is as it was.
+    /// If [`WriteError::is_committed`], the edit took effect all the same. Else the store is as it was.
     pub fn commit(
         self,
         objects: impl Iterator<Item = Result<Vec<Object>, WriteError>>,

@@ -71,7 +71,7 @@ impl Router {
         }
     }
 
-    /// Keeps in mind which number each vertex gets: skeletons are numbered anew.
+    /// Records which number each vertex gets: skeletons are renumbered.
     pub fn with_trace(mut self) -> Self {
         self.trace = Some(Vec::new());
         self

@@ -71,7 +71,7 @@ impl SpillFile {
         Ok(part)
     }
 
-    /// Appends many pieces in few writes; `note` is told where each of them went.
+    /// Appends many pieces in few writes; `note` receives the place of each.
     pub(crate) fn append_all<'p, T>(
         &self,
         pieces: impl Iterator<Item = (&'p mut T, Vec<u8>)>,

@@ -269,7 +269,7 @@ impl StoreWriter {
         journal.map_or(Ok(false), |journal| journal.skip(given))
     }
 
-    /// Passes over a batch that the [journal](WriteOptions::journal) has: for a caller who begins anew and gives everything
+    /// Passes over a batch that the [journal](WriteOptions::journal) has: for a caller that starts over and pushes everything
     /// again, in the same order. `false`: it is new, and has to be pushed.
     ///
     /// # Cost
@@ -297,7 +297,7 @@ impl StoreWriter {
         self.skip(Given::Groups(groups))
     }
 
-    /// Whether everything that the journal had when the writer was created came again: a caller who begins anew and is done
+    /// Whether everything that the journal had when the writer was created came again: a caller that starts over and is done
     /// asks, since what is left did not come from what it gave.
     #[must_use]
     pub fn is_caught_up(&self) -> bool {

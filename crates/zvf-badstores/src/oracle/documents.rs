@@ -326,10 +326,10 @@ fn level(
             "arrays_present"
                 if !absent && after.is_some_and(Value::is_array) || !rest.is_empty() =>
             {
-                NoRule("a list that nobody trusts")
+                NoRule("a list that is not trusted")
             }
             "vertex_count" if after.and_then(Value::as_u64) == Some(0) => {
-                NoRule("a count that nobody took")
+                NoRule("a count that was not taken")
             }
             "object_sparsity" if absent => NoRule("a share that is 1 where it is absent"),
             "object_sparsity"

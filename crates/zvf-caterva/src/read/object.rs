@@ -283,7 +283,7 @@ impl ObjectArray {
         let (parts, geometry) = (Arc::clone(&self.parts), self.geometry);
         let (done, decoded) = oneshot::channel();
         rayon::spawn(move || {
-            // Nobody waits any more: the read was given up.
+            // The read was dropped.
             let _ = done.send(arrived.decode(&parts, &geometry));
         });
         match decoded.await {

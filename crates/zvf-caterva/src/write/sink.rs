@@ -17,7 +17,7 @@ pub(crate) enum Sink {
 pub(crate) struct Temporary {
     file: tempfile::NamedTempFile,
     target: PathBuf,
-    /// A write failed: nobody knows how much of it is there, so nothing may follow it.
+    /// A write failed: it is unknown how much of it is there, so nothing may follow it.
     broken: bool,
 }
 

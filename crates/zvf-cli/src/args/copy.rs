@@ -11,9 +11,9 @@ use super::TargetArg;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Everything goes along: all levels, objects with their ids and order, attributes, links in their direction, groups, axes, headers, \
-and members that nobody knows. Chunks keep their rows. Known defects of old releases are repaired and counted; what cannot be \
+and unknown members. Chunks keep their rows. Known defects of old releases are repaired and counted; what cannot be \
 carried is listed, and with --strict is an error. Then both stores are read once more and compared (left out with --no-verify). \
-DST is there as a whole or not at all. With --journal a copy that was interrupted goes on where it was, while SRC is what it was.
+DST is there as a whole or not at all. With --journal an interrupted copy is resumed, if SRC has not changed.
 
 In 0.8.1 the id of an object is the number of its row: ids below 0 or above 67108863 are an error, and ids that no object has become \
 objects without vertices. Chunks below 0 have no place in shards.
@@ -55,7 +55,7 @@ pub(crate) struct StorageArgs {
     /// Removes what an interrupted copy left at DST; a finished store is never touched
     #[arg(long)]
     pub(crate) clear_leftovers: bool,
-    /// Keeps what is copied in FILE until DST is there: the same command goes on after an interruption
+    /// Keeps what is copied in FILE until DST is there: the same command resumes after an interruption
     #[arg(long, value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,
 }
@@ -82,7 +82,7 @@ fn shards(text: &str) -> std::result::Result<Shards, String> {
 What is not named stays as it is: the shape of chunks and bins, shards, the compression. Coarser levels keep the number of chunks of \
 level 0 that theirs are long. Objects keep their ids and the order of their vertices, links what they join; rows and fragments lie \
 elsewhere. Both stores are read once more and compared (left out with --no-verify). SRC may be of any version, DST is of 0.9.2, \
-and is there as a whole or not at all. With --journal a copy that was interrupted goes on where it was.
+and is there as a whole or not at all. With --journal an interrupted copy is resumed.
 
 Examples:
   zvf rechunk tracts.zarrvectors coarse.zarrvectors --chunk-shape 100,100,100

@@ -143,7 +143,7 @@ pub(super) fn store_first(mut line: Vec<OsString>) -> Vec<OsString> {
 #[command(after_help = "\
 Drops the rows of deleted objects from the index, the object attributes and the groups, and removes what no reader asks
 for: cells beyond presence lists, folders of edits and temporary files of writers that are gone. An edit that was interrupted
-is finished first. Nobody may write meanwhile: what another writer has put, but not listed yet, looks like a leftover.
+is finished first. No other writer may run meanwhile: objects it has put, but not listed yet, look unreferenced.
 
 Examples:
   zvf vacuum brain.zarrvectors

@@ -49,7 +49,7 @@ Examples:
   zvf import cells.csv cells.zarrvectors --position cx,cy,cz --object-column cell
   zvf import nodes.parquet vessels.zarrvectors --edges edges.parquet --link-columns node1,node2
   zvf import corners.npy surface.zarrvectors --faces triangles.npy
-  zvf import huge.csv huge.zarrvectors --journal huge.journal      # again after a crash: goes on
+  zvf import huge.csv huge.zarrvectors --journal huge.journal      # the same line again resumes after a crash
   zvf import mesh.obj s3://bucket/mesh.zarrvectors --chunk-shape 4096,4096,4096 --codec none
   zvf import spots.csv spots.zarrvectors --chunk-by gene
   zvf import tile-7.csv all.zarrvectors --part 7 --chunk-shape 9,9 --bounds 0,0:90,90
@@ -148,7 +148,7 @@ pub(crate) struct ImportArgs {
     /// Version of the format
     #[arg(long, value_enum, value_name = "VERSION", default_value = "0.9.2")]
     pub(crate) target: TargetArg,
-    /// Keeps what was read in FILE until the store is there: the same command goes on behind it after a crash, if the files are
+    /// Keeps what was read in FILE until the store is there: the same command resumes after a crash, if the files are
     /// the same
     #[arg(long, value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,

@@ -50,7 +50,7 @@ pub(crate) struct PyramidArgs {
     /// Removes the coarse levels that are there and makes new ones, in one change
     #[arg(long, conflicts_with = "add")]
     pub(crate) replace: bool,
-    /// Makes the levels that are there anew, as they were made, if edits left them out of date
+    /// Rebuilds existing levels with the options they were made with, if edits left them out of date
     #[arg(long, conflicts_with_all = ["add", "replace", "remove", "factors", "sparsity", "method", "seed", "levels_until",
         "chunk_scale", "bin_shape", "cross_links", "cross_depth"])]
     pub(crate) refresh: bool,

@@ -17,7 +17,7 @@ Examples:
   zvf validate s3://bucket/brain.zarrvectors --level 2 --anonymous
   zvf validate brain.zarrvectors --level 5 --fail-on warning --format junit -o report.xml
   zvf validate brain.zarrvectors --quick --seed 7
-  zvf validate s3://bucket/brain.zarrvectors --resume brain.journal   # cut off? The same line again goes on
+  zvf validate s3://bucket/brain.zarrvectors --resume brain.journal   # cut off? Run the same line again
   zvf validate brain.zarrvectors --level 2 --profile viewer --fail-on warning
   zvf validate --explain ZVF-L3-0040
   zvf validate --list-checks")]
@@ -56,7 +56,7 @@ pub(crate) struct ValidateArgs {
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) most: usize,
     /// Keeps in FILE what is done: the same command, begun again after it was cut off, reads the rest of the cells only. FILE is
-    /// removed at the end, and begins anew when the question or a document of the store has changed
+    /// removed at the end, and started again when the question or a document of the store has changed
     #[arg(long, value_name = "FILE")]
     pub(crate) resume: Option<PathBuf>,
     /// Form of the report; --json is the same as --format json

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 VOLUME is a .tet file, a Caterva or b2nd frame (a file, or the folder of a sparse one), or a Zarr array or OME-Zarr image, by path or
-URL. What it is is told by its bytes, not by its name. #NAME picks one of several datasets or levels, #@N by number from 0.
+URL. The container is detected from its bytes, not from its name. #NAME picks one of several datasets or levels, #@N by number from 0.
 
 Examples:
   zvf volume info fa.tet

@@ -1,4 +1,4 @@
-//! `zvf pyramid`: coarse levels for a store; made, made anew, or removed.
+//! `zvf pyramid`: builds, rebuilds or removes the coarse levels of a store.
 
 use std::sync::Arc;
 

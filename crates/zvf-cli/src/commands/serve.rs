@@ -24,7 +24,7 @@ pub(crate) fn run(args: &ServeArgs, context: &mut Context<'_>) -> Result<()> {
     // Requests under way end with their data when the program is interrupted.
     options.open = context.options().with_stop(Stop::default());
     if context.common.trace_io.is_none() {
-        // Of a server that runs for weeks nobody counts the requests in memory.
+        // A server may run for weeks: requests are not counted in memory.
         options.open = options.open.with_trace(IoTrace::off());
     }
     if let Some(bytes) = context.common.memory_budget {

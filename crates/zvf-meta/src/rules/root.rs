@@ -73,7 +73,7 @@ pub fn capabilities(root: &RootDoc) -> Vec<Problem> {
     problems.done()
 }
 
-/// One number an axis. Without axes there is nothing to compare with; [`Rule::AxesPresent`] says so.
+/// One number an axis. Without axes there is nothing to compare with; [`Rule::AxesPresent`] reports it.
 fn length(problems: &mut Problems, rule: Rule, root: &RootDoc, at: &str, found: usize) {
     let dims = root.dims();
     if dims > 0 && found != dims {

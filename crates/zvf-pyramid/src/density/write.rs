@@ -62,7 +62,7 @@ pub(crate) struct Numbered {
 }
 
 impl Numbered {
-    /// From the slot and the row of each place. Rows that nobody names are counted.
+    /// From the slot and the row of each place. Rows that no place names are counted.
     pub(crate) fn new(chunks: Vec<ChunkCoord>, places: &[(u32, u32)]) -> Result<Self, WriteError> {
         let mut counts = vec![0_usize; chunks.len()];
         for &(slot, row) in places {

@@ -30,7 +30,7 @@ pub(crate) struct ColumnSpec {
     /// Other levels of the chain have the attribute, this one has not: every value is missing.
     pub(crate) absent: bool,
     pub(crate) dtype: DType,
-    /// Values a row, where the document says so.
+    /// Values a row, where the document declares them.
     pub(crate) declared: Option<usize>,
     pub(crate) categories: Option<Arc<Vec<Value>>>,
     /// The same as an array, made once.

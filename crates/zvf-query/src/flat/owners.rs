@@ -55,7 +55,7 @@ impl Owners {
         self.pairs.get(start..end).unwrap_or(&[])
     }
 
-    /// Appends the owners of a chunk's kept rows: the first of each, and all of them where `all` says so.
+    /// Appends the owners of a chunk's kept rows: the first of each, and all of them if `all`.
     pub(crate) fn push(&self, chunk: &ChunkOut, ids: &IdTable, all: bool, out: &mut OwnerColumns) {
         const NOBODY: u32 = u32::MAX;
         // Beyond this many pairs repeats are dropped before there is more room.

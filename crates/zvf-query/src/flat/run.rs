@@ -79,7 +79,7 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
     })
     .await;
     if let Some(gate) = p.part.as_mut().and_then(|part| part.gate.take()) {
-        // Nobody tells when nobody wants the rest.
+        // The channel is closed when the rest is not wanted.
         scan.limit(gate.await.unwrap_or(0));
     }
 

@@ -188,7 +188,7 @@ impl Waiting {
         Self { end, chunks, step }
     }
 
-    /// Waits for the step; a batch of very many rows goes on with another one.
+    /// Waits for the step; a batch of very many rows continues with another one.
     ///
     /// # Errors
     ///

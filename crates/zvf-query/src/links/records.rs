@@ -454,7 +454,7 @@ mod tests {
     fn full_cells_are_read_alone_and_small_ones_together() {
         let parts = together(vec![3_u64, 4, 5, 90, 1, 1, 8], |own| *own, 10);
         assert_eq!(parts, [vec![3, 4], vec![5], vec![90], vec![1, 1, 8]]);
-        // Nobody says how many records there are.
+        // The number of records is not declared.
         let sizes: Vec<usize> = together(vec![0_u64; 150], |own| *own, 10)
             .iter()
             .map(Vec::len)

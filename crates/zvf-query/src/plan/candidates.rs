@@ -2,8 +2,8 @@
 //!
 //! Writers place a position by one of two rules (`zvf-0.9`, section 10.1): straight, `floor(p / chunk_shape)`, or
 //! through bins, `fdiv(floor(p / bin_shape), bins_per_chunk)`. In exact arithmetic they agree; in floating point, or
-//! when bins do not divide chunks, they do not (trap T13). A chunk is a candidate when either rule says so, and a
-//! cell is in its place when either rule says so.
+//! when bins do not divide chunks, they do not (trap T13). A chunk is a candidate by either rule, and a
+//! cell is in its place by either rule.
 
 use crate::BBox;
 use crate::int::{float, saturate};

@@ -225,7 +225,7 @@ impl GridArray {
         })
     }
 
-    /// Elements of a row, where the array's shape says so or a look at a cell told.
+    /// Elements of a row, where the array's shape or a probed cell has it.
     pub(crate) fn row_width(&self) -> Option<u64> {
         match &self.container {
             Container::Padded(padded) => Some(padded.width),

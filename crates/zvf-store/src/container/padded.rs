@@ -5,7 +5,7 @@
 //! chunk_shape  (1..., n, W...)            n = N_max, less where the array grew after it was made
 //! ```
 //!
-//! A cell is its rows without the padding behind them. How many rows there are is told by the fragment index of the
+//! A cell is its rows without the padding behind them. The number of rows is that of the fragment index of the
 //! same chunk; without one, by the last row that is not all fill. A chunk that is not stored is all fill.
 //!
 //! Source: page "Chunk arrays".
@@ -47,7 +47,7 @@ pub(crate) enum Source {
     Own { chain: Chain, piece_rows: u64 },
     /// The generic Zarr reader.
     Generic,
-    /// Nobody: the name of what is missing.
+    /// Unknown: the name of what is missing.
     Unsupported(String),
 }
 

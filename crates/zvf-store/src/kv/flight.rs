@@ -74,7 +74,7 @@ impl<Id: Hash + Eq, T: Clone> Drop for Seat<'_, Id, T> {
         let Some(listed) = list.get(&self.id) else {
             return;
         };
-        // What has landed is history: who asks later asks anew. What has not is for those who still wait.
+        // Completed requests are not cached; a later caller issues a new one. Pending ones are shared by their waiters.
         let ours = Arc::ptr_eq(listed, &self.flight);
         if ours && (self.flight.get().is_some() || Arc::strong_count(listed) == 2) {
             list.remove(&self.id);
@@ -107,7 +107,7 @@ mod tests {
         let all = futures::join!(work("a"), work("a"), work("b"), work("a"));
         assert!(all.0 == all.1 && all.1 == all.3 && all.2 != all.0);
         assert_eq!((count.load(Ordering::SeqCst), flights.len()), (2, 0));
-        // Later it is asked anew.
+        // A later caller issues a new request.
         assert_eq!(work("a").await, 2);
     }
 

@@ -118,7 +118,7 @@ impl Remote {
 
     /// Visits all objects below a prefix. Returns false when the backend cannot list.
     ///
-    /// A listing that breaks off goes on behind the last object it brought, where objects come in order.
+    /// An interrupted listing continues behind the last object it returned, where objects are returned in order.
     async fn walk(
         &self,
         kv: &Kv,

@@ -132,7 +132,7 @@ impl Remote {
         }
     }
 
-    /// The same prefix under a redo log. What was asked for without it is asked for anew.
+    /// The same prefix under a redo log. Objects that were requested without it are requested again.
     pub(crate) fn under(&self, redo: Redo) -> Self {
         let shared = Shared {
             can: Can {

@@ -267,7 +267,7 @@ impl Requests {
         })
     }
 
-    /// All objects below a prefix; none is no error. A listing that breaks off goes on behind the last object it brought,
+    /// All objects below a prefix; none is no error. An interrupted listing continues behind the last object it returned,
     /// where objects come in order, and begins again elsewhere.
     ///
     /// # Errors

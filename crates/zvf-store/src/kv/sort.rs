@@ -10,7 +10,7 @@ use crate::StoreError;
 /// What an error of a backend means for the request.
 ///
 /// Absence is sorted out before. Backends put most failures into one "generic" kind with a text; what the text does
-/// not tell to be final is taken to pass, since reading twice harms nobody and tries are counted.
+/// not tell to be final is taken to pass, since reading twice is harmless and attempts are limited.
 #[cold]
 pub(super) fn sort(key: &str, error: Error) -> Failure {
     match error {

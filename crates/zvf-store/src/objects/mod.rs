@@ -32,7 +32,7 @@ pub(crate) use split::Split;
 /// The objects of one level: a table of ids and a manifest for each row.
 ///
 /// Row numbers (slots) count the rows of the table; ids are what the application calls an object. They are not the
-/// same unless the layout says so (trap T17).
+/// same unless the layout declares it (trap T17).
 #[derive(Debug)]
 pub struct ObjectIndex {
     kv: Kv,

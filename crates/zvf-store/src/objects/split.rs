@@ -74,7 +74,7 @@ impl Split {
         }
         let (data, offsets) =
             futures::join!(self.data.load(kv, round), self.offsets.load(kv, round));
-        // Of two that are damaged the first is told, whichever came back first.
+        // If two are damaged, the first one is reported, whichever was read first.
         let (data, offsets) = (data?, offsets?);
         let split = Arc::clone(self);
         let cut = blocking(move || split.parse(data, &offsets)).await??;

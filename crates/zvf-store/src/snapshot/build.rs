@@ -244,7 +244,7 @@ impl Tree {
     }
 
     /// Says that attributes may belong to other rows: only re-binning writes `bin_shape` into level 0, and it sorts rows
-    /// anew without their attributes (0.7, section 17, trap 2). Nothing on disk tells whether the order changed.
+    /// again without their attributes (0.7, section 17, trap 2). Nothing on disk records whether the order changed.
     #[cold]
     fn rebinned(&self) {
         self.warnings.add(

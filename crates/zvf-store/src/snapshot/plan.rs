@@ -155,7 +155,7 @@ impl Tree {
         document("vertex_fragments");
         questions.push(Question::Document(format!("{level}/zarr.json")));
         if self.kv.can_list() {
-            // Which families of older generations a level has is told by its folder alone.
+            // The families of older generations are found by listing the level's folder.
             questions.push(Question::Names(level.to_string()));
             questions.extend(state.early_listings(level));
         }

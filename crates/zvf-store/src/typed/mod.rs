@@ -84,7 +84,7 @@ pub struct TypedValues {
     pub rows: usize,
     /// The elements.
     pub bytes: Bytes,
-    /// One element whose value in every channel of a row says that the row has no value; where the array says so.
+    /// One element whose value in every channel of a row means that the row has no value; where the array declares it.
     pub sentinel: Option<Bytes>,
     /// One byte for each row, 0 where the row has no value; where the table has such a mask.
     pub mask: Option<Bytes>,
@@ -111,7 +111,7 @@ impl TypedValues {
         mask.is_some_and(|mask| mask.get(i).is_none_or(|mark| *mark == 0))
     }
 
-    /// Whether row `i` has no value: every channel equals the sentinel, or a mask says so.
+    /// Whether row `i` has no value: every channel equals the sentinel, or a mask marks it.
     pub fn is_absent(&self, i: usize) -> bool {
         if self.is_masked(i) {
             return true;

@@ -75,7 +75,7 @@ pub(crate) fn of_selection(
             && start.is_some()
             && (base.is_none() || base == start);
         if !fits {
-            // Ends the walk; nobody sees it.
+            // Ends the iteration; never returned.
             return Err(super::trouble::Error::Changed {
                 what: "not one run",
             });

@@ -307,7 +307,7 @@ impl Batch {
     }
 }
 
-/// Decodes a batch on the rayon pool, so that the task that waits goes on with its requests; in that task where there is
+/// Decodes a batch on the rayon pool, so that the waiting task continues with its requests; in that task where there is
 /// nothing to decode, only one thread, or where it is one of the pool's own: a pool whose threads all wait does no work.
 pub(crate) async fn unpack(batch: Batch, threads: usize) -> Result<Vec<Piece>, Error> {
     if threads <= 1 || batch.is_raw() || rayon::current_thread_index().is_some() {
@@ -315,7 +315,7 @@ pub(crate) async fn unpack(batch: Batch, threads: usize) -> Result<Vec<Piece>, E
     }
     let (done, unpacked) = oneshot::channel();
     rayon::spawn(move || {
-        // Nobody waits any more: the read was given up.
+        // The read was dropped.
         let _ = done.send(batch.unpack());
     });
     match unpacked.await {

@@ -111,7 +111,7 @@ pub struct TetWriter<W: Write + Seek> {
     last: [u8; 4],
     compressor: Option<(i32, zstd_compressor::Compressor)>,
     buffer: Vec<u8>,
-    /// The sink failed: nobody knows which bytes it took, so nothing may follow them.
+    /// The sink failed: it is unknown which bytes it took, so nothing may follow them.
     broken: bool,
 }
 
@@ -370,7 +370,7 @@ impl<W: Write + Seek> TetWriter<W> {
         Ok(())
     }
 
-    /// Refuses to go on after the sink failed: what was written anew would lie at another place than its entry says.
+    /// Refuses to continue after the sink failed: bytes written again would be at another place than their entry says.
     fn check_sound(&self) -> Result<(), Error> {
         if self.broken {
             return Err(Error::misuse("file", "an earlier write of it failed"));

@@ -48,7 +48,7 @@ pub(super) fn run(
         dry(store, &hits, whole, context)?;
         return Ok(None);
     }
-    // Nobody changes the store between the query and the edit: the edit begins first.
+    // No other writer changes the store between the query and the edit: the edit begins first.
     let edit = opened(store, context)?;
     let hits = match find(store, query, whole, context) {
         Ok(hits) => hits,

@@ -207,7 +207,7 @@ impl Table {
         self.numbers("of positions", spec.positions, &cells, false)
     }
 
-    /// The object of each row; `None` where no column says so.
+    /// The object of each row; `None` where there is no such column.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What only cells of links tell about link attributes: how many columns they have where no document says so, and which
+//! What only cells of links tell about link attributes: how many columns they have where no document declares it, and which
 //! values of one array beside the cells belong to which record.
 //!
 //! Source: specification 0.7, section 9.2; 0.8, sections 8.2 and 9.6, doubt 6.
