@@ -155,7 +155,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "browser",
-        help: "what `zvf serve` sends, drawn by Neuroglancer in Chromium and read by cloud-volume and the neuroglancer package; `zvf import` of precomputed folders of cloud-volume [--no-browser] [--picture FILE]",
+        help: "what `zvf serve` sends, drawn by Neuroglancer in Chromium and read by cloud-volume and the neuroglancer package; `zvf import` of precomputed folders of cloud-volume [--no-browser] [--picture FILE] [--page FILE]",
         run: browser::run,
     },
     Task {

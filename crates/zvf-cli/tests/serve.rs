@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -9,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use crate::run::{Home, STORE, command};
 
 /// A running server, killed with this value.
-struct Serving {
+pub(crate) struct Serving {
     child: Child,
     /// The first line that it printed.
     line: String,
@@ -17,7 +18,11 @@ struct Serving {
 
 impl Serving {
     fn start(home: &Home, args: &[&str]) -> Result<Self> {
-        let mut child = command(&home.path(), args)
+        Self::start_in(&home.path(), args)
+    }
+
+    pub(crate) fn start_in(folder: &Path, args: &[&str]) -> Result<Self> {
+        let mut child = command(folder, args)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()?;
@@ -28,13 +33,13 @@ impl Serving {
     }
 
     /// HOST:PORT, and the path of the server's page.
-    fn address(&self) -> Result<(&str, &str)> {
+    pub(crate) fn address(&self) -> Result<(&str, &str)> {
         let url = self.line.trim_end().strip_prefix("listening on http://");
         let url = url.with_context(|| self.line.clone())?;
         Ok(url.split_once('/').unwrap_or((url, "")))
     }
 
-    fn get(&self, path: &str) -> Result<String> {
+    pub(crate) fn get(&self, path: &str) -> Result<String> {
         let (host, _) = self.address()?;
         let mut stream = TcpStream::connect(host)?;
         write!(
