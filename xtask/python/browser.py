@@ -369,7 +369,9 @@ def draw(browser, zvf, server, stores, folder, picture):
     state = server.json("/state.json")
     plain = camera.in_neuroglancer({key: value for key, value in state.items() if key != "layers"})
     try:
-        empty = int(camera.coloured(browser.draw({**plain, "layers": []})).sum())
+        # A layer that is not visible: without any, a page asks for one.
+        hidden = {**state["layers"][0], "visible": False}
+        empty = int(camera.coloured(browser.draw({**plain, "layers": [hidden]})).sum())
         for layer in state["layers"]:
             name, view = layer["name"].split(" ")
             layer = camera.widths(layer)

@@ -60,7 +60,8 @@ fn the_pictures_are_drawn_as_shown() -> Result<()> {
                     true => &b"<svg "[..],
                     false => &b"\x89PNG"[..],
                 };
-                let bytes = std::fs::read(home.path().join(file)).context(line)?;
+                let bytes =
+                    std::fs::read(home.path().join(file)).with_context(|| line.to_owned())?;
                 assert!(bytes.starts_with(start), "{line}");
                 std::fs::remove_file(home.path().join(file))?;
             }

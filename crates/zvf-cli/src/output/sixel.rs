@@ -80,7 +80,7 @@ fn runs(columns: &[u8], out: &mut String) {
 
 /// At most [`COLORS`] colours, and the number of the one that stands for each colour of the pixels.
 ///
-/// Median cut: the colours of the picture are one group, and the group of most pixels times extent is cut until there are enough.
+/// Median cut: the colours of the picture are one group, and the group of the largest weight is cut until there are enough.
 fn palette(pixels: &[Option<Color>]) -> (Vec<Color>, BTreeMap<Color, u8>) {
     let mut counts: BTreeMap<Color, u64> = BTreeMap::new();
     for color in pixels.iter().flatten() {
@@ -126,10 +126,10 @@ impl Group {
         }
     }
 
-    /// How much is won by a cut.
+    /// How much is won by a cut. The root: colours of few pixels, such as those of a small object, are not lost to a large ground.
     fn weight(&self) -> u64 {
         let pixels: u64 = self.colors.iter().map(|(_, count)| count).sum();
-        pixels * u64::from(self.extent)
+        pixels.isqrt() * u64::from(self.extent)
     }
 
     /// Keeps the lower half of the pixels and returns the upper one; `None` for a single colour.
