@@ -483,8 +483,11 @@ def main():
             draw(Released(), zvf, server, stores, folder / "released", picture)
     if browser and viewer:
         with Server(viewer, stores, folder) as server:
-            page(server, shot)
+            page(server, None)
             draw(Embedded(server), zvf, server, stores, folder / "page", None)
+        if shot:
+            with Server(viewer, {name: stores[name] for name in ["neuron", "synapses"]}, folder) as server:
+                page(server, shot)
 
 
 main()
