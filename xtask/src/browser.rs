@@ -38,8 +38,8 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         command.arg("--no-browser");
     } else if sh::flag(arguments, "--no-browser") {
         println!("browser: nothing is drawn");
-    } else if let Some(what) = viewer::missing() {
-        leave_out(what, "the embedded viewer is not drawn")?;
+    } else if let Err(what) = viewer::fetch() {
+        leave_out(what.to_string(), "the embedded viewer is not drawn")?;
     } else {
         command.arg("--viewer").arg(build_with_viewer()?);
     }

@@ -27,39 +27,49 @@ const PROGRAMS: &[&str] = &["node", "npm"];
 
 /// Builds the viewer into the folder `viewer` of the target folder, unless one of the same sources is there.
 pub(crate) fn run(_: &[String]) -> Outcome {
-    if let Some(missing) = missing() {
-        return Err(missing.into());
-    }
+    fetch()?;
     println!("{}", build()?.display());
     Ok(())
 }
 
-/// What to install before [`build`] can run, if something is missing.
-pub(crate) fn missing() -> Option<String> {
-    let found = |program: &&str| {
-        let mut command = sh::command(program);
-        command.arg("--version");
-        let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
-        status.is_ok_and(|status| status.success())
-    };
-    let missing: Vec<&str> = PROGRAMS.iter().copied().filter(|one| !found(one)).collect();
-    (!missing.is_empty()).then(|| {
-        format!(
+/// The folder of the sources and of the packages that they need: nothing is written into the workspace.
+fn work() -> PathBuf {
+    sh::target().join("viewer-npm")
+}
+
+/// The folder of the viewer.
+fn folder() -> PathBuf {
+    sh::target().join("viewer")
+}
+
+/// Whether the viewer was built of these sources.
+fn is_built() -> bool {
+    let built = |name: &str| std::fs::read_to_string(work().join(name)).unwrap_or_default();
+    let same = SOURCES.iter().all(|(name, text)| built(name) == *text);
+    same && work().join(BUILT).exists() && folder().join("index.html").exists()
+}
+
+/// Installs the packages that the viewer is made of, unless it was built.
+///
+/// # Errors
+/// No Node.js; no registry of packages.
+pub(crate) fn fetch() -> Outcome {
+    if is_built() {
+        return Ok(());
+    }
+    let missing: Vec<&str> = PROGRAMS
+        .iter()
+        .copied()
+        .filter(|one| !is_there(one))
+        .collect();
+    if !missing.is_empty() {
+        return Err(format!(
             "{} not found: the viewer needs Node.js 18 or later; Debian has it in the packages nodejs and npm",
             missing.join(" and ")
         )
-    })
-}
-
-/// Builds the viewer and returns its folder.
-pub(crate) fn build() -> Outcome<PathBuf> {
-    // Sources, packages and all: nothing is written into the workspace.
-    let (work, out) = (sh::target().join("viewer-npm"), sh::target().join("viewer"));
-    let built = |name: &str| std::fs::read_to_string(work.join(name)).unwrap_or_default();
-    let same = SOURCES.iter().all(|(name, text)| built(name) == *text);
-    if same && work.join(BUILT).exists() && out.join("index.html").exists() {
-        return Ok(out);
+        .into());
     }
+    let work = work();
     std::fs::create_dir_all(&work)?;
     if work.join(BUILT).exists() {
         std::fs::remove_file(work.join(BUILT))?;
@@ -69,13 +79,26 @@ pub(crate) fn build() -> Outcome<PathBuf> {
     }
     let mut npm = sh::command("npm");
     npm.args(["ci", "--include=dev", "--loglevel=error"]);
-    sh::run(npm.current_dir(&work))?;
-    let mut vite = sh::command("node");
-    vite.arg("node_modules/vite/bin/vite.js").arg("build");
-    vite.args(["--logLevel", "warn", "--emptyOutDir", "--outDir"])
-        .arg(&out);
-    sh::run(vite.current_dir(&work))?;
-    std::fs::write(work.join(BUILT), "")?;
+    sh::run(npm.current_dir(&work))
+}
+
+fn is_there(program: &str) -> bool {
+    let mut command = sh::command(program);
+    command.arg("--version");
+    let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
+
+/// Builds the viewer of what [`fetch`] installed, unless it was built, and returns its folder.
+pub(crate) fn build() -> Outcome<PathBuf> {
+    let out = folder();
+    if !is_built() {
+        let mut vite = sh::command("node");
+        vite.arg("node_modules/vite/bin/vite.js").arg("build");
+        vite.args(["--logLevel", "warn", "--emptyOutDir", "--outDir"]);
+        sh::run(vite.arg(&out).current_dir(work()))?;
+        std::fs::write(work().join(BUILT), "")?;
+    }
     Ok(out)
 }
 

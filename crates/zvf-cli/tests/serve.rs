@@ -119,6 +119,39 @@ fn other_addresses_have_a_secret() -> Result<()> {
     Ok(())
 }
 
+/// The desktop's program for addresses is asked for the page of the server.
+#[cfg(target_os = "linux")]
+#[test]
+fn open_asks_the_desktop_for_the_page() -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+
+    let home = Home::new("points_ids")?;
+    let program = home.file("xdg-open");
+    std::fs::write(&program, "#!/bin/sh\nprintf '%s\\n' \"$1\" > \"$0.said\"\n")?;
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))?;
+    let mut child = command(&home.path(), &["serve", STORE, "--open"])
+        .env("PATH", home.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let stdout = child.stdout.take().context("stdout")?;
+    let mut line = String::new();
+    BufReader::new(stdout).read_line(&mut line)?;
+    let serving = Serving { child, line };
+    let (address, _) = serving.address()?;
+    let wanted = format!("http://{address}\n");
+    let mut said = String::new();
+    for _ in 0..600 {
+        said = std::fs::read_to_string(home.file("xdg-open.said")).unwrap_or_default();
+        if said.ends_with('\n') {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_eq!(said, wanted);
+    Ok(())
+}
+
 #[test]
 fn what_cannot_be_served_is_said() -> Result<()> {
     let home = Home::new("points_ids")?;
