@@ -294,6 +294,15 @@ class Released(Browser):
         return picture
 
 
+# Whether a page has so many layers, has opened the source of each, and has the data of all panels.
+READY = """
+if (!window.viewer) return false;
+const layers = viewer.layerManager.managedLayers;
+const opened = (one) => one.layer && one.layer.dataSources.every((source) => source.loadState !== undefined);
+return layers.length === arguments[0] && layers.every(opened) && viewer.display.panels.size > 0 && viewer.isReady();
+"""
+
+
 class Embedded(Browser):
     """The viewer that a server has at its own address."""
 
@@ -313,17 +322,16 @@ class Embedded(Browser):
 
     def picture(self, layers):
         """A picture of the page, once it has that many layers and all data are there and drawn."""
-        wanted = time.time() + 120
+        wanted = time.time() + 300
         quiet, before = 0, None
-        while quiet < 4:
-            check(time.time() < wanted, "the page is not ready after two minutes")
+        # Ready and without requests for two seconds: what a panel needs is known to a worker alone.
+        while quiet < 8:
+            check(time.time() < wanted, "the page is not ready after five minutes")
             time.sleep(0.25)
-            ready = self.ask(
-                "return !!window.viewer && viewer.isReady() && viewer.layerManager.managedLayers.length === arguments[0]", layers
-            )
             asked = len(self.server.requests())
-            quiet = quiet + 1 if ready and asked == before else 0
+            quiet = quiet + 1 if self.ask(READY, layers) and asked == before else 0
             before = asked
+        self.ask("viewer.display.draw()")
         image = self.driver.get_screenshot_as_png()
         self.settled()
         return image
