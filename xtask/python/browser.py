@@ -1,7 +1,9 @@
 """`zvf serve` beside programs of others: the released Neuroglancer in a headless Chromium, cloud-volume, and the reader of
 annotations of the neuroglancer package. Neuroglancer's pictures are compared with those of `zvf plot`.
 
-Usage: browser.py ZVF TESTDATA FOLDER [--no-browser] [--picture FILE]
+Usage: browser.py ZVF TESTDATA FOLDER [--no-browser] [--viewer PROGRAM] [--picture FILE] [--page FILE]
+
+PROGRAM is a `zvf` with the viewer in it, whose page draws the same layers again. FILE gets a picture of a neuron, or of that page.
 
 What they read or draw is compared with `zvf query` and `zvf get` of the same store, and with the request log of the server.
 """
@@ -17,6 +19,7 @@ import subprocess
 import sys
 import tarfile
 import time
+import urllib.parse
 import urllib.request
 
 import numpy as np
@@ -84,6 +87,15 @@ class Server:
     def json(self, path):
         with urllib.request.urlopen(self.url + path) as reply:
             return json.load(reply)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, failure, *_):
+        if failure is None:
+            self.stop()
+        else:
+            self.process.kill()
 
     def stop(self):
         self.process.send_signal(signal.SIGINT)
@@ -218,16 +230,13 @@ def meshes(zvf, server, stores, folder):
 
 
 class Browser:
-    """A headless Chromium with the viewer of the neuroglancer package."""
+    """A headless Chromium."""
 
     def __init__(self):
-        import neuroglancer
         from selenium import webdriver
         from selenium.webdriver.chrome.options import Options
         from selenium.webdriver.chrome.service import Service
 
-        neuroglancer.set_server_bind_address("127.0.0.1")
-        self.neuroglancer = neuroglancer
         options = Options()
         options.binary_location = shutil.which("chromium")
         for argument in [
@@ -243,6 +252,35 @@ class Browser:
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         self.driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
 
+    def ask(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    def settled(self):
+        """Checks that the viewer has drawn everything and that the console has no error."""
+        check(self.ask("return window.viewer && window.viewer.isReady()") is True, "the viewer is not ready")
+        errors = [
+            entry["message"]
+            for entry in self.driver.get_log("browser")
+            if entry["level"] == "SEVERE" and "favicon" not in entry["message"]
+        ]
+        check(not errors, f"the console says {errors[:3]}")
+
+    def stop(self):
+        self.driver.quit()
+
+
+class Released(Browser):
+    """The viewer of the neuroglancer package."""
+
+    name = "browser"
+
+    def __init__(self):
+        import neuroglancer
+
+        neuroglancer.set_server_bind_address("127.0.0.1")
+        self.neuroglancer = neuroglancer
+        super().__init__()
+
     def draw(self, state):
         """A picture of a state, in colours of 8 bits, once everything is there."""
         viewer = self.neuroglancer.Viewer()
@@ -252,26 +290,96 @@ class Browser:
         viewer.set_state(self.neuroglancer.ViewerState(state))
         self.driver.get(viewer.get_viewer_url())
         picture = viewer.screenshot(size=camera.SIZE).screenshot.image
-        ready = self.driver.execute_script("return window.viewer && window.viewer.isReady()")
-        check(ready is True, "the viewer is not ready")
-        errors = [
-            entry["message"]
-            for entry in self.driver.get_log("browser")
-            if entry["level"] == "SEVERE" and "favicon" not in entry["message"]
-        ]
-        check(not errors, f"the console says {errors[:3]}")
+        self.settled()
         return picture
 
-    def stop(self):
-        self.driver.quit()
+
+# Whether a page has so many layers, has opened the source of each, and has the data of all panels.
+READY = """
+if (!window.viewer) return false;
+const layers = viewer.layerManager.managedLayers;
+const opened = (one) => one.layer && one.layer.dataSources.every((source) => source.loadState !== undefined);
+return layers.length === arguments[0] && layers.every(opened) && viewer.display.panels.size > 0 && viewer.isReady();
+"""
 
 
-def draw(zvf, server, stores, folder, picture):
-    browser = Browser()
+class Embedded(Browser):
+    """The viewer that a server has at its own address."""
+
+    name = "page"
+
+    def __init__(self, server):
+        self.server = server
+        super().__init__()
+        width, height = camera.SIZE
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+    def open(self, fragment=""):
+        # A page whose address differs in the fragment alone would not be loaded again.
+        self.driver.get("about:blank")
+        self.driver.get(f"{self.server.url}/{fragment}")
+
+    def picture(self, layers):
+        """A picture of the page, once it has that many layers and all data are there and drawn."""
+        wanted = time.time() + 300
+        quiet, before = 0, None
+        # Ready and without requests for two seconds: what a panel needs is known to a worker alone.
+        while quiet < 8:
+            check(time.time() < wanted, "the page is not ready after five minutes")
+            time.sleep(0.25)
+            asked = len(self.server.requests())
+            quiet = quiet + 1 if self.ask(READY, layers) and asked == before else 0
+            before = asked
+        self.ask("viewer.display.draw()")
+        image = self.driver.get_screenshot_as_png()
+        self.settled()
+        return image
+
+    def draw(self, state):
+        """A picture of a state that is in the address, without the controls of the page."""
+        self.open("#!" + urllib.parse.quote(json.dumps(state)))
+        self.ask("viewer.uiConfiguration.showUIControls.value = false; viewer.uiConfiguration.showPanelBorders.value = false")
+        return self.picture(len(state["layers"]))
+
+
+def page(server, picture):
+    """The page as users open it: it shows every layer of the state."""
+    wanted = [layer["name"] for layer in server.json("/state.json")["layers"]]
+    browser = Embedded(server)
+    try:
+        server.mark()
+        started = time.time()
+        browser.open()
+        image = browser.picture(len(wanted))
+        took = time.time() - started
+        shown = browser.ask("return viewer.layerManager.managedLayers.filter(one => one.visible).map(one => one.name)")
+        check(shown == wanted, f"the page shows {shown}, expected {wanted}")
+        kept = browser.ask("return viewer.state.toJSON().layers.map(one => one.name)")
+        check(kept == wanted, f"the state of the page has {kept}, expected {wanted}")
+        pixels = int(camera.coloured(image).sum())
+        check(pixels > 10_000, f"the page has {pixels} coloured pixels")
+        for name in ["LICENSES.txt", "stores"]:
+            with urllib.request.urlopen(f"{server.url}/{name}") as reply:
+                check(reply.status == 200, f"{name}: {reply.status}")
+        failed = [request for request in server.since() if int(request[3]) >= 400]
+        check(not failed, f"the page: refused: {failed[:3]}")
+        print(f"page       / shows {len(shown)} layers after {took:.1f} s, {len(server.since())} requests")
+        if picture:
+            pathlib.Path(picture).write_bytes(small(image, 256))
+    finally:
+        browser.stop()
+
+
+def draw(browser, zvf, server, stores, folder, picture):
+    """Every layer alone, in a browser, beside the picture of `zvf plot`."""
+    folder.mkdir()
     state = server.json("/state.json")
     plain = camera.in_neuroglancer({key: value for key, value in state.items() if key != "layers"})
     try:
-        empty = int(camera.coloured(browser.draw({**plain, "layers": []})).sum())
+        # A layer that is not visible: without any, a page asks for one.
+        hidden = {**state["layers"][0], "visible": False}
+        empty = int(camera.coloured(browser.draw({**plain, "layers": [hidden]})).sum())
         for layer in state["layers"]:
             name, view = layer["name"].split(" ")
             layer = camera.widths(layer)
@@ -294,7 +402,7 @@ def draw(zvf, server, stores, folder, picture):
             check(not failed, f"{layer['name']}: refused: {failed[:3]}")
             same, behind, moved = overlaps(zvf, stores[name], here, layer.get("segments", []), mask, folder / f"{name}-{view}-plot")
             print(
-                f"browser    {layer['name']}: {pixels} pixels, {len(asked)} requests, {took:.1f} s; "
+                f"{browser.name:<10} {layer['name']}: {pixels} pixels, {len(asked)} requests, {took:.1f} s; "
                 f"overlap with zvf plot {same:.2f}, mirrored {behind:.2f}, moved {moved:.2f}"
             )
             check(same >= LEAST, f"{layer['name']}: overlap {same:.2f} with the picture of zvf plot, expected {LEAST}")
@@ -328,12 +436,12 @@ def overlaps(zvf, store, here, objects, mask, picture):
     return [camera.overlap(mask, other) for other in masks]
 
 
-def small(image):
+def small(image, colours=64):
     """A picture of few colours, for the documentation."""
     from PIL import Image
 
     out = io.BytesIO()
-    Image.open(io.BytesIO(image)).convert("RGB").quantize(64).save(out, "PNG", optimize=True)
+    Image.open(io.BytesIO(image)).convert("RGB").quantize(colours).save(out, "PNG", optimize=True)
     return out.getvalue()
 
 
@@ -355,31 +463,39 @@ def place(server, name, state):
     return Place(center[:3], height, {"position": position, "projectionScale": height * float(scale[0])})
 
 
+def option(arguments, name):
+    """Takes an option and its value out of the arguments."""
+    if name not in arguments:
+        return None
+    at = arguments.index(name)
+    _, value = arguments[at : at + 2]
+    del arguments[at : at + 2]
+    return value
+
+
 def main():
     logging.getLogger("urllib3").setLevel(logging.ERROR)
     arguments = sys.argv[1:]
-    picture = None
-    if "--picture" in arguments:
-        at = arguments.index("--picture")
-        picture = arguments[at + 1]
-        del arguments[at : at + 2]
+    picture, shot, viewer = (option(arguments, name) for name in ["--picture", "--page", "--viewer"])
     browser = "--no-browser" not in arguments
     zvf, testdata, folder = [one for one in arguments if one != "--no-browser"]
     folder = pathlib.Path(folder)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     stores = unpack(pathlib.Path(testdata), folder)
-    server = Server(zvf, stores, folder)
-    try:
+    with Server(zvf, stores, folder) as server:
         points(zvf, server, stores, folder)
         skeletons(zvf, server, stores, folder)
         meshes(zvf, server, stores, folder)
         if browser:
-            draw(zvf, server, stores, folder, picture)
-    except BaseException:
-        server.process.kill()
-        raise
-    server.stop()
+            draw(Released(), zvf, server, stores, folder / "released", picture)
+    if browser and viewer:
+        with Server(viewer, stores, folder) as server:
+            page(server, None)
+            draw(Embedded(server), zvf, server, stores, folder / "page", None)
+        if shot:
+            with Server(viewer, {name: stores[name] for name in ["neuron", "synapses"]}, folder) as server:
+                page(server, shot)
 
 
 main()

@@ -37,6 +37,7 @@ mod test;
 mod tet;
 mod tidy;
 mod timings;
+mod viewer;
 mod wheel;
 
 use std::process::ExitCode;
@@ -154,8 +155,13 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "browser",
-        help: "what `zvf serve` sends, drawn by Neuroglancer in Chromium and read by cloud-volume and the neuroglancer package; `zvf import` of precomputed folders of cloud-volume [--no-browser] [--picture FILE]",
+        help: "what `zvf serve` sends, drawn by Neuroglancer in Chromium and read by cloud-volume and the neuroglancer package; `zvf import` of precomputed folders of cloud-volume [--no-browser] [--picture FILE] [--page FILE]",
         run: browser::run,
+    },
+    Task {
+        name: "viewer",
+        help: "builds Neuroglancer from npm, for a `zvf` with the feature `viewer`: `cargo build -p zvf-cli --features viewer` embeds it",
+        run: viewer::run,
     },
     Task {
         name: "tidy",

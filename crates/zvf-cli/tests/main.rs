@@ -10,6 +10,8 @@ mod budget;
 mod chunk_by;
 mod codecs;
 mod create;
+#[cfg(feature = "plot")]
+mod documented;
 mod edit;
 mod errors;
 mod export;

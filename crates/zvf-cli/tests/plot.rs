@@ -1,6 +1,6 @@
 //! `zvf plot`: pictures in files, on stdout and in the terminal.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::json;
 
 use crate::run::Home;
@@ -116,6 +116,115 @@ fn stdout_and_the_terminal_get_pictures() -> Result<()> {
     ])?;
     assert!(both.lines().count() > 20);
     assert!(std::fs::read_to_string(home.file("out.svg"))?.starts_with("<svg "));
+    Ok(())
+}
+
+/// What a terminal draws of sixels, from an empty screen: width, height, and red, green and blue of each pixel, in percent.
+fn drawn(text: &str) -> Result<(usize, usize, Vec<[u32; 3]>)> {
+    let body = text
+        .strip_prefix("\x1bP")
+        .context("no device control string")?;
+    let (body, rest) = body.split_once("\x1b\\").context("no end")?;
+    anyhow::ensure!(
+        rest == "\n" && body.is_ascii(),
+        "{rest:?} behind the picture"
+    );
+    let (_, body) = body.split_once('q').context("no sixels")?;
+    let mut rest = body.as_bytes();
+    let (mut size, mut pixels) = ([0; 4], Vec::new());
+    let (mut colors, mut color) = (std::collections::BTreeMap::new(), [0; 3]);
+    let (mut x, mut y, mut repeat) = (0, 0, 1);
+    while let Some((byte, after)) = rest.split_first() {
+        rest = after;
+        // The parameters of a command.
+        let mut numbers: Vec<u32> = Vec::new();
+        if matches!(byte, b'"' | b'#' | b'!') {
+            let end = rest
+                .iter()
+                .position(|one| !one.is_ascii_digit() && *one != b';');
+            let (digits, after) = rest.split_at(end.unwrap_or(rest.len()));
+            rest = after;
+            for number in std::str::from_utf8(digits)?.split(';') {
+                numbers.push(number.parse()?);
+            }
+        }
+        match (byte, numbers.as_slice()) {
+            (b'"', [high, wide, width, height]) => {
+                size = [*high, *wide, *width, *height];
+                pixels = vec![[0; 3]; usize::try_from(width * height)?];
+            }
+            (b'#', [register, 2, red, green, blue]) => {
+                anyhow::ensure!(*register < 256 && red.max(green).max(blue) <= &100);
+                colors.insert(*register, [*red, *green, *blue]);
+            }
+            (b'#', [register]) => color = *colors.get(register).context("an unknown colour")?,
+            (b'!', [count]) => repeat = usize::try_from(*count)?,
+            (b'$', []) => x = 0,
+            (b'-', []) => (x, y) = (0, y + 6),
+            (b'?'..=b'~', []) => {
+                let width = usize::try_from(size[2])?;
+                for x in x..x + repeat {
+                    anyhow::ensure!(x < width, "beyond the right edge");
+                    for row in (0..6).filter(|row| (byte - b'?') >> row & 1 == 1) {
+                        *pixels
+                            .get_mut((y + row) * width + x)
+                            .context("below the picture")? = color;
+                    }
+                }
+                (x, repeat) = (x + repeat, 1);
+            }
+            _ => anyhow::bail!("unknown: {byte} {numbers:?}"),
+        }
+    }
+    anyhow::ensure!(size[..2] == [1, 1], "pixels that are not square");
+    Ok((usize::try_from(size[2])?, usize::try_from(size[3])?, pixels))
+}
+
+#[test]
+fn sixels_are_the_picture_in_256_colours() -> Result<()> {
+    for case in ["real_skeleton", "real_tractogram", "real_mesh"] {
+        let home = Home::new(case)?;
+        // A height that is no multiple of six.
+        let line = [
+            "plot",
+            "store.zarrvectors",
+            "--size",
+            "160,131",
+            "-q",
+            "--show=sixel",
+        ];
+        let text = home.text(&[&line[..], &["-o", "out.png"]].concat())?;
+        let (width, height, pixels) = drawn(&text)?;
+        assert_eq!((width, height), (160, 131), "{case}");
+        let file = std::io::BufReader::new(std::fs::File::open(home.file("out.png"))?);
+        let mut reader = png::Decoder::new(file).read_info()?;
+        let mut samples = vec![0; reader.output_buffer_size().context("size")?];
+        let channels = reader.next_frame(&mut samples)?.color_type.samples();
+        assert_eq!(samples.len(), width * height * channels);
+        let mut colours = std::collections::BTreeSet::new();
+        let (mut sum, mut far) = (0, 0);
+        for (found, wanted) in pixels.iter().zip(samples.chunks_exact(channels)) {
+            colours.insert(*found);
+            for (found, wanted) in found.iter().zip(wanted) {
+                let step = (found * 255 / 100).abs_diff(u32::from(*wanted));
+                (sum, far) = (sum + step, far.max(step));
+            }
+        }
+        let mean = f64::from(sum) / f64::from(160 * 131 * 3);
+        println!(
+            "{case}: {} colours, {mean:.2} of 255 on average, {far} at most",
+            colours.len()
+        );
+        assert!(
+            (8..=256).contains(&colours.len()),
+            "{case}: {} colours",
+            colours.len()
+        );
+        assert!(
+            mean < 2.0 && far <= 40,
+            "{case}: {mean} of 255 on average, {far} at most"
+        );
+    }
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -9,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use crate::run::{Home, STORE, command};
 
 /// A running server, killed with this value.
-struct Serving {
+pub(crate) struct Serving {
     child: Child,
     /// The first line that it printed.
     line: String,
@@ -17,7 +18,11 @@ struct Serving {
 
 impl Serving {
     fn start(home: &Home, args: &[&str]) -> Result<Self> {
-        let mut child = command(&home.path(), args)
+        Self::start_in(&home.path(), args)
+    }
+
+    pub(crate) fn start_in(folder: &Path, args: &[&str]) -> Result<Self> {
+        let mut child = command(folder, args)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()?;
@@ -28,13 +33,13 @@ impl Serving {
     }
 
     /// HOST:PORT, and the path of the server's page.
-    fn address(&self) -> Result<(&str, &str)> {
+    pub(crate) fn address(&self) -> Result<(&str, &str)> {
         let url = self.line.trim_end().strip_prefix("listening on http://");
         let url = url.with_context(|| self.line.clone())?;
         Ok(url.split_once('/').unwrap_or((url, "")))
     }
 
-    fn get(&self, path: &str) -> Result<String> {
+    pub(crate) fn get(&self, path: &str) -> Result<String> {
         let (host, _) = self.address()?;
         let mut stream = TcpStream::connect(host)?;
         write!(
@@ -111,6 +116,39 @@ fn other_addresses_have_a_secret() -> Result<()> {
     );
     let path = format!("/{secret}/store/store/zarr.json");
     assert!(serving.get(&path)?.starts_with("HTTP/1.1 200"));
+    Ok(())
+}
+
+/// The desktop's program for addresses is asked for the page of the server.
+#[cfg(target_os = "linux")]
+#[test]
+fn open_asks_the_desktop_for_the_page() -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+
+    let home = Home::new("points_ids")?;
+    let program = home.file("xdg-open");
+    std::fs::write(&program, "#!/bin/sh\nprintf '%s\\n' \"$1\" > \"$0.said\"\n")?;
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))?;
+    let mut child = command(&home.path(), &["serve", STORE, "--open"])
+        .env("PATH", home.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let stdout = child.stdout.take().context("stdout")?;
+    let mut line = String::new();
+    BufReader::new(stdout).read_line(&mut line)?;
+    let serving = Serving { child, line };
+    let (address, _) = serving.address()?;
+    let wanted = format!("http://{address}\n");
+    let mut said = String::new();
+    for _ in 0..600 {
+        said = std::fs::read_to_string(home.file("xdg-open.said")).unwrap_or_default();
+        if said.ends_with('\n') {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_eq!(said, wanted);
     Ok(())
 }
 

@@ -5,7 +5,8 @@
 //! | `/store/NAME/…` | the objects of a store as they are stored: GET, HEAD, single ranges, ETags; folders as pages of links |
 //! | `/precomputed/NAME/…` | views for Neuroglancer, made on demand: `points`, `lines`, `skeletons`, `meshes` |
 //! | `/query` | rows of a query, as an Arrow stream or JSON |
-//! | `/`, `/state.json` | what is served, and a state of Neuroglancer that shows all of it |
+//! | `/stores`, `/state.json` | what is served, and a state of Neuroglancer that shows all of it |
+//! | `/` | with the feature `viewer` Neuroglancer in that state, else as `/stores` |
 //!
 //! The bytes of Neuroglancer's formats are made by [`precomputed`], which knows no store and no network.
 //!
@@ -54,6 +55,8 @@ mod sources;
 mod store_files;
 mod token;
 mod units;
+#[cfg(feature = "viewer")]
+mod viewer;
 mod views;
 
 pub use export::{ExportError, Exported, export_precomputed};

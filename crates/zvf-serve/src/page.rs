@@ -1,4 +1,4 @@
-//! `/` and `/state.json`: what is served, and how a viewer shows all of it.
+//! `/stores` and `/state.json`: what is served, and how a viewer shows all of it.
 
 use std::sync::Arc;
 
@@ -20,11 +20,26 @@ use crate::views::View;
 /// Most segments that are shown at first.
 const MOST_SEGMENTS: usize = 200;
 
-/// Where the viewer is hosted by its authors.
-const HOSTED: &str = "https://neuroglancer-demo.appspot.com/";
+/// The paragraph with the link that shows all stores.
+#[cfg(feature = "viewer")]
+fn all_stores(_: &str) -> String {
+    "<a href=\"./\">Open all stores in Neuroglancer</a> (<a href=\"LICENSES.txt\">licences</a>), or paste \
+     <a href=\"state.json\">the state</a> into a viewer of your own."
+        .to_owned()
+}
 
-/// Answers `/`.
-pub(crate) async fn index(
+/// The paragraph with the link that shows all stores, in the viewer that its authors host.
+#[cfg(not(feature = "viewer"))]
+fn all_stores(root: &str) -> String {
+    format!(
+        "<a href=\"https://neuroglancer-demo.appspot.com/#!{root}/state.json\">Open all stores in Neuroglancer</a> (hosted by \
+         its authors; the data come from this server), or paste <a href=\"state.json\">the state</a> into a viewer of your own. \
+         A <code>zvf</code> built with the feature <code>viewer</code> has Neuroglancer in it and needs no other server."
+    )
+}
+
+/// Answers `/stores`.
+pub(crate) async fn stores(
     State((sources, base)): State<(Arc<Sources>, Base)>,
     request: Request,
 ) -> Answer {
@@ -52,13 +67,13 @@ pub(crate) async fn index(
     let html = format!(
         "<!DOCTYPE html>\n<html><head><meta charset=\"utf-8\"><title>zvf serve</title></head><body>\n\
          <h1>zvf serve</h1>\n\
-         <p><a href=\"{HOSTED}#!{root}/state.json\">Open all stores in Neuroglancer</a> (hosted by its authors; the data come \
-         from this server), or paste <a href=\"state.json\">the state</a> into a viewer of your own.</p>\n\
+         <p>{}</p>\n\
          <table border=\"1\" cellpadding=\"4\">\n\
          <tr><th>store</th><th>address</th><th>kind</th><th>views</th><th>source for viewers that read stores</th></tr>\n\
          {rows}</table>\n\
          <p><code>query?store=NAME&amp;bbox=LO:HI&amp;format=json</code> answers queries, in Arrow without <code>format</code>.</p>\n\
-         </body></html>\n"
+         </body></html>\n",
+        all_stores(&root),
     );
     Ok(respond(html, "text/html; charset=utf-8"))
 }

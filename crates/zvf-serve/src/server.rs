@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{HeaderValue, Method, Uri, header};
+use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -219,9 +219,13 @@ impl Server {
 /// The routes, behind the token where there is one.
 fn app(sources: Arc<Sources>, base: Base, token: Option<Token>, log: Option<Log>) -> Router {
     let pages = Router::new()
-        .route("/", get(page::index))
-        .route("/state.json", get(page::state))
-        .with_state((Arc::clone(&sources), base));
+        .route("/stores", get(page::stores))
+        .route("/state.json", get(page::state));
+    #[cfg(not(feature = "viewer"))]
+    let pages = pages.route("/", get(page::stores));
+    let pages = pages.with_state((Arc::clone(&sources), base));
+    #[cfg(feature = "viewer")]
+    let pages = pages.merge(crate::viewer::routes());
     let routes = Router::new()
         .route("/query", get(query::answer))
         .route(
@@ -263,6 +267,9 @@ fn app(sources: Arc<Sources>, base: Base, token: Option<Token>, log: Option<Log>
 /// Answers requests whose path begins with the token, without it.
 async fn behind(token: &Token, routes: Router, mut request: Request) -> Response {
     let refused = || Refusal::not_found("no such page").into_response();
+    if token.is_whole(request.uri().path()) {
+        return below(token);
+    }
     let Some(path) = token.strip(request.uri().path()) else {
         return refused();
     };
@@ -279,6 +286,17 @@ async fn behind(token: &Token, routes: Router, mut request: Request) -> Response
         Ok(response) => response,
         Err(never) => match never {},
     }
+}
+
+/// Sends clients from `/TOKEN` to `/TOKEN/`, below which the links of the pages lead.
+fn below(token: &Token) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
+    // Relative, as a proxy may have put folders before it.
+    if let Ok(link) = HeaderValue::from_str(&format!("{}/", token.digits())) {
+        response.headers_mut().insert(header::LOCATION, link);
+    }
+    response
 }
 
 /// Says method, path without its first segment's secret, status and length of one request.

@@ -31,6 +31,14 @@ impl Token {
         &self.0
     }
 
+    /// Whether a path is `/TOKEN` without a slash behind it.
+    pub(crate) fn is_whole(&self, path: &str) -> bool {
+        let last = path
+            .strip_prefix('/')
+            .is_some_and(|rest| !rest.contains('/'));
+        last && self.strip(path).is_some()
+    }
+
     /// The path behind `/TOKEN`; `None` where another segment stands first. Takes the same time for every wrong token of
     /// the right length.
     pub(crate) fn strip<'p>(&self, path: &'p str) -> Option<&'p str> {
@@ -54,7 +62,12 @@ mod tests {
         assert_ne!(token.digits(), Token::new().unwrap().digits());
         let path = format!("/{}/store/a", token.digits());
         assert_eq!(token.strip(&path), Some("/store/a"));
-        assert_eq!(token.strip(&format!("/{}", token.digits())), Some("/"));
+        let whole = format!("/{}", token.digits());
+        assert_eq!(token.strip(&whole), Some("/"));
+        assert!(token.is_whole(&whole));
+        for other in [path.as_str(), &format!("{whole}/"), token.digits(), "/", ""] {
+            assert!(!token.is_whole(other), "{other}");
+        }
         for wrong in ["/", "", "/store/a", "//store", "/0/store"] {
             assert_eq!(token.strip(wrong), None, "{wrong}");
         }

@@ -178,6 +178,8 @@ fn request(numbers: &mut Numbers) -> (Vec<u8>, bool) {
         "/precomputed/store",
         "/query",
         "/state.json",
+        "/stores",
+        "/assets",
         "",
         "/store",
         "//store",

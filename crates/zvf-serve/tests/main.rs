@@ -3,5 +3,6 @@
 mod client;
 mod export;
 mod hostile;
+mod pages;
 mod store;
 mod views;

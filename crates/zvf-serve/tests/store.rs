@@ -197,7 +197,7 @@ fn a_token_is_the_first_segment_of_every_path() -> Result<()> {
         source.contains(&format!("{}/precomputed/store/skeletons", served.url)),
         "{source}"
     );
-    let page = served.get(&format!("/{secret}/"))?.text();
+    let page = served.get(&format!("/{secret}/stores"))?.text();
     assert!(
         page.contains(&format!("{}/store/store/|zarr-vectors:", served.url)),
         "{page}"

@@ -72,10 +72,15 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     } else {
         ""
     };
+    let viewer = if cfg!(feature = "viewer") {
+        "\nviewer   Neuroglancer 2.41.2 at / of `zvf serve`; its licences are at /LICENSES.txt"
+    } else {
+        ""
+    };
     format!(
         "{}\nstores   reads Zarr Vectors 0.6 to 0.9.4, writes 0.9.2 and 0.8.1\n\
          files    swc, csv, tsv, arrow, {parquet}npy, npz, obj, ply, stl, trk, tck, trx{volumes}\n\
-         storage  folders{cloud}",
+         storage  folders{cloud}{viewer}",
         env!("CARGO_PKG_VERSION")
     )
 });

@@ -147,6 +147,8 @@ pub(crate) enum ShowArg {
     Kitty,
     /// Inline images of iTerm2, WezTerm and others
     Iterm2,
+    /// Sixels of at most 256 colours, of foot, Konsole, mintty, xterm -ti vt340 and others
+    Sixel,
     /// Half blocks in colour
     Blocks,
     /// Letters

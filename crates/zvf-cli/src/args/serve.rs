@@ -6,13 +6,14 @@ use clap::Args;
 
 /// Serves stores over HTTP, as they are stored and as views of Neuroglancer, until it is interrupted.
 ///
-/// The first line on stdout is `listening on http://HOST:PORT`. Below that address: `/` says what is served, `/state.json` is a
+/// The first line on stdout is `listening on http://HOST:PORT`. Below that address: `/stores` says what is served, `/state.json` is a
 /// state of Neuroglancer that shows all of it, `/store/NAME/…` are the objects of a store, `/precomputed/NAME/…` its views, and
-/// `/query` answers queries. NAME is the last part of STORE without its ending.
+/// `/query` answers queries. NAME is the last part of STORE without its ending. `/` is Neuroglancer itself where `zvf --version`
+/// lists a viewer, else the same as `/stores`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  zvf serve brain.zarrvectors
+  zvf serve brain.zarrvectors --open
   zvf serve neuron.zarrvectors s3://bucket/tracts.zarrvectors --port 8080
   zvf serve brain.zarrvectors --host 0.0.0.0 --log                # for other machines: the printed address has a secret in it
   curl 'http://127.0.0.1:8080/query?bbox=0,0,0:10,10,10&format=json'")]
@@ -29,7 +30,7 @@ pub(crate) struct ServeArgs {
     /// Says one line on stderr for each request: method, path, range, status, bytes
     #[arg(long)]
     pub(crate) log: bool,
-    /// Opens the page of the server in the browser of the desktop
+    /// Opens the page of the server, `/`, in the browser of the desktop
     #[arg(long)]
     pub(crate) open: bool,
 }

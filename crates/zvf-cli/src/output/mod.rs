@@ -8,6 +8,8 @@ pub(crate) mod interrupt;
 pub(crate) mod ndjson;
 pub(crate) mod outside;
 pub(crate) mod place;
+#[cfg(feature = "plot")]
+mod sixel;
 pub(crate) mod table;
 #[cfg(feature = "plot")]
 pub(crate) mod terminal;

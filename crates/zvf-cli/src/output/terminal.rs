@@ -6,11 +6,23 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use zvf_plot::Picture;
 
+use super::sixel::sixels;
 use crate::args::ShowArg;
 use crate::error::Result;
 
 /// Bytes of base64 in one piece of Kitty's protocol.
 const PIECE: usize = 4096;
+
+/// Names of terminals that draw sixels. Others do so, too, and have the same name as some that do not.
+const SIXEL: &[&str] = &[
+    "contour",
+    "foot",
+    "foot-extra",
+    "mlterm",
+    "mlterm-256color",
+    "vt340",
+    "yaft-256color",
+];
 
 /// Columns, where the environment does not say.
 const COLUMNS: u32 = 80;
@@ -27,6 +39,7 @@ pub(crate) fn shown(picture: &Picture, how: ShowArg) -> Result<String> {
     Ok(match chosen(how) {
         ShowArg::Kitty => kitty(&picture.to_png()?),
         ShowArg::Iterm2 => iterm2(&picture.to_png()?),
+        ShowArg::Sixel => sixels(picture),
         ShowArg::Blocks => blocks(&small(picture, 2)),
         ShowArg::Auto | ShowArg::Text => letters(&small(picture, 1)),
     })
@@ -58,7 +71,7 @@ fn by_name(variable: impl Fn(&str) -> Option<String>) -> ShowArg {
     let is = |name: &str, values: &[&str]| {
         variable(name).is_some_and(|found| values.iter().any(|value| found == *value))
     };
-    // Neither protocol passes a multiplexer.
+    // None of the protocols passes every multiplexer.
     let multiplexed = variable("TMUX").is_some() || variable("STY").is_some();
     if !multiplexed {
         if variable("KITTY_WINDOW_ID").is_some()
@@ -69,6 +82,14 @@ fn by_name(variable: impl Fn(&str) -> Option<String>) -> ShowArg {
         }
         if is("TERM_PROGRAM", &["iTerm.app", "WezTerm"]) || is("LC_TERMINAL", &["iTerm2"]) {
             return ShowArg::Iterm2;
+        }
+        // Konsole counts as 220400 for 22.04, the first one with sixels.
+        let konsole = variable("KONSOLE_VERSION").and_then(|text| text.parse::<u32>().ok());
+        if is("TERM", SIXEL)
+            || is("TERM_PROGRAM", &["mintty", "contour"])
+            || konsole.is_some_and(|version| version >= 220_400)
+        {
+            return ShowArg::Sixel;
         }
     }
     match is("COLORTERM", &["truecolor", "24bit"]) {
@@ -192,6 +213,10 @@ mod tests {
             ShowArg::Blocks
         );
         assert_eq!(of(&[("TERM_PROGRAM", "iTerm.app")]), ShowArg::Iterm2);
+        assert_eq!(of(&[("TERM", "foot")]), ShowArg::Sixel);
+        assert_eq!(of(&[("TERM", "foot"), ("STY", "1")]), ShowArg::Text);
+        assert_eq!(of(&[("KONSOLE_VERSION", "230805")]), ShowArg::Sixel);
+        assert_eq!(of(&[("KONSOLE_VERSION", "211203")]), ShowArg::Text);
     }
 
     #[test]

@@ -1,0 +1,159 @@
+//! The commands that `docs/plot.md` and `docs/serve.md` show, on bundled data.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::run::zvf_in;
+#[cfg(feature = "serve")]
+use crate::serve::Serving;
+
+/// The names of stores on these pages, and the bundled stores that they stand for.
+const STORES: [(&str, &str); 4] = [
+    ("neuron.zarrvectors", "real_skeleton"),
+    ("tracts.zarrvectors", "real_tractogram"),
+    ("mesh.zarrvectors", "real_mesh"),
+    ("synapses.zarrvectors", "real_synapses"),
+];
+
+/// A folder with these stores.
+fn home() -> Result<tempfile::TempDir> {
+    let home = tempfile::tempdir()?;
+    for (name, case) in STORES {
+        let folder = home.path().join("unpacked").join(case);
+        std::fs::create_dir_all(&folder)?;
+        zvf_testkit::unpack_into(case, &folder)?;
+        std::fs::rename(folder.join("store.zarrvectors"), home.path().join(name))?;
+    }
+    Ok(home)
+}
+
+fn page(name: &str) -> Result<String> {
+    let docs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    Ok(std::fs::read_to_string(docs.join(name))?.replace("\r\n", "\n"))
+}
+
+/// The lines of the fenced blocks of a page that begin with `start`, without that and without comments.
+fn shown<'a>(page: &'a str, start: &str) -> Vec<&'a str> {
+    let blocks = page.split("\n```").skip(1).step_by(2);
+    let lines = blocks.flat_map(str::lines);
+    let lines = lines.filter_map(|line| line.strip_prefix(start));
+    lines
+        .map(|line| line.split("  #").next().unwrap_or(line).trim())
+        .collect()
+}
+
+#[test]
+fn the_pictures_are_drawn_as_shown() -> Result<()> {
+    let home = home()?;
+    let page = page("plot.md")?;
+    let commands = shown(&page, "zvf ");
+    assert!(commands.len() >= 7, "{commands:?}");
+    for line in commands {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let ran = zvf_in(home.path(), &words)?;
+        assert_eq!(ran.code, 0, "{line}: {}", ran.stderr);
+        let output = words.iter().skip_while(|word| **word != "-o").nth(1);
+        match output {
+            Some(file) => {
+                let start = match file.ends_with(".svg") {
+                    true => &b"<svg "[..],
+                    false => &b"\x89PNG"[..],
+                };
+                let bytes =
+                    std::fs::read(home.path().join(file)).with_context(|| line.to_owned())?;
+                assert!(bytes.starts_with(start), "{line}");
+                std::fs::remove_file(home.path().join(file))?;
+            }
+            None => assert!(!ran.stdout.is_empty(), "{line}"),
+        }
+        if words.contains(&"--json") {
+            let document: serde_json::Value = serde_json::from_slice(&ran.stdout)?;
+            // The members that the page explains.
+            for member in [
+                "right",
+                "up",
+                "target",
+                "target_pixel",
+                "units_per_pixel",
+                "distance",
+            ] {
+                assert!(page.contains(&format!("`{member}`")), "{member}");
+                assert!(document["camera"].get(member).is_some(), "{member}");
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(feature = "serve")]
+#[test]
+fn a_server_answers_as_shown() -> Result<()> {
+    let home = home()?;
+    let page = page("serve.md")?;
+    let commands = shown(&page, "$ zvf ");
+    assert_eq!(commands.len(), 1, "{commands:?}");
+    for line in commands {
+        // A local store in place of the one in a bucket, and a free port.
+        let line = line.replace("s3://bucket/", "");
+        ensure!(line.contains("--port 8080"), "{line}");
+        let line = line.replace("--port 8080", "--port 0");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let serving = Serving::start_in(home.path(), &words)?;
+        assert!(serving.address()?.0.starts_with("127.0.0.1:"));
+        let body = |path: &str| -> Result<String> {
+            let reply = serving.get(path)?;
+            let (head, body) = reply.split_once("\r\n\r\n").context("no head")?;
+            ensure!(head.starts_with("HTTP/1.1 200"), "{path}: {head}");
+            Ok(body.to_owned())
+        };
+        for path in ["/", "/stores", "/state.json"] {
+            assert!(page.contains(&format!("| `{path}` |")), "{path}");
+            assert!(!body(path)?.is_empty(), "{path}");
+        }
+        for (name, view) in [
+            ("neuron", "skeletons"),
+            ("tracts", "lines"),
+            ("tracts", "skeletons"),
+        ] {
+            assert!(page.contains(&format!("| `{view}` |")), "{view}");
+            body(&format!("/store/{name}/zarr.json"))?;
+            assert!(body(&format!("/precomputed/{name}/{view}/info"))?.contains("@type"));
+        }
+        let curls = shown(&page, "curl ");
+        assert_eq!(curls.len(), 1, "{curls:?}");
+        for curl in curls {
+            let url = curl.trim_matches('\'');
+            let path = url
+                .strip_prefix("http://127.0.0.1:8080")
+                .context("the port")?;
+            let rows = body(path)?;
+            assert!(rows.contains("position"), "{rows}");
+        }
+    }
+    Ok(())
+}
+
+#[cfg(feature = "serve")]
+#[test]
+fn views_become_files_and_a_store_again_as_shown() -> Result<()> {
+    let home = home()?;
+    let page = page("serve.md")?;
+    for (shown, line) in [
+        (
+            "zvf export STORE DIR --format precomputed",
+            "export neuron.zarrvectors out --format precomputed",
+        ),
+        (
+            "zvf import DIR/skeletons STORE",
+            "import out/skeletons again.zarrvectors",
+        ),
+    ] {
+        assert!(page.contains(shown), "{shown}");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let ran = zvf_in(home.path(), &words)?;
+        assert_eq!(ran.code, 0, "{line}: {}", ran.stderr);
+    }
+    assert!(home.path().join("again.zarrvectors/zarr.json").is_file());
+    Ok(())
+}

@@ -1,0 +1,73 @@
+//! `/` and `/stores`; the viewer has tests of its own.
+
+use anyhow::Result;
+use zvf_serve::{ServeOptions, Token};
+
+use crate::client::Served;
+
+fn served(options: ServeOptions) -> Result<(zvf_testkit::TempStore, Served)> {
+    let store = zvf_testkit::unpack("graph")?;
+    let served = Served::with(&[store.path().display().to_string()], options)?;
+    Ok((store, served))
+}
+
+#[test]
+fn the_stores_are_listed() -> Result<()> {
+    let (_store, served) = served(ServeOptions::new())?;
+    let page = served.get("/stores")?;
+    assert_eq!(
+        page.header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    assert_eq!(
+        page.header("content-security-policy"),
+        Some("default-src 'none'")
+    );
+    let text = page.text();
+    for link in [
+        "\"store/store/\"",
+        "\"state.json\"",
+        "\"precomputed/store/skeletons/info\"",
+    ] {
+        assert!(text.contains(link), "{text}");
+    }
+    assert_eq!(served.ask("HEAD", "/stores", &[])?.status, 200);
+    assert_eq!(served.ask("POST", "/stores", &[])?.status, 405);
+    Ok(())
+}
+
+/// Links of pages are relative to the folder `/TOKEN/`.
+#[test]
+fn a_token_without_a_slash_leads_to_its_folder() -> Result<()> {
+    let mut options = ServeOptions::new();
+    let token = Token::new()?;
+    let secret = token.digits().to_owned();
+    options.token = Some(token);
+    let (_store, served) = served(options)?;
+    let reply = served.get(&format!("/{secret}"))?;
+    assert_eq!(reply.status, 308);
+    assert_eq!(
+        reply.header("location"),
+        Some(format!("{secret}/").as_str())
+    );
+    assert_eq!(served.get(&format!("/{secret}/"))?.status, 200);
+    let wrong = served.get(&format!("/{}", "0".repeat(32)))?;
+    assert_eq!((wrong.status, wrong.header("location")), (404, None));
+    Ok(())
+}
+
+#[cfg(not(feature = "viewer"))]
+#[test]
+fn without_a_viewer_the_page_lists_the_stores() -> Result<()> {
+    let (_store, served) = served(ServeOptions::new())?;
+    let page = served.get("/")?.text();
+    assert_eq!(page, served.get("/stores")?.text());
+    let state = format!(
+        "https://neuroglancer-demo.appspot.com/#!{}/state.json",
+        served.url
+    );
+    assert!(page.contains(&state), "{page}");
+    assert_eq!(served.get("/assets/index.js")?.status, 404);
+    assert_eq!(served.get("/LICENSES.txt")?.status, 404);
+    Ok(())
+}
