@@ -3,15 +3,19 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use zvf_serve::{Exported, export_precomputed};
+use zvf_serve::{Exported, Shards, export_precomputed};
 use zvf_store::Store;
 use zvf_store::blocking::Runtime;
 
 fn exported(case: &str, folder: &Path) -> Result<Exported> {
+    with_shards(case, folder, Shards::Auto)
+}
+
+fn with_shards(case: &str, folder: &Path, shards: Shards) -> Result<Exported> {
     let store = zvf_testkit::unpack(case)?;
     let runtime = Runtime::new()?;
     let store = runtime.wait(Store::open(&store.path().display().to_string()))?;
-    Ok(runtime.wait(export_precomputed(store, folder, 16 << 20))?)
+    Ok(runtime.wait(export_precomputed(store, folder, 16 << 20, Shards::Auto))?)
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Result<usize> {
@@ -74,7 +78,7 @@ fn graphs_and_meshes_have_all_their_links() -> Result<()> {
 
     let home = tempfile::tempdir()?;
     let done = exported("mesh", home.path())?;
-    assert_eq!(done.views, ["meshes"]);
+    assert_eq!(done.views, ["multilod", "meshes"]);
     let faces = zvf_testkit::truth("mesh")?.faces.context("faces")?.rows();
     let mut found = 0;
     for (name, bytes) in files(&home.path().join("meshes"))? {
@@ -119,4 +123,28 @@ fn sizes(folder: &Path) -> Result<u64> {
         };
     }
     Ok(sum)
+}
+
+/// What a folder imports as: kinds, vertices, objects and a sum over positions that no order changes.
+fn imported(folder: &Path) -> Result<(u64, u64, u64, f64)> {
+    #[derive(Default)]
+    struct Sums {
+        links: u64,
+        positions: f64,
+    }
+    impl zvf_convert::Sink for Sums {
+        fn batch(&mut self, batch: &zvf_write::Batch<'_>) -> Result<(), zvf_write::WriteError> {
+            self.links += batch.links.map_or(0, |links| links.len() as u64);
+            self.positions += batch.positions.to_f64().iter().sum::<f64>();
+            Ok(())
+        }
+        fn groups(&mut self, _: &zvf_write::Groups) -> Result<(), zvf_write::WriteError> {
+            Ok(())
+        }
+    }
+    let import = zvf_convert::Import::open(&[folder.to_owned()], &zvf_convert::Options::default())?;
+    let mut sums = Sums::default();
+    let (vertices, objects) = (import.vertices(), import.objects());
+    import.read(&mut sums)?;
+    Ok((vertices, objects, sums.links, sums.positions))
 }
