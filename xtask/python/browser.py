@@ -34,10 +34,13 @@ STORES = {
     "neuron": "0.9/real_skeleton",
     "graph": "0.9/graph",
     "mesh": "0.9/real_mesh",
+    "levels": "0.9/real_mesh",
 }
+# Factors of the levels that a store gets.
+PYRAMIDS = {"levels": "2,4"}
 POINTS = ["synapses", "points", "added"]
 SKELETONS = ["neuron", "graph", "tracts", "lines"]
-MESHES = ["mesh"]
+MESHES = ["mesh", "levels"]
 
 
 def check(condition, what):
@@ -45,8 +48,8 @@ def check(condition, what):
         raise SystemExit(f"browser: {what}")
 
 
-def unpack(testdata, folder):
-    """The bundled stores, each under a name of its own."""
+def unpack(zvf, testdata, folder):
+    """The bundled stores, each under a name of its own, some with levels."""
     stores = {}
     for name, case in STORES.items():
         with tarfile.open(testdata / "zvf" / f"{case}.tar.gz") as archive:
@@ -54,6 +57,9 @@ def unpack(testdata, folder):
         inside = folder / name / pathlib.Path(case).name / "store.zarrvectors"
         stores[name] = folder / f"{name}.zarrvectors"
         shutil.move(inside, stores[name])
+        if name in PYRAMIDS:
+            command = [zvf, "pyramid", str(stores[name]), "--factors", PYRAMIDS[name], "-q"]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return stores
 
 
@@ -136,7 +142,7 @@ def points(zvf, server, stores, folder):
         print(f"points     {name}: {len(found)} read once, {len(wanted) - 1} properties, {len(reader.spatial)} spatial levels")
 
 
-def volume(server, name):
+def volume(server, name, mesh="meshes"):
     """A store as cloud-volume opens segmentations."""
     from cloudvolume import CloudVolume
 
@@ -148,7 +154,7 @@ def volume(server, name):
         resolution=[1, 1, 1],
         voxel_offset=[0, 0, 0],
         volume_size=[1, 1, 1],
-        mesh="meshes",
+        mesh=mesh,
         skeletons="skeletons",
     )
     address = f"precomputed://{server.url}/precomputed/{name}"
@@ -215,6 +221,20 @@ def meshes(zvf, server, stores, folder):
             wanted = triangles(positions * scale, faces)
             check(triangles(found.vertices, found.faces) == wanted, f"{name} {segment}: other triangles")
             print(f"meshes     {name} {segment}: {len(faces)} triangles equal")
+        cv = volume(server, name, "multilod")
+        for segment in ids[:25]:
+            positions, faces = one_object(zvf, stores[name], segment, folder)
+            found = cv.mesh.get(int(segment), concat=True)
+            found = found[int(segment)] if isinstance(found, dict) else found
+            wanted, got = area(positions * scale, faces), area(np.asarray(found.vertices, dtype=np.float64), found.faces)
+            check(abs(wanted - got) < 1e-3 * wanted, f"{name} {segment}: area {got} in fragments, expected {wanted}")
+            lods = cv.mesh.get_manifest(int(segment)).num_lods
+            print(f"meshes     {name} {segment}: {len(found.faces)} triangles in fragments, {lods} levels of detail, area {got / wanted:.6f}")
+
+
+def area(positions, faces):
+    a, b, c = (positions[faces[:, corner]] for corner in range(3))
+    return float(np.linalg.norm(np.cross(b - a, c - a), axis=1).sum() / 2)
 
 
 class Browser:
@@ -266,13 +286,21 @@ class Browser:
         self.driver.quit()
 
 
+def forms(state):
+    """Layers of meshes in their other form, and in their coarsest level of detail."""
+    found = [layer for layer in state["layers"] if layer["name"].endswith(" multilod")]
+    legacy = [{**layer, **{key: layer[key].replace("multilod", "meshes") for key in ("name", "source")}} for layer in found]
+    coarse = [{**layer, "meshRenderScale": 1e4} for layer in found if layer["name"].split(" ")[0] in PYRAMIDS]
+    return legacy + coarse
+
+
 def draw(zvf, server, stores, folder, picture):
     browser = Browser()
     state = server.json("/state.json")
     plain = camera.in_neuroglancer({key: value for key, value in state.items() if key != "layers"})
     try:
         empty = int(camera.coloured(browser.draw({**plain, "layers": []})).sum())
-        for layer in state["layers"]:
+        for layer in [*state["layers"], *forms(state)]:
             name, view = layer["name"].split(" ")
             layer = camera.widths(layer)
             layer.pop("linkedSegmentationLayer", None)
@@ -288,7 +316,9 @@ def draw(zvf, server, stores, folder, picture):
             pixels = int(mask.sum())
             check(pixels > empty + 300, f"{layer['name']}: {pixels} pixels, {empty} without a layer")
             asked = collections.Counter(request[1] for request in server.since() if request[0] == "GET")
-            twice = [path for path, count in asked.items() if count > 1]
+            # Fragments of a mesh are ranges of one file.
+            ranges = view == "multilod" and f"/precomputed/{name}/multilod/"
+            twice = [path for path, count in asked.items() if count > 1 and not (ranges and path.removeprefix(ranges).isdigit())]
             check(not twice, f"{layer['name']}: asked twice: {twice[:3]}")
             failed = [request for request in server.since() if int(request[3]) >= 400]
             check(not failed, f"{layer['name']}: refused: {failed[:3]}")
@@ -368,7 +398,7 @@ def main():
     folder = pathlib.Path(folder)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    stores = unpack(pathlib.Path(testdata), folder)
+    stores = unpack(zvf, pathlib.Path(testdata), folder)
     server = Server(zvf, stores, folder)
     try:
         points(zvf, server, stores, folder)
