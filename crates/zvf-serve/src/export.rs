@@ -105,7 +105,7 @@ pub fn export_precomputed<'a>(
     shards: Shards,
 ) -> BoxFuture<'a, Result<Exported, ExportError>> {
     Box::pin(async move {
-        let opened = Arc::new(Opened::new(store, Arc::default()));
+        let opened = Arc::new(Opened::new(store));
         let mut writer = Writer {
             opened,
             folder,

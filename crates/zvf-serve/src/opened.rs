@@ -26,10 +26,6 @@ const KEPT: usize = 32 << 20;
 pub(crate) struct Opened {
     pub(crate) store: Store,
     pub(crate) dimensions: Vec<Dimension>,
-    /// Answers that read most chunks of a store: one at a time, of all stores that share it. Each reads its chunks on all cores anyway.
-    pub(crate) scans: Arc<tokio::sync::Mutex<()>>,
-    /// Held while a multi-resolution mesh is made.
-    pub(crate) making: tokio::sync::Mutex<()>,
     tag: Option<HeaderValue>,
     attributes: OnceCell<Arc<Attributes>>,
     objects: OnceCell<Arc<Objects>>,
@@ -45,7 +41,7 @@ struct Rendered {
 }
 
 impl Opened {
-    pub(crate) fn new(store: Store, scans: Arc<tokio::sync::Mutex<()>>) -> Self {
+    pub(crate) fn new(store: Store) -> Self {
         let dimensions = units::dimensions(store.root().axes());
         // Of this opening: what views show follows from the documents that were read now.
         let mut nonce = [0u8; 8];
@@ -55,8 +51,6 @@ impl Opened {
         Self {
             store,
             dimensions,
-            scans,
-            making: tokio::sync::Mutex::default(),
             tag,
             attributes: OnceCell::new(),
             objects: OnceCell::new(),

@@ -125,26 +125,72 @@ fn sizes(folder: &Path) -> Result<u64> {
     Ok(sum)
 }
 
-/// What a folder imports as: kinds, vertices, objects and a sum over positions that no order changes.
-fn imported(folder: &Path) -> Result<(u64, u64, u64, f64)> {
-    #[derive(Default)]
-    struct Sums {
-        links: u64,
-        positions: f64,
-    }
-    impl zvf_convert::Sink for Sums {
-        fn batch(&mut self, batch: &zvf_write::Batch<'_>) -> Result<(), zvf_write::WriteError> {
-            self.links += batch.links.map_or(0, |links| links.len() as u64);
-            self.positions += batch.positions.to_f64().iter().sum::<f64>();
-            Ok(())
-        }
-        fn groups(&mut self, _: &zvf_write::Groups) -> Result<(), zvf_write::WriteError> {
-            Ok(())
-        }
-    }
+/// Vertices, objects and links of a folder, by the importer; and the values of each, in their order, by which nothing else can be meant.
+fn imported(folder: &Path) -> Result<(u64, u64, Vec<String>)> {
+    let home = tempfile::tempdir()?;
+    let address = home.path().join("store.zarrvectors");
+    let address = address.to_string_lossy().into_owned();
     let import = zvf_convert::Import::open(&[folder.to_owned()], &zvf_convert::Options::default())?;
-    let mut sums = Sums::default();
-    let (vertices, objects) = (import.vertices(), import.objects());
-    import.read(&mut sums)?;
-    Ok((vertices, objects, sums.links, sums.positions))
+    let counts = (import.vertices(), import.objects());
+    let runtime = Runtime::new()?;
+    let rows = runtime.wait(async {
+        let options = zvf_write::WriteOptions::new();
+        let spec = import.spec().clone();
+        let mut writer = zvf_write::StoreWriter::create(&address, spec, options).await?;
+        import.read(&mut writer)?;
+        writer.finish().await?;
+        let store = Store::open(&address).await?;
+        let answer = zvf_query::query(&store, zvf_query::Query::default()).await?;
+        let answer = answer.collect().await?;
+        let mut rows = Vec::new();
+        if let Some(batch) = answer.table(zvf_query::Table::Vertices)? {
+            for row in 0..batch.num_rows() {
+                rows.push(format!("{:?}", batch.slice(row, 1).columns()));
+            }
+        }
+        anyhow::Ok(rows)
+    })?;
+    let mut rows = rows;
+    rows.sort();
+    Ok((counts.0, counts.1, rows))
+}
+
+#[test]
+fn shards_import_as_files_do() -> Result<()> {
+    for (case, views) in [
+        ("points_ids", vec!["points"]),
+        ("0.9.4/additive_points", vec!["points"]),
+        ("skeleton", vec!["skeletons"]),
+        ("streamlines", vec!["lines", "skeletons"]),
+        ("mesh", vec!["multilod"]),
+    ] {
+        let files = tempfile::tempdir()?;
+        with_shards(case, files.path(), Shards::None)?;
+        for bits in [0, 3] {
+            let shards = tempfile::tempdir()?;
+            let done = with_shards(case, shards.path(), Shards::Bits(bits))?;
+            assert_eq!(done.bytes, sizes(shards.path())?, "{case}");
+            for view in &views {
+                let (one, other) = (files.path().join(view), shards.path().join(view));
+                assert_eq!(imported(&one)?, imported(&other)?, "{case} {view} {bits}");
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn levels_of_detail_are_one_for_a_mesh_without_levels() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    exported("mesh", home.path())?;
+    let truth = zvf_testkit::truth("mesh")?;
+    let faces = truth.faces.as_ref().context("faces")?.rows();
+    let import = zvf_convert::Import::open(
+        &[home.path().join("multilod")],
+        &zvf_convert::Options::default(),
+    )?;
+    // One fragment, so that nothing is cut.
+    assert_eq!(import.vertices(), truth.positions.rows() as u64);
+    assert!(faces > 0);
+    Ok(())
 }

@@ -222,6 +222,32 @@ fn draco_refuses_what_is_out_of_range() {
 }
 
 #[test]
+fn more_entries_than_are_sorted_in_memory_go_through_files() {
+    let home = tempfile::tempdir().unwrap();
+    let keys = 0..70_000_u64;
+    let mut writer = ShardWriter::by_id(home.path(), false).unwrap();
+    for key in keys.clone() {
+        writer.put(key * 7, &[], &key.to_le_bytes()).unwrap();
+    }
+    let done = writer.finish(ShardSize::Bits(9)).unwrap();
+    assert_eq!(done.files, 512);
+    for key in keys.step_by(997) {
+        let (object, _) = found(home.path(), &done.sharding, key * 7).unwrap();
+        assert_eq!(object, key.to_le_bytes());
+    }
+    assert!(found(home.path(), &done.sharding, 3).is_none());
+}
+
+#[test]
+fn many_shards_of_few_objects_are_few_files() {
+    let home = tempfile::tempdir().unwrap();
+    let objects = (0..5).map(|key| (key, (Vec::new(), vec![7])));
+    let done = written(home.path(), &objects.collect(), true, ShardSize::Bits(20));
+    assert!(done.files <= 5);
+    assert_eq!(done.sharding.layout.shard_bits, 20);
+}
+
+#[test]
 fn two_objects_of_one_key_are_an_error() {
     let home = tempfile::tempdir().unwrap();
     let mut writer = ShardWriter::by_id(home.path(), true).unwrap();

@@ -34,6 +34,9 @@ const SPOOL_BITS: u32 = 7;
 /// Bits of neighbours that share a minishard where keys are Morton codes: a block of 8 by 8 by 8 cells.
 const BLOCK_BITS: u32 = 9;
 
+/// Entries that are sorted in memory: 3 MiB of them.
+const FEW: u64 = 1 << 16;
+
 /// Bytes of an [`Entry`] in a file.
 const ENTRY: usize = 32;
 
@@ -115,14 +118,14 @@ impl Entry {
     }
 }
 
-/// A temporary file that is written first and read afterwards.
+/// A temporary file that is written first and read afterwards, and the number of entries in it.
 #[derive(Debug)]
-struct Spool(BufWriter<File>);
+struct Spool(BufWriter<File>, u64);
 
 impl Spool {
     fn new(folder: &Path) -> io::Result<Self> {
         let file = tempfile::tempfile_in(folder)?;
-        Ok(Self(BufWriter::with_capacity(1 << 16, file)))
+        Ok(Self(BufWriter::with_capacity(1 << 16, file), 0))
     }
 
     fn into_file(self) -> io::Result<File> {
@@ -134,14 +137,18 @@ impl Spool {
         Ok(file)
     }
 
+    fn put(&mut self, entry: &Entry) -> io::Result<()> {
+        self.1 = self.1.saturating_add(1);
+        entry.put(&mut self.0)
+    }
+
     /// Hands over the entries in their order.
     fn entries(
         self,
         take: &mut dyn FnMut(Entry) -> Result<(), ShardError>,
     ) -> Result<(), ShardError> {
-        let file = self.into_file()?;
-        let mut left = file.metadata()?.len() / ENTRY as u64;
-        let mut file = BufReader::with_capacity(1 << 16, file);
+        let mut left = self.1;
+        let mut file = BufReader::with_capacity(1 << 16, self.into_file()?);
         let mut bytes = [0; ENTRY];
         while left > 0 {
             file.read_exact(&mut bytes)?;
@@ -218,7 +225,7 @@ impl ShardWriter {
             before: before.len() as u64,
             size: stored.len() as u64,
         };
-        entry.put(&mut self.entries.0)?;
+        self.entries.put(&entry)?;
         self.at = self
             .at
             .saturating_add(entry.before.saturating_add(entry.size));
@@ -304,7 +311,7 @@ impl ShardWriter {
 type TakeShard<'a> = dyn FnMut(u64, Vec<Entry>) -> Result<(), ShardError> + 'a;
 
 /// Hands over the entries of each of `shards`, one shard after another, through temporary files: each has as many neighbouring shards as
-/// there have to be for 128 files.
+/// there have to be for 128 files. Few entries need none.
 fn spread(
     folder: &Path,
     layout: &Layout,
@@ -313,16 +320,19 @@ fn spread(
     take: &mut TakeShard<'_>,
 ) -> Result<(), ShardError> {
     let count = shards.end.saturating_sub(shards.start);
-    if count <= 1 {
+    if count <= 1 || entries.1 <= FEW {
         let mut all = Vec::new();
         entries.entries(&mut |entry| {
-            all.push(entry);
+            all.push((layout.place(entry.key).0, entry));
             Ok(())
         })?;
-        return match all.is_empty() {
-            true => Ok(()),
-            false => take(shards.start, all),
-        };
+        all.sort_unstable_by_key(|(shard, entry)| (*shard, entry.key));
+        for group in all.chunk_by(|(a, _), (b, _)| a == b) {
+            if let Some((shard, _)) = group.first() {
+                take(*shard, group.iter().map(|(_, entry)| *entry).collect())?;
+            }
+        }
+        return Ok(());
     }
     let each = count.div_ceil(1 << SPOOL_BITS);
     let mut spools = Vec::new();
@@ -338,7 +348,7 @@ fn spread(
         let at = at.and_then(|at| usize::try_from(at).ok());
         let spool = at.and_then(|at| spools.get_mut(at));
         let (_, spool) = spool.ok_or(ShardError::Bug("a key outside of its shards"))?;
-        Ok(entry.put(&mut spool.0)?)
+        Ok(spool.put(&entry)?)
     })?;
     for (shards, spool) in spools {
         spread(folder, layout, spool, shards, take)?;

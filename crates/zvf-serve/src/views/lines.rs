@@ -137,10 +137,6 @@ async fn lines(
         return Ok(list);
     }
     let dims = opened.dims();
-    let scan = match wanted.len() {
-        1 => None,
-        _ => Some(opened.scans.lock().await),
-    };
     let one = Query {
         objects: Some(wanted),
         columns: vec![Column::Position],
@@ -184,7 +180,6 @@ async fn lines(
             Table::Links => {}
         }
     }
-    drop(scan);
     Ok(list)
 }
 

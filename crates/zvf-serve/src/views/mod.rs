@@ -20,7 +20,7 @@ use crate::opened::Opened;
 use crate::path;
 use crate::refusal::{Answer, Refusal};
 use crate::reply::{is_known, part, with_tag};
-use crate::sources::Sources;
+use crate::sources::{Sources, Work};
 
 /// Most bytes of one answer.
 pub(crate) const MOST: usize = 64 << 20;
@@ -95,8 +95,19 @@ pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request
         return Err(Refusal::not_found("no such view"));
     };
     let source = sources.find(name)?;
-    let _permit = sources.permit().await?;
     let mut again = true;
+    // Fragments of a mesh that was made cost nothing.
+    let made = match rest {
+        ["multilod", key] => {
+            let opened = source.opened().await?;
+            multilod::made(&opened, key).is_some()
+        }
+        _ => false,
+    };
+    let _permit = match made {
+        true => None,
+        false => Some(sources.permit_for(work(rest)).await?),
+    };
     loop {
         let opened = source.opened().await?;
         match current(&opened, sources.budget, rest, &parts.headers).await {
@@ -106,6 +117,15 @@ pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request
             }
             answered => return answered,
         }
+    }
+}
+
+/// What an answer takes.
+fn work(rest: &[&str]) -> Work {
+    match rest {
+        ["lines", folder, _] if !folder.starts_with("by_") => Work::Scan,
+        ["multilod" | "meshes", key] if *key != "info" => Work::Mesh,
+        _ => Work::Query,
     }
 }
 

@@ -36,7 +36,17 @@ pub(crate) fn info(opened: &Opened) -> Answer<Value> {
     Ok(multilod_info(&transform(opened), Some("properties")))
 }
 
-/// A manifest, `ID.index`, or the fragments that it describes, `ID`.
+/// The name under which a file is kept.
+fn kept(key: &str) -> String {
+    format!("multilod/{key}")
+}
+
+/// A file that was made before.
+pub(crate) fn made(opened: &Opened, key: &str) -> Option<Content> {
+    opened.rendered(&kept(key)).map(Content::File)
+}
+
+/// A manifest, `ID.index`, or the fragments that it describes, `ID`. Both are kept: viewers ask for many fragments of a mesh.
 ///
 /// # Errors
 /// As [`files`].
@@ -46,19 +56,12 @@ pub(crate) async fn file(opened: &Arc<Opened>, budget: u64, key: &str) -> Answer
         None => (key, false),
     };
     let segment = number(id)?;
-    let name =
-        |manifest: bool| format!("multilod/{segment}{}", if manifest { ".index" } else { "" });
-    if let Some(bytes) = opened.rendered(&name(manifest)) {
-        return Ok(Content::File(bytes));
-    }
-    // Viewers ask for many fragments of a mesh at one time: one request makes it, the others find it.
-    let _making = opened.making.lock().await;
-    if let Some(bytes) = opened.rendered(&name(manifest)) {
-        return Ok(Content::File(bytes));
+    if let Some(made) = made(opened, key) {
+        return Ok(made);
     }
     let files = files(opened, budget, segment).await?;
-    opened.keep(name(true), files.manifest.clone());
-    opened.keep(name(false), files.fragments.clone());
+    opened.keep(kept(&format!("{segment}.index")), files.manifest.clone());
+    opened.keep(kept(&segment.to_string()), files.fragments.clone());
     Ok(Content::File(match manifest {
         true => files.manifest,
         false => files.fragments,
@@ -139,7 +142,7 @@ mod tests {
         let runtime = zvf_store::blocking::Runtime::new().unwrap();
         runtime.wait(async {
             let store = zvf_store::Store::open(&address).await.unwrap();
-            let opened = Arc::new(Opened::new(store, Arc::default()));
+            let opened = Arc::new(Opened::new(store));
             assert_eq!(levels(&opened).await.unwrap(), [0]);
             let id = opened.objects().await.unwrap().first(1);
             let key = id.first().unwrap().to_string();
