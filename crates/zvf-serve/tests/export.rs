@@ -15,7 +15,7 @@ fn with_shards(case: &str, folder: &Path, shards: Shards) -> Result<Exported> {
     let store = zvf_testkit::unpack(case)?;
     let runtime = Runtime::new()?;
     let store = runtime.wait(Store::open(&store.path().display().to_string()))?;
-    Ok(runtime.wait(export_precomputed(store, folder, 16 << 20, Shards::Auto))?)
+    Ok(runtime.wait(export_precomputed(store, folder, 16 << 20, shards))?)
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Result<usize> {

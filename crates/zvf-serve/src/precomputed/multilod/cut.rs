@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::MultiLodError;
+use super::detail::MultiLodError;
 
 /// A cut of an edge: its ends, the axis, the plane by the bits of its coordinate.
 type Cut = (u32, u32, usize, u64);

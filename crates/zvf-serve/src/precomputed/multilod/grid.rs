@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use zvf_convert::neuroglancer::DRACO_BITS;
 
-use super::{Detail, MultiLodError, precise};
+use super::detail::{Detail, MultiLodError, precise};
 
 /// Cells of level 0 on an axis at most.
 const MOST_CELLS: f64 = 1024.0;

@@ -5,14 +5,17 @@
 //! cell, for viewers replace a fragment by its finer ones one by one; the middle is 32768 there, which is where Neuroglancer divides.
 
 mod cut;
+mod detail;
 mod grid;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use zvf_convert::neuroglancer::{DRACO_BITS, DracoError, encode_draco};
+use zvf_convert::neuroglancer::{DRACO_BITS, encode_draco};
 
 use self::cut::Cutter;
+use self::detail::precise;
+pub use self::detail::{Detail, MultiLodError};
 use self::grid::{Grid, Step};
 use super::{EncodeError, count, put_floats};
 
@@ -22,15 +25,6 @@ const PIECES: usize = 4;
 /// Pieces that are always allowed.
 const FEW_PIECES: usize = 1 << 16;
 
-/// The triangles of one level of detail.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Detail {
-    /// Places of the vertices.
-    pub positions: Vec<[f64; 3]>,
-    /// Corners of each triangle, as numbers of vertices.
-    pub triangles: Vec<[u32; 3]>,
-}
-
 /// The two files of a segment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MultiLodMesh {
@@ -38,24 +32,6 @@ pub struct MultiLodMesh {
     pub manifest: Vec<u8>,
     /// The fragments of all levels, `ID`.
     pub fragments: Vec<u8>,
-}
-
-/// Why a mesh was not encoded.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum MultiLodError {
-    /// Counts that do not fit together.
-    #[error(transparent)]
-    Encode(#[from] EncodeError),
-    /// A place that is not finite, or beyond what float32 holds.
-    #[error("found a vertex or a cell of {0}, expected finite numbers that float32 holds")]
-    Place(f64),
-    /// A fragment.
-    #[error(transparent)]
-    Draco(#[from] DracoError),
-    /// What cannot be.
-    #[error("a bug in zvf: {0}; please report it")]
-    Bug(&'static str),
 }
 
 /// The document `info` of multi-resolution meshes. `transform` is an affine map from stored positions to nanometres, three rows of four.
@@ -248,14 +224,6 @@ fn edges(detail: &Detail, [a, b, c]: &[u32; 3]) -> f64 {
         axes.map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
     };
     length(a, b) + length(b, c) + length(c, a)
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "the mean of lengths needs no exact count"
-)]
-fn precise(count: usize) -> f64 {
-    count as f64
 }
 
 /// The manifest and the fragments, from fine to coarse.
