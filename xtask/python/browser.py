@@ -322,7 +322,9 @@ def draw(zvf, server, stores, folder, picture):
             check(not twice, f"{layer['name']}: asked twice: {twice[:3]}")
             failed = [request for request in server.since() if int(request[3]) >= 400]
             check(not failed, f"{layer['name']}: refused: {failed[:3]}")
-            same, behind, moved = overlaps(zvf, stores[name], here, layer.get("segments", []), mask, folder / f"{name}-{view}-plot")
+            # The coarsest level of detail is the last level of the store.
+            level = PYRAMIDS[name].count(",") + 1 if "meshRenderScale" in layer else "auto"
+            same, behind, moved = overlaps(zvf, stores[name], here, layer.get("segments", []), mask, folder / f"{name}-{view}-plot", level)
             print(
                 f"browser    {layer['name']}: {pixels} pixels, {len(asked)} requests, {took:.1f} s; "
                 f"overlap with zvf plot {same:.2f}, mirrored {behind:.2f}, moved {moved:.2f}"
@@ -344,16 +346,18 @@ def draw(zvf, server, stores, folder, picture):
 LEAST = 0.5
 
 
-def overlaps(zvf, store, here, objects, mask, picture):
+def overlaps(zvf, store, here, objects, mask, picture, level):
     """Intersection over union with three pictures of `zvf plot`: by the same camera, from behind, which mirrors, and with the centre
     moved to the right by a sixth of the picture's height."""
     right, _, _ = camera.directions(camera.AZIMUTH, camera.ELEVATION)
+    cameras = [
+        ("", here.center, camera.AZIMUTH, camera.ELEVATION),
+        (".behind", here.center, camera.AZIMUTH + 180, -camera.ELEVATION),
+        (".moved", here.center + right * here.height / 6, camera.AZIMUTH, camera.ELEVATION),
+    ]
     masks = [
-        camera.plotted(zvf, store, here.center, here.height, picture.with_suffix(".png"), objects),
-        camera.plotted(
-            zvf, store, here.center, here.height, picture.with_suffix(".behind.png"), objects, camera.AZIMUTH + 180, -camera.ELEVATION
-        ),
-        camera.plotted(zvf, store, here.center + right * here.height / 6, here.height, picture.with_suffix(".moved.png"), objects),
+        camera.plotted(zvf, store, center, here.height, picture.with_suffix(f"{name}.png"), objects, azimuth, elevation, level)
+        for name, center, azimuth, elevation in cameras
     ]
     return [camera.overlap(mask, other) for other in masks]
 
