@@ -37,10 +37,13 @@ STORES = {
     "neuron": "0.9/real_skeleton",
     "graph": "0.9/graph",
     "mesh": "0.9/real_mesh",
+    "levels": "0.9/real_mesh",
 }
+# Factors of the levels that a store gets.
+PYRAMIDS = {"levels": "2,4"}
 POINTS = ["synapses", "points", "added"]
 SKELETONS = ["neuron", "graph", "tracts", "lines"]
-MESHES = ["mesh"]
+MESHES = ["mesh", "levels"]
 
 
 def check(condition, what):
@@ -48,8 +51,8 @@ def check(condition, what):
         raise SystemExit(f"browser: {what}")
 
 
-def unpack(testdata, folder):
-    """The bundled stores, each under a name of its own."""
+def unpack(zvf, testdata, folder):
+    """The bundled stores, each under a name of its own, some with levels."""
     stores = {}
     for name, case in STORES.items():
         with tarfile.open(testdata / "zvf" / f"{case}.tar.gz") as archive:
@@ -57,6 +60,9 @@ def unpack(testdata, folder):
         inside = folder / name / pathlib.Path(case).name / "store.zarrvectors"
         stores[name] = folder / f"{name}.zarrvectors"
         shutil.move(inside, stores[name])
+        if name in PYRAMIDS:
+            command = [zvf, "pyramid", str(stores[name]), "--factors", PYRAMIDS[name], "-q"]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return stores
 
 
@@ -148,7 +154,7 @@ def points(zvf, server, stores, folder):
         print(f"points     {name}: {len(found)} read once, {len(wanted) - 1} properties, {len(reader.spatial)} spatial levels")
 
 
-def volume(server, name):
+def volume(server, name, mesh="meshes"):
     """A store as cloud-volume opens segmentations."""
     from cloudvolume import CloudVolume
 
@@ -160,7 +166,7 @@ def volume(server, name):
         resolution=[1, 1, 1],
         voxel_offset=[0, 0, 0],
         volume_size=[1, 1, 1],
-        mesh="meshes",
+        mesh=mesh,
         skeletons="skeletons",
     )
     address = f"precomputed://{server.url}/precomputed/{name}"
@@ -227,6 +233,20 @@ def meshes(zvf, server, stores, folder):
             wanted = triangles(positions * scale, faces)
             check(triangles(found.vertices, found.faces) == wanted, f"{name} {segment}: other triangles")
             print(f"meshes     {name} {segment}: {len(faces)} triangles equal")
+        cv = volume(server, name, "multilod")
+        for segment in ids[:25]:
+            positions, faces = one_object(zvf, stores[name], segment, folder)
+            found = cv.mesh.get(int(segment), concat=True)
+            found = found[int(segment)] if isinstance(found, dict) else found
+            wanted, got = area(positions * scale, faces), area(np.asarray(found.vertices, dtype=np.float64), found.faces)
+            check(abs(wanted - got) < 1e-3 * wanted, f"{name} {segment}: area {got} in fragments, expected {wanted}")
+            lods = cv.mesh.get_manifest(int(segment)).num_lods
+            print(f"meshes     {name} {segment}: {len(found.faces)} triangles in fragments, {lods} levels of detail, area {got / wanted:.6f}")
+
+
+def area(positions, faces):
+    a, b, c = (positions[faces[:, corner]] for corner in range(3))
+    return float(np.linalg.norm(np.cross(b - a, c - a), axis=1).sum() / 2)
 
 
 class Browser:
@@ -301,6 +321,14 @@ const layers = viewer.layerManager.managedLayers;
 const opened = (one) => one.layer && one.layer.dataSources.every((source) => source.loadState !== undefined);
 return layers.length === arguments[0] && layers.every(opened) && viewer.display.panels.size > 0 && viewer.isReady();
 """
+
+
+def forms(state):
+    """Layers of meshes in their other form, and in their coarsest level of detail."""
+    found = [layer for layer in state["layers"] if layer["name"].endswith(" multilod")]
+    legacy = [{**layer, **{key: layer[key].replace("multilod", "meshes") for key in ("name", "source")}} for layer in found]
+    coarse = [{**layer, "meshRenderScale": 1e4} for layer in found if layer["name"].split(" ")[0] in PYRAMIDS]
+    return legacy + coarse
 
 
 class Embedded(Browser):
@@ -380,7 +408,7 @@ def draw(browser, zvf, server, stores, folder, picture):
         # A layer that is not visible: without any, a page asks for one.
         hidden = {**state["layers"][0], "visible": False}
         empty = int(camera.coloured(browser.draw({**plain, "layers": [hidden]})).sum())
-        for layer in state["layers"]:
+        for layer in [*state["layers"], *forms(state)]:
             name, view = layer["name"].split(" ")
             layer = camera.widths(layer)
             layer.pop("linkedSegmentationLayer", None)
@@ -396,11 +424,15 @@ def draw(browser, zvf, server, stores, folder, picture):
             pixels = int(mask.sum())
             check(pixels > empty + 300, f"{layer['name']}: {pixels} pixels, {empty} without a layer")
             asked = collections.Counter(request[1] for request in server.since() if request[0] == "GET")
-            twice = [path for path, count in asked.items() if count > 1]
+            # Fragments of a mesh are ranges of one file.
+            ranges = view == "multilod" and f"/precomputed/{name}/multilod/"
+            twice = [path for path, count in asked.items() if count > 1 and not (ranges and path.removeprefix(ranges).isdigit())]
             check(not twice, f"{layer['name']}: asked twice: {twice[:3]}")
             failed = [request for request in server.since() if int(request[3]) >= 400]
             check(not failed, f"{layer['name']}: refused: {failed[:3]}")
-            same, behind, moved = overlaps(zvf, stores[name], here, layer.get("segments", []), mask, folder / f"{name}-{view}-plot")
+            # The coarsest level of detail is the last level of the store.
+            level = PYRAMIDS[name].count(",") + 1 if "meshRenderScale" in layer else "auto"
+            same, behind, moved = overlaps(zvf, stores[name], here, layer.get("segments", []), mask, folder / f"{name}-{view}-plot", level)
             print(
                 f"{browser.name:<10} {layer['name']}: {pixels} pixels, {len(asked)} requests, {took:.1f} s; "
                 f"overlap with zvf plot {same:.2f}, mirrored {behind:.2f}, moved {moved:.2f}"
@@ -422,16 +454,18 @@ def draw(browser, zvf, server, stores, folder, picture):
 LEAST = 0.5
 
 
-def overlaps(zvf, store, here, objects, mask, picture):
+def overlaps(zvf, store, here, objects, mask, picture, level):
     """Intersection over union with three pictures of `zvf plot`: by the same camera, from behind, which mirrors, and with the centre
     moved to the right by a sixth of the picture's height."""
     right, _, _ = camera.directions(camera.AZIMUTH, camera.ELEVATION)
+    cameras = [
+        ("", here.center, camera.AZIMUTH, camera.ELEVATION),
+        (".behind", here.center, camera.AZIMUTH + 180, -camera.ELEVATION),
+        (".moved", here.center + right * here.height / 6, camera.AZIMUTH, camera.ELEVATION),
+    ]
     masks = [
-        camera.plotted(zvf, store, here.center, here.height, picture.with_suffix(".png"), objects),
-        camera.plotted(
-            zvf, store, here.center, here.height, picture.with_suffix(".behind.png"), objects, camera.AZIMUTH + 180, -camera.ELEVATION
-        ),
-        camera.plotted(zvf, store, here.center + right * here.height / 6, here.height, picture.with_suffix(".moved.png"), objects),
+        camera.plotted(zvf, store, center, here.height, picture.with_suffix(f"{name}.png"), objects, azimuth, elevation, level)
+        for name, center, azimuth, elevation in cameras
     ]
     return [camera.overlap(mask, other) for other in masks]
 
@@ -482,7 +516,7 @@ def main():
     folder = pathlib.Path(folder)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    stores = unpack(pathlib.Path(testdata), folder)
+    stores = unpack(zvf, pathlib.Path(testdata), folder)
     with Server(zvf, stores, folder) as server:
         points(zvf, server, stores, folder)
         skeletons(zvf, server, stores, folder)

@@ -85,7 +85,7 @@ def widths(layer):
     return {**layer, "skeletonRendering": {"mode3d": "lines", "lineWidth3d": LINE}}
 
 
-def plotted(zvf, store, center, height, picture, objects=(), azimuth=AZIMUTH, elevation=ELEVATION):
+def plotted(zvf, store, center, height, picture, objects=(), azimuth=AZIMUTH, elevation=ELEVATION, level="auto"):
     """The mask of a picture by `zvf plot` that is `height` units of the store high."""
     command = [zvf, "plot", str(store), "-o", str(picture), "--json", "--quiet", "--bare"]
     command += ["--color", "white", "--background", "black", "--fading", "0"]
@@ -93,6 +93,7 @@ def plotted(zvf, store, center, height, picture, objects=(), azimuth=AZIMUTH, el
     command += ["--line-width", str(LINE), "--point-size", str(POINT)]
     command += [f"--view={azimuth},{elevation}", "--center=" + ",".join(repr(float(x)) for x in center)]
     command += ["--units-per-pixel", repr(float(height / SIZE[1]))]
+    command += ["--level", str(level)]
     if objects:
         command += ["--objects", ",".join(objects)]
     camera = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)["camera"]

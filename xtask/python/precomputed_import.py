@@ -4,6 +4,8 @@ Usage: precomputed_import.py ZVF TESTDATA FOLDER
 
 1. Datasets that cloud-volume and DracoPy make, sharded and not: the imported stores hold the values that cloud-volume reads.
 2. Bundled stores, exported and imported again: vertices, attributes and links are those of the truth files of the bundle.
+3. Bundled stores, exported as files and in shards: cloud-volume reads skeletons and meshes equal to `zvf get`, multi-resolution ones within
+   a step of their coordinates; the neuroglancer package reads every point with its properties once.
 """
 
 import collections
@@ -257,11 +259,15 @@ def counted(*columns):
     return collections.Counter(b"".join(row) for row in zip(*([row.tobytes() for row in one] for one in columns), strict=True))
 
 
-def round_trip(zvf, testdata, folder, case):
-    top = folder / case.split("/")[-1]
+def unpacked(testdata, folder, case):
     with tarfile.open(testdata / "zvf" / f"{case}.tar.gz") as archive:
         archive.extractall(folder, filter="data")
-    run(zvf, "export", top / "store.zarrvectors", top / "views", "--format", "precomputed")
+    return folder / case.split("/")[-1]
+
+
+def round_trip(zvf, testdata, folder, case, shards):
+    top = unpacked(testdata, folder / f"shards-{shards}", case)
+    run(zvf, "export", top / "store.zarrvectors", top / "views", "--format", "precomputed", "--shards", shards)
     with np.load(top / "truth.npz") as file:
         truth = {name: file[name] for name in file}
     places = truth["positions"].astype("<f4")
@@ -288,7 +294,162 @@ def round_trip(zvf, testdata, folder, case):
             stored = zip(rows(table["object_id"])[:, 0], rows(table["length"])[:, 0], strict=True)
             expected = zip(truth["object_ids"].tolist(), truth["object_length"].tolist(), strict=True)
             check(dict(stored) == dict(expected), f"{top.name} {view}: other lengths")
-        print(f"round trip {top.name} {view}: {len(places)} vertices, {0 if links is None else len(links)} links, {len(names)} attributes")
+        print(f"round trip {top.name} {view}, shards {shards}: {len(places)} vertices, {0 if links is None else len(links)} links, {len(names)} attributes")
+
+
+def opened(views):
+    """Exported views as cloud-volume opens segmentations."""
+    info = CloudVolume.create_new_info(
+        num_channels=1,
+        layer_type="segmentation",
+        data_type="uint64",
+        encoding="raw",
+        resolution=[1, 1, 1],
+        voxel_offset=[0, 0, 0],
+        volume_size=[1, 1, 1],
+        mesh="multilod",
+        skeletons="skeletons",
+    )
+    return CloudVolume(f"precomputed://file://{views}", info=info, progress=False, cache=False, parallel=1)
+
+
+class Exported:
+    """A bundled store, and its views."""
+
+    def __init__(self, zvf, store, folder, shards):
+        self.zvf, self.store, self.views, self.shards = zvf, store, folder / f"views-{shards}", shards
+        run(zvf, "export", store, self.views, "--format", "precomputed", "--shards", shards)
+
+    def has_shards(self, view):
+        found = list((self.views / view).glob("*.shard"))
+        check(bool(found) == (self.shards != "none"), f"{self.views} {view}: {len(found)} shards")
+
+    def segments(self, view):
+        document = json.loads((self.views / view / "properties" / "info").read_text())
+        return [int(one) for one in document["inline"]["ids"]]
+
+    def rows(self, *words):
+        out = self.views.with_suffix(".rows")
+        shutil.rmtree(out, ignore_errors=True)
+        run(self.zvf, *words[:1], self.store, *words[1:], "-o", f"{out}/", "-q")
+        found = {file.stem: arrow(file) for file in out.iterdir()}
+        links = rows(found["links"]["vertices"]).astype(np.int64) if "links" in found else None
+        return found["vertices"], links
+
+
+def exported_skeletons(zvf, store, folder, shards):
+    exported = Exported(zvf, store, folder, shards)
+    exported.has_shards("skeletons")
+    cv, vertices = opened(exported.views), 0
+    ids = exported.segments("skeletons")
+    for segment in ids[:40]:
+        table, links = exported.rows("get", str(segment))
+        found = cv.skeleton.get(segment)
+        wanted = rows(table["position"]).astype("<f4")
+        check(np.array_equal(found.vertices, wanted), f"{store} {segment}: other vertices for cloud-volume")
+        edges = {tuple(sorted(edge)) for edge in found.edges.tolist()}
+        check(edges == {tuple(sorted(edge)) for edge in links.tolist()}, f"{store} {segment}: other edges for cloud-volume")
+        vertices += len(wanted)
+    print(f"export     {folder.name} skeletons, shards {shards}: {min(40, len(ids))} of {len(ids)} equal, {vertices} vertices")
+
+
+def surface(places, faces):
+    """Area of triangles, and the integral of their places and normals over it: what cutting does not change."""
+    a, b, c = (places[faces[:, corner]].astype(np.float64) for corner in range(3))
+    normals = np.cross(b - a, c - a) / 2
+    return np.linalg.norm(normals, axis=1).sum(), np.einsum("ij,ik->jk", (a + b + c) / 3, normals)
+
+
+def nearest(places, others):
+    """The largest distance of a place to the nearest of others."""
+    found = 0.0
+    for start in range(0, len(places), 256):
+        gaps = places[start : start + 256, None, :].astype(np.float64) - others[None, :, :]
+        found = max(found, float(np.sqrt((gaps**2).sum(axis=2)).min(axis=1).max()))
+    return found
+
+
+def exported_meshes(zvf, store, folder, shards, levels):
+    exported = Exported(zvf, store, folder, shards)
+    exported.has_shards("multilod")
+    cv = opened(exported.views)
+    imported = Imported(zvf, exported.views / "multilod")
+    for segment in exported.segments("multilod"):
+        manifest = cv.mesh.get_manifest(segment)
+        check(manifest.num_lods == levels, f"{store} {segment}: {manifest.num_lods} levels of detail, expected {levels}")
+        for level in range(levels):
+            table, faces = exported.rows("query", "--level", str(level))
+            wanted = rows(table["position"]).astype(np.float64)
+            found = cv.mesh.get(segment, lod=level, concat=True)
+            found = found[segment] if isinstance(found, dict) else found
+            places = np.asarray(found.vertices, dtype=np.float64)
+            step = float(np.max(manifest.chunk_shape)) * 2**level / 65535
+            used = wanted[np.unique(faces)]
+            apart = nearest(used, places)
+            check(apart <= step, f"{store} {segment} level {level}: a vertex is {apart} away, a step is {step}")
+            (area, moment), (other, others) = surface(wanted, faces), surface(places, found.faces)
+            check(abs(area - other) < 1e-3 * area, f"{store} {segment} level {level}: area {other}, expected {area}")
+            size = np.abs(wanted).max() * area
+            check(np.abs(moment - others).max() < 1e-3 * size, f"{store} {segment} level {level}: another surface")
+            fragments = len(manifest.fragment_positions[level])
+            print(f"export     {folder.name} meshes, shards {shards}: {segment} level {level}, {len(faces)} triangles, {fragments} fragments, {apart / step:.2f} steps apart")
+            if level == 0:
+                table, links = imported.get(segment)
+                got = rows(table["position"]).astype(np.float64)
+                ours, theirs = (
+                    collections.Counter(tuple(sorted(map(tuple, np.round(one[corners], 1)))) for corners in list_of.astype(np.int64))
+                    for one, list_of in ((got, links), (places, np.asarray(found.faces)))
+                )
+                # Within the last bits of float32, and a rounding to one decimal that they may change.
+                different = (ours - theirs).total() + (theirs - ours).total()
+                check(len(links) == len(found.faces) and different <= len(links) // 50, f"{store} {segment}: {different} triangles differ")
+
+
+def exported_points(zvf, store, folder, shards):
+    from neuroglancer.read_precomputed_annotations import AnnotationReader
+
+    exported = Exported(zvf, store, folder, shards)
+    exported.has_shards("points/by_id")
+    table, _ = exported.rows("query")
+    reader = AnnotationReader(f"file://{exported.views}/points/")
+    found = list(reader.get_within_spatial_bounds())
+    check(len(found) == table.num_rows, f"{store}: {len(found)} points, expected {table.num_rows}")
+    check(len({one.id for one in found}) == len(found), f"{store}: an id comes twice")
+    wanted = [rows(table["position"]).astype("<f4")]
+    got = [np.array([one.point for one in found]).astype("<f4")]
+    document = json.loads((exported.views / "points" / "info").read_text())
+    for number, spec in enumerate(document["properties"]):
+        if spec["id"] not in table.column_names or "enum_values" in spec:
+            continue
+        wanted.append(np.nan_to_num(rows(table[spec["id"]])).astype(spec["type"]))
+        got.append(np.array([one.props[number] for one in found]).reshape(len(found), -1).astype(spec["type"]))
+    check(counted(*got) == counted(*wanted), f"{store}: other points")
+    for one in found[:: max(1, len(found) // 50)]:
+        check(np.array_equal(reader.by_id[int(one.id)].point, one.point), f"{store}: another point by id")
+    lists = 0
+    for number, (relation, by_segment) in enumerate(reader.relationships.items()):
+        for one in found[:: max(1, len(found) // 50)]:
+            for segment in reader.by_id[int(one.id)].segments[number]:
+                check(one.id in {other.id for other in by_segment[int(segment)]}, f"{store}: not by {relation}")
+                lists += 1
+    print(f"export     {folder.name} points, shards {shards}: {len(found)} read once, {len(wanted) - 1} properties, {len(reader.spatial)} levels, {lists} lists")
+
+
+def exports(zvf, testdata, folder):
+    for case in ("0.9/points_ids", "0.9/real_synapses", "0.9.4/additive_points"):
+        top = unpacked(testdata, folder, case)
+        for shards in ("none", "0", "3"):
+            exported_points(zvf, top / "store.zarrvectors", top, shards)
+    for case in ("0.9/real_skeleton", "0.9/graph", "0.9/streamlines", "0.9/real_tractogram"):
+        top = unpacked(testdata, folder, case)
+        for shards in ("none", "0", "3"):
+            exported_skeletons(zvf, top / "store.zarrvectors", top, shards)
+    for case, levels in (("0.9/mesh", 1), ("0.9/real_mesh", 1), ("0.9/real_mesh", 3)):
+        top = unpacked(testdata, folder / f"levels-{levels}", case)
+        if levels > 1:
+            run(zvf, "pyramid", top / "store.zarrvectors", "--factors", "2,4")
+        for shards in ("none", "2"):
+            exported_meshes(zvf, top / "store.zarrvectors", top, shards, levels)
 
 
 def main():
@@ -300,8 +461,11 @@ def main():
         skeletons(zvf, folder, sharded)
     for bits, level, sharded in [(10, 1, False), (16, 5, False), (10, 7, True), (16, 10, True), (16, 0, True)]:
         meshes(zvf, folder, bits, level, sharded)
+    testdata = pathlib.Path(testdata)
     for case in VIEWS:
-        round_trip(zvf, pathlib.Path(testdata), folder, case)
+        for shards in ("none", "0", "3"):
+            round_trip(zvf, testdata, folder, case, shards)
+    exports(zvf, testdata, folder / "exports")
 
 
 main()

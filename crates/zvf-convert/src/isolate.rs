@@ -1,4 +1,4 @@
-//! Decoders of other projects on threads of their own: what panics there is a malformed file here, by its name.
+//! Decoders and encoders of other projects on threads of their own: what panics in a decoder is a malformed file here, by its name.
 //!
 //! The crates `arrow-ipc`, `parquet` and `draco-core` are memory-safe, but made for files that are whole: they assert what they expect. What they
 //! may reserve is bounded before they see a file; see `records/arrow.rs` and `records/parquet`.
@@ -85,6 +85,22 @@ pub(crate) fn stream<T: Send>(
             Err(panic) => Err(wrong(path, &text(panic.as_ref()))),
         };
         taken.and(done)
+    })
+}
+
+/// Runs an encoder; the error is the message of a panic, or why there is no thread.
+pub(crate) fn attempt<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, String> {
+    quiet();
+    thread::scope(|scope| {
+        let worker = thread::Builder::new()
+            .name("zvf-encoder".to_owned())
+            .stack_size(STACK)
+            .spawn_scoped(scope, move || {
+                QUIET.set(true);
+                work()
+            })
+            .map_err(|error| error.to_string())?;
+        worker.join().map_err(|panic| text(panic.as_ref()))
     })
 }
 

@@ -74,6 +74,7 @@ mod format;
 mod frame;
 mod isolate;
 mod names;
+pub mod neuroglancer;
 mod numbers;
 mod obj;
 mod options;

@@ -559,9 +559,17 @@ fn what_is_wrong_is_named_by_file_and_byte() {
         outside,
         "s/info: found \"../props\", expected a name below the folder of the document"
     );
-    let shards = r#"{"@type":"neuroglancer_skeletons","sharding":{"@type":"neuroglancer_uint64_sharded_v1","minishard_bits":1}}"#;
+    let unclear = r#"{"@type":"neuroglancer_skeletons","sharding":{"@type":"neuroglancer_uint64_sharded_v1","minishard_bits":1}}"#;
+    assert_eq!(
+        said(unclear, "0.shard", &[]),
+        "s/info: found the hash \"\", expected identity or murmurhash3_x86_128"
+    );
+    let shards = format!(
+        r#"{{"@type":"neuroglancer_skeletons","sharding":{}}}"#,
+        sharding(false)
+    );
     let beyond = Bytes::default().u64s(&[0, 0, 0, 900]).0;
-    let beyond = said(shards, "0.shard", &beyond);
+    let beyond = said(&shards, "0.shard", &beyond);
     assert_eq!(
         beyond,
         "s/0.shard, byte 16: found a minishard index from Some(32) to 900, expected a range of the file that nothing else has"

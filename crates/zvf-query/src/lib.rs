@@ -117,7 +117,7 @@ pub use answer::{Answer, Collected, Summary, Table};
 pub use boxes::{ChunkBoxes, chunk_boxes};
 pub use error::{Place, QueryError};
 pub use filter::Filter;
-pub use list::{list_links, list_objects};
+pub use list::{largest_chunk, list_links, list_objects};
 pub use plan::bbox::BBox;
 pub use query::{ChunkRange, Column, Outputs, Query, Select};
 pub use splits::{Split, Target};

@@ -130,6 +130,28 @@ async fn objects(levels: Vec<Level>, emit: &mut Emit) -> Result<Summary, QueryEr
     Ok(summary)
 }
 
+/// Rows of the largest chunk of a level; `None` where the level has no fragment index, which counts them.
+///
+/// # Cost
+///
+/// Reads the fragment index of every chunk.
+///
+/// # Errors
+///
+/// I/O; malformed indexes; a limit: more chunks than a query takes.
+pub fn largest_chunk(level: &Level) -> BoxFuture<'_, Result<Option<u64>, QueryError>> {
+    Box::pin(async move {
+        if level.vertex_fragments().is_none() {
+            return Ok(None);
+        }
+        let (_, chunks, _) = lengths(level, level.next_round()).await?;
+        let rows = chunks
+            .iter()
+            .map(|fragments| fragments.iter().copied().map(u64::from).sum());
+        Ok(rows.max())
+    })
+}
+
 /// Row counts of every fragment, by chunk.
 async fn lengths(
     level: &Level,

@@ -6,11 +6,30 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde_json::Value;
+use zvf_convert::neuroglancer::{ShardError, ShardSize, ShardWriter, morton, morton_bits};
 use zvf_store::{Class, Store};
 
 use crate::opened::Opened;
-use crate::refusal::Refusal;
-use crate::views::{Content, View, content, lines, points};
+use crate::refusal::{Answer, Refusal};
+use crate::views::{Content, View, content, lines, multilod, points};
+
+/// Files of an index at most before [`Shards::Auto`] makes shards of them.
+const FEW_FILES: u64 = 10_000;
+
+/// Bytes of the lists of a cell of points that are made at one time.
+const CELL_BYTES: u64 = 24 << 20;
+
+/// Whether objects of an index are files of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Shards {
+    /// Shards where an index would have more than 10 000 files; as many as its objects and bytes ask for.
+    #[default]
+    Auto,
+    /// A file each.
+    None,
+    /// Two to the power of this many shards for each index, at most 2^20.
+    Bits(u32),
+}
 
 /// What was written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,6 +59,14 @@ pub enum ExportError {
         /// The class of the failure.
         class: Class,
     },
+    /// Shards of a folder cannot be written.
+    #[error("{path}: {source}")]
+    Shards {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong.
+        source: ShardError,
+    },
     /// A file cannot be written.
     #[error("{path}: {source}")]
     File {
@@ -56,30 +83,34 @@ impl ExportError {
     pub fn class(&self) -> Class {
         match self {
             Self::View { class, .. } => *class,
+            Self::Shards { source, .. } => source.class(),
             Self::File { .. } => Class::Io,
         }
     }
 }
 
-/// Writes every view of a store below `folder`, which has to exist: the same files that the server sends, unsharded.
+/// Writes every view of a store below `folder`, which has to exist: the same files that the server sends, or shards of them.
 ///
 /// # Cost
-/// One file for each object in each of its views, and for each point; each is made in memory. Chunks of points are read once for each band of
-/// the spatial index and once for the files by id.
+/// What is made of one object, of the largest chunk of points (24 MiB of its lists at a time) or of 3 MiB of lines is held in memory, and of
+/// shards 32 bytes for each object of the largest one. Chunks of points are read once, larger ones once for each 24 MiB; lines once;
+/// other objects once in each of their views. Shards need as many bytes again of temporary files in `folder`.
 ///
 /// # Errors
-/// As the store and its queries say; an object of more than 64 MiB; I/O.
+/// As the store and its queries say; an object of more than 64 MiB; two objects of one id; I/O.
 pub fn export_precomputed<'a>(
     store: Store,
     folder: &'a Path,
     memory_budget: u64,
+    shards: Shards,
 ) -> BoxFuture<'a, Result<Exported, ExportError>> {
     Box::pin(async move {
-        let opened = Arc::new(Opened::new(store, Arc::default()));
+        let opened = Arc::new(Opened::new(store));
         let mut writer = Writer {
             opened,
             folder,
             budget: memory_budget,
+            shards,
             done: Exported::default(),
         };
         for view in View::of(writer.opened.kind()) {
@@ -96,7 +127,25 @@ struct Writer<'a> {
     opened: Arc<Opened>,
     folder: &'a Path,
     budget: u64,
+    shards: Shards,
     done: Exported,
+}
+
+/// Objects of a folder by their keys: files, or shards that are made of them at the end.
+struct Index<'p> {
+    path: Vec<&'p str>,
+    shards: Option<ShardWriter>,
+}
+
+/// What the keys of an index are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keys {
+    /// Ids of objects of some hundred bytes or more.
+    Ids,
+    /// Ids of objects that are too small to be packed.
+    SmallIds,
+    /// Morton codes of so many bits; `None`: they do not fit into 64 bits.
+    Cells(Option<u32>),
 }
 
 /// The failure of a view.
@@ -111,57 +160,56 @@ fn failed(path: &str, refusal: &Refusal) -> ExportError {
 impl Writer<'_> {
     async fn view(&mut self, view: View) -> Result<(), ExportError> {
         let name = view.name();
-        let info = self.file(&[name, "info"]).await?;
-        let left_out = info.as_ref().map(|info| &info["zvf"]["left_out"]);
-        let left_out = left_out.and_then(Value::as_array).into_iter().flatten();
+        let mut info = match self.content(&[name, "info"]).await? {
+            Content::Document(info) => info,
+            Content::File(_) => {
+                let refusal = Refusal::malformed("a bug in zvf: no document; please report it");
+                return Err(failed(name, &refusal));
+            }
+        };
+        let left_out = info["zvf"]["left_out"].as_array().into_iter().flatten();
         let left_out = left_out.filter_map(|one| one.as_str().map(str::to_owned));
         self.done.left_out.extend(left_out);
-        let objects = self.opened.objects().await;
-        let objects = objects.map_err(|refusal| failed(name, &refusal))?;
-        let segments = objects.first(usize::MAX);
         match view {
-            View::Points => {
-                let cells = points::cells(&self.opened).await;
-                for (folder, key) in cells.map_err(|refusal| failed(name, &refusal))? {
-                    self.file(&[name, &folder, &key]).await?;
-                }
-                let chunks = points::chunk_numbers(&self.opened).await;
-                for chunk in chunks.map_err(|refusal| failed(name, &refusal))? {
-                    let files = points::by_ids(&self.opened, self.budget, chunk).await;
-                    for (id, bytes) in files.map_err(|refusal| failed(name, &refusal))? {
-                        self.put(&[name, "by_id", &id.to_string()], &bytes)?;
-                    }
-                }
-                if objects.exist {
-                    for segment in segments {
-                        self.file(&[name, "by_object", &segment.to_string()])
-                            .await?;
-                    }
-                }
-            }
-            View::Lines => {
-                let levels = lines::levels(&self.opened).await;
-                let cell = vec!["0"; self.opened.dims()].join("_");
-                for level in 0..levels.map_err(|refusal| failed(name, &refusal))? {
-                    self.file(&[name, &format!("s{level}"), &cell]).await?;
-                }
-                // An object of one vertex is no line.
-                let drawn = (0..objects.len()).filter(|number| objects.vertices(*number) > 1);
-                for segment in drawn.filter_map(|number| objects.segment(number)) {
-                    let key = segment.to_string();
-                    self.file(&[name, "by_id", &key]).await?;
-                    self.file(&[name, "by_object", &key]).await?;
-                }
-            }
+            View::Points => self.points(name, &mut info).await?,
+            View::Lines => self.lines(name, &mut info).await?,
             View::Skeletons => {
                 self.file(&[name, "properties", "info"]).await?;
+                let segments = self.segments(name).await?;
+                let mut index = self.index(vec![name], Keys::Ids, segments.len() as u64)?;
                 for segment in segments {
-                    self.file(&[name, &segment.to_string()]).await?;
+                    let key = segment.to_string();
+                    let content = self.content(&[name, &key]).await?;
+                    self.add(&mut index, segment, &key, &[], &bytes(&content))?;
                 }
+                self.finish(index, &mut info)?;
+            }
+            View::Multilod => {
+                self.file(&[name, "properties", "info"]).await?;
+                let segments = self.segments(name).await?;
+                let mut index = self.index(vec![name], Keys::Ids, segments.len() as u64)?;
+                for segment in segments {
+                    let files = multilod::files(&self.opened, self.budget, segment).await;
+                    let key = segment.to_string();
+                    let files =
+                        files.map_err(|refusal| failed(&format!("{name}/{key}"), &refusal))?;
+                    if index.shards.is_none() {
+                        self.put(&[name, &key], &files.fragments)?;
+                    }
+                    let manifest = format!("{key}.index");
+                    self.add(
+                        &mut index,
+                        segment,
+                        &manifest,
+                        &files.fragments,
+                        &files.manifest,
+                    )?;
+                }
+                self.finish(index, &mut info)?;
             }
             View::Meshes => {
                 self.file(&[name, "properties", "info"]).await?;
-                for segment in segments {
+                for segment in self.segments(name).await? {
                     let manifest = self.file(&[name, &format!("{segment}:0")]).await?;
                     let fragments = manifest.as_ref().map(|manifest| &manifest["fragments"]);
                     let fragments = fragments.and_then(Value::as_array).into_iter().flatten();
@@ -171,13 +219,164 @@ impl Writer<'_> {
                 }
             }
         }
+        // The last file of a view: a view with it is complete.
+        self.put(&[name, "info"], info.to_string().as_bytes())
+    }
+
+    async fn points(&mut self, name: &str, info: &mut Value) -> Result<(), ExportError> {
+        let wrong = |refusal: Refusal| failed(name, &refusal);
+        let runs = points::runs(&self.opened, CELL_BYTES)
+            .await
+            .map_err(wrong)?;
+        let count = points::count(&self.opened).await.map_err(wrong)?;
+        let mut by_id = self.index(vec![name, "by_id"], Keys::SmallIds, count)?;
+        let shapes = points::shapes(&self.opened).await.map_err(wrong)?;
+        let mut levels = Vec::with_capacity(shapes.len());
+        let names: Vec<String> = (0..shapes.len()).map(|level| format!("s{level}")).collect();
+        for ((shape, cells), level) in shapes.iter().zip(&names) {
+            let keys = Keys::Cells(morton_bits(shape));
+            levels.push(self.index(vec![name, level], keys, *cells)?);
+        }
+        for run in runs {
+            let files = points::run_files(&self.opened, self.budget, &run).await;
+            let files = files.map_err(wrong)?;
+            let code = morton(&run.cell, &run.shape);
+            let key: Vec<String> = run.cell.iter().map(u64::to_string).collect();
+            let key = key.join("_");
+            for (level, file) in levels.iter_mut().skip(run.spatial).zip(&files.bands) {
+                self.add(level, code, &key, &[], file)?;
+            }
+            for (id, file) in files.by_id {
+                self.add(&mut by_id, id, &id.to_string(), &[], &file)?;
+            }
+        }
+        for (number, level) in levels.into_iter().enumerate() {
+            self.finish(level, &mut info["spatial"][number])?;
+        }
+        self.finish(by_id, &mut info["by_id"])?;
+        if !info["relationships"][0].is_null() {
+            let segments = self.segments(name).await?;
+            let path = vec![name, "by_object"];
+            let mut by_object = self.index(path, Keys::Ids, segments.len() as u64)?;
+            for segment in segments {
+                let key = segment.to_string();
+                let content = self.content(&[name, "by_object", &key]).await?;
+                self.add(&mut by_object, segment, &key, &[], &bytes(&content))?;
+            }
+            self.finish(by_object, &mut info["relationships"][0])?;
+        }
         Ok(())
+    }
+
+    async fn lines(&mut self, name: &str, info: &mut Value) -> Result<(), ExportError> {
+        let wrong = |refusal: Refusal| failed(name, &refusal);
+        let levels = lines::levels(&self.opened).await.map_err(wrong)?;
+        let count = self.segments(name).await?.len() as u64;
+        let cell = vec!["0"; self.opened.dims()].join("_");
+        let mut by_id = self.index(vec![name, "by_id"], Keys::Ids, count)?;
+        let mut by_object = self.index(vec![name, "by_object"], Keys::Ids, count)?;
+        for level in 0..levels {
+            let files = lines::level_files(&self.opened, self.budget, level).await;
+            let files = files.map_err(wrong)?;
+            // A level is one cell: there is nothing to put together.
+            let folder = format!("s{level}");
+            let mut spatial = self.index(vec![name, &folder], Keys::Cells(Some(0)), 1)?;
+            self.add(&mut spatial, 0, &cell, &[], &files.cell)?;
+            self.finish(spatial, &mut info["spatial"][level])?;
+            for (segment, single, related) in files.objects {
+                let key = segment.to_string();
+                self.add(&mut by_id, segment, &key, &[], &single)?;
+                self.add(&mut by_object, segment, &key, &[], &related)?;
+            }
+        }
+        self.finish(by_id, &mut info["by_id"])?;
+        self.finish(by_object, &mut info["relationships"][0])
+    }
+
+    /// The segments of all objects with vertices.
+    async fn segments(&self, name: &str) -> Result<Vec<u64>, ExportError> {
+        let objects = self.opened.objects().await;
+        let objects = objects.map_err(|refusal| failed(name, &refusal))?;
+        Ok(objects.first(usize::MAX))
+    }
+
+    /// Begins an index of about `count` objects.
+    fn index<'p>(
+        &self,
+        path: Vec<&'p str>,
+        keys: Keys,
+        count: u64,
+    ) -> Result<Index<'p>, ExportError> {
+        let wanted = match self.shards {
+            Shards::Auto => count > FEW_FILES,
+            Shards::None => false,
+            Shards::Bits(_) => true,
+        };
+        let folder = self.path(&path);
+        let failed = |source| ExportError::File {
+            path: folder.clone(),
+            source,
+        };
+        fs::create_dir_all(&folder).map_err(failed)?;
+        let shards = match (wanted, keys) {
+            (true, Keys::Ids) => Some(ShardWriter::by_id(&folder, true).map_err(failed)?),
+            (true, Keys::SmallIds) => Some(ShardWriter::by_id(&folder, false).map_err(failed)?),
+            (true, Keys::Cells(Some(bits))) => {
+                Some(ShardWriter::by_cell(&folder, bits).map_err(failed)?)
+            }
+            (true, Keys::Cells(None)) | (false, _) => None,
+        };
+        Ok(Index { path, shards })
+    }
+
+    /// Adds an object: to the shards, with what is in front of it there, or as a file.
+    fn add(
+        &mut self,
+        index: &mut Index<'_>,
+        key: u64,
+        file: &str,
+        before: &[u8],
+        object: &[u8],
+    ) -> Result<(), ExportError> {
+        let Some(shards) = &mut index.shards else {
+            let mut path = index.path.clone();
+            path.push(file);
+            return self.put(&path, object);
+        };
+        let added = shards.put(key, before, object);
+        added.map_err(|source| ExportError::File {
+            path: self.path(&index.path),
+            source,
+        })
+    }
+
+    /// Writes the shards of an index, and how they are laid out into its description.
+    fn finish(&mut self, index: Index<'_>, owner: &mut Value) -> Result<(), ExportError> {
+        let Some(shards) = index.shards else {
+            return Ok(());
+        };
+        let size = match self.shards {
+            Shards::Bits(bits) => ShardSize::Bits(bits),
+            Shards::Auto | Shards::None => ShardSize::Auto,
+        };
+        let done = shards.finish(size).map_err(|source| ExportError::Shards {
+            path: self.path(&index.path),
+            source,
+        })?;
+        owner["sharding"] = done.sharding.document();
+        self.done.files = self.done.files.saturating_add(done.files);
+        self.done.bytes = self.done.bytes.saturating_add(done.bytes);
+        Ok(())
+    }
+
+    async fn content(&self, path: &[&str]) -> Result<Content, ExportError> {
+        let content: Answer<Content> = content(&self.opened, self.budget, path).await;
+        content.map_err(|refusal| failed(&path.join("/"), &refusal))
     }
 
     /// Writes one file; returns it where it is a document.
     async fn file(&mut self, path: &[&str]) -> Result<Option<Value>, ExportError> {
-        let content = content(&self.opened, self.budget, path).await;
-        match content.map_err(|refusal| failed(&path.join("/"), &refusal))? {
+        match self.content(path).await? {
             Content::File(bytes) => self.put(path, &bytes).map(|()| None),
             Content::Document(document) => {
                 self.put(path, document.to_string().as_bytes())?;
@@ -186,9 +385,14 @@ impl Writer<'_> {
         }
     }
 
-    fn put(&mut self, path: &[&str], bytes: &[u8]) -> Result<(), ExportError> {
+    fn path(&self, path: &[&str]) -> PathBuf {
         let mut file = self.folder.to_owned();
         file.extend(path);
+        file
+    }
+
+    fn put(&mut self, path: &[&str], bytes: &[u8]) -> Result<(), ExportError> {
+        let file = self.path(path);
         let failed = |source| ExportError::File {
             path: file.clone(),
             source,
@@ -200,5 +404,13 @@ impl Writer<'_> {
         self.done.files = self.done.files.saturating_add(1);
         self.done.bytes = self.done.bytes.saturating_add(bytes.len() as u64);
         Ok(())
+    }
+}
+
+/// The bytes of a file.
+fn bytes(content: &Content) -> Vec<u8> {
+    match content {
+        Content::File(bytes) => bytes.to_vec(),
+        Content::Document(document) => document.to_string().into_bytes(),
     }
 }

@@ -3,7 +3,7 @@
 //! | path | answer |
 //! |---|---|
 //! | `/store/NAME/…` | the objects of a store as they are stored: GET, HEAD, single ranges, ETags; folders as pages of links |
-//! | `/precomputed/NAME/…` | views for Neuroglancer, made on demand: `points`, `lines`, `skeletons`, `meshes` |
+//! | `/precomputed/NAME/…` | views for Neuroglancer, made on demand: `points`, `lines`, `skeletons`, `multilod`, `meshes` |
 //! | `/query` | rows of a query, as an Arrow stream or JSON |
 //! | `/stores`, `/state.json` | what is served, and a state of Neuroglancer that shows all of it |
 //! | `/` | with the feature `viewer` Neuroglancer in that state, else as `/stores` |
@@ -59,6 +59,6 @@ mod units;
 mod viewer;
 mod views;
 
-pub use export::{ExportError, Exported, export_precomputed};
+pub use export::{ExportError, Exported, Shards, export_precomputed};
 pub use server::{Log, ServeError, ServeOptions, Server};
 pub use token::Token;

@@ -10,7 +10,7 @@ use zvf_meta::Kind;
 use zvf_query::{Outputs, Query, Table, query};
 use zvf_store::Store;
 
-use crate::columns::Attributes;
+use crate::columns::{Attributes, Properties};
 use crate::plan::lines::LinesPlan;
 use crate::plan::objects::Objects;
 use crate::plan::points::PointsPlan;
@@ -26,8 +26,6 @@ const KEPT: usize = 32 << 20;
 pub(crate) struct Opened {
     pub(crate) store: Store,
     pub(crate) dimensions: Vec<Dimension>,
-    /// Answers that read most chunks of a store: one at a time, of all stores that share it. Each reads its chunks on all cores anyway.
-    pub(crate) scans: Arc<tokio::sync::Mutex<()>>,
     tag: Option<HeaderValue>,
     attributes: OnceCell<Arc<Attributes>>,
     objects: OnceCell<Arc<Objects>>,
@@ -43,7 +41,7 @@ struct Rendered {
 }
 
 impl Opened {
-    pub(crate) fn new(store: Store, scans: Arc<tokio::sync::Mutex<()>>) -> Self {
+    pub(crate) fn new(store: Store) -> Self {
         let dimensions = units::dimensions(store.root().axes());
         // Of this opening: what views show follows from the documents that were read now.
         let mut nonce = [0u8; 8];
@@ -53,7 +51,6 @@ impl Opened {
         Self {
             store,
             dimensions,
-            scans,
             tag,
             attributes: OnceCell::new(),
             objects: OnceCell::new(),
@@ -113,7 +110,12 @@ impl Opened {
     /// As the documents of the levels.
     pub(crate) async fn points(&self) -> Answer<Arc<PointsPlan>> {
         let read = || async {
-            PointsPlan::read(&self.store, self.dims())
+            let attributes = self.attributes().await?;
+            let properties = Properties::of(&attributes.shown).row_bytes() as u64;
+            // Coordinates, properties up to a multiple of four, an id.
+            let row = (4 * self.dims() as u64).saturating_add(properties.next_multiple_of(4));
+            let row = row.saturating_add(8);
+            PointsPlan::read(&self.store, self.dims(), row)
                 .await
                 .map(Arc::new)
         };
@@ -142,7 +144,7 @@ impl Opened {
     /// Keeps an answer in the place of the oldest ones.
     pub(crate) fn keep(&self, key: String, bytes: Bytes) {
         let mut kept = self.rendered.lock().unwrap_or_else(PoisonError::into_inner);
-        if bytes.len() > KEPT / 4 || kept.list.iter().any(|(name, _)| *name == key) {
+        if bytes.len() > KEPT || kept.list.iter().any(|(name, _)| *name == key) {
             return;
         }
         kept.bytes = kept.bytes.saturating_add(bytes.len());

@@ -143,7 +143,9 @@ async fn store_layers(root: &str, source: &Source, opened: &Arc<Opened>) -> Vec<
                 "source": annotation_source(&url, opened),
                 "linkedSegmentationLayer": {"object": title(View::Skeletons)},
             }),
-            View::Skeletons | View::Meshes => {
+            // The same meshes, in the other form.
+            View::Meshes => continue,
+            View::Skeletons | View::Multilod => {
                 // Beside an overview, segments are shown when they are selected.
                 let segments = match (number, opened.objects().await) {
                     (0, Ok(objects)) => objects.first(MOST_SEGMENTS),

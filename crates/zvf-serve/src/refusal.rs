@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use zvf_query::QueryError;
 use zvf_store::{Class, StoreError};
 
-use crate::precomputed::EncodeError;
+use crate::precomputed::{EncodeError, MultiLodError};
 
 /// Why a request has no answer.
 #[derive(Debug)]
@@ -110,6 +110,12 @@ impl From<QueryError> for Refusal {
 
 impl From<EncodeError> for Refusal {
     fn from(error: EncodeError) -> Self {
+        Self::malformed(error.to_string())
+    }
+}
+
+impl From<MultiLodError> for Refusal {
+    fn from(error: MultiLodError) -> Self {
         Self::malformed(error.to_string())
     }
 }

@@ -1,8 +1,13 @@
 //! Responses with ETags.
 
+use std::ops::Range;
+
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
+
+use crate::range::{Wanted, wanted};
+use crate::refusal::{Answer, Refusal};
 
 /// Whether `If-None-Match` names an ETag.
 pub(crate) fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
@@ -14,6 +19,37 @@ pub(crate) fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
         .flat_map(|list| list.split(','))
         .map(|one| one.trim())
         .any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
+}
+
+/// The range of an answer of `size` bytes that a request asks for, and its `Content-Range`; `None`: all of the answer.
+///
+/// # Errors
+/// 416 for a range without a byte of the answer.
+pub(crate) fn part(
+    headers: &HeaderMap,
+    tag: Option<&HeaderValue>,
+    size: u64,
+) -> Answer<Option<(Range<u64>, HeaderValue)>> {
+    // A range of another version than the client holds is of no use to it: it gets the whole answer.
+    let condition = headers.get(header::IF_RANGE);
+    let same = condition.is_none_or(|condition| Some(condition) == tag);
+    let range = headers.get(header::RANGE).filter(|_| same);
+    let place = |text: String| {
+        HeaderValue::from_str(&text).map_err(|_| Refusal::malformed("a range that is no header"))
+    };
+    match wanted(range.and_then(|text| text.to_str().ok()), size) {
+        Wanted::Whole => Ok(None),
+        Wanted::Part(range) => {
+            let last = range.end.saturating_sub(1);
+            let place = place(format!("bytes {}-{last}/{size}", range.start))?;
+            Ok(Some((range, place)))
+        }
+        Wanted::Nothing => {
+            let message = format!("the answer has {size} bytes");
+            let refusal = Refusal::new(StatusCode::RANGE_NOT_SATISFIABLE, message);
+            Err(refusal.with_header(header::CONTENT_RANGE, place(format!("bytes */{size}"))?))
+        }
+    }
 }
 
 /// A response with an ETag that clients ask for again every time.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use zvf_store::{OpenOptions, RawStore, Store, StoreError};
 
 use crate::opened::Opened;
@@ -12,6 +12,15 @@ use crate::refusal::{Answer, Refusal};
 /// Bytes of each cache of a store: manifests, indexes of shards. They spare the requests that follow each other, not all of them.
 const CACHE: u64 = 32 << 20;
 
+/// Bytes of a unit of work.
+const UNIT: u64 = 1 << 20;
+
+/// Units that a semaphore counts.
+const MOST_UNITS: u32 = 1 << 20;
+
+/// Bytes of the list or the object that an answer is made of, beside what a query decodes.
+const LIST: u64 = 8 << 20;
+
 /// One store.
 #[derive(Debug)]
 pub(crate) struct Source {
@@ -20,18 +29,39 @@ pub(crate) struct Source {
     options: OpenOptions,
     raw: RawStore,
     opened: Mutex<Option<Arc<Opened>>>,
-    /// As [`Opened::scans`].
-    scans: Arc<Mutex<()>>,
 }
 
 /// All stores, and what they share.
 #[derive(Debug)]
 pub(crate) struct Sources {
     list: Vec<Source>,
-    /// Views and queries that are computed at one time.
+    /// Bytes of views and queries that are computed at one time, in units of [`UNIT`].
     work: Arc<Semaphore>,
+    /// All units.
+    units: u32,
+    /// Answers that take much memory: one of each kind at a time, of all stores.
+    scans: Arc<Mutex<()>>,
+    meshes: Arc<Mutex<()>>,
     /// Decoded bytes of one of them.
     pub(crate) budget: u64,
+}
+
+/// What an answer is made of, as far as its memory goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// One query, and one list or object.
+    Query,
+    /// A mesh in all its levels of detail, with what is made of it.
+    Mesh,
+    /// Objects from most chunks of a store. It is read on all cores anyway.
+    Scan,
+}
+
+/// The right to compute, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Permit {
+    _units: OwnedSemaphorePermit,
+    _turn: Option<OwnedMutexGuard<()>>,
 }
 
 impl Sources {
@@ -47,7 +77,6 @@ impl Sources {
     ) -> Result<Self, StoreError> {
         let mut options = options.clone();
         options.limits.cache_bytes = options.limits.cache_bytes.min(CACHE);
-        let scans = Arc::default();
         let mut list: Vec<Source> = Vec::new();
         for address in addresses {
             let base = base_name(address);
@@ -63,12 +92,18 @@ impl Sources {
                 options: options.clone(),
                 raw: RawStore::open(address, &options)?,
                 opened: Mutex::default(),
-                scans: Arc::clone(&scans),
             });
         }
+        let one = estimate(Work::Query, budget);
+        let work = u32::try_from(work.max(1)).unwrap_or(u32::MAX);
+        let units = one.saturating_mul(work).min(MOST_UNITS);
+        let count = usize::try_from(units).unwrap_or(usize::MAX);
         Ok(Self {
             list,
-            work: Arc::new(Semaphore::new(work.max(1))),
+            work: Arc::new(Semaphore::new(count)),
+            units,
+            scans: Arc::default(),
+            meshes: Arc::default(),
             budget,
         })
     }
@@ -88,18 +123,52 @@ impl Sources {
             .ok_or_else(|| Refusal::not_found("no such store"))
     }
 
-    /// Waits for the right to compute.
+    /// Waits for the right to compute one query.
     ///
     /// # Errors
     /// 503 while the server stops.
-    pub(crate) async fn permit(&self) -> Answer<OwnedSemaphorePermit> {
-        Arc::clone(&self.work).acquire_owned().await.map_err(|_| {
+    pub(crate) async fn permit(&self) -> Answer<Permit> {
+        self.permit_for(Work::Query).await
+    }
+
+    /// Waits for the right to compute an answer. What waits for its turn among those of its kind has no bytes yet, so that others go on.
+    ///
+    /// # Errors
+    /// 503 while the server stops.
+    pub(crate) async fn permit_for(&self, work: Work) -> Answer<Permit> {
+        let turns = match work {
+            Work::Query => None,
+            Work::Mesh => Some(&self.meshes),
+            Work::Scan => Some(&self.scans),
+        };
+        let turn = match turns {
+            Some(turns) => Some(Arc::clone(turns).lock_owned().await),
+            None => None,
+        };
+        let units = estimate(work, self.budget).min(self.units);
+        let units = Arc::clone(&self.work).acquire_many_owned(units).await;
+        let units = units.map_err(|_| {
             Refusal::new(
                 axum::http::StatusCode::SERVICE_UNAVAILABLE,
                 "the server stops",
             )
+        })?;
+        Ok(Permit {
+            _units: units,
+            _turn: turn,
         })
     }
+}
+
+/// The memory of an answer in units, for queries that decode `budget` bytes at a time.
+fn estimate(work: Work, budget: u64) -> u32 {
+    let bytes = match work {
+        Work::Query => budget.saturating_add(LIST),
+        Work::Mesh => budget.saturating_add(4 * LIST),
+        // Manifests of all objects, decoded beside what was decoded before.
+        Work::Scan => budget.saturating_mul(3).saturating_add(2 * LIST),
+    };
+    u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX)
 }
 
 impl Source {
@@ -125,7 +194,7 @@ impl Source {
             return Ok(Arc::clone(opened));
         }
         let store = Store::open_with(&self.address, self.options.clone()).await?;
-        let opened = Arc::new(Opened::new(store, Arc::clone(&self.scans)));
+        let opened = Arc::new(Opened::new(store));
         *held = Some(Arc::clone(&opened));
         Ok(opened)
     }
@@ -165,6 +234,29 @@ fn base_name(address: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn work_that_waits_for_its_turn_lets_others_go_on() {
+        let runtime = zvf_store::blocking::Runtime::new().unwrap();
+        runtime.wait(async {
+            let sources = Sources::new(&[], &OpenOptions::new(), 4, 16 << 20).unwrap();
+            let first = sources.permit_for(Work::Scan).await.unwrap();
+            let mut second = Box::pin(sources.permit_for(Work::Scan));
+            assert!(futures::poll!(second.as_mut()).is_pending());
+            let one = sources.permit().await.unwrap();
+            // A scan and a query are all that fits.
+            let mut other = Box::pin(sources.permit());
+            assert!(futures::poll!(other.as_mut()).is_pending());
+            drop(one);
+            let other = other.await.unwrap();
+            drop(first);
+            drop(second.await.unwrap());
+            drop(other);
+            // However large, one answer can be made.
+            let small = Sources::new(&[], &OpenOptions::new(), 1, 1).unwrap();
+            drop(small.permit_for(Work::Scan).await.unwrap());
+        });
+    }
 
     #[test]
     fn names_come_from_addresses() {

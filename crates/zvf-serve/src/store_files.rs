@@ -10,9 +10,8 @@ use futures::stream;
 use zvf_store::{ObjectState, RawStore, StoreError};
 
 use crate::path::{self, Segments};
-use crate::range::{Wanted, wanted};
 use crate::refusal::{Answer, Refusal};
-use crate::reply::{is_known, with_tag};
+use crate::reply::{is_known, part, with_tag};
 use crate::sources::Sources;
 
 /// Bytes that are read at once of what is sent: all that one answer holds in memory.
@@ -44,24 +43,10 @@ async fn object(raw: RawStore, key: String, method: &Method, headers: &HeaderMap
     if tag.as_ref().is_some_and(|tag| is_known(headers, tag)) {
         return Ok(with_tag(StatusCode::NOT_MODIFIED, tag, Body::empty()));
     }
-    // A range of another version than the client holds is of no use to it: it gets the whole object.
-    let condition = headers.get(header::IF_RANGE);
-    let same = condition.is_none_or(|condition| Some(condition) == tag.as_ref());
-    let range = headers.get(header::RANGE).filter(|_| same);
-    let (status, range) = match wanted(range.and_then(|text| text.to_str().ok()), state.size) {
-        Wanted::Whole => (StatusCode::OK, 0..state.size),
-        Wanted::Part(range) => (StatusCode::PARTIAL_CONTENT, range),
-        Wanted::Nothing => {
-            let size = HeaderValue::from_str(&format!("bytes */{}", state.size));
-            let refusal = Refusal::new(
-                StatusCode::RANGE_NOT_SATISFIABLE,
-                format!("{key} has {} bytes", state.size),
-            );
-            return Err(match size {
-                Ok(size) => refusal.with_header(header::CONTENT_RANGE, size),
-                Err(_) => refusal,
-            });
-        }
+    let found = part(headers, tag.as_ref(), state.size)?;
+    let (status, range) = match &found {
+        Some((range, _)) => (StatusCode::PARTIAL_CONTENT, range.clone()),
+        None => (StatusCode::OK, 0..state.size),
     };
     let length = range.end.saturating_sub(range.start);
     let (body, content) = match *method == Method::HEAD {
@@ -87,12 +72,8 @@ async fn object(raw: RawStore, key: String, method: &Method, headers: &HeaderMap
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content));
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-    if status == StatusCode::PARTIAL_CONTENT {
-        let last = range.end.saturating_sub(1);
-        let text = format!("bytes {}-{last}/{}", range.start, state.size);
-        if let Ok(text) = HeaderValue::from_str(&text) {
-            headers.insert(header::CONTENT_RANGE, text);
-        }
+    if let Some((_, place)) = found {
+        headers.insert(header::CONTENT_RANGE, place);
     }
     Ok(response)
 }

@@ -6,6 +6,9 @@ use clap::Args;
 #[cfg(feature = "serve")]
 use clap::ValueEnum;
 
+#[cfg(feature = "serve")]
+use zvf_serve::Shards;
+
 use super::{SelectArg, SplitArg, TermArgs};
 
 /// `zvf export`
@@ -39,7 +42,8 @@ Examples:
   zvf export synapses.zarrvectors sure.csv --where 'confidence > 0.9' --attributes type,confidence
   zvf export vessels.zarrvectors nodes.parquet --edges edges.parquet
   zvf export tracks.zarrvectors part-3.trk --split 3/16
-  zvf export brain.zarrvectors brain --format precomputed")]
+  zvf export brain.zarrvectors brain --format precomputed
+  zvf export brain.zarrvectors brain --format precomputed --shards 4")]
 pub(crate) struct ExportArgs {
     /// Path or URL of the store
     pub(crate) store: String,
@@ -82,6 +86,11 @@ pub(crate) struct ExportArgs {
         "bbox", "objects", "groups", "filter", "select", "limit", "keep_frame", "edges", "faces", "own_level_only", "split"
     ])]
     pub(crate) format: Option<FolderFormat>,
+    /// With --format: whether the objects of a view are put together into shards, a few large files. auto: where there are more than
+    /// 10000 files otherwise; none: a file each; or 2 to the power of BITS shards, at most 20. Legacy meshes have no shards
+    #[cfg(feature = "serve")]
+    #[arg(long, value_name = "auto|none|BITS", value_parser = shards, default_value = "auto", requires = "format")]
+    pub(crate) shards: Shards,
     /// Tables: another table for the faces of a mesh
     #[arg(long, value_name = "FILE")]
     pub(crate) faces: Option<PathBuf>,
@@ -91,6 +100,36 @@ pub(crate) struct ExportArgs {
 #[cfg(feature = "serve")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FolderFormat {
-    /// Neuroglancer's precomputed annotations, skeletons and meshes, unsharded
+    /// Neuroglancer's precomputed annotations, skeletons and meshes
     Precomputed,
+}
+
+/// The value of `--shards`.
+#[cfg(feature = "serve")]
+fn shards(text: &str) -> Result<Shards, String> {
+    const MOST: u32 = 20;
+    let bits = |text: &str| text.parse().ok().filter(|bits| *bits <= MOST);
+    match text {
+        "auto" => Ok(Shards::Auto),
+        "none" => Ok(Shards::None),
+        text => bits(text).map(Shards::Bits).ok_or_else(|| {
+            format!("found {text:?}, expected auto, none, or a number of bits up to {MOST}")
+        }),
+    }
+}
+
+#[cfg(all(test, feature = "serve"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_are_words_or_bits() {
+        assert_eq!(shards("auto"), Ok(Shards::Auto));
+        assert_eq!(shards("none"), Ok(Shards::None));
+        assert_eq!(shards("0"), Ok(Shards::Bits(0)));
+        assert_eq!(shards("20"), Ok(Shards::Bits(20)));
+        for wrong in ["21", "-1", "", "many", "4294967296"] {
+            assert!(shards(wrong).is_err(), "{wrong}");
+        }
+    }
 }

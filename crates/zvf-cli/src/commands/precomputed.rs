@@ -15,7 +15,7 @@ use crate::output::{print_json, print_text};
 const BUDGET: u64 = 64 << 20;
 
 /// Folders that an earlier export may have left.
-const OURS: [&str; 4] = ["lines", "meshes", "points", "skeletons"];
+const OURS: [&str; 5] = ["lines", "meshes", "multilod", "points", "skeletons"];
 
 /// Runs `zvf export STORE DIR --format precomputed`.
 ///
@@ -32,9 +32,12 @@ pub(super) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
     let store = context.open(&args.store, 0, Need::all())?;
     let staged = Staged::directory(&args.file, &OURS)?;
     let stop = crate::output::interrupt::stop();
+    let shards = args.shards;
     let folder = staged.path().to_owned();
-    let done = context
-        .wait(async move { stop.or(export_precomputed(store, &folder, budget)).await })??;
+    let done = context.wait(async move {
+        stop.or(export_precomputed(store, &folder, budget, shards))
+            .await
+    })??;
     let done = done.map_err(|error| CliError::from(error).at(&args.store))?;
     let place = staged.commit()?;
     let left_out: Vec<String> = done

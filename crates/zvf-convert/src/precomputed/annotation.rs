@@ -16,7 +16,7 @@ use super::axes;
 use super::collect::{Field, Shape};
 use super::info::{Document, number_type};
 use super::record::{Cursor, Record};
-use super::source::{Sharding, Source, number};
+use super::source::{Source, number, sharding};
 use crate::error::{ConvertError, Place, shown};
 use crate::options::Limits;
 
@@ -47,7 +47,7 @@ impl Indexes {
     fn open(info: &Document, limits: &Limits) -> Result<Self, ConvertError> {
         let folder = |owner: &Value, key: &dyn Fn(&str) -> Option<u64>| {
             let folder = info.below(info.text(owner, "key")?)?;
-            let sharding = Sharding::of(info, owner)?;
+            let sharding = sharding(info, owner)?;
             match folder.is_dir() {
                 true => Source::open(&folder, sharding, limits, key),
                 false => Ok(Source::Files {

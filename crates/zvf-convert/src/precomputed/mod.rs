@@ -36,7 +36,7 @@ use info::Document;
 use mesh::Meshes;
 use record::Record;
 use segments::Segments;
-use source::{Sharding, Source, number};
+use source::{Source, number, sharding};
 
 /// Whether a folder has a document of these formats.
 pub(crate) fn is_folder(path: &Path) -> bool {
@@ -71,7 +71,7 @@ fn object_id(shape: &Shape, record: &Record) -> Result<i64, ConvertError> {
 impl Content {
     fn open(info: &Document, folder: &Path, limits: &Limits) -> Result<Self, ConvertError> {
         let kind = info.value.get("@type").and_then(serde_json::Value::as_str);
-        let sharding = Sharding::of(info, &info.value)?;
+        let sharding = sharding(info, &info.value)?;
         let open = |key: &dyn Fn(&str) -> Option<u64>| Source::open(folder, sharding, limits, key);
         Ok(match kind {
             Some("neuroglancer_skeletons") => Self::Skeletons {

@@ -1,8 +1,6 @@
 //! Where the objects of a folder are: files of their own, or `neuroglancer_uint64_sharded_v1`.
 //!
-//! A shard begins with the ranges of its minishard indexes, relative to the end of that list; a minishard index is three rows of
-//! `u64`: differences of keys, gaps before the objects, their sizes. Every object is found by reading these indexes, so that the
-//! hash of the keys does not matter here.
+//! Every object of a shard is found by reading its indexes, so that the hash of the keys does not matter here.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -13,7 +11,8 @@ use serde_json::Value;
 
 use super::info::Document;
 use super::record::{Record, most};
-use crate::error::{ConvertError, Place, shown};
+use crate::error::{ConvertError, Place};
+use crate::neuroglancer::Sharding;
 use crate::options::Limits;
 
 /// Bytes of the list of minishards, and of one minishard index when it is unpacked.
@@ -37,44 +36,14 @@ pub(super) enum Source {
     },
 }
 
-/// How shards are laid out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sharding {
-    minishard_bits: u32,
-    packed_index: bool,
-    packed_data: bool,
-}
-
-impl Sharding {
-    /// The member `sharding` of a document; `None` where it is absent or null.
-    ///
-    /// # Errors
-    /// Malformed: another kind of sharding.
-    pub(super) fn of(info: &Document, owner: &Value) -> Result<Option<Self>, ConvertError> {
-        let Some(value) = owner.get("sharding").filter(|value| !value.is_null()) else {
-            return Ok(None);
-        };
-        let kind = info.text(value, "@type")?;
-        if kind != "neuroglancer_uint64_sharded_v1" {
-            let expected = "neuroglancer_uint64_sharded_v1";
-            return Err(info.bad(format!("sharding of the type {}", shown(kind)), expected));
-        }
-        let bits = value.get("minishard_bits").and_then(Value::as_u64);
-        let bits = bits.and_then(|bits| u32::try_from(bits).ok());
-        let bits = bits.filter(|bits| *bits <= 32);
-        let minishard_bits =
-            bits.ok_or_else(|| info.bad("sharding", "minishard_bits, at most 32"))?;
-        let packed = |key: &str| match value.get(key).and_then(Value::as_str) {
-            None | Some("raw") => Ok(false),
-            Some("gzip") => Ok(true),
-            Some(other) => Err(info.bad(format!("{key} {}", shown(other)), "raw or gzip")),
-        };
-        Ok(Some(Self {
-            minishard_bits,
-            packed_index: packed("minishard_index_encoding")?,
-            packed_data: packed("data_encoding")?,
-        }))
-    }
+/// The member `sharding` of a document; `None` where it is absent or null.
+///
+/// # Errors
+/// Malformed: another kind of sharding.
+pub(super) fn sharding(info: &Document, owner: &Value) -> Result<Option<Sharding>, ConvertError> {
+    let value = owner.get("sharding").filter(|value| !value.is_null());
+    let found = value.map(Sharding::parse).transpose();
+    found.map_err(|error| info.bad(error.found, error.expected))
 }
 
 /// The names of a folder that `key` knows, in the order of their keys.
@@ -242,7 +211,7 @@ impl Shard {
         most: u64,
         take: &mut TakeRecord<'_>,
     ) -> Result<(), ConvertError> {
-        let list_bytes = 16_u64 << sharding.minishard_bits;
+        let list_bytes = sharding.layout.list_bytes();
         let list = self.range(0, list_bytes, "the list of minishards", MOST_INDEX)?;
         let (numbers, _) = list.as_chunks::<8>();
         let (ranges, _) = numbers.as_chunks::<2>();

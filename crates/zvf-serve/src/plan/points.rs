@@ -1,5 +1,9 @@
 //! Which chunks, bands and spatial levels show the points of a store.
 
+use std::ops::Range;
+
+use zvf_meta::Kind;
+use zvf_query::largest_chunk;
 use zvf_store::{Level, Store};
 
 use super::grid::ChunkGrid;
@@ -12,8 +16,15 @@ const FIRST: u64 = 1000;
 /// Most points of an average chunk in one band.
 const LARGEST: u64 = 1 << 16;
 
+/// Bytes of one band of the largest chunk.
+const BAND_BYTES: u64 = 3 << 20;
+
 /// Most bands of a level.
-const BANDS: usize = 32;
+const BANDS: usize = 256;
+
+/// Chunks whose rows are counted. Where there are more, the largest one is taken to have [`SKEW`] times the points of an average one.
+const COUNTED: usize = 1 << 16;
+const SKEW: u64 = 16;
 
 /// One band of one level of the store.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,12 +45,17 @@ impl Band {
     }
 }
 
-/// Cuts chunks of `average` points into bands that double until they are large.
-fn bands(average: u64) -> Vec<Band> {
-    let mut sizes = vec![FIRST];
-    let mut sum = FIRST;
+/// Cuts chunks of `average` points into bands that double until they are large: where an annotation has `row` bytes, a band of a chunk
+/// of `largest` points has 3 MiB.
+fn bands(average: u64, largest: u64, row: u64) -> Vec<Band> {
+    let most = (BAND_BYTES / row.max(1)).max(1);
+    // Points of an average chunk in the band that holds so many of the largest one.
+    let share = u128::from(most) * u128::from(average) / u128::from(largest.max(average).max(1));
+    let limit = u64::try_from(share).unwrap_or(u64::MAX).clamp(1, LARGEST);
+    let mut sizes = vec![FIRST.min(limit)];
+    let mut sum = FIRST.min(limit);
     while sum < average && sizes.len() < BANDS {
-        let next = sum.min(LARGEST);
+        let next = sum.min(limit);
         sizes.push(next);
         sum = sum.saturating_add(next);
     }
@@ -71,6 +87,43 @@ pub(crate) struct Source {
     /// The chunk of the first cell, and the cells on each axis; `None`: all chunks are one cell.
     pub(crate) cells: Option<(Vec<i64>, Vec<u64>)>,
     pub(crate) bands: Vec<Band>,
+    /// Points of the largest chunk.
+    pub(crate) largest: u64,
+}
+
+impl Source {
+    /// The chunk of a cell; `None`: all chunks are one cell.
+    pub(crate) fn chunk_of(&self, cell: &[i64]) -> Option<Vec<i64>> {
+        let (first, _) = self.cells.as_ref()?;
+        let at = first.iter().zip(cell);
+        Some(
+            at.map(|(first, cell)| first.saturating_add(*cell))
+                .collect(),
+        )
+    }
+
+    /// Bands in runs, each with at most `most` bytes of the largest chunk where an annotation has `row` bytes; a run has at least one band.
+    pub(crate) fn runs(&self, row: u64, most: u64) -> Vec<Range<usize>> {
+        let all: u64 = self.bands.iter().map(|band| band.points).sum();
+        let mut found: Vec<Range<usize>> = Vec::new();
+        let mut room = 0;
+        for (number, band) in self.bands.iter().enumerate() {
+            let points =
+                u128::from(band.points) * u128::from(self.largest) / u128::from(all.max(1));
+            let bytes = u64::try_from(points)
+                .unwrap_or(u64::MAX)
+                .saturating_mul(row);
+            match found.last_mut() {
+                Some(run) if bytes <= room => run.end = number.saturating_add(1),
+                _ => {
+                    room = most;
+                    found.push(number..number.saturating_add(1));
+                }
+            }
+            room = room.saturating_sub(bytes);
+        }
+        found
+    }
 }
 
 /// How the points of a store are shown.
@@ -81,6 +134,8 @@ pub(crate) struct PointsPlan {
     pub(crate) lower: Vec<f64>,
     pub(crate) upper: Vec<f64>,
     pub(crate) has_objects: bool,
+    /// Bytes of an annotation in a list, with its id.
+    pub(crate) row: u64,
 }
 
 impl PointsPlan {
@@ -88,7 +143,10 @@ impl PointsPlan {
     ///
     /// # Errors
     /// As the store says.
-    pub(crate) async fn read(store: &Store, dims: usize) -> Answer<Self> {
+    ///
+    /// # Cost
+    /// Reads the fragment index of every chunk, of levels of up to 65 536 chunks.
+    pub(crate) async fn read(store: &Store, dims: usize, row: u64) -> Answer<Self> {
         let mut levels = Vec::new();
         for number in chain(store).await? {
             let level = store.level(number, &need()).await?;
@@ -113,9 +171,16 @@ impl PointsPlan {
         if levels.is_empty() {
             (lower, upper) = (vec![0.0; dims], vec![1.0; dims]);
         }
-        let sources = levels.into_iter().map(|(level, grid)| {
-            let chunks = u64::try_from(level.vertices().presence().len()).unwrap_or(u64::MAX);
+        let mut sources = Vec::with_capacity(levels.len());
+        for (level, grid) in levels {
+            let count = level.vertices().presence().len();
+            let chunks = u64::try_from(count).unwrap_or(u64::MAX);
             let average = level.doc().vertex_count.checked_div(chunks).unwrap_or(0);
+            let counted = match store.kind() == Kind::PointCloud && count <= COUNTED {
+                true => largest_chunk(&level).await?,
+                false => None,
+            };
+            let largest = counted.unwrap_or(average.saturating_mul(SKEW));
             let cells = grid.chunk_at(&lower).and_then(|first| {
                 let mut shape = Vec::with_capacity(first.len());
                 for ((first, at), cells) in first.iter().zip(&grid.first).zip(&grid.shape) {
@@ -124,15 +189,17 @@ impl PointsPlan {
                 }
                 Some((first, shape))
             });
-            Source {
+            sources.push(Source {
                 level,
                 grid,
                 cells,
-                bands: bands(average),
-            }
-        });
+                bands: bands(average, largest, row),
+                largest,
+            });
+        }
         Ok(Self {
-            sources: sources.collect(),
+            sources,
+            row,
             lower,
             upper,
             has_objects,
@@ -178,7 +245,7 @@ mod tests {
     #[test]
     fn bands_hold_every_number_once() {
         for average in [0, 1, 999, 1001, 50_000, 3_000_000, u64::MAX / 2] {
-            let bands = bands(average);
+            let bands = bands(average, average, 20);
             assert!(bands.len() <= BANDS);
             assert_eq!(bands.first().map(|band| band.from), Some(0));
             assert_eq!(bands.last().map(|band| band.until), Some(None));
@@ -189,7 +256,26 @@ mod tests {
                 assert_eq!(bands.iter().filter(|band| band.holds(id)).count(), 1);
             }
         }
-        assert_eq!(bands(900).len(), 1);
-        assert_eq!(bands(4000).len(), 3);
+        assert_eq!(bands(900, 900, 20).len(), 1);
+        assert_eq!(bands(4000, 4000, 20).len(), 3);
+    }
+
+    #[test]
+    fn bands_of_the_largest_chunk_have_three_mebibytes() {
+        for (average, largest, row) in [
+            (4300, 450_000, 20),
+            (400, 4_000_000, 60),
+            (65_536, 65_536, 2000),
+        ] {
+            let bands = bands(average, largest, row);
+            let all: u64 = bands.iter().map(|band| band.points).sum();
+            for band in &bands {
+                let points = band.points * largest / all;
+                assert!(
+                    points * row <= BAND_BYTES * 5 / 4,
+                    "{points} of {largest}, {row} bytes"
+                );
+            }
+        }
     }
 }

@@ -234,18 +234,18 @@ impl AnnotationList {
         Ok(out)
     }
 
-    /// Ids and encoded annotations of a list of points or lines, which all have the same length; nothing for polylines.
+    /// Id and encoded annotation of each.
+    pub fn each(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let spans = starts.zip(self.ends.iter().copied());
+        let encoded = spans.map(|(start, end)| self.encoded.get(start..end).unwrap_or_default());
+        self.ids.iter().copied().zip(encoded)
+    }
+
+    /// The file of a list of one annotation, from its encoded form.
     #[must_use]
-    pub fn into_single(self) -> Vec<(u64, Vec<u8>)> {
-        let length = match self.geometry {
-            Geometry::Polyline => 0,
-            _ => self.encoded.len().checked_div(self.ids.len()).unwrap_or(0),
-        };
-        let each = self.encoded.chunks(length.max(1)).map(<[u8]>::to_vec);
-        match length {
-            0 => Vec::new(),
-            _ => self.ids.into_iter().zip(each).collect(),
-        }
+    pub fn of_one(id: u64, encoded: &[u8]) -> Vec<u8> {
+        [&1_u64.to_le_bytes(), encoded, &id.to_le_bytes()].concat()
     }
 
     /// Appends related segments to the file of one annotation: for each relationship a `u32` count and the `u64` ids.

@@ -1,4 +1,4 @@
-//! Bytes and documents of Neuroglancer's precomputed formats: annotations, skeletons, legacy meshes, segment properties.
+//! Bytes and documents of Neuroglancer's precomputed formats: annotations, skeletons, meshes, segment properties.
 //!
 //! Nothing here reads or waits: values come in as slices, bytes and JSON go out. All numbers are little-endian.
 //!
@@ -9,12 +9,14 @@
 //! | `info` of annotations | [`annotation_info`] |
 //! | one skeleton, `info` of skeletons | [`skeleton`], [`skeleton_info`] |
 //! | one fragment of a mesh, its manifest, `info` of meshes | [`mesh_fragment`], [`mesh_manifest`], [`mesh_info`] |
+//! | levels of detail of a mesh, by Draco, `info` of them | [`multilod_mesh`], [`multilod_info`] |
 //! | names, tags and numbers of segments | [`SegmentProperties`] |
 //!
 //! Source: `src/datasource/precomputed/{annotations,skeletons,meshes,segment_properties}.md` of google/neuroglancer, release 2.41.2.
 
 mod annotation;
 mod mesh;
+mod multilod;
 mod property;
 mod segments;
 mod skeleton;
@@ -23,6 +25,7 @@ pub use annotation::{
     AnnotationInfo, AnnotationList, Dimension, Geometry, SpatialLevel, annotation_info,
 };
 pub use mesh::{mesh_fragment, mesh_info, mesh_manifest};
+pub use multilod::{Detail, MultiLodError, MultiLodMesh, multilod_info, multilod_mesh};
 pub use property::{Property, PropertyType, Values};
 pub use segments::{Number, SegmentProperties};
 pub use skeleton::{SkeletonAttribute, skeleton, skeleton_info};

@@ -40,7 +40,7 @@ fn points_are_packed_as_struct_packs_them() {
     );
     assert_eq!(list.bytes(), expected.len());
     let row = (expected.len() - 24) / 2;
-    let singles = list.clone().into_single();
+    let singles: Vec<_> = list.each().map(|(id, row)| (id, row.to_vec())).collect();
     let rows = expected[8..8 + 2 * row].chunks(row).map(<[u8]>::to_vec);
     assert_eq!(
         singles,
@@ -54,6 +54,9 @@ fn polylines_have_a_count_and_lines_have_none() {
     let mut list = AnnotationList::new(Geometry::Polyline, 2, Vec::new());
     list.push(1, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[], 0)
         .unwrap();
+    for (id, encoded) in list.each() {
+        assert_eq!(AnnotationList::of_one(id, encoded), list.clone().finish());
+    }
     let single = list.clone().single(&[vec![9, 10]]).unwrap();
     // struct.pack('<I6fI2Q', 3, 1, 2, 3, 4, 5, 6, 2, 9, 10)
     let geometry = "03000000 0000803f 00000040 00004040 00008040 0000a040 0000c040";

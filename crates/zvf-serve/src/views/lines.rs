@@ -56,6 +56,44 @@ pub(crate) async fn levels(opened: &Opened) -> Answer<usize> {
     Ok(opened.lines().await?.levels.len())
 }
 
+/// The files of one level: its only cell, and of each object its segment, its file by id and the list of its related annotations.
+#[derive(Debug, Default)]
+pub(crate) struct LevelFiles {
+    pub(crate) cell: Vec<u8>,
+    pub(crate) objects: Vec<(u64, Vec<u8>, Vec<u8>)>,
+}
+
+/// Makes the files of one level.
+///
+/// # Errors
+/// As [`list`].
+pub(crate) async fn level_files(opened: &Opened, budget: u64, level: usize) -> Answer<LevelFiles> {
+    let plan = opened.lines().await?;
+    let objects = opened.objects().await?;
+    let wanted = members(&plan, &objects, level)?;
+    let list = lines(opened, &plan, &objects, budget, wanted).await?;
+    let mut found = LevelFiles::default();
+    for (segment, encoded) in list.each() {
+        let mut single = encoded.to_vec();
+        AnnotationList::relate(&mut single, &[vec![segment]])?;
+        let related = AnnotationList::of_one(segment, encoded);
+        found.objects.push((segment, single, related));
+    }
+    found.cell = list.finish_by(scrambled);
+    Ok(found)
+}
+
+/// The ids of the objects of a level, in the order of the object index, so that its manifests are read once and one stored chunk after
+/// another.
+fn members(plan: &LinesPlan, objects: &Objects, level: usize) -> Answer<Vec<i64>> {
+    let numbers = plan.levels.get(level);
+    let numbers = numbers.ok_or_else(|| Refusal::not_found("no such spatial level"))?;
+    let mut numbers = numbers.clone();
+    numbers.sort_unstable();
+    let ids = numbers.into_iter();
+    Ok(ids.filter_map(|number| objects.id(number)).collect())
+}
+
 /// One file of the view: a level, or one object.
 ///
 /// # Errors
@@ -69,13 +107,8 @@ pub(crate) async fn list(opened: &Opened, budget: u64, folder: &str, key: &str) 
             cell(key, &vec![1; plan.lower.len()])?;
             let level = folder.strip_prefix('s').map(number).transpose()?;
             let level = level.and_then(|level| usize::try_from(level).ok());
-            let numbers = level.and_then(|level| plan.levels.get(level));
-            let numbers = numbers.ok_or_else(|| Refusal::not_found("no such spatial level"))?;
-            // In the order of the object index, so that its manifests are read once and one stored chunk after another.
-            let mut numbers = numbers.clone();
-            numbers.sort_unstable();
-            let ids = numbers.into_iter();
-            ids.filter_map(|number| objects.id(number)).collect()
+            let level = level.ok_or_else(|| Refusal::not_found("no such spatial level"))?;
+            members(&plan, &objects, level)?
         }
     };
     let single_id = folder == "by_id";
@@ -104,10 +137,6 @@ async fn lines(
         return Ok(list);
     }
     let dims = opened.dims();
-    let scan = match wanted.len() {
-        1 => None,
-        _ => Some(opened.scans.lock().await),
-    };
     let one = Query {
         objects: Some(wanted),
         columns: vec![Column::Position],
@@ -151,7 +180,6 @@ async fn lines(
             Table::Links => {}
         }
     }
-    drop(scan);
     Ok(list)
 }
 

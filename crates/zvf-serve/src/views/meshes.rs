@@ -81,20 +81,22 @@ impl Piece {
 /// All fragments of a segment by name, in nanometres. Faces of more than three corners are cut into fans.
 async fn fragments(opened: &Opened, budget: u64, segment: u64) -> Answer<BTreeMap<String, Bytes>> {
     let columns = vec![Column::Position, Column::Chunk];
-    let shape = Shape::read(opened, budget, segment, columns, &Attributes::default()).await?;
+    let shape = Shape::read(
+        opened,
+        budget,
+        (segment, 0),
+        columns,
+        &Attributes::default(),
+    )
+    .await?;
     let mut pieces: BTreeMap<&[i64], Piece> = BTreeMap::new();
     let lost = || Refusal::malformed("a face with a corner that is no vertex");
-    for face in shape.links.chunks(shape.width.max(1)) {
-        let [first, rest @ ..] = face else { continue };
-        let row = usize::try_from(*first).map_err(|_| lost())?;
+    for [a, b, c] in shape.triangles() {
+        let row = usize::try_from(a).map_err(|_| lost())?;
         let chunk = shape.chunks.get(row).ok_or_else(lost)?;
         let piece = pieces.entry(chunk.as_slice()).or_default();
-        for pair in rest.windows(2) {
-            if let [b, c] = pair {
-                let triangle = [piece.vertex(*first)?, piece.vertex(*b)?, piece.vertex(*c)?];
-                piece.triangles.push(triangle);
-            }
-        }
+        let triangle = [piece.vertex(a)?, piece.vertex(b)?, piece.vertex(c)?];
+        piece.triangles.push(triangle);
     }
     let scales = nanometres(&opened.dimensions);
     let mut found = BTreeMap::new();

@@ -2,6 +2,7 @@
 
 pub(crate) mod lines;
 pub(crate) mod meshes;
+pub(crate) mod multilod;
 pub(crate) mod points;
 pub(crate) mod properties;
 pub(crate) mod skeletons;
@@ -11,7 +12,6 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::Response;
 use bytes::Bytes;
 use serde_json::Value;
 use zvf_meta::Kind;
@@ -19,8 +19,8 @@ use zvf_meta::Kind;
 use crate::opened::Opened;
 use crate::path;
 use crate::refusal::{Answer, Refusal};
-use crate::reply::{is_known, with_tag};
-use crate::sources::Sources;
+use crate::reply::{is_known, part, with_tag};
+use crate::sources::{Sources, Work};
 
 /// Most bytes of one answer.
 pub(crate) const MOST: usize = 64 << 20;
@@ -34,12 +34,20 @@ pub(crate) enum View {
     Lines,
     /// Skeletons.
     Skeletons,
+    /// Multi-resolution meshes.
+    Multilod,
     /// Legacy meshes.
     Meshes,
 }
 
 impl View {
-    const ALL: [Self; 4] = [Self::Points, Self::Lines, Self::Skeletons, Self::Meshes];
+    const ALL: [Self; 5] = [
+        Self::Points,
+        Self::Lines,
+        Self::Skeletons,
+        Self::Multilod,
+        Self::Meshes,
+    ];
 
     /// The folder of the view.
     pub(crate) fn name(self) -> &'static str {
@@ -47,6 +55,7 @@ impl View {
             Self::Points => "points",
             Self::Lines => "lines",
             Self::Skeletons => "skeletons",
+            Self::Multilod => "multilod",
             Self::Meshes => "meshes",
         }
     }
@@ -57,7 +66,7 @@ impl View {
             Kind::PointCloud => &[Self::Points],
             Kind::Line | Kind::Polyline | Kind::Streamline => &[Self::Lines, Self::Skeletons],
             Kind::Graph | Kind::Skeleton => &[Self::Skeletons],
-            Kind::Mesh => &[Self::Meshes],
+            Kind::Mesh => &[Self::Multilod, Self::Meshes],
         }
     }
 }
@@ -86,8 +95,19 @@ pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request
         return Err(Refusal::not_found("no such view"));
     };
     let source = sources.find(name)?;
-    let _permit = sources.permit().await?;
     let mut again = true;
+    // Fragments of a mesh that was made cost nothing.
+    let made = match rest {
+        ["multilod", key] => {
+            let opened = source.opened().await?;
+            multilod::made(&opened, key).is_some()
+        }
+        _ => false,
+    };
+    let _permit = match made {
+        true => None,
+        false => Some(sources.permit_for(work(rest)).await?),
+    };
     loop {
         let opened = source.opened().await?;
         match current(&opened, sources.budget, rest, &parts.headers).await {
@@ -97,6 +117,15 @@ pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request
             }
             answered => return answered,
         }
+    }
+}
+
+/// What an answer takes.
+fn work(rest: &[&str]) -> Work {
+    match rest {
+        ["lines", folder, _] if !folder.starts_with("by_") => Work::Scan,
+        ["multilod" | "meshes", key] if *key != "info" => Work::Mesh,
+        _ => Work::Query,
     }
 }
 
@@ -116,14 +145,25 @@ async fn current(opened: &Arc<Opened>, budget: u64, rest: &[&str], headers: &Hea
         Content::File(bytes) => (bytes, "application/octet-stream"),
         Content::Document(document) => (document.to_string().into(), "application/json"),
     };
-    Ok(respond(bytes, kind, tag.cloned()))
-}
-
-fn respond(bytes: Bytes, kind: &'static str, tag: Option<HeaderValue>) -> Response {
-    let mut response = with_tag(StatusCode::OK, tag, Body::from(bytes));
-    let kind = HeaderValue::from_static(kind);
-    response.headers_mut().insert(header::CONTENT_TYPE, kind);
-    response
+    let part = part(headers, tag, bytes.len() as u64)?;
+    let cut = part.as_ref().and_then(|(range, _)| {
+        let start = usize::try_from(range.start).ok()?;
+        let end = usize::try_from(range.end).ok()?;
+        (end <= bytes.len()).then(|| bytes.slice(start..end))
+    });
+    let status = match part {
+        Some(_) => StatusCode::PARTIAL_CONTENT,
+        None => StatusCode::OK,
+    };
+    let body = Body::from(cut.unwrap_or(bytes));
+    let mut response = with_tag(status, tag.cloned(), body);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    if let Some((_, place)) = part {
+        headers.insert(header::CONTENT_RANGE, place);
+    }
+    Ok(response)
 }
 
 /// Makes one file of a view.
@@ -143,9 +183,13 @@ pub(crate) async fn content(opened: &Arc<Opened>, budget: u64, rest: &[&str]) ->
         (View::Lines, ["info"]) => lines::info(opened).await,
         (View::Lines, [folder, key]) => lines::list(opened, budget, folder, key).await,
         (View::Skeletons, ["info"]) => skeletons::info(opened).await,
+        (View::Multilod, ["info"]) => Ok(Content::Document(multilod::info(opened)?)),
         (View::Meshes, ["info"]) => Ok(Content::Document(meshes::info(opened)?)),
-        (View::Skeletons | View::Meshes, ["properties", "info"]) => properties::info(opened).await,
+        (View::Skeletons | View::Multilod | View::Meshes, ["properties", "info"]) => {
+            properties::info(opened).await
+        }
         (View::Skeletons, [id]) => skeletons::one(opened, budget, id).await,
+        (View::Multilod, [key]) => multilod::file(opened, budget, key).await,
         (View::Meshes, [key]) => meshes::file(opened, budget, key).await,
         _ => Err(missing()),
     }

@@ -7,6 +7,7 @@
 //! they hold points of finer levels again, or points that are in no finer level.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
@@ -20,6 +21,7 @@ use crate::columns::{Properties, positions, single};
 use crate::opened::{Opened, VERTICES};
 use crate::plan::grid::cell;
 use crate::plan::number;
+use crate::plan::points::Source;
 use crate::precomputed::{AnnotationInfo, AnnotationList, Geometry, SpatialLevel, annotation_info};
 use crate::refusal::{Answer, Refusal};
 
@@ -71,86 +73,136 @@ pub(crate) async fn info(opened: &Opened) -> Answer<Content> {
     Ok(Content::Document(document))
 }
 
-/// The cells that have chunks, as folder and key, level by level.
+/// A cell with content, and a run of the bands of its source.
+#[derive(Debug, Clone)]
+pub(crate) struct CellRun {
+    /// The number of the source.
+    source: usize,
+    /// The cell, by its place in the grid.
+    pub(crate) cell: Vec<u64>,
+    /// Cells of the grid on each axis.
+    pub(crate) shape: Vec<u64>,
+    /// Bands of the source.
+    bands: Range<usize>,
+    /// The spatial level of the first band.
+    pub(crate) spatial: usize,
+}
+
+/// The files of a run: the cell in each of its spatial levels, and each point by its id.
+#[derive(Debug, Default)]
+pub(crate) struct CellFiles {
+    pub(crate) bands: Vec<Vec<u8>>,
+    pub(crate) by_id: Vec<(u64, Vec<u8>)>,
+}
+
+/// The cells with content, source by source.
 ///
 /// # Errors
 /// As the store says.
-pub(crate) async fn cells(opened: &Opened) -> Answer<Vec<(String, String)>> {
+pub(crate) async fn runs(opened: &Opened, most: u64) -> Answer<Vec<CellRun>> {
     let plan = opened.points().await?;
     let mut found = Vec::new();
-    let mut spatial = 0;
-    for source in &plan.sources {
+    let mut spatial = 0_usize;
+    for (number, source) in plan.sources.iter().enumerate() {
         let presence = source.level.vertices().presence();
         let skip = presence.rank().saturating_sub(opened.dims());
-        let mut keys = BTreeSet::new();
+        let mut cells = BTreeSet::new();
         for chunk in presence.iter() {
-            let parts: Vec<String> = match &source.cells {
+            cells.insert(match &source.cells {
                 Some((first, _)) => {
                     let here = chunk.iter().skip(skip).zip(first);
-                    here.map(|(at, first)| at.saturating_sub(*first).to_string())
-                        .collect()
+                    let cell = here.map(|(at, first)| u64::try_from(at.saturating_sub(*first)));
+                    let cell: Result<Vec<u64>, _> = cell.collect();
+                    cell.map_err(|_| Refusal::malformed("a chunk in front of the first one"))?
                 }
-                None => vec!["0".to_owned(); plan.lower.len()],
-            };
-            keys.insert(parts.join("_"));
+                None => vec![0; plan.lower.len()],
+            });
         }
-        for _ in &source.bands {
-            let folder = format!("s{spatial}");
-            found.extend(keys.iter().map(|key| (folder.clone(), key.clone())));
-            spatial += 1;
+        let shape = match &source.cells {
+            Some((_, shape)) => shape.clone(),
+            None => vec![1; plan.lower.len()],
+        };
+        let runs = source.runs(plan.row, most);
+        for cell in cells {
+            found.extend(runs.iter().map(|bands| CellRun {
+                source: number,
+                cell: cell.clone(),
+                shape: shape.clone(),
+                bands: bands.clone(),
+                spatial: spatial.saturating_add(bands.start),
+            }));
         }
+        spatial = spatial.saturating_add(source.bands.len());
     }
     Ok(found)
 }
 
-/// The chunks of all levels, as the number of the level and that of the chunk in it.
+/// Cells on each axis and cells with content, of each spatial level.
 ///
 /// # Errors
 /// As the store says.
-pub(crate) async fn chunk_numbers(opened: &Opened) -> Answer<Vec<(usize, usize)>> {
+pub(crate) async fn shapes(opened: &Opened) -> Answer<Vec<(Vec<u64>, u64)>> {
     let plan = opened.points().await?;
-    let sources = plan.sources.iter().enumerate();
-    let chunks = sources.flat_map(|(number, source)| {
-        (0..source.level.vertices().presence().len()).map(move |chunk| (number, chunk))
-    });
-    Ok(chunks.collect())
+    let mut found = Vec::new();
+    for source in &plan.sources {
+        let chunks = u64::try_from(source.level.vertices().presence().len()).unwrap_or(u64::MAX);
+        let one = match &source.cells {
+            Some((_, shape)) => (shape.clone(), chunks),
+            None => (vec![1; plan.lower.len()], 1),
+        };
+        found.extend(source.bands.iter().map(|_| one.clone()));
+    }
+    Ok(found)
 }
 
-/// The files by id of all points of one chunk.
+/// Points of all levels that are shown.
 ///
 /// # Errors
-/// As the query says.
-pub(crate) async fn by_ids(
-    opened: &Opened,
-    budget: u64,
-    (number, ordinal): (usize, usize),
-) -> Answer<Vec<(u64, Vec<u8>)>> {
+/// As the store says.
+pub(crate) async fn count(opened: &Opened) -> Answer<u64> {
     let plan = opened.points().await?;
-    let lost = || Refusal::not_found("no such chunk");
-    let source = plan.sources.get(number).ok_or_else(lost)?;
-    let chunk = source.level.vertices().presence().get(ordinal);
-    let base = base(number, ordinal)?;
-    let mut maker = Maker::new(opened, budget).await?;
-    maker.owners = plan.has_objects;
-    maker
-        .chunk(source.level.number(), chunk.ok_or_else(lost)?, |row| {
-            Some(base | row)
-        })
-        .await?;
+    let counts = plan.sources.iter();
+    Ok(counts.map(|source| source.level.doc().vertex_count).sum())
+}
+
+/// Makes the files of one run.
+///
+/// # Errors
+/// 413 for more than 64 MiB; as the query says.
+pub(crate) async fn run_files(opened: &Opened, budget: u64, run: &CellRun) -> Answer<CellFiles> {
+    let plan = opened.points().await?;
+    let lost = || Refusal::malformed("no such bands");
+    let source = plan.sources.get(run.source).ok_or_else(lost)?;
+    let bands = source.bands.get(run.bands.clone()).ok_or_else(lost)?;
     let objects = match plan.has_objects {
         true => Some(opened.objects().await?),
         false => None,
     };
-    let mut found = Vec::with_capacity(maker.list.len());
-    for (number, (id, encoded)) in maker.list.into_single().into_iter().enumerate() {
-        let mut file = encoded;
-        if let Some(objects) = &objects {
-            let owners = maker.found_owners.get(number);
-            let owners = owners.into_iter().flatten();
-            let segments: Vec<u64> = owners.filter_map(|id| objects.segment_of(*id)).collect();
-            AnnotationList::relate(&mut file, &[segments])?;
+    let mut maker = Maker::new(opened, budget).await?.with_lists(bands.len());
+    maker.owners = plan.has_objects;
+    let cell: Result<Vec<i64>, _> = run.cell.iter().map(|at| i64::try_from(*at)).collect();
+    let wanted = source.chunk_of(&cell.map_err(|_| lost())?);
+    let held = |id: u64| {
+        let number = bands.iter().position(|band| band.holds(id))?;
+        Some((id, number))
+    };
+    maker
+        .cell(run.source, source, wanted.as_deref(), held)
+        .await?;
+    let mut found = CellFiles::default();
+    for Made { list, owners } in maker.lists {
+        let mut owners = owners.into_iter();
+        found.by_id.reserve(list.len());
+        for (id, encoded) in list.each() {
+            let mut file = encoded.to_vec();
+            if let Some(objects) = &objects {
+                let segments = owners.next().into_iter().flatten();
+                let segments = segments.filter_map(|id| objects.segment_of(id)).collect();
+                AnnotationList::relate(&mut file, &[segments])?;
+            }
+            found.by_id.push((id, file));
         }
-        found.push((id, file));
+        found.bands.push(list.finish());
     }
     Ok(found)
 }
@@ -184,33 +236,15 @@ async fn in_cell(opened: &Opened, budget: u64, spatial: u64, key: &str) -> Answe
     let plan = opened.points().await?;
     let missing = || Refusal::not_found("no such spatial level");
     let (number, source, band) = plan.spatial(spatial).ok_or_else(missing)?;
-    let presence = source.level.vertices().presence();
     let mut maker = Maker::new(opened, budget).await?;
-    let wanted: Option<Vec<i64>> = match &source.cells {
-        Some((first, shape)) => {
-            let cell = cell(key, shape)?;
-            let at = |(first, cell): (&i64, &i64)| first.saturating_add(*cell);
-            Some(first.iter().zip(&cell).map(at).collect())
-        }
-        None => {
-            cell(key, &vec![1; plan.lower.len()])?;
-            None
-        }
+    let shape = match &source.cells {
+        Some((_, shape)) => shape.clone(),
+        None => vec![1; plan.lower.len()],
     };
-    let skip = presence.rank().saturating_sub(opened.dims());
-    for (ordinal, chunk) in presence.iter().enumerate() {
-        let here = chunk.get(skip..);
-        if wanted.as_deref().is_none_or(|wanted| here == Some(wanted)) {
-            let base = base(number, ordinal)?;
-            maker
-                .chunk(source.level.number(), chunk, |row| {
-                    let id = base | row;
-                    band.holds(id).then_some(id)
-                })
-                .await?;
-        }
-    }
-    Ok(maker.list.finish().into())
+    let wanted = source.chunk_of(&cell(key, &shape)?);
+    let held = |id: u64| band.holds(id).then_some((id, 0));
+    maker.cell(number, source, wanted.as_deref(), held).await?;
+    Ok(maker.only()?.list.finish().into())
 }
 
 async fn by_id(opened: &Opened, budget: u64, id: u64) -> Answer<Content> {
@@ -228,19 +262,20 @@ async fn by_id(opened: &Opened, budget: u64, id: u64) -> Answer<Content> {
     maker.owners = plan.has_objects;
     maker
         .chunk(source.level.number(), chunk, |found| {
-            (found == row).then_some(id)
+            (found == row).then_some((id, 0))
         })
         .await?;
-    if maker.list.is_empty() {
+    let made = maker.only()?;
+    if made.list.is_empty() {
         return Err(missing());
     }
     let mut related = Vec::new();
     if plan.has_objects {
         let objects = opened.objects().await?;
-        let owners = maker.found_owners.iter().flatten();
+        let owners = made.owners.iter().flatten();
         related.push(owners.filter_map(|id| objects.segment_of(*id)).collect());
     }
-    Ok(maker.list.single(&related)?.into())
+    Ok(made.list.single(&related)?.into())
 }
 
 async fn by_object(opened: &Opened, budget: u64, segment: u64) -> Answer<Content> {
@@ -255,7 +290,7 @@ async fn by_object(opened: &Opened, budget: u64, segment: u64) -> Answer<Content
             maker.object(number, &source.level, object).await?;
         }
     }
-    Ok(maker.list.finish().into())
+    Ok(maker.only()?.list.finish().into())
 }
 
 /// The bits of an id that a chunk decides.
@@ -273,17 +308,23 @@ fn base(level: usize, ordinal: usize) -> Answer<u64> {
     }
 }
 
-/// Makes one list of annotations.
+/// A list of annotations.
+#[derive(Debug, Clone)]
+struct Made {
+    list: AnnotationList,
+    /// The owners of each annotation, where they are collected.
+    owners: Vec<Vec<i64>>,
+}
+
+/// Makes lists of annotations.
 struct Maker<'o> {
     opened: &'o Opened,
     attributes: std::sync::Arc<crate::columns::Attributes>,
     properties: Properties,
-    list: AnnotationList,
+    lists: Vec<Made>,
     budget: u64,
     /// Whether the owners of annotations are collected.
     owners: bool,
-    /// The owners of each annotation, where they are collected.
-    found_owners: Vec<Vec<i64>>,
 }
 
 impl<'o> Maker<'o> {
@@ -291,15 +332,64 @@ impl<'o> Maker<'o> {
         let attributes = opened.attributes().await?;
         let properties = Properties::of(&attributes.shown);
         let list = AnnotationList::new(Geometry::Point, opened.dims(), properties.types());
+        let lists = vec![Made {
+            list,
+            owners: Vec::new(),
+        }];
         Ok(Self {
             opened,
             attributes,
             properties,
-            list,
+            lists,
             budget,
             owners: false,
-            found_owners: Vec::new(),
         })
+    }
+
+    /// The same, with so many lists, which are empty.
+    fn with_lists(mut self, count: usize) -> Self {
+        if let Some(first) = self.lists.first().cloned() {
+            self.lists = vec![first; count];
+        }
+        self
+    }
+
+    /// The only list.
+    ///
+    /// # Errors
+    /// Another number of lists.
+    fn only(self) -> Answer<Made> {
+        let wrong = || Refusal::malformed("a bug in zvf: not one list; please report it");
+        let [made] = <[Made; 1]>::try_from(self.lists).map_err(|_| wrong())?;
+        Ok(made)
+    }
+
+    /// Appends rows of the chunks of a cell, of all chunks where there is one cell: those that `held` gives an id and a list.
+    async fn cell(
+        &mut self,
+        number: usize,
+        source: &Source,
+        wanted: Option<&[i64]>,
+        held: impl Fn(u64) -> Option<(u64, usize)>,
+    ) -> Answer<()> {
+        let presence = source.level.vertices().presence();
+        let skip = presence.rank().saturating_sub(self.opened.dims());
+        if let (0, Some(wanted)) = (skip, wanted) {
+            let Some(ordinal) = presence.position(wanted) else {
+                return Ok(());
+            };
+            let base = base(number, ordinal)?;
+            let level = source.level.number();
+            return self.chunk(level, wanted, |row| held(base | row)).await;
+        }
+        for (ordinal, chunk) in presence.iter().enumerate() {
+            if wanted.is_none_or(|wanted| chunk.get(skip..) == Some(wanted)) {
+                let base = base(number, ordinal)?;
+                let level = source.level.number();
+                self.chunk(level, chunk, |row| held(base | row)).await?;
+            }
+        }
+        Ok(())
     }
 
     fn query(&self, level: u32, columns: &[Column]) -> Query {
@@ -317,12 +407,12 @@ impl<'o> Maker<'o> {
         }
     }
 
-    /// Appends rows of one chunk: those that `id` gives an id.
+    /// Appends rows of one chunk: those that `id` gives an id and a list.
     async fn chunk(
         &mut self,
         level: u32,
         chunk: &[i64],
-        id: impl Fn(u64) -> Option<u64>,
+        id: impl Fn(u64) -> Option<(u64, usize)>,
     ) -> Answer<()> {
         let owners: &[Column] = match self.owners {
             true => &[Column::ObjectIds],
@@ -339,7 +429,7 @@ impl<'o> Maker<'o> {
                 continue;
             };
             let rows = rows(&batch)?;
-            let ids: Vec<Option<u64>> = rows.iter().map(|row| id(*row)).collect();
+            let ids: Vec<Option<(u64, usize)>> = rows.iter().map(|row| id(*row)).collect();
             if ids.iter().any(Option::is_some) {
                 self.append(&batch, &ids)?;
             }
@@ -364,25 +454,27 @@ impl<'o> Maker<'o> {
                 let ordinal = presence
                     .position(&chunk)
                     .ok_or_else(|| Refusal::malformed("an object in a chunk without content"))?;
-                ids.push(Some(base(number, ordinal)? | row));
+                ids.push(Some((base(number, ordinal)? | row, 0)));
             }
             self.append(&batch, &ids)?;
         }
         Ok(())
     }
 
-    fn append(&mut self, batch: &RecordBatch, ids: &[Option<u64>]) -> Answer<()> {
+    fn append(&mut self, batch: &RecordBatch, ids: &[Option<(u64, usize)>]) -> Answer<()> {
         let dims = self.opened.dims();
         let positions = single(&positions(batch, dims)?);
         let values = self.properties.values(&self.attributes.shown, batch)?;
         for (row, (id, point)) in ids.iter().zip(positions.chunks(dims)).enumerate() {
-            let Some(id) = id else { continue };
-            self.list.push(*id, point, &values, row)?;
+            let Some((id, list)) = id else { continue };
+            let made = self.lists.get_mut(*list);
+            let made = made.ok_or_else(|| Refusal::malformed("a bug in zvf: no such list"))?;
+            made.list.push(*id, point, &values, row)?;
             if self.owners {
-                self.found_owners.push(owners(batch, row)?);
+                made.owners.push(owners(batch, row)?);
             }
         }
-        check_size(self.list.bytes())
+        check_size(self.lists.iter().map(|made| made.list.bytes()).sum())
     }
 }
 

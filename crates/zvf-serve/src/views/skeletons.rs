@@ -22,16 +22,20 @@ use crate::units::nanometres;
 pub(crate) async fn info(opened: &Opened) -> Answer<Content> {
     check_space(opened)?;
     let attributes = opened.attributes().await?;
-    let [x, y, z] = nanometres(&opened.dimensions);
-    let transform = [x, 0.0, 0.0, 0.0, 0.0, y, 0.0, 0.0, 0.0, 0.0, z, 0.0];
     let described: Vec<SkeletonAttribute> = attributes
         .shown
         .iter()
         .map(crate::columns::Attribute::skeleton_attribute)
         .collect();
-    let mut document = skeleton_info(&transform, &described, Some("properties"));
+    let mut document = skeleton_info(&transform(opened), &described, Some("properties"));
     document["zvf"] = json!({"left_out": attributes.left_out});
     Ok(Content::Document(document))
+}
+
+/// The map from positions of the store to nanometres, three rows of four.
+pub(crate) fn transform(opened: &Opened) -> [f64; 12] {
+    let [x, y, z] = nanometres(&opened.dimensions);
+    [x, 0.0, 0.0, 0.0, 0.0, y, 0.0, 0.0, 0.0, 0.0, z, 0.0]
 }
 
 /// Refuses stores that have no place in three dimensions.
@@ -55,7 +59,8 @@ pub(crate) async fn one(opened: &Opened, budget: u64, id: &str) -> Answer<Conten
     check_space(opened)?;
     let attributes = opened.attributes().await?;
     let columns = vec![Column::Position, Column::Attributes];
-    let shape = Shape::read(opened, budget, number(id)?, columns, &attributes).await?;
+    let segment = number(id)?;
+    let shape = Shape::read(opened, budget, (segment, 0), columns, &attributes).await?;
     let mut edges = Vec::with_capacity(shape.links.len() / 2);
     if shape.width == 2 {
         for link in shape.links.chunks_exact(2) {
@@ -89,7 +94,8 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Reads a segment: an object, or the whole of a store without objects.
+    /// Reads a segment of a level: an object, or the whole of a store without objects. Of a level above 0 that does not have the object
+    /// nothing is read.
     ///
     /// # Cost
     /// Holds the whole segment.
@@ -99,7 +105,7 @@ impl Shape {
     pub(crate) async fn read(
         opened: &Opened,
         budget: u64,
-        segment: u64,
+        (segment, level): (u64, u32),
         columns: Vec<Column>,
         attributes: &Attributes,
     ) -> Answer<Self> {
@@ -111,7 +117,9 @@ impl Shape {
         };
         let with_chunks = columns.contains(&Column::Chunk);
         let one = Query {
+            level,
             objects: wanted,
+            ignore_missing: level > 0,
             columns,
             outputs: Outputs {
                 vertices: true,
@@ -150,6 +158,20 @@ impl Shape {
             check_size(bytes.saturating_add(links).saturating_add(values))?;
         }
         Ok(found)
+    }
+
+    /// Triangles between rows. Faces of more than three corners are cut into fans.
+    pub(crate) fn triangles(&self) -> Vec<[u32; 3]> {
+        let mut found = Vec::with_capacity(self.links.len() / 3);
+        for face in self.links.chunks(self.width.max(1)) {
+            let [first, rest @ ..] = face else { continue };
+            for pair in rest.windows(2) {
+                if let [b, c] = pair {
+                    found.push([*first, *b, *c]);
+                }
+            }
+        }
+        found
     }
 
     fn link(&mut self, batch: &RecordBatch) -> Answer<()> {
