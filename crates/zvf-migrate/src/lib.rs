@@ -49,7 +49,6 @@ mod moved;
 mod objects;
 mod options;
 mod order;
-mod pair;
 mod records;
 mod relay;
 mod report;
@@ -59,7 +58,6 @@ mod side;
 mod source;
 mod tables;
 mod verify;
-mod verify_moved;
 
 use futures::future::BoxFuture;
 use tokio::runtime::Handle;
@@ -360,7 +358,7 @@ impl Job {
         let (stored, shards) = documents::storage(level.vertices());
         let rank = level.key_rank();
         let source = Source::new(level, self.handle.clone(), &self.notes)?;
-        let binned = verify::is_binned(&source);
+        let binned = shapes::is_binned(&source.level);
         let bins = self.base_bins().unwrap_or_else(|| chunk_shape.clone());
         let moves = chunk_shape != source.level.chunk_shape() || self.cuts_bins(&source);
         let grid = self.grid(&source, &chunk_shape, &source.chunks)?;

@@ -132,7 +132,7 @@ impl Input {
         if self.kind == Kind::Graph {
             spec = spec.with_link_attribute(AttributeSpec::number("weight", NumberType::U16));
         }
-        let options = WriteOptions::new().with_threads(1);
+        let options = WriteOptions::new().with_threads(1).with_durable(false);
         let mut writer = StoreWriter::create(&made.address(), spec, options)
             .await
             .unwrap();
@@ -384,7 +384,7 @@ fn vertices_in_other_chunks_are_reported() {
             let made = Made::new();
             let spec =
                 StoreSpec::new(Kind::PointCloud, [chunk; 2]).with_compression(Compression::None);
-            let options = WriteOptions::new().with_threads(1);
+            let options = WriteOptions::new().with_threads(1).with_durable(false);
             let mut writer = StoreWriter::create(&made.address(), spec, options)
                 .await
                 .unwrap();
@@ -392,7 +392,7 @@ fn vertices_in_other_chunks_are_reported() {
             writer.finish().await.unwrap();
             made
         };
-        for chunk in [10.0] {
+        for chunk in [10.0, 16.0] {
             let (one, other) = (write(10.0).await, write(chunk).await);
             compared(&one, &other).await.unwrap();
             let cells = other.cells();
