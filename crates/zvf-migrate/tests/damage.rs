@@ -1,6 +1,13 @@
 //! Copies that are not what they were made from: verification reports each kind of damage, in chunks of the same shape and of
 //! another one.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking, in its helpers too"
+)]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -462,6 +469,10 @@ fn every_changed_byte_of_a_cell_is_reported() {
             let old = Input::new(kind, 10.0).write().await;
             let new = Input::new(kind, 10.0).write().await;
             let (count, unseen) = changed_bytes(&old.open().await, &new, "0/", 3).await;
+            let other = Input::new(kind, 16.0).write().await;
+            let (links, unseen_links) =
+                changed_bytes(&old.open().await, &other, "0/links/", 2).await;
+            assert!(links > 0 && unseen_links.is_empty(), "{unseen_links:#?}");
             // Padding of the bits that tell lists from ranges, which readers leave alone.
             let padding = |name: &String| name.starts_with("0/vertex_fragments/");
             assert!(unseen.iter().all(padding), "{unseen:#?}");

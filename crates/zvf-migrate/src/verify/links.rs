@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-use zvf_meta::Kind;
+use zvf_meta::{Kind, LinksConvention};
 use zvf_store::{ChunkCoord, LinkFamily};
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
@@ -196,6 +196,13 @@ pub(super) fn are_implied(stored: &Stored) -> bool {
     stored.level.links(0).is_some_and(untrusted)
 }
 
+/// Whether the level has objects of linked rows.
+pub(super) fn are_chains(stored: &Stored) -> bool {
+    let kind = stored.level.store().kind();
+    stored.level.object_index().is_some()
+        && matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline)
+}
+
 /// Compares the links of a level, of all deltas.
 pub(super) fn compare(
     pair: &Pair,
@@ -214,8 +221,6 @@ pub(super) fn compare(
     if tree {
         deltas.insert(0);
     }
-    let kind = level.store().kind();
-    let chain = matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline);
     for delta in deltas {
         let family = level.links(delta);
         let copied = pair.new.level.links(delta);
@@ -227,9 +232,15 @@ pub(super) fn compare(
                 Some(_) if level.object_index().is_some() => chains(&pair.old, &old.ends)?,
                 Some(_) => continue,
             };
-        } else if delta == 0 && chain && level.object_index().is_some() {
-            // The order of an object's vertices says all there is of these.
-            continue;
+        } else if delta == 0 && are_chains(&pair.old) {
+            // The order of an object's vertices says what is linked. What is stored of it, between chunks, has to be that.
+            let convention = pair.new.level.store().root().links_convention();
+            if convention.is_ok_and(|one| one == LinksConvention::Explicit) {
+                continue;
+            }
+            found = sums(&pair.new, copied, Ends::Places(None))?;
+            wanted = chains(&pair.new, &new.ends)?;
+            found.values.clear();
         } else {
             let number = i64::from(pair.number) + i64::from(delta);
             let Some(other) = all.iter().find(|one| i64::from(one.number) == number) else {

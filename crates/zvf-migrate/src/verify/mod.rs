@@ -66,7 +66,7 @@ impl Pair {
             self.objects(rows.as_ref(), (&vertices, None), base, verified)?;
             links::compare(self, all, [&vertices, &vertices], verified)?;
         } else {
-            let [old, new] = vertices::compare_rows(self, base)?;
+            let [old, new] = vertices::compare_rows(self, links::are_chains(&self.new), base)?;
             verified.vertices += vertices::count(&old);
             self.objects(rows.as_ref(), (&old, Some(&new)), base, verified)?;
             links::compare(self, all, [&old, &new], verified)?;

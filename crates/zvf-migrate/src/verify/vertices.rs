@@ -86,6 +86,12 @@ enum Fragments {
     Sequences(Vec<Vec<Sequence>>),
 }
 
+/// The first and last row of a fragment, unless it is empty.
+fn ends_of(chunk: &Chunk, fragment: u32, rows: &[u32]) -> Option<((u32, u32), (u32, u32))> {
+    let ends = rows.first().copied().zip(rows.last().copied());
+    ends.map(|ends| ((chunk.slot, fragment), ends))
+}
+
 /// What one store has of a level.
 #[derive(Debug)]
 pub(super) struct Vertices {
@@ -144,8 +150,7 @@ pub(super) fn compare_chunks(pair: &Pair, ends: bool) -> Result<Vertices, WriteE
             counts.push(chunk.fragments);
             if ends {
                 chunk.each_fragment(|number, rows| {
-                    let ends = rows.first().copied().zip(rows.last().copied());
-                    kept.extend(ends.map(|ends| ((chunk.slot, number), ends)));
+                    kept.extend(ends_of(&chunk, number, rows));
                     Ok(())
                 })?;
             }
@@ -306,14 +311,15 @@ fn displaced(stored: &Stored, chunk: &Chunk) -> Result<usize, WriteError> {
     Ok(found)
 }
 
-/// The vertices of one store by what they hold, and the sums of their hashes. `placed`: each is in the chunk of its position.
+/// The vertices of one store by what they hold, and the sums of their hashes. `ends`: keep those of
+/// fragments. `placed`: each vertex is in the chunk of its position.
 fn scan(
     stored: &Stored,
-    (names, placed): (&[&str], Option<&Pair>),
+    (names, ends, placed): (&[&str], bool, Option<&Pair>),
     base: Base,
 ) -> Result<(Vertices, Vec<u64>), WriteError> {
     let children = stored.is_tree().then(|| children(stored)).transpose()?;
-    let (mut rows, mut fragments) = (Vec::new(), Vec::new());
+    let (mut rows, mut fragments, mut kept) = (Vec::new(), Vec::new(), Ends::new());
     let (mut edges, mut sums) = ((0_u64, 0_u64), vec![0; names.len() + 1]);
     for slots in stored.batches() {
         for chunk in stored.read(&slots)? {
@@ -328,7 +334,10 @@ fn scan(
             let hashes = hash_rows(stored, &chunk, names, &mut sums)?;
             let mut seen = vec![false; if children.is_some() { hashes.len() } else { 0 }];
             let mut sequences = Vec::with_capacity(index(chunk.fragments));
-            chunk.each_fragment(|_, rows| {
+            chunk.each_fragment(|number, rows| {
+                if ends {
+                    kept.extend(ends_of(&chunk, number, rows));
+                }
                 let mut sequence = Sequence::EMPTY;
                 let mut before: Option<u64> = None;
                 for &row in rows {
@@ -356,7 +365,7 @@ fn scan(
     let vertices = Vertices {
         rows,
         fragments: Fragments::Sequences(fragments),
-        ends: Ends::new(),
+        ends: kept,
         edges,
     };
     Ok((vertices, sums))
@@ -383,13 +392,17 @@ fn children(stored: &Stored) -> Result<HashSet<(u32, u32)>, WriteError> {
     Ok(found)
 }
 
-/// Compares the vertices of chunks that are not the same, as multisets.
-pub(super) fn compare_rows(pair: &Pair, base: Base) -> Result<[Vertices; 2], WriteError> {
+/// Compares the vertices of chunks that are not the same, as multisets. `ends`: keep those of the copy's fragments.
+pub(super) fn compare_rows(
+    pair: &Pair,
+    ends: bool,
+    base: Base,
+) -> Result<[Vertices; 2], WriteError> {
     let names = names(&pair.old);
     // Where shapes are the same, rows stay in the chunks that they were in.
     let placed = (!pair.same_shapes).then_some(pair);
-    let (old, wanted) = scan(&pair.old, (&names, None), base)?;
-    let (new, found) = scan(&pair.new, (&names, placed), base)?;
+    let (old, wanted) = scan(&pair.old, (&names, false, None), base)?;
+    let (new, found) = scan(&pair.new, (&names, ends, placed), base)?;
     let [there, expected] = [&new, &old].map(count);
     if there != expected {
         let what = format!("{there} vertices, expected {expected}");
