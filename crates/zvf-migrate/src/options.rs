@@ -27,7 +27,7 @@ pub struct MigrateOptions {
     pub bin_shape: Option<Vec<f64>>,
     /// Whether anything that cannot be carried is an error.
     pub strict: bool,
-    /// Whether the second look is left out.
+    /// Whether the copy is not verified.
     pub unverified: bool,
     /// Told how the copy goes on.
     pub progress: Option<MigrateProgress>,

@@ -61,22 +61,6 @@ pub(super) fn absent(attribute: &LinkAttribute) -> Option<Vec<u8>> {
     NumberType::from_kind(attribute.dtype.kind)?.nan()
 }
 
-impl Record<'_> {
-    /// The values of the attributes in an order; those that mean absence are none.
-    pub(super) fn values_by<'v>(
-        &'v self,
-        order: &'v [(usize, Option<Vec<u8>>)],
-    ) -> impl Iterator<Item = Option<&'v [u8]>> {
-        order.iter().map(|(at, absent)| {
-            let value = self.values.get(*at).copied().flatten()?;
-            let is_absent = absent
-                .as_ref()
-                .is_some_and(|absent| value.chunks(absent.len()).all(|one| one == absent));
-            (!is_absent).then_some(value)
-        })
-    }
-}
-
 impl<'f> Family<'f> {
     pub(super) fn new(source: &Source, links: &'f LinkFamily) -> Self {
         let attributes = links.attributes().iter();
@@ -218,15 +202,6 @@ impl<'f> Family<'f> {
             })?;
         }
         Ok(turned)
-    }
-
-    /// The attributes in the order of their names, which two stores may list differently: the number of each, and its value
-    /// that means absence.
-    pub(super) fn by_name(&self) -> Vec<(usize, Option<Vec<u8>>)> {
-        let mut order: Vec<_> = (0..).zip(&self.attributes).collect();
-        order.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
-        let order = order.into_iter();
-        order.map(|(at, one)| (at, absent(one))).collect()
     }
 
     /// Cells of the family, for messages and estimates.

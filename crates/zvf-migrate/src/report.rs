@@ -49,7 +49,7 @@ pub struct Loss {
     pub what: String,
 }
 
-/// What a second look at both stores compared.
+/// What the verification of a copy compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Verified {

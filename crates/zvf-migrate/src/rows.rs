@@ -90,62 +90,6 @@ impl Rows {
     }
 }
 
-/// The rows of a copy by those of the store that it was made from: the other direction, for the second look.
-#[derive(Debug)]
-pub(super) struct Copied {
-    /// `None`: all ids are the same, row for row.
-    ids: Option<(Arc<IdTable>, Arc<IdTable>)>,
-}
-
-impl Copied {
-    /// All rows where they were.
-    pub(super) const SAME: Self = Self { ids: None };
-
-    /// Compares ids; they stand in the same rows, or, where the ids of the new table are its rows (`by_row`), are among
-    /// them. `Err` tells the first id of the old table that is not.
-    pub(super) fn new(
-        old: &Arc<IdTable>,
-        new: &Arc<IdTable>,
-        by_row: bool,
-    ) -> Result<Self, Option<i64>> {
-        if old.iter().eq(new.iter()) {
-            return Ok(Self { ids: None });
-        }
-        if !by_row {
-            return Err(None);
-        }
-        match old.iter().find(|id| new.slot(*id).is_none()) {
-            Some(id) => Err(Some(id)),
-            None => Ok(Self {
-                ids: Some((Arc::clone(old), Arc::clone(new))),
-            }),
-        }
-    }
-
-    /// The row of the copy for one of the old store. Of two old rows with one id the first is the one that is copied.
-    pub(super) fn row(&self, row: u64) -> Option<u64> {
-        match &self.ids {
-            None => Some(row),
-            Some((old, new)) => {
-                let id = old.get(row)?;
-                (old.slot(id) == Some(row)).then(|| new.slot(id)).flatten()
-            }
-        }
-    }
-
-    /// Rows of the copy that stand for no object of the old store.
-    pub(super) fn gaps(&self) -> Vec<u64> {
-        match &self.ids {
-            None => Vec::new(),
-            Some((old, new)) => (0_u64..)
-                .zip(new.iter())
-                .filter(|(_, id)| old.slot(*id).is_none())
-                .map(|(row, _)| row)
-                .collect(),
-        }
-    }
-}
-
 /// Manifests of an index, row for row in any order; a few stored chunks are kept.
 pub(super) struct Parts<'p> {
     source: &'p Source,

@@ -5,7 +5,7 @@ use zvf_meta::space::Grid;
 use zvf_store::{ChunkCoord, Level};
 
 use super::source::Source;
-use super::{Job, laid, verify};
+use super::{Job, laid};
 use zvf_write::WriteError;
 use zvf_write::codec::Compression;
 use zvf_write::int::wide;
@@ -200,8 +200,16 @@ impl Job {
     /// Whether the fragments of a level are bins of another shape than before.
     pub(super) fn cuts_bins(&self, source: &Source) -> bool {
         let new = self.base_bins().unwrap_or_else(|| self.base_shape());
-        verify::is_binned(source) && new != self.store.root().base_bin_shape()
+        is_binned(&source.level) && new != self.store.root().base_bin_shape()
     }
+}
+
+/// Whether the fragments of a level are bins (0.9 §10.2).
+pub(super) fn is_binned(level: &Level) -> bool {
+    level.number() == 0
+        && level.store().kind() == Kind::PointCloud
+        && level.object_index().is_none()
+        && level.key_rank() == level.dims()
 }
 
 /// Whether bins are a whole part of a chunk on each axis.

@@ -186,7 +186,7 @@ pub enum WriteError {
         /// Why.
         source: Box<WriteError>,
     },
-    /// The second look at a copied store found something else than in the store that it was copied from.
+    /// The verification of a copied store found something else than in the store that it was copied from.
     #[error("{place}: {what}")]
     Differs {
         /// The level, and the object, chunk or attribute.

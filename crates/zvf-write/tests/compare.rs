@@ -1,4 +1,4 @@
-//! What the second look of a copy finds: one store against variants of it, each with one difference.
+//! What the verification of a copy finds: one store against variants of it, each with one difference.
 
 use zvf_migrate::compare;
 use zvf_store::Class;

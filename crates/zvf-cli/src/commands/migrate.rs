@@ -16,7 +16,7 @@ use crate::output::{print_json, print_text};
 ///
 /// # Errors
 ///
-/// As the stores say; malformed, with `--strict`, where anything cannot be carried, and where the second look finds a
+/// As the stores say; malformed, with `--strict`, where anything cannot be carried, and where the verification finds a
 /// difference.
 pub(crate) fn run(args: &MigrateArgs, context: &mut Context<'_>) -> Result<()> {
     let options = options(&args.storage, context).with_target(args.to.into());
