@@ -93,6 +93,23 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
     let docs = attribute_families(edit).await?;
     let touched: BTreeSet<u32> = moved.union(&relinked).copied().collect();
     let linked = links::place(&mut edit.state, &touched, &template, &docs).await?;
+    for added in edit.added.iter().filter(|added| added.scope == "link") {
+        let name = &added.spec.name;
+        let path = format!("0/link_attributes/{name}/");
+        if !linked
+            .arrays
+            .iter()
+            .any(|one| one.path().starts_with(&path))
+        {
+            let found = "no links behind this edit, which adds it";
+            let expected = "links: an attribute without any is not stored";
+            return Err(WriteError::input(
+                format!("link attribute {name}"),
+                found,
+                expected,
+            ));
+        }
+    }
     let mut arrays: BTreeMap<String, GridEdit> = linked
         .arrays
         .into_iter()

@@ -503,7 +503,8 @@ impl Edit {
     /// Reads and writes all links.
     ///
     /// # Errors
-    /// Misuse: a name that is taken, no links or links that are implied, values that do not fit. I/O.
+    /// Misuse: a name that is taken, no links or links that are implied, values that do not fit. I/O. The commit fails if the
+    /// same edit deletes all links: an attribute without any is not stored.
     pub fn add_link_attribute<'a>(
         &'a mut self,
         spec: AttributeSpec,

@@ -20,7 +20,7 @@ use crate::StoreError;
 
 /// How long a thread that may block waits for work before it ends. Allocators keep memory that other threads freed until the thread
 /// that allocated it allocates again or ends: ten seconds, tokio's default, would leave decoded chunks on idle threads.
-const KEEP_ALIVE: Duration = Duration::from_millis(5);
+const KEEP_ALIVE: Duration = Duration::from_millis(100);
 
 /// A runtime that waits for futures and walks streams. Cheap to clone.
 #[derive(Debug, Clone)]

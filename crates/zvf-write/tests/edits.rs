@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use zvf_edit::{Edit, vacuum};
+use zvf_store::Class;
 
 use crate::edited::{Draw, Model, STORES, spec};
 use crate::support::{ADDRESS, Memory, block_on};
@@ -26,6 +27,7 @@ async fn run(which: usize, seed: u64, edits: &[Vec<u8>]) {
     model.write(&memory, &mut draw).await;
     for operations in edits {
         let order = model.order(&memory).await;
+        let attributes = model.spec.links.attributes.len();
         let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
         for (at, what) in operations.iter().enumerate() {
             // What an operation changed, the order that was read does not know.
@@ -34,6 +36,15 @@ async fn run(which: usize, seed: u64, edits: &[Vec<u8>]) {
                 .step(&mut edit, *what, &mut draw, order)
                 .await
                 .unwrap();
+        }
+        if model.links.is_empty() && model.spec.links.attributes.len() > attributes {
+            // There is nothing left that could have the attribute: the store stays as it was.
+            let mut before = memory.files().await;
+            before.retain(|key, _| !key.starts_with("zvf-"));
+            let error = edit.commit().await.unwrap_err();
+            assert_eq!(error.class(), Class::Misuse, "{error}");
+            assert!(memory.files().await == before, "the store changed");
+            return;
         }
         edit.commit().await.unwrap();
         model.check(&memory).await;
