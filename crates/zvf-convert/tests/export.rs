@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use zvf_convert::export::ExportOptions;
 use zvf_convert::{ConvertError, Options};
 use zvf_query::{BBox, Select};
+use zvf_store::Names;
 use zvf_write::Kind;
 
 use crate::parse;
@@ -263,6 +264,21 @@ fn what_a_format_cannot_hold_is_refused_or_named() {
     );
     let (out, _) = folder.export("o.obj", &ExportOptions::default());
     assert_eq!(text(&out), "v 0.0 0.0 0.0\nv 1.0 0.0 0.0\nl 2 1\n");
+}
+
+/// Without `node_id`, or where it is not asked for, nodes are numbered from 1, parents first.
+#[test]
+fn nodes_without_ids_are_numbered() {
+    let folder = Folder::new();
+    let swc = folder.file("a.swc", "7 2 0 0 0 1 9\n9 3 1 0 0 2 -1\n");
+    folder.store(&open(&[swc], &small()), |_| {});
+    let mut options = ExportOptions::default();
+    options.query.attributes = Names::List(vec!["radius".to_owned()]);
+    let (out, done) = folder.export("o.swc", &options);
+    let lines = "1 0 1.0 0.0 0.0 2.0 -1\n2 0 0.0 0.0 0.0 1.0 1\n";
+    assert!(text(&out).ends_with(lines), "{}", text(&out));
+    let note = "the store has no `node_id`: nodes are numbered from 1, parents first";
+    assert!(done.notes.iter().any(|one| one == note), "{:?}", done.notes);
 }
 
 #[test]

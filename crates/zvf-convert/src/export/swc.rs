@@ -27,7 +27,8 @@ const SORTED: usize = 16 << 20;
 
 pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     let mut query = job.flat(false);
-    let named = query.attributes.wants("node_id");
+    let names = job.vertex_attributes().await?;
+    let named = query.attributes.wants("node_id") && names.iter().any(|name| name == "node_id");
     query.outputs = ALL;
     query.attributes = match named {
         true => Names::List(vec!["node_id".to_owned()]),
