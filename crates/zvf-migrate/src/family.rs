@@ -70,10 +70,8 @@ impl Job {
         }
         if links.delta() == 0 && self.makes_chains(stage) {
             if !links.attributes().is_empty() {
-                self.notes.lost(
-                    path,
-                    "attributes of links that are made anew are not carried",
-                );
+                self.notes
+                    .lost(path, "attributes of rebuilt links are not carried");
             }
             return Ok(None);
         }

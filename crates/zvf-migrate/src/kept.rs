@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Chunks that are kept are neither read nor written again; where rows move they are not written again, since what goes
-//! where is found by reading all of them. Objects, tables, links and documents are made anew: they stand on all chunks.
+//! where is found by reading all of them. Objects, tables, links and documents are rebuilt: they depend on all chunks.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -131,7 +131,7 @@ impl<'t> Journal<'t> {
 
     /// Finds where to go on, and marks the place where nothing was begun.
     ///
-    /// What an earlier run left is gone on from only while its marker lies there; what somebody cleared is begun anew, and a
+    /// An earlier run is resumed only while its marker is there; a place that was cleared is started again, and a
     /// place that holds anything else is refused.
     pub(super) fn begin(
         &mut self,

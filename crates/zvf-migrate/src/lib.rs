@@ -95,7 +95,7 @@ use zvf_write::writer::blocking;
 /// # Cost
 /// Every cell of the old store is read once and written once, and both are read once more by the verification. Memory: a
 /// few dozen chunks a thread, the [memory budget](zvf_write::WriteOptions::memory_budget) for links, 12 bytes a chunk, 8 an object,
-/// 8 a fragment where links between the parts of chains are made anew, and the tables of objects.
+/// 8 a fragment where links between the parts of chains are rebuilt, and the tables of objects.
 ///
 /// # Going on
 /// With [`WriteOptions::journal`](zvf_write::WriteOptions::journal) a copy that was interrupted, or that storage failed, goes on when it is called again with
@@ -479,7 +479,7 @@ impl Job {
         let mut placed = Vec::new();
         if let Some(chains) = chains {
             let path = format!("{number}/links/0");
-            let what = "links with made-up rows were made anew from the manifests";
+            let what = "links with made-up rows were rebuilt from the manifests";
             let untrusted = source
                 .level
                 .links(0)

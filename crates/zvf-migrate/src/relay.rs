@@ -143,7 +143,7 @@ pub(super) fn gather(
         for column in &source.fragment_columns {
             notes.lost(
                 column.attribute.array.path(),
-                "fragments are bins, and those are cut anew",
+                "fragments are bins, and those are cut again",
             );
         }
     }
@@ -380,7 +380,7 @@ pub(super) fn write(
     let (mut all, mut parts, mut cut) = (Vec::new(), Vec::new(), Spool::new(budget / 16, folder));
     let take = |(kept, new): (Vec<Kept>, bool)| {
         if let Some(journal) = sink.journal.filter(|_| new) {
-            // What is to be told of them is told by every run: all of them are made anew.
+            // Every run reports about them: all of them are rebuilt.
             let done = kept.iter().map(|one| &one.done);
             journal.keep(number, done, &Notes::default())?;
         }

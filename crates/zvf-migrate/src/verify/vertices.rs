@@ -3,7 +3,7 @@
 //! A vertex is known by its chunk and row where both stores have the same chunks, which are then compared byte for byte; else
 //! by a hash of its position and all its values, and the vertices of both stores are compared as multisets, by sums of such
 //! hashes. An object is a sequence of vertices or of fragments: its hash is that of a number with their hashes for
-//! digits, in a field of 2^61 - 1 elements and with a base that is drawn anew each time, so that hashes of fragments join to
+//! digits, in a field of 2^61 - 1 elements and with a new random base each time, so that hashes of fragments join to
 //! the hash of the object whatever the fragments are.
 
 use std::collections::{HashMap, HashSet};
