@@ -126,13 +126,14 @@ impl Group {
         }
     }
 
-    /// How much is won by a cut. The root: colours of few pixels, such as those of a small object, are not lost to a large ground.
+    /// How much a cut improves. The extent counts twice, so that colours of few pixels, such as those of a small object, are not lost
+    /// to a large background.
     fn weight(&self) -> u64 {
         let pixels: u64 = self.colors.iter().map(|(_, count)| count).sum();
-        pixels.isqrt() * u64::from(self.extent)
+        pixels * u64::from(self.extent).pow(2)
     }
 
-    /// Keeps the lower half of the pixels and returns the upper one; `None` for a single colour.
+    /// Keeps about the lower half of the pixels and returns the upper one; `None` for a single colour.
     fn cut(&mut self) -> Option<Self> {
         if self.colors.len() < 2 {
             return None;
@@ -146,9 +147,15 @@ impl Group {
             below += count;
             below > half
         });
-        // Neither part is empty.
-        let at = at.unwrap_or(0).clamp(1, colors.len() - 1);
-        let upper = colors.split_off(at);
+        let at = at.unwrap_or(0);
+        // Colours that agree in this channel stay together. They differ in it, so that neither part is empty.
+        let value = colors
+            .get(at)
+            .and_then(|(color, _)| color.get(channel).copied());
+        let start = colors.partition_point(|(color, _)| color.get(channel).copied() < value);
+        let end = colors.partition_point(|(color, _)| color.get(channel).copied() <= value);
+        let before = start > 0 && (end == colors.len() || at - start <= end - at);
+        let upper = colors.split_off(if before { start } else { end });
         *self = Self::new(colors);
         Some(Self::new(upper))
     }
