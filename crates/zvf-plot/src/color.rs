@@ -287,7 +287,8 @@ pub(crate) fn of_id(id: i64) -> Rgb {
 #[inline]
 pub(crate) fn of_direction(direction: [f32; 3]) -> Rgb {
     let length = direction.iter().map(|one| one * one).sum::<f32>().sqrt();
-    let share = |one: f32| (one.abs() / length * 255.0).round() as u8;
+    // Half up, without a call of the library for each.
+    let share = |one: f32| (one.abs() / length * 255.0 + 0.5) as u8;
     Rgb(
         share(direction[0]),
         share(direction[1]),
