@@ -139,6 +139,38 @@ def test_meshes(tmp_path: Path) -> None:
     assert again.volume == pytest.approx(sphere.volume)
 
 
+@pytest.mark.parametrize("apart", [False, True])
+def test_skeletons_of_more_than_one_batch(tmp_path: Path, apart: bool) -> None:
+    # Sizes so that batches of 2^18 rows end inside of skeletons, one of which is larger than a batch.
+    sizes = [1, 200_000, 70_000, 2, 300_000, 5]
+    owner = np.repeat(np.arange(len(sizes)) * 7 + 3, sizes)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    child = np.setdiff1d(np.arange(len(owner)), starts[:-1])
+    # The parent is up to four nodes before, in the same skeleton.
+    first = np.repeat(starts[:-1], sizes)[child]
+    parent = np.maximum(child - RNG.integers(1, 5, len(child)), first)
+    positions = RNG.uniform(0, 100, (len(owner), 3))
+    kind = RNG.integers(0, 5, len(owner)).astype(np.uint8)
+    if apart:
+        mixed = RNG.permutation(len(owner))
+        back = np.argsort(mixed)
+        owner, positions, kind, child, parent = owner[mixed], positions[mixed], kind[mixed], back[child], back[parent]
+    links = np.column_stack([child, parent])
+    url = tmp_path / "neurons.zarrvectors"
+    zvf.write(
+        url, kind="skeleton", positions=positions, object_ids=owner, attributes={"kind": kind}, links=links, chunk_shape=(25.0,) * 3
+    )
+    found = zvf.open(url).get(np.unique(owner), columns=["kind"])
+    assert np.diff(found.offsets).tolist() == sizes
+    ours, theirs = order(found.positions), order(positions)
+    np.testing.assert_array_equal(found.positions[ours], positions[theirs])
+    np.testing.assert_array_equal(found.attributes["kind"][ours], kind[theirs])
+    # Rows of either, in the order of their positions, which are all different.
+    ranks = [np.argsort(one) for one in (ours, theirs)]
+    joined = [np.sort(rank[rows.astype(np.int64)], axis=1) for rank, rows in zip(ranks, (found.links, links), strict=True)]
+    np.testing.assert_array_equal(*(one[np.lexsort(one.T)] for one in joined))
+
+
 def test_streams_of_other_packages(tmp_path: Path) -> None:
     positions = RNG.uniform(0, 9, (5000, 3))
     table = pa.table(

@@ -161,16 +161,21 @@ def write(
         raise _zvf.MisuseError("expected either positions or vertices")
     if links is not None and not hasattr(links, "__arrow_c_stream__"):
         links = {"vertices": links, **(link_attributes or {})}
-    batches: Iterator[object]
+    batches: Iterator[tuple[object, object | None]]
+    # The columns of links are known when the store is made.
+    ends = None if links is None else _links(links)
     if vertices is not None:
         if chunk_shape is None:
             raise _zvf.MisuseError("chunk_shape: found none, expected the size of a chunk on each axis: a stream is read once")
-        batches = iter([vertices])
+        batches = iter([(vertices, ends)])
     else:
         arrays, owners = _checked(positions, attributes, offsets, object_ids)
         if chunk_shape is None:
             chunk_shape = _chosen(arrays["position"])
-        batches = _batches(arrays, owners)
+        if kind == "skeleton" and (links is None or _is_mapping(links)):
+            batches = _whole_skeletons(arrays, owners, links)
+        else:
+            batches = _batches(arrays, owners, ends, None if kind == "skeleton" else BATCH)
     writer = Writer(
         url,
         kind=kind,
@@ -189,15 +194,9 @@ def write(
         **options,
     )
     with writer:
-        # Links name rows of all batches, so they come with the last one.
-        last = next(batches)
-        # The columns of links are known when the store is made.
-        ends = None if links is None else _links(links)
         writer._link_schema = ends
-        for batch in batches:
-            writer.push(last)
-            last = batch
-        writer.push(last, ends)
+        for batch, own in batches:
+            writer.push(batch, own)
     assert writer.result is not None
     return writer.result
 
@@ -252,15 +251,47 @@ def _whole(name: str, values: Any) -> Any:
     return array.astype(np.int64)
 
 
-def _batches(arrays: dict[str, Any], owners: Any) -> Iterator[dict[str, Any]]:
-    """The rows in batches; at least one, so that an empty store has columns."""
+def _batches(arrays: dict[str, Any], owners: Any, links: object | None, size: int | None) -> Iterator[tuple[dict[str, Any], object | None]]:
+    """The rows in batches of a size, or in one; at least one, so that an empty store has columns. Links name rows of all batches, so they
+    come with the last one."""
     count = len(arrays["position"])
-    for start in range(0, max(count, 1), BATCH):
-        end = min(start + BATCH, count)
-        batch = {name: values[start:end] for name, values in arrays.items()}
-        if owners is not None:
-            batch["object_id"] = owners(start, end)
-        yield batch
+    cuts = [0, *range(size or max(count, 1), count, size or 1), count]
+    for start, end in zip(cuts[:-1], cuts[1:], strict=True):
+        yield _rows(arrays, owners, start, end), links if end == count else None
+
+
+def _whole_skeletons(arrays: dict[str, Any], owners: Any, links: Mapping[str, Any] | None) -> Iterator[tuple[dict[str, Any], object | None]]:
+    """Batches of whole skeletons with their links. Where the rows of one lie apart, all rows are one batch."""
+    import numpy as np
+
+    count = len(arrays["position"])
+    ids = np.zeros(count, dtype=np.int64) if owners is None else owners(0, count)
+    ends = np.append(np.flatnonzero(ids[1:] != ids[:-1]) + 1, count) if count else np.array([0])
+    if len(np.unique(ids)) < len(ends):
+        ends = np.array([count])
+    # The skeleton that is under way when a batch is full is its last one.
+    cuts = [0]
+    while cuts[-1] < count or len(cuts) == 1:
+        cuts.append(int(ends[min(np.searchsorted(ends, cuts[-1] + BATCH), len(ends) - 1)]))
+    columns = {name: np.asarray(values) for name, values in (links or {}).items()}
+    if columns:
+        first = columns["vertices"][:, 0]
+        order = np.argsort(first, kind="stable")
+        places = np.searchsorted(first[order], cuts)
+    for number, (start, end) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
+        own = None
+        if columns:
+            # Links whose ends are no rows go with the last batch, and are refused there.
+            rows = order[places[number] : places[number + 1] if end < count else len(order)]
+            own = {name: values[rows] for name, values in columns.items()}
+        yield _rows(arrays, owners, start, end), own
+
+
+def _rows(arrays: dict[str, Any], owners: Any, start: int, end: int) -> dict[str, Any]:
+    batch = {name: values[start:end] for name, values in arrays.items()}
+    if owners is not None:
+        batch["object_id"] = owners(start, end)
+    return batch
 
 
 def _chosen(positions: Any) -> list[float]:
