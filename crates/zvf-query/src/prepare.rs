@@ -75,7 +75,7 @@ pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Vec<Prepared>
         )));
     }
     let wanted = wanted_names(&query);
-    let need = need(&query, &wanted);
+    let need = query.need();
     let base = async {
         if query.groups.is_none() || query.level == 0 || !store.levels().contains(&0) {
             return Ok(None);
@@ -186,28 +186,28 @@ pub(crate) async fn chain(
     Ok(levels)
 }
 
-/// Which documents of a level a query needs.
-fn need(query: &Query, wanted: &Names) -> Need {
-    Need {
-        vertex_attributes: wanted.clone(),
-        object_attributes: if query.outputs.objects {
-            Names::All
-        } else {
-            Names::None
-        },
-        link_attributes: if query.outputs.links {
-            Names::All
-        } else {
-            Names::None
-        },
-        link_deltas: if query.outputs.links {
-            Deltas::List(vec![0])
-        } else {
-            Deltas::None
-        },
-        objects: true,
-        groups: query.groups.is_some(),
-        ..Need::default()
+impl Query {
+    /// What of its level the query reads. A store that is opened with it, by
+    /// [`OpenOptions::with_prefetch`](zvf_store::OpenOptions::with_prefetch), asks for these documents along with the root.
+    pub fn need(&self) -> Need {
+        let links = self.outputs.links;
+        Need {
+            vertex_attributes: wanted_names(self),
+            object_attributes: if self.outputs.objects {
+                Names::All
+            } else {
+                Names::None
+            },
+            link_attributes: if links { Names::All } else { Names::None },
+            link_deltas: if links {
+                Deltas::List(vec![0])
+            } else {
+                Deltas::None
+            },
+            objects: true,
+            groups: self.groups.is_some(),
+            ..Need::default()
+        }
     }
 }
 

@@ -105,7 +105,7 @@ impl Job<'_> {
         options.select = self.select;
         (options.delimiter, options.gzip) = separated(self.file);
         options.keep_frame = self.keep_frame;
-        let store = context.open(self.store, self.query.level, select::need(&self.query))?;
+        let store = context.open(self.store, self.query.level, self.query.need())?;
         let staged = Staged::file(self.file)?;
         let mut second = None;
         if let Some(file) = links {

@@ -148,7 +148,7 @@ fn layers(args: &PlotArgs, context: &mut Context<'_>) -> Result<Vec<Layer>> {
     }
     let mut layers = Vec::new();
     for (number, url) in args.stores.iter().enumerate() {
-        let store = context.open(url, 0, select::need(&query))?;
+        let store = context.open(url, 0, query.need())?;
         let mut layer = Layer::new(store, name_of(url));
         layer.query = query.clone();
         layer.select = args.select.map(Select::from);

@@ -118,7 +118,7 @@ fn run(
     context: &mut Context<'_>,
 ) -> Result<()> {
     let level = query.level;
-    let store = context.open(url, level, select::need(&query))?;
+    let store = context.open(url, level, query.need())?;
     let mut answer = context
         .wait(zvf_query::query(&store, query))?
         .map_err(|e| CliError::from(e).at(url))?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use zvf_query::{BBox, Column, Filter, Outputs, Query, Select};
-use zvf_store::{Deltas, Names, Need};
+use zvf_store::Names;
 
 use crate::args::{GetArgs, QueryArgs, ResultArgs, TermArgs};
 use crate::error::{Class, CliError, Result};
@@ -145,26 +145,6 @@ fn range(word: &str) -> Option<(i64, i64)> {
     let (first, last) = (word.get(..at)?, word.get(at..)?.strip_prefix('-')?);
     let (first, last) = (first.parse().ok()?, last.parse().ok()?);
     (first <= last).then_some((first, last))
-}
-
-/// What of a level a query needs, so that it can be asked for along with the root.
-pub(crate) fn need(query: &Query) -> Need {
-    let mut need = Need::nothing();
-    need.vertex_attributes = match &query.filter {
-        // The filter may name attributes that the output does not have.
-        Some(_) => Names::All,
-        None => query.attributes.clone(),
-    };
-    need.objects = true;
-    need.groups = query.groups.is_some();
-    if query.outputs.links {
-        need.link_deltas = Deltas::List(vec![0]);
-        need.link_attributes = Names::All;
-    }
-    if query.outputs.objects {
-        need.object_attributes = Names::All;
-    }
-    need
 }
 
 #[cfg(test)]

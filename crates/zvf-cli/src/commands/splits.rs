@@ -137,7 +137,7 @@ fn of_store(
 }
 
 fn open(url: &str, query: &Query, context: &mut Context<'_>) -> Result<Store> {
-    let mut need = select::need(query);
+    let mut need = query.need();
     need.object_attributes = Names::None;
     context.open(url, query.level, need)
 }

@@ -11,7 +11,6 @@ use zvf_store::Names;
 
 use super::{finish, opened};
 use crate::args::DeleteArgs;
-use crate::commands::select::need;
 use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::output::table::counted;
@@ -100,8 +99,8 @@ fn find(store: &str, mut query: Query, whole: bool, context: &mut Context<'_>) -
         };
     }
     let failed = |error: CliError| error.at(store);
-    let opened = context.open(store, 0, need(&query))?;
-    let level = context.wait(opened.level(0, &need(&query)))?;
+    let opened = context.open(store, 0, query.need())?;
+    let level = context.wait(opened.level(0, &query.need()))?;
     let level = level.map_err(|e| failed(e.into()))?;
     if level.object_index().is_some() != whole {
         let (found, expected) = match whole {
