@@ -532,4 +532,5 @@ def main():
                 page(server, shot)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -98,7 +98,11 @@ fn a_server_answers_until_it_is_interrupted() -> Result<()> {
             lines[0].starts_with("zvf: GET /store/store/zarr.json - 200 "),
             "{said}"
         );
+        let [.., milliseconds] = lines[2].split(' ').collect::<Vec<_>>()[..] else {
+            panic!("{said}");
+        };
         assert!(lines[2].starts_with("zvf: GET /nothing - 404 "), "{said}");
+        assert!(milliseconds.parse::<f64>()? >= 0.0, "{said}");
     }
     Ok(())
 }

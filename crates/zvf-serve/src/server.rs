@@ -4,7 +4,7 @@ use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
@@ -299,8 +299,9 @@ fn below(token: &Token) -> Response {
     response
 }
 
-/// Says method, path without its first segment's secret, status and length of one request.
+/// Logs one request: method, path without the secret before it, range, status, length, and milliseconds until the answer began.
 async fn logged(log: Log, request: Request, next: Next) -> Response {
+    let begun = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let range = request.headers().get(header::RANGE).cloned();
     let response = next.run(request).await;
@@ -313,9 +314,10 @@ async fn logged(log: Log, request: Request, next: Next) -> Response {
         None => body_size(response.body()),
     };
     log(&format!(
-        "{method} {path} {} {} {length}",
+        "{method} {path} {} {} {length} {:.1}",
         text(range.as_ref()),
-        response.status().as_u16()
+        response.status().as_u16(),
+        begun.elapsed().as_secs_f64() * 1e3,
     ));
     response
 }

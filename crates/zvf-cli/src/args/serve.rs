@@ -27,7 +27,7 @@ pub(crate) struct ServeArgs {
     /// The port to bind; 0 takes a free one
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) port: u16,
-    /// Says one line on stderr for each request: method, path, range, status, bytes
+    /// Says one line on stderr for each request: method, path, range, status, bytes, milliseconds until the answer began
     #[arg(long)]
     pub(crate) log: bool,
     /// Opens the page of the server, `/`, in the browser of the desktop
