@@ -274,15 +274,16 @@ def _whole_skeletons(arrays: dict[str, Any], owners: Any, links: Mapping[str, An
     while cuts[-1] < count or len(cuts) == 1:
         cuts.append(int(ends[min(np.searchsorted(ends, cuts[-1] + BATCH), len(ends) - 1)]))
     columns = {name: np.asarray(values) for name, values in (links or {}).items()}
+    order, places = np.zeros(0, dtype=np.int64), [0] * len(cuts)
     if columns:
         first = columns["vertices"][:, 0]
         order = np.argsort(first, kind="stable")
-        places = np.searchsorted(first[order], cuts)
+        # Links whose ends are no rows go with the last batch, and are refused there.
+        places = [*np.searchsorted(first[order], cuts[:-1]).tolist(), len(order)]
     for number, (start, end) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
         own = None
         if columns:
-            # Links whose ends are no rows go with the last batch, and are refused there.
-            rows = order[places[number] : places[number + 1] if end < count else len(order)]
+            rows = order[places[number] : places[number + 1]]
             own = {name: values[rows] for name, values in columns.items()}
         yield _rows(arrays, owners, start, end), own
 
