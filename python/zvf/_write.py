@@ -272,7 +272,8 @@ def _whole_skeletons(arrays: dict[str, Any], owners: Any, links: Mapping[str, An
     # The skeleton that is under way when a batch is full is its last one.
     cuts = [0]
     while cuts[-1] < count or len(cuts) == 1:
-        cuts.append(int(ends[min(np.searchsorted(ends, cuts[-1] + BATCH), len(ends) - 1)]))
+        full = int(np.searchsorted(ends, cuts[-1] + BATCH))
+        cuts.append(int(ends[min(full, len(ends) - 1)]))
     columns = {name: np.asarray(values) for name, values in (links or {}).items()}
     order, places = np.zeros(0, dtype=np.int64), [0] * len(cuts)
     if columns:
