@@ -122,6 +122,9 @@ async fn document(sources: &Sources, base: &Base, headers: &HeaderMap) -> Answer
     Ok(state)
 }
 
+/// Lines without a marker at each vertex, which the viewer draws by default.
+const LINES_ALONE: &str = "void main() {\n  setColor(defaultColor());\n  setEndpointMarkerSize(0.0);\n  setEndpointMarkerBorderWidth(0.0);\n}\n";
+
 /// The layers of one store.
 async fn store_layers(root: &str, source: &Source, opened: &Arc<Opened>) -> Vec<Value> {
     let name = source.name();
@@ -136,13 +139,22 @@ async fn store_layers(root: &str, source: &Source, opened: &Arc<Opened>) -> Vec<
                 "name": title(*view),
                 "source": annotation_source(&url, opened),
             }),
-            View::Lines if opened.lines().await.is_err() => continue,
-            View::Lines => json!({
-                "type": "annotation",
-                "name": title(*view),
-                "source": annotation_source(&url, opened),
-                "linkedSegmentationLayer": {"object": title(View::Skeletons)},
-            }),
+            View::Lines => {
+                let Ok(plan) = opened.lines().await else {
+                    continue;
+                };
+                let mut layer = json!({
+                    "type": "annotation",
+                    "name": title(*view),
+                    "source": annotation_source(&url, opened),
+                    "linkedSegmentationLayer": {"object": title(View::Skeletons)},
+                    "shader": LINES_ALONE,
+                });
+                if let Some(spacing) = plan.spacing {
+                    layer["projectionAnnotationSpacing"] = json!(spacing.round());
+                }
+                layer
+            }
             // The same meshes, in the other form.
             View::Meshes => continue,
             View::Skeletons | View::Multilod => {

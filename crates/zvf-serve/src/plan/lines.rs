@@ -18,6 +18,9 @@ const LARGEST: u64 = 3 << 20;
 /// Most objects of one level.
 const MOST_OBJECTS: usize = 50_000;
 
+/// Vertices that a viewer may draw at once.
+const MANY: u64 = 200_000;
+
 /// How the lines of a store are shown.
 #[derive(Debug)]
 pub(crate) struct LinesPlan {
@@ -26,6 +29,8 @@ pub(crate) struct LinesPlan {
     pub(crate) properties: Properties,
     /// Numbers of the objects of each level.
     pub(crate) levels: Vec<Vec<u32>>,
+    /// Pixels between lines that a viewer is asked to keep, of stores with more vertices than it may draw at once.
+    pub(crate) spacing: Option<f64>,
     pub(crate) lower: Vec<f64>,
     pub(crate) upper: Vec<f64>,
 }
@@ -62,6 +67,11 @@ impl LinesPlan {
             let vertices = objects.vertices(*number);
             vertices.saturating_mul(row).saturating_add(fixed)
         };
+        let vertices: u64 = order.iter().map(|number| objects.vertices(*number)).sum();
+        // By default a viewer asks for as many annotations as the picture has pixels, whatever the length of a line. With this spacing there
+        // is about one vertex for sixteen pixels.
+        let spacing =
+            (vertices > MANY).then(|| 4.0 * (vertices as f64 / order.len() as f64).sqrt());
         let mut levels = vec![Vec::new()];
         let (mut room, mut most) = (FIRST, FIRST);
         for number in order {
@@ -88,6 +98,7 @@ impl LinesPlan {
             attributes,
             properties,
             levels,
+            spacing,
             lower: lower.to_vec(),
             upper: upper.to_vec(),
         })
