@@ -9,6 +9,7 @@ What they read or draw is compared with `zvf query` and `zvf get` of the same st
 """
 
 import collections
+import http.server
 import io
 import json
 import logging
@@ -18,6 +19,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+import threading
 import time
 import urllib.parse
 import urllib.request
@@ -108,6 +110,67 @@ class Server:
         code = self.process.wait(timeout=30)
         self.log.close()
         check(code == 0, f"the server ended with {code}")
+
+
+class Files:
+    """Exports of the stores of a server, in shards, behind a server of files that knows ranges and nothing of our formats."""
+
+    def __init__(self, zvf, server, stores, folder):
+        self.server, self.folder, self.log = server, folder, []
+        folder.mkdir()
+        for name, store in stores.items():
+            command = [zvf, "export", str(store), str(folder / name), "--format", "precomputed", "--shards", "1", "--quiet"]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            check(list(folder.glob(f"{name}/**/*.shard")) or name in MESHES, f"{name}: no shard")
+        files = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                path = folder / urllib.parse.unquote(self.path).lstrip("/")
+                wanted = self.headers.get("Range")
+                body, status = (path.read_bytes(), 200) if path.is_file() else (b"", 404)
+                if wanted and status == 200:
+                    first, last = wanted.removeprefix("bytes=").split("-")
+                    body = body[int(first) : int(last) + 1] if first else body[-int(last) :]
+                    status = 206
+                files.log.append((self.command, self.path, wanted or "-", str(status)))
+                self.send_response(status)
+                self.send_header("Access-Control-Allow-Origin", "*")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def do_OPTIONS(self):
+                self.send_response(204)
+                self.send_header("Access-Control-Allow-Origin", "*")
+                self.send_header("Access-Control-Allow-Headers", "Range")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_port}"
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+
+    def mark(self):
+        self.at = len(self.log)
+
+    def since(self):
+        return self.log[self.at :]
+
+    def json(self, path):
+        """A document of the export, or one of the server with the addresses of the export."""
+        if path.startswith("/precomputed/"):
+            return json.loads((self.folder / path.removeprefix("/precomputed/")).read_text())
+        with urllib.request.urlopen(self.server.url + path) as reply:
+            return json.loads(reply.read().decode().replace(f"{self.server.url}/precomputed/", f"{self.url}/"))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.http.shutdown()
 
 
 def whole(values, kind):
@@ -399,8 +462,9 @@ def page(server, picture):
         browser.stop()
 
 
-def draw(browser, zvf, server, stores, folder, picture):
+def draw(browser, zvf, server, stores, folder, picture, what=None):
     """Every layer alone, in a browser, beside the picture of `zvf plot`."""
+    what = what or browser.name
     folder.mkdir()
     state = server.json("/state.json")
     plain = camera.in_neuroglancer({key: value for key, value in state.items() if key != "layers"})
@@ -423,10 +487,9 @@ def draw(browser, zvf, server, stores, folder, picture):
             mask = camera.coloured(image)
             pixels = int(mask.sum())
             check(pixels > empty + 300, f"{layer['name']}: {pixels} pixels, {empty} without a layer")
-            asked = collections.Counter(request[1] for request in server.since() if request[0] == "GET")
-            # Fragments of a mesh are ranges of one file.
-            ranges = view == "multilod" and f"/precomputed/{name}/multilod/"
-            twice = [path for path, count in asked.items() if count > 1 and not (ranges and path.removeprefix(ranges).isdigit())]
+            # Fragments of meshes, and what is in shards, are ranges of files.
+            asked = collections.Counter((request[1], request[2]) for request in server.since() if request[0] == "GET")
+            twice = [path for path, count in asked.items() if count > 1]
             check(not twice, f"{layer['name']}: asked twice: {twice[:3]}")
             failed = [request for request in server.since() if int(request[3]) >= 400]
             check(not failed, f"{layer['name']}: refused: {failed[:3]}")
@@ -434,7 +497,7 @@ def draw(browser, zvf, server, stores, folder, picture):
             level = PYRAMIDS[name].count(",") + 1 if "meshRenderScale" in layer else "auto"
             same, behind, moved = overlaps(zvf, stores[name], here, layer.get("segments", []), mask, folder / f"{name}-{view}-plot", level)
             print(
-                f"{browser.name:<10} {layer['name']}: {pixels} pixels, {len(asked)} requests, {took:.1f} s; "
+                f"{what:<10} {layer['name']}: {pixels} pixels, {len(asked)} requests, {took:.1f} s; "
                 f"overlap with zvf plot {same:.2f}, mirrored {behind:.2f}, moved {moved:.2f}"
             )
             check(same >= LEAST, f"{layer['name']}: overlap {same:.2f} with the picture of zvf plot, expected {LEAST}")
@@ -523,6 +586,8 @@ def main():
         meshes(zvf, server, stores, folder)
         if browser:
             draw(Released(), zvf, server, stores, folder / "released", picture)
+            with Files(zvf, server, stores, folder / "files") as files:
+                draw(Released(), zvf, files, stores, folder / "shards", None, "shards")
     if browser and viewer:
         with Server(viewer, stores, folder) as server:
             page(server, None)
