@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,24 @@ def test_skeletons_of_more_than_one_batch(tmp_path: Path, apart: bool) -> None:
     ranks = [np.argsort(one) for one in (ours, theirs)]
     joined = [np.sort(rank[rows.astype(np.int64)], axis=1) for rank, rows in zip(ranks, (found.links, links), strict=True)]
     np.testing.assert_array_equal(*(one[np.lexsort(one.T)] for one in joined))
+
+
+def test_the_released_reader_takes_blosc(tmp_path: Path) -> None:
+    from zarr_vectors.types.points import read_points
+
+    url = tmp_path / "points.zarrvectors"
+    positions = RNG.normal(size=(5_000, 3)).astype(np.float32)
+    attributes = {name: RNG.integers(0, 100, 5_000).astype(name) for name in ("uint8", "int16", "float32", "float64")}
+    zvf.write(url, kind="point_cloud", positions=positions, attributes=attributes, chunk_shape=(1.0,) * 3, codec="blosc")
+    for name, items in {"vertices": 4, "vertex_fragments": 8, **{f"vertex_attributes/{name}": np.dtype(name).itemsize for name in attributes}}.items():
+        *_, codec = json.loads((url / "0" / name / "zarr.json").read_text())["codecs"]
+        assert (codec["name"], codec["configuration"]["typesize"]) == ("blosc", items), name
+    found = read_points(str(url), attribute_names=list(attributes))
+    ours, theirs = order(found["positions"]), order(positions)
+    np.testing.assert_array_equal(found["positions"][ours], positions[theirs])
+    for name, values in attributes.items():
+        np.testing.assert_array_equal(found["vertex_attributes"][name][ours], values[theirs], err_msg=name)
+    assert zvf.validate(url, depth=5).ok
 
 
 def test_streams_of_other_packages(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import nibabel
 import numpy as np
 from nibabel.streamlines import ArraySequence, Tractogram
-from peers import OURS, RELEASED, Bar, Peer
+from peers import BLOSC, OURS, RELEASED, Bar, Peer
 from trx import trx_file_memmap
 from zarr_vectors.types.polylines import read_polylines, write_polylines
 
@@ -137,8 +137,8 @@ def peers(count: int) -> tuple[list[Peer], list[Bar], Callable[[str, Any], Any]]
 
         return jobs(count, box, read, lambda box: read(bbox=box), lambda ids: read(object_ids=ids))
 
-    def write_ours(path: Path) -> None:
-        zvf.write(path, kind="streamline", positions=flat, offsets=offsets, durable=False)
+    def write_ours(path: Path, codec: str = "zstd") -> None:
+        zvf.write(path, kind="streamline", positions=flat, offsets=offsets, codec=codec, durable=False)
 
     def open_ours(path: Path) -> Mapping[str, Callable[[], Any]]:
         store = zvf.open(path)
@@ -155,6 +155,7 @@ def peers(count: int) -> tuple[list[Peer], list[Bar], Callable[[str, Any], Any]]
 
     made = [
         Peer(OURS, write_ours, open_ours),
+        Peer(BLOSC, lambda path: write_ours(path, "blosc"), open_ours),
         Peer("trx-python TRX", write_trx, open_trx),
         file_of("trk"),
         file_of("tck"),

@@ -20,6 +20,9 @@ use zvf_write::target::Below;
 use zvf_write::target::{Object, Payloads};
 use zvf_write::{WriteError, documents, parallel};
 
+/// The path of an array of cells below its level, and the bytes of its items.
+pub(super) type ArrayPath = (String, usize);
+
 /// A writer of cells: one level's.
 #[derive(Clone, Copy)]
 pub(super) struct Sink<'s> {
@@ -48,14 +51,17 @@ pub(super) fn number_type(source: &Source) -> Result<NumberType, WriteError> {
 
 impl Sink<'_> {
     /// Paths of the arrays in the order of payloads.
-    pub(super) fn paths(&self) -> Vec<String> {
-        let names = |folder: &'static str, columns: &[Column]| -> Vec<String> {
+    pub(super) fn paths(&self) -> Vec<ArrayPath> {
+        let names = |folder: &'static str, columns: &[Column]| -> Vec<ArrayPath> {
             columns
                 .iter()
-                .map(|column| format!("{folder}/{}", column.name()))
+                .map(|column| (format!("{folder}/{}", column.name()), column.dtype.size()))
                 .collect()
         };
-        let mut paths = vec!["vertices".to_owned(), "vertex_fragments".to_owned()];
+        let mut paths = vec![
+            ("vertices".to_owned(), self.source.position.size()),
+            ("vertex_fragments".to_owned(), documents::INDEX),
+        ];
         paths.extend(names("vertex_attributes", &self.source.columns));
         paths.extend(names("fragment_attributes", &self.source.fragment_columns));
         paths
@@ -235,10 +241,10 @@ impl Sink<'_> {
     }
 
     /// Puts the payloads of some chunks.
-    pub(super) fn put(&self, columns: Vec<(&String, Payloads<'_>)>) -> Result<(), WriteError> {
+    pub(super) fn put(&self, columns: Vec<(&ArrayPath, Payloads<'_>)>) -> Result<(), WriteError> {
         let mut objects: Vec<Object> = Vec::new();
-        for (path, column) in columns {
-            objects.extend(self.cells.objects(path, column)?);
+        for ((path, items), column) in columns {
+            objects.extend(self.cells.of_items(*items).objects(path, column)?);
         }
         self.target.put(objects)
     }
@@ -276,7 +282,7 @@ pub(super) fn copy(sink: Sink<'_>, threads: usize, budget: usize) -> Result<Laid
             ..sink
         };
         let mut done = Vec::new();
-        let mut columns: Vec<(&String, Payloads<'_>)> =
+        let mut columns: Vec<(&ArrayPath, Payloads<'_>)> =
             paths.iter().map(|path| (path, Vec::new())).collect();
         for part in job.chunks(super::source::BATCH) {
             for chunk in source.read(part)? {

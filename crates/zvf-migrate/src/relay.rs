@@ -16,7 +16,7 @@ use zvf_format::dtype::DType;
 use zvf_meta::space::{bins_per_chunk, chunk_at};
 use zvf_store::ChunkCoord;
 
-use super::cells::{Sink, number_type};
+use super::cells::{ArrayPath, Sink, number_type};
 use super::laid::Done;
 use super::laid::Laid;
 use super::moved::span;
@@ -352,7 +352,7 @@ pub(super) fn write(
         let slots: Vec<u32> = job.iter().map(|(slot, ..)| *slot).collect();
         let written = sink.journal.and_then(|one| one.written(number, &slots));
         let mut kept = Vec::new();
-        let mut columns: Vec<(&String, Payloads<'_>)> =
+        let mut columns: Vec<(&ArrayPath, Payloads<'_>)> =
             paths.iter().map(|path| (path, Vec::new())).collect();
         for (slot, rows, members) in job {
             let coord = sorted.chunk(slot)?;

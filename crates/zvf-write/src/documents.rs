@@ -1,6 +1,7 @@
 //! The documents of a new store, with what the released writers put there (0.9 §5 to §7).
 
 use serde_json::{Value, json};
+use zvf_format::dtype::DType;
 use zvf_format::keys::{cmp_ascii, format_key};
 use zvf_meta::rules::Severity;
 use zvf_meta::space::Grid;
@@ -22,7 +23,7 @@ pub const STALE: &str = "zvf_stale";
 
 /// The document of an array of cells that has the cells of `present`.
 pub fn grid_doc(cells: &Cells, present: KeyList, attributes: ArrayAttributes) -> ArrayDoc {
-    let (chunk_shape, codecs) = cells.document();
+    let (chunk_shape, codecs) = cells.of_items(items(&attributes)).document();
     let attributes = ArrayAttributes {
         nonempty_chunks: Some(present),
         chunk_grid_origin: cells
@@ -43,6 +44,18 @@ pub fn grid_doc(cells: &Cells, present: KeyList, attributes: ArrayAttributes) ->
         attributes,
     )
 }
+
+/// Bytes of an item of an array of cells: of a number, or of a row of indices.
+fn items(attributes: &ArrayAttributes) -> usize {
+    let number = attributes
+        .dtype
+        .as_deref()
+        .and_then(|one| one.parse::<DType>().ok());
+    number.map_or(INDEX, |number| number.size())
+}
+
+/// Bytes of an index, as fragments and links have them.
+pub const INDEX: usize = 8;
 
 /// A presence list: keys in the order of their text.
 pub fn presence<'c>(chunks: impl IntoIterator<Item = &'c [i64]>) -> Result<KeyList, WriteError> {

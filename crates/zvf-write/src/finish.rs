@@ -344,18 +344,21 @@ impl<'s> Level<'s> {
         job: Vec<(u32, Bucket)>,
         file: &SpillFile,
     ) -> Result<Vec<Noted>, WriteError> {
-        let names = self
-            .spec
-            .vertex_attributes
-            .iter()
-            .map(|one| format!("vertex_attributes/{}", one.name));
-        let of_fragments = self.spec.stored_fragment_attributes().into_iter();
-        let of_fragments = of_fragments.map(|one| format!("fragment_attributes/{}", one.name));
-        let paths: Vec<String> = ["vertices".to_owned(), "vertex_fragments".to_owned()]
-            .into_iter()
-            .chain(names)
-            .chain(of_fragments)
-            .collect();
+        let mut paths = vec![
+            ("vertices".to_owned(), self.spec.positions.size()),
+            ("vertex_fragments".to_owned(), documents::INDEX),
+        ];
+        for (at, one) in self.spec.vertex_attributes.iter().enumerate() {
+            let path = format!("vertex_attributes/{}", one.name);
+            paths.push((path, encoder.stored_type(at)?.size()));
+        }
+        for one in self.spec.stored_fragment_attributes() {
+            let items = match one.values {
+                AttributeType::Number(number) => number.size(),
+                _ => documents::INDEX,
+            };
+            paths.push((format!("fragment_attributes/{}", one.name), items));
+        }
         let mut columns: Vec<Payloads<'_>> = paths.iter().map(|_| Vec::new()).collect();
         let mut noted = Vec::new();
         for (slot, bucket) in job {
@@ -385,8 +388,8 @@ impl<'s> Level<'s> {
             });
         }
         let mut objects: Vec<Object> = Vec::new();
-        for (path, column) in paths.iter().zip(columns) {
-            objects.extend(self.cells.objects(path, column)?);
+        for ((path, items), column) in paths.iter().zip(columns) {
+            objects.extend(self.cells.of_items(*items).objects(path, column)?);
         }
         self.target.put(objects)?;
         Ok(noted)

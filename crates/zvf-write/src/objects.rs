@@ -12,6 +12,7 @@ use crate::array::{self, array_doc, vlen_codecs};
 use crate::batch::{Groups, ObjectTable};
 use crate::codec::Compression;
 use crate::documents::Docs;
+use crate::documents::INDEX;
 use crate::error::OrBug;
 use crate::form::MOST;
 use crate::form::{ID_IS_ROW, IdsIn};
@@ -261,7 +262,7 @@ pub(crate) struct Written {
 /// The arrays of an object index, written as their rows come.
 #[derive(Debug)]
 pub struct ManifestArray<'t> {
-    compression: &'t Compression,
+    compression: Compression,
     target: &'t Below<'t>,
     bucket: VlenBuilder,
     full: u64,
@@ -269,9 +270,9 @@ pub struct ManifestArray<'t> {
 }
 
 impl<'t> ManifestArray<'t> {
-    pub fn new(compression: &'t Compression, target: &'t Below<'t>) -> Self {
+    pub fn new(compression: &Compression, target: &'t Below<'t>) -> Self {
         Self {
-            compression,
+            compression: compression.of_items(INDEX),
             target,
             bucket: VlenBuilder::new(),
             full: 0,
@@ -329,12 +330,12 @@ impl<'t> ManifestArray<'t> {
             DataType::named("variable_length_bytes"),
             vec![self.count.clamp(1, u64::from(BUCKET))],
             Value::from(""),
-            vlen_codecs(self.compression),
+            vlen_codecs(&self.compression),
             ArrayAttributes::default(),
         );
         let mut docs = vec![("object_index/manifests".to_owned(), manifests)];
         if form == IdsIn::Table {
-            let (doc, objects) = ids_array(ids, self.compression)?;
+            let (doc, objects) = ids_array(ids, &self.compression)?;
             self.target.put(objects)?;
             docs.push(("object_index/object_ids".to_owned(), doc));
         }

@@ -37,6 +37,14 @@ pub struct Cells {
 }
 
 impl Cells {
+    /// The same for an array of items of so many bytes.
+    pub fn of_items(&self, bytes: usize) -> Self {
+        Self {
+            compression: self.compression.of_items(bytes),
+            ..self.clone()
+        }
+    }
+
     /// The same codecs, with an array for every cell.
     pub(crate) fn loose(&self) -> Self {
         Self {

@@ -148,6 +148,7 @@ impl Typed {
         compression: &Compression,
         attributes: ArrayAttributes,
     ) -> Result<(ArrayDoc, Vec<Object>), WriteError> {
+        let compression = compression.of_items(self.element.size());
         let rows = *self.shape.first().or_bug("a table without a shape")?;
         let width = self.row_bytes()?;
         let chunk_rows = match self.chunk_rows {

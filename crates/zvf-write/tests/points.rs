@@ -69,7 +69,7 @@ async fn every_compression_with_and_without_shards() {
         Compression::Gzip(6),
         Compression::Checksum(Box::new(Compression::Zstd)),
     ];
-    let blosc = Some(Compression::Blosc).filter(|_| cfg!(feature = "zarrs"));
+    let blosc = Some(Compression::Blosc(4)).filter(|_| cfg!(feature = "zarrs"));
     for compression in kinds.into_iter().chain(blosc).chain(pipelines()) {
         for shards in [None, Some(vec![2, 3, 1])] {
             let mut spec =

@@ -42,7 +42,8 @@ pub(crate) struct MigrateArgs {
 /// How a copy is stored, and what is an error.
 #[derive(Debug, Args)]
 pub(crate) struct StorageArgs {
-    /// How chunks are compressed: none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc, or a list of Zarr codecs in JSON
+    /// How chunks are compressed: none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
+    /// shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON
     /// [default: as in SRC, where that can be told]
     #[arg(long, value_name = "CODEC")]
     pub(crate) codec: Option<Compression>,

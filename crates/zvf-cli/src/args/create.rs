@@ -53,7 +53,8 @@ pub(crate) struct CreateArgs {
     /// Ends of a link: 3 for triangles, 4 for quads
     #[arg(long, value_name = "N")]
     pub(crate) link_width: Option<usize>,
-    /// How chunks are compressed: none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc, or a list of Zarr codecs in JSON
+    /// How chunks are compressed: none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
+    /// shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON
     #[arg(long, value_name = "CODEC", default_value = "zstd")]
     pub(crate) codec: Compression,
     /// Chunks of a shard along each axis [default: every chunk is a file of its own]

@@ -135,7 +135,8 @@ pub(crate) struct ImportArgs {
     /// Size of a bin on each axis: a whole part of the chunk's [default: chosen for points without objects]
     #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = super::common::size)]
     pub(crate) bin_shape: Option<Vec<f64>>,
-    /// How chunks are compressed: none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc, or a list of Zarr codecs in JSON
+    /// How chunks are compressed: none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
+    /// shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON
     #[arg(long, value_name = "CODEC", default_value = "zstd")]
     pub(crate) codec: Compression,
     /// Chunks of a shard along each axis [default: every chunk is a file of its own]

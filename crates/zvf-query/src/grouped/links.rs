@@ -250,10 +250,13 @@ pub(crate) fn stored(
     for cell in cells {
         let mut rows = Vec::new();
         for (at, keys) in cell.keys.chunks_exact(table.width).enumerate() {
-            for (key, hits) in keys.iter().zip(&mut ends) {
+            // Most links of a chunk are of objects that were not asked for: their first end tells.
+            let mut found = keys.iter().zip(&mut ends);
+            let all = found.all(|(key, hits)| {
                 index.hits(*key, hits);
-            }
-            if ends.iter().any(Vec::is_empty) {
+                !hits.is_empty()
+            });
+            if !all {
                 continue;
             }
             let before = rows.len();

@@ -33,7 +33,8 @@ impl FromStr for Compression {
             ("zstd", None) => Self::Zstd,
             ("zstd", Some(level)) => Self::ZstdLevel(level),
             ("gzip", level) => Self::Gzip(u32::try_from(level.unwrap_or(6)).map_err(|_| bad())?),
-            ("blosc", None) => Self::Blosc,
+            // Positions are of four bytes in most stores; other arrays say their own.
+            ("blosc", None) => Self::Blosc(4),
             _ => return Err(bad()),
         };
         found.check().map(|()| found)

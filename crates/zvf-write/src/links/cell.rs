@@ -7,6 +7,7 @@ use zvf_format::links::LinkCellBuilder;
 use zvf_store::ChunkCoord;
 
 use super::policy::{ArrayKey, Family, LinkColumn};
+use crate::documents::INDEX;
 use crate::error::OrBug;
 use crate::int::wide;
 use crate::parallel::pack;
@@ -154,7 +155,7 @@ impl Family {
             let mut cells = cells.collect::<Result<Vec<Cell>, _>>()?;
             let mut objects: Vec<Object> = Vec::new();
             for (path, (array, payloads)) in self.payloads(&mut cells)? {
-                objects.extend(cells_of(array).objects(&path, payloads)?);
+                objects.extend(cells_of(array).of_items(INDEX).objects(&path, payloads)?);
             }
             sink.target.put(objects)?;
             Ok(cells.iter().map(StoredCell::of).collect())
