@@ -91,7 +91,7 @@ impl<'a> Fields<'a> {
         Ok(u32::from_be_bytes(self.array(what, at + 1)?))
     }
 
-    /// A number of 64 bits that is not negative, whatever the marker says about its sign.
+    /// A number of 64 bits that is not negative, regardless of what the marker says about its sign.
     pub(crate) fn u64(
         &self,
         what: &'static str,

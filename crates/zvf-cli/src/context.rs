@@ -187,7 +187,7 @@ impl<'a> Context<'a> {
     /// Says one line on stderr, unless `--quiet`.
     pub(crate) fn remark(&self, line: &str) {
         if !self.common.quiet {
-            // Nobody can be told that stderr is closed.
+            // There is no place to report that stderr is closed.
             let _ = writeln!(io::stderr().lock(), "zvf: {line}");
         }
     }

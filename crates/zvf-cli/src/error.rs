@@ -27,7 +27,7 @@ pub(crate) enum Class {
     Bug,
     /// A signal asked the program to end.
     Interrupted,
-    /// Whoever read our output has gone away; nothing is said about it.
+    /// The reader of our output has closed it; no message is printed.
     Gone,
     /// All is done, but something is left that no reader looks at and the next writer removes: a warning.
     Left,

@@ -385,7 +385,7 @@ fn header(path: &Path, bytes: &[u8; HEADER]) -> Result<Header, ConvertError> {
     let scalars = fields.columns(36, 38, "scalars")?;
     let properties = fields.columns(238, 240, "properties")?;
     let affine = fields.floats(AFFINE, 16);
-    // Before version 2 the header had no affine, and a zero in its corner says that nobody set it.
+    // Before version 2 the header had no affine, and a zero in its corner means that it was not set.
     let set = version >= 2 && affine.get(15).is_some_and(|corner| *corner != 0.0);
     let rows: Vec<&[f32]> = affine.chunks(4).collect();
     let text = |at: usize| {

@@ -138,7 +138,7 @@ impl Edit {
             None => Ok(owners),
             Some((slot, fragment)) => {
                 let found = format!(
-                    "fragment {fragment} of chunk {:?}, which is nobody's",
+                    "fragment {fragment} of chunk {:?}, which belongs to no object",
                     self.state.coord(*slot)?
                 );
                 Err(WriteError::unsupported(

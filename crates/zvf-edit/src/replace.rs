@@ -220,7 +220,7 @@ fn keep(kept: &Target, changes: &[DocumentChange], places: &Places) -> Result<()
     if !kept.put_new(LIST, list.to_string().into_bytes())? {
         return Err(WriteError::Exists {
             store: places.backup.clone(),
-            what: format!("{LIST} lies there, expected nothing"),
+            what: format!("{LIST} exists, expected none"),
         });
     }
     let copies = changes.iter().flat_map(|one| {

@@ -90,7 +90,7 @@
 //!
 //! The only dependency is zerocopy. Views hand out unaligned little-endian numbers ([`I64`],
 //! [`U32`]), because cells sit at odd offsets inside larger chunks: `get` reads one, on every
-//! machine, whatever its byte order.
+//! machine, regardless of its byte order.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -156,7 +156,7 @@ impl Files {
         self.put(&format!("{path}/zarr.json"), document.to_string().into());
     }
 
-    /// Opens the store and reads whatever its level holds.
+    /// Opens the store and reads all that its level holds.
     ///
     /// # Panics
     ///

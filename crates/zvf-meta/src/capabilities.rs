@@ -2,7 +2,7 @@
 //!
 //! `format_capabilities` is a hint: what the writer used. No reader branches on it, and unknown tokens are kept.
 //! `required_capabilities` is a demand: a reader that does not know one of its tokens must not read the store,
-//! whatever the version says: additive levels are announced by it, and a later format will stop this crate by it.
+//! regardless of what the version says: additive levels are announced by it, and a later format will stop this crate by it.
 
 use crate::error::{MetaError, shorten};
 

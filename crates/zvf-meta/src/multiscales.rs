@@ -15,7 +15,7 @@ pub struct Multiscales {
 }
 
 impl Multiscales {
-    /// Returns the axes: those of entry 0, whatever the other entries say.
+    /// Returns the axes: those of entry 0, regardless of what the other entries say.
     #[must_use]
     pub fn axes(&self) -> &[Axis] {
         self.entries.first().map_or(&[], |entry| &entry.axes)

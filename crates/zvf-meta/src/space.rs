@@ -168,7 +168,7 @@ impl RootDoc {
 
     /// Returns the bin shape of a level in world units.
     ///
-    /// Level 0 takes `base_bin_shape`, else `chunk_shape`, whatever its transforms say: with a `coordinate_offset`
+    /// Level 0 takes `base_bin_shape`, else `chunk_shape`, regardless of what its transforms say: with a `coordinate_offset`
     /// its translation is no half bin (trap T35). Above, it is twice the translation in `multiscales`; where that is
     /// missing, `bin_shape` or `bin_size` of the level's own block; where these are missing too, the fold times the
     /// bins of level 0, which is what the fold means.

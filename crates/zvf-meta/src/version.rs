@@ -85,7 +85,7 @@ pub fn is_ruled(text: &str) -> bool {
     matches!(gate(text), Gate::Supported(version) | Gate::Newer(version) if version >= RULED)
 }
 
-/// Whether a store of this version may be changed where it is: of the minor version of [`NEWEST`], whatever its patch.
+/// Whether a store of this version may be changed where it is: of the minor version of [`NEWEST`], regardless of its patch.
 ///
 /// ```
 /// use zvf_meta::version::is_editable;

@@ -5,8 +5,8 @@ use zvf_format::fragments::FragmentIndexBuilder;
 use zvf_meta::ArrayAttributes;
 use zvf_meta::space::chunk_at;
 
-use super::kept::Journal;
-use super::laid::{Done, Laid, NO_ROWS};
+use super::journal::Journal;
+use super::new_level::{Done, NO_ROWS, NewLevel};
 use super::report::Notes;
 use super::source::{Chunk, Column, Source, tiles};
 use zvf_write::error::{OrBug, internal};
@@ -186,12 +186,12 @@ impl Sink<'_> {
     }
 
     /// The documents of the arrays of vertices, given which chunks each column has.
-    pub(super) fn docs(&self, laid: &mut Laid, done: &[Done]) -> Result<(), WriteError> {
+    pub(super) fn docs(&self, new_level: &mut NewLevel, done: &[Done]) -> Result<(), WriteError> {
         let source = self.source;
-        let chunks = laid
+        let chunks = new_level
             .chunks
             .iter()
-            .zip(&laid.chunk_rows)
+            .zip(&new_level.chunk_rows)
             .filter(|(_, rows)| **rows > 0);
         let present = documents::presence(chunks.map(|(chunk, _)| chunk.as_slice()))?;
         let vertices = ArrayAttributes {
@@ -228,7 +228,7 @@ impl Sink<'_> {
                     .get(at)
                     .or_bug("a chunk without this attribute")?
                 {
-                    chunks.push(laid.chunk(done.slot)?);
+                    chunks.push(new_level.chunk(done.slot)?);
                 }
             }
             let present = documents::presence(chunks)?;
@@ -236,7 +236,7 @@ impl Sink<'_> {
             let path = format!("{folder}/{}", column.name());
             nodes.cells(self.cells, path, present, attributes);
         }
-        laid.nodes = nodes;
+        new_level.nodes = nodes;
         Ok(())
     }
 
@@ -255,7 +255,7 @@ impl Sink<'_> {
 /// # Cost
 /// Every cell is read once and written once, on several threads; memory for a few dozen chunks a thread, and 16 bytes a
 /// chunk beside.
-pub(super) fn copy(sink: Sink<'_>, threads: usize, budget: usize) -> Result<Laid, WriteError> {
+pub(super) fn copy(sink: Sink<'_>, threads: usize, budget: usize) -> Result<NewLevel, WriteError> {
     let source = sink.source;
     let mut items = Vec::new();
     let about = source.chunk_bytes();
@@ -312,7 +312,7 @@ pub(super) fn copy(sink: Sink<'_>, threads: usize, budget: usize) -> Result<Laid
     let weigh = |job: Vec<u32>| (about.saturating_mul(3 * wide(job.len())), job);
     let jobs = pack(items).into_iter().map(weigh);
     parallel::each_within(threads, wide(budget), jobs, work, take)?;
-    let mut laid = Laid::of(&source.chunks, &mut all);
+    let mut new_level = NewLevel::of(&source.chunks, &mut all);
     let misplaced: u64 = all.iter().map(|done| done.misplaced).sum();
     if misplaced > 0 {
         sink.notes.note(format!(
@@ -320,6 +320,6 @@ pub(super) fn copy(sink: Sink<'_>, threads: usize, budget: usize) -> Result<Laid
             source.level.vertices().path()
         ));
     }
-    sink.docs(&mut laid, &all)?;
-    Ok(laid)
+    sink.docs(&mut new_level, &all)?;
+    Ok(new_level)
 }

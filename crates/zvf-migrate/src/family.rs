@@ -8,7 +8,7 @@ use zvf_format::links::Elem;
 use zvf_meta::{ArrayAttributes, Kind, LinkStore};
 use zvf_store::{LinkAttribute, LinkFamily};
 
-use super::laid::Laid;
+use super::new_level::NewLevel;
 use super::records::{self, Family};
 use super::report::Notes;
 use super::source::Source;
@@ -47,7 +47,7 @@ impl Job {
     pub(super) fn family(
         &self,
         stages: &[Stage],
-        laid: &mut [Laid],
+        new_level: &mut [NewLevel],
         at: usize,
         links: &LinkFamily,
         cut: &mut Option<Spool>,
@@ -107,20 +107,20 @@ impl Job {
             for (which, (chunk, &row)) in record.chunks.chunks(rank).zip(record.rows).enumerate() {
                 let level = if which == 0 { at } else { there };
                 let stage = stages.get(level).or_bug(format_args!("no level {level}"))?;
-                let laid = laid
+                let new_level = new_level
                     .get_mut(level)
                     .or_bug(format_args!("no level {level}"))?;
                 // An end that is not there is missing below, where the link is counted as gone.
                 let Some(slot) = stage.source.slot(chunk) else {
                     continue;
                 };
-                if u64::from(row) >= old_rows(laid, slot)? {
+                if u64::from(row) >= old_rows(new_level, slot)? {
                     continue;
                 }
                 if tree && which == 0 {
-                    note_child(&mut children, laid, slot, row)?;
+                    note_child(&mut children, new_level, slot, row)?;
                 }
-                ends.push(laid.place(slot, row)?);
+                ends.push(new_level.place(slot, row)?);
             }
             if ends.len() != record.rows.len() {
                 gone += 1;
@@ -128,8 +128,10 @@ impl Job {
             }
             let end = |(which, &(slot, row)): (usize, &(u32, u32))| {
                 let level = if which == 0 { at } else { there };
-                let laid = laid.get(level).or_bug(format_args!("no level {level}"))?;
-                Ok((laid.chunk(slot)?, row))
+                let new_level = new_level
+                    .get(level)
+                    .or_bug(format_args!("no level {level}"))?;
+                Ok((new_level.chunk(slot)?, row))
             };
             let ends = ends.iter().enumerate().map(end);
             let ends = ends.collect::<Result<Vec<End<'_>>, WriteError>>()?;
@@ -155,8 +157,10 @@ impl Job {
             self.notes.lost(path, what);
         }
         if tree && let Some(cut) = cut.take() {
-            let laid = laid.get_mut(at).or_bug(format_args!("no level {at}"))?;
-            push_cut(cut, laid, &children, &mut placer)?;
+            let new_level = new_level
+                .get_mut(at)
+                .or_bug(format_args!("no level {at}"))?;
+            push_cut(cut, new_level, &children, &mut placer)?;
         }
         Ok(Some(placer))
     }
@@ -273,8 +277,13 @@ pub(super) fn report_missing(one: &LinkColumn, missing: usize, links: usize, not
 }
 
 /// Notes that the parent of an old row is stored: one bit a vertex, where rows move.
-fn note_child(children: &mut Vec<u64>, laid: &Laid, slot: u32, row: u32) -> Result<(), WriteError> {
-    let Some(moved) = &laid.moved else {
+fn note_child(
+    children: &mut Vec<u64>,
+    new_level: &NewLevel,
+    slot: u32,
+    row: u32,
+) -> Result<(), WriteError> {
+    let Some(moved) = &new_level.moved else {
         return Ok(());
     };
     let vertex = moved.vertex(slot, row)?;
@@ -289,7 +298,7 @@ fn note_child(children: &mut Vec<u64>, laid: &Laid, slot: u32, row: u32) -> Resu
 /// Places edges that were implied by the order of rows and are not any more, but for children whose parent is stored.
 pub(super) fn push_cut(
     cut: Spool,
-    laid: &mut Laid,
+    new_level: &mut NewLevel,
     children: &[u64],
     placer: &mut Placer,
 ) -> Result<(), WriteError> {
@@ -302,11 +311,11 @@ pub(super) fn push_cut(
                 continue;
             }
             let mut place = |vertex: u64| {
-                let place = laid.vertex(vertex)?;
+                let place = new_level.vertex(vertex)?;
                 place.or_bug(format_args!("vertex {vertex} has no place"))
             };
             let (child, parent) = (place(child)?, place(parent)?);
-            let end = |(slot, row): (u32, u32)| Ok::<_, WriteError>((laid.chunk(slot)?, row));
+            let end = |(slot, row): (u32, u32)| Ok::<_, WriteError>((new_level.chunk(slot)?, row));
             let ends = [end(child)?, end(parent)?];
             let none = vec![None; placer.family().columns()];
             placer.push(&ends, &none)?;
@@ -316,11 +325,11 @@ pub(super) fn push_cut(
 }
 
 /// Rows of a chunk of the old level.
-fn old_rows(laid: &Laid, slot: u32) -> Result<u64, WriteError> {
-    match &laid.moved {
+fn old_rows(new_level: &NewLevel, slot: u32) -> Result<u64, WriteError> {
+    match &new_level.moved {
         Some(moved) => moved.rows(slot),
         None => {
-            let rows = laid.chunk_rows.get(index(slot)).copied();
+            let rows = new_level.chunk_rows.get(index(slot)).copied();
             Ok(u64::from(rows.or_bug(format_args!("no chunk {slot}"))?))
         }
     }

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A chunk keeps its rows and its fragments in their order, so that every answer about the new store is that about the
-//! old one. Only where the shape of chunks changes, or that of bins, rows move (`moved.rs`): objects keep
+//! old one. Only where the shape of chunks changes, or that of bins, rows move (`destinations.rs`): objects keep
 //! their vertices in their order all the same.
 //!
 //! ```
@@ -40,21 +40,21 @@
 //! ```
 
 mod cells;
+mod destinations;
 mod documents;
 mod entries;
+mod extras;
 mod family;
-mod kept;
-mod laid;
-mod moved;
+mod journal;
+mod new_level;
 mod objects;
 mod options;
 mod order;
+mod rechunk;
 mod records;
-mod relay;
 mod report;
 mod rows;
 mod shapes;
-mod side;
 mod source;
 mod tables;
 mod verify;
@@ -69,8 +69,8 @@ pub use report::{LevelCounts, Loss, Repair, Report, Verified};
 
 use cells::Sink;
 use family::push_cut;
-use kept::{Begin, Journal};
-use laid::Laid;
+use journal::{Begin, Journal};
+use new_level::NewLevel;
 use report::Notes;
 use source::Source;
 use zvf_write::WriteError;
@@ -155,7 +155,7 @@ pub fn compare<'a>(old: &'a Store, new: &'a Store) -> BoxFuture<'a, Result<Verif
     })
 }
 
-/// Removes a journal that nobody shall go on from. The failure that led here is the one to tell.
+/// Removes a journal from which no copy may be resumed. The failure that led here is the one that is reported.
 fn forget(journal: Option<Journal<'_>>) {
     let _ = journal.map(Journal::done);
 }
@@ -272,8 +272,8 @@ impl Job {
         for level in &self.levels {
             stages.push(self.stage(level.clone())?);
         }
-        let (mut laid, mut cuts) = (Vec::new(), Vec::new());
-        let mut extent = Laid::default();
+        let (mut new_level, mut cuts) = (Vec::new(), Vec::new());
+        let mut extent = NewLevel::default();
         let (budget, threads) = (self.options.write.memory_budget, self.options.write.threads);
         for stage in &mut stages {
             let below = target.below(stage.source.level.number().to_string());
@@ -281,12 +281,12 @@ impl Job {
                 let (shape, bins) = (&stage.chunk_shape, stage.bins.clone());
                 let folder = self.folder();
                 let gathered =
-                    relay::gather(&stage.source, shape, bins, budget, &folder, &self.notes)?;
+                    rechunk::gather(&stage.source, shape, bins, budget, &folder, &self.notes)?;
                 let sorted = gathered.finish()?;
                 let grid = self.grid(&stage.source, shape, &sorted.chunks)?;
                 stage.cells = self.cells(&stage.cells, grid, &sorted.chunks)?;
                 let sink = self.sink(stage, &below, journal);
-                let (one, cut) = relay::write(sink, sorted, threads, budget, &folder)?;
+                let (one, cut) = rechunk::write(sink, sorted, threads, budget, &folder)?;
                 cuts.push(Some(cut));
                 one
             } else {
@@ -294,7 +294,7 @@ impl Job {
                 cells::copy(self.sink(stage, &below, journal), threads, budget)?
             };
             extent.widen(one.extent.clone());
-            laid.push(one);
+            new_level.push(one);
         }
         let mut report = Report {
             from: self.store.root().zarr_vectors.zv_version.clone(),
@@ -304,10 +304,10 @@ impl Job {
         for (at, cut) in cuts.into_iter().enumerate() {
             report
                 .levels
-                .push(self.finish_level(&stages, &mut laid, at, cut, target)?);
+                .push(self.finish_level(&stages, &mut new_level, at, cut, target)?);
         }
         let form = self.form();
-        let gone = side::copy(&self.store, &self.handle, form, target, &self.notes)?;
+        let gone = extras::copy(&self.store, &self.handle, form, target, &self.notes)?;
         let root = self.root(&stages, extent.extent, &gone)?;
         for warning in self.store.warnings() {
             match warning.strip_prefix("left out: ") {
@@ -427,13 +427,15 @@ impl Job {
     fn finish_level(
         &self,
         stages: &[Stage],
-        laid: &mut [Laid],
+        new_level: &mut [NewLevel],
         at: usize,
         cut: Option<Spool>,
         target: &Target,
     ) -> Result<LevelCounts, WriteError> {
         let stage = stages.get(at).or_bug(format_args!("no level {at}"))?;
-        let here = laid.get_mut(at).or_bug(format_args!("no level {at}"))?;
+        let here = new_level
+            .get_mut(at)
+            .or_bug(format_args!("no level {at}"))?;
         let source = &stage.source;
         let number = source.level.number();
         let below = target.below(number.to_string());
@@ -490,22 +492,24 @@ impl Job {
         }
         let mut cut = cut;
         for family in source.level.link_families() {
-            placed.extend(self.family(stages, laid, at, family, &mut cut)?);
+            placed.extend(self.family(stages, new_level, at, family, &mut cut)?);
         }
         if records::is_implied_tree(source)
             && let Some(cut) = cut.take()
         {
-            let laid = laid.get_mut(at).or_bug(format_args!("no level {at}"))?;
+            let new_level = new_level
+                .get_mut(at)
+                .or_bug(format_args!("no level {at}"))?;
             // There were no stored edges beside the implied ones.
             let mut placer = self.pairs(source, true);
-            push_cut(cut, laid, &[], &mut placer)?;
+            push_cut(cut, new_level, &[], &mut placer)?;
             placed.push(placer);
         }
         for refused in source.level.refused() {
             self.notes
                 .lost(refused.path.clone(), format!("not read: {}", refused.why));
         }
-        let here = laid.get(at).or_bug(format_args!("no level {at}"))?;
+        let here = new_level.get(at).or_bug(format_args!("no level {at}"))?;
         let sink = links::Sink {
             cells: &stage.cells,
             target: &below,

@@ -4,7 +4,7 @@ use zvf_format::manifest::ManifestBuilder;
 use zvf_meta::ObjectIndexDoc;
 
 use super::entries::entries;
-use super::laid::Laid;
+use super::new_level::NewLevel;
 use super::report::Notes;
 use super::rows::{Parts, Rows};
 use super::source::Source;
@@ -42,7 +42,7 @@ pub(super) struct Objects {
 /// and the first of the other.
 pub(super) fn write(
     source: &Source,
-    laid: &Laid,
+    new_level: &NewLevel,
     out: Out<'_>,
     mut chain: impl FnMut((u32, u32), (u32, u32)) -> Result<(), WriteError>,
 ) -> Result<Option<Objects>, WriteError> {
@@ -98,11 +98,11 @@ pub(super) fn write(
                 let slot = source.slot(&chunk);
                 let there = slot.zip(u32::try_from(fragment).ok());
                 let count = match there {
-                    Some((slot, _)) => source_fragments(laid, slot)?,
+                    Some((slot, _)) => source_fragments(new_level, slot)?,
                     None => 0,
                 };
                 match there.filter(|(_, fragment)| u64::from(*fragment) < count) {
-                    Some((slot, fragment)) => laid.parts(slot, fragment, &mut parts)?,
+                    Some((slot, fragment)) => new_level.parts(slot, fragment, &mut parts)?,
                     None => {
                         let what = format!(
                             "names fragment {fragment} of chunk {chunk}, which is not there"
@@ -115,9 +115,9 @@ pub(super) fn write(
         let mut manifest =
             ManifestBuilder::new(level.key_rank().max(1)).map_err(|e| failed(row, e))?;
         for &(slot, fragment) in &parts {
-            let rows = laid.chunk_rows.get(index(slot));
+            let rows = new_level.chunk_rows.get(index(slot));
             if *rows.or_bug("a fragment of no chunk")? > 0 {
-                let chunk = laid.chunk(slot)?;
+                let chunk = new_level.chunk(slot)?;
                 manifest
                     .push(chunk, i64::from(fragment))
                     .map_err(|e| failed(row, e))?;
@@ -125,7 +125,7 @@ pub(super) fn write(
         }
         present += u64::from(!parts.is_empty());
         let ends = parts.iter().filter_map(|&(slot, fragment)| {
-            let (first, last) = laid.ends_of(slot, fragment)?;
+            let (first, last) = new_level.ends_of(slot, fragment)?;
             Some((slot, first, last))
         });
         let mut before: Option<(u32, u32)> = None;
@@ -158,9 +158,9 @@ pub(super) fn write(
 }
 
 /// Fragments that a chunk of the old level has.
-fn source_fragments(laid: &Laid, slot: u32) -> Result<u64, WriteError> {
-    match &laid.moved {
-        None => laid.fragments(slot),
+fn source_fragments(new_level: &NewLevel, slot: u32) -> Result<u64, WriteError> {
+    match &new_level.moved {
+        None => new_level.fragments(slot),
         Some(moved) => moved.fragments(slot),
     }
 }

@@ -5,7 +5,7 @@ use zvf_meta::space::Grid;
 use zvf_store::{ChunkCoord, Level};
 
 use super::source::Source;
-use super::{Job, laid};
+use super::{Job, new_level};
 use zvf_write::WriteError;
 use zvf_write::codec::Compression;
 use zvf_write::int::wide;
@@ -25,7 +25,7 @@ impl Job {
             let values = source.level.doc().chunk_attribute_values.as_ref();
             grid = grid.with_bins(values.map_or(1, |values| wide(values.len()).max(1)));
         }
-        laid::with_room(grid, chunks.iter().map(ChunkCoord::as_slice))
+        new_level::with_room(grid, chunks.iter().map(ChunkCoord::as_slice))
     }
 
     /// Where the cells of a level lie whose chunks are others than when it was staged.

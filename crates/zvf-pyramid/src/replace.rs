@@ -52,7 +52,7 @@ impl Job<'_> {
         Ok(report)
     }
 
-    /// Opens the store with the folder of the change in it: what comes into that later is no change by somebody else.
+    /// Opens the store with the folder of the change in it: what is added to it later is no change by another writer.
     fn reopen(&self, id: &str) -> Result<Store, WriteError> {
         let nothing = Redo::new(id, [], [])?.to_json().into_bytes();
         self.target.put(vec![(Redo::manifest_of(id), nothing)])?;

@@ -415,7 +415,7 @@ impl Job<'_> {
     fn plan(&self, store: &Store) -> Result<Plan, WriteError> {
         let docs = self.documents(store)?;
         let plan = Plan::of_levels(store.root(), docs.get(1..).unwrap_or_default())?;
-        // The package writes links whatever the depth is, and its root may say what it was told when there were no levels.
+        // The package writes links regardless of the depth, and its root may say what it was told when there were no levels.
         // A level without vertices has no links.
         let wanted = Wanted::Planned(plan.clone()).is_linked();
         let some = docs.get(1).is_some_and(|level| level.vertex_count > 0);
@@ -455,7 +455,7 @@ impl Job<'_> {
             handle: self.handle,
             progress: self.progress,
         };
-        // Level 0 is read while levels are made: a reader may be the first to see that somebody else writes.
+        // Level 0 is read while levels are made: a reader may be the first to see a change by another writer.
         maker.levels(root, wanted).map_err(|error| match &error {
             WriteError::Store(source) if source.is_changed() => WriteError::Changed {
                 store: self.address.to_owned(),

@@ -18,7 +18,7 @@ impl<'t> Sink<'t> {
         let below = self.target.below(level.to_string());
         match self.stage {
             Some(stage) => below.staged(stage),
-            // Whoever reads level 0 meanwhile takes no folder without a document for an array.
+            // A reader of level 0 does not take a folder without a document for an array.
             None => below.unseen(),
         }
     }

@@ -1,4 +1,4 @@
-//! The fragments of one chunk, checked and compact: eight bytes a fragment, whatever the chunk's rows.
+//! The fragments of one chunk, checked and compact: eight bytes a fragment, regardless of the chunk's rows.
 
 use zvf_store::format::DecodeError;
 use zvf_store::format::fragments::{Fragment as Stored, FragmentIndex};

@@ -310,7 +310,7 @@ impl Reader {
             self.place(path, chunk)
         };
         match blob {
-            // Listed vertices that are not there have no rows, whatever their fragments say.
+            // Listed vertices that are not there have no rows, regardless of what their fragments say.
             _ if absent => Ok(Fragments::default()),
             Some(blob) => {
                 let found = Fragments::decode(&blob, rows)

@@ -52,7 +52,7 @@ pub struct ServeOptions {
     pub memory_budget: u64,
     /// How long requests may take to end when the server stops. Default 10 s.
     pub grace: Duration,
-    /// Gets one line for each request. Default nobody.
+    /// Gets one line for each request. Default: none is written.
     pub log: Option<Log>,
 }
 

@@ -145,7 +145,7 @@ pub enum StoreError {
         /// Its state now.
         now: String,
     },
-    /// Somebody asked to end: see [`Stop`](crate::Stop).
+    /// The work was cancelled: see [`Stop`](crate::Stop).
     Stopped,
     /// This library broke a rule of its own.
     Bug {

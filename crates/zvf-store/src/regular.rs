@@ -1,4 +1,4 @@
-//! Files that are files: opening a pipe waits for whoever writes into it, and a device has no end.
+//! Regular files only: opening a pipe waits for its writer, and a device has no end.
 
 use std::fs::{File, FileType, Metadata};
 use std::io;

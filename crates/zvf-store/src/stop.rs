@@ -1,4 +1,4 @@
-//! A wish to end, heard by everything that was opened with it.
+//! Cancellation: one token ends all work of the stores that were opened with it.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use futures::future::{Either, select};
 
 use crate::StoreError;
 
-/// Time between two looks whether somebody asked.
+/// Time between two checks.
 const LOOKS: Duration = Duration::from_millis(50);
 
 /// A wish to end: what reads or writes a store fails with [`StoreError::Stopped`] at its next request, and clears up behind
@@ -23,13 +23,13 @@ impl Stop {
         self.0.store(true, Ordering::SeqCst);
     }
 
-    /// Whether somebody asked.
+    /// Whether the token was cancelled.
     #[must_use]
     pub fn is_asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Waits for a future, which is dropped once somebody asks.
+    /// Waits for a future, which is dropped when the token is cancelled.
     ///
     /// # Errors
     /// [`StoreError::Stopped`].
@@ -45,7 +45,7 @@ impl Stop {
         }
     }
 
-    /// Fails once somebody asked.
+    /// Fails when the token was cancelled.
     ///
     /// # Errors
     /// [`StoreError::Stopped`].

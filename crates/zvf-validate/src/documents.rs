@@ -1,7 +1,7 @@
 //! Levels 1 and 2: the tree of a store, and the rules about its documents.
 //!
 //! The tree is walked by listings of folders, never into the cells of an array: as many requests as a store has documents and
-//! families, whatever its number of chunks.
+//! families, regardless of its number of chunks.
 
 use std::collections::BTreeMap;
 

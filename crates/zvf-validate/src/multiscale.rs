@@ -196,7 +196,7 @@ fn capability(run: &mut Run<'_>, store: &Store, states: &[LevelState]) {
             expected,
         );
     }
-    // A level without vertices shares nothing, whatever its document says.
+    // A level without vertices shares nothing, regardless of what its document says.
     let shared = states.iter().find(|state| {
         let doc = state.level.doc();
         doc.shared_fragments && doc.vertex_count > 0

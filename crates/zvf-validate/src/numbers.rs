@@ -1,4 +1,4 @@
-//! Positions as numbers, whatever their type.
+//! Positions as numbers, regardless of their type.
 
 use half::f16;
 use serde::{Deserialize, Serialize};

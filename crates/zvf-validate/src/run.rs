@@ -69,7 +69,7 @@ impl Run<'_> {
 /// What is wrong with it is in the report; a store that cannot be opened at all has a report with one finding.
 ///
 /// # Cost
-/// Levels 1 and 2 ask for every document and list every folder of the tree, whatever the number of chunks. Deeper levels list the
+/// Levels 1 and 2 ask for every document and list every folder of the tree, regardless of the number of chunks. Deeper levels list the
 /// objects of each array and read every cell once. Memory: the documents, the presence lists, 20 bytes a chunk, one batch of
 /// chunks a worker; for objects 1 bit a fragment (8 bytes with an owner column), 8 bytes a fragment of lines and skeletons,
 /// 5 bytes a vertex of skeletons at level 4.

@@ -30,7 +30,7 @@ use crate::spill::SpillFile;
 use crate::target::{Below, Target};
 use crate::target::{Object, Payloads};
 
-use crate::{WriteError, documents, fragment_values, parallel, side};
+use crate::{WriteError, documents, extras, fragment_values, parallel};
 
 /// Everything that a writer gathered.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ fn fill(mut parts: Parts) -> Result<(String, Summary), WriteError> {
     };
     // The root is written last, so no reader finds these cells before they are complete.
     let summary = write_level(parts, &bounds, &target.below("0").unseen(), doc)?;
-    side::write(&spec, &target)?;
+    extras::write(&spec, &target)?;
     let name = spec
         .name
         .clone()

@@ -93,6 +93,7 @@ pub mod arrow;
 mod blobs;
 mod block;
 mod copy;
+mod extras;
 mod fitted;
 mod fragment_values;
 mod journal;
@@ -101,7 +102,6 @@ mod parametric;
 mod part;
 mod parts;
 mod root_mark;
-mod side;
 mod walk;
 
 // Shared with the crates that edit and copy stores and add levels to them; no part of the interface.

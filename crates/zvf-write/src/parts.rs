@@ -41,7 +41,7 @@ use crate::sorter::{Placed, Sorter};
 use crate::spec::{AttributeType, Outside, StoreSpec};
 use crate::target::Target;
 use crate::writer::{StoreWriter, WriteOptions, blocking};
-use crate::{WriteError, documents, side};
+use crate::{WriteError, documents, extras};
 
 const NOTES: &str = "zvf-unfinished";
 
@@ -341,7 +341,7 @@ impl Joined<'_> {
         let doc = Split::describe(Split::known(spec), spec, doc);
         let (doc, summary) = documents.put(&below, doc)?;
         below.put(vec![("zarr.json".to_owned(), doc.to_json().into_bytes())])?;
-        side::write(spec, self.target)?;
+        extras::write(spec, self.target)?;
         let name = spec
             .name
             .clone()

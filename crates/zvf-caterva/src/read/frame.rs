@@ -203,7 +203,7 @@ impl Frame {
 
 fn open(path: &Path) -> Result<FileAt, Error> {
     let failed = || Error::io(format!("opening {}", path.display()));
-    // Opening a pipe would wait for whoever writes into it.
+    // Opening a pipe would wait for its writer.
     let kind = std::fs::metadata(path).map_err(failed())?;
     if !kind.is_file() && !kind.is_dir() {
         let what = "is a pipe, a device or a socket, expected a file";

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &ServeArgs, context: &mut Context<'_>) -> Result<()> {
     interrupt::leave_first_to_command();
     let stop = interrupt::stop();
     context.wait(server.run(async move {
-        // Ends with the only error there is: somebody asked to stop.
+        // Ends with the only possible error: the program was asked to stop.
         let _ = stop.or(std::future::pending::<()>()).await;
     }))
 }

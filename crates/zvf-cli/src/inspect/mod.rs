@@ -71,7 +71,7 @@ pub(crate) struct Context {
 ///
 /// # Panics
 ///
-/// Never, whatever the bytes.
+/// Never, regardless of the bytes.
 pub(crate) fn take_apart(dump: &mut Dump, bytes: &[u8], blob: BlobArg, context: &Context) {
     match blob {
         BlobArg::FragmentIndex => fragments::walk(&mut Walk::new(dump, bytes)),

@@ -40,7 +40,7 @@ pub(crate) fn leave_first_to_command() {
     COMMAND_ENDS.store(true, Ordering::SeqCst);
 }
 
-/// The list. Whoever holds it cannot be interrupted.
+/// The list. While the guard lives, the program cannot be interrupted.
 pub(super) fn partial() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     lock(&PARTIAL)
 }

@@ -52,7 +52,7 @@ impl<'a> FragmentIndex<'a> {
     /// [`trailing`](Self::trailing).
     ///
     /// # Cost
-    /// O(1), whatever the number of fragments.
+    /// O(1), regardless of the number of fragments.
     ///
     /// # Errors
     /// Truncated when any table runs past the end, malformed for a wrong magic or R > F,

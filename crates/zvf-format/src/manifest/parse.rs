@@ -142,7 +142,7 @@ impl<'a> Manifest<'a> {
     }
 
     /// How many (chunk, fragment) references the blocks make together. May be huge in a hostile
-    /// manifest, since a range takes 16 bytes whatever its length: see
+    /// manifest, since a range takes 16 bytes regardless of its length: see
     /// [`FragmentRefs::check`].
     #[must_use]
     pub fn fragment_count(&self) -> u64 {

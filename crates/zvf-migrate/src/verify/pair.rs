@@ -10,7 +10,7 @@ pub(super) struct Pair {
     pub(super) number: u32,
     /// Whether chunks, and fragments that are bins, have the same shapes: the copy then keeps both as they are.
     pub(super) same_chunks: bool,
-    /// Whether those of this level have, whatever other levels do.
+    /// Whether those of this level have, regardless of what other levels do.
     pub(super) same_shapes: bool,
 }
 

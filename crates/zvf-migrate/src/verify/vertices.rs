@@ -4,7 +4,7 @@
 //! by a hash of its position and all its values, and the vertices of both stores are compared as multisets, by sums of such
 //! hashes. An object is a sequence of vertices or of fragments: its hash is that of a number with their hashes for
 //! digits, in a field of 2^61 - 1 elements and with a new random base each time, so that hashes of fragments join to
-//! the hash of the object whatever the fragments are.
+//! the hash of the object regardless of the fragments.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};

@@ -1,6 +1,6 @@
 //! The density method: real vertices are kept, so that a level is of the kind of the store and holds all that belongs to them.
 //!
-//! Level 0 is read twice, whatever the number of levels. First its vertices and links go to temporary files, and every level is
+//! Level 0 is read twice, regardless of the number of levels. First its vertices and links go to temporary files, and every level is
 //! made of the files of the finer one: which vertices stay, and what links become. Then level 0 is read with all that belongs
 //! to it, and what stays goes on to the writers of all levels.
 

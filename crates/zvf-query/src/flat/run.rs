@@ -11,17 +11,17 @@ use super::owners::Owners;
 use super::scan::{Ask, Scan, Side, started};
 use crate::answer::{Count, Emit, Item, Schemas, Summary, Table, VerticesEnd};
 use crate::error::count_warning;
-use crate::kept::KeptTable;
 use crate::links::Rule;
 use crate::links::branches::{Branches, Parents};
 use crate::links::explicit;
 use crate::links::records::{RecordCell, Touch};
 use crate::links::sequential::{Sequential, Stored};
 use crate::links::table::LinkTable;
+use crate::object_counts::{ObjectCounts, count_objects};
 use crate::objects::{Form, ObjectRow, ObjectTable};
 use crate::plan::chunks::Slot;
 use crate::prepare::Prepared;
-use crate::resolve::{Resolved, resolve};
+use crate::row_map::RowMap;
 use crate::vertex_table::{Gathered, Out, OwnerColumns, pieces};
 use crate::{QueryError, int};
 
@@ -130,7 +130,7 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
         (Some(walk), Some(ids)) if counted || sequential => {
             let (reader, kept) = (Arc::clone(&scan.reader), Arc::clone(&kept));
             Some(Arc::new(
-                scan.offload(move || resolve(&reader, &walk, &kept, sequential, &ids))
+                scan.offload(move || count_objects(&reader, &walk, &kept, sequential, &ids))
                     .await?,
             ))
         }
@@ -172,7 +172,7 @@ fn vertex_count_warning(p: &Prepared, scan: &Scan) -> Option<String> {
 }
 
 /// The objects of a result, with their rows in it.
-fn counts(side: &Side, resolved: &Resolved) -> Vec<Count> {
+fn counts(side: &Side, resolved: &ObjectCounts) -> Vec<Count> {
     let id = |row: u32| side.ids.as_ref().map_or(-1, |ids| ids.id(u64::from(row)));
     let count = |(row, rows): &(u32, u64)| Count {
         id: id(*row),
@@ -187,7 +187,7 @@ pub(crate) fn link_table(p: &Prepared) -> Result<Option<LinkTable>, QueryError> 
     if !p.query.outputs.links || !(implied || p.family.is_some()) {
         return Ok(None);
     }
-    // Implied links have two ends, whatever a stray family says.
+    // Implied links have two ends, regardless of what a stray family says.
     let family = p
         .family
         .clone()
@@ -213,8 +213,8 @@ async fn send_links(
     p: &Prepared,
     scan: &mut Scan,
     table: LinkTable,
-    kept: &Arc<KeptTable>,
-    resolved: Option<Arc<Resolved>>,
+    kept: &Arc<RowMap>,
+    resolved: Option<Arc<ObjectCounts>>,
     emit: &mut Emit,
 ) -> Result<u64, QueryError> {
     let mut sent = 0_u64;
@@ -289,7 +289,7 @@ async fn send_links(
 }
 
 /// Stretches of chunks with about as many kept rows as a batch has.
-fn ranges(kept: &KeptTable, rows: u64) -> Vec<Range<Slot>> {
+fn ranges(kept: &RowMap, rows: u64) -> Vec<Range<Slot>> {
     let mut ranges = Vec::new();
     let (mut start, mut sum) = (0, 0_u64);
     for (slot, chunk) in (0_u32..).zip(&kept.chunks) {
@@ -318,7 +318,7 @@ async fn send_objects(
     p: &Prepared,
     side: &Side,
     table: &ObjectTable,
-    resolved: &Resolved,
+    resolved: &ObjectCounts,
     emit: &mut Emit,
 ) -> Result<u64, QueryError> {
     let mut sent = 0;

@@ -18,11 +18,11 @@ use super::job::{GroupOut, VertexPlan};
 use super::plan::{check_count, pace, plan_chunks, witness};
 use super::requests::{Job, jobs, side};
 use crate::error::Place;
-use crate::kept::{KeptChunk, KeptTable};
 use crate::links::records::{RecordCell, Touch};
 use crate::objects::{ObjectTable, ObjectValues};
 use crate::prepare::Prepared;
 use crate::reader::{Decoded, Reader, What};
+use crate::row_map::{ChunkRows, RowMap};
 use crate::vertex_table::TablePlan;
 use crate::walk::Walk;
 use crate::{QueryError, int};
@@ -61,7 +61,7 @@ pub(crate) struct Scan {
     pub(crate) reader: Arc<Reader>,
     pub(crate) table: TablePlan,
     pub(crate) side: Side,
-    pub(crate) kept: KeptTable,
+    pub(crate) kept: RowMap,
     pub(crate) held: Vec<Decoded>,
     pub(crate) truncated: bool,
     pub(crate) vertices: u64,
@@ -155,7 +155,7 @@ impl Scan {
         let first = first.transpose()?;
         let placed = witness?;
         let mut scan = Self {
-            kept: KeptTable::new(reader.table.len()),
+            kept: RowMap::new(reader.table.len()),
             missing: vec![0; reader.columns.len()],
             short: vec![0; reader.columns.len()],
             table: ask.table.clone(),
@@ -283,7 +283,7 @@ impl Scan {
             }
             taken += chunk.kept.len();
             if let Some(place) = self.kept.chunks.get_mut(int::at(chunk.slot)) {
-                *place = KeptChunk {
+                *place = ChunkRows {
                     base: self.vertices,
                     rows: chunk.rows,
                     kept: chunk.kept.clone(),

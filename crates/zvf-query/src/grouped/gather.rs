@@ -8,9 +8,9 @@ use crate::columns::gather::{Kept, Pick as Rows};
 use crate::error::Place;
 use crate::fragments::Rows as FragmentRows;
 use crate::int;
+use crate::object_counts::no_fragment;
 use crate::plan::chunks::Slot;
 use crate::reader::{Decoded, Reader};
-use crate::resolve::no_fragment;
 use crate::vertex_table::{Gathered, TablePlan};
 use crate::walk::Entry;
 

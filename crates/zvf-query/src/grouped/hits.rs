@@ -9,9 +9,9 @@ use super::select::Pick;
 use crate::QueryError;
 use crate::answer::Summary;
 use crate::flat::scan::{Ask, Scan};
+use crate::object_counts::count_objects;
 use crate::prepare::Prepared;
 use crate::reader::Decoded;
-use crate::resolve::resolve;
 use crate::vertex_table::TablePlan;
 
 /// The objects of which at least one row satisfies the conditions: those asked for, else all, by row. What was read
@@ -42,7 +42,7 @@ pub(super) async fn hits(
     let kept = std::mem::take(&mut scan.kept);
     let (reader, table) = (Arc::clone(&scan.reader), Arc::clone(&ids));
     let resolved = scan
-        .offload(move || resolve(&reader, &walk, &kept, false, &table))
+        .offload(move || count_objects(&reader, &walk, &kept, false, &table))
         .await?;
     scan.remarks();
     summary.chunks_read = scan.chunks;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::gather::Piece;
 use crate::fragments::{Fragments, Rows};
 use crate::int;
-use crate::kept::Key;
+use crate::row_map::Key;
 use crate::walk::Entry;
 
 /// Consecutive rows of a chunk that became consecutive rows of the answer.

@@ -9,10 +9,10 @@ use arrow_array::RecordBatch;
 use super::gather::Piece;
 use super::index::{Hit, RowIndex, rows_of};
 use crate::fragments::{Fragments, Rows};
-use crate::kept::Key;
 use crate::links::branches::{Parents, StoredParent};
 use crate::links::records::RecordCell;
 use crate::links::table::{LinkSink, LinkTable};
+use crate::row_map::Key;
 use crate::{QueryError, int};
 
 /// What the answer holds.

@@ -10,8 +10,8 @@ use super::records::{Family, RecordCell};
 use super::table::{LinkSink, LinkTable};
 use crate::error::Place;
 use crate::fragments::Fragments;
-use crate::kept::{KeptTable, Key};
 use crate::plan::chunks::Slot;
+use crate::row_map::{Key, RowMap};
 use crate::{QueryError, int};
 
 /// Stored parents, by child.
@@ -109,7 +109,7 @@ impl Parents {
 #[derive(Debug)]
 pub(crate) struct Branches {
     pub(crate) table: LinkTable,
-    pub(crate) kept: Arc<KeptTable>,
+    pub(crate) kept: Arc<RowMap>,
     pub(crate) parents: Parents,
 }
 

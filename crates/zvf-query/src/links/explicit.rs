@@ -5,7 +5,7 @@ use arrow_array::RecordBatch;
 use super::records::RecordCell;
 use super::table::{LinkSink, LinkTable};
 use crate::QueryError;
-use crate::kept::KeptTable;
+use crate::row_map::RowMap;
 
 /// The links of some cells whose endpoints are all kept, in the order of the records.
 ///
@@ -15,7 +15,7 @@ use crate::kept::KeptTable;
 pub(crate) fn batch(
     table: &LinkTable,
     cells: &[RecordCell],
-    kept: &KeptTable,
+    kept: &RowMap,
 ) -> Result<RecordBatch, QueryError> {
     let records = cells.iter().map(|cell| cell.keys.len()).sum::<usize>();
     let mut sink = LinkSink::new(table, records.checked_div(table.width).unwrap_or(0));

@@ -12,8 +12,8 @@ pub(crate) use zvf_store::Touch;
 use crate::columns::arrow;
 use crate::columns::attribute::{Cell, ColumnSpec};
 use crate::error::{Place, count_warning};
-use crate::kept::Key;
 use crate::plan::chunks::{ChunkTable, Slot};
+use crate::row_map::Key;
 use crate::{QueryError, int};
 
 /// Most cells that are read together.

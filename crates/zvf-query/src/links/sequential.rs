@@ -10,17 +10,17 @@ use super::table::{LinkSink, LinkTable};
 use crate::QueryError;
 use crate::columns::gather::Kept;
 use crate::fragments::Rows;
-use crate::kept::{KeptChunk, KeptTable};
+use crate::object_counts::ObjectCounts;
 use crate::plan::chunks::Slot;
-use crate::resolve::Resolved;
+use crate::row_map::{ChunkRows, RowMap};
 
 /// Everything the links of a result in chunk order come from.
 #[derive(Debug)]
 pub(crate) struct Sequential {
     pub(crate) table: LinkTable,
-    pub(crate) kept: Arc<KeptTable>,
+    pub(crate) kept: Arc<RowMap>,
     /// `None` without an object index: every fragment counts then.
-    pub(crate) resolved: Option<Arc<Resolved>>,
+    pub(crate) resolved: Option<Arc<ObjectCounts>>,
     pub(crate) stored: Stored,
 }
 
@@ -36,7 +36,7 @@ impl Stored {
     /// Sorts the records whose two endpoints are kept. The first of several records of one link counts.
     pub(crate) fn new(
         cells: Vec<RecordCell>,
-        kept: impl Fn(crate::kept::Key) -> Option<u64>,
+        kept: impl Fn(crate::row_map::Key) -> Option<u64>,
     ) -> Self {
         let mut records = Vec::new();
         for (number, cell) in cells.iter().enumerate() {
@@ -127,7 +127,7 @@ impl Sequential {
 
     /// The links of a chunk whose fragments are rising ranges: those of each fragment, then those that leave its last
     /// row. They come sorted by themselves.
-    fn rising(&self, slot: Slot, chunk: &KeptChunk, bridges: &[(u64, u64)], sink: &mut LinkSink) {
+    fn rising(&self, slot: Slot, chunk: &ChunkRows, bridges: &[(u64, u64)], sink: &mut LinkSink) {
         let Some(fragments) = &chunk.fragments else {
             return;
         };
@@ -176,7 +176,7 @@ impl Sequential {
     }
 
     /// Links inside the fragments of one chunk, sorted, each once.
-    fn inside(&self, slot: Slot, chunk: &KeptChunk, out: &mut Vec<(u64, u64)>) {
+    fn inside(&self, slot: Slot, chunk: &ChunkRows, out: &mut Vec<(u64, u64)>) {
         let Some(fragments) = &chunk.fragments else {
             return;
         };
@@ -202,7 +202,7 @@ impl Sequential {
 }
 
 /// Consecutive kept rows of one fragment.
-fn pairs(rows: Rows<'_>, chunk: &KeptChunk, out: &mut Vec<(u64, u64)>) {
+fn pairs(rows: Rows<'_>, chunk: &ChunkRows, out: &mut Vec<(u64, u64)>) {
     match (rows, &chunk.kept) {
         (Rows::Range { start, count }, Kept::All(_)) => {
             let first = chunk.base + u64::from(start);
@@ -261,11 +261,11 @@ mod tests {
     use crate::fragments::Fragments;
     use zvf_store::format::fragments::FragmentIndexBuilder;
 
-    fn chunk(kept: Kept, build: impl FnOnce(&mut FragmentIndexBuilder)) -> KeptChunk {
+    fn chunk(kept: Kept, build: impl FnOnce(&mut FragmentIndexBuilder)) -> ChunkRows {
         let mut builder = FragmentIndexBuilder::new();
         build(&mut builder);
         let fragments = Arc::new(Fragments::decode(&builder.finish(), 10).unwrap());
-        KeptChunk {
+        ChunkRows {
             base: 100,
             rows: Some(10),
             kept,
@@ -273,10 +273,10 @@ mod tests {
         }
     }
 
-    fn links(chunk: &KeptChunk) -> Vec<(u64, u64)> {
+    fn links(chunk: &ChunkRows) -> Vec<(u64, u64)> {
         let state = Sequential {
             table: LinkTable::new(None, std::collections::HashMap::default()).unwrap(),
-            kept: Arc::new(KeptTable::default()),
+            kept: Arc::new(RowMap::default()),
             resolved: None,
             stored: Stored::default(),
         };

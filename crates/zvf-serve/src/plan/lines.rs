@@ -68,7 +68,7 @@ impl LinesPlan {
             vertices.saturating_mul(row).saturating_add(fixed)
         };
         let vertices: u64 = order.iter().map(|number| objects.vertices(*number)).sum();
-        // By default a viewer asks for as many annotations as the picture has pixels, whatever the length of a line. With this spacing there
+        // By default a viewer asks for as many annotations as the picture has pixels, regardless of the length of a line. With this spacing there
         // is about one vertex for sixteen pixels.
         let spacing =
             (vertices > MANY).then(|| 4.0 * (vertices as f64 / order.len() as f64).sqrt());

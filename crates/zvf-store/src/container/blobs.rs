@@ -7,7 +7,7 @@
 //!                                       {"0.0.0": [offset, length], ...} in decoded bytes
 //! ```
 //!
-//! A group may be packed in part. A chunk that has a child of its own is read from it, whatever a pack says.
+//! A group may be packed in part. A chunk that has a child of its own is read from it, regardless of what a pack says.
 //!
 //! Source: specification 0.7, sections 2.1 and 2.6; 0.8, section 3.1.
 

@@ -88,7 +88,7 @@ impl LinkArray {
             form,
             chunk_rank: key_rank,
             delta,
-            // Between levels a record is stored once, whatever the policy says (0.9, section 13.3).
+            // Between levels a record is stored once, regardless of what the policy says (0.9, section 13.3).
             copies: duplicate && delta == 0,
             array,
         })

@@ -235,7 +235,7 @@ impl Tree {
     }
 
     /// Finds out in which form an index holds its manifests. The stated layout decides where there is one; but arrays
-    /// of integers without an array of manifests are what they are, whatever a careless writer has stated.
+    /// of integers without an array of manifests are what they are, regardless of what a careless writer has stated.
     fn index_parts(
         &self,
         folder: &str,

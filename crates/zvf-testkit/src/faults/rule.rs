@@ -21,7 +21,7 @@ pub enum Fault {
     Reset,
     /// Status 403.
     Denied,
-    /// Status 404, whatever the backend has.
+    /// Status 404, regardless of what the backend has.
     Missing,
     /// The body comes in pieces of so many bytes with a pause before each.
     SlowBody {

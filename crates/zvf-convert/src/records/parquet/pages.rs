@@ -205,7 +205,7 @@ fn head(bytes: &[u8]) -> Option<Head> {
     let [Some(kind), Some(unpacked), Some(packed)] = numbers else {
         return None;
     };
-    // Data, dictionary, data of version 2, each with the struct that describes it. Nobody writes index pages.
+    // Data, dictionary, data of version 2, each with the struct that describes it. Index pages are not written by any known program.
     let known = matches!(
         (kind, described),
         (0, Some(5)) | (2, Some(7)) | (3, Some(8))

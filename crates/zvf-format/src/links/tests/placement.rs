@@ -75,7 +75,7 @@ fn the_placements_of_the_worked_example() {
         records.each_ref().map(|record| order(record)),
         [[1, 0], [0, 1], [0, 1], [0, 1]]
     );
-    // Inside one chunk the order stays, whatever the rows are.
+    // Inside one chunk the order stays, regardless of the rows.
     assert_eq!(order(&record((&A, 7), (&A, 3))), [0, 1]);
     // As `duplicate` they make seven rows.
     let mut copies = Vec::new();

@@ -17,10 +17,10 @@ use zvf_meta::space::{bins_per_chunk, chunk_at};
 use zvf_store::ChunkCoord;
 
 use super::cells::{ArrayPath, Sink, number_type};
-use super::laid::Done;
-use super::laid::Laid;
-use super::moved::span;
-use super::moved::{Moved, Part};
+use super::destinations::span;
+use super::destinations::{Destinations, Part};
+use super::new_level::Done;
+use super::new_level::NewLevel;
 use super::order::{Order, UNNAMED, fragment_starts, order};
 use super::report::Notes;
 use super::source::{Chunk, Column, Rows, Source};
@@ -333,7 +333,7 @@ pub(super) fn write(
     threads: usize,
     budget: usize,
     folder: &Path,
-) -> Result<(Laid, Spool), WriteError> {
+) -> Result<(NewLevel, Spool), WriteError> {
     let count = *sorted.vertices.last().or_bug("no end of the vertices")?;
     let mut places = Places::new(count, budget / 4, folder)?;
     let mut items = Vec::new();
@@ -418,15 +418,15 @@ pub(super) fn write(
     parallel::each_within(threads, wide(budget), jobs.into_iter(), work, take)?;
     places.seal()?;
     parts.sort_unstable();
-    let mut laid = Laid::of(&sorted.chunks, &mut all);
-    sink.docs(&mut laid, &all)?;
-    laid.moved = Some(Moved {
+    let mut new_level = NewLevel::of(&sorted.chunks, &mut all);
+    sink.docs(&mut new_level, &all)?;
+    new_level.moved = Some(Destinations {
         vertices: sorted.vertices.clone(),
         fragments: sorted.fragments.clone(),
         places,
         parts,
     });
-    Ok((laid, cut))
+    Ok((new_level, cut))
 }
 
 /// A chunk, the old vertex of each row, where fragments went, and edges that were cut.

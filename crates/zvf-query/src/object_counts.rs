@@ -4,14 +4,14 @@ use zvf_store::IdTable;
 
 use crate::error::Place;
 use crate::fragments::Fragments;
-use crate::kept::{KeptChunk, KeptTable, Key};
 use crate::reader::Reader;
+use crate::row_map::{ChunkRows, Key, RowMap};
 use crate::walk::{Entry, Walk};
 use crate::{QueryError, int};
 
 /// What the manifests say about a result.
 #[derive(Debug, Default)]
-pub(crate) struct Resolved {
+pub(crate) struct ObjectCounts {
     /// Object row and how many rows of the result belong to it; only objects with at least one.
     pub(crate) counts: Vec<(u32, u64)>,
     /// Links between consecutive fragments of an object.
@@ -57,7 +57,7 @@ impl Bridges {
     }
 
     /// The links that start in a chunk and have both ends in the result, as rows of it, sorted, each once.
-    pub(crate) fn of(&self, slot: u32, kept: &KeptTable, out: &mut Vec<(u64, u64)>) {
+    pub(crate) fn of(&self, slot: u32, kept: &RowMap, out: &mut Vec<(u64, u64)>) {
         out.clear();
         let start = self.starts.get(int::at(slot)).copied().unwrap_or(0);
         let end = self.starts.get(int::at(slot) + 1).copied().unwrap_or(start);
@@ -78,7 +78,7 @@ pub(crate) struct Used {
 }
 
 impl Used {
-    fn new(kept: &KeptTable) -> Self {
+    fn new(kept: &RowMap) -> Self {
         let mut used = Self::default();
         let mut next = 0;
         for chunk in &kept.chunks {
@@ -137,16 +137,16 @@ fn too_many(reader: &Reader, id: Option<i64>) -> QueryError {
 /// # Errors
 ///
 /// Malformed: a manifest that names a fragment the chunk does not have.
-pub(crate) fn resolve(
+pub(crate) fn count_objects(
     reader: &Reader,
     walk: &Walk,
-    kept: &KeptTable,
+    kept: &RowMap,
     joins: bool,
     ids: &IdTable,
-) -> Result<Resolved, QueryError> {
-    let mut found = Resolved {
+) -> Result<ObjectCounts, QueryError> {
+    let mut found = ObjectCounts {
         used: Used::new(kept),
-        ..Resolved::default()
+        ..ObjectCounts::default()
     };
     let mut bridges: Vec<(Key, Key)> = Vec::new();
     for (row, entries) in walk.objects() {
@@ -198,14 +198,14 @@ pub(crate) fn resolve(
 }
 
 /// The chunk of an entry and its fragments; `None` of a gap and of a chunk that was not read.
-fn chunk_of(entry: Entry, kept: &KeptTable) -> Option<(&KeptChunk, &Fragments)> {
+fn chunk_of(entry: Entry, kept: &RowMap) -> Option<(&ChunkRows, &Fragments)> {
     let chunk = kept.get(entry.slot).filter(|_| entry.slot != Entry::GAP)?;
     chunk.rows?;
     Some((chunk, chunk.fragments.as_deref()?))
 }
 
 /// Kept rows of fragments that may overlap, each counted once.
-fn distinct(entries: &[Entry], kept: &KeptTable) -> u64 {
+fn distinct(entries: &[Entry], kept: &RowMap) -> u64 {
     let mut pieces: Vec<(u32, u32)> = Vec::new();
     for entry in entries.iter().filter(|entry| entry.slot != Entry::GAP) {
         pieces.extend(entry.fragments().map(|fragment| (entry.slot, fragment)));

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use zvf_meta::space::Grid;
 use zvf_store::ChunkCoord;
 
-use super::moved::{Moved, span};
+use super::destinations::{Destinations, span};
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
 use zvf_write::int::{index, wide};
@@ -30,7 +30,7 @@ pub(super) struct Done {
 
 /// The vertices of a new level.
 #[derive(Debug, Default)]
-pub(crate) struct Laid {
+pub(crate) struct NewLevel {
     /// Chunks in lex order.
     pub(crate) chunks: Vec<ChunkCoord>,
     /// Number of the first fragment of each chunk among all, and the end.
@@ -46,24 +46,24 @@ pub(crate) struct Laid {
     pub(crate) extent: Option<Corners>,
     pub(crate) nodes: Nodes,
     /// Where rows and fragments went; `None` where all are where they were.
-    pub(crate) moved: Option<Moved>,
+    pub(crate) moved: Option<Destinations>,
 }
 
-impl Laid {
+impl NewLevel {
     /// Puts the chunks that were written together; `done` is in their order afterwards.
     pub(super) fn of(chunks: &[ChunkCoord], done: &mut [Done]) -> Self {
         done.sort_unstable_by_key(|done| done.slot);
-        let mut laid = Self {
+        let mut new_level = Self {
             chunks: chunks.to_vec(),
             tiles: true,
             ..Self::default()
         };
         for done in done {
-            laid.push_chunk(done.rows, &done.ends, done.fragments);
-            laid.tiles &= done.tiles;
-            laid.widen(done.extent.take());
+            new_level.push_chunk(done.rows, &done.ends, done.fragments);
+            new_level.tiles &= done.tiles;
+            new_level.widen(done.extent.take());
         }
-        laid
+        new_level
     }
 
     /// Fragments of a chunk.
@@ -175,19 +175,22 @@ pub(crate) fn with_room<'c>(
 mod tests {
     use zvf_store::ChunkCoord;
 
-    use super::Laid;
+    use super::NewLevel;
     use zvf_write::WriteError;
 
     #[test]
     fn a_chunk_that_there_is_not_has_no_fragments() {
-        let mut laid = Laid {
+        let mut new_level = NewLevel {
             chunks: vec![ChunkCoord::new(&[1, 2])],
-            ..Laid::default()
+            ..NewLevel::default()
         };
-        laid.push_chunk(5, &[(0, 1), (2, 4)], 2);
-        assert_eq!(laid.fragments(0).unwrap(), 2);
-        assert_eq!(laid.chunk(0).unwrap(), [1, 2]);
-        assert!(matches!(laid.fragments(1), Err(WriteError::Bug { .. })));
-        assert!(matches!(laid.chunk(1), Err(WriteError::Bug { .. })));
+        new_level.push_chunk(5, &[(0, 1), (2, 4)], 2);
+        assert_eq!(new_level.fragments(0).unwrap(), 2);
+        assert_eq!(new_level.chunk(0).unwrap(), [1, 2]);
+        assert!(matches!(
+            new_level.fragments(1),
+            Err(WriteError::Bug { .. })
+        ));
+        assert!(matches!(new_level.chunk(1), Err(WriteError::Bug { .. })));
     }
 }

@@ -1,6 +1,6 @@
-//! What else lies in a store: parametric objects, composite geometry, headers of source files, packing, unknown folders.
+//! Other groups of a store: parametric objects, composite geometry, headers of source files, packing, unknown folders.
 //!
-//! Nothing here is needed to read points, lines or meshes, so it is asked for only when somebody wants to know. Both
+//! Nothing here is needed to read points, lines or meshes, so it is read on request only. Both
 //! forms are understood: blobs named `data` below a group (0.7, 0.8.0) and plain arrays (0.8.1, 0.9); what is said about
 //! them stands in the attributes of the node at the same path.
 //!

@@ -9,7 +9,7 @@ use crate::plan::chunks::Slot;
 
 /// What the result holds of one chunk.
 #[derive(Debug, Clone)]
-pub(crate) struct KeptChunk {
+pub(crate) struct ChunkRows {
     /// Row of the result that the first kept row became.
     pub(crate) base: u64,
     /// Rows of the buffer; `None` where it was not read or not there.
@@ -18,7 +18,7 @@ pub(crate) struct KeptChunk {
     pub(crate) fragments: Option<Arc<Fragments>>,
 }
 
-impl Default for KeptChunk {
+impl Default for ChunkRows {
     fn default() -> Self {
         Self {
             base: 0,
@@ -29,7 +29,7 @@ impl Default for KeptChunk {
     }
 }
 
-impl KeptChunk {
+impl ChunkRows {
     /// Row of the result that a row became.
     pub(crate) fn global(&self, row: u32) -> Option<u64> {
         Some(self.base + u64::from(self.kept.rank(row)?))
@@ -38,20 +38,20 @@ impl KeptChunk {
 
 /// All chunks of a result, by slot. A row number a kept row of partly kept chunks; nothing else grows with rows.
 #[derive(Debug, Default)]
-pub(crate) struct KeptTable {
-    pub(crate) chunks: Vec<KeptChunk>,
+pub(crate) struct RowMap {
+    pub(crate) chunks: Vec<ChunkRows>,
 }
 
-impl KeptTable {
+impl RowMap {
     /// A table of chunks of which nothing is kept.
     pub(crate) fn new(chunks: usize) -> Self {
         Self {
-            chunks: vec![KeptChunk::default(); chunks],
+            chunks: vec![ChunkRows::default(); chunks],
         }
     }
 
     /// One chunk.
-    pub(crate) fn get(&self, slot: Slot) -> Option<&KeptChunk> {
+    pub(crate) fn get(&self, slot: Slot) -> Option<&ChunkRows> {
         self.chunks.get(int::at(slot))
     }
 

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::Job;
-use super::laid::Done;
+use super::new_level::Done;
 use super::report::{Loss, Notes, Repair, Report};
 use zvf_write::WriteError;
 use zvf_write::commit::{self, Leftovers, MARKER, ROOT};
@@ -232,7 +232,7 @@ impl<'t> Journal<'t> {
         inner.file.append(END, &to_bytes(&(root, report))?)
     }
 
-    /// Removes the file: nobody will go on from it.
+    /// Removes the file: the copy cannot be resumed from it any more.
     pub(super) fn done(self) -> Result<(), WriteError> {
         let inner = self.inner.into_inner();
         inner.unwrap_or_else(PoisonError::into_inner).file.done()
@@ -241,7 +241,7 @@ impl<'t> Journal<'t> {
 
 /// What is copied, by the documents that were read and their states, and how.
 fn identity(job: &Job) -> Value {
-    // Others may be read later, or by somebody else who holds the store.
+    // Others may be read later, or through another handle of the store.
     let mut keys = vec![ROOT.to_owned()];
     let mut digest = Sha256::new();
     // Each part with its length in front, so that no two lists of parts are the same bytes.

@@ -22,7 +22,7 @@ pub(crate) struct Part {
 
 /// Where rows and fragments went.
 #[derive(Debug)]
-pub(crate) struct Moved {
+pub(crate) struct Destinations {
     /// Number of the first vertex of each old chunk, and the end.
     pub(crate) vertices: Vec<u64>,
     /// Number of the first fragment of each old chunk, and the end.
@@ -40,7 +40,7 @@ pub(crate) fn span(starts: &[u64], slot: u32) -> Result<(u64, u64), WriteError> 
     Ok((start, end))
 }
 
-impl Moved {
+impl Destinations {
     /// Fragments of an old chunk.
     pub(crate) fn fragments(&self, slot: u32) -> Result<u64, WriteError> {
         let (start, end) = span(&self.fragments, slot)?;

@@ -1,4 +1,4 @@
-//! What lies beside the levels: headers of source files, parametric objects, composite geometry, folders nobody knows.
+//! Groups beside the levels: headers of source files, parametric objects, composite geometry, unknown folders.
 //!
 //! These are plain Zarr nodes since 0.8.1, and are copied as they are, object for object. Before, they were blobs below
 //! groups, which the new version has no place for: they are reported.
