@@ -13,6 +13,9 @@ use crate::plan::chunks::{ChunkTable, Slot};
 use crate::reader::Reader;
 use crate::{QueryError, int};
 
+/// Stored chunks of manifests on their way at once: 2 MiB each as `zvf-write` makes them.
+const MANIFESTS_AHEAD: usize = 16;
+
 /// Consecutive fragments of one chunk, as a manifest names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
@@ -100,7 +103,7 @@ pub(crate) async fn walk_all(
                 let work = move |_| walk_chunk(&chunk, &reader, &scope, key_rank);
                 Ok::<_, QueryError>(store.fetch_map(round, Vec::new(), work).await?)
             })
-            .buffered(8);
+            .buffered(MANIFESTS_AHEAD);
         while let Some(part) = parts.try_next().await? {
             match part {
                 Ok(part) => walk.append(part),

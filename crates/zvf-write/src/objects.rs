@@ -32,6 +32,10 @@ use crate::values::Values;
 /// Manifests of one chunk.
 pub(crate) const BUCKET: u32 = 16_384;
 
+/// Bytes of the manifests of one chunk, after which it has fewer of them; not fewer than [`FEWEST`].
+const BUCKET_BYTES: usize = 2 << 20;
+const FEWEST: u32 = 64;
+
 /// Most bytes of one attribute of objects or groups, which is made in memory.
 const MOST_BYTES: u64 = 1 << 34;
 
@@ -264,6 +268,11 @@ pub(crate) struct Written {
 pub struct ManifestArray<'t> {
     compression: Compression,
     target: &'t Below<'t>,
+    /// Manifests until it is known how many come into a chunk.
+    first: Vec<Vec<u8>>,
+    first_bytes: usize,
+    /// Manifests of a chunk, once that is known.
+    rows: Option<u32>,
     bucket: VlenBuilder,
     full: u64,
     count: u64,
@@ -274,18 +283,44 @@ impl<'t> ManifestArray<'t> {
         Self {
             compression: compression.of_items(INDEX),
             target,
+            first: Vec::new(),
+            first_bytes: 0,
+            rows: None,
             bucket: VlenBuilder::new(),
             full: 0,
             count: 0,
         }
     }
 
-    fn put(&mut self, padded: bool) -> Result<(), WriteError> {
+    /// Fixes how many manifests come into a chunk: as many as the released writers take, fewer where those would be more than
+    /// [`BUCKET_BYTES`], since a query of one object decodes a chunk as a whole.
+    fn divide(&mut self) -> Result<u32, WriteError> {
+        let rows = match narrow("manifests of a chunk", self.first.len())? {
+            rows if self.first_bytes >= BUCKET_BYTES => (1 << rows.max(1).ilog2()).max(FEWEST),
+            _ => BUCKET,
+        };
+        self.rows = Some(rows);
+        for manifest in std::mem::take(&mut self.first) {
+            self.append(&manifest, rows)?;
+        }
+        Ok(rows)
+    }
+
+    fn append(&mut self, manifest: &[u8], rows: u32) -> Result<(), WriteError> {
+        if self.bucket.len() == rows {
+            self.put(Some(rows))?;
+        }
+        self.bucket
+            .push(manifest)
+            .map_err(|source| WriteError::encode("object_index/manifests", source))
+    }
+
+    /// Writes a chunk, padded to a number of rows.
+    fn put(&mut self, rows: Option<u32>) -> Result<(), WriteError> {
         let bucket = std::mem::take(&mut self.bucket);
-        let bytes = if padded {
-            bucket.finish_padded(BUCKET)
-        } else {
-            Ok(bucket.finish())
+        let bytes = match rows {
+            Some(rows) => bucket.finish_padded(rows),
+            None => Ok(bucket.finish()),
         };
         let bytes = bytes.map_err(|source| WriteError::encode("object_index/manifests", source))?;
         self.target.put(vec![(
@@ -298,16 +333,19 @@ impl<'t> ManifestArray<'t> {
 
     /// Appends the manifest of the next row.
     pub fn push(&mut self, manifest: &[u8]) -> Result<(), WriteError> {
-        if self.bucket.len() == BUCKET {
-            self.put(true)?;
-        }
         self.count += 1;
         if self.count > MOST {
             return Err(WriteError::limit("objects", self.count, MOST));
         }
-        self.bucket
-            .push(manifest)
-            .map_err(|source| WriteError::encode("object_index/manifests", source))
+        if let Some(rows) = self.rows {
+            return self.append(manifest, rows);
+        }
+        self.first.push(manifest.to_vec());
+        self.first_bytes += manifest.len();
+        if self.first_bytes >= BUCKET_BYTES || self.first.len() == index(BUCKET) {
+            self.divide()?;
+        }
+        Ok(())
     }
 
     /// Writes what is left, and the ids of all rows; returns the documents.
@@ -317,9 +355,12 @@ impl<'t> ManifestArray<'t> {
 
     /// As [`finish`](Self::finish), with or without a table of ids.
     pub fn finish_in(mut self, form: IdsIn, ids: &[i64]) -> Result<Docs, WriteError> {
+        let rows = match self.rows {
+            Some(rows) => rows,
+            None => self.divide()?,
+        };
         if !self.bucket.is_empty() {
-            let padded = self.full > 0;
-            self.put(padded)?;
+            self.put(Some(rows).filter(|_| self.full > 0))?;
         }
         if form == IdsIn::Rows && self.count == 0 {
             // 0.8 §10.1.
@@ -328,7 +369,7 @@ impl<'t> ManifestArray<'t> {
         let manifests = array_doc(
             vec![self.count],
             DataType::named("variable_length_bytes"),
-            vec![self.count.clamp(1, u64::from(BUCKET))],
+            vec![self.count.clamp(1, u64::from(rows))],
             Value::from(""),
             vlen_codecs(&self.compression),
             ArrayAttributes::default(),

@@ -184,6 +184,51 @@ async fn more_objects_than_one_chunk_of_manifests() {
     assert_eq!(got.numbers(), [19_999, 0, 16_384, 16_383]);
 }
 
+/// A query of one object decodes a chunk of manifests as a whole: large manifests share one with fewer others.
+#[tokio::test]
+async fn large_manifests_lie_in_smaller_chunks() {
+    let memory = Memory::default();
+    let (objects, vertices) = (3_000_i64, 50_i64);
+    let mut writer = StoreWriter::create(ADDRESS, spec(), memory.options())
+        .await
+        .unwrap();
+    // Each vertex of an object is in a chunk of its own.
+    let all = (0..objects).flat_map(|id| (0..vertices).map(move |at| (id, at)));
+    let (mut positions, mut ids, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+    for (id, at) in all {
+        positions.extend([(at * 10) as f32 + 0.5, (id % 7) as f32]);
+        ids.push(id);
+        numbers.push((id * vertices + at) as i32);
+    }
+    let batch = Batch::new(positions);
+    let batch = batch.with_object_ids(ids).with_attribute("n", numbers);
+    writer.push(&batch).unwrap();
+    writer.finish().await.unwrap();
+    let files = memory.files().await;
+    check_documents(&files);
+    let document: serde_json::Value =
+        serde_json::from_slice(&files["0/object_index/manifests/zarr.json"]).unwrap();
+    let rows = document["chunk_grid"]["configuration"]["chunk_shape"][0]
+        .as_u64()
+        .unwrap();
+    assert!(rows.is_power_of_two() && rows < 3_000, "{rows}");
+    let last = (3_000 - 1) / rows;
+    assert!(files.contains_key(&format!("0/object_index/manifests/c/{last}")));
+    let asked = Query {
+        objects: Some(vec![2_999, 0, rows as i64, rows as i64 - 1]),
+        ..Query::default()
+    };
+    let got = ask(&memory.open().await, asked).await;
+    let expected = [2_999, 0, rows as i64, rows as i64 - 1];
+    let expected = expected.map(|id| (0..vertices).map(move |at| id * vertices + at));
+    let expected: Vec<usize> = expected
+        .into_iter()
+        .flatten()
+        .map(|number| number as usize)
+        .collect();
+    assert_eq!(got.numbers(), expected);
+}
+
 #[tokio::test]
 async fn what_lies_beside_the_levels_is_read_back() {
     let memory = Memory::default();
