@@ -60,29 +60,41 @@ impl Lens {
         }
     }
 
-    /// Chains: rows that follow each other and are of one object.
-    pub(crate) fn chains(&self, rows: &Rows, pen: &mut impl Pen) {
-        let mut last: Option<Vertex> = None;
-        for (row, point) in rows.positions.iter().enumerate() {
-            let radius = rows.radii.get(row).copied();
-            let here = self.vertex(*point, rows.value(row), radius, self.line);
-            let before = row
-                .checked_sub(1)
-                .filter(|before| rows.ids.get(*before) == rows.ids.get(row));
-            if let Some(before) = before {
-                let from = rows.positions.get(before).copied().unwrap_or(*point);
-                match (last, here) {
-                    (Some(a), Some(b)) => self.segment(a, b, [from, *point], pen),
+    /// Chains: rows that follow each other and are of one object. `before` ends with the row before the first one.
+    pub(crate) fn chains(&self, before: Option<&Rows>, rows: &Rows, pen: &mut impl Pen) {
+        let end = before.and_then(|rows| Some((rows, rows.positions.len().checked_sub(1)?)));
+        let mut last = end.and_then(|(rows, row)| self.link(rows, row));
+        for row in 0..rows.positions.len() {
+            let Some(here) = self.link(rows, row) else {
+                continue;
+            };
+            if let Some(last) = last.filter(|last| last.id == here.id) {
+                match (last.seen, here.seen) {
+                    (Some(a), Some(b)) => self.segment(a, b, [last.point, here.point], pen),
                     _ => self.cut(
-                        (from, rows.value(before)),
-                        (*point, rows.value(row)),
-                        radius,
+                        (last.point, last.value),
+                        (here.point, here.value),
+                        here.radius,
                         pen,
                     ),
                 }
             }
-            last = here;
+            last = Some(here);
         }
+    }
+
+    /// A row of a chain.
+    #[inline]
+    fn link(&self, rows: &Rows, row: usize) -> Option<Link> {
+        let point = *rows.positions.get(row)?;
+        let (value, radius) = (rows.value(row), rows.radii.get(row).copied());
+        Some(Link {
+            point,
+            value,
+            radius,
+            id: rows.ids.get(row).copied(),
+            seen: self.vertex(point, value, radius, self.line),
+        })
     }
 
     fn segment(&self, mut a: Vertex, mut b: Vertex, ends: [Point; 2], pen: &mut impl Pen) {
@@ -114,6 +126,17 @@ impl Lens {
             self.segment(first, second, [a.0, b.0], pen);
         }
     }
+}
+
+/// A vertex of a chain.
+#[derive(Debug, Clone, Copy)]
+struct Link {
+    point: Point,
+    value: u32,
+    radius: Option<f32>,
+    id: Option<i64>,
+    /// `None` behind the viewer.
+    seen: Option<Vertex>,
 }
 
 type Vec3 = [f32; 3];

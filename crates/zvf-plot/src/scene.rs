@@ -17,7 +17,7 @@ use crate::layer::{Layer, Opened, Shapes, Space};
 use crate::pen::Pen;
 use crate::picture::{Light, Picture};
 use crate::pool::{Pool, Range};
-use crate::rows::{self, MISSING, Paint, Rows};
+use crate::rows::{self, MISSING, Paint};
 use crate::svg;
 
 /// What a picture looks like.
@@ -525,13 +525,13 @@ async fn unlinked<P: Pen>(
         let before = std::mem::replace(&mut last, end);
         let (columns, lens) = (opened.columns.clone(), lens.clone());
         pool.run(move |pen| {
-            let mut rows = columns.rows(&batch)?;
+            let rows = columns.rows(&batch)?;
             let range = rows.range();
-            if let Some(before) = before {
-                rows.prepend(columns.rows(&before)?);
-            }
             match chains {
-                true => lens.chains(&rows, pen),
+                true => {
+                    let before = before.map(|before| columns.rows(&before)).transpose()?;
+                    lens.chains(before.as_ref(), &rows, pen);
+                }
                 false => lens.points(&rows, pen),
             }
             Ok(range)
@@ -635,22 +635,4 @@ async fn next_links(opened: &mut Opened) -> Result<Option<RecordBatch>, PlotErro
         }
     }
     Ok(None)
-}
-
-impl Rows {
-    /// Puts other rows before these.
-    fn prepend(&mut self, mut other: Self) {
-        // One value for all is the same one in every batch.
-        if self.values.len() == self.positions.len() && other.values.len() == other.positions.len()
-        {
-            other.values.append(&mut self.values);
-            self.values = other.values;
-        }
-        other.positions.append(&mut self.positions);
-        self.positions = other.positions;
-        other.radii.append(&mut self.radii);
-        self.radii = other.radii;
-        other.ids.append(&mut self.ids);
-        self.ids = other.ids;
-    }
 }

@@ -80,11 +80,26 @@ impl Digest {
         let Some(values) = values.as_primitive_opt::<T>() else {
             return;
         };
-        for row in values.values().chunks_exact(self.lo.len().max(1)) {
-            for ((lo, hi), value) in self.lo.iter_mut().zip(&mut self.hi).zip(row) {
+        // Several rows at once, each with bounds of its own, so that the compiler can use wide registers.
+        let dims = self.lo.len().max(1);
+        let width = dims * 16;
+        let (mut low, mut high) = (vec![f64::INFINITY; width], vec![f64::NEG_INFINITY; width]);
+        for rows in values.values().chunks(width) {
+            for ((low, high), value) in low.iter_mut().zip(&mut high).zip(rows) {
                 let value = real(*value);
-                *lo = lo.min(value);
-                *hi = hi.max(value);
+                *low = if value < *low { value } else { *low };
+                *high = if value > *high { value } else { *high };
+            }
+        }
+        for (low, high) in low.chunks_exact(dims).zip(high.chunks_exact(dims)) {
+            for ((lo, hi), (low, high)) in self
+                .lo
+                .iter_mut()
+                .zip(&mut self.hi)
+                .zip(low.iter().zip(high))
+            {
+                *lo = lo.min(*low);
+                *hi = hi.max(*high);
             }
         }
     }

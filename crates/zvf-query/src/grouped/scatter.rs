@@ -181,6 +181,17 @@ pub(crate) struct Scatter {
     pub(crate) spool: Arc<Spool>,
 }
 
+/// An entry of a group of chunks.
+#[derive(Debug, Clone, Copy)]
+struct Key {
+    /// Among all entries.
+    number: u32,
+    /// Number of its chunk in the group.
+    at: u32,
+    entry: Entry,
+    pick: u32,
+}
+
 /// What became of a group of chunks.
 #[derive(Debug)]
 pub(crate) struct Run {
@@ -201,19 +212,13 @@ impl Scatter {
     ///
     /// Malformed: a manifest that names a chunk or fragment that is not there. I/O of the temporary file.
     pub(crate) fn group(&self, mut chunks: Vec<Decoded>) -> Result<Run, QueryError> {
-        let count = |chunk: &Decoded| self.entries.of(chunk.slot).len();
-        let mut keys: Vec<(u32, u32)> = Vec::with_capacity(chunks.iter().map(count).sum());
-        for (at, chunk) in (0_u32..).zip(&chunks) {
-            let entries = self.entries.of(chunk.slot).iter();
-            keys.extend(entries.map(|entry| (*entry, at)));
-        }
-        keys.sort_unstable();
+        let keys = self.keys(&chunks)?;
         let mut run = Run {
             chunks: Vec::new(),
             pages: Vec::new(),
             sizes: Vec::new(),
             widths: vec![None; self.plan.reader.columns.len()],
-            shared: self.shares(&keys, &chunks),
+            shared: Self::shares(&keys, &chunks),
         };
         if !run.shared {
             self.write(&keys, &chunks, &mut run)?;
@@ -223,20 +228,45 @@ impl Scatter {
         Ok(run)
     }
 
+    /// The entries of some chunks, ascending.
+    fn keys(&self, chunks: &[Decoded]) -> Result<Vec<Key>, QueryError> {
+        let count = |chunk: &Decoded| self.entries.of(chunk.slot).len();
+        let mut sorted: Vec<(u32, u32)> = Vec::with_capacity(chunks.iter().map(count).sum());
+        for (at, chunk) in (0_u32..).zip(chunks) {
+            let entries = self.entries.of(chunk.slot).iter();
+            sorted.extend(entries.map(|entry| (*entry, at)));
+        }
+        sorted.sort_unstable();
+        // The entries of one group lie far apart. In a loop that does nothing else their cache misses overlap.
+        let plan = &self.plan;
+        let key = |(number, at)| {
+            let index = int::at(number);
+            Ok(Key {
+                number,
+                at,
+                entry: *plan
+                    .entries
+                    .get(index)
+                    .or_bug("an entry that is not there")?,
+                pick: *plan.picks.get(index).or_bug("an entry without object")?,
+            })
+        };
+        sorted.into_iter().map(key).collect()
+    }
+
     /// Whether the entries ask for the rows of the chunks many times.
-    fn shares(&self, keys: &[(u32, u32)], chunks: &[Decoded]) -> bool {
+    fn shares(keys: &[Key], chunks: &[Decoded]) -> bool {
         let rows: u64 = chunks.iter().map(|chunk| u64::from(chunk.rows)).sum();
         let most = rows.saturating_mul(COPIES).saturating_add(1 << 16);
         let mut asked = 0_u64;
-        for (number, at) in keys {
-            let entry = self.plan.entries.get(int::at(*number));
-            let fragments = chunks.get(int::at(*at));
-            let fragments = fragments.and_then(|chunk| chunk.fragments.as_ref());
-            let (Some(entry), Some(fragments)) = (entry, fragments) else {
+        for key in keys {
+            let fragments = chunks.get(int::at(key.at));
+            let Some(fragments) = fragments.and_then(|chunk| chunk.fragments.as_ref()) else {
                 continue;
             };
             // One that is not there is an error of the gathering.
-            for found in entry.fragments().map_while(|number| fragments.get(number)) {
+            let numbers = key.entry.fragments();
+            for found in numbers.map_while(|number| fragments.get(number)) {
                 asked = asked.saturating_add(int::wide(found.len()));
                 if asked > most {
                     return true;
@@ -246,26 +276,21 @@ impl Scatter {
         false
     }
 
-    fn write(
-        &self,
-        keys: &[(u32, u32)],
-        chunks: &[Decoded],
-        run: &mut Run,
-    ) -> Result<(), QueryError> {
+    fn write(&self, keys: &[Key], chunks: &[Decoded], run: &mut Run) -> Result<(), QueryError> {
         let plan = &self.plan;
         let mut file = Vec::with_capacity(WRITE + 4 * PAGE);
         let mut written = 0;
         let mut page = PageBuilder::new(plan);
         let mut rows = Vec::new();
-        for (number, at) in keys {
-            let index = int::at(*number);
-            let entry = *plan
-                .entries
-                .get(index)
-                .or_bug("an entry that is not there")?;
-            let pick = *plan.picks.get(index).or_bug("an entry without object")?;
+        for Key {
+            number,
+            at,
+            entry,
+            pick,
+        } in keys.iter().copied()
+        {
             let chunk = chunks
-                .get(int::at(*at))
+                .get(int::at(at))
                 .or_bug("a chunk that is not there")?;
             internal!(
                 entry.slot == chunk.slot,
@@ -274,17 +299,17 @@ impl Scatter {
             let before = page.bytes();
             if chunk.absent {
                 plan.check_listed(chunk, pick)?;
-                Record::write_absent(*number, &mut page.records);
+                Record::write_absent(number, &mut page.records);
             } else {
                 for fragment in entry.fragments() {
                     let piece = plan.piece(chunk, pick, fragment, &mut rows, &mut page.gathered)?;
-                    Record::write(*number, &piece, &mut page.records);
+                    Record::write(number, &piece, &mut page.records);
                 }
             }
-            page.first.get_or_insert(*number);
-            page.last = *number;
+            page.first.get_or_insert(number);
+            page.last = number;
             let bytes = int::wide(page.bytes().saturating_sub(before));
-            let bucket = *number / BUCKET;
+            let bucket = number / BUCKET;
             match run.sizes.last_mut() {
                 Some((last, sum)) if *last == bucket => *sum += bytes,
                 _ => run.sizes.push((bucket, bytes)),
