@@ -8,9 +8,6 @@ use crate::spool::{put, put_bytes, take, take_bytes};
 use crate::vertex_table::Gathered;
 use crate::{QueryError, int};
 
-/// What stands for a row without fragment.
-const NONE: u64 = u64::MAX;
-
 /// Rows that [`write`] wrote.
 #[derive(Debug)]
 pub(crate) struct StoredRows<'a> {
@@ -36,8 +33,7 @@ pub(crate) fn write(rows: &Gathered, out: &mut Vec<u8>) {
     numbers(rows.row.len(), out);
     out.extend(rows.row.iter().flat_map(|row| row.to_le_bytes()));
     numbers(rows.fragment.len(), out);
-    let fragments = rows.fragment.iter().map(|one| one.unwrap_or(NONE));
-    out.extend(fragments.flat_map(u64::to_le_bytes));
+    out.extend(rows.fragment.iter().flat_map(|one| one.to_le_bytes()));
 }
 
 impl<'a> StoredRows<'a> {
@@ -98,8 +94,7 @@ impl<'a> StoredRows<'a> {
         let row = numbers(part(self.row)?).map(|row| u64::from_le_bytes(*row));
         out.row.extend(row);
         let fragment = numbers(part(self.fragment)?).map(|one| u64::from_le_bytes(*one));
-        out.fragment
-            .extend(fragment.map(|one| (one != NONE).then_some(one)));
+        out.fragment.extend(fragment);
         out.rows = out.rows.saturating_add(count);
         Ok(())
     }
@@ -109,6 +104,7 @@ impl<'a> StoredRows<'a> {
 mod tests {
     use super::*;
     use crate::columns::attribute::Column;
+    use crate::vertex_table::NO_FRAGMENT;
 
     fn rows() -> Gathered {
         let mut found = Gathered {
@@ -116,7 +112,7 @@ mod tests {
             columns: vec![Column::default()],
             chunk: vec![-1, 0, 1, 2],
             row: vec![9, 8, 7, 6],
-            fragment: vec![Some(3), None, Some(0), Some(1)],
+            fragment: vec![3, NO_FRAGMENT, 0, 1],
             ..Gathered::default()
         };
         found
@@ -144,7 +140,7 @@ mod tests {
         assert_eq!(out.position.as_slice(), [3, 3, 4, 4, 1, 1, 2, 2]);
         assert_eq!(out.chunk, [1, 2, -1, 0]);
         assert_eq!(out.row, [7, 6, 9, 8]);
-        assert_eq!(out.fragment, [Some(0), Some(1), Some(3), None]);
+        assert_eq!(out.fragment, [0, 1, 3, NO_FRAGMENT]);
         assert!(stored.push_to(3..5, &mut out, wrong).is_err());
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{Int64Builder, ListBuilder};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, UInt64Array};
-use arrow_buffer::MutableBuffer;
+use arrow_buffer::{BooleanBuffer, MutableBuffer, NullBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
 use crate::columns::arrow;
@@ -40,6 +40,18 @@ impl TablePlan {
     /// Whether a column is in the table.
     pub(crate) fn has(&self, out: Out) -> bool {
         self.outs.contains(&out)
+    }
+
+    /// Bytes of a row in the columns that no array of the store has, while a batch of them is made.
+    pub(crate) fn computed_bytes(&self, key_rank: usize) -> usize {
+        let bytes = |out: &Out| match out {
+            Out::Chunk => key_rank.saturating_mul(size_of::<i64>()),
+            Out::Row | Out::Fragment => size_of::<u64>(),
+            Out::ObjectId => size_of::<Option<i64>>(),
+            Out::ObjectIds => size_of::<Vec<i64>>() + size_of::<i64>(),
+            Out::Position | Out::Attribute(_) => 0,
+        };
+        self.outs.iter().map(bytes).fold(0, usize::saturating_add)
     }
 
     /// For each column whether its type is a guess: nothing told how wide a row is, and all values are missing.
@@ -124,8 +136,12 @@ pub(crate) struct Gathered {
     pub(crate) columns: Vec<Column>,
     pub(crate) chunk: Vec<i64>,
     pub(crate) row: Vec<u64>,
-    pub(crate) fragment: Vec<Option<u64>>,
+    /// [`NO_FRAGMENT`] of rows in none.
+    pub(crate) fragment: Vec<u64>,
 }
+
+/// Number of the fragment of rows that lie in none.
+pub(crate) const NO_FRAGMENT: u64 = u64::MAX;
 
 /// Owners of the rows of a batch, where the table has such columns.
 #[derive(Debug, Default)]
@@ -141,6 +157,16 @@ impl Gathered {
         let mut found = Self::default();
         if plan.has(Out::Position) {
             found.position = arrow::buffer(bytes(reader.position.row_bytes()));
+        }
+        if plan.has(Out::Chunk) {
+            let rank = reader.level.key_rank();
+            found.chunk.reserve_exact(rows.saturating_mul(rank));
+        }
+        if plan.has(Out::Row) {
+            found.row.reserve_exact(rows);
+        }
+        if plan.has(Out::Fragment) {
+            found.fragment.reserve_exact(rows);
         }
         for (index, column) in reader.columns.iter().enumerate() {
             found.columns.push(if plan.has(Out::Attribute(index)) {
@@ -200,26 +226,27 @@ impl Gathered {
     fn push_fragments(&mut self, chunk: &Decoded, pick: Pick<'_>, fragment: Option<u32>) {
         let count = pick.len();
         let Some(fragments) = &chunk.fragments else {
-            self.fragment.extend(std::iter::repeat_n(None, count));
+            self.fragment
+                .extend(std::iter::repeat_n(NO_FRAGMENT, count));
             return;
         };
         if let Some(fragment) = fragment.filter(|_| fragments.disjoint()) {
             self.fragment
-                .extend(std::iter::repeat_n(Some(u64::from(fragment)), count));
+                .extend(std::iter::repeat_n(u64::from(fragment), count));
             return;
         }
         let of = fragments.of_rows(chunk.rows, &Kept::All(chunk.rows));
         self.fragment.extend(pick.iter().map(|row| {
             of.get(int::at(row))
                 .filter(|fragment| **fragment != u32::MAX)
-                .map(|fragment| u64::from(*fragment))
+                .map_or(NO_FRAGMENT, |fragment| u64::from(*fragment))
         }));
     }
 
     /// Bytes of the rows, about.
     pub(crate) fn bytes(&self) -> usize {
         let columns: usize = self.columns.iter().map(Column::bytes).sum();
-        let numbers = self.chunk.len() + self.row.len() + 2 * self.fragment.len();
+        let numbers = self.chunk.len() + self.row.len() + self.fragment.len();
         self.position.len() + columns + 8 * numbers
     }
 
@@ -264,7 +291,14 @@ impl Gathered {
                         .map_err(wrong("vertices"))?
                 }
                 Out::Row => arrow::counts(std::mem::take(&mut self.row)),
-                Out::Fragment => Arc::new(UInt64Array::from(std::mem::take(&mut self.fragment))),
+                Out::Fragment => {
+                    let fragments = std::mem::take(&mut self.fragment);
+                    let found = BooleanBuffer::from_iter(
+                        fragments.iter().map(|fragment| *fragment != NO_FRAGMENT),
+                    );
+                    let nulls = Some(NullBuffer::new(found)).filter(|nulls| nulls.null_count() > 0);
+                    Arc::new(UInt64Array::new(fragments.into(), nulls))
+                }
                 Out::ObjectId => Arc::new(Int64Array::from(std::mem::take(&mut owners.first))),
                 Out::ObjectIds => {
                     let mut list = ListBuilder::new(Int64Builder::new());

@@ -1,9 +1,10 @@
 //! Manifests, walked once: which fragments of the query's chunks belong to which object, in object order.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use futures::stream::{self, StreamExt, TryStreamExt};
+use futures::stream::{FuturesOrdered, TryStreamExt};
 use zvf_store::format::manifest::{FragmentRefs, Manifest};
 use zvf_store::{IdTable, ManifestChunk, ObjectIndex};
 
@@ -13,8 +14,12 @@ use crate::plan::chunks::{ChunkTable, Slot};
 use crate::reader::Reader;
 use crate::{QueryError, int};
 
-/// Stored chunks of manifests on their way at once: 2 MiB each as `zvf-write` makes them.
-const MANIFESTS_AHEAD: usize = 16;
+/// Stored chunks of manifests on their way at once, and while it is not known how large they are.
+const AHEAD: RangeInclusive<usize> = 2..=16;
+const AHEAD_FIRST: usize = 4;
+
+/// Bytes of manifests on their way at once, where chunks are not larger.
+const AHEAD_BYTES: u64 = 32 << 20;
 
 /// Consecutive fragments of one chunk, as a manifest names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,21 +99,31 @@ pub(crate) async fn walk_all(
 ) -> Result<(Arc<IdTable>, Walk), QueryError> {
     let walk = async {
         let mut walk = Walk::default();
-        let mut parts = stream::iter(0..index.manifest_chunks())
-            .map(|number| async move {
-                let chunk = index.manifest_chunk_in(round, number).await?;
-                let (reader, scope, key_rank) =
-                    (Arc::clone(reader), scope.clone(), index.key_rank());
-                let store = reader.level.store().clone();
-                let work = move |_| walk_chunk(&chunk, &reader, &scope, key_rank);
-                Ok::<_, QueryError>(store.fetch_map(round, Vec::new(), work).await?)
-            })
-            .buffered(MANIFESTS_AHEAD);
-        while let Some(part) = parts.try_next().await? {
+        let mut parts = (0..index.manifest_chunks()).map(|number| async move {
+            let chunk = index.manifest_chunk_in(round, number).await?;
+            let bytes = chunk.bytes();
+            let (reader, scope, key_rank) = (Arc::clone(reader), scope.clone(), index.key_rank());
+            let store = reader.level.store().clone();
+            let work = move |_| walk_chunk(&chunk, &reader, &scope, key_rank);
+            let part = store.fetch_map(round, Vec::new(), work).await?;
+            Ok::<_, QueryError>((bytes, part))
+        });
+        let mut ahead = FuturesOrdered::from_iter(parts.by_ref().take(AHEAD_FIRST));
+        let mut all_bytes = 0_u64;
+        while let Some((bytes, part)) = ahead.try_next().await? {
             match part {
                 Ok(part) => walk.append(part),
                 Err(fault) => return Ok(Err(fault)),
             }
+            all_bytes = all_bytes.saturating_add(bytes);
+            if all_bytes > AHEAD_BYTES {
+                // Each is needed once, and together they may be much.
+                index.forget_manifests();
+            }
+            let most = int::index(AHEAD_BYTES / bytes.max(1)).unwrap_or(usize::MAX);
+            let most = most.clamp(*AHEAD.start(), *AHEAD.end());
+            let more = most.saturating_sub(ahead.len());
+            ahead.extend(parts.by_ref().take(more));
         }
         Ok::<_, QueryError>(Ok(walk))
     };

@@ -70,7 +70,8 @@ impl RaggedChunk {
         Some(start.min(end)..end)
     }
 
-    fn weight(&self) -> u64 {
+    /// Bytes in memory.
+    pub(crate) fn weight(&self) -> u64 {
         u64::try_from(
             self.bytes
                 .len()

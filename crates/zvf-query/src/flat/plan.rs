@@ -99,7 +99,13 @@ pub(crate) fn load(p: &Prepared, reader: &Reader, what: &What) -> Load {
         .fold(0, usize::saturating_add);
     Load {
         rows_per_chunk,
-        row_bytes: int::wide(reader.position.row_bytes().saturating_add(attributes)),
+        row_bytes: int::wide(
+            reader
+                .position
+                .row_bytes()
+                .saturating_add(attributes)
+                .saturating_add(p.table.computed_bytes(p.level.key_rank())),
+        ),
         batch_rows: int::wide(p.query.batch_rows.max(1)),
         budget: p.query.memory_budget,
         limit: None,

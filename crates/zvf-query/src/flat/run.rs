@@ -57,6 +57,7 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
             .is_some_and(|family| !family.columns.is_empty());
     let ask = Ask {
         fragments: walk || sequential || branches || p.table.has(Out::Fragment),
+        keep_fragments: counted || links.is_some(),
         walk,
         links: (links.is_some() && stored).then_some(if branches {
             Touch::Any
@@ -87,6 +88,9 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
         Some(walk) if owned => Some(Owners::new(walk, scan.reader.table.len())),
         _ => None,
     };
+    if !counted && !sequential {
+        scan.side.walk = None;
+    }
     while let Some((mut group, taken)) = scan.next().await? {
         if !p.query.outputs.vertices || taken == 0 {
             continue;

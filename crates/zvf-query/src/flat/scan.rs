@@ -34,6 +34,8 @@ const LOOK_AHEAD: usize = 16;
 #[derive(Debug, Clone)]
 pub(crate) struct Ask {
     pub(crate) fragments: bool,
+    /// Fragments are kept until the end of the pass.
+    pub(crate) keep_fragments: bool,
     /// Manifests and ids.
     pub(crate) walk: bool,
     /// Stored links.
@@ -74,6 +76,7 @@ pub(crate) struct Scan {
     stop: Arc<AtomicBool>,
     remaining: Option<u64>,
     hold: u64,
+    keep_fragments: bool,
     missing: Vec<u64>,
     short: Vec<u64>,
     absent: u64,
@@ -173,6 +176,7 @@ impl Scan {
             stop,
             remaining: ask.limit,
             hold: ask.hold,
+            keep_fragments: ask.keep_fragments,
             absent: 0,
             round: p.round,
         };
@@ -287,7 +291,7 @@ impl Scan {
                     base: self.vertices,
                     rows: chunk.rows,
                     kept: chunk.kept.clone(),
-                    fragments: chunk.fragments.clone(),
+                    fragments: chunk.fragments.clone().filter(|_| self.keep_fragments),
                 };
             }
             self.vertices += int::wide(chunk.kept.len());

@@ -11,6 +11,7 @@ use super::batches::Batch;
 use crate::columns::attribute::Cell;
 use crate::columns::gather::Kept;
 use crate::flat::job::{link_records, link_wants};
+use crate::flat::plan::load;
 use crate::links::records::{LinkCellRef, RecordCell};
 use crate::plan::chunks::Slot;
 use crate::prepare::Prepared;
@@ -154,22 +155,9 @@ pub(crate) fn jobs(
 
 /// Batches in flight.
 fn window(p: &Prepared, fetch: &Fetch) -> usize {
-    let chunks = int::wide(p.level.vertices().presence().len()).max(1);
-    let rows = p.level.doc().vertex_count.div_ceil(chunks).max(1024);
-    let columns = fetch
-        .reader
-        .columns
-        .iter()
-        .zip(&fetch.what.attributes)
-        .filter(|(_, wanted)| **wanted);
-    let columns: usize = columns
-        .map(|(column, _)| column.row_bytes())
-        .fold(0, usize::saturating_add);
-    let bytes = rows
-        .saturating_mul(int::wide(
-            fetch.reader.position.row_bytes().saturating_add(columns),
-        ))
-        .saturating_mul(32);
+    let load = load(p, &fetch.reader, &fetch.what);
+    let rows = load.rows_per_chunk.max(1024).saturating_mul(32);
+    let bytes = rows.saturating_mul(load.row_bytes).max(1);
     usize::try_from((p.query.memory_budget / bytes.saturating_mul(4).max(1)).clamp(2, 32))
         .unwrap_or(2)
 }

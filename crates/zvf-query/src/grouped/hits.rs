@@ -24,6 +24,7 @@ pub(super) async fn hits(
 ) -> Result<(Arc<IdTable>, Vec<Pick>), QueryError> {
     let ask = Ask {
         fragments: true,
+        keep_fragments: true,
         walk: true,
         links: None,
         objects: None,

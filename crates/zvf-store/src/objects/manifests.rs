@@ -177,6 +177,14 @@ impl ManifestChunk {
         self.rows == 0
     }
 
+    /// Bytes of the chunk as it is in memory.
+    pub fn bytes(&self) -> u64 {
+        match &self.form {
+            Form::Vlen(chunk) => chunk.weight(),
+            Form::Cut(cut) => u64::try_from(cut.bytes.len()).unwrap_or(u64::MAX),
+        }
+    }
+
     /// The manifest of a row of the level; empty when the row has none, or lies in another chunk.
     ///
     /// # Shape
