@@ -262,7 +262,7 @@ struct Numbers {
 
 impl Numbers {
     fn coord(&self, number: Slot) -> Option<&[i64]> {
-        let start = int::at(number).saturating_mul(self.rank);
+        let start = int::index(number).saturating_mul(self.rank);
         self.coords.get(start..start.saturating_add(self.rank))
     }
 
@@ -270,7 +270,7 @@ impl Numbers {
     fn of(&mut self, coord: &[i64]) -> Option<Slot> {
         let place = match &mut self.listed {
             Some((table, numbers)) => match table.slot(coord) {
-                Some(slot) => numbers.get_mut(int::at(slot)),
+                Some(slot) => numbers.get_mut(int::index(slot)),
                 None => None,
             },
             None => None,
@@ -373,7 +373,7 @@ impl<V: Fn(&[i64]) -> bool> Chooser<V> {
         let room = entries.checked_div(int::wide(first)).unwrap_or(0);
         // A guess never asks for much more than what was read would grow to.
         let room = room.saturating_add(room / 16).min(1 << 26);
-        self.entries.reserve(int::index(room).unwrap_or(0));
+        self.entries.reserve(usize::try_from(room).unwrap_or(0));
     }
 
     fn too_many(&self) -> QueryError {
@@ -397,7 +397,7 @@ impl<V: Fn(&[i64]) -> bool> Chooser<V> {
             .map(|coord| table.slot(coord).unwrap_or(Entry::GAP))
             .collect();
         for entry in &mut self.entries {
-            let slot = slots.get(int::at(entry.slot)).copied();
+            let slot = slots.get(int::index(entry.slot)).copied();
             entry.slot = slot.unwrap_or(Entry::GAP);
         }
         self.starts.push(self.entries.len());

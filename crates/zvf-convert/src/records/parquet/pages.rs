@@ -17,6 +17,8 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::serialized_reader::SerializedPageReader;
 
+use zvf_store::format::int::index;
+
 use super::thrift::{I32, STRUCT, Walk};
 
 /// Bytes of a page, unpacked.
@@ -288,10 +290,6 @@ fn lists(page: &Page, most: u64, check: &mut dyn FnMut(&[u8], usize) -> bool) ->
             levels.is_some_and(|levels| check(levels, index(*num_values)))
         }
     }
-}
-
-fn index(count: u32) -> usize {
-    usize::try_from(count).unwrap_or(usize::MAX)
 }
 
 /// Bits of a level.
