@@ -209,11 +209,15 @@ fn read_bounded(
     cap: Cap,
 ) -> Result<Vec<u8>, StoreError> {
     use std::io::Read;
+
+    use crate::isolate::isolate;
+
     let mut bytes = Vec::with_capacity(hint.min(usize::try_from(cap.bytes).unwrap_or(usize::MAX)));
-    reader
-        .take(cap.bytes.saturating_add(1))
-        .read_to_end(&mut bytes)
-        .map_err(|e| StoreError::malformed(key, format!("{codec}: {e}")))?;
+    let wrong = |what: String| StoreError::malformed(key, format!("{codec}: {what}"));
+    let mut reader = reader.take(cap.bytes.saturating_add(1));
+    isolate(|| reader.read_to_end(&mut bytes))
+        .map_err(wrong)?
+        .map_err(|error| wrong(error.to_string()))?;
     cap.check(key, u64::try_from(bytes.len()).unwrap_or(u64::MAX))?;
     Ok(bytes)
 }
