@@ -226,6 +226,26 @@ fn read_bounded(
 mod tests {
     use super::{Data, checked};
 
+    #[cfg(any(feature = "zstd", feature = "gzip", feature = "zarrs"))]
+    #[test]
+    fn a_decoder_that_panics_is_a_malformed_cell_by_its_key() {
+        struct Panics;
+        impl std::io::Read for Panics {
+            fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+                panic!("index out of bounds")
+            }
+        }
+        let cap = crate::kv::Cap {
+            what: "cell_bytes",
+            bytes: 1 << 20,
+        };
+        let error = super::read_bounded("0/vertices/c/1", "gzip", Panics, 0, cap).unwrap_err();
+        assert_eq!(error.class(), crate::Class::Malformed);
+        let text = error.to_string();
+        assert!(text.starts_with("0/vertices/c/1"), "{text}");
+        assert!(text.ends_with("gzip: index out of bounds"), "{text}");
+    }
+
     #[test]
     fn a_checksum_is_checked_and_removed() {
         let mut bytes = b"hello".to_vec();
