@@ -46,9 +46,9 @@ impl Packer {
     fn find(&mut self, data: &[u8], at: usize) -> Option<(usize, usize)> {
         let four = data.get(at..)?.first_chunk::<4>()?;
         let hash = u32::from_le_bytes(*four).wrapping_mul(2_654_435_761) >> 19;
-        let slot = self.table.get_mut(crate::int::size(hash) % SLOTS)?;
+        let slot = self.table.get_mut(hash as usize % SLOTS)?;
         let before = core::mem::replace(slot, u32::try_from(at + 1).unwrap_or(0));
-        let from = crate::int::size(before).checked_sub(1)?;
+        let from = (before as usize).checked_sub(1)?;
         let distance = at.checked_sub(from)?.checked_sub(1)?;
         if distance > MOST {
             return None;

@@ -1,6 +1,6 @@
 //! A whole chunk in memory.
 
-use crate::int::{size, u32_at, wide};
+use crate::header::u32_at;
 use crate::stream::{Context, decode_block};
 use crate::{Body, DecodeError, Expand, Expected, Header, Pipeline, Special};
 
@@ -31,20 +31,20 @@ impl<'a> BlockTable<'a> {
         let Some(table) = bytes.get(header.len()..end) else {
             let have = bytes.len().saturating_sub(header.len());
             let need = end - header.len();
-            let at = wide(header.len());
+            let at = header.len() as u64;
             return Err(DecodeError::truncated(
                 "block table",
                 at,
-                wide(have),
-                wide(need),
+                have as u64,
+                need as u64,
             ));
         };
         let mut first = end;
         let mut dictionary = None;
         if header.has_dictionary() && header.body() == Body::Compressed {
-            let at = wide(end);
+            let at = end as u64;
             let have = bytes.len().saturating_sub(end);
-            let short = |need| DecodeError::truncated("dictionary", at, wide(have), wide(need));
+            let short = |need| DecodeError::truncated("dictionary", at, have as u64, need as u64);
             let n = u32_at(bytes, end).ok_or(short(4))?;
             if n == 0 || n > DICTIONARY {
                 let expected = Expected::Text("1 to 32768 bytes");
@@ -56,8 +56,8 @@ impl<'a> BlockTable<'a> {
                     expected,
                 ));
             }
-            first = end + 4 + size(n);
-            dictionary = Some(bytes.get(end + 4..first).ok_or(short(4 + size(n)))?);
+            first = end + 4 + n as usize;
+            dictionary = Some(bytes.get(end + 4..first).ok_or(short(4 + n as usize))?);
         }
         let starts = table.as_chunks::<4>().0;
         Ok(Self {
@@ -93,7 +93,7 @@ impl<'a> BlockTable<'a> {
     ///
     /// Malformed: outside of the chunk, or without room for the size of a stream.
     pub fn start(&self, block: usize) -> Result<usize, DecodeError> {
-        let at = wide(self.at.saturating_add(block.saturating_mul(4)));
+        let at = self.at.saturating_add(block.saturating_mul(4)) as u64;
         let field = self.starts.get(block).copied().unwrap_or([0xff; 4]);
         let start = i32::from_le_bytes(field);
         let last = self.cbytes.saturating_sub(4);
@@ -151,8 +151,8 @@ impl<'a> Chunk<'a> {
     /// Never.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let header = Header::parse(bytes)?;
-        let have = wide(bytes.len());
-        let need = wide(header.cbytes());
+        let have = bytes.len() as u64;
+        let need = header.cbytes() as u64;
         let Some(bytes) = bytes.get(..header.cbytes()) else {
             return Err(DecodeError::truncated("chunk", 0, have, need));
         };
@@ -215,8 +215,8 @@ impl<'a> Chunk<'a> {
             return Err(DecodeError::limit(
                 "bytes of a block",
                 0,
-                wide(n),
-                wide(out.len()),
+                n as u64,
+                out.len() as u64,
             ));
         }
         let before = block.saturating_mul(self.header.blocksize());
@@ -235,9 +235,9 @@ impl<'a> Chunk<'a> {
                     None => {
                         return Err(DecodeError::truncated(
                             "stored block",
-                            wide(from),
+                            from as u64,
                             0,
-                            wide(n),
+                            n as u64,
                         ));
                     }
                 }
@@ -254,7 +254,7 @@ impl<'a> Chunk<'a> {
                     reference,
                 };
                 decode_block(context, block, bytes, out, scratch, codecs)
-                    .map_err(|error| error.shifted(wide(start)))
+                    .map_err(|error| error.shifted(start as u64))
             }
         }
     }
@@ -276,8 +276,8 @@ impl<'a> Chunk<'a> {
             return Err(DecodeError::limit(
                 "bytes of a chunk",
                 0,
-                wide(n),
-                wide(out.len()),
+                n as u64,
+                out.len() as u64,
             ));
         }
         if n == 0 {
@@ -322,7 +322,7 @@ impl Chunk<'_> {
         };
         let most = cap.min(possible);
         if n > most {
-            return Err(DecodeError::limit("chunk nbytes", 4, wide(n), wide(most)));
+            return Err(DecodeError::limit("chunk nbytes", 4, n as u64, most as u64));
         }
         let mut out = alloc::vec![0; n];
         let needs = self.header.body() == Body::Compressed;

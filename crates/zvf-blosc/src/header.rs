@@ -15,7 +15,7 @@
 //! 31  u8     blosc2 flags           bit 0 dictionary; 3 lazy; 4-6 special; 7 statistics of a codec
 //! ```
 
-use crate::int::{signed, size, u32_at, wide};
+use crate::error::signed;
 use crate::{Codec, DecodeError, Expected, Pipeline};
 
 /// Bytes of a Blosc1 header.
@@ -130,8 +130,9 @@ impl Header {
 
     /// The fields, and the byte at 30.
     fn raw(bytes: &[u8]) -> Result<(Self, u8), DecodeError> {
-        let short =
-            |need: usize| DecodeError::truncated("chunk header", 0, wide(bytes.len()), wide(need));
+        let short = |need: usize| {
+            DecodeError::truncated("chunk header", 0, bytes.len() as u64, need as u64)
+        };
         let head = bytes.first_chunk::<SHORT>().ok_or(short(SHORT))?;
         let [version, _, flags, typesize, ..] = *head;
         let long = flags & 5 == 5;
@@ -166,7 +167,7 @@ impl Header {
                 let found = i64::from(value) - (1 << 32);
                 return Err(DecodeError::malformed(
                     what,
-                    wide(at),
+                    at as u64,
                     found,
                     Expected::AtLeast(0),
                 ));
@@ -227,7 +228,7 @@ impl Header {
             ));
         }
         let head = self.len();
-        if size(self.cbytes) < head {
+        if (self.cbytes as usize) < head {
             let found = i64::from(self.cbytes);
             let expected = Expected::AtLeast(signed(head));
             return Err(DecodeError::malformed("chunk cbytes", 12, found, expected));
@@ -238,7 +239,7 @@ impl Header {
     fn check_body(&self) -> Result<(), DecodeError> {
         let code = (self.blosc2_flags >> 4) & 7;
         let head = self.len();
-        let room = size(self.cbytes).saturating_sub(head);
+        let room = (self.cbytes as usize).saturating_sub(head);
         let cbytes = |expected| {
             Err(DecodeError::malformed(
                 "chunk cbytes",
@@ -255,7 +256,7 @@ impl Header {
                 Expected::Text("a code from 1 to 4"),
             )),
             Body::Special(SpecialKind::Value) => {
-                if room == 0 || !size(self.nbytes).is_multiple_of(room) {
+                if room == 0 || !(self.nbytes as usize).is_multiple_of(room) {
                     return cbytes(Expected::Text("a value whose length divides the chunk's"));
                 }
                 Ok(())
@@ -274,7 +275,7 @@ impl Header {
             }
             Body::Empty => Ok(()),
             Body::Stored => {
-                if room != size(self.nbytes) {
+                if room != self.nbytes as usize {
                     return cbytes(Expected::Exactly(i64::from(self.nbytes) + signed(head)));
                 }
                 Ok(())
@@ -322,23 +323,23 @@ impl Header {
     /// Bytes that the chunk decodes to.
     #[must_use]
     pub const fn nbytes(&self) -> usize {
-        size(self.nbytes)
+        self.nbytes as usize
     }
 
     /// Bytes of a decoded block; never more than [`Self::nbytes`].
     #[must_use]
     pub const fn blocksize(&self) -> usize {
         if self.blocksize > self.nbytes {
-            size(self.nbytes)
+            self.nbytes as usize
         } else {
-            size(self.blocksize)
+            self.blocksize as usize
         }
     }
 
     /// Bytes of the stored chunk, this header included.
     #[must_use]
     pub const fn cbytes(&self) -> usize {
-        size(self.cbytes)
+        self.cbytes as usize
     }
 
     /// The byte of Blosc2 flags (offset 31); 0 under a short header.
@@ -467,4 +468,10 @@ impl Header {
             _ => self.len(),
         }
     }
+}
+
+/// The little-endian `u32` at `at`.
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    let field = bytes.get(at..)?.first_chunk::<4>()?;
+    Some(u32::from_le_bytes(*field))
 }

@@ -71,6 +71,10 @@
 
 #[cfg(feature = "alloc")]
 extern crate alloc;
+
+// `u32 as usize` and `usize as u64`, the only conversions by `as` here, lose nothing.
+#[cfg(target_pointer_width = "16")]
+compile_error!("chunks do not fit a 16-bit address space");
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
@@ -84,7 +88,6 @@ mod encode;
 mod error;
 pub mod filters;
 mod header;
-mod int;
 #[cfg(all(feature = "ruzstd", not(feature = "zstd")))]
 mod pure_zstd;
 mod special;

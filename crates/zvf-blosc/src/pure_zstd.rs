@@ -8,7 +8,7 @@ const WINDOW: u64 = 8 << 20;
 /// Expands one frame into exactly `out`; `false` when the bytes are no frame of that length.
 pub(crate) fn decode(frame: &[u8], dictionary: Option<&[u8]>, out: &mut [u8]) -> bool {
     let mut decoder = FrameDecoder::new();
-    decoder.set_max_window_size(WINDOW.max(crate::int::wide(out.len())));
+    decoder.set_max_window_size(WINDOW.max(out.len() as u64));
     if let Some(raw) = dictionary {
         let Ok(dictionary) = Dictionary::decode_dict(raw) else {
             return false;

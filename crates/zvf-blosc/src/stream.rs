@@ -1,6 +1,6 @@
 //! The streams of one block, and the block made of them (`spec/caterva-b2nd.md` 7.4).
 
-use crate::int::{signed, wide};
+use crate::error::signed;
 use crate::{DecodeError, Expand, Expected, Header, Pipeline, StreamError};
 
 /// One stream of a block, as stored.
@@ -59,12 +59,12 @@ impl<'a> Streams<'a> {
             return Ok(None);
         }
         self.left -= 1;
-        let at = wide(self.at);
+        let at = self.at as u64;
         let Some((field, rest)) = self.rest.split_first_chunk::<4>() else {
             return Err(DecodeError::truncated(
                 "stream size",
                 at,
-                wide(self.rest.len()),
+                self.rest.len() as u64,
                 4,
             ));
         };
@@ -82,8 +82,8 @@ impl<'a> Streams<'a> {
             }
             Ok(z) => {
                 let Some(body) = rest.get(..z) else {
-                    let have = wide(rest.len());
-                    return Err(DecodeError::truncated("stream", at + 4, have, wide(z)));
+                    let have = rest.len() as u64;
+                    return Err(DecodeError::truncated("stream", at + 4, have, z as u64));
                 };
                 (
                     if z == self.each {
@@ -156,13 +156,13 @@ pub fn decode_block(
 ) -> Result<(), DecodeError> {
     let n = context.header.block_len(block);
     if out.len() != n || scratch.len() < n {
-        let found = wide(out.len().min(scratch.len()));
-        return Err(DecodeError::limit("bytes of a block", 0, wide(n), found));
+        let found = out.len().min(scratch.len()) as u64;
+        return Err(DecodeError::limit("bytes of a block", 0, n as u64, found));
     }
     let pipeline = context.pipeline;
     let reference = if block == 0 { None } else { context.reference };
     if reference.is_none() && block != 0 && pipeline.has_delta() {
-        return Err(DecodeError::limit("bytes of block 0", 0, wide(n), 0));
+        return Err(DecodeError::limit("bytes of block 0", 0, n as u64, 0));
     }
     let target: &mut [u8] = if pipeline.starts_in_scratch() {
         scratch.get_mut(..n).unwrap_or_default()
@@ -195,11 +195,11 @@ pub fn join_streams(
     let mut streams = Streams::new(header, block, bytes)?;
     let (each, count) = (streams.each, streams.left);
     if each == 0 || out.len() != each * count {
-        let found = wide(out.len());
+        let found = out.len() as u64;
         return Err(DecodeError::limit(
             "bytes of a block",
             0,
-            wide(each * count),
+            (each * count) as u64,
             found,
         ));
     }

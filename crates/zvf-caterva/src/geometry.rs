@@ -3,8 +3,9 @@
 use zvf_blosc::{DecodeError, Expected, MOST};
 use zvf_grid::{Dims, GridError};
 
-use crate::int::{signed, wide};
+use crate::header::signed;
 use crate::{FrameHeader, NdMeta};
+use zvf_grid::int::wide;
 
 /// Shapes of an array and what follows from them; all sizes are checked.
 ///
@@ -88,7 +89,7 @@ impl Geometry {
     /// Those of [`Self::new`]; malformed: chunk size or chunk count of the frame are not those of the shapes.
     pub fn of_frame(header: &FrameHeader, meta: &NdMeta<'_>) -> Result<Self, DecodeError> {
         let [shape, chunk, block] = meta.dims().map_err(grid)?;
-        let item = crate::int::size(header.typesize);
+        let item = zvf_grid::int::index(header.typesize);
         let geometry = Self::new(shape, chunk, block, item)?;
         let empty = geometry.chunk_count == 0;
         let checks = [

@@ -2,8 +2,8 @@
 
 use zvf_blosc::{DecodeError, Expected};
 
-use crate::int::{signed, wide};
 use crate::marked::Fields;
+use zvf_grid::int::wide;
 
 /// Bytes of the fixed part of the header; metalayers follow.
 pub const HEADER: usize = 87;
@@ -271,4 +271,9 @@ impl TrailerTail {
             fingerprint,
         })
     }
+}
+
+/// A position as a number of messages.
+pub(crate) fn signed(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
 }

@@ -71,7 +71,6 @@ pub mod dtype;
 mod entry;
 mod geometry;
 mod header;
-mod int;
 mod marked;
 mod meta;
 mod nd;

@@ -6,7 +6,7 @@
 
 use zvf_blosc::{DecodeError, Expected};
 
-use crate::int::wide;
+use zvf_grid::int::wide;
 
 /// Fields of `bytes`, which begin `base` bytes into the frame.
 #[derive(Debug, Clone, Copy)]

@@ -9,8 +9,8 @@
 
 use zvf_blosc::{DecodeError, Expected};
 
-use crate::int::{size, wide};
 use crate::marked::Fields;
+use zvf_grid::int::{index, wide};
 
 /// Most metalayers of a header.
 pub const MOST_FIXED: u16 = 16;
@@ -117,7 +117,7 @@ impl<'a> Metalayers<'a> {
         }
         if at.checked_sub(counted_from) != Some(usize::from(length)) {
             let expected =
-                Expected::Exactly(crate::int::signed(wide(at.saturating_sub(counted_from))));
+                Expected::Exactly(crate::header::signed(wide(at.saturating_sub(counted_from))));
             let place = fields.position(2);
             return Err(DecodeError::malformed(
                 "metalayer map size",
@@ -164,8 +164,8 @@ impl<'a> Metalayers<'a> {
         let fields = &self.fields;
         let (name, after) = self.name(at)?;
         let position = fields.i32("metalayer position", after, 0)?;
-        let Some(value) = size(position).checked_sub(self.shift) else {
-            let expected = Expected::AtLeast(crate::int::signed(wide(self.shift)));
+        let Some(value) = index(position).checked_sub(self.shift) else {
+            let expected = Expected::AtLeast(crate::header::signed(wide(self.shift)));
             let place = fields.position(after + 1);
             return Err(DecodeError::malformed(
                 "metalayer position",
@@ -175,7 +175,7 @@ impl<'a> Metalayers<'a> {
             ));
         };
         let length = fields.u32("metalayer content", value, 0xc6)?;
-        let content = fields.slice("metalayer content", value + 5, size(length))?;
+        let content = fields.slice("metalayer content", value + 5, index(length))?;
         Ok((Metalayer { name, content }, after + 5))
     }
 

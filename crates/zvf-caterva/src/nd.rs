@@ -14,8 +14,8 @@
 use zvf_blosc::{DecodeError, Expected};
 use zvf_grid::{Dims, GridError, MAX_RANK};
 
-use crate::int::{size, wide};
 use crate::marked::Fields;
+use zvf_grid::int::{index, wide};
 
 /// Which metalayer describes the array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -135,13 +135,13 @@ impl<'a> NdMeta<'a> {
                     expected,
                 ));
             }
-            let length = size(fields.u32("dtype length", end + 1, 0xdb)?);
+            let length = index(fields.u32("dtype length", end + 1, 0xdb)?);
             dtype = Some((format, fields.slice("dtype text", end + 6, length)?));
             after = end + 6 + length;
         }
         if content.len() != after {
-            let expected = Expected::Exactly(crate::int::signed(wide(after)));
-            let found = crate::int::signed(wide(content.len()));
+            let expected = Expected::Exactly(crate::header::signed(wide(after)));
+            let found = crate::header::signed(wide(content.len()));
             return Err(DecodeError::malformed(
                 "n-d metalayer length",
                 0,

@@ -2,8 +2,9 @@
 
 use zvf_blosc::{Chunk, DecodeError, Expected};
 
-use crate::int::{signed, size, wide};
+use crate::header::signed;
 use crate::{FrameHeader, Layout, Metalayers, NdKind, NdMeta, TrailerTail};
+use zvf_grid::int::{index, wide};
 
 /// Views of everything in a frame but its array; zero-copy.
 ///
@@ -34,13 +35,13 @@ impl<'a> FrameView<'a> {
         header.check_available(wide(bytes.len()))?;
         let length = usize::try_from(header.frame_len).unwrap_or(usize::MAX);
         let bytes = bytes.get(..length).unwrap_or(bytes);
-        let head = bytes.get(..size(header.header_len)).unwrap_or_default();
+        let head = bytes.get(..index(header.header_len)).unwrap_or_default();
         let metalayers = Metalayers::of_header(head)?;
         let tail = bytes
             .get(length.saturating_sub(TrailerTail::LEN)..)
             .unwrap_or_default();
         let tail = TrailerTail::parse(tail, &header)?;
-        let start = length.saturating_sub(size(tail.trailer_len));
+        let start = length.saturating_sub(index(tail.trailer_len));
         let trailer = bytes.get(start..).unwrap_or_default();
         let trailer = Metalayers::of_trailer(trailer, wide(start))?;
         let at = header.index_start().unwrap_or(u64::MAX);

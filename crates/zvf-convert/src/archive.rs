@@ -12,7 +12,10 @@ use zip::result::{ZipError, ZipResult};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 
+use zvf_store::isolate::isolate as caught;
+
 use crate::error::{ConvertError, Place, shown};
+use crate::isolate::isolate;
 use crate::tracks::Bytes;
 
 /// Members of an archive.
@@ -39,6 +42,10 @@ pub(crate) struct Archive {
 
 impl Archive {
     pub(crate) fn open(path: &Path) -> Result<Self, ConvertError> {
+        isolate(path, || Self::directory(path))
+    }
+
+    fn directory(path: &Path) -> Result<Self, ConvertError> {
         let bad = |found: String, expected: &str| {
             ConvertError::malformed(path, Place::Whole, found, expected)
         };
@@ -139,7 +146,7 @@ impl Read for Checked {
         let Some(part) = buffer.get_mut(..most).filter(|part| !part.is_empty()) else {
             return Ok(0);
         };
-        let got = self.bytes.read(part)?;
+        let got = caught(|| self.bytes.read(part)).map_err(io::Error::other)??;
         self.sum.update(part.get(..got).unwrap_or_default());
         self.left = self.left.saturating_sub(got as u64);
         if self.left == 0 && self.sum.sum() != self.wanted {

@@ -1,37 +1,19 @@
-//! Decoders and encoders of other projects on threads of their own: what panics in a decoder is a malformed file here, by its name.
+//! Decoders and encoders of other projects on threads of their own, for their stack and to read ahead. They are isolated ([`zvf_store::isolate`]): what
+//! panics in a decoder is a malformed file here, by its name.
 //!
-//! The crates `arrow-ipc`, `parquet` and `draco-core` are memory-safe, but made for files that are whole: they assert what they expect. What they
-//! may reserve is bounded before they see a file; see `records/arrow.rs` and `records/parquet`.
+//! What `arrow-ipc`, `parquet` and `draco-core` may reserve is bounded before they see a file; see `records/arrow.rs` and `records/parquet`.
 
-use std::any::Any;
-use std::cell::Cell;
+use std::panic::resume_unwind;
 use std::path::Path;
-use std::sync::Once;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
+
+use zvf_store::isolate::isolate as caught;
 
 use crate::error::{ConvertError, Place};
 
 /// Bytes of the stack of such a thread.
 const STACK: usize = 16 << 20;
-
-thread_local! {
-    /// Whether panics of this thread are reported as errors, so that nothing is printed.
-    static QUIET: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Keeps panics of such threads off the standard error; those of all others are reported as before.
-fn quiet() {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            if !QUIET.get() {
-                before(panic);
-            }
-        }));
-    });
-}
 
 /// Runs a decoder of the file at `path`.
 ///
@@ -66,41 +48,30 @@ pub(crate) fn stream<T: Send>(
     work: impl FnOnce(&SyncSender<T>) -> Result<(), ConvertError> + Send,
     take: &mut dyn FnMut(T) -> Result<(), ConvertError>,
 ) -> Result<(), ConvertError> {
-    quiet();
     thread::scope(|scope| {
         let (out, items) = sync_channel(1);
         let worker = thread::Builder::new()
             .name("zvf-decoder".to_owned())
             .stack_size(STACK)
-            .spawn_scoped(scope, move || {
-                QUIET.set(true);
-                work(&out)
-            })
+            .spawn_scoped(scope, move || caught(|| work(&out)))
             .map_err(|error| ConvertError::io(path, error))?;
         let taken = items.iter().try_for_each(take);
         // A decoder that waits with another item finds that nothing takes it.
         drop(items);
-        let done = match worker.join() {
-            Ok(done) => done,
-            Err(panic) => Err(wrong(path, &text(panic.as_ref()))),
-        };
-        taken.and(done)
+        let done = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
+        taken.and(done.unwrap_or_else(|panic| Err(wrong(path, &panic))))
     })
 }
 
 /// Runs an encoder; the error is the message of a panic, or why there is no thread.
 pub(crate) fn attempt<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, String> {
-    quiet();
     thread::scope(|scope| {
         let worker = thread::Builder::new()
             .name("zvf-encoder".to_owned())
             .stack_size(STACK)
-            .spawn_scoped(scope, move || {
-                QUIET.set(true);
-                work()
-            })
+            .spawn_scoped(scope, move || caught(work))
             .map_err(|error| error.to_string())?;
-        worker.join().map_err(|panic| text(panic.as_ref()))
+        worker.join().unwrap_or_else(|panic| resume_unwind(panic))
     })
 }
 
@@ -108,17 +79,6 @@ pub(crate) fn attempt<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Str
 fn wrong(path: &Path, found: &str) -> ConvertError {
     let found = format!("what its decoder cannot take apart ({found})");
     ConvertError::malformed(path, Place::Whole, found, "an undamaged file")
-}
-
-/// The first line of a panic's message.
-fn text(panic: &(dyn Any + Send)) -> String {
-    let text = match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
-        (Some(text), _) => text,
-        (None, Some(text)) => text.as_str(),
-        (None, None) => "no message",
-    };
-    let line = text.lines().next().unwrap_or_default();
-    line.chars().take(120).collect()
 }
 
 #[cfg(test)]

@@ -222,11 +222,11 @@ impl Edit {
         for text in given {
             let code = match text {
                 Some(text) => match texts.iter().position(|known| known == text) {
-                    Some(code) => zvf_write::int::signed(code),
+                    Some(code) => zvf_format::int::signed(code),
                     None => {
                         words.changed = true;
                         texts.push(text.clone());
-                        zvf_write::int::signed(texts.len() - 1)
+                        zvf_format::int::signed(texts.len() - 1)
                     }
                 },
                 None => words.missing.ok_or_else(|| {

@@ -12,9 +12,9 @@ use super::grid::GridEdit;
 use super::links::entry;
 use super::state::{Places, State};
 use super::vertex::stored;
+use zvf_format::int::wide;
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
-use zvf_write::int::wide;
 use zvf_write::layout::row_bytes;
 use zvf_write::record::row_of;
 

@@ -11,10 +11,11 @@ use zvf_store::{ObjectIndex, StoreError};
 
 use super::counts::recount;
 use super::state::{Block, State};
+use zvf_format::int::wide;
 use zvf_write::WriteError;
 use zvf_write::codec::{Compression, names};
 use zvf_write::error::OrBug;
-use zvf_write::int::{narrow, to_index, wide};
+use zvf_write::error::{narrow, to_index};
 use zvf_write::number::NumberType;
 use zvf_write::target::Object;
 use zvf_write::typed::{Element, Typed};

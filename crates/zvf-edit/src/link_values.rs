@@ -11,7 +11,7 @@ use super::vertex::{FRESH, NewLink, Vertex, parts};
 use super::{Added, At, Edit};
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
-use zvf_write::int::narrow;
+use zvf_write::error::narrow;
 use zvf_write::layout::row_size;
 use zvf_write::spec::{AttributeSpec, AttributeType};
 use zvf_write::values::Values;

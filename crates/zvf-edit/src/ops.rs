@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::state::{Block, Chunk, State};
 use super::{At, Edit};
+use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
-use zvf_write::int::{index, wide};
 use zvf_write::spec::AttributeSpec;
 use zvf_write::values::Values;
 

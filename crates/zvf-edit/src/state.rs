@@ -10,10 +10,11 @@ use zvf_store::{CellWant, ChunkCoord, GridArray, Level, StoreError};
 use super::rows::Rows;
 use super::vertex::LinkValues;
 use super::vertex::{FRESH, NewLink, Vertex, parts, stored};
+use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
 use zvf_write::chunk_by::Keys;
 use zvf_write::error::OrBug;
-use zvf_write::int::{index, narrow, to_index, wide};
+use zvf_write::error::{narrow, to_index};
 use zvf_write::layout::Layout;
 use zvf_write::prepare::Corners;
 use zvf_write::record::row_of;
@@ -73,7 +74,7 @@ impl Places {
             FRESH => Some(&mut self.fresh),
             slot => self.stored.get_mut(&slot),
         };
-        let one = list.and_then(|list| list.get_mut(zvf_write::int::index(row)));
+        let one = list.and_then(|list| list.get_mut(zvf_format::int::index(row)));
         let one = one.ok_or_else(|| {
             WriteError::bug(format!(
                 "row {row} of chunk {slot} was in no chunk that changed"
@@ -89,7 +90,7 @@ impl Places {
             FRESH => Some(&self.fresh),
             slot => self.stored.get(&slot),
         };
-        let place = list?.get(zvf_write::int::index(row)).copied();
+        let place = list?.get(zvf_format::int::index(row)).copied();
         place.filter(|place| *place != Self::GONE).map(parts)
     }
 }
@@ -191,14 +192,14 @@ impl State {
 
     /// A chunk that was read.
     pub(crate) fn chunk(&self, slot: u32) -> Option<&Chunk> {
-        self.chunks.get(zvf_write::int::index(slot))?.1.as_ref()
+        self.chunks.get(zvf_format::int::index(slot))?.1.as_ref()
     }
 
     /// A chunk that was read, to be changed.
     pub(crate) fn chunk_mut(&mut self, slot: u32) -> Result<&mut Chunk, WriteError> {
         let chunk = self
             .chunks
-            .get_mut(zvf_write::int::index(slot))
+            .get_mut(zvf_format::int::index(slot))
             .and_then(|(_, chunk)| chunk.as_mut());
         chunk.ok_or_else(|| WriteError::input("chunk", "one that was not read", "one that was"))
     }
@@ -207,7 +208,7 @@ impl State {
     pub(crate) fn fragment(&self, block: Block) -> Result<&Rows, WriteError> {
         let found = self
             .chunk(block.0)
-            .and_then(|chunk| chunk.fragments.get(zvf_write::int::index(block.1)));
+            .and_then(|chunk| chunk.fragments.get(zvf_format::int::index(block.1)));
         found.ok_or_else(|| self.no_fragment(block))
     }
 
@@ -217,8 +218,8 @@ impl State {
             return Ok(self.fragment(block)?.len());
         }
         let sizes = self.sizes.get(&block.0);
-        let size = sizes.and_then(|sizes| sizes.get(zvf_write::int::index(block.1)));
-        size.map(|size| zvf_write::int::index(*size))
+        let size = sizes.and_then(|sizes| sizes.get(zvf_format::int::index(block.1)));
+        size.map(|size| zvf_format::int::index(*size))
             .ok_or_else(|| self.no_fragment(block))
     }
 
@@ -228,7 +229,7 @@ impl State {
             Some(chunk) => chunk.fragments.iter().map(Rows::len).collect(),
             None => {
                 let sizes = self.sizes.get(&slot).into_iter().flatten();
-                sizes.map(|size| zvf_write::int::index(*size)).collect()
+                sizes.map(|size| zvf_format::int::index(*size)).collect()
             }
         }
     }
@@ -260,7 +261,7 @@ impl State {
         self.fragment(block)?;
         let chunk = self.chunk_mut(block.0)?;
         chunk.moved = true;
-        let fragment = chunk.fragments.get_mut(zvf_write::int::index(block.1));
+        let fragment = chunk.fragments.get_mut(zvf_format::int::index(block.1));
         fragment.or_bug(format_args!("fragment {} is gone", block.1))
     }
 
@@ -498,7 +499,7 @@ impl State {
         let mut row = 0_usize;
         let mut fragments = Vec::with_capacity(sizes.len());
         for size in sizes {
-            let mut rows = Rows::with_capacity(zvf_write::int::index(size), width);
+            let mut rows = Rows::with_capacity(zvf_format::int::index(size), width);
             for _ in 0..size {
                 let number = narrow("rows of one chunk", row)?;
                 let cells = std::iter::once(positions).chain(attributes);
@@ -591,8 +592,8 @@ pub(crate) fn index_cell(chunk: &Chunk) -> Result<Vec<u8>, WriteError> {
     let mut start = 0_usize;
     for fragment in &chunk.fragments {
         let (from, count) = (
-            zvf_write::int::signed(start),
-            zvf_write::int::signed(fragment.len()),
+            zvf_format::int::signed(start),
+            zvf_format::int::signed(fragment.len()),
         );
         index
             .push_range(from, count)

@@ -7,10 +7,11 @@ use zvf_store::TypedArray;
 use zvf_store::format::dtype::DTypeKind;
 
 use super::index::table_codecs;
+use zvf_format::int::wide;
 use zvf_write::WriteError;
 use zvf_write::codec::Compression;
 use zvf_write::error::OrBug;
-use zvf_write::int::{to_index, wide};
+use zvf_write::error::to_index;
 use zvf_write::number::NumberType;
 use zvf_write::objects::{Held, column};
 use zvf_write::spec::{AttributeSpec, AttributeType};

@@ -13,9 +13,10 @@ use super::commit::{Plan, document, index_doc, make};
 use super::grid::{cells_of, packing};
 use super::index::{Index, buckets, table_of_ids};
 use super::{Edit, EditSummary};
+use zvf_format::int::wide;
 use zvf_write::WriteError;
 use zvf_write::codec::Compression;
-use zvf_write::int::{narrow, wide};
+use zvf_write::error::narrow;
 use zvf_write::target::Object;
 use zvf_write::writer::{WriteOptions, blocking};
 
@@ -320,7 +321,7 @@ async fn all_manifests(
     for chunk in 0..stored.manifest_chunks() {
         let chunk = stored.manifest_chunk_in(round, chunk).await?;
         for (slot, row) in (chunk.first_slot()..).zip(0..chunk.len()) {
-            let at = zvf_write::int::to_index("objects", slot)?;
+            let at = zvf_write::error::to_index("objects", slot)?;
             debug_assert!(row < chunk.len());
             if gone.contains(&at) {
                 continue;

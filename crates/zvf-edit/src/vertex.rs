@@ -17,7 +17,7 @@ pub(crate) fn stored(slot: u32, row: u32) -> Vertex {
 
 /// Chunk and row of a name.
 pub(crate) fn parts(vertex: Vertex) -> (u32, u32) {
-    let [slot, row] = zvf_write::int::halves(vertex);
+    let [slot, row] = zvf_format::int::halves(vertex);
     (slot, row)
 }
 

@@ -1,27 +1,42 @@
-//! Integer width changes, named, in one place.
+//! Changes of integer width that lose nothing, by name: [`wide`] and [`index`] are for every crate above this one, which then needs no `as` between
+//! integer types.
 //!
-//! Nothing else in the crate uses `as` between integer types. The crate refuses targets with
-//! 16-bit pointers, so a `u32` always fits a `usize`.
+//! This crate refuses targets with 16-bit pointers, so a `u32` always fits a `usize`. Changes that may fail are `try_from` of the standard library.
 
 #[cfg(target_pointer_width = "16")]
 compile_error!("zvf-format needs pointers of at least 32 bits");
 
 /// A 32-bit count or offset as an index. Lossless: pointers have at least 32 bits.
 #[inline]
-pub(crate) const fn index(value: u32) -> usize {
+#[must_use]
+pub const fn index(value: u32) -> usize {
     value as usize
 }
 
-/// A length in memory as a number for messages. Lossless: pointers have at most 64 bits.
+/// A length in memory as a number of 64 bits. Lossless: pointers have at most 64 bits.
 #[inline]
-pub(crate) const fn wide(value: usize) -> u64 {
+#[must_use]
+pub const fn wide(value: usize) -> u64 {
     value as u64
 }
 
-/// A length in memory as a signed number for messages; lengths never exceed `isize::MAX`.
+/// A length in memory as a signed number; lengths never exceed `isize::MAX`.
 #[inline]
-pub(crate) const fn signed(value: usize) -> i64 {
+#[must_use]
+pub const fn signed(value: usize) -> i64 {
     value as i64
+}
+
+/// Upper and lower half of a number.
+#[must_use]
+pub const fn halves(value: u64) -> [u32; 2] {
+    [(value >> 32) as u32, value as u32]
+}
+
+/// Upper and lower half of a number of 128 bits.
+#[must_use]
+pub const fn halves128(value: u128) -> [u64; 2] {
+    [(value >> 64) as u64, value as u64]
 }
 
 /// The low 32 bits; callers have bounded the value before.
@@ -34,10 +49,4 @@ pub(crate) const fn low32(value: usize) -> u32 {
 #[inline]
 pub(crate) const fn same_bits(value: u64) -> i64 {
     value as i64
-}
-
-/// A non-negative value as an index, if the target can address it.
-#[inline]
-pub(crate) fn to_index(value: i64) -> Option<usize> {
-    usize::try_from(value).ok()
 }

@@ -103,7 +103,7 @@ mod cursor;
 pub mod dtype;
 mod error;
 pub mod fragments;
-mod int;
+pub mod int;
 pub mod keys;
 pub mod links;
 pub mod manifest;

@@ -61,6 +61,7 @@ mod cells;
 mod copy;
 mod dims;
 mod error;
+pub mod int;
 mod select;
 mod slabs;
 

@@ -5,7 +5,6 @@ use std::fmt;
 use serde_json::{Map, Number, Value};
 
 use crate::error::{MetaError, describe};
-use crate::int::exact_i64;
 
 /// A JSON object: member names to values, in document order.
 pub type JsonObject = Map<String, Value>;
@@ -85,6 +84,15 @@ impl FromJson for bool {
             other => Err(wrong::<Self>(&other, at)),
         }
     }
+}
+
+/// 2^53: up to here an f64 counts every integer.
+pub(crate) const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// Takes a whole f64 as an integer; `None` for fractions, for NaN, and beyond 2^53, where digits were lost.
+fn exact_i64(value: f64) -> Option<i64> {
+    // Whole and exact, so nothing is rounded.
+    (value.fract() == 0.0 && value.abs() <= EXACT).then_some(value as i64)
 }
 
 /// Reads an integer that may be written as a float (`3.0`), as some JSON writers do.
@@ -328,6 +336,15 @@ pub(crate) fn parse_object(document: &'static str, bytes: &[u8]) -> Result<JsonO
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn floats_are_integers_up_to_2_to_the_53() {
+        assert_eq!(exact_i64(-3.0), Some(-3));
+        assert_eq!(exact_i64(EXACT), Some(1 << 53));
+        assert_eq!(exact_i64(EXACT * 2.0), None);
+        assert_eq!(exact_i64(0.5), None);
+        assert_eq!(exact_i64(f64::NAN), None);
+    }
     use serde_json::json;
 
     #[test]

@@ -5,8 +5,6 @@ use std::fmt;
 use serde::de::{DeserializeSeed, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::int::to_usize;
-
 /// The chunk keys of `nonempty_chunks`, in document order.
 ///
 /// A level may list a hundred thousand keys; they are kept as one text and the end of each key in it, so that
@@ -66,10 +64,10 @@ impl KeyList {
     /// Returns the key at a position, or `None` past the end. O(1).
     #[must_use]
     pub fn get(&self, index: usize) -> Option<&str> {
-        let end = to_usize(*self.ends.get(index)?);
+        let end = usize::try_from(*self.ends.get(index)?).ok()?;
         let start = match index.checked_sub(1) {
             None => 0,
-            Some(before) => to_usize(*self.ends.get(before)?),
+            Some(before) => usize::try_from(*self.ends.get(before)?).ok()?,
         };
         self.text.get(start..end)
     }
@@ -123,7 +121,7 @@ impl<'a> Iterator for KeyIter<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
-        let end = to_usize(*self.ends.next()?);
+        let end = usize::try_from(*self.ends.next()?).ok()?;
         let key = self.text.get(self.start..end);
         self.start = end;
         key

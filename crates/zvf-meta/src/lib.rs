@@ -74,7 +74,6 @@ pub mod capabilities;
 mod codec;
 mod error;
 mod family;
-mod int;
 mod json;
 mod key_encoding;
 mod keylist;

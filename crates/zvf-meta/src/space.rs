@@ -4,7 +4,7 @@
 
 use crate::array::ArrayDoc;
 use crate::error::MetaError;
-use crate::int::{whole_i64, whole_u64};
+use crate::json::EXACT;
 use crate::level::LevelDoc;
 use crate::root::RootDoc;
 
@@ -125,6 +125,20 @@ pub fn chunk_at(position: f64, size: f64) -> Option<i64> {
         return Some(whole - i64::from((whole as f64) > quotient));
     }
     whole_i64(quotient.floor())
+}
+
+/// 2^63.
+const I64_END: f64 = 9_223_372_036_854_775_808.0;
+
+/// Takes a rounded f64 as an integer; `None` for NaN and outside the range of the type.
+fn whole_i64(value: f64) -> Option<i64> {
+    // In range; NaN fails both comparisons.
+    (-I64_END..I64_END).contains(&value).then_some(value as i64)
+}
+
+/// Takes a rounded f64 as a count; `None` for NaN, below 0 and beyond 2^53.
+fn whole_u64(value: f64) -> Option<u64> {
+    (0.0..=EXACT).contains(&value).then_some(value as u64)
 }
 
 /// Below it every whole number and its neighbours are f64.
@@ -281,6 +295,16 @@ impl ArrayDoc {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_ends_of_the_ranges() {
+        assert_eq!(whole_i64(-I64_END), Some(i64::MIN));
+        assert_eq!(whole_i64(I64_END), None);
+        assert_eq!(whole_i64(f64::NEG_INFINITY), None);
+        assert_eq!(whole_u64(-0.0), Some(0));
+        assert_eq!(whole_u64(-1.0), None);
+        assert_eq!(whole_u64(f64::INFINITY), None);
+    }
 
     fn grid(lo: &[f64], hi: &[f64], size: &[f64]) -> (Vec<i64>, Vec<u64>) {
         let grid = grid_for((lo, hi), size).expect("a grid");

@@ -1,8 +1,8 @@
 //! Where rows and fragments went, where chunks changed.
 
+use zvf_format::int::index;
 use zvf_write::WriteError;
 use zvf_write::error::{OrBug, internal};
-use zvf_write::int::index;
 use zvf_write::places::Places;
 
 /// A part of an old fragment: the rows from one position on that went into one new fragment.

@@ -20,10 +20,10 @@ use sha2::{Digest, Sha256};
 use super::Job;
 use super::new_level::Done;
 use super::report::{Loss, Notes, Repair, Report};
+use zvf_format::int::wide;
 use zvf_write::WriteError;
 use zvf_write::commit::{self, Leftovers, MARKER, ROOT};
 use zvf_write::frames::{FrameFile, damaged, from_bytes, misused, to_bytes};
-use zvf_write::int::wide;
 use zvf_write::target::Target;
 
 const BEGIN: u8 = 1;

@@ -5,9 +5,9 @@ use zvf_meta::space::Grid;
 use zvf_store::ChunkCoord;
 
 use super::destinations::{Destinations, span};
+use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
-use zvf_write::int::{index, wide};
 use zvf_write::nodes::Nodes;
 use zvf_write::prepare::Corners;
 

@@ -8,13 +8,13 @@ use super::new_level::NewLevel;
 use super::report::Notes;
 use super::rows::{Parts, Rows};
 use super::source::Source;
+use zvf_format::int::index;
 use zvf_write::WriteError;
 use zvf_write::codec::Compression;
 use zvf_write::documents::Docs;
 use zvf_write::error::OrBug;
 use zvf_write::form::IdsIn;
 use zvf_write::form::MOST;
-use zvf_write::int::index;
 use zvf_write::objects::{ManifestArray, index_doc, index_of_rows};
 use zvf_write::target::Below;
 

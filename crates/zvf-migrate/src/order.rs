@@ -1,9 +1,10 @@
 //! The order of fragments: as objects name them.
 
 use super::source::Source;
+use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
-use zvf_write::int::{index, to_index, wide};
+use zvf_write::error::to_index;
 
 /// No fragment was named so far.
 const NONE: u64 = u64::MAX;

@@ -10,9 +10,9 @@ use zvf_meta::{Kind, LinksConvention};
 use zvf_store::{CellWant, Endpoint, GridArray, LinkAttribute, LinkFamily};
 
 use super::source::{BATCH, Source, little};
+use zvf_format::int::wide;
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
-use zvf_write::int::wide;
 use zvf_write::number::NumberType;
 use zvf_write::record::row_of;
 

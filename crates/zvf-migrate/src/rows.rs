@@ -7,11 +7,12 @@ use zvf_store::{IdTable, ManifestChunk, ObjectIndex};
 
 use super::report::Notes;
 use super::source::Source;
+use zvf_format::int::wide;
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
+use zvf_write::error::to_index;
 use zvf_write::form::ID_IS_ROW;
 use zvf_write::form::MOST;
-use zvf_write::int::{to_index, wide};
 
 /// The rows of a new table, by those of the old one.
 #[derive(Debug)]

@@ -9,9 +9,10 @@ use zvf_format::fragments::{Fragment as Stored, FragmentIndex, FragmentIndexBuil
 use zvf_store::{CellWant, ChunkCoord, ContainerKind, GridArray, Level, VertexAttribute};
 
 use super::report::Notes;
+use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
-use zvf_write::int::{index, narrow, to_index, wide};
+use zvf_write::error::{narrow, to_index};
 use zvf_write::layout::row_bytes;
 use zvf_write::number::NumberType;
 

@@ -8,11 +8,12 @@ use zvf_store::{TypedArray, TypedValues};
 use super::objects::Out;
 use super::rows::Rows;
 use super::source::Source;
+use zvf_format::int::wide;
 use zvf_write::WriteError;
 use zvf_write::array;
 use zvf_write::documents::Docs;
+use zvf_write::error::to_index;
 use zvf_write::form::IdsIn;
-use zvf_write::int::{to_index, wide};
 use zvf_write::number::{Fill, NumberType};
 use zvf_write::typed::{Element, ROWS, Typed, uniform};
 

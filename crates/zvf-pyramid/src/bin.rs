@@ -8,7 +8,7 @@ use super::fine::Chunk;
 use zvf_meta::space::chunk_at;
 use zvf_write::WriteError;
 use zvf_write::error::internal;
-use zvf_write::int::narrow;
+use zvf_write::error::narrow;
 
 /// Most axes of a level that is coarsened.
 pub(crate) const MOST_AXES: usize = 4;

@@ -12,8 +12,9 @@ use zvf_format::fragments::FragmentIndex;
 use zvf_format::manifest::Manifest;
 use zvf_store::{CellWant, ChunkCoord, Level, Names, Need, Store};
 
+use zvf_format::int::{index, wide};
 use zvf_write::error::{OrBug, internal};
-use zvf_write::int::{index, narrow, to_index, wide};
+use zvf_write::error::{narrow, to_index};
 use zvf_write::number::NumberType;
 use zvf_write::record::row_of;
 use zvf_write::{WriteError, parallel};

@@ -7,9 +7,9 @@ use zvf_store::{Need, Store};
 
 use super::density::Found;
 use super::plan::{Planned, Sampling};
+use zvf_format::int::wide;
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
-use zvf_write::int::wide;
 
 /// Most often that chunks become larger.
 const MOST: i64 = 1 << 20;

@@ -19,8 +19,8 @@ use super::reference::{self, ObjectColumn, Step};
 use super::sink::Sink;
 use super::spec::{BaseBins, CrossLevel, Method};
 use super::{root, storage};
+use zvf_format::int::{index, wide};
 use zvf_write::error::{OrBug, internal};
-use zvf_write::int::{index, wide};
 use zvf_write::shard::{Cells, Container};
 use zvf_write::{WriteError, documents};
 

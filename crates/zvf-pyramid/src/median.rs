@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use zvf_format::int::index;
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
-use zvf_write::int::{index, to_index};
+use zvf_write::error::to_index;
 use zvf_write::record::typed;
 use zvf_write::spill::Spool;
 

@@ -37,7 +37,7 @@ pub fn pyramid_memory<'a>(
         let Some(objects) = level.object_index() else {
             return Ok(0);
         };
-        let chunks = zvf_write::int::wide(level.vertices().presence().len());
+        let chunks = zvf_format::int::wide(level.vertices().presence().len());
         let fragments = objects.len().saturating_mul(chunks);
         Ok(fragments
             .min(level.doc().vertex_count)

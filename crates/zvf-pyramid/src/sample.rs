@@ -6,8 +6,9 @@
 
 use std::collections::HashSet;
 
-use zvf_write::int::{halves, index, to_index, wide};
-use zvf_write::{WriteError, int};
+use zvf_format::int::{halves, halves128, index, wide};
+use zvf_write::WriteError;
+use zvf_write::error::{narrow, to_index};
 
 /// The multiplier of a step of PCG64.
 const STEP: u128 = 0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645;
@@ -43,7 +44,7 @@ impl Pcg64 {
     /// The halves of the state, one over the other, turned by the highest six bits.
     fn next(&mut self) -> u64 {
         self.step();
-        let [high, low] = int::halves128(self.state);
+        let [high, low] = halves128(self.state);
         let [_, turn] = halves(high >> 58);
         (high ^ low).rotate_right(turn)
     }
@@ -127,8 +128,8 @@ pub(crate) fn kept_count(count: usize, share: f64) -> usize {
 /// # Errors
 /// More objects than the format can count.
 pub(crate) fn draw(count: usize, keep: usize, seed: u64) -> Result<Vec<usize>, WriteError> {
-    let total = int::narrow("objects", count)?;
-    let keep = int::narrow("objects", keep.min(count))?;
+    let total = narrow("objects", count)?;
+    let keep = narrow("objects", keep.min(count))?;
     let mut random = Pcg64::new(seed);
     let first = total - keep;
     let mut chosen: Vec<u32> = if total > 10_000 && keep > total / 50 {

@@ -2,9 +2,10 @@
 
 use super::bin::{Binned, MOST_AXES, Means};
 use super::fine::{Fine, Objects};
+use zvf_format::int::{index, wide};
 use zvf_write::bucket::{Bucket, Buckets};
 use zvf_write::error::OrBug;
-use zvf_write::int::{index, narrow, to_index, wide};
+use zvf_write::error::{narrow, to_index};
 use zvf_write::record::{records, row_of, take_array};
 use zvf_write::spill::SpillFile;
 use zvf_write::{WriteError, parallel};

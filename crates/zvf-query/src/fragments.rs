@@ -30,7 +30,7 @@ impl<'a> Rows<'a> {
     /// Number of rows.
     pub(crate) fn len(self) -> usize {
         match self {
-            Self::Range { count, .. } => int::at(count),
+            Self::Range { count, .. } => int::index(count),
             Self::List(rows) => rows.len(),
         }
     }
@@ -47,7 +47,7 @@ impl<'a> Rows<'a> {
     pub(crate) fn get(self, position: u32) -> Option<u32> {
         match self {
             Self::Range { start, count } => (position < count).then(|| start + position),
-            Self::List(rows) => rows.get(int::at(position)).copied(),
+            Self::List(rows) => rows.get(int::index(position)).copied(),
         }
     }
 
@@ -95,7 +95,7 @@ impl Fragments {
         let index = FragmentIndex::parse(blob)?;
         index.check_rows(u64::from(rows))?;
         let mut found = Self {
-            spans: Vec::with_capacity(int::at(index.len())),
+            spans: Vec::with_capacity(int::index(index.len())),
             disjoint: true,
             ..Self::default()
         };
@@ -112,19 +112,19 @@ impl Fragments {
                 }
                 Stored::List(list) => {
                     if found.lists.is_empty() {
-                        found.lists.resize(int::at(index.len()), false);
+                        found.lists.resize(int::index(index.len()), false);
                     }
                     if let Some(flag) = found.lists.get_mut(found.spans.len()) {
                         *flag = true;
                     }
-                    let start = int::row32(found.rows.len()).unwrap_or(u32::MAX);
+                    let start = u32::try_from(found.rows.len()).unwrap_or(u32::MAX);
                     found
                         .rows
                         .extend(list.iter().map(|stored| row(stored.get())));
                     found.disjoint &= list.is_empty();
                     found
                         .spans
-                        .push((start, int::row32(list.len()).unwrap_or(u32::MAX)));
+                        .push((start, u32::try_from(list.len()).unwrap_or(u32::MAX)));
                 }
             }
         }
@@ -144,11 +144,17 @@ impl Fragments {
 
     /// The rows of one fragment.
     pub(crate) fn get(&self, fragment: u32) -> Option<Rows<'_>> {
-        let (start, count) = *self.spans.get(int::at(fragment))?;
-        if self.lists.get(int::at(fragment)).copied().unwrap_or(false) {
-            let start = int::at(start);
+        let (start, count) = *self.spans.get(int::index(fragment))?;
+        if self
+            .lists
+            .get(int::index(fragment))
+            .copied()
+            .unwrap_or(false)
+        {
+            let start = int::index(start);
             return Some(Rows::List(
-                self.rows.get(start..start.checked_add(int::at(count))?)?,
+                self.rows
+                    .get(start..start.checked_add(int::index(count))?)?,
             ));
         }
         Some(Rows::Range { start, count })
@@ -161,10 +167,10 @@ impl Fragments {
 
     /// For every kept row the lowest fragment that contains it; `u32::MAX` where none does.
     pub(crate) fn of_rows(&self, rows: u32, kept: &Kept) -> Vec<u32> {
-        let mut of = vec![u32::MAX; int::at(rows)];
+        let mut of = vec![u32::MAX; int::index(rows)];
         for (fragment, rows) in self.iter() {
             for row in rows.iter() {
-                if let Some(of) = of.get_mut(int::at(row)) {
+                if let Some(of) = of.get_mut(int::index(row)) {
                     *of = (*of).min(fragment);
                 }
             }
@@ -173,7 +179,7 @@ impl Fragments {
             Kept::All(_) => of,
             Kept::Rows(rows) => rows
                 .iter()
-                .map(|row| of.get(int::at(*row)).copied().unwrap_or(u32::MAX))
+                .map(|row| of.get(int::index(*row)).copied().unwrap_or(u32::MAX))
                 .collect(),
         }
     }

@@ -97,7 +97,6 @@ mod filter;
 mod flat;
 mod fragments;
 mod grouped;
-mod int;
 mod links;
 mod list;
 mod object_counts;
@@ -112,6 +111,8 @@ mod spool;
 mod stored_rows;
 mod vertex_table;
 mod walk;
+
+use zvf_store::format::int;
 
 pub use answer::{Answer, Collected, Summary, Table};
 pub use boxes::{ChunkBoxes, chunk_boxes};

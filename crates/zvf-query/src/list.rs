@@ -205,7 +205,7 @@ async fn lengths(
                     })?;
                     Ok(fragments
                         .iter()
-                        .map(|(_, rows)| int::row32(rows.len()).unwrap_or(u32::MAX))
+                        .map(|(_, rows)| u32::try_from(rows.len()).unwrap_or(u32::MAX))
                         .collect())
                 })
                 .collect::<Result<Vec<Vec<u32>>, QueryError>>()
@@ -242,7 +242,7 @@ fn count(
             .for_each(|(into, part)| *into = part.get());
         let known = table
             .slot(&chunk)
-            .and_then(|slot| Some((slot, lengths.get(int::at(slot))?)));
+            .and_then(|slot| Some((slot, lengths.get(int::index(slot))?)));
         let Some((slot, lengths)) = known else {
             let place = Place {
                 chunk: Some(chunk),
@@ -255,7 +255,9 @@ fn count(
         };
         slots.push(slot);
         for fragment in block.fragments.iter() {
-            let length = int::signed(fragment).and_then(|fragment| lengths.get(fragment));
+            let length = usize::try_from(fragment)
+                .ok()
+                .and_then(|fragment| lengths.get(fragment));
             let Some(length) = length else {
                 let place = Place {
                     chunk: Some(chunk),

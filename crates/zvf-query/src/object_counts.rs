@@ -33,7 +33,7 @@ impl Bridges {
     fn new(found: &[(Key, Key)], chunks: usize) -> Self {
         let mut starts = vec![0_usize; chunks + 1];
         for (from, _) in found {
-            if let Some(count) = starts.get_mut(int::at(from.slot()) + 1) {
+            if let Some(count) = starts.get_mut(int::index(from.slot()) + 1) {
                 *count += 1;
             }
         }
@@ -45,7 +45,7 @@ impl Bridges {
         let mut next = starts.clone();
         let mut pairs = vec![(0, Key::OUTSIDE); sum];
         for (from, to) in found {
-            let Some(next) = next.get_mut(int::at(from.slot())) else {
+            let Some(next) = next.get_mut(int::index(from.slot())) else {
                 continue;
             };
             if let Some(pair) = pairs.get_mut(*next) {
@@ -59,8 +59,12 @@ impl Bridges {
     /// The links that start in a chunk and have both ends in the result, as rows of it, sorted, each once.
     pub(crate) fn of(&self, slot: u32, kept: &RowMap, out: &mut Vec<(u64, u64)>) {
         out.clear();
-        let start = self.starts.get(int::at(slot)).copied().unwrap_or(0);
-        let end = self.starts.get(int::at(slot) + 1).copied().unwrap_or(start);
+        let start = self.starts.get(int::index(slot)).copied().unwrap_or(0);
+        let end = self
+            .starts
+            .get(int::index(slot) + 1)
+            .copied()
+            .unwrap_or(start);
         let Some(chunk) = kept.get(slot) else { return };
         let pairs = self.pairs.get(start..end).unwrap_or(&[]);
         let both = |(from, to): &(u32, Key)| Some((chunk.global(*from)?, kept.global(*to)?));
@@ -94,10 +98,10 @@ impl Used {
 
     /// The marks of one chunk, by fragment; zero where no object names it.
     pub(crate) fn of(&self, slot: u32) -> &[u32] {
-        let start = self.starts.get(int::at(slot)).copied().unwrap_or(0);
+        let start = self.starts.get(int::index(slot)).copied().unwrap_or(0);
         let end = self
             .starts
-            .get(int::at(slot) + 1)
+            .get(int::index(slot) + 1)
             .copied()
             .unwrap_or(self.marks.len());
         self.marks.get(start..end).unwrap_or(&[])
@@ -107,11 +111,14 @@ impl Used {
     fn mark(&mut self, slot: u32, fragment: u32, object: u32) -> bool {
         let start = self
             .starts
-            .get(int::at(slot))
+            .get(int::index(slot))
             .copied()
             .unwrap_or(usize::MAX);
         let mark = object.saturating_add(1);
-        match self.marks.get_mut(start.saturating_add(int::at(fragment))) {
+        match self
+            .marks
+            .get_mut(start.saturating_add(int::index(fragment)))
+        {
             Some(found) => std::mem::replace(found, mark) == mark,
             None => false,
         }
@@ -161,7 +168,7 @@ pub(crate) fn count_objects(
                 continue;
             };
             exact &= fragments.disjoint();
-            count = count.saturating_add(int::at(entry.count));
+            count = count.saturating_add(int::index(entry.count));
             for fragment in entry.fragments() {
                 let Some(rows) = fragments.get(fragment) else {
                     let id = ids.get(u64::from(row));

@@ -171,7 +171,7 @@ impl ObjectTable {
             let at = row
                 .row
                 .and_then(|row| row.checked_sub(start))
-                .and_then(int::index);
+                .and_then(|at| usize::try_from(at).ok());
             let found = at.and_then(|at| Some((at, values.row(at)?)));
             match found {
                 Some((at, value))

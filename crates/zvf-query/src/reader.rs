@@ -285,7 +285,7 @@ impl Reader {
             return Err(QueryError::malformed(place(), what));
         }
         let count = stored.len() / row;
-        int::row32(count).ok_or_else(|| {
+        u32::try_from(count).map_err(|_| {
             QueryError::limit(
                 place(),
                 "rows of a chunk",
@@ -389,7 +389,7 @@ impl Reader {
             })?;
         let holds = |row: &u32| {
             truths
-                .get(int::at(*row))
+                .get(int::index(*row))
                 .is_some_and(|truth| BoundFilter::holds(*truth))
         };
         let passing: Vec<u32> = kept.iter().filter(holds).collect();
@@ -397,7 +397,7 @@ impl Reader {
             if passing.is_empty() {
                 kept = Kept::Rows(passing);
             }
-        } else if passing.len() < int::at(rows) {
+        } else if passing.len() < int::index(rows) {
             kept = Kept::Rows(passing);
         }
         Ok(kept)
@@ -415,12 +415,12 @@ impl Reader {
             .collect();
         if ends.is_empty() {
             let operands: Vec<Operand<'_>> = cells.iter().map(Cell::operand).collect();
-            return filter.eval(int::at(rows), &operands);
+            return filter.eval(int::index(rows), &operands);
         }
         ends.push(rows);
         ends.sort_unstable();
         ends.dedup();
-        let mut truths = Vec::with_capacity(int::at(rows));
+        let mut truths = Vec::with_capacity(int::index(rows));
         let mut from = 0;
         for until in ends {
             let operands: Vec<Operand<'_>> = cells
@@ -428,7 +428,7 @@ impl Reader {
                 .zip(&self.columns)
                 .map(|(cell, column)| cell.operand_of(from, until, column.dtype.size()))
                 .collect();
-            truths.extend(filter.eval(int::at(until - from), &operands)?);
+            truths.extend(filter.eval(int::index(until - from), &operands)?);
             from = until;
         }
         Ok(truths)

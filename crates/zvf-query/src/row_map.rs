@@ -52,7 +52,7 @@ impl RowMap {
 
     /// One chunk.
     pub(crate) fn get(&self, slot: Slot) -> Option<&ChunkRows> {
-        self.chunks.get(int::at(slot))
+        self.chunks.get(int::index(slot))
     }
 
     /// Rows of a chunk's buffer, where it was read.

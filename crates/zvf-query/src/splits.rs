@@ -308,7 +308,7 @@ impl Split {
                 links,
                 objects,
             },
-            batch_rows: int::bytes(asked.batch_rows),
+            batch_rows: usize::try_from(asked.batch_rows).unwrap_or(usize::MAX),
             memory_budget: asked.memory_budget,
             chunks: asked.chunks.clone(),
             within: None,
@@ -406,7 +406,7 @@ fn pieces(target: Target, rows: u64, row_bytes: u64) -> usize {
         Target::Rows(most) => rows.div_ceil(most.max(1)),
         Target::Bytes(most) => rows.saturating_mul(row_bytes).div_ceil(most.max(1)),
     };
-    int::bytes(count.clamp(1, MOST))
+    usize::try_from(count.clamp(1, MOST)).unwrap_or(usize::MAX)
 }
 
 /// Ids as runs that rise by one.

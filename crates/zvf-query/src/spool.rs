@@ -68,7 +68,9 @@ impl Spool {
             .as_mut()
             .filter(|inner| end.is_some_and(|end| end <= inner.end))
             .or_bug(format_args!("{extent:?} is not in the temporary file"))?;
-        let length = int::index(extent.len).or_bug("a range larger than memory")?;
+        let length = usize::try_from(extent.len)
+            .ok()
+            .or_bug("a range larger than memory")?;
         let start = out.len();
         out.resize(start.saturating_add(length), 0);
         let into = out.get_mut(start..).or_bug("no room for what is read")?;
@@ -110,7 +112,9 @@ pub(crate) fn take(rest: &mut &[u8]) -> Result<u64, QueryError> {
 ///
 /// Bug: too few bytes.
 pub(crate) fn take_bytes<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], QueryError> {
-    let length = int::index(take(rest)?).or_bug("bytes of a record larger than memory")?;
+    let length = usize::try_from(take(rest)?)
+        .ok()
+        .or_bug("bytes of a record larger than memory")?;
     let (bytes, after) = rest
         .split_at_checked(length)
         .or_bug("a record of the temporary file is too short")?;

@@ -43,7 +43,9 @@ impl<'a> StoredRows<'a> {
     ///
     /// Bug: bytes that [`write`] did not write.
     pub(crate) fn read(rest: &mut &'a [u8]) -> Result<Self, QueryError> {
-        let rows = int::index(take(rest)?).or_bug("more rows than memory")?;
+        let rows = usize::try_from(take(rest)?)
+            .ok()
+            .or_bug("more rows than memory")?;
         let position = take_bytes(rest)?;
         let columns = (0..take(rest)?)
             .map(|_| StoredColumn::read(rest))

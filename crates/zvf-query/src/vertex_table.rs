@@ -237,7 +237,7 @@ impl Gathered {
         }
         let of = fragments.of_rows(chunk.rows, &Kept::All(chunk.rows));
         self.fragment.extend(pick.iter().map(|row| {
-            of.get(int::at(row))
+            of.get(int::index(row))
                 .filter(|fragment| **fragment != u32::MAX)
                 .map_or(NO_FRAGMENT, |fragment| u64::from(*fragment))
         }));

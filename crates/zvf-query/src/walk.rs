@@ -120,7 +120,7 @@ pub(crate) async fn walk_all(
                 // Each is needed once, and together they may be much.
                 index.forget_manifests();
             }
-            let most = int::index(AHEAD_BYTES / bytes.max(1)).unwrap_or(usize::MAX);
+            let most = usize::try_from(AHEAD_BYTES / bytes.max(1)).unwrap_or(usize::MAX);
             let most = most.clamp(*AHEAD.start(), *AHEAD.end());
             let more = most.saturating_sub(ahead.len());
             ahead.extend(parts.by_ref().take(more));
@@ -277,7 +277,7 @@ struct Numbers {
 
 impl Numbers {
     fn coord(&self, number: Slot) -> Option<&[i64]> {
-        let start = int::at(number).saturating_mul(self.rank);
+        let start = int::index(number).saturating_mul(self.rank);
         self.coords.get(start..start.saturating_add(self.rank))
     }
 
@@ -285,7 +285,7 @@ impl Numbers {
     fn of(&mut self, coord: &[i64]) -> Option<Slot> {
         let place = match &mut self.listed {
             Some((table, numbers)) => match table.slot(coord) {
-                Some(slot) => numbers.get_mut(int::at(slot)),
+                Some(slot) => numbers.get_mut(int::index(slot)),
                 None => None,
             },
             None => None,
@@ -388,7 +388,7 @@ impl<V: Fn(&[i64]) -> bool> Chooser<V> {
         let room = entries.checked_div(int::wide(first)).unwrap_or(0);
         // A guess never asks for much more than what was read would grow to.
         let room = room.saturating_add(room / 16).min(1 << 26);
-        self.entries.reserve(int::index(room).unwrap_or(0));
+        self.entries.reserve(usize::try_from(room).unwrap_or(0));
     }
 
     fn too_many(&self) -> QueryError {
@@ -412,7 +412,7 @@ impl<V: Fn(&[i64]) -> bool> Chooser<V> {
             .map(|coord| table.slot(coord).unwrap_or(Entry::GAP))
             .collect();
         for entry in &mut self.entries {
-            let slot = slots.get(int::at(entry.slot)).copied();
+            let slot = slots.get(int::index(entry.slot)).copied();
             entry.slot = slot.unwrap_or(Entry::GAP);
         }
         self.starts.push(self.entries.len());

@@ -95,6 +95,7 @@ mod error;
 mod extras;
 mod generic;
 mod groups;
+pub mod isolate;
 mod kv;
 mod layout;
 #[cfg(feature = "http")]

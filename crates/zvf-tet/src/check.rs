@@ -8,10 +8,10 @@ use zvf_grid::Dims;
 
 use crate::error::{Class, Expected, Place, Profile, TetError, Warnings};
 use crate::footer::FooterRefs;
-use crate::int::{small, wide};
 use crate::layout::{Entry, FLAG_FOOTER};
 use crate::record::Geometry;
 use crate::view::Tet;
+use zvf_grid::int::wide;
 
 /// What the checks have proved about a file.
 #[derive(Debug, Clone, Copy)]
@@ -214,7 +214,10 @@ impl<'a> Tet<'a> {
         let mut rows = (0..).zip(self.entries());
         for record in self.records() {
             let geometry = record.check()?;
-            for (row, entry) in rows.by_ref().take(small(geometry.tiles).unwrap_or(0)) {
+            for (row, entry) in rows
+                .by_ref()
+                .take(usize::try_from(geometry.tiles).unwrap_or(0))
+            {
                 self.check_tile(row, entry, &geometry, warnings)?;
             }
         }
@@ -228,7 +231,7 @@ impl<'a> Tet<'a> {
         warnings: &mut Warnings,
     ) -> Result<(), TetError> {
         let entries = self.entries();
-        let of = |row: u64| small(row).and_then(|row| entries.get(row));
+        let of = |row: u64| usize::try_from(row).ok().and_then(|row| entries.get(row));
         let id = |row: u64| of(row).map_or(u64::MAX, |entry| entry.dataset_id.get());
         self.sort_rows(rows)?;
         let mut start = 0;
@@ -254,7 +257,7 @@ impl<'a> Tet<'a> {
         for record in self.records() {
             let geometry = record.check()?;
             let (run, left) = rest
-                .split_at_checked(small(geometry.tiles).unwrap_or(0))
+                .split_at_checked(usize::try_from(geometry.tiles).unwrap_or(0))
                 .unwrap_or((rest, &[]));
             rest = left;
             let mut before: Option<&Entry> = None;
@@ -290,7 +293,7 @@ impl<'a> Tet<'a> {
     /// [`Class::ScratchTooSmall`].
     pub fn sort_rows(&self, rows: &mut [u64]) -> Result<(), TetError> {
         let entries = self.entries();
-        let of = |row: u64| small(row).and_then(|row| entries.get(row));
+        let of = |row: u64| usize::try_from(row).ok().and_then(|row| entries.get(row));
         let rows = self.storage(rows)?;
         for (row, slot) in (0..).zip(rows.iter_mut()) {
             *slot = row;
@@ -445,7 +448,7 @@ impl<'a> Tet<'a> {
     fn overlap(&self, rows: &mut [u64]) -> Option<Overlap> {
         let entries = self.entries();
         let span = |row: u64| {
-            let entry = entries.get(small(row)?)?;
+            let entry = entries.get(usize::try_from(row).ok()?)?;
             Some((entry.payload_offset.get(), entry.stored_byte_len.get()))
         };
         for (row, slot) in (0..).zip(rows.iter_mut()) {

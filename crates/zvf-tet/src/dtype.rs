@@ -45,7 +45,7 @@ impl DType {
     /// The type of a tag.
     #[must_use]
     pub fn from_tag(tag: u32) -> Option<Self> {
-        let place = crate::int::small(u64::from(tag))?.checked_sub(1)?;
+        let place = usize::try_from(tag).ok()?.checked_sub(1)?;
         Self::ALL.get(place).copied()
     }
 

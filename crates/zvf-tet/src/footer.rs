@@ -3,9 +3,9 @@
 use zerocopy::FromBytes;
 
 use crate::error::{Class, Expected, Profile, TetError};
-use crate::int::{small, wide};
 use crate::json;
 use crate::layout::{TAIL_MAGIC, Tail};
+use zvf_grid::int::wide;
 
 /// A range of bytes of the file that a footer names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,8 +167,9 @@ impl FooterRefs {
     /// Those of [`FooterPlace::parse`] and [`Self::scan`].
     pub fn of_file(bytes: &[u8], floor: u64) -> Result<Self, TetError> {
         let place = FooterPlace::parse(bytes, wide(bytes.len()), floor)?;
-        let text = small(place.json_start)
-            .zip(small(place.json_len))
+        let text = usize::try_from(place.json_start)
+            .ok()
+            .zip(usize::try_from(place.json_len).ok())
             .and_then(|(start, len)| bytes.get(start..start.checked_add(len)?))
             .unwrap_or(&[]);
         Self::scan(text, place, floor)

@@ -76,7 +76,6 @@ mod check;
 mod dtype;
 mod error;
 mod footer;
-mod int;
 mod json;
 pub mod layout;
 mod record;

@@ -5,9 +5,9 @@ use zerocopy::little_endian::U64;
 use zvf_grid::{Dims, GridError};
 
 use crate::error::{Class, Expected, Place, TetError};
-use crate::int::{small, wide};
 use crate::layout::{MAX_RANK, RECORDS_AT, RecordHead};
 use crate::{DType, Warnings};
+use zvf_grid::int::wide;
 
 /// One dataset, as the file has it: borrowed, nothing decoded.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +36,8 @@ impl<'a> Record<'a> {
         };
         let (head, rest) =
             RecordHead::ref_from_prefix(bytes).map_err(|_| short("record head", 16))?;
-        let rank = small(u64::from(head.ndim.get()))
+        let rank = usize::try_from(head.ndim.get())
+            .ok()
             .filter(|rank| (1..=MAX_RANK).contains(rank))
             .ok_or_else(|| {
                 TetError::new(
@@ -51,9 +52,10 @@ impl<'a> Record<'a> {
         // At most 2^32 + 7, which fits.
         let name_len = u64::from(head.name_len.get());
         let padded = name_len.next_multiple_of(8);
-        let fits = small(padded)
+        let fits = usize::try_from(padded)
+            .ok()
             .and_then(|padded| rest.split_at_checked(padded))
-            .zip(small(name_len));
+            .zip(usize::try_from(name_len).ok());
         let Some(((name, rest), length)) = fits else {
             return Err(short("name", 16 + padded));
         };

@@ -4,12 +4,12 @@ use zerocopy::FromBytes;
 use zerocopy::little_endian::U64;
 
 use crate::error::{Class, Expected, Place, Profile, TetError};
-use crate::int::{align8, small, wide};
 use crate::layout::{
     DIRECTORY_AT, Entry, FLAG_FOOTER, INDEX_MAGIC, INDEX_VERSION, IndexHeader, LAYOUT_VERSION,
     MAGIC, RECORD_MIN, RECORDS_AT, Superblock,
 };
 use crate::record::{Record, Records};
+use zvf_grid::int::wide;
 
 /// Superblock, directory and chunk index of a file, as views on its first bytes.
 ///
@@ -182,7 +182,7 @@ impl<'a> Tet<'a> {
                 Expected::Exactly(blob - wide(walk.left())),
             ));
         }
-        let base = align8(stop).unwrap_or(u64::MAX);
+        let base = stop.checked_next_multiple_of(8).unwrap_or(u64::MAX);
         if offset != base {
             return Err(TetError::new(
                 Class::IndexOffsetMismatch,
@@ -326,7 +326,9 @@ impl<'a> Tet<'a> {
     ) -> Option<(u64, &'a Entry)> {
         let fits = |entry: &Entry| entry.dataset_id.get() == id && entry.is_at(coord);
         let row = first_row.checked_add(grid.position(coord)?)?;
-        if let Some(entry) = small(row).and_then(|row| self.entries.get(row))
+        if let Some(entry) = usize::try_from(row)
+            .ok()
+            .and_then(|row| self.entries.get(row))
             && fits(entry)
         {
             return Some((row, entry));
@@ -337,7 +339,7 @@ impl<'a> Tet<'a> {
 
 /// Bytes `start .. stop` of the file, where they are there.
 fn part(head: &[u8], start: u64, stop: u64) -> Option<&[u8]> {
-    head.get(small(start)?..small(stop)?)
+    head.get(usize::try_from(start).ok()?..usize::try_from(stop).ok()?)
 }
 
 /// Step 11: the index at `offset`, `length` bytes of it.

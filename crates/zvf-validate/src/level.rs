@@ -3,7 +3,7 @@
 use zvf_meta::Kind;
 use zvf_store::{ChunkCoord, Level};
 
-use crate::int::index;
+use zvf_format::int::index;
 
 /// Stands for a count that could not be taken, because the cell is damaged or was not read.
 pub(crate) const UNKNOWN: u32 = u32::MAX;

@@ -55,7 +55,6 @@ mod documents;
 mod error;
 mod fetch;
 mod finding;
-mod int;
 mod journal;
 mod level;
 mod links;

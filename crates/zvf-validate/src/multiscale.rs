@@ -6,9 +6,9 @@ use zvf_store::{Store, StoreError};
 
 use crate::check::Check;
 use crate::finding::Place;
-use crate::int::wide;
 use crate::level::LevelState;
 use crate::run::Run;
+use zvf_format::int::wide;
 
 /// The chunks of level 0 that an edit changed since coarse levels were made, in the root's attributes.
 const STALE: &str = "zvf_stale";

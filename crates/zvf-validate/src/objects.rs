@@ -10,10 +10,10 @@ use zvf_store::{IdTable, ObjectIndex, StoreError};
 use crate::chains::Chains;
 use crate::check::{Check, Depth};
 use crate::finding::Place;
-use crate::int::{index, wide};
 use crate::level::LevelState;
 use crate::owners::{Named, check_column};
 use crate::run::Run;
+use zvf_format::int::{index, wide};
 
 /// Looks at every manifest of a level. Returns the steps of its lines from chunk to chunk, where links follow from them.
 ///

@@ -6,10 +6,10 @@ use zvf_store::{CellWant, StoreError};
 use crate::check::Check;
 use crate::fetch::{Cell, fetch_map, in_turn};
 use crate::finding::Place;
-use crate::int::{index, wide};
 use crate::level::LevelState;
 use crate::objects::bases;
 use crate::run::Run;
+use zvf_format::int::{index, wide};
 
 /// Owner of a fragment that no manifest names, in the owner column.
 const NOBODY: i64 = -1;

@@ -10,9 +10,9 @@ use zvf_store::{CellWant, ChunkCoord, GridArray, StoreError};
 use crate::check::Check;
 use crate::fetch::{Cell, fetch_map};
 use crate::finding::Place;
-use crate::int::wide;
 use crate::level::LevelState;
 use crate::run::Run;
+use zvf_format::int::wide;
 
 /// Cells of shards that are asked for together.
 const BATCH: usize = 1024;

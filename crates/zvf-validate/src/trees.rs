@@ -4,9 +4,9 @@ use zvf_meta::LinksConvention;
 
 use crate::check::Check;
 use crate::finding::Place;
-use crate::int::index;
 use crate::level::LevelState;
 use crate::run::Run;
+use zvf_format::int::index;
 
 /// Most vertices of a level whose tree is looked at.
 const MOST: u64 = 1 << 29;

@@ -5,8 +5,8 @@ use zvf_meta::space::chunk_at;
 
 use crate::WriteError;
 use crate::error::{OrBug, internal};
-use crate::int::{index, wide};
 use crate::spec::StoreSpec;
+use zvf_format::int::{index, wide};
 
 /// Rows of a block: few enough that their columns stay in a core's cache.
 pub(crate) const ROWS: usize = 1 << 15;

@@ -8,8 +8,9 @@ use rustc_hash::FxHashMap;
 
 use crate::WriteError;
 use crate::error::OrBug;
-use crate::int::{to_index, wide};
+use crate::error::to_index;
 use crate::spill::{Part, SpillFile};
+use zvf_format::int::wide;
 
 /// Records of one width, in one bucket a key. A bucket keeps the order in which its records came.
 #[derive(Debug)]

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use crate::WriteError;
 use crate::error::OrBug;
-use crate::int::{index, narrow, wide};
+use crate::error::narrow;
 use crate::number::NumberType;
+use zvf_format::int::{index, wide};
 
 /// The code of a missing text until the end.
 pub(crate) const MISSING: u32 = u32::MAX;

@@ -11,12 +11,13 @@ use crate::categories::Dictionary;
 use crate::copy::gather;
 use crate::copy::together;
 use crate::error::{OrBug, internal};
-use crate::int::{index, narrow, signed64, wide};
+use crate::error::{narrow, signed64};
 use crate::layout::Layout;
 use crate::number::NumberType;
 use crate::record::{records, row_of};
 use crate::sorter::Placed;
 use crate::spec::StoreSpec;
+use zvf_format::int::{index, wide};
 
 /// How the rows of a chunk become fragments (0.9 §10.2).
 #[derive(Debug, Clone, PartialEq, Eq)]

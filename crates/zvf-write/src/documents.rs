@@ -14,9 +14,9 @@ use crate::WriteError;
 use crate::array::array_doc;
 use crate::cell::Encoder;
 use crate::form::Members;
-use crate::int::wide;
 use crate::shard::Cells;
 use crate::spec::{AttributeSpec, AttributeType, StoreSpec};
+use zvf_format::int::wide;
 
 /// The attribute of the root that lists the chunks whose coarse levels are out of date.
 pub const STALE: &str = "zvf_stale";

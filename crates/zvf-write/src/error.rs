@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use zvf_format::EncodeError;
+use zvf_format::int::wide;
 use zvf_meta::MetaError;
 use zvf_store::{Class, StoreError};
 
@@ -242,6 +243,33 @@ impl<T, E: fmt::Display> OrBug<T> for Result<T, E> {
             Err(source) => Err(WriteError::bug(format!("{what}: {source}"))),
         }
     }
+}
+
+/// A number of 64 bits as an index.
+///
+/// # Errors
+/// Limit: it is none of this machine.
+#[doc(hidden)]
+pub fn to_index(what: &'static str, value: u64) -> Result<usize, WriteError> {
+    usize::try_from(value).map_err(|_| WriteError::limit(what, value, wide(usize::MAX)))
+}
+
+/// A length as a number of 32 bits.
+///
+/// # Errors
+/// Limit: it has more.
+#[doc(hidden)]
+pub fn narrow(what: &'static str, value: usize) -> Result<u32, WriteError> {
+    u32::try_from(value).map_err(|_| WriteError::limit(what, wide(value), u64::from(u32::MAX)))
+}
+
+/// A count as a coordinate or stored number.
+///
+/// # Errors
+/// Limit: 2^63 or more.
+#[doc(hidden)]
+pub fn signed64(what: &'static str, value: u64) -> Result<i64, WriteError> {
+    i64::try_from(value).map_err(|_| WriteError::limit(what, value, i64::MAX.unsigned_abs()))
 }
 
 impl WriteError {

@@ -8,7 +8,6 @@ use crate::WriteError;
 use crate::array::{byte_strings, id_lists};
 use crate::codec::Compression;
 use crate::error::OrBug;
-use crate::int::wide;
 use crate::number::NumberType;
 use crate::objects::plain_column;
 use crate::parametric::Parametric;
@@ -16,6 +15,7 @@ use crate::spec::StoreSpec;
 use crate::target::Object;
 use crate::target::Target;
 use crate::typed::{Element, Typed};
+use zvf_format::int::wide;
 
 impl Parametric {
     /// All documents and chunks.

@@ -12,8 +12,8 @@ use crate::cell::{Encoded, Encoder};
 use crate::chunk_by::{Keys, Split};
 use crate::commit::{self, Leftovers};
 use crate::error::OrBug;
+use crate::error::narrow;
 use crate::form::{IdsIn, Members};
-use crate::int::{index, narrow, wide};
 use crate::links::{CUT, Family, Placer, Sink, Stored, queued_size, split};
 use crate::nodes::Nodes;
 use crate::objects::{self, HeldGroups, Tables};
@@ -29,6 +29,7 @@ use crate::spec::{AttributeType, StoreSpec};
 use crate::spill::SpillFile;
 use crate::target::{Below, Target};
 use crate::target::{Object, Payloads};
+use zvf_format::int::{index, wide};
 
 use crate::{WriteError, documents, extras, fragment_values, parallel};
 

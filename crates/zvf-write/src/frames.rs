@@ -18,8 +18,9 @@ use serde::de::DeserializeOwned;
 
 use crate::WriteError;
 use crate::error::OrBug;
-use crate::int::{to_index, wide};
+use crate::error::to_index;
 use crate::record::take_array;
+use zvf_format::int::wide;
 
 /// Bytes before a payload.
 const HEAD: usize = 13;

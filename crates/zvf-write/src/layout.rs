@@ -18,8 +18,9 @@ use zvf_meta::Kind;
 
 use crate::WriteError;
 use crate::error::OrBug;
-use crate::int::{to_index, wide};
+use crate::error::to_index;
 use crate::spec::{AttributeSpec, AttributeType, StoreSpec};
+use zvf_format::int::wide;
 
 /// Where the parts of a record lie.
 #[derive(Debug, Clone)]

@@ -136,8 +136,6 @@ pub mod frames;
 #[doc(hidden)]
 pub mod inside;
 #[doc(hidden)]
-pub mod int;
-#[doc(hidden)]
 pub mod layout;
 #[doc(hidden)]
 pub mod lease;

@@ -14,9 +14,9 @@ use crate::codec::Compression;
 use crate::documents::Docs;
 use crate::documents::INDEX;
 use crate::error::OrBug;
+use crate::error::narrow;
 use crate::form::MOST;
 use crate::form::{ID_IS_ROW, IdsIn};
-use crate::int::{index, narrow, signed, wide};
 use crate::links::Placer;
 use crate::names::check_name;
 use crate::number::NumberType;
@@ -28,6 +28,7 @@ use crate::target::Below;
 use crate::target::Object;
 use crate::typed::{Element, ROWS, Typed};
 use crate::values::Values;
+use zvf_format::int::{index, signed, wide};
 
 /// Manifests of one chunk.
 pub(crate) const BUCKET: u32 = 16_384;

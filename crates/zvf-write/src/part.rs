@@ -17,7 +17,6 @@ use crate::documents;
 use crate::error::OrBug;
 use crate::finish::{self, Level, Parts, Summary};
 use crate::frames::to_bytes;
-use crate::int::wide;
 use crate::layout::Layout;
 use crate::links::{Family, Placer};
 use crate::places::Places;
@@ -28,6 +27,7 @@ use crate::sorter::{Placed, Sorter};
 use crate::spec::StoreSpec;
 use crate::target::Target;
 use crate::values::packed;
+use zvf_format::int::wide;
 
 /// Where parts note what they do.
 pub(crate) const CLAIMS: &str = "zvf-unfinished/claims";

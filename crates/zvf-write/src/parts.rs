@@ -27,11 +27,11 @@ use crate::batch::Groups;
 use crate::chunk_by::Split;
 use crate::commit::{self};
 use crate::error::OrBug;
+use crate::error::narrow;
 use crate::finish::{Documents, Level, Summary};
 use crate::form::LinksBy;
 use crate::frames::from_bytes;
 use crate::inside;
-use crate::int::{index, narrow, wide};
 use crate::links::{Family, Placer, Stored, StoredCell};
 use crate::objects::{HeldGroups, Tables, is_chain};
 use crate::part::{CLAIMS, Note, PARTS, Part, bounds, cells, check_begun, encoder};
@@ -42,6 +42,7 @@ use crate::spec::{AttributeType, Outside, StoreSpec};
 use crate::target::Target;
 use crate::writer::{StoreWriter, WriteOptions, blocking};
 use crate::{WriteError, documents, extras};
+use zvf_format::int::{index, wide};
 
 const NOTES: &str = "zvf-unfinished";
 

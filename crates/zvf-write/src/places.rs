@@ -7,9 +7,10 @@ use zerocopy::IntoBytes;
 use crate::WriteError;
 use crate::bucket::Buckets;
 use crate::error::OrBug;
-use crate::int::{halves, to_index, wide};
+use crate::error::to_index;
 use crate::record::typed;
 use crate::spill::{Part, SpillFile};
+use zvf_format::int::{halves, wide};
 
 /// Vertex number to chunk and row, for links that name vertices: a table in memory, or in a file with a few blocks of
 /// it in memory.

@@ -7,7 +7,7 @@ use zvf_meta::Kind;
 use crate::batch::{Batch, Numbering, Owners};
 use crate::block::{self, Block, Unplaced};
 use crate::error::OrBug;
-use crate::int::{signed64, wide};
+use crate::error::signed64;
 use crate::layout::row_size;
 use crate::links::CUT;
 use crate::record::row_of;
@@ -15,6 +15,7 @@ use crate::spec::{AttributeSpec, AttributeType, StoreSpec};
 use crate::values::Values;
 use crate::walk::{NoTree, walk};
 use crate::{WriteError, parallel};
+use zvf_format::int::wide;
 
 /// Lowest and highest corner.
 pub type Corners = (Vec<f64>, Vec<f64>);

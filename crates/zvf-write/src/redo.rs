@@ -187,8 +187,8 @@ impl Journal {
             }
         };
         let written = Written {
-            put: crate::int::wide(staged.put().count()),
-            removed: crate::int::wide(staged.removed().count()),
+            put: zvf_format::int::wide(staged.put().count()),
+            removed: zvf_format::int::wide(staged.removed().count()),
         };
         if let Err(error) = self.change.replace_root(named) {
             // The answer may have been lost, and not the root.

@@ -14,13 +14,13 @@ use crate::chunk_by::{Keys, Unkeyed};
 use crate::copy::scatter;
 use crate::error::{OrBug, internal};
 use crate::form::{ID_IS_ROW, NO_ORIGIN};
-use crate::int::wide;
 use crate::layout::Layout;
 use crate::prepare::{Column, Context, Corners, Prepared, grow};
 use crate::record::{row_of, take};
 use crate::spec::{AttributeType, Outside, StoreSpec};
 use crate::spill::Spool;
 use crate::{WriteError, parallel};
+use zvf_format::int::wide;
 
 /// Everything that was pushed so far.
 #[derive(Debug)]

@@ -9,10 +9,11 @@ use zvf_meta::{Codec, KeyEncoding};
 
 use crate::array::vlen_codecs;
 use crate::codec::Compression;
+use crate::error::to_index;
 use crate::error::{OrBug, internal};
-use crate::int::{to_index, wide};
 use crate::target::{Object, Payloads};
 use crate::{WriteError, blobs};
+use zvf_format::int::wide;
 
 /// A cell of a shard: its places along the curve and in the index, and its bytes.
 type Inner = (u128, usize, Vec<u8>);

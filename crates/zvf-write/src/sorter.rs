@@ -9,9 +9,10 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::WriteError;
 use crate::error::OrBug;
-use crate::int::{to_index, wide};
+use crate::error::to_index;
 use crate::record::typed;
 use crate::spill::{Part, SpillFile};
+use zvf_format::int::wide;
 
 /// One fragment of one object: where it lies, and its place in the object.
 ///

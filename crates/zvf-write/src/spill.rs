@@ -9,7 +9,8 @@ use zerocopy::{Immutable, IntoBytes};
 
 use crate::WriteError;
 use crate::error::OrBug;
-use crate::int::{to_index, wide};
+use crate::error::to_index;
+use zvf_format::int::wide;
 
 /// Bytes of one write, where small pieces are put together.
 const WRITE: usize = 1 << 20;

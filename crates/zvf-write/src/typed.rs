@@ -9,9 +9,10 @@ use crate::WriteError;
 use crate::array::array_doc;
 use crate::codec::Compression;
 use crate::error::OrBug;
-use crate::int::{to_index, wide};
+use crate::error::to_index;
 use crate::number::{Fill, NumberType};
 use crate::target::Object;
+use zvf_format::int::wide;
 
 /// Rows of a chunk of object attributes.
 pub const ROWS: u64 = 65_536;

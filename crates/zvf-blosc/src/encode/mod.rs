@@ -7,7 +7,6 @@ use alloc::vec::Vec;
 
 use crate::filters::{bitshuffle, delta_first, delta_other, delta_word, shuffle};
 use crate::header::{LONG, MOST};
-use crate::int::wide;
 use crate::{Codec, SpecialKind};
 pub use pack::Packers;
 pub use settings::{EncodeError, FirstFilter, LastFilter, Settings};
@@ -85,7 +84,7 @@ impl Encoder {
     pub fn encode(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<Written, EncodeError> {
         let n = u32::try_from(data.len()).ok().filter(|n| *n <= MOST);
         let n = n.ok_or(EncodeError::TooLong {
-            bytes: wide(data.len()),
+            bytes: data.len() as u64,
         })?;
         let start = out.len();
         let width = self.settings.typesize;
@@ -232,7 +231,7 @@ impl Encoder {
         out.extend(n.to_le_bytes());
         out.extend([0; 8]);
         // The format has no block of no bytes, and no block longer than its chunk.
-        let blocksize = settings.blocksize.min(crate::int::size(n)).max(1);
+        let blocksize = settings.blocksize.min(n as usize).max(1);
         set(out, start + 8, blocksize);
         set(out, start + 12, cbytes);
         let (filters, metas) = settings.slots();

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::filters::id;
-use crate::{Codec, header::MOST, int::wide};
+use crate::{Codec, header::MOST};
 
 /// A filter that comes before the shuffle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -129,13 +129,13 @@ impl Settings {
             return setting("item size", 0);
         }
         if self.blocksize == 0 || u32::try_from(self.blocksize).map_or(true, |n| n > MOST) {
-            return setting("block size", wide(self.blocksize));
+            return setting("block size", self.blocksize as u64);
         }
         if let FirstFilter::TruncPrec(bits) = self.first {
             let most = match self.typesize {
                 4 => 23,
                 8 => 52,
-                _ => return setting("item size under truncated precision", wide(self.typesize)),
+                _ => return setting("item size under truncated precision", self.typesize as u64),
             };
             if bits == 0 || bits > most {
                 return setting("bits of precision", u64::from(bits));

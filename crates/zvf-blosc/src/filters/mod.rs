@@ -181,7 +181,7 @@ impl Pipeline {
     ) -> Result<(), DecodeError> {
         let n = out.len();
         let short = |what, have: usize| {
-            let (have, need) = (crate::int::wide(have), crate::int::wide(n));
+            let (have, need) = (have as u64, n as u64);
             DecodeError::limit(what, 0, need, have)
         };
         let moving = self.ops.iter().any(|op| op.moves());

@@ -12,8 +12,8 @@ use super::decode::Visit;
 use super::fetch::Fetched;
 use super::{Counts, Error, Frame};
 use crate::dtype::Dtype;
-use crate::int::wide;
 use crate::{Entry, Geometry, NdKind};
+use zvf_grid::int::wide;
 
 /// How to read. The default suits local files.
 #[derive(Clone, Copy)]

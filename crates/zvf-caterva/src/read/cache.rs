@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use zvf_blosc::{BlockTable, Body, Codecs, DecodeError, Header, Pipeline};
 
-use crate::int::wide;
+use zvf_grid::int::wide;
 
 /// Most bytes of tables that are kept; then all are dropped.
 const TABLES: usize = 64 << 20;
@@ -30,7 +30,7 @@ impl Table {
             Body::Compressed if header.has_dictionary() => {
                 let field = prefix.get(end..).and_then(|rest| rest.first_chunk::<4>());
                 let more = field.map_or(0, |field| u32::from_le_bytes(*field).min(32768));
-                (end + 4 + crate::int::size(more)).min(header.cbytes())
+                (end + 4 + zvf_grid::int::index(more)).min(header.cbytes())
             }
             _ => end,
         }
@@ -78,7 +78,7 @@ impl Table {
                 .ends
                 .get(block)
                 .copied()
-                .map_or(start, crate::int::size);
+                .map_or(start, zvf_grid::int::index);
             return Ok(start..end.max(start));
         }
         let start = self.header.len() + block.saturating_mul(self.header.blocksize());

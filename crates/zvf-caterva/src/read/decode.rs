@@ -13,7 +13,7 @@ use super::parts::Counters;
 use super::plan::BlockPart;
 use super::{Error, ReadOptions};
 use crate::Geometry;
-use crate::int::wide;
+use zvf_grid::int::wide;
 
 /// Blocks up to this size are decoded whatever they are stored as; larger ones need the bytes to justify them.
 const FREE: usize = 64 << 20;

@@ -111,7 +111,7 @@ impl Error {
     }
 
     pub(crate) fn block(chunk: u64, block: usize) -> impl Fn(DecodeError) -> Self {
-        let block = crate::int::wide(block);
+        let block = zvf_grid::int::wide(block);
         move |source| Self::Block {
             chunk,
             block,

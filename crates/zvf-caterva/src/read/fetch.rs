@@ -10,7 +10,7 @@ use super::frame::{Frame, Storage, open_chunk_file};
 use super::source::{FileAt, ReadAt};
 use super::{Error, ReadOptions};
 use crate::Layout;
-use crate::int::{size, wide};
+use zvf_grid::int::{index, wide};
 
 /// A source that starts with a chunk.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl Frame {
                 bytes = source.read(0, wide(needs).min(source.available))?;
             }
         }
-        let table = Table::new(header, &bytes, size(self.parts.header.typesize)).map_err(bad)?;
+        let table = Table::new(header, &bytes, index(self.parts.header.typesize)).map_err(bad)?;
         Ok(self.parts.tables.keep(chunk, table))
     }
 }

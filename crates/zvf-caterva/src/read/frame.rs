@@ -8,8 +8,8 @@ use zvf_blosc::{Chunk, Codecs, DecodeError};
 use super::parts::{Counts, Parts};
 use super::source::{FileAt, Memory, ReadAt};
 use super::{Array, Error};
-use crate::int::{size, wide};
 use crate::{Entry, FrameHeader, HEADER, Layout, Metalayers, Special};
+use zvf_grid::int::{index, wide};
 
 /// Where the chunks are.
 #[derive(Debug)]
@@ -157,7 +157,7 @@ impl Frame {
     ///
     /// [`Error::Absent`]; [`Error::Chunk`]; I/O.
     pub fn chunk(&self, chunk: u64, cap: usize) -> Result<Vec<u8>, Error> {
-        let typesize = size(self.parts.header.typesize);
+        let typesize = index(self.parts.header.typesize);
         let length = self.parts.header.chunk_len(chunk);
         let bad = Error::chunk(chunk);
         match self.entry(chunk)? {
@@ -241,7 +241,7 @@ fn read_parts(source: &dyn ReadAt, offset: u64, layout: Layout) -> Result<Parts,
     header.check_available(available).map_err(Error::Frame)?;
     let mut reads = vec![first.len()];
     let mut head = first;
-    if size(header.header_len) > head.len() {
+    if index(header.header_len) > head.len() {
         head = read(0, u64::from(header.header_len))?;
         reads.push(head.len());
     }

@@ -7,9 +7,9 @@ use std::sync::OnceLock;
 
 use zvf_blosc::{Body, Chunk, Codecs, DecodeError, Expected};
 
-use crate::int::wide;
 use crate::view::{check_entry, check_index};
 use crate::{Entry, FrameHeader};
+use zvf_grid::int::wide;
 
 /// Blocks of the index up to this size are decoded whatever they are stored as.
 const FREE: usize = 1 << 20;
@@ -42,7 +42,7 @@ impl Index {
             if chunk.header().body() == Body::Compressed {
                 let each = chunk.header().blocksize();
                 if !each.is_multiple_of(8) {
-                    let found = crate::int::signed(wide(each));
+                    let found = crate::header::signed(wide(each));
                     let expected = Expected::Text("a multiple of 8");
                     return Err(DecodeError::malformed(
                         "index blocksize",

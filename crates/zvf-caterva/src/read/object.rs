@@ -19,8 +19,8 @@ use super::frame::check_layout;
 use super::parts::Parts;
 use super::{Counts, Error, ReadOptions};
 use crate::dtype::Dtype;
-use crate::int::{size, wide};
 use crate::{Entry, FrameHeader, Geometry, Layout, NdKind};
+use zvf_grid::int::{index, wide};
 
 /// Chunks whose bytes are being fetched at the same time, and requests for one of them.
 const IN_FLIGHT: usize = 16;
@@ -142,7 +142,7 @@ impl ObjectArray {
                 .check_available(wide(head.len()))
                 .map_err(Error::Frame)?;
         }
-        if size(header.header_len) > head.len() {
+        if index(header.header_len) > head.len() {
             let range = 0..u64::from(header.header_len);
             head = get(&*store, &head_path, range, e_tag.as_ref()).await?.0;
             reads.push(head.len());
@@ -383,7 +383,7 @@ impl ObjectArray {
                         begun = self.get(&place, 0..needs).await?.0;
                     }
                 }
-                let typesize = size(self.parts.header.typesize);
+                let typesize = index(self.parts.header.typesize);
                 let table = Table::new(header, &begun, typesize).map_err(&bad)?;
                 self.parts.tables.keep(chunk, table)
             }

@@ -7,9 +7,9 @@ use zvf_blosc::{Chunk, Codecs, DecodeError};
 use super::Error;
 use super::cache::{Pool, Tables};
 use super::index::Index;
-use crate::int::{size, wide};
 use crate::view::find_nd;
 use crate::{FrameHeader, Geometry, Metalayers, NdKind, TrailerTail};
+use zvf_grid::int::{index, wide};
 
 /// Format and text of an item type, where the metalayer has them.
 pub(crate) type StoredDtype = Option<(u8, Vec<u8>)>;
@@ -80,13 +80,13 @@ impl Parts {
 
     /// From the first `header_len` bytes, and those from the index to the end of the frame.
     pub(crate) fn new(header: FrameHeader, mut head: Vec<u8>, tail: &[u8]) -> Result<Self, Error> {
-        head.truncate(size(header.header_len));
+        head.truncate(index(header.header_len));
         Metalayers::of_header(&head).map_err(Error::Frame)?;
         let end = tail
             .get(tail.len().saturating_sub(TrailerTail::LEN)..)
             .unwrap_or_default();
         let end = TrailerTail::parse(end, &header).map_err(Error::Frame)?;
-        let length = size(end.trailer_len);
+        let length = index(end.trailer_len);
         let (between, trailer) = tail.split_at(tail.len().saturating_sub(length));
         let at = header.frame_len.saturating_sub(wide(length));
         Metalayers::of_trailer(trailer, at).map_err(Error::Frame)?;

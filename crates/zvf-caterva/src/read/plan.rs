@@ -49,7 +49,7 @@ impl Geometry {
         let mut pairs = Vec::new();
         for (chunk, part) in self.chunks_of(selection)? {
             for block in self.blocks_of(&part)? {
-                pairs.push((chunk, crate::int::wide(block.number)));
+                pairs.push((chunk, zvf_grid::int::wide(block.number)));
             }
         }
         Ok(pairs)

@@ -67,7 +67,7 @@ impl ReadAt for FileAt {
     fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<()> {
         let mut done = 0;
         while let Some(rest) = out.get_mut(done..).filter(|rest| !rest.is_empty()) {
-            let position = at.saturating_add(crate::int::wide(done));
+            let position = at.saturating_add(zvf_grid::int::wide(done));
             match std::os::windows::fs::FileExt::seek_read(&self.0, rest, position)? {
                 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 n => done += n,
@@ -99,7 +99,7 @@ impl<T: AsRef<[u8]>> std::fmt::Debug for Memory<T> {
 
 impl<T: AsRef<[u8]> + Send + Sync> ReadAt for Memory<T> {
     fn size(&self) -> io::Result<u64> {
-        Ok(crate::int::wide(self.0.as_ref().len()))
+        Ok(zvf_grid::int::wide(self.0.as_ref().len()))
     }
 
     fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<()> {

@@ -3,9 +3,9 @@
 use zvf_blosc::{Codec, Encoder, Settings};
 
 use super::WriteOptions;
-use crate::int::wide;
 use crate::marked::Marks;
 use crate::{Error, Geometry, HEADER, MAGIC, MOST_FIXED, MOST_VARIABLE, NdKind};
+use zvf_grid::int::wide;
 
 /// Lengths that are known at the end.
 #[derive(Debug, Clone, Copy, Default)]

@@ -13,8 +13,8 @@ use zvf_grid::{Dims, GridError, Run, Selection, copy};
 pub use options::WriteOptions;
 use sink::Sink;
 
-use crate::int::wide;
 use crate::{Entry, Error, Geometry, SpecialKind};
+use zvf_grid::int::wide;
 
 /// The part of the array that one chunk holds.
 #[derive(Debug, Clone, Copy)]

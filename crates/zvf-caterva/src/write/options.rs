@@ -112,7 +112,7 @@ impl WriteOptions {
             && let Some(found) = dtype::size_of(text)
             && found != self.item
         {
-            let (found, expected) = (crate::int::wide(found), crate::int::wide(self.item));
+            let (found, expected) = (zvf_grid::int::wide(found), zvf_grid::int::wide(self.item));
             return Err(Error::Usage {
                 what: "bytes of the item type",
                 found,

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
+use zvf_format::int::wide;
 use zvf_repair::{Applied, Change, Plan, RepairOptions, apply, plan, undo};
 use zvf_validate::{Check, Depth, Report, Severity};
 
@@ -76,11 +77,6 @@ fn judge(store: &str, plan: &Plan, applied: Option<&Applied>) -> Result<()> {
 /// So many of something.
 fn counted(n: usize, one: &str) -> String {
     counted_of(wide(n), one)
-}
-
-/// A count as it is printed.
-fn wide(n: usize) -> u64 {
-    u64::try_from(n).unwrap_or(u64::MAX)
 }
 
 /// Longest value that is shown whole.

@@ -12,6 +12,7 @@ use super::{ALL, Batches, Job, Schemas, attribute, chained};
 use crate::ConvertError;
 use crate::archive::ArchiveWriter;
 use crate::numbers::shape;
+use crate::output::npy::header;
 use crate::output::raw::{descr, elements, write_raw};
 
 pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
@@ -121,22 +122,7 @@ impl Column {
             None => format!("({},)", self.rows),
             Some(width) => format!("({}, {width})", self.rows),
         };
-        let mut text = format!(
-            "{{'descr': '{}', 'fortran_order': False, 'shape': {shape}, }}",
-            self.descr
-        );
-        // Magic, version and length take 10 bytes; the text ends with a line break.
-        while !(text.len().saturating_add(11)).is_multiple_of(64) {
-            text.push(' ');
-        }
-        text.push('\n');
-        let mut head = b"\x93NUMPY\x01\x00".to_vec();
-        head.extend(
-            u16::try_from(text.len())
-                .map_err(io::Error::other)?
-                .to_le_bytes(),
-        );
-        head.extend(text.bytes());
+        let head = header(self.descr, &shape, 64)?;
         self.file.flush()?;
         let file = self.file.get_mut();
         file.rewind()?;

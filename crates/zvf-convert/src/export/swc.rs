@@ -11,6 +11,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use zvf_query::{Column, Table};
 use zvf_store::Names;
+use zvf_store::format::int::index;
 use zvf_write::error::OrBug;
 use zvf_write::sorter::Sorter;
 
@@ -67,7 +68,7 @@ pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     let order = match &named {
         Some(ids) => {
             let mut order: Vec<u32> = (0..NONE).take(count).collect();
-            order.sort_unstable_by_key(|row| ids.get(at(*row)));
+            order.sort_unstable_by_key(|row| ids.get(index(*row)));
             order
         }
         None => {
@@ -80,7 +81,7 @@ pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     };
     let mut places = vec![NONE; count];
     for (place, row) in (0..NONE).zip(order) {
-        *places.get_mut(at(row)).or_bug("a node without a row")? = place;
+        *places.get_mut(index(row)).or_bug("a node without a row")? = place;
     }
     let mut nodes = Nodes {
         path: job.path,
@@ -286,7 +287,7 @@ impl Batches for Nodes<'_> {
             let row = self.row;
             let parent = match *self.parents.get(row).or_bug("a node of no row")? {
                 NONE => -1,
-                parent => self.id(at(parent))?,
+                parent => self.id(index(parent))?,
             };
             let radius = radii.as_ref().and_then(|list| list.get(number));
             let kind = types.as_ref().and_then(|list| list.get(number));
@@ -317,17 +318,12 @@ fn distinct(ids: &[i64]) -> bool {
 /// No node.
 const NONE: u32 = u32::MAX;
 
-/// The number of a row as an index.
-fn at(row: u32) -> usize {
-    row as usize
-}
-
 /// The parent of every node, [`NONE`] of roots: that of (child, parent) pairs where they make trees, else any orientation that does.
 fn parents(count: usize, links: &[[u32; 2]]) -> Option<Vec<u32>> {
     let mut parents = vec![NONE; count];
     let mut twice = false;
     for &[child, parent] in links {
-        match parents.get_mut(at(child)) {
+        match parents.get_mut(index(child)) {
             Some(slot) if *slot == NONE => *slot = parent,
             _ => twice = true,
         }
@@ -342,16 +338,16 @@ fn parents(count: usize, links: &[[u32; 2]]) -> Option<Vec<u32>> {
     let mut used = 0_usize;
     parents.fill(NONE);
     for root in (0..NONE).take(count) {
-        if std::mem::replace(seen.get_mut(at(root))?, true) {
+        if std::mem::replace(seen.get_mut(index(root))?, true) {
             continue;
         }
         let mut open = vec![root];
         while let Some(node) = open.pop() {
             for &next in near.of(node) {
-                if std::mem::replace(seen.get_mut(at(next))?, true) {
+                if std::mem::replace(seen.get_mut(index(next))?, true) {
                     continue;
                 }
-                *parents.get_mut(at(next))? = node;
+                *parents.get_mut(index(next))? = node;
                 used += 1;
                 open.push(next);
             }
@@ -372,9 +368,9 @@ impl Grouped {
     /// Sorts pairs (node, other) by node, of `count` nodes. Pairs of other nodes are left out.
     fn new(count: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
         let mut starts = vec![0_usize; count + 1];
-        let pairs = pairs.filter(|(node, _)| at(*node) < count);
+        let pairs = pairs.filter(|(node, _)| index(*node) < count);
         for (node, _) in pairs.clone() {
-            if let Some(start) = starts.get_mut(at(node) + 1) {
+            if let Some(start) = starts.get_mut(index(node) + 1) {
                 *start += 1;
             }
         }
@@ -386,7 +382,7 @@ impl Grouped {
         let mut next = starts.clone();
         let mut nodes = vec![0; sum];
         for (node, other) in pairs {
-            if let Some(place) = next.get_mut(at(node)) {
+            if let Some(place) = next.get_mut(index(node)) {
                 if let Some(slot) = nodes.get_mut(*place) {
                     *slot = other;
                 }
@@ -398,7 +394,7 @@ impl Grouped {
 
     /// Those of one node.
     fn of(&self, node: u32) -> &[u32] {
-        let node = at(node);
+        let node = index(node);
         let bounds = self.starts.get(node).zip(self.starts.get(node + 1));
         bounds
             .and_then(|(start, end)| self.nodes.get(*start..*end))

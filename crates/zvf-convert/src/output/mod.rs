@@ -2,7 +2,7 @@
 
 mod arrow;
 mod csv;
-mod npy;
+pub(crate) mod npy;
 #[cfg(feature = "parquet")]
 mod parquet;
 pub(crate) mod raw;

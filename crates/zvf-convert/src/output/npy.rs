@@ -15,6 +15,26 @@ use crate::error::ConvertError;
 /// Bytes of magic, version, length and header text: a multiple of 64 that holds any shape of two 64-bit counts.
 const HEADER: usize = 128;
 
+/// The header of an array in C order, of version 1: `least` bytes, or more, a multiple of 64.
+///
+/// # Errors
+///
+/// When it has more than version 1 allows.
+pub(crate) fn header(descr: &str, shape: &str, least: usize) -> io::Result<Vec<u8>> {
+    let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
+    // Magic, version and length take 10 bytes; the text ends with a line break.
+    let size = text.len().saturating_add(11).max(least);
+    let length = size.next_multiple_of(64).saturating_sub(10);
+    let mut head = b"\x93NUMPY\x01\x00".to_vec();
+    head.extend(
+        u16::try_from(length)
+            .map_err(io::Error::other)?
+            .to_le_bytes(),
+    );
+    writeln!(head, "{text:0$}", length.saturating_sub(1))?;
+    Ok(head)
+}
+
 /// What the rows of an array are: the descriptor of an element, e.g. `<f4`, and how many a row has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rows {
@@ -96,20 +116,9 @@ impl<F: Write + Seek> NpyWriter<F> {
     /// Writes the header and gives the file back, rewound to its start.
     fn close(mut self) -> io::Result<F> {
         let Rows { descr, dims, .. } = self.shape;
-        let mut text = format!(
-            "{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}, {dims}), }}",
-            self.rows
-        );
-        // Magic, version and length take 10 bytes; the text ends with a line break.
-        while text.len() < HEADER - 11 {
-            text.push(' ');
-        }
-        text.push('\n');
-        let length = u16::try_from(text.len()).map_err(io::Error::other)?;
+        let head = header(descr, &format!("({}, {dims})", self.rows), HEADER)?;
         self.file.seek(SeekFrom::Start(0))?;
-        self.file.write_all(b"\x93NUMPY\x01\x00")?;
-        self.file.write_all(&length.to_le_bytes())?;
-        self.file.write_all(text.as_bytes())?;
+        self.file.write_all(&head)?;
         self.file.flush()?;
         self.file.seek(SeekFrom::Start(0))?;
         Ok(self.file)

@@ -278,7 +278,8 @@ fn clock(second: i64, fraction: i64, per_second: i64) -> String {
 /// ISO 8601 text of a count of days since 1970-01-01.
 fn date(days: i64) -> String {
     let (year, month, day) = civil(days);
-    format!("{year:04}-{month:02}-{day:02}")
+    let sign = if year < 0 { "-" } else { "" };
+    format!("{sign}{:04}-{month:02}-{day:02}", year.unsigned_abs())
 }
 
 /// Year, month and day of a count of days since 1970-01-01 in the proleptic Gregorian calendar.
@@ -391,6 +392,7 @@ mod tests {
             "1969-12-31T23:59:59.999999999"
         );
         assert_eq!(timestamp(951_782_400, 1), "2000-02-29T00:00:00");
+        assert_eq!(date(-800_000), "-0221-09-04");
         assert_eq!(timestamp(1_735_689_599, 1), "2024-12-31T23:59:59");
         let _ = timestamp(i64::MIN, 1);
         let _ = timestamp(i64::MAX, 1);

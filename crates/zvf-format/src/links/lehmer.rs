@@ -10,7 +10,7 @@
 //! ```
 
 use crate::error::{DecodeError, Expected};
-use crate::int::{signed, to_index, wide};
+use crate::int::{signed, wide};
 
 /// The most endpoints whose permutations have a code here: 8! = 40320 of them.
 pub const MAX_WIDTH: usize = 8;
@@ -204,6 +204,6 @@ const _: () = assert!(
 /// A code read from a cell as an index into a table of [`code_count`] entries.
 #[must_use]
 pub fn code_index(code: i64, width: usize) -> Option<usize> {
-    let index = to_index(code)?;
+    let index = usize::try_from(code).ok()?;
     (wide(index) < u64::from(code_count(width)?)).then_some(index)
 }

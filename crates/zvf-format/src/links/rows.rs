@@ -8,7 +8,7 @@ use zerocopy::byteorder::little_endian::I64;
 
 use super::elem::Elem;
 use crate::error::{DecodeError, Expected};
-use crate::int::{signed, to_index, wide};
+use crate::int::{signed, wide};
 use crate::ragged::RaggedBlob;
 
 /// The rows of one link cell, borrowed.
@@ -183,7 +183,7 @@ impl<'a> LinkRows<'a> {
             return (g == 0).then(|| 0..self.len());
         };
         let row = self.row_bytes();
-        let from = to_index(groups.offsets().get(g)?.get())?;
+        let from = usize::try_from(groups.offsets().get(g)?.get()).ok()?;
         let rows = groups.get(g)?.len() / row;
         Some(from / row..from / row + rows)
     }

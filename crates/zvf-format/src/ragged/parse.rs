@@ -7,7 +7,7 @@ use zerocopy::byteorder::little_endian::I64;
 
 use crate::cursor::Cursor;
 use crate::error::{DecodeError, Expected};
-use crate::int::{signed, to_index, wide};
+use crate::int::{signed, wide};
 
 /// Groups of bytes behind a table of offsets, borrowed and fully validated.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +50,7 @@ impl<'a> RaggedBlob<'a> {
                 Expected::AtLeast(0),
             ));
         }
-        let Some(count) = to_index(count) else {
+        let Ok(count) = usize::try_from(count) else {
             let need = count.unsigned_abs().saturating_mul(8);
             return Err(DecodeError::truncated(
                 "ragged offsets",
@@ -221,9 +221,9 @@ impl<'a> Groups<'a> {
 
     #[inline]
     fn get(&self, g: usize) -> Option<&'a [u8]> {
-        let from = to_index(self.offsets.get(g)?.get())?;
+        let from = usize::try_from(self.offsets.get(g)?.get()).ok()?;
         match self.offsets.get(g + 1) {
-            Some(to) => self.data.get(from..to_index(to.get())?),
+            Some(to) => self.data.get(from..usize::try_from(to.get()).ok()?),
             None => self.data.get(from..),
         }
     }

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
+use zvf_format::int::index;
 use zvf_meta::{Kind, LinksConvention};
 use zvf_store::{ChunkCoord, LinkFamily};
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
-use zvf_write::int::index;
 
 use super::pair::Pair;
 use super::stored::{Link, Stored, link_attributes};

@@ -17,9 +17,10 @@ use zvf_store::{
     LinkFamily, ObjectIndex, VertexAttribute,
 };
 
+use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
-use zvf_write::int::{index, narrow, to_index, wide};
+use zvf_write::error::{narrow, to_index};
 use zvf_write::layout::row_bytes;
 use zvf_write::number::NumberType;
 use zvf_write::record::row_of;

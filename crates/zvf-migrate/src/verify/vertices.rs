@@ -10,10 +10,10 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 
 use bytes::Bytes;
+use zvf_format::int::{halves128, index};
 use zvf_store::ChunkCoord;
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
-use zvf_write::int::{halves128, index};
 use zvf_write::number::NumberType;
 use zvf_write::record::row_of;
 

@@ -14,8 +14,9 @@ use zvf_query::{Answer, BBox, Column, Query, QueryError, Table, query};
 use zvf_store::{ChunkCoord, Deltas, Level, Names, Need, Store};
 
 use super::{Numbered, Reading, tables};
+use zvf_format::int::index;
 use zvf_write::error::OrBug;
-use zvf_write::int::{index, narrow, to_index};
+use zvf_write::error::{narrow, to_index};
 use zvf_write::{Groups, StoreSpec, WriteError, arrow};
 
 /// How many objects are asked for at the most to see how many values a row of an attribute has.

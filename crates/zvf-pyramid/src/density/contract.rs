@@ -9,9 +9,10 @@ use zvf_meta::Kind;
 use super::square;
 use super::thin::off_middle;
 use crate::bin::{Bin, bin_of};
+use zvf_format::int::index;
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
-use zvf_write::int::{index, narrow};
+use zvf_write::error::narrow;
 
 /// Sets of places; the smallest member names its set.
 #[derive(Debug)]

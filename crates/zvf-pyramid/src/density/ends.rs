@@ -4,9 +4,9 @@ use super::level::Fine;
 use super::points::Point;
 use super::sheet::{Desk, Scatter, Scattered, Sheet, word, words};
 use crate::meter::Counted;
+use zvf_format::int::index;
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
-use zvf_write::int::index;
 use zvf_write::record::{records, row_of};
 
 /// Bytes of an end on its way to its vertex: vertex, link, which end, whether the link leads to itself.

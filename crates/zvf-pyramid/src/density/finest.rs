@@ -20,9 +20,10 @@ use super::{Numbered, Reading, tables};
 use crate::bin::MOST_AXES;
 use crate::bins::NONE;
 use crate::meter::Meter;
+use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
+use zvf_write::error::narrow;
 use zvf_write::error::{OrBug, internal};
-use zvf_write::int::{index, narrow, wide};
 
 /// Level 0, read batch by batch.
 #[derive(Debug)]

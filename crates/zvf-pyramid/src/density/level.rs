@@ -3,9 +3,9 @@
 use super::points::Point;
 use super::sheet::{Desk, Marks, Sheet, word, words};
 use super::square;
+use zvf_format::int::index;
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
-use zvf_write::int::index;
 
 /// A level.
 #[derive(Debug)]

@@ -29,9 +29,10 @@ use crate::median::Squares;
 use crate::meter::Counted;
 use crate::plan::{Planned, Sampling};
 use crate::reference::ObjectColumn;
+use zvf_format::int::{index, wide};
 use zvf_write::bucket::Bucket;
 use zvf_write::error::OrBug;
-use zvf_write::int::{index, narrow, wide};
+use zvf_write::error::narrow;
 use zvf_write::record;
 use zvf_write::{WriteError, arrow, parallel};
 

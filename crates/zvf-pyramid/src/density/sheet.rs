@@ -7,10 +7,11 @@ use rustc_hash::FxHashMap;
 use crate::bin::Means;
 use crate::bins::NONE;
 use crate::meter::{Counted, Meter};
+use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
 use zvf_write::bucket::{Bucket, Buckets};
 use zvf_write::error::{OrBug, internal};
-use zvf_write::int::{index, narrow, to_index, wide};
+use zvf_write::error::{narrow, to_index};
 use zvf_write::spill::{Part, SpillFile};
 
 /// What is held while records are gone through.

@@ -6,8 +6,8 @@ use arrow_select::take::{TakeOptions, take};
 use zvf_format::dtype::DTypeKind;
 use zvf_store::TypedValues;
 
+use zvf_format::int::index;
 use zvf_write::error::OrBug;
-use zvf_write::int::index;
 use zvf_write::number::NumberType;
 use zvf_write::{AttributeSpec, AttributeType, Values, WriteError, arrow};
 

@@ -242,7 +242,7 @@ impl Line {
     }
 
     fn position(&self, pick: u32) -> Option<u32> {
-        self.positions.get(int::at(pick)).copied()
+        self.positions.get(int::index(pick)).copied()
     }
 
     /// Takes the next item of the level; whether there was one of its vertex table.
@@ -338,7 +338,7 @@ impl Merge<'_> {
                 }
                 if total > limit.saturating_sub(self.rows) {
                     self.truncated = true;
-                    self.included = int::at(place);
+                    self.included = int::index(place);
                     break;
                 }
             }
@@ -353,19 +353,19 @@ impl Merge<'_> {
                         .map_or(rows, |limit| limit.saturating_sub(self.rows));
                     let taken = rows.min(room);
                     self.take(line, part, tables, taken, emit).await?;
-                    if let Some(length) = self.lengths.get_mut(int::at(place)) {
+                    if let Some(length) = self.lengths.get_mut(int::index(place)) {
                         *length = length.saturating_add(taken);
                     }
-                    if let Some(live) = self.live.get_mut(int::at(place)) {
+                    if let Some(live) = self.live.get_mut(int::index(place)) {
                         *live |= bit(line.at);
                     }
                     if taken < rows {
                         self.truncated = true;
                         let started = self
                             .lengths
-                            .get(int::at(place))
+                            .get(int::index(place))
                             .is_some_and(|rows| *rows > 0);
-                        self.included = int::at(place) + usize::from(started);
+                        self.included = int::index(place) + usize::from(started);
                         break 'objects;
                     }
                 }
@@ -387,7 +387,7 @@ impl Merge<'_> {
     ) -> Result<(), QueryError> {
         line.placement.push(rows, self.rows);
         self.rows = self.rows.saturating_add(rows);
-        let mut left = int::index(rows).unwrap_or(usize::MAX);
+        let mut left = usize::try_from(rows).unwrap_or(usize::MAX);
         while tables.vertices.is_some() && left > 0 {
             let Some(batch) = line.batches.pop_front() else {
                 if line.step(part, tables).await? {

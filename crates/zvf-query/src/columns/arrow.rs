@@ -20,7 +20,6 @@ use zvf_store::format::dtype::{ByteOrder, DType, DTypeKind, TimeUnit};
 
 use super::gather::swap;
 use super::scalar::{Utf32, unpadded};
-use crate::int;
 
 /// The Arrow type of one element. `None` for `object`, whose bytes are no values (trap T14).
 pub(crate) fn element_type(dtype: DType) -> Option<DataType> {
@@ -379,7 +378,7 @@ pub(crate) fn validity(rows: usize, missing: &[(usize, usize)]) -> Option<NullBu
 
 /// Bytes an Arrow array of `rows` rows needs at most to be worth a batch of its own.
 pub(crate) fn buffer(bytes: u64) -> MutableBuffer {
-    MutableBuffer::with_capacity(int::bytes(bytes.min(64 << 20)))
+    MutableBuffer::with_capacity(usize::try_from(bytes.min(64 << 20)).unwrap_or(usize::MAX))
 }
 
 #[cfg(test)]

@@ -81,7 +81,8 @@ impl Cell {
             Self::Short { rows, .. } if from >= *rows => Operand::Missing,
             Self::Rows { bytes, width } | Self::Short { bytes, width, .. } => {
                 let row = width.saturating_mul(size);
-                let range = int::at(from).saturating_mul(row)..int::at(until).saturating_mul(row);
+                let range =
+                    int::index(from).saturating_mul(row)..int::index(until).saturating_mul(row);
                 Operand::Rows {
                     bytes: bytes.get(range).unwrap_or(&[]),
                     width: *width,
@@ -129,7 +130,7 @@ impl ColumnSpec {
     ///
     /// What does not fit, for the caller to place.
     pub(crate) fn cell(&self, bytes: Bytes, rows: u32) -> Result<Cell, String> {
-        let row = self.dtype.size().saturating_mul(int::at(rows));
+        let row = self.dtype.size().saturating_mul(int::index(rows));
         let width = match bytes.len().checked_div(row) {
             Some(width) if width.checked_mul(row) == Some(bytes.len()) => width,
             None if bytes.is_empty() => self.declared.unwrap_or(1),
@@ -169,7 +170,10 @@ impl ColumnSpec {
         let width = self.declared.unwrap_or(1).max(1);
         let row = width.saturating_mul(self.dtype.size());
         let whole = bytes.len().is_multiple_of(row.max(1));
-        let found = bytes.len().checked_div(row).and_then(int::row32);
+        let found = bytes
+            .len()
+            .checked_div(row)
+            .and_then(|row| u32::try_from(row).ok());
         match found.filter(|found| whole && *found < rows) {
             Some(0) => Ok(Cell::Missing),
             Some(found) => Ok(Cell::Short {

@@ -17,7 +17,7 @@ impl Kept {
     /// How many rows are kept.
     pub(crate) fn len(&self) -> usize {
         match self {
-            Self::All(rows) => int::at(*rows),
+            Self::All(rows) => int::index(*rows),
             Self::Rows(rows) => rows.len(),
         }
     }
@@ -35,7 +35,10 @@ impl Kept {
     pub(crate) fn rank(&self, row: u32) -> Option<u32> {
         match self {
             Self::All(rows) => (row < *rows).then_some(row),
-            Self::Rows(rows) => rows.binary_search(&row).ok().and_then(int::row32),
+            Self::Rows(rows) => rows
+                .binary_search(&row)
+                .ok()
+                .and_then(|row| u32::try_from(row).ok()),
         }
     }
 
@@ -46,7 +49,7 @@ impl Kept {
             Self::All(rows) => end.min(*rows).saturating_sub(start),
             Self::Rows(rows) => {
                 let below = |bound: u32| rows.partition_point(|row| *row < bound);
-                int::row32(below(end) - below(start)).unwrap_or(u32::MAX)
+                u32::try_from(below(end) - below(start)).unwrap_or(u32::MAX)
             }
         }
     }
@@ -54,8 +57,8 @@ impl Kept {
     /// Drops all but the first `count` rows.
     pub(crate) fn truncate(&mut self, count: usize) {
         match self {
-            Self::All(rows) if int::at(*rows) > count => {
-                *self = Self::Rows((0..int::row32(count).unwrap_or(u32::MAX)).collect());
+            Self::All(rows) if int::index(*rows) > count => {
+                *self = Self::Rows((0..u32::try_from(count).unwrap_or(u32::MAX)).collect());
             }
             Self::All(_) => {}
             Self::Rows(rows) => rows.truncate(count),
@@ -74,7 +77,7 @@ impl<'a> Pick<'a> {
     /// How many rows are copied.
     pub(crate) fn len(self) -> usize {
         match self {
-            Self::Range { count, .. } => int::at(count),
+            Self::Range { count, .. } => int::index(count),
             Self::Rows(rows) => rows.len(),
         }
     }
@@ -105,8 +108,8 @@ impl<'a> From<&'a Kept> for Pick<'a> {
 pub(crate) fn gather(cell: &[u8], row_bytes: usize, pick: Pick<'_>, out: &mut MutableBuffer) {
     match pick {
         Pick::Range { start, count } => {
-            let start = int::at(start).saturating_mul(row_bytes);
-            let end = start.saturating_add(int::at(count).saturating_mul(row_bytes));
+            let start = int::index(start).saturating_mul(row_bytes);
+            let end = start.saturating_add(int::index(count).saturating_mul(row_bytes));
             out.extend_from_slice(cell.get(start..end).unwrap_or(&[]));
         }
         Pick::Rows(rows) => gather_rows(cell, row_bytes, rows, out),
@@ -126,7 +129,7 @@ fn gather_rows(cell: &[u8], row_bytes: usize, rows: &[u32], out: &mut MutableBuf
         24 => fixed::<24>(cell, rows, out),
         _ => {
             for row in rows {
-                let start = int::at(*row).saturating_mul(row_bytes);
+                let start = int::index(*row).saturating_mul(row_bytes);
                 if let Some(row) = cell.get(start..start.saturating_add(row_bytes)) {
                     out.extend_from_slice(row);
                 }
@@ -144,7 +147,7 @@ fn fixed<const N: usize>(cell: &[u8], rows: &[u32], out: &mut MutableBuffer) {
     };
     let (into, _) = into.as_chunks_mut::<N>();
     for (into, row) in into.iter_mut().zip(rows) {
-        if let Some(item) = items.get(int::at(*row)) {
+        if let Some(item) = items.get(int::index(*row)) {
             *into = *item;
         }
     }

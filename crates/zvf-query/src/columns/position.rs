@@ -7,8 +7,8 @@ use zvf_store::format::dtype::{ByteOrder, DType, DTypeKind};
 
 use super::gather::{Kept, swap};
 use super::scalar::narrow;
+use crate::BBox;
 use crate::plan::candidates::World;
-use crate::{BBox, int};
 
 /// How positions lie in a `vertices` cell.
 #[derive(Debug, Clone)]
@@ -226,7 +226,7 @@ impl PositionSpec {
     /// The rows of little-endian world positions inside a box; `extent` is theirs, where it is known already.
     pub(crate) fn inside(&self, rows: &[u8], bbox: &BBox, extent: Option<&Extent>) -> Kept {
         let count = rows.len().checked_div(self.row_bytes()).unwrap_or(0);
-        let all = Kept::All(int::row32(count).unwrap_or(u32::MAX));
+        let all = Kept::All(u32::try_from(count).unwrap_or(u32::MAX));
         let extent = extent.map_or_else(|| Cow::Owned(self.extent(rows)), Cow::Borrowed);
         let (lo, hi) = (bbox.lo(), bbox.hi());
         let within = |axis: usize, lo: &f64, hi: &f64| {

@@ -48,11 +48,19 @@ impl<'a> StoredColumn<'a> {
     ///
     /// Bug: bytes that [`write`] did not write.
     pub(crate) fn read(rest: &mut &'a [u8]) -> Result<Self, QueryError> {
-        let number = |rest: &mut &'a [u8]| int::index(take(rest)?).or_bug("a count exceeds memory");
+        let number = |rest: &mut &'a [u8]| {
+            usize::try_from(take(rest)?)
+                .ok()
+                .or_bug("a count exceeds memory")
+        };
         let rows = number(rest)?;
         let width = match take(rest)? {
             UNKNOWN => None,
-            width => Some(int::index(width).or_bug("a width exceeds memory")?),
+            width => Some(
+                usize::try_from(width)
+                    .ok()
+                    .or_bug("a width exceeds memory")?,
+            ),
         };
         let mut missing: Vec<Missing> = Vec::new();
         let mut before = 0_usize;

@@ -25,9 +25,9 @@ impl Owners {
             walk.objects()
                 .flat_map(|(row, entries)| entries.iter().map(move |entry| (row, entry)))
         };
-        let seen = |entry: &Entry| entry.slot != Entry::GAP && int::at(entry.slot) < chunks;
+        let seen = |entry: &Entry| entry.slot != Entry::GAP && int::index(entry.slot) < chunks;
         for (_, entry) in all().filter(|(_, entry)| seen(entry)) {
-            if let Some(count) = starts.get_mut(int::at(entry.slot) + 1) {
+            if let Some(count) = starts.get_mut(int::index(entry.slot) + 1) {
                 *count += 1;
             }
         }
@@ -39,7 +39,7 @@ impl Owners {
         let mut next = starts.clone();
         let mut pairs = vec![(0, 0, 0); sum];
         for (row, entry) in all().filter(|(_, entry)| seen(entry)) {
-            if let Some(next) = next.get_mut(int::at(entry.slot)) {
+            if let Some(next) = next.get_mut(int::index(entry.slot)) {
                 if let Some(pair) = pairs.get_mut(*next) {
                     *pair = (entry.first, entry.count, row);
                 }
@@ -50,8 +50,12 @@ impl Owners {
     }
 
     fn of(&self, slot: Slot) -> &[(u32, u32, u32)] {
-        let start = self.starts.get(int::at(slot)).copied().unwrap_or(0);
-        let end = self.starts.get(int::at(slot) + 1).copied().unwrap_or(start);
+        let start = self.starts.get(int::index(slot)).copied().unwrap_or(0);
+        let end = self
+            .starts
+            .get(int::index(slot) + 1)
+            .copied()
+            .unwrap_or(start);
         self.pairs.get(start..end).unwrap_or(&[])
     }
 
@@ -60,7 +64,7 @@ impl Owners {
         const NOBODY: u32 = u32::MAX;
         // Beyond this many pairs repeats are dropped before there is more room.
         const MOST: usize = 1 << 22;
-        let rows = int::at(chunk.rows.unwrap_or(0));
+        let rows = int::index(chunk.rows.unwrap_or(0));
         let mut first = vec![NOBODY; rows];
         let mut every: Vec<(u32, u32)> = Vec::new();
         if let Some(fragments) = &chunk.fragments {
@@ -70,7 +74,7 @@ impl Owners {
                         break;
                     };
                     for row in rows.iter() {
-                        if let Some(first) = first.get_mut(int::at(row)) {
+                        if let Some(first) = first.get_mut(int::index(row)) {
                             *first = (*first).min(*object);
                         }
                         if all {
@@ -88,7 +92,7 @@ impl Owners {
         for row in chunk.kept.iter() {
             out.first.push(
                 first
-                    .get(int::at(row))
+                    .get(int::index(row))
                     .filter(|object| **object != NOBODY)
                     .and_then(|object| id(*object)),
             );

@@ -277,7 +277,7 @@ impl Scan {
         for chunk in &mut group.chunks {
             self.chunks += 1;
             if let Some(remaining) = &mut self.remaining {
-                let room = int::index(*remaining).unwrap_or(usize::MAX);
+                let room = usize::try_from(*remaining).unwrap_or(usize::MAX);
                 if chunk.kept.len() > room {
                     self.truncated = true;
                     self.stop.store(true, Ordering::Relaxed);
@@ -286,7 +286,7 @@ impl Scan {
                 *remaining -= int::wide(chunk.kept.len());
             }
             taken += chunk.kept.len();
-            if let Some(place) = self.kept.chunks.get_mut(int::at(chunk.slot)) {
+            if let Some(place) = self.kept.chunks.get_mut(int::index(chunk.slot)) {
                 *place = ChunkRows {
                     base: self.vertices,
                     rows: chunk.rows,

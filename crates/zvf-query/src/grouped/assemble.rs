@@ -40,7 +40,7 @@ struct Found {
 impl Assembly {
     /// No runs yet.
     pub(crate) fn new(plan: Arc<GatherPlan>, spool: Arc<Spool>) -> Self {
-        let buckets = plan.entries.len().div_ceil(int::at(BUCKET));
+        let buckets = plan.entries.len().div_ceil(int::index(BUCKET));
         Self {
             plan,
             spool,
@@ -57,7 +57,7 @@ impl Assembly {
     /// Bug: entries that the plan does not have.
     pub(crate) fn add(&mut self, run: &mut Run) -> Result<(), QueryError> {
         for (bucket, bytes) in run.sizes.drain(..) {
-            let sum = self.sizes.get_mut(int::at(bucket));
+            let sum = self.sizes.get_mut(int::index(bucket));
             *sum.or_bug("a run has entries that the plan does not have")? += bytes;
         }
         self.runs.push(std::mem::take(&mut run.pages));
@@ -70,7 +70,7 @@ impl Assembly {
         let mut ranges = Vec::new();
         let (mut start, mut sum) = (from, 0_u64);
         for (bucket, size) in self.sizes.iter().enumerate() {
-            let first = bucket.saturating_mul(int::at(BUCKET));
+            let first = bucket.saturating_mul(int::index(BUCKET));
             let full = sum > 0 && sum.saturating_add(*size) > bytes;
             if first > start && (full || first - start >= ENTRIES) {
                 ranges.push(start..first);
@@ -117,15 +117,15 @@ impl Assembly {
                 continue;
             };
             let (records, _) = pages
-                .get(int::at(place.page))
+                .get(int::index(place.page))
                 .or_bug("a page that is not there")?;
             let mut rest = records
-                .get(int::at(place.record)..)
+                .get(int::index(place.record)..)
                 .or_bug("no such record")?;
-            let mut row = int::at(place.row);
+            let mut row = int::index(place.row);
             while !rest.is_empty() {
                 let record = Record::read(&mut rest)?;
-                if int::at(record.entry) != at {
+                if int::index(record.entry) != at {
                     break;
                 }
                 if record.absent {
@@ -133,9 +133,9 @@ impl Assembly {
                     steps.piece(gap(pick))?;
                     continue;
                 }
-                steps.rows(int::at(place.page), row, &record, entry.slot)?;
+                steps.rows(int::index(place.page), row, &record, entry.slot)?;
                 steps.piece(piece(&record, pick, entry.slot))?;
-                row = row.saturating_add(int::at(record.taken));
+                row = row.saturating_add(int::index(record.taken));
             }
         }
         steps.finish()
@@ -144,8 +144,8 @@ impl Assembly {
     /// The pages that have the entries.
     fn read(&self, range: &Range<usize>, buffer: &mut Vec<u8>) -> Result<(), QueryError> {
         for run in &self.runs {
-            let from = run.partition_point(|page| int::at(page.last) < range.start);
-            let until = run.partition_point(|page| int::at(page.first) < range.end);
+            let from = run.partition_point(|page| int::index(page.last) < range.start);
+            let until = run.partition_point(|page| int::index(page.first) < range.end);
             let pages = run.get(from..until).unwrap_or(&[]);
             // Pages that lie behind each other are read together.
             let follows =
@@ -172,16 +172,16 @@ fn places(
         let mut row = 0_u32;
         let mut before = None;
         while !rest.is_empty() {
-            let record = int::row32(records.len().saturating_sub(rest.len()));
-            let record = record.or_bug("a page of more than 4 GiB")?;
+            let record = u32::try_from(records.len().saturating_sub(rest.len()));
+            let record = record.ok().or_bug("a page of more than 4 GiB")?;
             let found = Record::read(&mut rest)?;
-            if range.contains(&int::at(found.entry)) {
-                rows = rows.saturating_add(int::at(found.taken));
+            if range.contains(&int::index(found.entry)) {
+                rows = rows.saturating_add(int::index(found.taken));
                 pieces += 1;
             }
             if before != Some(found.entry) {
                 before = Some(found.entry);
-                let at = int::at(found.entry).checked_sub(range.start);
+                let at = int::index(found.entry).checked_sub(range.start);
                 if let Some(place) = at.and_then(|at| places.get_mut(at)) {
                     internal!(place.is_none(), "entry {} is there twice", found.entry);
                     *place = Some(Found { page, record, row });
@@ -255,7 +255,7 @@ impl<'a> Steps<'a> {
         record: &Record<'_>,
         slot: Slot,
     ) -> Result<(), QueryError> {
-        let end = row.saturating_add(int::at(record.taken));
+        let end = row.saturating_add(int::index(record.taken));
         let (before, range, _) = &self.waiting;
         if page == *before && range.end == row && !range.is_empty() {
             self.waiting.1.end = end;

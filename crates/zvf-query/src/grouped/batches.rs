@@ -38,7 +38,7 @@ impl Batches {
         let mut repeats = 0;
         for (number, batch) in self.list.iter().enumerate() {
             for slot in &batch.slots {
-                let last = self.last_use.get(int::at(*slot)).copied().unwrap_or(0);
+                let last = self.last_use.get(int::index(*slot)).copied().unwrap_or(0);
                 if held.insert((last, *slot)) && batch.new.binary_search(slot).is_err() {
                     repeats += 1;
                 }
@@ -74,7 +74,7 @@ pub(crate) fn cut(entries: &[Entry], from: usize, chunks: usize, most: usize) ->
         slots.sort_unstable();
         new.sort_unstable();
         for slot in slots.iter() {
-            if let Some(last) = batches.last_use.get_mut(int::at(*slot)) {
+            if let Some(last) = batches.last_use.get_mut(int::index(*slot)) {
                 *last = batches.list.len();
             }
         }
@@ -86,7 +86,7 @@ pub(crate) fn cut(entries: &[Entry], from: usize, chunks: usize, most: usize) ->
     };
     let mut number = 1;
     for (at, entry) in entries.iter().enumerate().skip(from) {
-        let before = named.get(int::at(entry.slot)).copied();
+        let before = named.get(int::index(entry.slot)).copied();
         let unseen = before == Some(0);
         let unnamed = before.is_some_and(|before| before != number);
         let full = unseen && new.len() >= CHUNKS || unnamed && slots.len() >= most.max(1);
@@ -95,7 +95,7 @@ pub(crate) fn cut(entries: &[Entry], from: usize, chunks: usize, most: usize) ->
             start = at;
             number += 1;
         }
-        let Some(named) = named.get_mut(int::at(entry.slot)) else {
+        let Some(named) = named.get_mut(int::index(entry.slot)) else {
             continue;
         };
         if unseen {

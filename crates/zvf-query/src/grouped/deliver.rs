@@ -69,7 +69,7 @@ impl Run {
                     let (table, index, buffers) =
                         (table.clone(), Arc::clone(&index), Arc::clone(&buffers));
                     let work = move || {
-                        let of = |slot: Slot| buffers.get(int::at(slot)).copied().flatten();
+                        let of = |slot: Slot| buffers.get(int::index(slot)).copied().flatten();
                         cells
                             .iter()
                             .try_for_each(|cell| family.check_rows(cell, of))?;
@@ -91,7 +91,7 @@ impl Run {
         let mut cells = Vec::new();
         while let Some(mut more) = self.next_links().await? {
             if let Some(family) = &table.family {
-                let of = |slot: Slot| buffers.get(int::at(slot)).copied().flatten();
+                let of = |slot: Slot| buffers.get(int::index(slot)).copied().flatten();
                 more.iter()
                     .try_for_each(|cell| family.check_rows(cell, of))?;
             }

@@ -149,7 +149,7 @@ impl GatherPlan {
         rows: &mut Vec<u32>,
         gathered: &mut Gathered,
     ) -> Result<Piece, QueryError> {
-        let id = || self.ids.get(int::at(pick)).copied();
+        let id = || self.ids.get(int::index(pick)).copied();
         let count = chunk
             .fragments
             .as_ref()
@@ -192,13 +192,13 @@ impl GatherPlan {
                 }
             }
         }
-        let last = int::row32(length).unwrap_or(u32::MAX).checked_sub(1);
+        let last = u32::try_from(length).unwrap_or(u32::MAX).checked_sub(1);
         let ends = last.map(|last| match &positions {
             None => (true, true),
             Some(kept) => (kept.first() == Some(&0), kept.last() == Some(&last)),
         });
         let taken = positions.as_ref().map_or(length, |kept| kept.len());
-        let taken = int::row32(taken).unwrap_or(u32::MAX);
+        let taken = u32::try_from(taken).unwrap_or(u32::MAX);
         Ok(Piece {
             pick,
             slot: chunk.slot,
@@ -218,7 +218,7 @@ impl GatherPlan {
             return Ok(());
         }
         let place = Place::cell(self.reader.number, "object_index/manifests", coord);
-        let place = place.of(self.ids.get(int::at(pick)).copied());
+        let place = place.of(self.ids.get(int::index(pick)).copied());
         Err(QueryError::malformed(
             place,
             "the manifest names a chunk that has no vertices",

@@ -35,7 +35,7 @@ impl RowIndex {
             .iter()
             .filter(|piece| piece.slot != Entry::GAP && piece.taken > 0)
         {
-            let Some(into) = spans.get_mut(int::at(piece.slot)) else {
+            let Some(into) = spans.get_mut(int::index(piece.slot)) else {
                 continue;
             };
             let Some(rows) = rows_of(piece, fragments) else {
@@ -96,7 +96,7 @@ impl RowIndex {
     /// The rows of the answer that a row became, one for each object: the first in it, objects in order.
     pub(crate) fn hits(&self, key: Key, out: &mut Vec<Hit>) {
         out.clear();
-        let Some(chunk) = self.spans.get(int::at(key.slot())) else {
+        let Some(chunk) = self.spans.get(int::index(key.slot())) else {
             return;
         };
         let row = key.row();
@@ -120,7 +120,7 @@ pub(crate) fn rows_of<'a>(
     fragments: &'a [Option<Arc<Fragments>>],
 ) -> Option<Rows<'a>> {
     fragments
-        .get(int::at(piece.slot))?
+        .get(int::index(piece.slot))?
         .as_ref()?
         .get(piece.fragment)
 }

@@ -48,7 +48,7 @@ impl Placed {
     /// Row of the chunk at a kept row of a piece.
     fn key(&self, piece: &Piece, number: u32) -> Option<Key> {
         let position = match &piece.positions {
-            Some(positions) => *positions.get(int::at(number))?,
+            Some(positions) => *positions.get(int::index(number))?,
             None => number,
         };
         Some(Key::new(
@@ -104,7 +104,7 @@ impl Lines {
                 let next = match &piece.positions {
                     None => true,
                     Some(positions) => {
-                        let at = int::at(number);
+                        let at = int::index(number);
                         positions
                             .get(at - 1)
                             .zip(positions.get(at))
@@ -188,7 +188,10 @@ impl Trees {
             let mut before: Option<u32> = None;
             for number in 0..piece.taken {
                 let position = match &piece.positions {
-                    Some(positions) => positions.get(int::at(number)).copied().unwrap_or(u32::MAX),
+                    Some(positions) => positions
+                        .get(int::index(number))
+                        .copied()
+                        .unwrap_or(u32::MAX),
                     None => number,
                 };
                 let out = piece.out + u64::from(number);

@@ -138,7 +138,7 @@ impl Sent {
 
 fn add_lengths<'a>(lengths: &mut [u64], pieces: impl Iterator<Item = &'a Piece>) {
     for piece in pieces {
-        if let Some(length) = lengths.get_mut(int::at(piece.pick)) {
+        if let Some(length) = lengths.get_mut(int::index(piece.pick)) {
             *length += u64::from(piece.taken);
         }
     }
@@ -397,7 +397,7 @@ impl Outlet {
             self.cut(limit, sent);
         }
         if let Some(batch) = batch {
-            let room = int::index(sent.rows.saturating_sub(before)).unwrap_or(usize::MAX);
+            let room = usize::try_from(sent.rows.saturating_sub(before)).unwrap_or(usize::MAX);
             self.held
                 .push_back(batch.slice(0, room.min(batch.num_rows())));
         }
@@ -427,14 +427,14 @@ impl Outlet {
             let first = sent.pieces.partition_point(|piece| piece.pick < crossing);
             sent.rows = sent.pieces.get(first).map_or(0, |piece| piece.out);
             sent.pieces.truncate(first);
-            sent.picks = int::at(crossing);
+            sent.picks = int::index(crossing);
             return;
         }
         sent.rows = limit;
         if let Some(piece) = sent.pieces.get_mut(at) {
             let room = u32::try_from(limit.saturating_sub(piece.out)).unwrap_or(u32::MAX);
             let kept: Vec<u32> = match &piece.positions {
-                Some(positions) => positions.iter().copied().take(int::at(room)).collect(),
+                Some(positions) => positions.iter().copied().take(int::index(room)).collect(),
                 None => (0..room).collect(),
             };
             piece.taken = room;
@@ -445,7 +445,7 @@ impl Outlet {
             .pieces
             .iter()
             .any(|piece| piece.pick == crossing && piece.taken > 0);
-        sent.picks = int::at(crossing) + usize::from(started);
+        sent.picks = int::index(crossing) + usize::from(started);
     }
 
     /// Sends held rows up to a row of the answer; drops nothing but what the limit cut off.
@@ -453,7 +453,7 @@ impl Outlet {
         while let Some(batch) = self.held.pop_front() {
             let rows = int::wide(batch.num_rows());
             let room = until.saturating_sub(self.released).min(rows);
-            let cut = int::index(room).unwrap_or(usize::MAX);
+            let cut = usize::try_from(room).unwrap_or(usize::MAX);
             if room > 0 {
                 self.released +=
                     send(emit, Table::Vertices, &batch.slice(0, cut), self.batch_rows).await;
@@ -473,10 +473,10 @@ impl Outlet {
         let mut columns = OwnerColumns::default();
         if plan.table.has(Out::ObjectId) {
             for piece in pieces {
-                let id = plan.ids.get(int::at(piece.pick)).copied();
+                let id = plan.ids.get(int::index(piece.pick)).copied();
                 columns
                     .first
-                    .extend(std::iter::repeat_n(id, int::at(piece.taken)));
+                    .extend(std::iter::repeat_n(id, int::index(piece.taken)));
             }
         }
         let Some((owners, ids)) = &self.owners else {
@@ -488,8 +488,12 @@ impl Outlet {
             .filter(|piece| piece.slot != Entry::GAP && piece.taken > 0)
         {
             let all = known.entry(piece.slot).or_insert_with(|| {
-                let rows = sent.buffers.get(int::at(piece.slot)).copied().flatten();
-                let fragments = sent.fragments.get(int::at(piece.slot)).cloned().flatten();
+                let rows = sent.buffers.get(int::index(piece.slot)).copied().flatten();
+                let fragments = sent
+                    .fragments
+                    .get(int::index(piece.slot))
+                    .cloned()
+                    .flatten();
                 let kept = Kept::All(rows.unwrap_or(0));
                 let mut found = OwnerColumns::default();
                 owners.push(
@@ -510,12 +514,12 @@ impl Outlet {
             };
             for number in 0..piece.taken {
                 let position = match &piece.positions {
-                    Some(positions) => positions.get(int::at(number)).copied(),
+                    Some(positions) => positions.get(int::index(number)).copied(),
                     None => Some(number),
                 };
                 let row = position.and_then(|position| rows.get(position));
                 columns.all.push(
-                    row.and_then(|row| all.get(int::at(row)).cloned())
+                    row.and_then(|row| all.get(int::index(row)).cloned())
                         .unwrap_or_default(),
                 );
             }

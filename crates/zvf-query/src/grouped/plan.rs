@@ -211,7 +211,8 @@ impl Run {
     fn plan_batches(&mut self, p: &Prepared) {
         let batches = self.batches(0);
         let chunks = self.reader.table.len();
-        let keep = int::bytes(self.load.budget / 8 / self.load.chunk_bytes());
+        let keep =
+            usize::try_from(self.load.budget / 8 / self.load.chunk_bytes()).unwrap_or(usize::MAX);
         // Under a limit it is not known how far the objects are read.
         if p.query.limit.is_none() && batches.repeats(keep, chunks / 2) > chunks / 2 {
             self.sorted = true;
@@ -222,7 +223,8 @@ impl Run {
 
     /// The entries from one on, cut so that the chunks of a batch take a part of the budget.
     pub(super) fn batches(&self, from: usize) -> Batches {
-        let most = int::bytes(self.load.budget / 8 / self.load.chunk_bytes());
+        let most =
+            usize::try_from(self.load.budget / 8 / self.load.chunk_bytes()).unwrap_or(usize::MAX);
         let chunks = self.reader.table.len();
         cut(
             &self.plan.entries,
@@ -290,7 +292,7 @@ fn check_grid(
         .iter()
         .position(|entry| entry.slot == slot)
         .and_then(|at| owners.get(at));
-    let id = owner.and_then(|owner| ids.get(int::at(*owner))).copied();
+    let id = owner.and_then(|owner| ids.get(int::index(*owner))).copied();
     let place = Place::cell(reader.number, "object_index/manifests", chunk).of(id);
     Err(QueryError::malformed(
         place,

@@ -470,16 +470,16 @@ impl Run {
     }
 
     fn note(&mut self, chunk: &Decoded, sent: &mut Sent) {
-        match self.noted.get_mut(int::at(chunk.slot)) {
+        match self.noted.get_mut(int::index(chunk.slot)) {
             Some(noted) if !*noted => *noted = true,
             _ => return,
         }
-        if let Some(into) = sent.fragments.get_mut(int::at(chunk.slot))
+        if let Some(into) = sent.fragments.get_mut(int::index(chunk.slot))
             && self.fragments
         {
             into.clone_from(&chunk.fragments);
         }
-        if let Some(into) = sent.buffers.get_mut(int::at(chunk.slot)) {
+        if let Some(into) = sent.buffers.get_mut(int::index(chunk.slot)) {
             *into = (!chunk.absent).then_some(chunk.rows);
         }
         self.cells_read += 1 + u64::from(chunk.fragments.is_some());
@@ -496,7 +496,7 @@ impl Run {
 
 /// Drops chunks that no later batch uses; past the budget also others, those first that are used last.
 fn shrink(cache: &mut HashMap<Slot, Arc<Decoded>>, last_use: &[usize], batch: usize, budget: u64) {
-    let last = |slot: &Slot| last_use.get(int::at(*slot)).copied().unwrap_or(0);
+    let last = |slot: &Slot| last_use.get(int::index(*slot)).copied().unwrap_or(0);
     cache.retain(|slot, _| last(slot) > batch);
     let mut total: u64 = cache.values().map(|chunk| chunk.bytes()).sum();
     if total <= budget {

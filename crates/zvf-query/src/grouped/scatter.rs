@@ -49,7 +49,7 @@ impl EntriesBySlot {
         let some = entries.get(range.clone())?;
         let mut starts = vec![0_u32; chunks.checked_add(1)?];
         for entry in some {
-            if let Some(count) = starts.get_mut(int::at(entry.slot).saturating_add(1)) {
+            if let Some(count) = starts.get_mut(int::index(entry.slot).saturating_add(1)) {
                 *count += 1;
             }
         }
@@ -59,15 +59,15 @@ impl EntriesBySlot {
             *start = sum;
         }
         let mut next = starts.clone();
-        let mut sorted = vec![0_u32; int::at(sum)];
+        let mut sorted = vec![0_u32; int::index(sum)];
         for (number, entry) in (u32::try_from(range.start).ok()?..).zip(some) {
             let Some(place) = next
-                .get_mut(int::at(entry.slot))
+                .get_mut(int::index(entry.slot))
                 .filter(|_| entry.slot != Entry::GAP)
             else {
                 continue;
             };
-            *sorted.get_mut(int::at(*place))? = number;
+            *sorted.get_mut(int::index(*place))? = number;
             *place += 1;
         }
         Some(Self {
@@ -78,13 +78,13 @@ impl EntriesBySlot {
 
     /// The entries of one chunk.
     pub(crate) fn of(&self, slot: Slot) -> &[u32] {
-        let at = int::at(slot);
+        let at = int::index(slot);
         let bounds = self
             .starts
             .get(at)
             .zip(self.starts.get(at.saturating_add(1)));
         bounds
-            .and_then(|(start, end)| self.entries.get(int::at(*start)..int::at(*end)))
+            .and_then(|(start, end)| self.entries.get(int::index(*start)..int::index(*end)))
             .unwrap_or(&[])
     }
 }
@@ -134,7 +134,7 @@ impl<'a> Record<'a> {
         };
         if flags & POSITIONS != 0 {
             let (positions, after) = rest
-                .split_at_checked(int::at(taken).saturating_mul(4))
+                .split_at_checked(int::index(taken).saturating_mul(4))
                 .or_bug("a page ends inside positions")?;
             *rest = after;
             found.positions = Some(positions);
@@ -240,7 +240,7 @@ impl Scatter {
         // The entries of one group lie far apart. In a loop that does nothing else their cache misses overlap.
         let plan = &self.plan;
         let key = |(number, at)| {
-            let index = int::at(number);
+            let index = int::index(number);
             Ok(Key {
                 number,
                 at,
@@ -260,7 +260,7 @@ impl Scatter {
         let most = rows.saturating_mul(COPIES).saturating_add(1 << 16);
         let mut asked = 0_u64;
         for key in keys {
-            let fragments = chunks.get(int::at(key.at));
+            let fragments = chunks.get(int::index(key.at));
             let Some(fragments) = fragments.and_then(|chunk| chunk.fragments.as_ref()) else {
                 continue;
             };
@@ -290,7 +290,7 @@ impl Scatter {
         } in keys.iter().copied()
         {
             let chunk = chunks
-                .get(int::at(at))
+                .get(int::index(at))
                 .or_bug("a chunk that is not there")?;
             internal!(
                 entry.slot == chunk.slot,

@@ -128,7 +128,7 @@ impl Branches {
             let Some(rows) = chunk.rows else { continue };
             let implied = match &chunk.fragments {
                 Some(fragments) => implied_parents(fragments, rows),
-                None => vec![NONE; int::at(rows)],
+                None => vec![NONE; int::index(rows)],
             };
             let mut stored = self.parents.of(slot, 0..rows).iter().peekable();
             for (global, row) in (chunk.base..).zip(chunk.kept.iter()) {
@@ -137,7 +137,7 @@ impl Branches {
                 let parent = match record {
                     Some(record) => self.kept.global(record.parent),
                     None => implied
-                        .get(int::at(row))
+                        .get(int::index(row))
                         .and_then(|parent| chunk.global(*parent)),
                 };
                 if let Some(parent) = parent {
@@ -155,12 +155,12 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// The row before each row in the lowest fragment that contains it.
 pub(crate) fn implied_parents(fragments: &Fragments, rows: u32) -> Vec<u32> {
     const UNSEEN: u32 = u32::MAX - 1;
-    let mut parents = vec![UNSEEN; int::at(rows)];
+    let mut parents = vec![UNSEEN; int::index(rows)];
     for (_, rows) in fragments.iter() {
         let mut before = NONE;
         for row in rows.iter() {
             if let Some(parent) = parents
-                .get_mut(int::at(row))
+                .get_mut(int::index(row))
                 .filter(|parent| **parent == UNSEEN)
             {
                 *parent = before;

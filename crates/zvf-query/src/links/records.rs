@@ -57,7 +57,7 @@ pub(crate) struct RecordCell {
 impl RecordCell {
     /// Row of the cell that record `i` stands in.
     pub(crate) fn row(&self, i: usize) -> u32 {
-        int::row32(i).unwrap_or(u32::MAX)
+        u32::try_from(i).unwrap_or(u32::MAX)
     }
 }
 
@@ -328,7 +328,7 @@ impl Family {
                 Some(array) => match cells.next().flatten() {
                     None => Cell::Missing,
                     Some(bytes) => {
-                        let rows = int::row32(cell.len()).unwrap_or(u32::MAX);
+                        let rows = u32::try_from(cell.len()).unwrap_or(u32::MAX);
                         spec.cell(bytes, rows).map_err(|what| {
                             let path = array.path();
                             let path = path.split_once('/').map_or(path, |(_, rest)| rest);
@@ -343,7 +343,7 @@ impl Family {
             {
                 missing.store(true, Ordering::Relaxed);
             }
-            attributes.push((values, int::row32(records).unwrap_or(u32::MAX)));
+            attributes.push((values, u32::try_from(records).unwrap_or(u32::MAX)));
         }
         Ok(attributes)
     }

@@ -138,7 +138,7 @@ impl Sequential {
         let mut bridges = bridges.iter().copied().peekable();
         let mut ranks = Vec::new();
         for (fragment, rows) in fragments.iter() {
-            let at = crate::int::at(fragment);
+            let at = crate::int::index(fragment);
             if used.is_some_and(|used| used.get(at).is_none_or(|mark| *mark == 0)) {
                 continue;
             }
@@ -186,7 +186,7 @@ impl Sequential {
             .map(|resolved| resolved.used.of(slot));
         for (fragment, rows) in fragments.iter() {
             let used = used.is_none_or(|used| {
-                used.get(crate::int::at(fragment))
+                used.get(crate::int::index(fragment))
                     .is_some_and(|mark| *mark > 0)
             });
             if used {

@@ -7,12 +7,12 @@ use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::records::{Family, RecordCell};
+use crate::QueryError;
 use crate::columns::arrow;
 use crate::columns::attribute::{Cell, Column};
 use crate::columns::gather::Pick;
 use crate::error::Place;
 use crate::objects::free_name;
-use crate::{QueryError, int};
 
 /// What the link table looks like.
 #[derive(Debug, Clone)]
@@ -101,7 +101,7 @@ impl LinkSink {
     /// Appends the links `first`-`first + 1` to `last - 1`-`last` to a table without attributes.
     pub(crate) fn push_run(&mut self, first: u64, last: u64) {
         let before = self.vertices.len();
-        let links = int::index(last.saturating_sub(first)).unwrap_or(0);
+        let links = usize::try_from(last.saturating_sub(first)).unwrap_or(0);
         self.vertices
             .resize(before.saturating_add(links.saturating_mul(2)), 0);
         let (pairs, _) = self
@@ -153,7 +153,7 @@ impl LinkSink {
         let Some(family) = &self.table.family else {
             return;
         };
-        let count = int::row32(count).unwrap_or(u32::MAX);
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
         for (column, spec) in self.columns.iter_mut().zip(&family.columns) {
             // A missing value fits every column.
             let _ = column.push(spec, &Cell::Missing, Pick::Range { start: 0, count });

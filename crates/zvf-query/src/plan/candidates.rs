@@ -6,7 +6,16 @@
 //! cell is in its place by either rule.
 
 use crate::BBox;
-use crate::int::{float, saturate};
+
+/// The nearest `i64` to a number that was already rounded; infinities saturate, NaN is zero.
+fn saturate(number: f64) -> i64 {
+    number as i64
+}
+
+/// An integer as the nearest `f64`.
+fn float(number: i64) -> f64 {
+    number as f64
+}
 
 /// How one level cuts space into chunks.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,6 @@
 //! The chunks of a query, numbered.
 
-use crate::int::at;
+use crate::int::index;
 
 /// Number of a chunk within one query, in lex order of coordinates.
 pub(crate) type Slot = u32;
@@ -93,7 +93,7 @@ impl ChunkTable {
 
     /// Coordinate of a chunk; empty past the end.
     pub(crate) fn get(&self, slot: Slot) -> &[i64] {
-        let start = at(slot).saturating_mul(self.rank);
+        let start = index(slot).saturating_mul(self.rank);
         self.coords
             .get(start..start.saturating_add(self.rank))
             .unwrap_or(&[])

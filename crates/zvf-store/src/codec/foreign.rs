@@ -4,7 +4,6 @@
 //! shards (0.23.14), and cells that are arrays of their own are no array of its.
 
 use std::borrow::Cow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use zarrs::array::{BytesRepresentation, BytesToBytesCodecTraits, Codec as Made, CodecOptions};
@@ -12,6 +11,7 @@ use zarrs::metadata::v3::MetadataV3;
 use zvf_meta::Codec;
 
 use crate::StoreError;
+use crate::isolate::isolate;
 
 /// The names of these codecs.
 pub(super) const NAMES: [&str; 2] = ["numcodecs.adler32", "numcodecs.shuffle"];
@@ -47,18 +47,17 @@ impl Foreign {
         let told = |why: &dyn std::fmt::Display| {
             StoreError::malformed(key, format!("{}: {why}", self.codec.name))
         };
-        // On damaged bytes it may panic.
-        let decoded = catch_unwind(AssertUnwindSafe(|| {
+        let decoded = isolate(|| {
             let unknown = BytesRepresentation::UnboundedSize;
             let decoded = self
                 .made
                 .decode(Cow::Borrowed(data), &unknown, &CodecOptions::default());
             decoded.map(Cow::into_owned)
-        }));
+        });
         match decoded {
             Ok(Ok(bytes)) => Ok(bytes),
             Ok(Err(error)) => Err(told(&error)),
-            Err(_) => Err(told(&"the codec failed on these bytes")),
+            Err(panic) => Err(told(&panic)),
         }
     }
 }
@@ -92,8 +91,8 @@ pub(crate) fn make(codec: &Codec) -> Result<Arc<dyn BytesToBytesCodecTraits>, St
     let metadata: MetadataV3 =
         serde_json::from_value(codec.to_value()).map_err(|error| told(&error))?;
     // bz2 panics on a level of 0.
-    let made = catch_unwind(AssertUnwindSafe(|| Made::from_metadata(&metadata)));
-    match made.map_err(|_| told(&"it fails on its configuration"))? {
+    let made = isolate(|| Made::from_metadata(&metadata));
+    match made.map_err(|panic| told(&format!("it fails on its configuration ({panic})")))? {
         Ok(Made::BytesToBytes(made)) => Ok(made),
         Ok(Made::ArrayToArray(_) | Made::ArrayToBytes(_)) => {
             Err(told(&"it makes no bytes of bytes"))

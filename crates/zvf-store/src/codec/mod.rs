@@ -209,11 +209,15 @@ fn read_bounded(
     cap: Cap,
 ) -> Result<Vec<u8>, StoreError> {
     use std::io::Read;
+
+    use crate::isolate::isolate;
+
     let mut bytes = Vec::with_capacity(hint.min(usize::try_from(cap.bytes).unwrap_or(usize::MAX)));
-    reader
-        .take(cap.bytes.saturating_add(1))
-        .read_to_end(&mut bytes)
-        .map_err(|e| StoreError::malformed(key, format!("{codec}: {e}")))?;
+    let wrong = |what: String| StoreError::malformed(key, format!("{codec}: {what}"));
+    let mut reader = reader.take(cap.bytes.saturating_add(1));
+    isolate(|| reader.read_to_end(&mut bytes))
+        .map_err(wrong)?
+        .map_err(|error| wrong(error.to_string()))?;
     cap.check(key, u64::try_from(bytes.len()).unwrap_or(u64::MAX))?;
     Ok(bytes)
 }
@@ -221,6 +225,26 @@ fn read_bounded(
 #[cfg(test)]
 mod tests {
     use super::{Data, checked};
+
+    #[cfg(any(feature = "zstd", feature = "gzip", feature = "zarrs"))]
+    #[test]
+    fn a_decoder_that_panics_is_a_malformed_cell_by_its_key() {
+        struct Panics;
+        impl std::io::Read for Panics {
+            fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+                panic!("index out of bounds")
+            }
+        }
+        let cap = crate::kv::Cap {
+            what: "cell_bytes",
+            bytes: 1 << 20,
+        };
+        let error = super::read_bounded("0/vertices/c/1", "gzip", Panics, 0, cap).unwrap_err();
+        assert_eq!(error.class(), crate::Class::Malformed);
+        let text = error.to_string();
+        assert!(text.starts_with("0/vertices/c/1"), "{text}");
+        assert!(text.ends_with("gzip: index out of bounds"), "{text}");
+    }
 
     #[test]
     fn a_checksum_is_checked_and_removed() {

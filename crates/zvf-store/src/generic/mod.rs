@@ -1,8 +1,7 @@
 //! The generic Zarr reader, for layouts and codecs that this crate does not read itself.
 //!
 //! It is the `zarrs` crate behind a storage adapter of ours, so that keys, limits on objects, the trace and the
-//! sorting of errors stay the same. It runs in a task of its own: on damaged bytes and odd documents it may panic, and that ends the
-//! task and not the program. Slow next to the own path: never for cells that the own path can read.
+//! sorting of errors stay the same. On damaged bytes and odd documents it may panic: it is isolated ([`crate::isolate`]). Slow next to the own path: never for cells that the own path can read.
 
 #[cfg(feature = "zarrs")]
 mod adapter;

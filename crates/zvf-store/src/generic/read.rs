@@ -12,7 +12,8 @@ use super::adapter::Adapter;
 use crate::StoreError;
 use crate::container::{ContainerKind, GridArray};
 use crate::coord::Dotted;
-use crate::kv::Kv;
+use crate::isolate::isolate_future;
+use crate::kv::{Kv, driven};
 
 /// Reads a box of elements.
 async fn read(
@@ -47,25 +48,23 @@ async fn read_any(
     let node = format!("/{}", path.trim_matches('/'));
     let subset = ArraySubset::new_with_ranges(ranges);
     let (key, place) = (key(), name.clone());
-    let task = tokio::spawn(async move {
+    let work = isolate_future(async move {
         let array = Array::new_with_metadata(Arc::new(adapter), &node, metadata)
             .map_err(|e| StoreError::unsupported(key, e.to_string()))?;
         let bytes = array.async_retrieve_array_subset::<ArrayBytes<'static>>(&subset);
         let bytes = bytes.await;
         bytes.map_err(|e| StoreError::malformed(place, e.to_string()))
     });
-    let result = task.await;
+    // As a task: requests are polled even where the caller is not.
+    let result = driven(async move { Ok(work.await) }).await?;
     if let Some(error) = failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
         return Err(error);
     }
     match result {
         Ok(done) => done,
-        Err(task) if task.is_panic() => Err(StoreError::malformed(
+        Err(panic) => Err(StoreError::malformed(
             name,
-            "the generic reader failed on these bytes",
-        )),
-        Err(_) => Err(StoreError::misuse(
-            "the runtime was shut down while the store was read",
+            format!("the generic reader failed on these bytes ({panic})"),
         )),
     }
 }

@@ -12,10 +12,10 @@ use super::trouble::Error;
 use crate::check::Proof;
 use crate::error::{Class, Expected, Profile, TetError};
 use crate::footer::{FooterPlace, FooterRefs};
-use crate::int::{small, wide};
 use crate::layout::{Entry, IndexHeader};
 use crate::record::Geometry;
 use crate::view::Tet;
+use zvf_grid::int::wide;
 
 /// How a file is opened and read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,8 +192,12 @@ impl Catalog {
             first_row = first_row.saturating_add(geometry.tiles);
         }
         let index = tet.index_header().and_then(|_| {
-            let header = small(tet.superblock().chunk_index_offset.get())?;
-            Some((header, header.checked_add(32)?, small(tet.index_stop())?))
+            let header = usize::try_from(tet.superblock().chunk_index_offset.get()).ok()?;
+            Some((
+                header,
+                header.checked_add(32)?,
+                usize::try_from(tet.index_stop()).ok()?,
+            ))
         });
         Ok(Self {
             datasets,
@@ -245,9 +249,9 @@ impl Catalog {
         let row = if self.rows.is_empty() {
             place
         } else {
-            *self.rows.get(small(place)?)?
+            *self.rows.get(usize::try_from(place).ok()?)?
         };
-        Some((row, entries.get(small(row)?)?))
+        Some((row, entries.get(usize::try_from(row).ok()?)?))
     }
 
     /// The datasets, in the order of their numbers.
@@ -325,7 +329,7 @@ fn json_fault(at: u64, source: serde_json::Error) -> Error {
 
 /// Refuses what would take more memory than is allowed.
 pub(crate) fn within(what: &'static str, found: u64, limit: u64) -> Result<usize, Error> {
-    match small(found) {
+    match usize::try_from(found).ok() {
         Some(bytes) if found <= limit => Ok(bytes),
         _ => Err(Error::Limit { what, found, limit }),
     }

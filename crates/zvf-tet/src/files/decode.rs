@@ -7,8 +7,8 @@ use zvf_grid::{CellPart, Dims, GridError, MAX_RANK, Run, copy};
 
 use super::trouble::Error;
 use crate::error::{Class, Expected, Place, TetError};
-use crate::int::{small, wide};
 use crate::layout::Entry;
+use zvf_grid::int::wide;
 
 /// What a decoder of one thread keeps between tiles.
 pub(crate) struct Decoder {
@@ -158,8 +158,10 @@ impl Tile<'_> {
             return None;
         }
         let runs = self.part.runs().iter().map(|run| (run.dst, 1, run.count));
-        let start = small(side_by_side(runs, shape)?)?.checked_mul(self.item)?;
-        let stop = start.checked_add(small(self.entry.raw_byte_len.get())?)?;
+        let start = usize::try_from(side_by_side(runs, shape)?)
+            .ok()?
+            .checked_mul(self.item)?;
+        let stop = start.checked_add(usize::try_from(self.entry.raw_byte_len.get()).ok()?)?;
         (stop <= len).then_some(start..stop)
     }
 

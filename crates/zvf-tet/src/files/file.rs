@@ -16,9 +16,9 @@ use super::source::Source;
 use super::span::{self, RawSpan};
 use super::trouble::Error;
 use crate::footer::FooterPlace;
-use crate::int::{small, wide};
 use crate::layout::{Entry, IndexHeader};
 use crate::view::{Tet, head_len};
+use zvf_grid::int::wide;
 
 /// A file that was checked and can be read.
 ///
@@ -289,7 +289,10 @@ fn fetch<'s>(
     }
     let length = within("front or footer", len, options.front_limit)?;
     let mut bytes = Vec::new();
-    if small(source.len()).is_none_or(|have| length > have) {
+    if usize::try_from(source.len())
+        .ok()
+        .is_none_or(|have| length > have)
+    {
         return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into());
     }
     bytes.resize(length, 0);

@@ -236,7 +236,7 @@ impl Footer {
             let mut fitting = entry
                 .coords
                 .values()
-                .filter(|coords| crate::int::wide(coords.labels.len()) == extent);
+                .filter(|coords| zvf_grid::int::wide(coords.labels.len()) == extent);
             fitting.next().filter(|_| fitting.next().is_none())
         };
         named

@@ -10,8 +10,8 @@ use super::decode::{Decoder, Tile};
 use super::plan::Plan;
 use super::source::Source;
 use super::trouble::Error;
-use crate::int::{small, wide};
 use crate::layout::Codec;
+use zvf_grid::int::wide;
 
 /// What a read took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,9 +62,11 @@ impl Reader<'_> {
         let mut rest = into;
         let most = wide(threads).saturating_mul(8);
         for slab in selection.slabs(&self.dataset.geometry().chunk_shape, most) {
-            let length = slab
-                .count()
-                .and_then(|count| small(count)?.checked_mul(self.dataset.item()));
+            let length = slab.count().and_then(|count| {
+                usize::try_from(count)
+                    .ok()?
+                    .checked_mul(self.dataset.item())
+            });
             let Some((head, tail)) = length.and_then(|length| rest.split_at_mut_checked(length))
             else {
                 return Err(zvf_grid::GridError::TooLarge.into());

@@ -19,8 +19,8 @@ use super::read::ReadStats;
 use super::trouble::Error;
 use super::wanted::{Batches, Group, Groups, Tiles, unpack};
 use crate::footer::FooterPlace;
-use crate::int::{small, wide};
 use crate::view::{Tet, head_len};
+use zvf_grid::int::wide;
 
 /// How requests are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,7 +163,7 @@ impl RemoteTet {
         let need = head_len(&front, len)?;
         within("front", need, options.front_limit)?;
         let mut head = front.to_vec();
-        head.truncate(small(need).unwrap_or(usize::MAX));
+        head.truncate(usize::try_from(need).unwrap_or(usize::MAX));
         let have = wide(head.len());
         if need > have {
             head.extend_from_slice(&object.get(have, need - have).await?);
@@ -287,7 +287,10 @@ impl Object {
             (known.len - wide(known.end.len()), known.end),
         ];
         for (start, piece) in pieces {
-            let inside = offset.checked_sub(start).and_then(small).zip(small(len));
+            let inside = offset
+                .checked_sub(start)
+                .and_then(|at| usize::try_from(at).ok())
+                .zip(usize::try_from(len).ok());
             if let Some((from, len)) = inside
                 && let Some(to) = from.checked_add(len).filter(|to| *to <= piece.len())
             {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::vec::Vec;
 
-use crate::int::{small, wide};
+use zvf_grid::int::wide;
 
 /// The bytes of one file.
 #[derive(Debug)]
@@ -43,8 +43,9 @@ impl Source {
 
     /// Bytes `offset .. offset + len`, where they can be borrowed and are there.
     pub(crate) fn slice(&self, offset: u64, len: u64) -> Option<&[u8]> {
-        let start = small(offset)?;
-        self.all()?.get(start..start.checked_add(small(len)?)?)
+        let start = usize::try_from(offset).ok()?;
+        self.all()?
+            .get(start..start.checked_add(usize::try_from(len).ok()?)?)
     }
 
     /// Fills `into` with the bytes from `offset` on.

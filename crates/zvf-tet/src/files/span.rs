@@ -5,8 +5,8 @@ use zvf_grid::Selection;
 use super::catalog::{Catalog, Dataset};
 use super::decode::side_by_side;
 use super::plan::Plan;
-use crate::int::wide;
 use crate::layout::Codec;
+use zvf_grid::int::wide;
 
 /// All bytes of a dataset, once each, in one run of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

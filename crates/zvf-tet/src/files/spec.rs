@@ -10,9 +10,9 @@ use zvf_grid::{Dims, GridError};
 use super::rules::TEXT;
 use super::trouble::Error;
 use crate::DType;
-use crate::int::wide;
 use crate::layout::{Codec, MAX_RANK, RecordHead};
 use crate::record::Geometry;
+use zvf_grid::int::wide;
 
 /// What one dataset will be.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,6 @@ use super::catalog::{Catalog, Dataset};
 use super::decode::{Block, Decoder, Tile};
 use super::read::PARALLEL;
 use super::trouble::Error;
-use crate::int::small;
 use crate::layout::{Codec, Entry};
 
 /// Most tiles that are decoded together: small ones shall not add up to much memory.
@@ -204,8 +203,8 @@ impl<'f> Batches<'f> {
             let range = wanted
                 .offset
                 .checked_sub(self.start)
-                .and_then(small)
-                .zip(small(wanted.len))
+                .and_then(|at| usize::try_from(at).ok())
+                .zip(usize::try_from(wanted.len).ok())
                 .and_then(|(from, len)| Some(from..from.checked_add(len)?))
                 .filter(|range| range.end <= self.bytes.len())
                 .ok_or(GridError::TooLarge)?;
@@ -286,7 +285,7 @@ impl Batch {
                 let part = wanted.part.alone();
                 let bytes = part
                     .count()
-                    .and_then(|count| small(count)?.checked_mul(item));
+                    .and_then(|count| usize::try_from(count).ok()?.checked_mul(item));
                 let mut bytes = std::vec![0; bytes.ok_or(GridError::TooLarge)?];
                 let tile = Tile {
                     part: &part,

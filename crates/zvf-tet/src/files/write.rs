@@ -18,12 +18,12 @@ use super::history::Footer;
 use super::rules::{METADATA, clean};
 use super::spec::{DatasetSpec, record};
 use super::trouble::Error;
-use crate::int::{small, wide};
 use crate::layout::{
     Codec, Entry, FLAG_FOOTER, INDEX_MAGIC, INDEX_VERSION, IndexHeader, LAYOUT_VERSION, MAGIC,
     MAX_RANK, RECORDS_AT, Superblock, TAIL_MAGIC, Tail,
 };
 use crate::record::Geometry;
+use zvf_grid::int::wide;
 
 /// The first payload of a dataset begins at a multiple of this, unless [`WriteOptions::packed`] is set.
 const ALIGN: u64 = 64;
@@ -304,7 +304,7 @@ impl<W: Write + Seek> TetWriter<W> {
         let next = begin.checked_add(stored).ok_or(GridError::TooLarge)?;
         let gap = [0_u8; 64];
         let gap = gap
-            .get(..small(begin - self.at).unwrap_or(0))
+            .get(..usize::try_from(begin - self.at).unwrap_or(0))
             .unwrap_or(&[]);
         self.broken = true;
         self.sink.write_all(gap)?;
@@ -422,7 +422,7 @@ impl<W: Write + Seek> TetWriter<W> {
             }
             let bytes = tile
                 .count()
-                .and_then(|count| small(count.checked_mul(item)?))
+                .and_then(|count| usize::try_from(count.checked_mul(item)?).ok())
                 .ok_or(GridError::TooLarge)?;
             let mut buffer = std::mem::take(&mut self.buffer);
             buffer.resize(bytes, 0);

@@ -14,12 +14,12 @@ use zvf_store::{CellWant, ChunkCoord, ContainerKind, GridArray, StoreError, Vert
 use crate::check::{Check, Depth};
 use crate::fetch::{Cell, fetch_map, in_turn};
 use crate::finding::{Findings, Place};
-use crate::int::{index, wide};
 use crate::journal::{batch_key, once};
 use crate::level::{LevelState, NO_ROWS, UNKNOWN};
 use crate::numbers::{self, Extent};
 use crate::options::ValidateOptions;
 use crate::run::Run;
+use zvf_format::int::{index, wide};
 
 /// Chunks that are read together.
 const BATCH: usize = 16;

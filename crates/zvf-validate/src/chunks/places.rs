@@ -5,8 +5,8 @@ use zvf_format::fragments::{Fragment, FragmentIndex};
 use super::Plan;
 use crate::check::Check;
 use crate::finding::{Findings, Place};
-use crate::int::{float, wide};
 use crate::numbers::{self, Extent};
+use zvf_format::int::wide;
 
 impl Plan {
     /// Where the vertices are: finite, in their chunk, in their bin, in the bounds.
@@ -53,7 +53,7 @@ impl Plan {
                 let outside = edges.zip(of.low.iter().zip(&of.high)).any(
                     |((((&chunk, &local), &count), &size), (&low, &high))| {
                         let first = i128::from(chunk) * i128::from(count) + i128::from(local);
-                        let from = float(i64::try_from(first).unwrap_or(i64::MAX)) * size;
+                        let from = i64::try_from(first).unwrap_or(i64::MAX) as f64 * size;
                         !self.within(low, high, from, from + size)
                     },
                 );
@@ -112,7 +112,7 @@ impl Plan {
         let edges: Vec<(f64, f64)> = coordinates
             .iter()
             .zip(&self.chunk_shape)
-            .map(|(&at, &size)| (float(at) * size, float(at.saturating_add(1)) * size))
+            .map(|(&at, &size)| (at as f64 * size, at.saturating_add(1) as f64 * size))
             .collect();
         self.outside(bytes, &extent, &edges, Check::VertexChunk, place, findings);
         if let Some((low, high)) = &self.bounds {

@@ -17,12 +17,12 @@ use crate::chains::{Chains, Steps};
 use crate::check::{Check, Depth};
 use crate::fetch::{Cell, fetch_map, in_turn};
 use crate::finding::{Findings, Place};
-use crate::int::wide;
 use crate::journal::{batch_key, once};
 use crate::level::LevelState;
 use crate::measured::MeasuredFamily;
 use crate::run::Run;
 use crate::trees::Tree;
+use zvf_format::int::wide;
 
 /// Cells that are read together.
 const BATCH: usize = 32;

@@ -8,7 +8,7 @@ use super::{Plan, Sums};
 use crate::chains::{has_rows, hash, step};
 use crate::check::Check;
 use crate::finding::Findings;
-use crate::int::wide;
+use zvf_format::int::wide;
 
 impl Plan<'_> {
     /// Looks at every record of a cell.

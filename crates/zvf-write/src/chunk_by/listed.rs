@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::{Keys, Split, Unkeyed, check_count};
 use crate::WriteError;
-use crate::int::signed;
 use crate::number::NumberType;
 use crate::spec::{AttributeSpec, AttributeType};
 use crate::values::Values;
+use zvf_format::int::signed;
 
 /// What the values of a list have in common; `None`: they are no truth values, whole numbers or texts.
 fn type_of(list: &[Value]) -> Option<AttributeType> {

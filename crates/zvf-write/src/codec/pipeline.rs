@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::Error;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use zarrs::array::{BytesToBytesCodecTraits, CodecOptions};
 use zvf_meta::Codec;
+use zvf_store::isolate::isolate;
 use zvf_store::writing::{fletcher32, zarrs_codec};
 
 use super::names;
@@ -86,8 +86,13 @@ pub(super) fn check(codecs: &[Codec]) -> Result<(), String> {
     const SOME: u16 = 55_440;
     let some = (0..SOME).map(|n| n.to_le_bytes()[0]).collect();
     let pipeline = Pipeline::new(codecs)?;
-    let tried = catch_unwind(AssertUnwindSafe(|| pipeline.encode(some).map(|_| ())));
-    tried.unwrap_or_else(|_| Err(format!("{}: they fail on some bytes", names(codecs))))
+    let tried = isolate(|| pipeline.encode(some).map(|_| ()));
+    tried.unwrap_or_else(|panic| {
+        Err(format!(
+            "{}: they fail on some bytes ({panic})",
+            names(codecs)
+        ))
+    })
 }
 
 /// Applies the codecs to the bytes of one chunk.
@@ -98,7 +103,9 @@ pub(super) fn encode(codecs: &[Codec], bytes: Vec<u8>) -> Result<Vec<u8>, WriteE
         Some(pipeline) => pipeline,
         None => Pipeline::new(codecs).map_err(failed)?,
     };
-    let encoded = pipeline.encode(bytes).map_err(failed);
-    LAST.set(Some(pipeline));
-    encoded
+    let encoded = isolate(|| pipeline.encode(bytes)).and_then(|encoded| encoded);
+    if encoded.is_ok() {
+        LAST.set(Some(pipeline));
+    }
+    encoded.map_err(failed)
 }

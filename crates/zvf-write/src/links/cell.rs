@@ -9,12 +9,12 @@ use zvf_store::ChunkCoord;
 use super::policy::{ArrayKey, Family, LinkColumn};
 use crate::documents::INDEX;
 use crate::error::OrBug;
-use crate::int::wide;
 use crate::parallel::pack;
 use crate::record::{records, take_flagged, take_link};
 use crate::shard::Cells;
 use crate::target::{Below, Object, Payloads};
 use crate::{WriteError, blobs, parallel};
+use zvf_format::int::wide;
 
 /// Called for every cell in which links lack values of an attribute: how many of how many.
 pub type Missing<'m> = &'m (dyn Fn(&LinkColumn, usize, usize) + Sync);

@@ -12,9 +12,9 @@ use crate::WriteError;
 use crate::bucket::{Bucket, Buckets};
 use crate::error::{OrBug, internal};
 use crate::form::LinksBy;
-use crate::int::index;
 use crate::record::{put_flagged, take};
 use crate::spill::SpillFile;
+use zvf_format::int::index;
 
 /// An end of a link: its chunk, and row.
 pub type End<'c> = (&'c [i64], u32);

@@ -57,17 +57,20 @@ impl Parquet {
             .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
             .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll)
             .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll);
-        let metadata = ParquetMetaDataReader::new()
-            .with_metadata_options(Some(skipped))
-            .parse_and_finish(&file);
-        let metadata = Arc::new(metadata.map_err(|error| wrong(path, error))?);
-        let all = parquet_to_arrow_schema(metadata.file_metadata().schema_descr(), None);
-        let all = all.map_err(|error| wrong(path, error))?;
-        if all.fields().len() as u64 > options.limits.columns {
-            let limit = options.limits.columns;
-            return Err(ConvertError::limit(path, Place::Whole, "columns", limit));
-        }
-        let all = isolate(path, || Ok(typed(&all, &metadata)))?;
+        let (metadata, all) = isolate(path, || {
+            let metadata = ParquetMetaDataReader::new()
+                .with_metadata_options(Some(skipped))
+                .parse_and_finish(&file);
+            let metadata = Arc::new(metadata.map_err(|error| wrong(path, error))?);
+            let all = parquet_to_arrow_schema(metadata.file_metadata().schema_descr(), None);
+            let all = all.map_err(|error| wrong(path, error))?;
+            if all.fields().len() as u64 > options.limits.columns {
+                let limit = options.limits.columns;
+                return Err(ConvertError::limit(path, Place::Whole, "columns", limit));
+            }
+            let all = typed(&all, &metadata);
+            Ok((metadata, all))
+        })?;
         let columns = chosen(path, &all, options)?;
         check::columns(path, &file, &metadata, &columns)?;
         let fields = columns.iter().filter_map(|at| all.fields().get(*at));

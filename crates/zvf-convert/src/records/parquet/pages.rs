@@ -17,6 +17,8 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::serialized_reader::SerializedPageReader;
 
+use zvf_store::format::int::index;
+
 use super::thrift::{I32, STRUCT, Walk};
 
 /// Bytes of a page, unpacked.
@@ -171,19 +173,14 @@ struct Head {
 /// The head of a page; `None` for one that is none, or that promises what cannot be.
 fn head(bytes: &[u8]) -> Option<Head> {
     let mut walk = Walk::new(bytes);
-    let (mut last, mut numbers, mut described, mut plain) = (0, [None; 3], None, 0);
+    let (mut last, mut numbers, mut plain) = (0, [None; 3], 0);
     while let Some((field, kind)) = walk.field(&mut last)? {
         let slot = usize::try_from(field)
             .ok()
             .and_then(|field| field.checked_sub(1));
         match (slot.and_then(|slot| numbers.get_mut(slot)), field, kind) {
             (Some(number), _, I32) => *number = Some(walk.int()?),
-            (None, 5 | 7, STRUCT) => {
-                described = Some(field);
-                walk.skip(kind)?;
-            }
             (None, 8, STRUCT) => {
-                described = Some(field);
                 let mut lengths = [0; 2];
                 let mut last = 0;
                 while let Some((field, kind)) = walk.field(&mut last)? {
@@ -205,15 +202,11 @@ fn head(bytes: &[u8]) -> Option<Head> {
     let [Some(kind), Some(unpacked), Some(packed)] = numbers else {
         return None;
     };
-    // Data, dictionary, data of version 2, each with the struct that describes it. Index pages are not written by any known program.
-    let known = matches!(
-        (kind, described),
-        (0, Some(5)) | (2, Some(7)) | (3, Some(8))
-    );
-    let known = known && (0..=LARGEST).contains(&unpacked);
+    // Data, dictionary, data of version 2. The reader passes over pages of any other kind, to a head that was not checked.
+    let fits = matches!(kind, 0 | 2 | 3) && (0..=LARGEST).contains(&unpacked);
     Some(Head {
         size: u64::try_from(walk.taken()).ok()?,
-        packed: u64::try_from(packed).ok().filter(|_| known)?,
+        packed: u64::try_from(packed).ok().filter(|_| fits)?,
         plain: u64::try_from(plain).ok()?,
         unpacked: u64::try_from(unpacked).ok()?,
     })
@@ -288,10 +281,6 @@ fn lists(page: &Page, most: u64, check: &mut dyn FnMut(&[u8], usize) -> bool) ->
             levels.is_some_and(|levels| check(levels, index(*num_values)))
         }
     }
-}
-
-fn index(count: u32) -> usize {
-    usize::try_from(count).unwrap_or(usize::MAX)
 }
 
 /// Bits of a level.

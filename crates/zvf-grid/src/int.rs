@@ -1,0 +1,18 @@
+//! Changes of integer width that lose nothing, for the crates of containers. Changes that may fail are `try_from` of the standard library.
+
+#[cfg(target_pointer_width = "16")]
+compile_error!("zvf-grid needs pointers of at least 32 bits");
+
+/// A length in memory as a number of 64 bits. Lossless: pointers have at most 64 bits.
+#[inline]
+#[must_use]
+pub const fn wide(value: usize) -> u64 {
+    value as u64
+}
+
+/// A number of 32 bits as an index. Lossless: pointers have at least 32 bits.
+#[inline]
+#[must_use]
+pub const fn index(value: u32) -> usize {
+    value as usize
+}

@@ -1,0 +1,141 @@
+//! Decoders of other projects: where one panics, its data is malformed, and the caller goes on.
+//!
+//! The crates `zarrs`, `arrow-ipc`, `parquet`, `draco-core`, `zip`, `flate2` and `bzip2` are memory-safe, but partly made for data without
+//! damage: they assert what they expect. All crates of this workspace call them through [`isolate`] or [`isolate_future`], and nothing else catches
+//! panics.
+//!
+//! # What is caught
+//!
+//! Panics that unwind out of the work: on its own thread, and on threads that pass theirs on, as rayon does.
+//!
+//! # What is not
+//!
+//! An allocation that fails, a stack that overflows and a loop without end are no panics. So sizes, counts and depths of the data are compared with
+//! limits *before* a decoder gets it, by its caller. C libraries (Zstandard, LZ4) do not panic.
+//!
+//! In a program compiled with `panic = "abort"` nothing unwinds: the first panic of a decoder ends the program, as if it were not isolated. Programs
+//! that read files of others should not be compiled so.
+//!
+//! # Messages
+//!
+//! The first line of the panic's message is part of the error, so the panic hook does not print it. A hook is installed at the first call; it
+//! passes the panics of all other code to the hook that was there before. Where a program sets a hook of its own later, messages of isolated
+//! decoders are printed as well; panics on threads of rayon always are.
+//!
+//! # Unwind safety
+//!
+//! What the work owned is dropped. What it borrowed mutably may be changed half: after an error the caller drops it, and does not read it.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Once;
+use std::task::Poll;
+
+thread_local! {
+    /// Whether panics of this thread become errors, so that nothing is printed.
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Keeps panics of isolated work off the standard error.
+fn install_hook() {
+    static HOOK: Once = Once::new();
+    // A thread that panics must not change the hook.
+    if !HOOK.is_completed() && !std::thread::panicking() {
+        HOOK.call_once(|| {
+            let before = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |panic| {
+                // The thread may be at its end.
+                if !QUIET.try_with(Cell::get).unwrap_or(false) {
+                    before(panic);
+                }
+            }));
+        });
+    }
+}
+
+/// Runs a decoder or encoder of another project.
+///
+/// # Cost
+/// A few nanoseconds.
+///
+/// # Errors
+/// The first line of the message, where `work` panics.
+pub fn isolate<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    install_hook();
+    let before = QUIET.replace(true);
+    let done = catch_unwind(AssertUnwindSafe(work));
+    QUIET.set(before);
+    done.map_err(|panic| first_line(panic.as_ref()))
+}
+
+/// As [`isolate`], for a future: each time it is polled.
+///
+/// # Errors
+/// The first line of the message, where the future panics.
+pub async fn isolate_future<T>(work: impl Future<Output = T>) -> Result<T, String> {
+    let mut work = pin!(work);
+    poll_fn(
+        |context| match isolate(|| work.as_mut().poll(&mut *context)) {
+            Ok(done) => done.map(Ok),
+            Err(message) => Poll::Ready(Err(message)),
+        },
+    )
+    .await
+}
+
+/// The first line of a panic's message.
+fn first_line(panic: &(dyn Any + Send)) -> String {
+    let text = match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => text,
+        (None, Some(text)) => text.as_str(),
+        (None, None) => "no message",
+    };
+    let line = text.lines().next().unwrap_or_default();
+    line.chars().take(120).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn panics_are_errors_with_the_first_line_of_their_message() {
+        let text = || -> u8 { panic!("found 7\nand more") };
+        assert_eq!(isolate(text).unwrap_err(), "found 7");
+        let formatted = |number: u8| -> u8 { panic!("found {number}") };
+        assert_eq!(isolate(|| formatted(7)).unwrap_err(), "found 7");
+        let other = || -> u8 { std::panic::panic_any(7) };
+        assert_eq!(isolate(other).unwrap_err(), "no message");
+        assert_eq!(isolate(|| 3), Ok(3));
+    }
+
+    #[test]
+    fn isolated_work_may_isolate_work() {
+        let both = isolate(|| {
+            let inner = isolate(|| -> u8 { panic!("inner") });
+            assert!(QUIET.get());
+            inner
+        });
+        assert_eq!(both, Ok(Err("inner".to_owned())));
+        assert!(!QUIET.get());
+    }
+
+    #[tokio::test]
+    async fn futures_are_isolated_behind_their_first_poll_too() {
+        let late = async {
+            tokio::task::yield_now().await;
+            panic!("late")
+        };
+        let found: Result<u8, String> = isolate_future(late).await;
+        assert_eq!(found.unwrap_err(), "late");
+        let fine = async {
+            tokio::task::yield_now().await;
+            3
+        };
+        assert_eq!(isolate_future(fine).await, Ok(3));
+        assert!(!QUIET.get());
+    }
+}
