@@ -177,6 +177,7 @@ impl<'s> Pairs<'s> {
             key,
             records: wide(pair.count),
             rows: builder.finish(),
+            groups: None,
             values: Vec::new(),
         })
     }
@@ -224,6 +225,7 @@ impl<'s> Pairs<'s> {
             cells,
             links: count,
             records: count,
+            groups: None,
         };
         let nodes = stored.nodes(from.cells)?;
         let arrays = nodes.arrays.into_iter();
