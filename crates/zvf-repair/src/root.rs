@@ -1,7 +1,7 @@
 //! What the root repeats of its levels: the `ome` node, capabilities, bounds.
 
 use serde_json::json;
-use zvf_meta::capabilities::{MULTISCALE_LINKS, SHARED_FRAGMENTS};
+use zvf_meta::capabilities::{FRAGMENT_LINK_GROUPS, MULTISCALE_LINKS, SHARED_FRAGMENTS};
 use zvf_meta::rules::Rule;
 use zvf_validate::Check;
 
@@ -89,7 +89,12 @@ fn ome(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Edit> {
 /// Tokens that stand for what levels have.
 fn capabilities(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Edit> {
     const AT: &str = "/attributes/zarr_vectors/format_capabilities";
-    let checks: Vec<Check> = [Check::CrossCapability, Check::SharedCapability]
+    let tokens = [
+        Check::CrossCapability,
+        Check::SharedCapability,
+        Check::LinkGroupCapability,
+    ];
+    let checks: Vec<Check> = tokens
         .into_iter()
         .filter(|one| wants(*one) && look.has(*one))
         .collect();
@@ -108,6 +113,14 @@ fn capabilities(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Edit> 
     }
     if checks.contains(&Check::SharedCapability) {
         tokens.push(SHARED_FRAGMENTS.to_owned());
+    }
+    if checks.contains(&Check::LinkGroupCapability) {
+        let claims = |level| look.level(level).is_some_and(|doc| doc.fragment_link_groups);
+        let claimed = look.levels().into_iter().any(claims);
+        tokens.retain(|token| token != FRAGMENT_LINK_GROUPS);
+        if claimed {
+            tokens.push(FRAGMENT_LINK_GROUPS.to_owned());
+        }
     }
     let why = "the levels that are there";
     let edit = Edit::set(ROOT, AT, tokens, Check::StoreOpens, why);

@@ -82,7 +82,11 @@ impl Check {
             | Self::ObjectIdsSorted
             | Self::VertexBounds
             | Self::CrossCapability
-            | Self::SharedCapability => Mend::Always,
+            | Self::SharedCapability
+            | Self::LinkGroupCapability
+            | Self::LinkGroupCount
+            | Self::LinkGroupRows
+            | Self::LinkGroupFragment => Mend::Always,
             Self::CellReads
             | Self::VertexRows
             | Self::Finite

@@ -215,6 +215,7 @@ impl Run<'_> {
         if self.options.profile == Some(Profile::Viewer) && self.options.depth >= Depth::Metadata {
             viewer::check(&mut self.findings, tree, store, &states);
         }
+        links::capability(self, &states);
         if self.options.depth < Depth::Consistency {
             return Ok(());
         }
