@@ -64,10 +64,7 @@ fn levels(look: &Look<'_>, memory: &Memory) -> Vec<Edit> {
             ));
         }
         for check in LINK_GROUPS {
-            if look
-                .of(check)
-                .any(|one| one.place.level == Some(level))
-            {
+            if look.of(check).any(|one| one.place.level == Some(level)) {
                 let why = "a chunk whose groups of links do not follow its fragments";
                 edits.push(Edit::remove(&key, &at("fragment_link_groups"), check, why));
                 break;

@@ -115,7 +115,10 @@ fn capabilities(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Edit> 
         tokens.push(SHARED_FRAGMENTS.to_owned());
     }
     if checks.contains(&Check::LinkGroupCapability) {
-        let claims = |level| look.level(level).is_some_and(|doc| doc.fragment_link_groups);
+        let claims = |level| {
+            look.level(level)
+                .is_some_and(|doc| doc.fragment_link_groups)
+        };
         let claimed = look.levels().into_iter().any(claims);
         tokens.retain(|token| token != FRAGMENT_LINK_GROUPS);
         if claimed {

@@ -14,9 +14,9 @@ use super::run::Run;
 use super::select::{self, Pick};
 use crate::error::Place;
 use crate::flat::plan::load;
-use crate::links::Rule;
 use crate::links::records::Touch;
 use crate::links::table::LinkTable;
+use crate::links::{Rule, groups};
 use crate::plan::chunks::ChunkTable;
 use crate::prepare::Prepared;
 use crate::reader::{Decoded, Reader, RowTest, What};
@@ -80,19 +80,32 @@ impl Run {
             .flatten();
         let mut chooser = Chooser::new(p.query.level, rank, visible, listed);
         let mut empty = Vec::with_capacity(rows.len());
-        for part in parts(&rows, rising, index, p.query.memory_budget) {
-            // Rows that rise ask for no part of the manifests a second time.
-            if many && rising {
-                index.forget_manifests();
+        let manifests = async {
+            for part in parts(&rows, rising, index, p.query.memory_budget) {
+                // Rows that rise ask for no part of the manifests a second time.
+                if many && rising {
+                    index.forget_manifests();
+                }
+                let blobs = index.manifests_in(p.round, part).await?;
+                let ids = names.get(empty.len()..).unwrap_or(&[]);
+                chooser.push(&blobs, ids)?;
+                empty.extend(blobs.iter().map(|blob| blob.len() <= 4));
+                if empty.len() == part.len() {
+                    chooser.reserve(rows.len() - empty.len(), part.len());
+                }
             }
-            let blobs = index.manifests_in(p.round, part).await?;
-            let ids = names.get(empty.len()..).unwrap_or(&[]);
-            chooser.push(&blobs, ids)?;
-            empty.extend(blobs.iter().map(|blob| blob.len() <= 4));
-            if empty.len() == part.len() {
-                chooser.reserve(rows.len() - empty.len(), part.len());
+            Ok::<(), QueryError>(())
+        };
+        // All objects need all links.
+        let some = links.is_some() && p.rule == Rule::Stored && int::wide(rows.len()) < ids.len();
+        let groups = async {
+            if some {
+                groups::array(&p.level).await
+            } else {
+                Ok(None)
             }
-        }
+        };
+        let ((), groups) = futures::try_join!(manifests, groups)?;
         if many {
             index.forget_manifests();
         }
@@ -130,7 +143,7 @@ impl Run {
                 .map(|(index, column)| p.table.has(Out::Attribute(index)) || filtered(&column.name))
                 .collect(),
         };
-        let cells = match (&p.family, links.and_then(|table| table.family.as_ref())) {
+        let mut cells = match (&p.family, links.and_then(|table| table.family.as_ref())) {
             (Some(family), Some(_)) if p.rule != Rule::Sequential || !family.columns.is_empty() => {
                 let touch = if p.rule == Rule::Branches {
                     Touch::Any
@@ -141,6 +154,9 @@ impl Run {
             }
             _ => Vec::new(),
         };
+        if let (Some(family), Some(groups)) = (&p.family, &groups) {
+            groups::restrict(family, groups, &reader.table, &entries, &mut cells);
+        }
         // Manifests came in the round before.
         let round = p.round + 1;
         let chunk_count = reader.table.len();

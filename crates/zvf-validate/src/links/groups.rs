@@ -64,10 +64,7 @@ struct Claim<'s> {
 ///
 /// # Errors
 /// What is no finding.
-pub(super) async fn check(
-    run: &mut Run<'_>,
-    state: &LevelState,
-) -> Result<(), StoreError> {
+pub(super) async fn check(run: &mut Run<'_>, state: &LevelState) -> Result<(), StoreError> {
     let path = state.path("link_fragments");
     if !state.level.doc().fragment_link_groups || !run.options.wants_array(&path) {
         return Ok(());
@@ -185,7 +182,12 @@ impl Claim<'_> {
         if let Some(row) = vertices.twice {
             let found = "a row of two fragments";
             let place = of_fragments().row(row);
-            findings.add(Check::LinkGroupRows, place, found, "one, as the level claims");
+            findings.add(
+                Check::LinkGroupRows,
+                place,
+                found,
+                "one, as the level claims",
+            );
         }
         let missing = groups.of_row.iter().position(|&group| group == NONE);
         let wrong = match (groups.twice, missing) {
@@ -195,7 +197,12 @@ impl Claim<'_> {
         };
         if let Some((row, found)) = wrong {
             let place = of_groups().row(row);
-            findings.add(Check::LinkGroupRows, place, found, "one, as the level claims");
+            findings.add(
+                Check::LinkGroupRows,
+                place,
+                found,
+                "one, as the level claims",
+            );
         }
         let Some(records) = records.filter(|_| same) else {
             return;
