@@ -262,6 +262,10 @@ checks! {
         "The capability `fragment_link_groups` is listed where a level claims such groups, and only there."
         "Set format_capabilities.";
 
+    PresenceDeferred Metadata 116 Note "presence-deferred" "0.9" "all" "0.9 §E"
+        "A level has its presence lists: no member states that they follow."
+        "Nothing, while writers run; their coordinator builds the lists.";
+
     CellReads Consistency 1 Error "cell-reads" "0.6 to 0.9" "all" "0.9 §4.2"
         "Every cell that is listed is there and decodes."
         "Restore the object; a cell that is really empty belongs off the list.";

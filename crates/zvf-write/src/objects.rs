@@ -14,8 +14,7 @@ use crate::codec::Compression;
 use crate::documents::Docs;
 use crate::documents::INDEX;
 use crate::error::OrBug;
-use crate::form::MOST;
-use crate::form::{ID_IS_ROW, IdsIn};
+use crate::form::{ID_IS_ROW, IdsIn, MOST_ROWS};
 use crate::int::{index, narrow, signed, wide};
 use crate::links::Placer;
 use crate::names::check_name;
@@ -334,8 +333,8 @@ impl<'t> ManifestArray<'t> {
     /// Appends the manifest of the next row.
     pub fn push(&mut self, manifest: &[u8]) -> Result<(), WriteError> {
         self.count += 1;
-        if self.count > MOST {
-            return Err(WriteError::limit("objects", self.count, MOST));
+        if self.count > MOST_ROWS {
+            return Err(WriteError::limit("objects", self.count, MOST_ROWS));
         }
         if let Some(rows) = self.rows {
             return self.append(manifest, rows);
