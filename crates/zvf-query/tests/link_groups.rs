@@ -65,6 +65,12 @@ async fn rows_of_an_object_are_those_of_its_groups() {
         assert_eq!(got.links().len(), links);
         assert_eq!(got.all.summary.link_rows_read, rows);
     }
+    let first = Query {
+        limit: Some(1),
+        ..object(9)
+    };
+    let got = ask(&store, first).await.unwrap();
+    assert_eq!((got.all.summary.vertices, got.links().len()), (1, 0));
     let all = Query {
         objects: Some(vec![9, 4]),
         ..Query::default()

@@ -13,7 +13,7 @@ use crate::edit::Edit;
 /// The block of a level.
 const LEVEL: &str = "/attributes/zarr_vectors_level";
 /// Checks of the claim that groups of links follow fragments.
-const LINK_GROUPS: [Check; 3] = [
+pub(crate) const LINK_GROUPS: [Check; 3] = [
     Check::LinkGroupCount,
     Check::LinkGroupRows,
     Check::LinkGroupFragment,

@@ -28,6 +28,8 @@ pub(crate) struct WantedGroups {
 /// The groups that the records of a cell were found in.
 #[derive(Debug)]
 pub(crate) struct FoundGroups {
+    /// The chunk.
+    slot: Option<Slot>,
     /// Groups of the cell.
     count: u32,
     /// By record.
@@ -158,6 +160,7 @@ impl Family {
             keys,
             attributes,
             groups: Some(FoundGroups {
+                slot,
                 count: index.len(),
                 group: found.iter().map(|(_, group)| *group).collect(),
                 rows: found.iter().map(|(row, _)| *row).collect(),
@@ -179,18 +182,19 @@ impl Family {
         let Some(groups) = &cell.groups else {
             return Ok(());
         };
+        // A chunk behind the limit of a query is not read, and none of its links is in the answer.
+        let Some(fragments) = groups.slot.and_then(fragments) else {
+            return Ok(());
+        };
+        if fragments.len() != int::at(groups.count) {
+            let (count, fragments) = (groups.count, fragments.len());
+            let what = format!("{count} groups, the chunk has {fragments} fragments");
+            return Err(self.false_claim(&cell.at, what));
+        }
         // A list of rows is sorted once for the links of its group that follow each other.
         let mut list: Option<(u32, Vec<u32>)> = None;
         let records = cell.keys.chunks_exact(self.width().max(1));
         for ((keys, &group), row) in records.zip(&groups.group).zip(&groups.rows) {
-            let Some(fragments) = keys.first().and_then(|key| fragments(key.slot())) else {
-                return Err(self.false_claim(&cell.at, "no fragments of the chunk"));
-            };
-            if fragments.len() != int::at(groups.count) {
-                let (count, fragments) = (groups.count, fragments.len());
-                let what = format!("{count} groups, the chunk has {fragments} fragments");
-                return Err(self.false_claim(&cell.at, what));
-            }
             let has = match fragments.get(group) {
                 Some(Rows::Range { start, count }) => {
                     let rows = start..start.saturating_add(count);
