@@ -248,7 +248,7 @@ pub(super) async fn place(
     let cells = near(state, touched).await?;
     let new = std::mem::take(&mut state.links);
     let claimed = level.doc().fragment_link_groups;
-    if cells.is_empty() && new.is_empty() && !(claimed && !touched.is_empty()) {
+    if cells.is_empty() && new.is_empty() && (touched.is_empty() || !claimed) {
         return Ok(LinkEdits::default());
     }
     let places = state.places()?;

@@ -276,7 +276,7 @@ pub(super) const CELLS: &[Break] = &[
         "0.9/graph",
         "groups of links that are said to follow fragments",
         "link-group-count",
-        Run(|files| claim_groups(files)),
+        Run(claim_groups),
     ),
     of(
         "0.9/graph",
