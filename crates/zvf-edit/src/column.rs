@@ -278,7 +278,8 @@ impl ColumnEdit {
             objects.push(("0/vertex_attributes/zarr.json".to_owned(), group));
         }
         let families = BTreeSet::from(["vertex_attributes".to_owned()]);
-        objects.push(level_doc(&self.edit, (0, 0), &families)?);
+        let doc = level_doc(&self.edit, (0, 0), &families)?;
+        objects.push(("0/zarr.json".to_owned(), doc.to_json().into_bytes()));
         self.edit.added.push(Added {
             scope: "vertex",
             spec: self.spec.clone(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use zvf_meta::space::Grid;
 use zvf_meta::{ArrayAttributes, ArrayDoc, KeyList, LevelDoc, LinkAttributeFamilyDoc, RootDoc};
-use zvf_store::GridArray;
+use zvf_store::{GridArray, Need};
 
 use super::counts::recount;
 use super::grid::{GridEdit, cells_of, packing};
@@ -183,7 +183,13 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
         let chunks = chunks.collect::<Result<Vec<_>, _>>()?;
         mark_stale(&mut root, chunks.into_iter(), tables || indexed);
     }
-    objects.push(level_doc(edit, vertices, &families)?);
+    let mut doc = level_doc(edit, vertices, &families)?;
+    if linked.ungrouped {
+        doc.fragment_link_groups = false;
+        let claimed = others_claim(edit).await?;
+        documents::claim_link_groups(&mut root, claimed);
+    }
+    objects.push(("0/zarr.json".to_owned(), doc.to_json().into_bytes()));
     edit.state
         .level
         .store()
@@ -424,11 +430,24 @@ pub(super) fn declare(edit: &Edit, root: &mut RootDoc) {
     }
 }
 
+/// Whether a coarse level claims that groups of links follow fragments.
+async fn others_claim(edit: &Edit) -> Result<bool, WriteError> {
+    let store = edit.state.level.store();
+    for &number in store.levels().iter().filter(|number| **number > 0) {
+        let level = store.level(number, &Need::nothing()).await?;
+        if level.doc().fragment_link_groups {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The document of level 0 behind the edit.
 pub(super) fn level_doc(
     edit: &Edit,
     (gone, added): (u64, u64),
     families: &BTreeSet<String>,
-) -> Result<Object, WriteError> {
+) -> Result<LevelDoc, WriteError> {
     let doc = edit.state.level.doc();
     let mut present = doc.arrays_present.clone();
     for family in families {
@@ -445,11 +464,10 @@ pub(super) fn level_doc(
     } else {
         recount("0/zarr.json", "vertex_count", doc.vertex_count, gone, added)?
     };
-    let doc = LevelDoc {
+    Ok(LevelDoc {
         vertex_count,
         arrays_present: present,
         chunk_attribute_values: edit.state.listed().map(<[_]>::to_vec),
         ..doc.clone()
-    };
-    Ok(("0/zarr.json".to_owned(), doc.to_json().into_bytes()))
+    })
 }

@@ -14,8 +14,8 @@ use super::vertex::{NewLink, Vertex, stored};
 use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
 use zvf_write::documents;
-use zvf_write::error::OrBug;
-use zvf_write::links::{Family, Placer};
+use zvf_write::error::{OrBug, narrow};
+use zvf_write::links::{ChunkFragments, Family, FragmentRows, Placer};
 use zvf_write::record::row_of;
 use zvf_write::shard::Cells;
 
@@ -231,6 +231,8 @@ pub(super) struct LinkEdits {
     /// How many links there are more, and fewer.
     pub(super) added: u64,
     pub(super) removed: u64,
+    /// The level claims that groups of links follow fragments, and after the edit they do not.
+    pub(super) ungrouped: bool,
 }
 
 /// Places the links that touch chunks: those whose rows moved, and those with links that have new values.
@@ -245,7 +247,8 @@ pub(super) async fn place(
     let level = state.level.clone();
     let cells = near(state, touched).await?;
     let new = std::mem::take(&mut state.links);
-    if cells.is_empty() && new.is_empty() {
+    let claimed = level.doc().fragment_link_groups;
+    if cells.is_empty() && new.is_empty() && (touched.is_empty() || !claimed) {
         return Ok(LinkEdits::default());
     }
     let places = state.places()?;
@@ -281,7 +284,12 @@ pub(super) async fn place(
     for cell in &cells {
         rows_before += wide(cell.records.len());
     }
-    let (mut new_cells, made) = placer.encode()?;
+    let fragments = if claimed {
+        Some(fragments_of(state, touched).await?)
+    } else {
+        None
+    };
+    let (mut new_cells, made) = placer.encode(fragments.as_ref())?;
     let nodes = made.nodes(template)?;
     let mut edits: BTreeMap<String, GridEdit> = BTreeMap::new();
     let stored = level.links(0);
@@ -296,6 +304,15 @@ pub(super) async fn place(
         let values = columns.filter_map(|one| one.arrays.get(cell.array)?.as_ref());
         for array in values.chain(fragments).chain([&array.array]) {
             entry(&mut edits, array)?.set(&cell.chunk, Vec::new());
+        }
+    }
+    if claimed && let Some(fragments) = &link_fragments {
+        // Chunks without links have groups, too.
+        for &slot in touched {
+            let chunk = ChunkCoord::new(state.coord(slot)?);
+            if fragments.presence().contains(&chunk) {
+                entry(&mut edits, fragments)?.set(&chunk, Vec::new());
+            }
         }
     }
     let mut known: BTreeMap<&str, &Arc<GridArray>> = BTreeMap::new();
@@ -362,7 +379,27 @@ pub(super) async fn place(
         groups: groups.into_iter().collect(),
         added: kept.saturating_sub(before),
         removed: before.saturating_sub(kept),
+        ungrouped: made.groups.is_some_and(|groups| !groups.everywhere),
     })
+}
+
+/// The fragments that chunks have behind the edit, where they have rows.
+async fn fragments_of(
+    state: &mut State,
+    touched: &BTreeSet<u32>,
+) -> Result<ChunkFragments, WriteError> {
+    state.measure(touched.iter().copied()).await?;
+    let mut rows = FragmentRows::new(usize::MAX, &std::env::temp_dir());
+    for &slot in touched {
+        let sizes = state.sizes(slot);
+        if sizes.iter().any(|size| *size > 0) {
+            let sizes = sizes.into_iter();
+            let sizes = sizes.map(|size| narrow("rows of one chunk", size));
+            let sizes = sizes.collect::<Result<Vec<u32>, _>>()?;
+            rows.note(state.coord(slot)?, sizes)?;
+        }
+    }
+    Ok(rows.seal())
 }
 
 /// The edit of an array that is stored.

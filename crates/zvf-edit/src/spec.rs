@@ -120,7 +120,6 @@ fn check_level(level: &Level) -> Result<(), WriteError> {
     let path = "0/zarr.json";
     for (flag, what) in [
         (doc.shared_fragments, "shared_fragments"),
-        (doc.fragment_link_groups, "fragment_link_groups"),
         (doc.refinement == Refinement::Add, "refinement \"add\""),
     ] {
         if flag {

@@ -89,6 +89,15 @@ impl FromJson for Refinement {
 const BLOCK: &str = "/attributes/zarr_vectors_level";
 
 impl LevelDoc {
+    /// Whether arrays of the level have no presence lists yet, since writers still run: the member `zarr_vectors_presence` (0.9.3).
+    pub fn presence_is_deferred(&self) -> bool {
+        let places = [&self.attributes_extra, &self.extra];
+        let mut stated = places
+            .iter()
+            .filter_map(|one| one.get("zarr_vectors_presence"));
+        stated.any(|word| word == "deferred")
+    }
+
     /// Reads a level document.
     ///
     /// # Errors

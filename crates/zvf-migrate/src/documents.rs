@@ -103,7 +103,6 @@ pub(super) fn level(old: &LevelDoc, number: u32) -> LevelDoc {
         } else {
             1.0
         },
-        fragment_link_groups: false,
         // These stand in `multiscales`.
         bin_shape: None,
         bin_ratio: None,

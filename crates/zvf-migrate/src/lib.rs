@@ -61,7 +61,7 @@ mod verify;
 
 use futures::future::BoxFuture;
 use tokio::runtime::Handle;
-use zvf_meta::{Kind, LevelDoc};
+use zvf_meta::{Kind, LevelDoc, RootDoc};
 use zvf_store::{Class, Level, Need, Store};
 
 pub use options::{MigrateOptions, MigrateProgress};
@@ -79,7 +79,7 @@ use zvf_write::commit;
 use zvf_write::error::OrBug;
 use zvf_write::form::{Form, Members};
 use zvf_write::inside;
-use zvf_write::links::{self, LinkColumn};
+use zvf_write::links::{self, ChunkFragments, FragmentRows, LinkColumn};
 use zvf_write::nodes::Nodes;
 use zvf_write::prepare::Corners;
 use zvf_write::shard::Cells;
@@ -95,7 +95,7 @@ use zvf_write::writer::blocking;
 /// # Cost
 /// Every cell of the old store is read once and written once, and both are read once more by the verification. Memory: a
 /// few dozen chunks a thread, the [memory budget](zvf_write::WriteOptions::memory_budget) for links, 12 bytes a chunk, 8 an object,
-/// 8 a fragment where links between the parts of chains are rebuilt, and the tables of objects.
+/// 8 a fragment where links between the parts of chains are rebuilt or links are grouped by fragments, and the tables of objects.
 ///
 /// # Going on
 /// With [`WriteOptions::journal`](zvf_write::WriteOptions::journal) a copy that was interrupted, or that storage failed, goes on when it is called again with
@@ -301,14 +301,16 @@ impl Job {
             to: self.options.target.version().to_owned(),
             ..Report::default()
         };
+        let mut link_groups = false;
         for (at, cut) in cuts.into_iter().enumerate() {
-            report
-                .levels
-                .push(self.finish_level(&stages, &mut new_level, at, cut, target)?);
+            let (counts, claimed) = self.finish_level(&stages, &mut new_level, at, cut, target)?;
+            report.levels.push(counts);
+            link_groups |= claimed;
         }
         let form = self.form();
         let gone = extras::copy(&self.store, &self.handle, form, target, &self.notes)?;
-        let root = self.root(&stages, extent.extent, &gone)?;
+        let mut root = self.root(&stages, extent.extent, &gone)?;
+        zvf_write::documents::claim_link_groups(&mut root, link_groups);
         for warning in self.store.warnings() {
             match warning.strip_prefix("left out: ") {
                 Some(what) => self.notes.lost("the old store", what),
@@ -319,7 +321,7 @@ impl Job {
         if let Some(loss) = report.losses.first().filter(|_| self.options.strict) {
             return Err(WriteError::source(loss.place.clone(), loss.what.clone()));
         }
-        Ok((root, report))
+        Ok((root.to_json(), report))
     }
 
     fn root(
@@ -327,7 +329,7 @@ impl Job {
         stages: &[Stage],
         extent: Option<Corners>,
         gone: &[String],
-    ) -> Result<String, WriteError> {
+    ) -> Result<RootDoc, WriteError> {
         let levels: Vec<(Level, Vec<f64>)> = stages
             .iter()
             .map(|stage| (stage.source.level.clone(), stage.chunk_shape.clone()))
@@ -349,7 +351,7 @@ impl Job {
         root.zarr_vectors
             .geometry_types
             .retain(|kind| std::mem::take(&mut first) || !gone.contains(kind));
-        Ok(root.to_json())
+        Ok(root)
     }
 
     /// Prepares a level: its chunks, its grid, how it is stored.
@@ -404,7 +406,7 @@ impl Job {
             target: below,
             chunk_shape: &stage.chunk_shape,
             notes: &self.notes,
-            keep_ends: self.makes_chains(stage),
+            keep_ends: self.makes_chains(stage) || self.groups_links(stage),
             journal,
             progress: match &self.options.progress {
                 Some(progress) => &**progress,
@@ -423,7 +425,35 @@ impl Job {
         level.object_index().is_some() && (untrusted || (stage.moves && chain))
     }
 
-    /// Writes what a level has beside vertices, and its documents.
+    /// Whether groups of links may follow the fragments of vertices: links inside chunks are stored, and none is implied.
+    fn groups_links(&self, stage: &Stage) -> bool {
+        let explicit = match self.store.kind() {
+            Kind::Graph | Kind::Mesh => true,
+            Kind::Skeleton => !records::is_implied_tree(&stage.source),
+            _ => false,
+        };
+        explicit && self.form().members == Members::All
+    }
+
+    /// The fragments of the chunks of a new level, where groups of links may follow them.
+    fn fragments(
+        &self,
+        stage: &Stage,
+        level: &NewLevel,
+    ) -> Result<Option<ChunkFragments>, WriteError> {
+        if !level.tiles || !self.groups_links(stage) {
+            return Ok(None);
+        }
+        let budget = self.options.write.memory_budget / 16;
+        let mut rows = FragmentRows::new(budget, &self.folder());
+        for (slot, chunk) in (0_u32..).zip(&level.chunks) {
+            rows.note(chunk, level.fragment_rows(slot)?)?;
+        }
+        Ok(Some(rows.seal()))
+    }
+
+    /// Writes what a level has beside vertices, and its documents. Returns whether it claims that groups of links follow
+    /// fragments as well.
     fn finish_level(
         &self,
         stages: &[Stage],
@@ -431,7 +461,7 @@ impl Job {
         at: usize,
         cut: Option<Spool>,
         target: &Target,
-    ) -> Result<LevelCounts, WriteError> {
+    ) -> Result<(LevelCounts, bool), WriteError> {
         let stage = stages.get(at).or_bug(format_args!("no level {at}"))?;
         let here = new_level
             .get_mut(at)
@@ -518,9 +548,15 @@ impl Job {
         let missing = |one: &LinkColumn, missing, links| {
             family::report_missing(one, missing, links, &self.notes);
         };
+        let fragments = self.fragments(stage, here)?;
+        let mut fragment_link_groups = false;
         for placer in placed {
             counts.links += placer.links();
-            nodes.extend(placer.write(sink, &missing, |_| {})?.nodes(&stage.cells)?);
+            let inside = placer.family().is_inside();
+            let fragments = fragments.as_ref().filter(|_| inside);
+            let stored = placer.write(sink, fragments, &missing, |_| {})?;
+            fragment_link_groups |= stored.follows_fragments();
+            nodes.extend(stored.nodes(&stage.cells)?);
         }
         let present = nodes.families().into_iter().map(str::to_owned).collect();
         nodes.put(&below)?;
@@ -531,6 +567,7 @@ impl Job {
             arrays_present: present,
             chunk_shape: (number > 0 && own_shape).then(|| stage.chunk_shape.clone()),
             fragments_tile: form.members == Members::All && here.tiles && counts.chunks > 0,
+            fragment_link_groups,
             ..documents::level(old, number)
         };
         let stale = old.vertex_count != counts.vertices;
@@ -541,6 +578,6 @@ impl Job {
             u64::from(stale),
         );
         below.put(vec![("zarr.json".to_owned(), doc.to_json().into_bytes())])?;
-        Ok(counts)
+        Ok((counts, fragment_link_groups))
     }
 }

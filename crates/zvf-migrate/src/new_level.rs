@@ -7,7 +7,7 @@ use zvf_store::ChunkCoord;
 use super::destinations::{Destinations, span};
 use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
-use zvf_write::error::OrBug;
+use zvf_write::error::{OrBug, internal, narrow, to_index};
 use zvf_write::nodes::Nodes;
 use zvf_write::prepare::Corners;
 
@@ -83,6 +83,26 @@ impl NewLevel {
         let start = self.starts.get(index(slot)).copied()?;
         let at = usize::try_from(start.checked_add(u64::from(fragment))?).ok()?;
         self.ends.get(at).copied().filter(|ends| *ends != NO_ROWS)
+    }
+
+    /// How many rows each fragment of a chunk has, of a level whose fragments tile.
+    pub(crate) fn fragment_rows(&self, slot: u32) -> Result<Vec<u32>, WriteError> {
+        let count = narrow(
+            "fragments of one chunk",
+            to_index("fragments", self.fragments(slot)?)?,
+        )?;
+        let rows = |fragment| match self.ends_of(slot, fragment) {
+            Some((first, last)) => last - first + 1,
+            None => 0,
+        };
+        let all: Vec<u32> = (0..count).map(rows).collect();
+        let sum: u64 = all.iter().copied().map(u64::from).sum();
+        let chunk = self.chunk_rows.get(index(slot)).copied().map(u64::from);
+        internal!(
+            chunk == Some(sum),
+            "fragments of {sum} rows in chunk {slot}"
+        );
+        Ok(all)
     }
 
     pub(crate) fn chunk(&self, slot: u32) -> Result<&[i64], WriteError> {

@@ -14,7 +14,7 @@ use zvf_write::codec::Compression;
 use zvf_write::documents::Docs;
 use zvf_write::error::OrBug;
 use zvf_write::form::IdsIn;
-use zvf_write::form::MOST;
+use zvf_write::form::MOST_ROWS;
 use zvf_write::objects::{ManifestArray, index_doc, index_of_rows};
 use zvf_write::target::Below;
 
@@ -53,8 +53,8 @@ pub(super) fn write(
     let number = level.number();
     let path = format!("{number}/object_index/manifests");
     let count = index_.len();
-    if count > MOST {
-        return Err(WriteError::limit("objects", count, MOST));
+    if count > MOST_ROWS {
+        return Err(WriteError::limit("objects", count, MOST_ROWS));
     }
     if index_.key_rank() != level.key_rank() && count > 0 {
         let what = format!(

@@ -11,8 +11,8 @@ use zvf_format::int::wide;
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
 use zvf_write::error::to_index;
+use zvf_write::form::ID_END;
 use zvf_write::form::ID_IS_ROW;
-use zvf_write::form::MOST;
 
 /// The rows of a new table, by those of the old one.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Rows {
         let mut order: Vec<Option<u64>> = Vec::new();
         let (mut before, mut sorted) = (-1, true);
         for (row, id) in (0_u64..).zip(ids.iter()) {
-            let Some(at) = u64::try_from(id).ok().filter(|at| *at < MOST) else {
+            let Some(at) = u64::try_from(id).ok().filter(|at| *at < ID_END) else {
                 let found = format!("an object with the id {id}");
                 return Err(WriteError::input(path, found, ID_IS_ROW));
             };

@@ -178,6 +178,7 @@ impl<'s> Pairs<'s> {
             key,
             records: wide(pair.count),
             rows: builder.finish(),
+            groups: None,
             values: Vec::new(),
         })
     }
@@ -225,6 +226,7 @@ impl<'s> Pairs<'s> {
             cells,
             links: count,
             records: count,
+            groups: None,
         };
         let nodes = stored.nodes(from.cells)?;
         let arrays = nodes.arrays.into_iter();

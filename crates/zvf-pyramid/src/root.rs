@@ -1,6 +1,8 @@
 //! What the root document says of coarse levels (0.9 §5.2, §5.3 and §5.5).
 
-use zvf_meta::capabilities::{MULTISCALE_LINKS, PRESERVED_OBJECT_IDS, SHARED_FRAGMENTS};
+use zvf_meta::capabilities::{
+    FRAGMENT_LINK_GROUPS, MULTISCALE_LINKS, PRESERVED_OBJECT_IDS, SHARED_FRAGMENTS,
+};
 use zvf_meta::{Dataset, JsonObject, LevelDoc, RootDoc, Transform};
 
 use zvf_write::documents::STALE;
@@ -51,6 +53,7 @@ pub(crate) fn add_levels(root: &mut RootDoc, levels: &[(LevelDoc, Vec<f64>)]) {
                 doc.shared_fragments && doc.vertex_count > 0,
                 SHARED_FRAGMENTS,
             ),
+            (doc.fragment_link_groups, FRAGMENT_LINK_GROUPS),
         ] {
             if said {
                 add_capability(root, token);
@@ -79,11 +82,14 @@ pub(crate) fn drop_levels(root: &mut RootDoc, finest: &LevelDoc) {
 
 /// Leaves out the capabilities that only coarse levels have; rebuilt ones may need fewer than before.
 pub(crate) fn drop_capabilities(root: &mut RootDoc, finest: &LevelDoc) {
-    let shared = finest.shared_fragments;
-    root.zarr_vectors.format_capabilities.retain(|token| {
-        let of_levels = [MULTISCALE_LINKS, PRESERVED_OBJECT_IDS].contains(&token.as_str());
-        !of_levels && (shared || token != SHARED_FRAGMENTS)
-    });
+    root.zarr_vectors
+        .format_capabilities
+        .retain(|token| match token.as_str() {
+            MULTISCALE_LINKS | PRESERVED_OBJECT_IDS => false,
+            SHARED_FRAGMENTS => finest.shared_fragments,
+            FRAGMENT_LINK_GROUPS => finest.fragment_link_groups,
+            _ => true,
+        });
 }
 
 /// Declares the bins of level 0, of a kind whose chunks are not cut by them.

@@ -116,7 +116,7 @@ fn seed_words(seed: u64) -> [u64; 4] {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a share of a count of 2^26 at most, rounded"
+    reason = "a share of a count of 2^32 at most, rounded"
 )]
 pub(crate) fn kept_count(count: usize, share: f64) -> usize {
     let kept = (wide(count) as f64 * share).round_ties_even();

@@ -43,6 +43,8 @@ pub struct Summary {
     pub chunks_read: u64,
     /// Cells that were asked for, of all arrays.
     pub cells_read: u64,
+    /// Rows of links that were decoded, in the answer or not.
+    pub link_rows_read: u64,
     /// Whether [`Query::limit`](crate::Query::limit) left something out: exact.
     pub truncated: bool,
     /// What the store got wrong without making an answer impossible.

@@ -438,6 +438,7 @@ async fn links(
             let batch = fitted(list.level.number(), "links", &schema, &batch)?;
             summary.links += send(emit, Table::Links, &batch, 1 << 16).await;
         }
+        summary.link_rows_read = list.family.rows_read();
         summary.warnings.extend(list.family.warnings());
     }
     Ok(summary)

@@ -426,7 +426,7 @@ pub(crate) fn group(files: &mut BTreeMap<String, Vec<u8>>, path: &str, attribute
 }
 
 /// A chunk-grid array (sections 4.2 and 7).
-fn grid(
+pub(crate) fn grid(
     files: &mut BTreeMap<String, Vec<u8>>,
     path: &str,
     (lo, hi): (Coord, Coord),

@@ -12,6 +12,12 @@ use crate::edit::Edit;
 
 /// The block of a level.
 const LEVEL: &str = "/attributes/zarr_vectors_level";
+/// Checks of the claim that groups of links follow fragments.
+pub(crate) const LINK_GROUPS: [Check; 3] = [
+    Check::LinkGroupCount,
+    Check::LinkGroupRows,
+    Check::LinkGroupFragment,
+];
 /// Where a value follows from when it follows from the path.
 const PATH: &str = "its path";
 
@@ -56,6 +62,13 @@ fn levels(look: &Look<'_>, memory: &Memory) -> Vec<Edit> {
                 Check::FragmentsTile,
                 why,
             ));
+        }
+        for check in LINK_GROUPS {
+            if look.of(check).any(|one| one.place.level == Some(level)) {
+                let why = "a chunk whose groups of links do not follow its fragments";
+                edits.push(Edit::remove(&key, &at("fragment_link_groups"), check, why));
+                break;
+            }
         }
         if rule(Rule::LevelNumber) {
             let check = Check::Document(Rule::LevelNumber);

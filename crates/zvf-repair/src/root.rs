@@ -1,12 +1,13 @@
 //! What the root repeats of its levels: the `ome` node, capabilities, bounds.
 
 use serde_json::json;
-use zvf_meta::capabilities::{MULTISCALE_LINKS, SHARED_FRAGMENTS};
+use zvf_meta::capabilities::{FRAGMENT_LINK_GROUPS, MULTISCALE_LINKS, SHARED_FRAGMENTS};
 use zvf_meta::rules::Rule;
 use zvf_validate::Check;
 
 use crate::documents::{Look, Memory, ROOT, inside};
 use crate::edit::Edit;
+use crate::nodes::LINK_GROUPS;
 
 /// Edits of the root document.
 pub(crate) fn edits(look: &Look<'_>, memory: &Memory, wants: impl Fn(Check) -> bool) -> Vec<Edit> {
@@ -89,8 +90,14 @@ fn ome(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Edit> {
 /// Tokens that stand for what levels have.
 fn capabilities(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Edit> {
     const AT: &str = "/attributes/zarr_vectors/format_capabilities";
-    let checks: Vec<Check> = [Check::CrossCapability, Check::SharedCapability]
+    let tokens = [
+        Check::CrossCapability,
+        Check::SharedCapability,
+        Check::LinkGroupCapability,
+    ];
+    let checks: Vec<Check> = tokens
         .into_iter()
+        .chain(LINK_GROUPS)
         .filter(|one| wants(*one) && look.has(*one))
         .collect();
     let root = look.root.as_ref().filter(|_| !checks.is_empty())?;
@@ -108,6 +115,30 @@ fn capabilities(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Edit> 
     }
     if checks.contains(&Check::SharedCapability) {
         tokens.push(SHARED_FRAGMENTS.to_owned());
+    }
+    let groups =
+        |check: &Check| *check == Check::LinkGroupCapability || LINK_GROUPS.contains(check);
+    if checks.iter().any(groups) {
+        // A claim that is wrong goes with this repair.
+        let wrong = |level| {
+            let mut found = LINK_GROUPS.into_iter().flat_map(|check| look.of(check));
+            found.any(|one| one.place.level == Some(level))
+        };
+        let claims = |level| {
+            look.level(level)
+                .is_some_and(|doc| doc.fragment_link_groups)
+        };
+        let claimed = look
+            .levels()
+            .into_iter()
+            .any(|level| claims(level) && !wrong(level));
+        tokens.retain(|token| token != FRAGMENT_LINK_GROUPS);
+        if claimed {
+            tokens.push(FRAGMENT_LINK_GROUPS.to_owned());
+        }
+    }
+    if tokens == root.zarr_vectors.format_capabilities {
+        return None;
     }
     let why = "the levels that are there";
     let edit = Edit::set(ROOT, AT, tokens, Check::StoreOpens, why);

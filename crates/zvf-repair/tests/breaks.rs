@@ -63,6 +63,13 @@ fn drop_transform(files: &mut Files, at: usize, kind: &str) -> Outcome {
     })
 }
 
+/// Does what the table of broken stores does for a check.
+fn bundled(check: &str, files: &mut Files) -> Outcome {
+    let mut breaks = zvf_badstores::breaks();
+    let one = breaks.find(|one| one.check == check);
+    one.ok_or("no such break")?.apply(files)
+}
+
 /// All breaks.
 pub(crate) const BREAKS: &[Break] = &[
     of("0.9/lines", "store-opens", |files| {
@@ -139,6 +146,18 @@ pub(crate) const BREAKS: &[Break] = &[
     }),
     of("0.9/lines", "shared-capability", |files| {
         files.set("0/zarr.json", &level("shared_fragments"), json!(true))
+    }),
+    of("0.9/graph", "link-group-capability", |files| {
+        bundled("link-group-capability", files)
+    }),
+    of("0.9/graph", "link-group-count", |files| {
+        bundled("link-group-count", files)
+    }),
+    of("0.9/graph", "link-group-rows", |files| {
+        bundled("link-group-rows", files)
+    }),
+    of("0.9/graph", "link-group-fragment", |files| {
+        bundled("link-group-fragment", files)
     }),
     of("0.9/lines", "bounds-length", |files| {
         files.list("zarr.json", &root("bounds/0"), |list| {

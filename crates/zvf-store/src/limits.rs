@@ -19,7 +19,8 @@ pub struct Limits {
     pub cells_per_query: u64,
     /// Bytes kept in each cache: manifests, shard indexes. Default 256 MiB.
     pub cache_bytes: u64,
-    /// Rows of an object table or a group. Default 2^26, the format's own bound.
+    /// Rows of an object table or a group. Default 2^32 - 1: the format has no bound since 0.9.3, and answers number rows by 32
+    /// bits. A table that is read as a whole is bounded by [`cell_bytes`](Self::cell_bytes), too.
     pub object_rows: u64,
     /// Entries of a shard's index. Default 4 Mi (64 MiB of index).
     pub shard_entries: u64,
@@ -36,7 +37,7 @@ impl Default for Limits {
             batch_bytes: 8 << 30,
             cells_per_query: 16 << 20,
             cache_bytes: 256 << 20,
-            object_rows: 1 << 26,
+            object_rows: u64::from(u32::MAX),
             shard_entries: 4 << 20,
             listed_names: 100_000,
         }

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use zvf_format::vlen::VlenChunk;
 use zvf_meta::ArrayDoc;
 
+use crate::cells::fetch_entries;
 use crate::codec::Data;
 use crate::container::grid::{self, Reader};
 use crate::kv::{Ask, Cap, Kv, blocking};
@@ -20,6 +21,7 @@ pub(crate) struct RaggedArray {
     doc: ArrayDoc,
     reader: Reader,
     rows: u64,
+    /// Elements of a chunk, or of one inside a shard.
     per_chunk: u64,
     /// How many elements are not empty, where a document says it; otherwise whom to tell of a chunk that is missing.
     filled: Filled,
@@ -141,14 +143,12 @@ impl RaggedArray {
                 "chunk_shape is 0, expected at least 1",
             ));
         }
-        let mut reader = grid::reader(&path, &doc, limits)?;
-        if matches!(&reader, Reader::Own(layout) if layout.shard.is_some()) {
-            reader = if cfg!(feature = "zarrs") {
-                Reader::Generic
-            } else {
-                Reader::Unsupported("sharding_indexed around a table".to_owned())
-            };
-        }
+        let reader = grid::reader(&path, &doc, limits)?;
+        // In shards the chunks inside of them are read one by one.
+        let per_chunk = match &reader {
+            Reader::Own(layout) => layout.chunk.first().copied().unwrap_or(per_chunk).max(1),
+            Reader::Generic | Reader::Unsupported(_) => per_chunk,
+        };
         Ok(Self {
             path,
             doc,
@@ -259,16 +259,25 @@ impl RaggedArray {
                 };
             }
         };
-        let key = grid::object_key(&self.path, &self.doc, &[number]);
+        let place = layout.place(&[first]);
+        let key = grid::object_key(&self.path, &self.doc, &place.object);
         let cap = Cap::cell(&kv.limits);
-        let Some(object) = kv.get_polled(round, &key, Ask::Whole, cap).await? else {
+        let found = match layout.shard {
+            Some(shard) => {
+                let found = fetch_entries(kv, round, &key, shard, &[place.entry]).await?;
+                found.into_iter().next().flatten()
+            }
+            None => {
+                let object = kv.get_polled(round, &key, Ask::Whole, cap).await?;
+                object.map(|object| object.bytes)
+            }
+        };
+        let Some(bytes) = found else {
             return self.empty(&key, first, end);
         };
         let (chain, elements) = (layout.chain.clone(), layout.elements);
         let decode = move || {
-            let bytes = chain
-                .decode(&key, Data::Shared(object.bytes), cap)?
-                .into_bytes();
+            let bytes = chain.decode(&key, Data::Shared(bytes), cap)?.into_bytes();
             Ok(Arc::new(RaggedChunk::parse(
                 &key, bytes, elements, first, rows,
             )?))

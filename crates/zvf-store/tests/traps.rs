@@ -377,6 +377,15 @@ async fn t20_a_missing_presence_list_is_replaced_by_a_listing() {
         let found = store.fetch(2, all_cells(level.vertices())).await.unwrap();
         assert_eq!(found[1].as_deref(), Some(cell_of(&[-1, 3]).as_slice()));
     }
+    // While writers run the lists follow later: no damage to warn of.
+    let mut deferred = files.clone();
+    edit(&mut deferred, "0/zarr.json", |d| {
+        d["attributes"]["zarr_vectors_presence"] = json!("deferred");
+    });
+    let store = open_memory(&deferred).await;
+    let level = store.level(0, &Need::default()).await.unwrap();
+    assert_eq!(level.vertices().presence().len(), 3);
+    assert!(store.warnings().is_empty(), "{:?}", store.warnings());
     // Shards hide which of their cells have content: every cell of a shard is a candidate.
     edit(&mut files, "0/vertices/zarr.json", |d| {
         d["chunk_grid"]["configuration"]["chunk_shape"] = json!([3, 4])

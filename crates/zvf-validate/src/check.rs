@@ -258,6 +258,14 @@ checks! {
         "A document has the members that Zarr asks for, and no others but those that say they need not be understood."
         "Restore the member's name, or remove the member.";
 
+    LinkGroupCapability Metadata 115 Warning "link-group-capability" "0.9" "all" "0.9 §E"
+        "The capability `fragment_link_groups` is listed where a level claims such groups, and only there."
+        "Set format_capabilities.";
+
+    PresenceDeferred Metadata 116 Note "presence-deferred" "0.9" "all" "0.9 §E"
+        "A level has its presence lists: no member states that they follow."
+        "Nothing, while writers run; their coordinator builds the lists.";
+
     CellReads Consistency 1 Error "cell-reads" "0.6 to 0.9" "all" "0.9 §4.2"
         "Every cell that is listed is there and decodes."
         "Restore the object; a cell that is really empty belongs off the list.";
@@ -357,6 +365,15 @@ checks! {
     LinkFragmentsThere Consistency 49 Warning "link-fragments-there" "0.6 to 0.9" "all" "0.9 §13.7"
         "Links inside a chunk have their groups."
         "Write the family again (`zvf rechunk`).";
+    LinkGroupCount Consistency 50 Error "link-group-count" "0.9" "all" "0.9 §E"
+        "Where a level claims `fragment_link_groups`, a chunk has as many groups of links as fragments."
+        "Remove fragment_link_groups.";
+    LinkGroupRows Consistency 51 Error "link-group-rows" "0.9" "all" "0.9 §E"
+        "Where a level claims `fragment_link_groups`, fragments of a chunk share no rows, and each link inside it is in one group."
+        "Remove fragment_link_groups.";
+    LinkGroupFragment Consistency 52 Error "link-group-fragment" "0.9" "all" "0.9 §E"
+        "Where a level claims `fragment_link_groups`, the links of a group have all ends in the fragment of the same number."
+        "Remove fragment_link_groups.";
 
     ManifestReads Consistency 60 Error "manifest-reads" "0.6 to 0.9" "all" "0.9 §11.3"
         "Every manifest decodes, with nothing left over."

@@ -67,7 +67,7 @@ impl Check {
             Self::LevelOpens | Self::NodeRead | Self::NodeDamaged => Mend::Never(
                 "the document that it names has a finding of its own, or is not understood",
             ),
-            Self::NodeKnown | Self::LevelHasChunks => FINE,
+            Self::NodeKnown | Self::LevelHasChunks | Self::PresenceDeferred => FINE,
             Self::NodeMembers => Mend::Never("the member's name is unknown"),
             Self::Unfinished => Mend::Never("the writer's own command finishes it"),
             Self::CellListed => Mend::Where("the cell can be read and fits the others"),
@@ -82,7 +82,11 @@ impl Check {
             | Self::ObjectIdsSorted
             | Self::VertexBounds
             | Self::CrossCapability
-            | Self::SharedCapability => Mend::Always,
+            | Self::SharedCapability
+            | Self::LinkGroupCapability
+            | Self::LinkGroupCount
+            | Self::LinkGroupRows
+            | Self::LinkGroupFragment => Mend::Always,
             Self::CellReads
             | Self::VertexRows
             | Self::Finite

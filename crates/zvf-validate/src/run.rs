@@ -210,11 +210,17 @@ impl Run<'_> {
                 self.findings.add(check, place, &refused.why, expected);
             }
             told = self.warnings(store, told);
+            if level.doc().presence_is_deferred() && self.options.depth >= Depth::Metadata {
+                let found = "zarr_vectors_presence is deferred";
+                self.findings
+                    .add(Check::PresenceDeferred, place(), found, "lists");
+            }
             states.push(LevelState::new(level));
         }
         if self.options.profile == Some(Profile::Viewer) && self.options.depth >= Depth::Metadata {
             viewer::check(&mut self.findings, tree, store, &states);
         }
+        links::capability(self, &states);
         if self.options.depth < Depth::Consistency {
             return Ok(());
         }

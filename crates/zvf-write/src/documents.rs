@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use zvf_format::dtype::DType;
 use zvf_format::keys::{cmp_ascii, format_key};
+use zvf_meta::capabilities::FRAGMENT_LINK_GROUPS;
 use zvf_meta::rules::Severity;
 use zvf_meta::space::Grid;
 use zvf_meta::{
@@ -184,6 +185,17 @@ pub(crate) fn root(spec: &StoreSpec, bounds: (Vec<f64>, Vec<f64>), name: &str) -
         user_metadata: (!spec.user_metadata.is_empty()).then(|| json!(spec.user_metadata)),
         extra: JsonObject::new(),
         node_extra: JsonObject::new(),
+    }
+}
+
+/// Lists the capability `fragment_link_groups`, or withdraws it where no level claims such groups.
+pub fn claim_link_groups(root: &mut RootDoc, claimed: bool) {
+    let tokens = &mut root.zarr_vectors.format_capabilities;
+    let listed = tokens.iter().any(|token| token == FRAGMENT_LINK_GROUPS);
+    if claimed && !listed {
+        tokens.push(FRAGMENT_LINK_GROUPS.to_owned());
+    } else if !claimed {
+        tokens.retain(|token| token != FRAGMENT_LINK_GROUPS);
     }
 }
 

@@ -1,10 +1,10 @@
 //! From buckets to a store: the four steps in order, and the commit.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
-use zvf_meta::{ArrayAttributes, Kind, LevelDoc};
+use zvf_meta::{ArrayAttributes, Kind, LevelDoc, LinksConvention};
 use zvf_store::ChunkCoord;
 
 use crate::bucket::{Bucket, Buckets};
@@ -14,7 +14,9 @@ use crate::commit::{self, Leftovers};
 use crate::error::OrBug;
 use crate::error::narrow;
 use crate::form::{IdsIn, Members};
-use crate::links::{CUT, Family, Placer, Sink, Stored, queued_size, split};
+use crate::links::{
+    CUT, ChunkFragments, Family, FragmentRows, Placer, Sink, Stored, queued_size, split,
+};
 use crate::nodes::Nodes;
 use crate::objects::{self, HeldGroups, Tables};
 use crate::parallel::pack;
@@ -76,29 +78,17 @@ fn fill(mut parts: Parts) -> Result<(String, Summary), WriteError> {
         ..LevelDoc::default()
     };
     // The root is written last, so no reader finds these cells before they are complete.
-    let summary = write_level(parts, &bounds, &target.below("0").unseen(), doc)?;
+    let below = target.below("0").unseen();
+    let (doc, summary, _) = write_arrays(parts, &bounds, &below, doc)?;
+    below.put(vec![("zarr.json".to_owned(), doc.to_json().into_bytes())])?;
     extras::write(&spec, &target)?;
     let name = spec
         .name
         .clone()
         .unwrap_or_else(|| documents::name_of(&address));
-    let root = documents::root(&spec, bounds, &name).to_json();
-    Ok((root, summary))
-}
-
-/// Writes one level: cells, documents of arrays, and its own, which is `doc` with what the rows say.
-///
-/// `bounds` are the store's: all arrays of all levels have the grid over them (trap T6). Positions, attributes, objects and
-/// links are those of `parts`; its address is not looked at.
-pub(crate) fn write_level(
-    parts: Parts,
-    bounds: &Corners,
-    target: &Below<'_>,
-    doc: LevelDoc,
-) -> Result<Summary, WriteError> {
-    let (doc, summary, _) = write_arrays(parts, bounds, target, doc)?;
-    target.put(vec![("zarr.json".to_owned(), doc.to_json().into_bytes())])?;
-    Ok(summary)
+    let mut root = documents::root(&spec, bounds, &name);
+    documents::claim_link_groups(&mut root, doc.fragment_link_groups);
+    Ok((root.to_json(), summary))
 }
 
 /// Where the vertices of a level went.
@@ -110,8 +100,11 @@ pub struct Trace {
     pub places: Vec<(u32, u32)>,
 }
 
-/// Writes everything of a level but its document, which is returned; and where the vertices went, if the router was asked to
-/// keep that in mind.
+/// Writes everything of a level but its document, which is `doc` with what the rows say; and returns where the vertices went,
+/// if the router was asked to keep that in mind.
+///
+/// `bounds` are the store's: all arrays of all levels have the grid over them (trap T6). Positions, attributes, objects and
+/// links are those of `parts`; its address is not looked at.
 pub fn write_arrays(
     parts: Parts,
     bounds: &Corners,
@@ -166,7 +159,16 @@ pub fn write_arrays(
     if spec.takes_links() || traced {
         places = Some(Places::new(router.vertices, budget / 8, &folder)?);
     }
-    level.write_chunks(&encoder, buckets, &file, &mut sorter, places.as_mut())?;
+    let mut fragments = level.fragment_rows(budget, &folder);
+    let fragment_rows = fragments.as_mut();
+    level.write_chunks(
+        &encoder,
+        buckets,
+        &file,
+        &mut sorter,
+        places.as_mut(),
+        fragment_rows,
+    )?;
 
     let mut placer = Placer::new(Family::of(spec), budget / 8, &folder);
     let mut documents = Documents::new(level.vertex_docs(&encoder)?);
@@ -184,7 +186,8 @@ pub fn write_arrays(
         let trace = router.trace.map(|numbers| trace(&numbers, &mut places));
         found = trace.transpose()?;
     }
-    let stored = level.write_links(placer, steps)?;
+    let fragments = fragments.map(FragmentRows::seal);
+    let stored = level.write_links(placer, fragments.as_ref(), steps)?;
     documents.links(&stored, &cells)?;
     let doc = Split::describe(split, spec, doc);
     let (doc, summary) = documents.put(target, doc)?;
@@ -234,6 +237,8 @@ pub(crate) fn by_chunk(
 pub(crate) struct Documents {
     nodes: Nodes,
     pub(crate) summary: Summary,
+    /// Whether the groups of links follow fragments.
+    link_groups: bool,
 }
 
 impl Documents {
@@ -241,12 +246,14 @@ impl Documents {
         Self {
             nodes,
             summary: Summary::default(),
+            link_groups: false,
         }
     }
 
     /// Adds those of links.
     pub(crate) fn links(&mut self, stored: &Stored, cells: &Cells) -> Result<(), WriteError> {
         self.summary.links = stored.links;
+        self.link_groups = stored.follows_fragments();
         self.nodes.extend(stored.nodes(cells)?);
         Ok(())
     }
@@ -263,6 +270,7 @@ impl Documents {
             vertex_count: self.summary.vertices,
             arrays_present: families.iter().map(|&name| name.to_owned()).collect(),
             fragments_tile: self.summary.chunks > 0,
+            fragment_link_groups: self.link_groups,
             ..doc
         };
         Ok((doc, self.summary))
@@ -302,6 +310,15 @@ impl<'s> Level<'s> {
         chunk.or_bug(format_args!("no chunk {slot}"))
     }
 
+    /// Collects the fragments of chunks, where groups of links may follow them.
+    pub(crate) fn fragment_rows(&self, budget: usize, folder: &Path) -> Option<FragmentRows> {
+        let spec = self.spec;
+        let explicit = spec.takes_links() && spec.convention() == LinksConvention::Explicit;
+        // Readers of older versions know no such groups.
+        let known = spec.target.form().members == Members::All;
+        (explicit && known).then(|| FragmentRows::new(budget / 16, folder))
+    }
+
     /// Encodes and puts the cells of all chunks.
     pub(crate) fn write_chunks(
         &self,
@@ -310,6 +327,7 @@ impl<'s> Level<'s> {
         file: &SpillFile,
         sorter: &mut Sorter<Placed>,
         mut places: Option<&mut Places>,
+        mut fragments: Option<&mut FragmentRows>,
     ) -> Result<(), WriteError> {
         let mut items = Vec::new();
         let width = encoder.record_size();
@@ -326,6 +344,10 @@ impl<'s> Level<'s> {
         let take = |done: Vec<Noted>| {
             for noted in done {
                 steps.add(noted.rows);
+                if let Some(fragments) = fragments.as_deref_mut() {
+                    let rows = noted.placed.iter().map(|placed| placed.rows);
+                    fragments.note(self.chunk(noted.slot)?, rows)?;
+                }
                 noted
                     .placed
                     .into_iter()
@@ -494,10 +516,11 @@ impl<'s> Level<'s> {
         Ok(())
     }
 
-    /// Encodes and puts the cells of all links.
+    /// Encodes and puts the cells of all links. Groups follow the `fragments` of chunks, if they can.
     pub(crate) fn write_links(
         &self,
         placer: Placer,
+        fragments: Option<&ChunkFragments>,
         mut steps: Steps<'_>,
     ) -> Result<Stored, WriteError> {
         let sink = Sink {
@@ -506,7 +529,7 @@ impl<'s> Level<'s> {
             threads: self.threads,
         };
         // Every pushed link has its values.
-        placer.write(sink, &|_, _, _| {}, |records| steps.add(records))
+        placer.write(sink, fragments, &|_, _, _| {}, |records| steps.add(records))
     }
 }
 

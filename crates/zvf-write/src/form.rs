@@ -14,8 +14,11 @@ use crate::codec::{Compression, names};
 use crate::shard::{Cells, Container};
 use crate::spec::{StoreSpec, TargetVersion};
 
-/// Most rows of an object index.
-pub const MOST: u64 = 1 << 26;
+/// One more than the largest id of 0.8.1, where ids are rows.
+pub const ID_END: u64 = 1 << 26;
+
+/// Most rows of an object index: readers number them by 32 bits.
+pub const MOST_ROWS: u64 = (1 << 32) - 1;
 
 /// How links between chunks are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,7 +168,7 @@ impl Form {
 
     /// The first id that no object of the version can have.
     pub(crate) fn bad_id(self, ids: &[i64]) -> Option<i64> {
-        let fits = |id: i64| u64::try_from(id).is_ok_and(|id| id < MOST);
+        let fits = |id: i64| u64::try_from(id).is_ok_and(|id| id < ID_END);
         match self.ids {
             IdsIn::Table => None,
             IdsIn::Rows => ids.iter().copied().find(|id| !fits(*id)),

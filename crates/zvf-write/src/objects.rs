@@ -15,8 +15,7 @@ use crate::documents::Docs;
 use crate::documents::INDEX;
 use crate::error::OrBug;
 use crate::error::narrow;
-use crate::form::MOST;
-use crate::form::{ID_IS_ROW, IdsIn};
+use crate::form::{ID_IS_ROW, IdsIn, MOST_ROWS};
 use crate::links::Placer;
 use crate::names::check_name;
 use crate::number::NumberType;
@@ -335,8 +334,8 @@ impl<'t> ManifestArray<'t> {
     /// Appends the manifest of the next row.
     pub fn push(&mut self, manifest: &[u8]) -> Result<(), WriteError> {
         self.count += 1;
-        if self.count > MOST {
-            return Err(WriteError::limit("objects", self.count, MOST));
+        if self.count > MOST_ROWS {
+            return Err(WriteError::limit("objects", self.count, MOST_ROWS));
         }
         if let Some(rows) = self.rows {
             return self.append(manifest, rows);

@@ -18,7 +18,7 @@ use crate::error::OrBug;
 use crate::finish::{self, Level, Parts, Summary};
 use crate::frames::to_bytes;
 use crate::layout::Layout;
-use crate::links::{Family, Placer};
+use crate::links::{Family, FragmentRows, Placer};
 use crate::places::Places;
 use crate::prepare::Corners;
 use crate::progress::Step;
@@ -101,6 +101,8 @@ pub(crate) struct Note<'n> {
     /// Keys of the cells of links.
     #[serde(with = "packed")]
     pub(crate) cells: Cow<'n, [i64]>,
+    /// Whether groups of links follow fragments in every chunk of the part; `None` where they are not to.
+    pub(crate) link_groups: Option<bool>,
 }
 
 /// Which part a writer writes.
@@ -166,7 +168,16 @@ impl Part {
         if spec.takes_links() {
             places = Some(Places::new(router.vertices, budget / 8, &folder)?);
         }
-        level.write_chunks(&encoder, buckets, &file, &mut sorter, places.as_mut())?;
+        let mut fragments = level.fragment_rows(budget, &folder);
+        let fragment_rows = fragments.as_mut();
+        level.write_chunks(
+            &encoder,
+            buckets,
+            &file,
+            &mut sorter,
+            places.as_mut(),
+            fragment_rows,
+        )?;
         let mut summary = Summary {
             vertices: router.vertices,
             chunks: wide(chunks.len()),
@@ -178,7 +189,8 @@ impl Part {
             places.seal()?;
             level.place_links(router.links, &mut places, &mut placer, &mut steps)?;
         }
-        let stored = level.write_links(placer, steps)?;
+        let fragments = fragments.map(FragmentRows::seal);
+        let stored = level.write_links(placer, fragments.as_ref(), steps)?;
         summary.links = stored.links;
 
         let mut placed = Vec::new();
@@ -204,6 +216,7 @@ impl Part {
             links: stored.links,
             records: stored.records,
             cells: keys.concat().into(),
+            link_groups: stored.groups.as_ref().map(|groups| groups.everywhere),
         };
         Ok((to_bytes(&note)?, summary))
     }

@@ -32,7 +32,7 @@ use crate::finish::{Documents, Level, Summary};
 use crate::form::LinksBy;
 use crate::frames::from_bytes;
 use crate::inside;
-use crate::links::{Family, Placer, Stored, StoredCell};
+use crate::links::{Family, Grouped, Placer, Stored, StoredCell};
 use crate::objects::{HeldGroups, Tables, is_chain};
 use crate::part::{CLAIMS, Note, PARTS, Part, bounds, cells, check_begun, encoder};
 use crate::prepare::grow;
@@ -331,7 +331,7 @@ impl Joined<'_> {
             joined_family(spec, &notes)
         } else {
             let steps = options.watch.step(Step::Links, placer.links());
-            level.write_links(placer, steps)?
+            level.write_links(placer, None, steps)?
         };
         documents.links(&stored, &cells)?;
         let doc = LevelDoc {
@@ -347,7 +347,9 @@ impl Joined<'_> {
             .name
             .clone()
             .unwrap_or_else(|| documents::name_of(address));
-        Ok((documents::root(spec, bounds, &name).to_json(), summary))
+        let mut root = documents::root(spec, bounds, &name);
+        documents::claim_link_groups(&mut root, doc.fragment_link_groups);
+        Ok((root.to_json(), summary))
     }
 
     /// Takes the fragments of a part, with the numbers that its chunks have among all.
@@ -408,6 +410,19 @@ impl Joined<'_> {
     }
 }
 
+/// The groups of links, which have a cell in every chunk of a part where they may follow fragments.
+fn groups(spec: &StoreSpec, notes: &[Note<'_>]) -> Option<Grouped> {
+    let following = notes.iter().map(|note| note.link_groups);
+    let following: Vec<bool> = following.collect::<Option<_>>()?;
+    let chunks = notes
+        .iter()
+        .flat_map(|note| note.chunks.chunks_exact(spec.key_rank()));
+    Some(Grouped {
+        chunks: chunks.map(ChunkCoord::new).collect(),
+        everywhere: following.iter().all(|follows| *follows),
+    })
+}
+
 /// The links of all parts, whose cells are written.
 fn joined_family(spec: &StoreSpec, notes: &[Note<'_>]) -> Stored {
     let keys = notes.iter().flat_map(|note| {
@@ -418,11 +433,13 @@ fn joined_family(spec: &StoreSpec, notes: &[Note<'_>]) -> Stored {
         key: ChunkCoord::new(key),
         records: 0,
         valued: vec![true; spec.links.attributes.len()],
+        grouped: true,
     });
     Stored {
         family: Family::of(spec),
         cells: cells.collect(),
         links: notes.iter().map(|note| note.links).sum(),
         records: notes.iter().map(|note| note.records).sum(),
+        groups: groups(spec, notes),
     }
 }

@@ -23,6 +23,7 @@ mod edits_fixtures;
 mod edits_keyed;
 mod journal;
 mod killed;
+mod link_groups;
 mod links;
 mod local;
 mod mainline;

@@ -274,6 +274,43 @@ pub(super) const CELLS: &[Break] = &[
     ),
     of(
         "0.9/graph",
+        "groups of links that are said to follow fragments",
+        "link-group-count",
+        Run(claim_groups),
+    ),
+    of(
+        "0.9/graph",
+        "groups said to follow fragments that leave a link out",
+        "link-group-rows",
+        Run(|files| {
+            claim_groups(files)?;
+            let key = files.first("0/link_fragments", 1)?;
+            files.cell(&key, |payload| put(payload, 32, 0))
+        }),
+    ),
+    of(
+        "0.9/graph",
+        "groups said to follow fragments with a link of another one",
+        "link-group-fragment",
+        Run(|files| {
+            claim_groups(files)?;
+            // The chunk has six fragments, and one link in the first of them.
+            let key = files.first("0/link_fragments", 1)?;
+            files.cell(&key, |payload| {
+                payload.truncate(8);
+                for head in [6_u32, 6, 0b11_1111, 0] {
+                    payload.extend(head.to_le_bytes());
+                }
+                for links in [0_i64, 0, 0, 0, 0, 1] {
+                    payload.extend(0_i64.to_le_bytes());
+                    payload.extend(links.to_le_bytes());
+                }
+                payload.extend([0; 4]);
+            })
+        }),
+    ),
+    of(
+        "0.9/graph",
         "objects present that are none",
         "present-count",
         Run(|files| {
@@ -471,4 +508,12 @@ fn fragment_column(files: &mut Files, name: &str, of: fn(usize) -> Vec<u8>) -> O
         files.cell_like(model, &array, &object, &of(count))?;
     }
     Ok(())
+}
+
+/// Claims that groups of links follow the fragments of vertices.
+fn claim_groups(files: &mut Files) -> Outcome {
+    let member = "/attributes/zarr_vectors_level/fragment_link_groups";
+    files.set("0/zarr.json", member, json!(true))?;
+    let member = "/attributes/zarr_vectors/format_capabilities";
+    files.set("zarr.json", member, json!(["fragment_link_groups"]))
 }

@@ -141,4 +141,16 @@ pub(super) const LEVELS: &[Break] = &[
         "cross-capability",
         Set(ROOT, "@/format_capabilities", "[\"shared_fragments\"]"),
     ),
+    of(
+        "0.9/graph",
+        "lists that follow later",
+        "presence-deferred",
+        Set("0/zarr.json", "@/zarr_vectors_presence", "\"deferred\""),
+    ),
+    of(
+        "0.9/graph",
+        "a capability that no level has",
+        "link-group-capability",
+        Set(ROOT, "@/format_capabilities", "[\"fragment_link_groups\"]"),
+    ),
 ];

@@ -339,7 +339,11 @@ fn level(
             {
                 NoRule("a share")
             }
-            "fragments_tile" | "shared_fragments" | "preserves_object_ids" | "refinement"
+            "fragments_tile"
+            | "fragment_link_groups"
+            | "shared_fragments"
+            | "preserves_object_ids"
+            | "refinement"
                 if absent || after == Some(&Value::Bool(false)) =>
             {
                 NoRule("a claim that is not made")
@@ -372,6 +376,7 @@ fn level(
             | "inherited_num_objects"
             | "shared_fragments"
             | "fragments_tile"
+            | "fragment_link_groups"
             | "bin_shape"
             | "bin_ratio"
             | "bin_size"

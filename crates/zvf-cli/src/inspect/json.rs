@@ -173,6 +173,10 @@ const MEANINGS: &[(&str, &str)] = &[
         "attributes.zarr_vectors_level.fragments_tile",
         "every chunk's fragments are consecutive ranges, so row order = fragment order",
     ),
+    (
+        "attributes.zarr_vectors_level.fragment_link_groups",
+        "every chunk has one group of links for each fragment, so the links of an object are found without those of others",
+    ),
     ("attributes.zv_array", "which array of the format this is"),
     (
         "attributes.nonempty_chunks",

@@ -140,6 +140,7 @@ impl PartAnswer {
 pub(crate) fn add(summary: &mut Summary, part: &Summary) {
     summary.chunks_read = summary.chunks_read.saturating_add(part.chunks_read);
     summary.cells_read = summary.cells_read.saturating_add(part.cells_read);
+    summary.link_rows_read = summary.link_rows_read.saturating_add(part.link_rows_read);
     for warning in &part.warnings {
         if !summary.warnings.contains(warning) {
             summary.warnings.push(warning.clone());

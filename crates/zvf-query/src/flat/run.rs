@@ -143,6 +143,7 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
     if let Some(table) = links {
         summary.links = send_links(&p, &mut scan, table, &kept, resolved.clone(), emit).await?;
         let family = p.family.as_ref();
+        summary.link_rows_read = family.map_or(0, |family| family.rows_read());
         p.warnings
             .extend(family.into_iter().flat_map(|family| family.warnings()));
     }

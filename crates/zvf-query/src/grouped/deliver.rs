@@ -68,11 +68,15 @@ impl Run {
                 if let (Some(cells), Some(family)) = (cells, table.family.clone()) {
                     let (table, index, buffers) =
                         (table.clone(), Arc::clone(&index), Arc::clone(&buffers));
+                    let placed = Arc::clone(&placed);
                     let work = move || {
                         let of = |slot: Slot| buffers.get(int::index(slot)).copied().flatten();
-                        cells
-                            .iter()
-                            .try_for_each(|cell| family.check_rows(cell, of))?;
+                        let fragments =
+                            |slot: Slot| placed.fragments.get(int::index(slot))?.as_deref();
+                        cells.iter().try_for_each(|cell| {
+                            family.check_rows(cell, of)?;
+                            family.check_groups(cell, fragments)
+                        })?;
                         stored(&table, &cells, &index)
                     };
                     waiting.push_back(started(offload(&self.reader, self.round, work)).await);

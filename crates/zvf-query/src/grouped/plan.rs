@@ -16,9 +16,9 @@ use super::run::Run;
 use super::select::{self, Pick};
 use crate::error::{OrBug, Place};
 use crate::flat::plan::load;
-use crate::links::Rule;
 use crate::links::records::Touch;
 use crate::links::table::LinkTable;
+use crate::links::{Rule, groups};
 use crate::plan::chunks::ChunkTable;
 use crate::prepare::Prepared;
 use crate::reader::{Decoded, Reader, RowTest, What};
@@ -82,38 +82,50 @@ impl Run {
             .flatten();
         let mut chooser = Chooser::new(p.query.level, rank, visible, listed);
         let mut empty = Vec::with_capacity(rows.len());
-        let mut parts = parts(&rows, rising, index, p.query.memory_budget);
-        let begin = |part| {
-            (
-                part,
-                Box::pin(maybe_done(index.manifests_in(p.round, part))),
-            )
+        let manifests = async {
+            let mut parts = parts(&rows, rising, index, p.query.memory_budget);
+            let begin = |part| {
+                (
+                    part,
+                    Box::pin(maybe_done(index.manifests_in(p.round, part))),
+                )
+            };
+            let mut ahead = parts.next().map(begin);
+            while let Some((part, mut loading)) = ahead.take() {
+                loading.as_mut().await;
+                let blobs = loading.as_mut().take_output();
+                let blobs = blobs.or_bug("manifests that were read twice")??;
+                // Rows that rise ask for no part of the manifests a second time.
+                if many && rising {
+                    index.forget_manifests();
+                }
+                // The next ones are read and decoded by other threads while these are parsed.
+                ahead = parts.next().map(begin);
+                if let Some((_, next)) = &mut ahead {
+                    let _ = poll!(next.as_mut());
+                }
+                let ids = names.get(empty.len()..).unwrap_or(&[]);
+                chooser.push(&blobs, ids)?;
+                empty.extend(blobs.iter().map(|blob| blob.len() <= 4));
+                if empty.len() == part.len() {
+                    chooser.reserve(rows.len() - empty.len(), part.len());
+                }
+            }
+            Ok::<(), QueryError>(())
         };
-        let mut ahead = parts.next().map(begin);
-        while let Some((part, mut loading)) = ahead.take() {
-            loading.as_mut().await;
-            let blobs = loading.as_mut().take_output();
-            let blobs = blobs.or_bug("manifests that were read twice")??;
-            // Rows that rise ask for no part of the manifests a second time.
-            if many && rising {
-                index.forget_manifests();
+        // All objects need all links.
+        let some = links.is_some() && p.rule == Rule::Stored && int::wide(rows.len()) < ids.len();
+        let groups = async {
+            if some {
+                groups::array(&p.level).await
+            } else {
+                Ok(None)
             }
-            // The next ones are read and decoded by other threads while these are parsed.
-            ahead = parts.next().map(begin);
-            if let Some((_, next)) = &mut ahead {
-                let _ = poll!(next.as_mut());
-            }
-            let ids = names.get(empty.len()..).unwrap_or(&[]);
-            chooser.push(&blobs, ids)?;
-            empty.extend(blobs.iter().map(|blob| blob.len() <= 4));
-            if empty.len() == part.len() {
-                chooser.reserve(rows.len() - empty.len(), part.len());
-            }
-        }
+        };
+        let ((), groups) = futures::try_join!(manifests, groups)?;
         if many {
             index.forget_manifests();
         }
-        drop((ahead, parts));
         drop(rows);
         let Chosen {
             table,
@@ -148,7 +160,7 @@ impl Run {
                 .map(|(index, column)| p.table.has(Out::Attribute(index)) || filtered(&column.name))
                 .collect(),
         };
-        let cells = match (&p.family, links.and_then(|table| table.family.as_ref())) {
+        let mut cells = match (&p.family, links.and_then(|table| table.family.as_ref())) {
             (Some(family), Some(_)) if p.rule != Rule::Sequential || !family.columns.is_empty() => {
                 let touch = if p.rule == Rule::Branches {
                     Touch::Any
@@ -159,6 +171,9 @@ impl Run {
             }
             _ => Vec::new(),
         };
+        if let (Some(family), Some(groups)) = (&p.family, &groups) {
+            groups::restrict(family, groups, &reader.table, &entries, &mut cells);
+        }
         // Manifests came in the round before.
         let round = p.round + 1;
         let chunk_count = reader.table.len();

@@ -2,6 +2,7 @@
 
 pub(crate) mod branches;
 pub(crate) mod explicit;
+pub(crate) mod groups;
 pub(crate) mod records;
 pub(crate) mod sequential;
 pub(crate) mod table;

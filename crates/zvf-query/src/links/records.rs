@@ -9,6 +9,7 @@ use zvf_store::{CellWant, ChunkCoord, Chunks, Endpoint, LinkArray, LinkAttribute
 
 pub(crate) use zvf_store::Touch;
 
+use super::groups::{FoundGroups, WantedGroups};
 use crate::columns::arrow;
 use crate::columns::attribute::{Cell, ColumnSpec};
 use crate::error::{Place, count_warning};
@@ -31,6 +32,8 @@ pub(crate) struct Family {
     /// Cells and links that were read.
     cells_read: AtomicU64,
     links_read: AtomicU64,
+    /// Rows of cells that were decoded.
+    pub(super) rows_read: AtomicU64,
     /// Whether links without values were read, of which each should have one; one for each attribute.
     missing: Vec<AtomicBool>,
 }
@@ -40,6 +43,8 @@ pub(crate) struct Family {
 pub(crate) struct LinkCellRef {
     pub(crate) array: usize,
     pub(crate) source: ChunkCoord,
+    /// The groups that are asked for; `None`: all records.
+    pub(crate) groups: Option<Arc<WantedGroups>>,
 }
 
 /// The records of one cell.
@@ -52,12 +57,17 @@ pub(crate) struct RecordCell {
     pub(crate) keys: Vec<Key>,
     /// One for each attribute of the family.
     pub(crate) attributes: Vec<Cell>,
+    /// Where the records were found by their groups, which are not all of the cell.
+    pub(crate) groups: Option<FoundGroups>,
 }
 
 impl RecordCell {
     /// Row of the cell that record `i` stands in.
     pub(crate) fn row(&self, i: usize) -> u32 {
-        u32::try_from(i).unwrap_or(u32::MAX)
+        match &self.groups {
+            Some(groups) => groups.rows.get(i).copied().unwrap_or(u32::MAX),
+            None => u32::try_from(i).unwrap_or(u32::MAX),
+        }
     }
 }
 
@@ -98,7 +108,13 @@ impl Family {
             level,
             cells_read: AtomicU64::new(0),
             links_read: AtomicU64::new(0),
+            rows_read: AtomicU64::new(0),
         }
+    }
+
+    /// Rows of cells that were decoded.
+    pub(crate) fn rows_read(&self) -> u64 {
+        self.rows_read.load(Ordering::Relaxed)
     }
 
     /// What the links that were read, and their values, lack.
@@ -163,6 +179,7 @@ impl Family {
                 found.push(LinkCellRef {
                     array: number,
                     source,
+                    groups: None,
                 });
             })?;
             if whole {
@@ -220,11 +237,19 @@ impl Family {
             .to_owned()
     }
 
-    /// The cells of one link cell: records, then attributes.
+    /// The cells of one link cell: records, their groups where these are asked for, then attributes.
     pub(crate) fn wants(&self, cell: &LinkCellRef, out: &mut Vec<CellWant>) {
         if let Some(array) = self.links.arrays().get(cell.array) {
             out.push(CellWant {
                 array: Arc::clone(&array.array),
+                chunk: cell.source.clone(),
+            });
+        }
+        if let Some(groups) = &cell.groups
+            && groups.array.presence().contains(&cell.source)
+        {
+            out.push(CellWant {
+                array: Arc::clone(&groups.array),
                 chunk: cell.source.clone(),
             });
         }
@@ -249,6 +274,7 @@ impl Family {
             found.extend(sources.map(|source| LinkCellRef {
                 array: number,
                 source: ChunkCoord::from(source),
+                groups: None,
             }));
             if let Some(part) = found.get_mut(start..) {
                 part.sort_by_cached_key(|cell| format_key(&cell.source).to_string());
@@ -306,6 +332,8 @@ impl Family {
             self.links_read
                 .fetch_add(int::wide(records), Ordering::Relaxed);
         }
+        self.rows_read
+            .fetch_add(int::wide(records), Ordering::Relaxed);
         for i in 0..records {
             if !cell.record(i, record) {
                 return Err(QueryError::malformed(
@@ -319,6 +347,23 @@ impl Family {
             }
             each(ends, record);
         }
+        let attributes = self.attributes(at, cell.len(), records, cells)?;
+        let records = u32::try_from(records).unwrap_or(u32::MAX);
+        Ok(attributes.into_iter().map(|one| (one, records)).collect())
+    }
+
+    /// Takes the attributes of a cell with so many `rows`, of which so many `records` count.
+    ///
+    /// # Errors
+    ///
+    /// Malformed cells.
+    pub(super) fn attributes(
+        &self,
+        at: &LinkCellRef,
+        rows: usize,
+        records: usize,
+        cells: &mut impl Iterator<Item = Option<Bytes>>,
+    ) -> Result<Vec<Cell>, QueryError> {
         let mut attributes = Vec::with_capacity(self.columns.len());
         let wanted = self.columns.iter().zip(&self.attributes).zip(&self.missing);
         for ((spec, attribute), missing) in wanted {
@@ -328,7 +373,7 @@ impl Family {
                 Some(array) => match cells.next().flatten() {
                     None => Cell::Missing,
                     Some(bytes) => {
-                        let rows = u32::try_from(cell.len()).unwrap_or(u32::MAX);
+                        let rows = u32::try_from(rows).unwrap_or(u32::MAX);
                         spec.cell(bytes, rows).map_err(|what| {
                             let path = array.path();
                             let path = path.split_once('/').map_or(path, |(_, rest)| rest);
@@ -343,7 +388,7 @@ impl Family {
             {
                 missing.store(true, Ordering::Relaxed);
             }
-            attributes.push((values, u32::try_from(records).unwrap_or(u32::MAX)));
+            attributes.push(values);
         }
         Ok(attributes)
     }
@@ -359,6 +404,9 @@ impl Family {
         table: &ChunkTable,
         cells: &mut impl Iterator<Item = Option<Bytes>>,
     ) -> Result<RecordCell, QueryError> {
+        if let Some(groups) = at.groups.clone() {
+            return self.decode_groups(at, &groups, table, cells);
+        }
         let mut keys = Vec::new();
         let mut ends = Vec::new();
         let mut record = vec![Endpoint::default(); self.width()];
@@ -386,6 +434,7 @@ impl Family {
             parent_first,
             keys,
             attributes,
+            groups: None,
         })
     }
 

@@ -250,6 +250,16 @@ impl LinkArray {
         Ok(LinkCell { cell })
     }
 
+    /// A view of the records of one cell as [`decode`](Self::decode) gives it, without a look at each of them: permutation
+    /// codes and negative rows are not checked. For readers of a few records of a large cell.
+    ///
+    /// # Errors
+    /// A length that is no whole number of rows, damaged groups.
+    pub fn view<'a>(&self, source: &[i64], cell: &'a [u8]) -> Result<LinkCell<'a>, StoreError> {
+        let cell = raw::LinkCell::parse(cell, self.form).map_err(|e| self.wrong(source, e))?;
+        Ok(LinkCell { cell })
+    }
+
     #[cold]
     fn wrong(&self, source: &[i64], error: zvf_format::DecodeError) -> StoreError {
         StoreError::decode(

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use zvf_meta::{ArrayDoc, KeyScheme};
+use zvf_meta::{ArrayDoc, KeyScheme, LevelDoc};
 
 use super::Tree;
 use crate::StoreError;
@@ -10,6 +10,14 @@ use crate::container::{ContainerKind, GridArray};
 use crate::presence::Presence;
 
 impl Tree {
+    /// Whether the level of an array states that its lists follow when its writers are done: cells are listed until then.
+    fn is_deferred(&self, path: &str) -> bool {
+        let level = path.split('/').next().unwrap_or_default();
+        let doc = self.document(&format!("{level}/zarr.json"));
+        let doc = doc.and_then(|bytes| LevelDoc::parse(&bytes).ok());
+        doc.is_some_and(|doc| doc.presence_is_deferred())
+    }
+
     /// The presence of an array without a list: the objects that exist, or every cell where they cannot be listed.
     pub(super) fn listed_presence(&self, array: &GridArray) -> Result<Presence, StoreError> {
         let path = array.path();
@@ -23,7 +31,7 @@ impl Tree {
         let mut block = |index: &[u64]| push_block(array, index, &mut flat, limit);
         match objects {
             Some(keys) => {
-                if array.container() != ContainerKind::Padded {
+                if array.container() != ContainerKind::Padded && !self.is_deferred(path) {
                     self.warnings.add(format!(
                         "{path}: no list nonempty_chunks, so its objects were listed"
                     ));

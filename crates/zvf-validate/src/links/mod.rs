@@ -1,5 +1,6 @@
 //! Links: cells, endpoints, placement, counts, values; and what their kind of geometry asks of them.
 
+mod groups;
 mod records;
 
 use std::sync::Arc;
@@ -23,6 +24,8 @@ use crate::measured::MeasuredFamily;
 use crate::run::Run;
 use crate::trees::Tree;
 use zvf_format::int::wide;
+
+pub(crate) use groups::capability;
 
 /// Cells that are read together.
 const BATCH: usize = 32;
@@ -107,6 +110,7 @@ pub(crate) async fn check(
             steps_known &= !sums.damaged;
         }
     }
+    groups::check(run, state).await?;
     let deep = run.options.depth >= Depth::Conformance;
     if let Some(chains) = chains.filter(|_| steps_known && run.options.sample.is_none()) {
         chains.compare(run, state, steps);

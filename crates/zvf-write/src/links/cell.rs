@@ -6,6 +6,7 @@ use zvf_format::fragments::FragmentIndexBuilder;
 use zvf_format::links::LinkCellBuilder;
 use zvf_store::ChunkCoord;
 
+use super::groups::ChunkFragments;
 use super::policy::{ArrayKey, Family, LinkColumn};
 use crate::documents::INDEX;
 use crate::error::OrBug;
@@ -34,6 +35,8 @@ pub struct Cell {
     pub key: ChunkCoord,
     pub records: u64,
     pub rows: Vec<u8>,
+    /// Groups of links inside a chunk that follow its fragments; `None`: all are one group.
+    pub groups: Option<Vec<u8>>,
     /// For each attribute; `None` where no link has a value.
     pub values: Vec<Option<Vec<u8>>>,
 }
@@ -46,6 +49,8 @@ pub struct StoredCell {
     pub records: u64,
     /// Which attributes have a cell here.
     pub valued: Vec<bool>,
+    /// Whether groups of links follow the fragments of the chunk.
+    pub grouped: bool,
 }
 
 impl StoredCell {
@@ -54,25 +59,47 @@ impl StoredCell {
             key: cell.key.clone(),
             records: cell.records,
             valued: cell.values.iter().map(Option::is_some).collect(),
+            grouped: cell.groups.is_some(),
         }
     }
 }
 
 impl Family {
-    /// Encodes the records of a bucket.
+    /// Bytes of a record.
+    pub(super) fn record_size(&self) -> usize {
+        self.policy.width * 5 + self.columns.iter().map(|one| one.size + 1).sum::<usize>()
+    }
+
+    /// Encodes the records of a bucket. Groups of links inside a chunk follow its `fragments`, if these are given and no link
+    /// joins two of them.
+    ///
+    /// # Errors
+    /// Bug: a link to a row that no fragment has.
     pub(super) fn cell(
         &self,
         key: ChunkCoord,
         bytes: &[u8],
+        fragments: Option<&ChunkFragments>,
         missing: Missing<'_>,
     ) -> Result<Cell, WriteError> {
-        let (array, _) = self.array(&key)?;
+        let (array, chunk) = self.array(&key)?;
         let width = self.policy.width;
-        let size = width * 5 + self.columns.iter().map(|one| one.size + 1).sum::<usize>();
+        let size = self.record_size();
+        let mut ends = match fragments.filter(|_| !self.form(array).ragged) {
+            Some(fragments) => Some(fragments.ends(chunk)?),
+            None => None,
+        };
+        let mut of_fragments = Vec::new();
         let mut builder = LinkCellBuilder::new(self.form(array));
         let mut columns: Vec<Vec<Option<&[u8]>>> = vec![Vec::new(); self.columns.len()];
         for mut record in records(bytes, size)? {
             let (placement, rows) = take_link(&mut record, width)?;
+            if let Some(of_link) = &mut ends {
+                match of_link.of(&rows)? {
+                    Some(fragment) => of_fragments.push(fragment),
+                    None => ends = None,
+                }
+            }
             builder
                 .push(placement, &rows)
                 .map_err(|source| WriteError::encode(self.path(array, None), source))?;
@@ -88,6 +115,7 @@ impl Family {
         Ok(Cell {
             records: wide(builder.len()),
             rows: builder.finish(),
+            groups: ends.map(|ends| ends.groups(&of_fragments)).transpose()?,
             values: columns
                 .map(|(one, column)| {
                     let path = || self.path(array, Some(&one.name));
@@ -110,8 +138,12 @@ impl Family {
                 let (_, payloads) = arrays.entry(path).or_insert((array, Vec::new()));
                 payloads.push((chunk, payload));
             };
-            put(self.path(array, None), std::mem::take(&mut cell.rows));
-            if !self.form(array).ragged {
+            if cell.records > 0 {
+                put(self.path(array, None), std::mem::take(&mut cell.rows));
+            }
+            if let Some(groups) = cell.groups.take() {
+                put("link_fragments".to_owned(), groups);
+            } else if !self.form(array).ragged {
                 let mut fragments = FragmentIndexBuilder::new();
                 fragments
                     .push_range(0, cell.records.cast_signed())
@@ -153,12 +185,13 @@ impl Family {
         let work = |job: Vec<(ChunkCoord, T)>| {
             let cells = job.into_iter().map(|(key, item)| encode(key, item));
             let mut cells = cells.collect::<Result<Vec<Cell>, _>>()?;
+            let stored = cells.iter().map(StoredCell::of).collect();
             let mut objects: Vec<Object> = Vec::new();
             for (path, (array, payloads)) in self.payloads(&mut cells)? {
                 objects.extend(cells_of(array).of_items(INDEX).objects(&path, payloads)?);
             }
             sink.target.put(objects)?;
-            Ok(cells.iter().map(StoredCell::of).collect())
+            Ok(stored)
         };
         let mut stored = Vec::new();
         let take = |mut some: Vec<StoredCell>| {

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use zvf_meta::{ArrayAttributes, JsonObject, LinkAttributeFamilyDoc, LinkFamilyDoc};
+use zvf_store::ChunkCoord;
 
 use super::cell::StoredCell;
+use super::groups::Grouped;
 use super::policy::{ArrayKey, Family, LinkColumn};
 use crate::error::OrBug;
 use crate::form::LinksBy;
@@ -22,12 +24,21 @@ pub struct Stored {
     pub links: u64,
     /// Rows on disk.
     pub records: u64,
+    /// Groups of links inside chunks, where they follow fragments.
+    pub groups: Option<Grouped>,
 }
 
 /// The cells of one array, with their keys.
 type Present<'s> = Vec<(&'s [i64], &'s StoredCell)>;
 
 impl Stored {
+    /// Whether the groups of links inside chunks follow the fragments of every chunk: what `fragment_link_groups` of a level
+    /// claims.
+    pub fn follows_fragments(&self) -> bool {
+        let groups = self.groups.as_ref();
+        groups.is_some_and(|groups| groups.everywhere && !groups.chunks.is_empty())
+    }
+
     /// The documents of arrays and groups; none where there is nothing to describe.
     pub fn nodes(&self, cells: &Cells) -> Result<Nodes, WriteError> {
         let policy = &self.family.policy;
@@ -99,6 +110,12 @@ impl Stored {
         }
         if !family.form(array).ragged {
             let attributes = documents::fragments("link_fragments");
+            let keys = match &self.groups {
+                Some(groups) => {
+                    documents::presence(groups.chunks.iter().map(ChunkCoord::as_slice))?
+                }
+                None => keys,
+            };
             nodes.cells(cells, "link_fragments", keys, attributes);
         }
         for (at, one) in family.columns.iter().enumerate() {

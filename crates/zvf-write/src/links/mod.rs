@@ -12,12 +12,14 @@
 
 mod cell;
 mod docs;
+mod groups;
 mod place;
 mod policy;
 mod queue;
 
 pub use cell::{Cell, Missing, Sink, StoredCell};
 pub use docs::Stored;
+pub use groups::{ChunkFragments, FragmentRows, Grouped};
 pub use place::{End, Placer};
 pub use policy::{ArrayKey, Family, LinkColumn, Policy, little};
 pub(crate) use queue::CUT;

@@ -1,5 +1,6 @@
 //! From links to the buckets of their cells.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use zvf_format::links::{Endpoint, anchor, duplicate_order};
@@ -7,6 +8,7 @@ use zvf_store::ChunkCoord;
 
 use super::cell::{Cell, Missing, Sink, StoredCell};
 use super::docs::Stored;
+use super::groups::{ChunkFragments, Grouped};
 use super::policy::Family;
 use crate::WriteError;
 use crate::bucket::{Bucket, Buckets};
@@ -151,35 +153,47 @@ impl Placer {
         self.buckets.relieve()
     }
 
-    /// Writes the cells. `step` is called with the number of records of some of them.
+    /// Writes the cells. Groups of links inside a chunk follow its `fragments`, if these are given and no link joins two of
+    /// them. `step` is called with the number of records of some cells.
     pub fn write(
         self,
         sink: Sink<'_>,
+        fragments: Option<&ChunkFragments>,
         missing: Missing<'_>,
         step: impl FnMut(u64),
     ) -> Result<Stored, WriteError> {
-        let (mut stored, buckets, file) = self.finish();
+        let (mut stored, mut buckets, file) = self.finish();
+        if let Some(fragments) = fragments {
+            stored.add_empty(&mut buckets, fragments)?;
+        }
         let items = buckets
             .into_iter()
             .map(|(key, bucket)| (key, bucket.size(), bucket));
         let family = &stored.family;
-        let encode = |key, bucket: Bucket| family.cell(key, &bucket.read(&file)?, missing);
-        stored.cells = family.write(items, encode, sink, step)?;
+        let encode =
+            |key, bucket: Bucket| family.cell(key, &bucket.read(&file)?, fragments, missing);
+        let cells = family.write(items, encode, sink, step)?;
+        stored.take(cells, fragments.is_some())?;
         Ok(stored)
     }
 
-    /// Encodes the cells without writing them. Every link has all its values.
-    pub fn encode(self) -> Result<(Vec<Cell>, Stored), WriteError> {
-        let (mut stored, buckets, file) = self.finish();
+    /// Encodes the cells without writing them; groups are as [`write`](Self::write) makes them. Every link has all its values.
+    pub fn encode(
+        self,
+        fragments: Option<&ChunkFragments>,
+    ) -> Result<(Vec<Cell>, Stored), WriteError> {
+        let (mut stored, mut buckets, file) = self.finish();
+        if let Some(fragments) = fragments {
+            stored.add_empty(&mut buckets, fragments)?;
+        }
         let mut cells = Vec::new();
         for (key, bucket) in buckets {
-            cells.push(
-                stored
-                    .family
-                    .cell(key, &bucket.read(&file)?, &|_, _, _| {})?,
-            );
+            let bytes = bucket.read(&file)?;
+            let family = &stored.family;
+            cells.push(family.cell(key, &bytes, fragments, &|_, _, _| {})?);
         }
-        stored.cells = cells.iter().map(StoredCell::of).collect();
+        let all = cells.iter().map(StoredCell::of).collect();
+        stored.take(all, fragments.is_some())?;
         Ok((cells, stored))
     }
 
@@ -191,8 +205,61 @@ impl Placer {
             cells: Vec::new(),
             links: self.links,
             records: self.records,
+            groups: None,
         };
         (stored, buckets, file)
+    }
+}
+
+impl Stored {
+    /// Adds a bucket without records for each chunk with fragments and no links inside of it: groups have a cell wherever
+    /// there are fragments.
+    fn add_empty(
+        &self,
+        buckets: &mut Vec<(ChunkCoord, Bucket)>,
+        fragments: &ChunkFragments,
+    ) -> Result<(), WriteError> {
+        let policy = &self.family.policy;
+        let zeros = match policy.by {
+            LinksBy::Offsets => policy.width.saturating_sub(1) * policy.rank,
+            LinksBy::Chunks => 0,
+        };
+        let mut linked: HashSet<ChunkCoord> = HashSet::new();
+        for (key, _) in &*buckets {
+            if !self.family.form(self.family.array(key)?.0).ragged {
+                linked.insert(key.clone());
+            }
+        }
+        for chunk in fragments.chunks() {
+            let mut key = chunk.to_vec();
+            key.resize(key.len() + zeros, 0);
+            let key = ChunkCoord::new(&key);
+            if !linked.contains(&key) {
+                buckets.push((key, Bucket::default()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the cells, those without links for their groups alone. `grouped`: groups were to follow fragments.
+    fn take(&mut self, cells: Vec<StoredCell>, grouped: bool) -> Result<(), WriteError> {
+        if grouped {
+            let mut groups = Grouped {
+                chunks: Vec::new(),
+                everywhere: true,
+            };
+            for cell in &cells {
+                let (array, chunk) = self.family.array(&cell.key)?;
+                if !self.family.form(array).ragged {
+                    groups.chunks.push(ChunkCoord::new(chunk));
+                    groups.everywhere &= cell.grouped;
+                }
+            }
+            self.groups = Some(groups);
+        }
+        self.cells = cells;
+        self.cells.retain(|cell| cell.records > 0);
+        Ok(())
     }
 }
 

@@ -143,6 +143,11 @@ impl Family {
         Self::new(policy, columns.collect())
     }
 
+    /// Whether the links are those of one level, so that some may lie inside of chunks.
+    pub fn is_inside(&self) -> bool {
+        self.policy.delta == 0
+    }
+
     /// Number of attributes.
     pub fn columns(&self) -> usize {
         self.columns.len()

@@ -57,7 +57,7 @@ fn written(policy: Policy, links: &[&Ends]) -> BTreeMap<String, Vec<i64>> {
         target: &below,
         threads: 1,
     };
-    placer.write(sink, &|_, _, _| {}, |_| {}).unwrap();
+    placer.write(sink, None, &|_, _, _| {}, |_| {}).unwrap();
     let mut files = BTreeMap::new();
     let mut folders = vec![folder.path().join("0")];
     while let Some(at) = folders.pop() {
@@ -213,7 +213,7 @@ fn no_link_is_left_out() {
     assert_eq!(family.array(&key).unwrap(), array);
     let records = bucket.read(&file).unwrap();
     let cell = |bytes: &[u8]| {
-        let cell = family.cell(key.clone(), bytes, &|_, _, _| {})?;
+        let cell = family.cell(key.clone(), bytes, None, &|_, _, _| {})?;
         Ok(usize::try_from(cell.records).unwrap())
     };
     assert_eq!(cell(&records).unwrap(), 1);

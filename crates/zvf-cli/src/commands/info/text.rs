@@ -198,6 +198,8 @@ impl LevelFacts {
             format!("made from level {parent} ({method}{sparsity})")
         }));
         traits.extend(self.tile.then(|| "fragments tile".to_owned()));
+        let follow = || "groups of links follow fragments".to_owned();
+        traits.extend(self.link_groups.then(follow));
         traits.extend(
             self.shared_fragments
                 .then(|| "fragments may be shared".to_owned()),

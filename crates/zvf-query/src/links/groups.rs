@@ -1,0 +1,224 @@
+//! Links of a few objects, where groups of links follow the fragments of their chunk (`fragment_link_groups`; `zvf-0.9`, appendix
+//! E): of a cell only the rows of those fragments are looked at.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use zvf_store::format::fragments::FragmentIndex;
+use zvf_store::{Endpoint, GridArray, Level};
+
+use super::records::{Family, LinkCellRef, RecordCell};
+use crate::error::Place;
+use crate::fragments::{Fragments, Rows};
+use crate::plan::chunks::{ChunkTable, Slot};
+use crate::row_map::Key;
+use crate::walk::Entry;
+use crate::{QueryError, int};
+
+/// The groups of one link cell that are asked for.
+#[derive(Debug)]
+pub(crate) struct WantedGroups {
+    /// `link_fragments`.
+    pub(crate) array: Arc<GridArray>,
+    /// Fragments of the chunk, rising.
+    fragments: Vec<u32>,
+}
+
+/// The groups that the records of a cell were found in.
+#[derive(Debug)]
+pub(crate) struct FoundGroups {
+    /// The chunk.
+    slot: Option<Slot>,
+    /// Groups of the cell.
+    count: u32,
+    /// By record.
+    group: Vec<u32>,
+    /// The row of the cell that each record stands in.
+    pub(super) rows: Vec<u32>,
+}
+
+/// The array of the groups of links; `None` where the level does not claim that they follow fragments.
+///
+/// # Errors
+///
+/// I/O; a damaged document.
+pub(crate) async fn array(level: &Level) -> Result<Option<Arc<GridArray>>, QueryError> {
+    if !level.doc().fragment_link_groups {
+        return Ok(None);
+    }
+    let array = level.store().grid_array(level.number(), "link_fragments");
+    Ok(array.await?)
+}
+
+/// Restricts cells of links inside chunks to the groups of the fragments in `entries`.
+pub(crate) fn restrict(
+    family: &Family,
+    array: &Arc<GridArray>,
+    table: &ChunkTable,
+    entries: &[Entry],
+    cells: &mut [LinkCellRef],
+) {
+    let mut fragments: Vec<Vec<u32>> = vec![Vec::new(); table.len()];
+    for entry in entries {
+        if let Some(of_chunk) = fragments.get_mut(int::index(entry.slot)) {
+            of_chunk.extend(entry.fragments());
+        }
+    }
+    for cell in cells {
+        let links = family.links.arrays().get(cell.array);
+        if !links.is_some_and(|links| links.is_intra()) {
+            continue;
+        }
+        let of_chunk = table.slot(&cell.source);
+        let of_chunk = of_chunk.and_then(|slot| fragments.get_mut(int::index(slot)));
+        if let Some(of_chunk) = of_chunk {
+            let mut fragments = std::mem::take(of_chunk);
+            fragments.sort_unstable();
+            fragments.dedup();
+            cell.groups = Some(Arc::new(WantedGroups {
+                array: Arc::clone(array),
+                fragments,
+            }));
+        }
+    }
+}
+
+impl Family {
+    fn false_claim(&self, at: &LinkCellRef, what: impl std::fmt::Display) -> QueryError {
+        let place = Place::cell(self.level, "link_fragments", &at.source);
+        let what = format!("{what}, though the level claims that groups of links follow fragments");
+        QueryError::malformed(place, what)
+    }
+
+    /// Decodes those records of a cell that are in the groups asked for, in the order of their rows. Takes its cells in the
+    /// order of [`wants`](Self::wants).
+    ///
+    /// # Errors
+    ///
+    /// Malformed cells; groups other than the level claims.
+    pub(super) fn decode_groups(
+        &self,
+        at: LinkCellRef,
+        wanted: &WantedGroups,
+        table: &ChunkTable,
+        cells: &mut impl Iterator<Item = Option<Bytes>>,
+    ) -> Result<RecordCell, QueryError> {
+        let place = || Place::cell(self.level, &self.path(at.array), &at.source);
+        let Some(array) = self.links.arrays().get(at.array) else {
+            return Err(QueryError::malformed(place(), "no such array"));
+        };
+        let bytes = cells.next().flatten().unwrap_or_default();
+        let groups = match wanted.array.presence().contains(&at.source) {
+            true => cells.next().flatten().unwrap_or_default(),
+            false => Bytes::new(),
+        };
+        let cell = array.view(&at.source, &bytes)?;
+        let count = u32::try_from(cell.len()).unwrap_or(u32::MAX);
+        let broken = |error| self.false_claim(&at, format!("groups of {count} links: {error}"));
+        let index = FragmentIndex::parse(&groups).map_err(broken)?;
+        index.check_rows(u64::from(count)).map_err(broken)?;
+        let grouped: u64 = index.iter().map(|group| group.len()).sum();
+        if grouped != u64::from(count) {
+            let what = format!("groups of {grouped} links, the chunk has {count}");
+            return Err(self.false_claim(&at, what));
+        }
+        let mut found: Vec<(u32, u32)> = Vec::new();
+        for &fragment in &wanted.fragments {
+            let Some(rows) = index.indices(fragment) else {
+                let what = format!("no group {fragment} among {}", index.len());
+                return Err(self.false_claim(&at, what));
+            };
+            let rows = rows.map(|row| u32::try_from(row).unwrap_or(u32::MAX));
+            found.extend(rows.map(|row| (row, fragment)));
+        }
+        found.sort_unstable();
+        if let Some([(row, _), _]) = found.array_windows().find(|[(a, _), (b, _)]| a == b) {
+            return Err(self.false_claim(&at, format!("link {row} is in two groups")));
+        }
+        let slot = table.slot(&at.source);
+        let mut record = vec![Endpoint::default(); self.width()];
+        let mut keys = Vec::with_capacity(found.len().saturating_mul(self.width()));
+        for &(row, _) in &found {
+            if !cell.record(int::index(row), &mut record) {
+                let what = format!("record {row} cannot be read");
+                return Err(QueryError::malformed(place(), what));
+            }
+            for end in &record {
+                let Ok(end) = u32::try_from(end.row) else {
+                    let what = format!("record {row} names row {}, outside every chunk", end.row);
+                    return Err(QueryError::malformed(place(), what));
+                };
+                keys.push(slot.map_or(Key::OUTSIDE, |slot| Key::new(slot, end)));
+            }
+        }
+        self.rows_read
+            .fetch_add(int::wide(found.len()), Ordering::Relaxed);
+        let attributes = self.attributes(&at, cell.len(), cell.len(), cells)?;
+        Ok(RecordCell {
+            parent_first: self.links.parent_first(array),
+            keys,
+            attributes,
+            groups: Some(FoundGroups {
+                slot,
+                count: index.len(),
+                group: found.iter().map(|(_, group)| *group).collect(),
+                rows: found.iter().map(|(row, _)| *row).collect(),
+            }),
+            at,
+        })
+    }
+
+    /// Checks that records that were found by their groups are links of the fragments of these groups.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: the level's claim is wrong.
+    pub(crate) fn check_groups<'f>(
+        &self,
+        cell: &RecordCell,
+        fragments: impl Fn(Slot) -> Option<&'f Fragments>,
+    ) -> Result<(), QueryError> {
+        let Some(groups) = &cell.groups else {
+            return Ok(());
+        };
+        // A chunk behind the limit of a query is not read, and none of its links is in the answer.
+        let Some(fragments) = groups.slot.and_then(fragments) else {
+            return Ok(());
+        };
+        if fragments.len() != int::index(groups.count) {
+            let (count, fragments) = (groups.count, fragments.len());
+            let what = format!("{count} groups, the chunk has {fragments} fragments");
+            return Err(self.false_claim(&cell.at, what));
+        }
+        // A list of rows is sorted once for the links of its group that follow each other.
+        let mut list: Option<(u32, Vec<u32>)> = None;
+        let records = cell.keys.chunks_exact(self.width().max(1));
+        for ((keys, &group), row) in records.zip(&groups.group).zip(&groups.rows) {
+            let has = match fragments.get(group) {
+                Some(Rows::Range { start, count }) => {
+                    let rows = start..start.saturating_add(count);
+                    keys.iter().all(|key| rows.contains(&key.row()))
+                }
+                Some(Rows::List(rows)) => {
+                    let list = match &mut list {
+                        Some((known, list)) if *known == group => list,
+                        other => {
+                            let mut rows = rows.to_vec();
+                            rows.sort_unstable();
+                            &mut other.insert((group, rows)).1
+                        }
+                    };
+                    keys.iter()
+                        .all(|key| list.binary_search(&key.row()).is_ok())
+                }
+                None => false,
+            };
+            if !has {
+                let what = format!("link {row} of group {group} has an end in another fragment");
+                return Err(self.false_claim(&cell.at, what));
+            }
+        }
+        Ok(())
+    }
+}

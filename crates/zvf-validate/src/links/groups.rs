@@ -1,0 +1,276 @@
+//! The claim `fragment_link_groups` of a level: groups of links inside a chunk follow its fragments (0.9, appendix E).
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::{FutureExt, TryStreamExt};
+use zvf_format::fragments::FragmentIndex;
+use zvf_format::links::lehmer::MAX_WIDTH;
+use zvf_store::{CellWant, ChunkCoord, Endpoint, GridArray, LinkArray, LinkCell, StoreError};
+
+use super::BATCH;
+use crate::check::{Check, Depth};
+use crate::error::is_finding;
+use crate::fetch::{Cell, fetch_map, in_turn};
+use crate::finding::{Findings, Place};
+use crate::level::LevelState;
+use crate::run::Run;
+use zvf_format::int::{index, wide};
+
+/// No fragment, or no group.
+const NONE: u32 = u32::MAX;
+
+/// Compares what levels claim with what the root lists.
+pub(crate) fn capability(run: &mut Run<'_>, states: &[LevelState]) {
+    let Some(store) = states.first().map(|state| state.level.store()) else {
+        return;
+    };
+    if run.options.depth < Depth::Metadata {
+        return;
+    }
+    let token = zvf_meta::capabilities::FRAGMENT_LINK_GROUPS;
+    let tokens = &store.root().zarr_vectors.format_capabilities;
+    let listed = tokens.iter().any(|one| one == token);
+    let claims = |state: &&LevelState| state.level.doc().fragment_link_groups;
+    let (found, expected) = match (states.iter().find(claims), listed) {
+        (Some(state), false) => (
+            "without it".to_owned(),
+            format!("{token}: level {} claims such groups", state.number()),
+        ),
+        (None, true) => (
+            token.to_owned(),
+            "a level that claims such groups".to_owned(),
+        ),
+        _ => return,
+    };
+    let place = Place::at("zarr.json").pointer("/attributes/zarr_vectors/format_capabilities");
+    run.findings
+        .add(Check::LinkGroupCapability, place, found, expected);
+}
+
+/// What the check of a chunk needs.
+struct Claim<'s> {
+    state: &'s LevelState,
+    fragments: Option<Arc<GridArray>>,
+    groups: Option<Arc<GridArray>>,
+    links: Option<&'s LinkArray>,
+    findings: Findings,
+}
+
+/// Checks the claim in every chunk, if the level makes it.
+///
+/// # Cost
+/// Reads fragments, groups and links inside chunks once more.
+///
+/// # Errors
+/// What is no finding.
+pub(super) async fn check(run: &mut Run<'_>, state: &LevelState) -> Result<(), StoreError> {
+    let path = state.path("link_fragments");
+    if !state.level.doc().fragment_link_groups || !run.options.wants_array(&path) {
+        return Ok(());
+    }
+    let store = state.level.store();
+    let groups = match store.grid_array(state.number(), "link_fragments").await {
+        Ok(groups) => groups,
+        // It has a finding already.
+        Err(error) if is_finding(&error) => None,
+        Err(error) => return Err(error),
+    };
+    let arrays = state.level.links(0).map(|family| family.arrays());
+    let claim = Claim {
+        state,
+        fragments: state.level.vertex_fragments().cloned(),
+        groups,
+        links: arrays.and_then(|arrays| arrays.iter().find(|array| array.is_intra())),
+        findings: run.findings.like(),
+    };
+    let slots: Vec<usize> = (0..state.chunks.len())
+        .filter(|&slot| state.rows_of(slot).is_some())
+        .collect();
+    let work = slots.chunks(BATCH).map(|slots| claim.batch(slots).boxed());
+    let mut work = in_turn(work.collect(), run.batches());
+    while let Some(findings) = work.try_next().await? {
+        run.findings.merge(findings);
+    }
+    Ok(())
+}
+
+impl Claim<'_> {
+    fn arrays(&self) -> [Option<&Arc<GridArray>>; 3] {
+        [
+            self.fragments.as_ref(),
+            self.groups.as_ref(),
+            self.links.map(|links| &links.array),
+        ]
+    }
+
+    async fn batch(&self, slots: &[usize]) -> Result<Findings, StoreError> {
+        let mut wants = Vec::new();
+        for &slot in slots {
+            let Some(chunk) = self.state.chunks.get(slot) else {
+                continue;
+            };
+            let there = self.arrays().into_iter().flatten();
+            let there = there.filter(|array| array.presence().contains(chunk));
+            wants.extend(there.map(|array| CellWant::new(array, chunk.clone())));
+        }
+        let (store, round) = (self.state.level.store(), self.state.level.next_round());
+        let cells = fetch_map(store, round, wants, |cells| cells).await?;
+        let mut cells = cells.into_iter();
+        let mut findings = self.findings.like();
+        for &slot in slots {
+            let (Some(chunk), Some(rows)) = (self.state.chunks.get(slot), self.state.rows_of(slot))
+            else {
+                continue;
+            };
+            let cells = self.arrays().map(|array| match array {
+                Some(array) if array.presence().contains(chunk) => {
+                    cells.next().unwrap_or(Cell::Absent)
+                }
+                _ => Cell::Absent,
+            });
+            self.chunk(chunk, rows, cells, &mut findings);
+        }
+        Ok(findings)
+    }
+
+    /// Cells that cannot be read have findings of their own.
+    fn chunk(&self, chunk: &ChunkCoord, rows: u32, cells: [Cell; 3], findings: &mut Findings) {
+        if cells.iter().any(|cell| matches!(cell, Cell::Broken(_))) {
+            return;
+        }
+        let [fragments, groups, links] = cells;
+        let read = |cell: &Cell| cell.bytes().cloned().unwrap_or_default();
+        let (fragments, groups, links) = (read(&fragments), read(&groups), read(&links));
+        let records = match self.links {
+            Some(array) => match array.decode(chunk, &links) {
+                Ok(records) => Some(records),
+                Err(_) => return,
+            },
+            None => None,
+        };
+        let count = records.as_ref().map_or(0, LinkCell::len);
+        let place = |array: Option<&Arc<GridArray>>, name: &str| {
+            let path = array.map_or_else(|| self.state.path(name), |array| array.path().to_owned());
+            Place::at(path).chunk(chunk)
+        };
+        let of_fragments = || place(self.fragments.as_ref(), "vertex_fragments");
+        let of_groups = || place(self.groups.as_ref(), "link_fragments");
+        let Some(vertices) = (match self.fragments {
+            // Without the array all rows are one fragment.
+            None => Some(Members {
+                count: 1,
+                of_row: vec![0; index(rows)],
+                twice: None,
+            }),
+            Some(_) => Members::read(&fragments, rows),
+        }) else {
+            return;
+        };
+        let Some(groups) = u32::try_from(count)
+            .ok()
+            .and_then(|count| Members::read(&groups, count))
+        else {
+            return;
+        };
+        let same = groups.count == vertices.count;
+        if !same {
+            let found = format!("{} groups", groups.count);
+            let expected = format!("{}, one for each fragment", vertices.count);
+            findings.add(Check::LinkGroupCount, of_groups(), found, expected);
+        }
+        if let Some(row) = vertices.twice {
+            let found = "a row of two fragments";
+            let place = of_fragments().row(row);
+            findings.add(
+                Check::LinkGroupRows,
+                place,
+                found,
+                "one, as the level claims",
+            );
+        }
+        let missing = groups.of_row.iter().position(|&group| group == NONE);
+        let wrong = match (groups.twice, missing) {
+            (Some(row), _) => Some((row, "a link of two groups")),
+            (None, Some(row)) => Some((wide(row), "a link of no group")),
+            (None, None) => None,
+        };
+        if let Some((row, found)) = wrong {
+            let place = of_groups().row(row);
+            findings.add(
+                Check::LinkGroupRows,
+                place,
+                found,
+                "one, as the level claims",
+            );
+        }
+        let Some(records) = records.filter(|_| same) else {
+            return;
+        };
+        let mut record = [Endpoint::default(); MAX_WIDTH];
+        let width = self.links.map_or(0, LinkArray::width);
+        let Some(record) = record.get_mut(..width) else {
+            return;
+        };
+        for (number, &group) in groups.of_row.iter().enumerate() {
+            if group == NONE || !records.record(number, record) {
+                continue;
+            }
+            let other = record.iter().find_map(|end| {
+                let row = usize::try_from(end.row).ok()?;
+                // A row that the chunk does not have has a finding of its own.
+                let fragment = *vertices.of_row.get(row)?;
+                (fragment != group).then_some((end.row, fragment))
+            });
+            if let Some((row, fragment)) = other {
+                let found = match fragment {
+                    NONE => format!("a link in group {group} to row {row}, of no fragment"),
+                    other => format!("a link in group {group} to row {row}, of fragment {other}"),
+                };
+                let place = of_groups().row(wide(number));
+                let expected = format!("ends in fragment {group}");
+                findings.add(Check::LinkGroupFragment, place, found, expected);
+                return;
+            }
+        }
+    }
+}
+
+/// Which of the fragments of an index each row is part of.
+struct Members {
+    /// Fragments.
+    count: u32,
+    /// By row, the first fragment that has it, or [`NONE`].
+    of_row: Vec<u32>,
+    /// The first row found in two fragments.
+    twice: Option<u64>,
+}
+
+impl Members {
+    /// Reads an index over so many rows; `None` if it is none.
+    fn read(blob: &Bytes, rows: u32) -> Option<Self> {
+        let mut members = Self {
+            count: 0,
+            of_row: vec![NONE; index(rows)],
+            twice: None,
+        };
+        if blob.is_empty() {
+            return Some(members);
+        }
+        let parsed = FragmentIndex::parse(blob).ok()?;
+        parsed.check_rows(u64::from(rows)).ok()?;
+        members.count = parsed.len();
+        for number in 0..parsed.len() {
+            for row in parsed.indices(number)? {
+                let row = usize::try_from(row).ok()?;
+                let place = members.of_row.get_mut(row)?;
+                if *place == NONE {
+                    *place = number;
+                } else {
+                    members.twice.get_or_insert(wide(row));
+                }
+            }
+        }
+        Some(members)
+    }
+}
