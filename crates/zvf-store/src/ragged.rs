@@ -194,10 +194,6 @@ impl RaggedArray {
         &self.path
     }
 
-    pub(crate) fn doc(&self) -> &ArrayDoc {
-        &self.doc
-    }
-
     /// Elements of the array.
     pub(crate) fn rows(&self) -> u64 {
         self.rows
@@ -206,6 +202,11 @@ impl RaggedArray {
     /// Stored objects that the array can have.
     pub(crate) fn chunks(&self) -> u64 {
         self.rows.div_ceil(self.per_chunk)
+    }
+
+    /// Elements of a chunk, or of one inside a shard.
+    pub(crate) fn chunk_rows(&self) -> u64 {
+        self.per_chunk
     }
 
     /// The chunk that holds a row.

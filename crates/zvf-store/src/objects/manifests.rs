@@ -45,7 +45,7 @@ impl Manifests {
     /// Rows of one part that is loaded at once; at least 1.
     pub(super) fn per_part(&self) -> u64 {
         match self {
-            Self::Vlen(array) => array.doc().chunk_shape.first().copied().unwrap_or(1),
+            Self::Vlen(array) => array.chunk_rows(),
             Self::Split(split) => split.rows(),
             Self::Dense(dense) => dense.per_part(),
         }
