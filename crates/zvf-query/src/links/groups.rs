@@ -8,35 +8,13 @@ use bytes::Bytes;
 use zvf_store::format::fragments::FragmentIndex;
 use zvf_store::{Endpoint, GridArray, Level};
 
-use super::records::{Family, LinkCellRef, RecordCell};
+use super::records::{Family, FoundGroups, LinkCellRef, RecordCell, WantedGroups};
 use crate::error::Place;
 use crate::fragments::{Fragments, Rows};
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::row_map::Key;
 use crate::walk::Entry;
 use crate::{QueryError, int};
-
-/// The groups of one link cell that are asked for.
-#[derive(Debug)]
-pub(crate) struct WantedGroups {
-    /// `link_fragments`.
-    pub(crate) array: Arc<GridArray>,
-    /// Fragments of the chunk, rising.
-    fragments: Vec<u32>,
-}
-
-/// The groups that the records of a cell were found in.
-#[derive(Debug)]
-pub(crate) struct FoundGroups {
-    /// The chunk.
-    slot: Option<Slot>,
-    /// Groups of the cell.
-    count: u32,
-    /// By record.
-    group: Vec<u32>,
-    /// The row of the cell that each record stands in.
-    pub(super) rows: Vec<u32>,
-}
 
 /// The array of the groups of links; `None` where the level does not claim that they follow fragments.
 ///

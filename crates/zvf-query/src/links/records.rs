@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use zvf_store::format::keys::{format_delta, format_key};
-use zvf_store::{CellWant, ChunkCoord, Chunks, Endpoint, LinkArray, LinkAttribute, LinkFamily};
+use zvf_store::{
+    CellWant, ChunkCoord, Chunks, Endpoint, GridArray, LinkArray, LinkAttribute, LinkFamily,
+};
 
 pub(crate) use zvf_store::Touch;
 
-use super::groups::{FoundGroups, WantedGroups};
 use crate::columns::arrow;
 use crate::columns::attribute::{Cell, ColumnSpec};
 use crate::error::{Place, count_warning};
@@ -36,6 +37,28 @@ pub(crate) struct Family {
     pub(super) rows_read: AtomicU64,
     /// Whether links without values were read, of which each should have one; one for each attribute.
     missing: Vec<AtomicBool>,
+}
+
+/// The groups of one link cell that are asked for.
+#[derive(Debug)]
+pub(crate) struct WantedGroups {
+    /// `link_fragments`.
+    pub(super) array: Arc<GridArray>,
+    /// Fragments of the chunk, rising.
+    pub(super) fragments: Vec<u32>,
+}
+
+/// The groups that the records of a cell were found in.
+#[derive(Debug)]
+pub(crate) struct FoundGroups {
+    /// The chunk.
+    pub(super) slot: Option<Slot>,
+    /// Groups of the cell.
+    pub(super) count: u32,
+    /// By record.
+    pub(super) group: Vec<u32>,
+    /// The row of the cell that each record stands in.
+    pub(super) rows: Vec<u32>,
 }
 
 /// One cell to read: the array's number in the family, and the chunk.
