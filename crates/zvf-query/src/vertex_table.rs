@@ -42,14 +42,22 @@ impl TablePlan {
         self.outs.contains(&out)
     }
 
-    /// Bytes of a row in the columns that no array of the store has, while a batch of them is made.
+    /// Bytes of a gathered row in the columns that no array of the store has.
     pub(crate) fn computed_bytes(&self, key_rank: usize) -> usize {
         let bytes = |out: &Out| match out {
             Out::Chunk => key_rank.saturating_mul(size_of::<i64>()),
             Out::Row | Out::Fragment => size_of::<u64>(),
+            Out::ObjectId | Out::ObjectIds | Out::Position | Out::Attribute(_) => 0,
+        };
+        self.outs.iter().map(bytes).fold(0, usize::saturating_add)
+    }
+
+    /// Bytes of a row in [`OwnerColumns`].
+    pub(crate) fn owner_bytes(&self) -> usize {
+        let bytes = |out: &Out| match out {
             Out::ObjectId => size_of::<Option<i64>>(),
             Out::ObjectIds => size_of::<Vec<i64>>() + size_of::<i64>(),
-            Out::Position | Out::Attribute(_) => 0,
+            _ => 0,
         };
         self.outs.iter().map(bytes).fold(0, usize::saturating_add)
     }

@@ -114,9 +114,12 @@ pub(crate) fn load(p: &Prepared, reader: &Reader, what: &What) -> Load {
 
 /// How much is read at one time.
 pub(crate) fn pace(p: &Prepared, reader: &Reader, what: &What, limit: Option<u64>) -> Pace {
+    let load = load(p, reader, what);
+    let owners = int::wide(p.table.owner_bytes());
     let load = Load {
         limit,
-        ..load(p, reader, what)
+        row_bytes: load.row_bytes.saturating_add(owners),
+        ..load
     };
     Pace::new(u32::try_from(reader.table.len()).unwrap_or(Slot::MAX), load)
 }

@@ -3,8 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures::future::maybe_done;
-use futures::poll;
 use futures::stream::{self, StreamExt};
 use zvf_store::{IdTable, ObjectIndex};
 
@@ -14,7 +12,7 @@ use super::gather::GatherPlan;
 use super::outlet::Keep;
 use super::run::Run;
 use super::select::{self, Pick};
-use crate::error::{OrBug, Place};
+use crate::error::Place;
 use crate::flat::plan::load;
 use crate::links::records::Touch;
 use crate::links::table::LinkTable;
@@ -83,27 +81,12 @@ impl Run {
         let mut chooser = Chooser::new(p.query.level, rank, visible, listed);
         let mut empty = Vec::with_capacity(rows.len());
         let manifests = async {
-            let mut parts = parts(&rows, rising, index, p.query.memory_budget);
-            let begin = |part| {
-                (
-                    part,
-                    Box::pin(maybe_done(index.manifests_in(p.round, part))),
-                )
-            };
-            let mut ahead = parts.next().map(begin);
-            while let Some((part, mut loading)) = ahead.take() {
-                loading.as_mut().await;
-                let blobs = loading.as_mut().take_output();
-                let blobs = blobs.or_bug("manifests that were read twice")??;
+            for part in parts(&rows, rising, index, p.query.memory_budget) {
                 // Rows that rise ask for no part of the manifests a second time.
                 if many && rising {
                     index.forget_manifests();
                 }
-                // The next ones are read and decoded by other threads while these are parsed.
-                ahead = parts.next().map(begin);
-                if let Some((_, next)) = &mut ahead {
-                    let _ = poll!(next.as_mut());
-                }
+                let blobs = index.manifests_in(p.round, part).await?;
                 let ids = names.get(empty.len()..).unwrap_or(&[]);
                 chooser.push(&blobs, ids)?;
                 empty.extend(blobs.iter().map(|blob| blob.len() <= 4));
