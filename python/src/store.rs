@@ -68,7 +68,7 @@ impl Access {
             }
             let timeout = Duration::from_secs_f64(seconds);
             retry.deadline = timeout;
-            let silence = options.request_timeout.min(timeout);
+            let silence = options.io.request_timeout.min(timeout);
             options = options.with_request_timeout(silence);
         }
         options = options.with_retry(retry);

@@ -12,6 +12,9 @@ type Features = BTreeMap<String, BTreeSet<String>>;
 
 /// Sets of features that no other stage builds, by crate; default features are off.
 const SETS: &[(&str, &str)] = &[
+    ("zvf-io", ""),
+    ("zvf-codec", ""),
+    ("zvf-codec", "encode"),
     ("zvf-store", ""),
     ("zvf-store", "http"),
     ("zvf-query", ""),

@@ -109,7 +109,7 @@ impl<'a> Context<'a> {
         }
         if let Some(timeout) = self.common.timeout {
             retry.deadline = timeout;
-            let silence = options.request_timeout.min(timeout);
+            let silence = options.io.request_timeout.min(timeout);
             options = options.with_request_timeout(silence);
         }
         options = options

@@ -126,6 +126,12 @@ impl fmt::Display for CliError {
     }
 }
 
+impl From<zvf_store::IoError> for CliError {
+    fn from(error: zvf_store::IoError) -> Self {
+        zvf_store::StoreError::from(error).into()
+    }
+}
+
 impl From<zvf_store::StoreError> for CliError {
     #[cold]
     fn from(error: zvf_store::StoreError) -> Self {

@@ -27,8 +27,8 @@ fn checking(options: &ValidateOptions, repair: &RepairOptions, found: &Plan) {
 }
 
 fn volumes(volume: &Volume, options: &OpenOptions, selection: &Selection) {
-    sendable(Volume::open("volume", options));
-    sendable(Volume::list("volume", options));
+    sendable(Volume::open("volume", &options.io));
+    sendable(Volume::list("volume", &options.io));
     sendable(volume.read_box(&[], &[]));
     sendable(volume.read(selection));
 }

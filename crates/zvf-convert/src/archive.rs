@@ -12,7 +12,7 @@ use zip::result::{ZipError, ZipResult};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 
-use zvf_store::isolate::isolate as caught;
+use zvf_codec::isolate::isolate as caught;
 
 use crate::error::{ConvertError, Place, shown};
 use crate::isolate::isolate;

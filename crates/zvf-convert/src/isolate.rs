@@ -1,4 +1,4 @@
-//! Decoders and encoders of other projects on threads of their own, for their stack and to read ahead. They are isolated ([`zvf_store::isolate`]): what
+//! Decoders and encoders of other projects on threads of their own, for their stack and to read ahead. They are isolated ([`zvf_codec::isolate`]): what
 //! panics in a decoder is a malformed file here, by its name.
 //!
 //! What `arrow-ipc`, `parquet` and `draco-core` may reserve is bounded before they see a file; see `records/arrow.rs` and `records/parquet`.
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
-use zvf_store::isolate::isolate as caught;
+use zvf_codec::isolate::isolate as caught;
 
 use crate::error::{ConvertError, Place};
 

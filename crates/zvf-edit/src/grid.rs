@@ -7,8 +7,8 @@ use zvf_meta::space::Grid;
 use zvf_meta::{ArrayDoc, KeyEncoding};
 use zvf_store::{CellWant, ChunkCoord, GridArray, Level};
 
+use zvf_codec::{Compression, names};
 use zvf_write::WriteError;
-use zvf_write::codec::{Compression, names};
 use zvf_write::documents::presence;
 use zvf_write::shard::{Cells, Container};
 use zvf_write::target::Object;

@@ -11,9 +11,9 @@ use zvf_store::{ObjectIndex, StoreError};
 
 use super::counts::recount;
 use super::state::{Block, State};
+use zvf_codec::{Compression, names};
 use zvf_format::int::wide;
 use zvf_write::WriteError;
-use zvf_write::codec::{Compression, names};
 use zvf_write::error::OrBug;
 use zvf_write::error::{narrow, to_index};
 use zvf_write::number::NumberType;

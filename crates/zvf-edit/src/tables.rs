@@ -7,9 +7,9 @@ use zvf_store::TypedArray;
 use zvf_store::format::dtype::DTypeKind;
 
 use super::index::table_codecs;
+use zvf_codec::Compression;
 use zvf_format::int::wide;
 use zvf_write::WriteError;
-use zvf_write::codec::Compression;
 use zvf_write::error::OrBug;
 use zvf_write::error::to_index;
 use zvf_write::number::NumberType;

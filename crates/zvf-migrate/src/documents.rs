@@ -10,8 +10,8 @@ use zvf_store::{GridArray, Level, Store};
 
 use super::report::Notes;
 use super::source::Column;
+use zvf_codec::Compression;
 use zvf_format::int::wide;
-use zvf_write::codec::Compression;
 use zvf_write::form::Members;
 use zvf_write::prepare::Corners;
 use zvf_write::{TargetVersion, WriteError, documents};

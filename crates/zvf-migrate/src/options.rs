@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use zvf_codec::Compression;
 use zvf_write::TargetVersion;
-use zvf_write::codec::Compression;
 use zvf_write::writer::WriteOptions;
 
 /// Told how many vertices were copied since it was told last.

@@ -6,9 +6,9 @@ use zvf_store::{ChunkCoord, Level};
 
 use super::source::Source;
 use super::{Job, new_level};
+use zvf_codec::Compression;
 use zvf_format::int::wide;
 use zvf_write::WriteError;
-use zvf_write::codec::Compression;
 use zvf_write::shard::Cells;
 
 impl Job {

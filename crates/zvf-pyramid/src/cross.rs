@@ -254,8 +254,8 @@ mod tests {
 
     use super::{Pairs, Side};
     use crate::bins::NONE;
+    use zvf_codec::Compression;
     use zvf_write::WriteError;
-    use zvf_write::codec::Compression;
     use zvf_write::shard::{Cells, Container};
 
     #[test]

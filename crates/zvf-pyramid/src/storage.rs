@@ -3,8 +3,8 @@
 use tokio::runtime::Handle;
 use zvf_store::{Need, Store};
 
+use zvf_codec::Compression;
 use zvf_write::WriteError;
-use zvf_write::codec::Compression;
 
 /// Compression and shard shape of the positions of level 0.
 ///

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
-use zvf_store::{Level, Names, Need, Store, StoreError};
+use zvf_store::{IoError, Level, Names, Need, Store, StoreError};
 
 use crate::error::OrBug;
 use crate::plan::chunks::ChunkTable;
@@ -353,11 +353,11 @@ impl Split {
                         Some(None) => "no tag".to_owned(),
                         None => "not there".to_owned(),
                     };
-                    return Err(QueryError::Store(StoreError::SourceChanged {
+                    return Err(QueryError::Store(StoreError::Io(IoError::SourceChanged {
                         key: key.clone(),
                         first: text(Some(tag)),
                         now: text(now.get(key)),
-                    }));
+                    })));
                 }
             }
             crate::query(store, query).await

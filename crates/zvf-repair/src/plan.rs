@@ -87,7 +87,7 @@ pub fn plan<'a>(
 ) -> BoxFuture<'a, Result<Plan, RepairError>> {
     Box::pin(async move {
         let open = &options.write.open;
-        let raw = RawStore::open(url, open)?;
+        let raw = RawStore::open(url, &open.io)?;
         check_finished(&raw, url).await?;
         let before = look(url, options, &Drafts::default()).await?;
         let measured = before.measured.clone().unwrap_or_default();

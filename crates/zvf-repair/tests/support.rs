@@ -102,7 +102,7 @@ pub(crate) async fn good(case: &str) -> Outcome<Files> {
 /// Options that reach the store through a backend, one request after the other and each once.
 pub(crate) fn options(backend: Arc<dyn ObjectStore>) -> RepairOptions {
     let mut open = OpenOptions::new().with_object_store(backend);
-    open.retry = zvf_store::Retry::never();
+    open.io.retry = zvf_store::Retry::never();
     let write = WriteOptions::new().with_open(open).with_threads(1);
     RepairOptions::default().with_write(write)
 }

@@ -89,7 +89,7 @@ impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
         let changed = error.is_changed();
         let refusal = match &error {
-            StoreError::Denied { .. } => Self::new(StatusCode::FORBIDDEN, error.to_string()),
+            error if error.is_denied() => Self::new(StatusCode::FORBIDDEN, error.to_string()),
             StoreError::NotFound { .. } | StoreError::NoSuchLevel { .. } => {
                 Self::not_found(error.to_string())
             }

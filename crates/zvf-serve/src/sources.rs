@@ -76,7 +76,7 @@ impl Sources {
         budget: u64,
     ) -> Result<Self, StoreError> {
         let mut options = options.clone();
-        options.limits.cache_bytes = options.limits.cache_bytes.min(CACHE);
+        options.io.limits.cache_bytes = options.io.limits.cache_bytes.min(CACHE);
         let mut list: Vec<Source> = Vec::new();
         for address in addresses {
             let base = base_name(address);
@@ -90,7 +90,7 @@ impl Sources {
                 name,
                 address: address.clone(),
                 options: options.clone(),
-                raw: RawStore::open(address, &options)?,
+                raw: RawStore::open(address, &options.io)?,
                 opened: Mutex::default(),
             });
         }

@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use bytes::Bytes;
 use futures::stream;
-use zvf_store::{ObjectState, RawStore, StoreError};
+use zvf_store::{IoError, ObjectState, RawStore, StoreError};
 
 use crate::path::{self, Segments};
 use crate::refusal::{Answer, Refusal};
@@ -93,10 +93,12 @@ impl Rest {
     /// I/O; the object is not the one whose size was announced.
     async fn piece(&mut self) -> Result<Bytes, StoreError> {
         let end = self.range.end.min(self.range.start.saturating_add(PIECE));
-        let changed = |now: String| StoreError::SourceChanged {
-            key: self.key.clone(),
-            first: format!("{} bytes", self.state.size),
-            now,
+        let changed = |now: String| {
+            StoreError::Io(IoError::SourceChanged {
+                key: self.key.clone(),
+                first: format!("{} bytes", self.state.size),
+                now,
+            })
         };
         let part = self
             .raw

@@ -8,17 +8,17 @@ use bytes::Bytes;
 use zvf_meta::ArrayDoc;
 
 use crate::StoreError;
-use crate::codec::Data;
 use crate::container::blob::{Blob, CHUNK};
-use crate::kv::{Ask, Cap, Kv, blocking, driven};
-use crate::once::Once;
+use zvf_codec::Data;
+use zvf_io::Once;
+use zvf_io::{Ask, Cap, Kv, blocking, driven};
 
 /// One blob, loaded by its first use and kept.
 #[derive(Debug)]
 pub(crate) struct BlobArray {
     path: String,
     blob: Blob,
-    bytes: Once<Bytes>,
+    bytes: Once<Bytes, StoreError>,
 }
 
 impl BlobArray {
@@ -45,23 +45,23 @@ impl BlobArray {
     }
 
     /// The bytes. One request, once; a chunk that is not stored is zeros (0.7, section 2.3).
-    pub(crate) async fn load(self: &Arc<Self>, kv: &Kv, round: u32) -> Result<Bytes, StoreError> {
+    pub(crate) async fn load(self: &Arc<Self>, kv: &Kv) -> Result<Bytes, StoreError> {
         if let Some(bytes) = self.bytes.get() {
             return Ok(bytes);
         }
         let (array, kv) = (Arc::clone(self), kv.clone());
         // Several callers may wait for one load, so it runs as a task, which does not depend on any of them being polled.
-        driven(async move { array.bytes.get_or_load(array.read(&kv, round)).await }).await
+        driven(async move { array.bytes.get_or_load(array.read(&kv)).await }).await
     }
 
-    async fn read(&self, kv: &Kv, round: u32) -> Result<Bytes, StoreError> {
-        let cap = Cap::cell(&kv.limits);
+    async fn read(&self, kv: &Kv) -> Result<Bytes, StoreError> {
+        let cap = Cap::cell(kv.limits());
         cap.check(&self.path, self.blob.length)?;
         if self.blob.length == 0 {
             return Ok(Bytes::new());
         }
         let key = format!("{}/{CHUNK}", self.path);
-        let object = kv.get_polled(round, &key, Ask::Whole, cap).await?;
+        let object = kv.get_polled(&key, Ask::Whole, cap).await?;
         let (blob, path) = (self.blob.clone(), self.path.clone());
         let decode = move || {
             let data = object.map(|object| Data::Shared(object.bytes));

@@ -13,9 +13,9 @@ use serde_json::{Map, Value};
 use zvf_format::keys::parse_level;
 use zvf_meta::NodeKind;
 
-use crate::kv::{Question, is_segment};
 use crate::snapshot::Tree;
 use crate::{Store, StoreError};
+use zvf_io::{Question, is_segment};
 
 /// Headers and kinds of geometry of a level that are looked at; what is beyond is only counted as a warning.
 const MOST: usize = 256;

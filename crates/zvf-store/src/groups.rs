@@ -13,15 +13,14 @@ use zvf_meta::ArrayAttributes;
 
 use crate::StoreError;
 use crate::blob_array::BlobArray;
-use crate::kv::Kv;
 use crate::ragged::RaggedArray;
 use crate::typed::TypedArray;
+use zvf_io::Kv;
 
 /// The groups of one level: lists of object ids.
 #[derive(Debug)]
 pub struct Groups {
     kv: Kv,
-    round: u32,
     attributes: ArrayAttributes,
     members: Members,
 }
@@ -57,12 +56,11 @@ impl Groups {
     /// Offsets that are no whole numbers, or more groups than the limit allows.
     pub(crate) fn new(
         kv: &Kv,
-        round: u32,
         attributes: ArrayAttributes,
         members: Members,
     ) -> Result<Self, StoreError> {
         if let Members::Split { offsets, .. } = &members {
-            let (found, limit) = (offsets.length(), kv.limits.object_rows);
+            let (found, limit) = (offsets.length(), kv.limits().object_rows);
             if found / 8 > limit {
                 return Err(StoreError::limit(
                     offsets.path(),
@@ -83,7 +81,6 @@ impl Groups {
         }
         Ok(Self {
             kv: kv.clone(),
-            round,
             attributes,
             members,
         })
@@ -134,7 +131,7 @@ impl Groups {
     /// [`Class::Misuse`](crate::Class::Misuse) for a group that does not exist; I/O; a damaged list; a range beyond
     /// `object_rows`.
     pub async fn members(&self, g: u64) -> Result<Vec<i64>, StoreError> {
-        self.members_in(self.round, g).await
+        self.members_in(self.kv.round(), g).await
     }
 
     /// As [`members`](Self::members), as part of the given round of requests.
@@ -153,21 +150,19 @@ impl Groups {
             if let Some(ids) = self.range_of(g)? {
                 return Ok(ids);
             }
+            let kv = &self.kv.in_round(round);
             let wrong = |what: String| {
                 StoreError::malformed(format!("{} group {g}", self.members.path()), what)
             };
             let blob = match &self.members {
                 Members::Ragged(array) => {
-                    let chunk = array.chunk(&self.kv, round, array.chunk_of(g)).await?;
+                    let chunk = array.chunk(kv, array.chunk_of(g)).await?;
                     let inside =
                         usize::try_from(g.saturating_sub(chunk.first)).unwrap_or(usize::MAX);
                     chunk.get_shared(inside).unwrap_or_default()
                 }
                 Members::Split { data, offsets } => {
-                    let (data, offsets) = futures::try_join!(
-                        data.load(&self.kv, round),
-                        offsets.load(&self.kv, round)
-                    )?;
+                    let (data, offsets) = futures::try_join!(data.load(kv), offsets.load(kv))?;
                     cut(&data, &offsets, g).map_err(wrong)?
                 }
                 Members::Padded(table) => {
@@ -207,7 +202,7 @@ impl Groups {
             .checked_sub(range.start)
             .and_then(|n| u64::try_from(n).ok())
             .unwrap_or(0);
-        let limit = self.kv.limits.object_rows;
+        let limit = self.kv.limits().object_rows;
         if count > limit {
             return Err(StoreError::limit(
                 self.members.path(),

@@ -5,8 +5,9 @@
 use zvf_format::dtype::ByteOrder;
 use zvf_meta::{ArrayDoc, Codec, Sharding};
 
-use crate::codec::{Chain, byte_order, index_checksum};
+use crate::codec::{byte_order, index_checksum};
 use crate::{Limits, StoreError};
+use zvf_codec::Chain;
 
 /// How cells are found and decoded.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -63,16 +63,11 @@
 //! runs the caller's function: batches of about 64 cells pay. Any other layout, and tables of other types, are read
 //! by the `zarrs` crate when the feature of that name is on, else refused by the codec's name.
 //!
-//! # Far away
+//! # Requests
 //!
-//! A request that failed in a way that may pass is sent again by this crate, and by no layer below it ([`Retry`]); a try
-//! that stays silent is given up ([`OpenOptions::request_timeout`]); every try is in the trace. One limit holds for the
-//! requests in flight and one for their bytes, and who asks for what is on its way waits for it. What a backend does
-//! not take is learnt from its first refusal: suffix ranges (a HEAD request and a range instead), any ranges (the whole
-//! object), listings (names out of documents, or [`KnownNames`]).
-//!
-//! What was read stays as it was read: another ETag, time or size later, and an object that is newer than the snapshot,
-//! are [`StoreError::SourceChanged`]. [`Store::verify`] looks at the documents once more at the end of an answer.
+//! Requests are those of [`zvf_io`](io): sent again where that may help ([`Retry`]), bounded, shared, traced. What was read
+//! stays as it was read: a change is [`IoError::SourceChanged`]. [`Store::verify`] reads the state of the documents again at the
+//! end of an answer.
 //!
 //! # What can go wrong
 //!
@@ -82,8 +77,8 @@
 //!
 //! # Features
 //!
-//! `zstd`, `gzip`, `blosc` (default): codecs. `http`: web servers, with TLS by rustls and ring
-//! ([`use_ring`]); `cloud`: those, S3, Google Cloud Storage and Azure. `zarrs`: the generic reader.
+//! `zstd`, `gzip`, `blosc` (default): codecs. `http`: web servers; `cloud`: those, S3, Google Cloud Storage and Azure.
+//! `zarrs`: the generic reader.
 
 mod blob_array;
 pub mod blocking;
@@ -95,18 +90,11 @@ mod error;
 mod extras;
 mod generic;
 mod groups;
-pub mod isolate;
-mod kv;
 mod layout;
-#[cfg(feature = "http")]
-mod lenient;
 mod level;
-mod limits;
 mod links;
-mod location;
 mod missing;
 mod objects;
-mod once;
 mod once_cache;
 mod options;
 mod ordered;
@@ -114,42 +102,36 @@ mod presence;
 mod ragged;
 mod raw;
 mod redo;
-mod regular;
 mod snapshot;
-mod stop;
 mod store;
-#[cfg(feature = "http")]
-mod tls;
-mod trace;
 mod typed;
 mod warnings;
 pub mod writing;
 
 pub use zvf_format as format;
+pub use zvf_io as io;
 pub use zvf_meta as meta;
 
+#[cfg(feature = "http")]
+pub use zvf_io::use_ring;
+pub use zvf_io::{
+    Class, FileLocation, IoError, IoOptions, IoTrace, Limits, Listing, Merge, Method, ObjectPart,
+    ObjectState, Request, Retry, Source, Stop, Usage, open_file,
+};
+
 pub use cells::CellWant;
-pub use cells::merge::Merge;
 pub use container::{ContainerKind, GridArray};
 pub use coord::ChunkCoord;
-pub use error::{Class, Source, StoreError};
+pub use error::StoreError;
 pub use extras::{Composite, Header, Packing, Parametric, ParametricType, SideGroups};
 pub use groups::Groups;
-pub use kv::{Listing, ObjectPart, ObjectState, Retry};
 pub use level::{Level, Refused, VertexAttribute};
-pub use limits::Limits;
 pub use links::{
     Chunks, Endpoint, LinkArray, LinkAttribute, LinkCell, LinkFamily, Placement, Touch,
 };
-pub use location::FileLocation;
 pub use objects::{IdTable, ManifestChunk, ObjectIndex};
 pub use options::{Deltas, KnownNames, Names, Need, OpenOptions};
 pub use presence::{InBox, Presence};
-pub use raw::{RawStore, Usage, undo_codecs};
-pub use regular::open_file;
-pub use stop::Stop;
+pub use raw::{RawStore, undo_codecs};
 pub use store::Store;
-#[cfg(feature = "http")]
-pub use tls::use_ring;
-pub use trace::{IoTrace, Method, Request};
 pub use typed::{TypedArray, TypedValues};

@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use crate::StoreError;
-use crate::kv::{Ask, Backend, Cap};
-use crate::regular;
 use crate::snapshot::Tree;
+use zvf_io::{Ask, Backend, Cap};
 
 /// How many names of what is there instead are told.
 const NAMED: usize = 5;
@@ -20,8 +19,8 @@ pub(crate) async fn no_store(tree: &Tree) -> StoreError {
     if !error.is_not_found() {
         return error;
     }
-    let cap = Cap::document(&tree.kv.limits);
-    if let Ok(Some(_)) = tree.kv.get(2, UNFINISHED, Ask::Whole, cap).await {
+    let cap = Cap::document(tree.kv.limits());
+    if let Ok(Some(_)) = tree.kv.in_round(2).get(UNFINISHED, Ask::Whole, cap).await {
         return StoreError::NoStore {
             store: tree.address.clone(),
             what: format!(
@@ -31,7 +30,7 @@ pub(crate) async fn no_store(tree: &Tree) -> StoreError {
         };
     }
     let folders = tree.state().folders("").flatten();
-    let what = match &tree.kv.backend {
+    let what = match tree.kv.backend() {
         Backend::Local(root) => local(root.path(), folders.as_ref().map(|f| f.as_slice())),
         Backend::Remote(_) => match folders {
             None => "no store there: no object zarr.json at this address".to_owned(),
@@ -51,7 +50,7 @@ fn local(root: &Path, folders: Option<&[String]>) -> String {
     match std::fs::metadata(root) {
         Err(_) => "no store there: no such folder".to_owned(),
         Ok(meta) if meta.is_file() => "is a file, expected the folder of a store".to_owned(),
-        Ok(meta) if !meta.is_dir() => match regular::special(&meta) {
+        Ok(meta) if !meta.is_dir() => match zvf_io::special(&meta) {
             Some(kind) => format!("is {kind}, expected the folder of a store"),
             None => "is no folder".to_owned(),
         },

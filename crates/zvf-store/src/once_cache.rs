@@ -5,8 +5,8 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::StoreError;
-use crate::kv::driven;
-use crate::once::Once;
+use zvf_io::Once;
+use zvf_io::driven;
 
 /// A cache with a limit on the weight of what it holds.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(crate) struct OnceCache<T> {
 
 #[derive(Debug)]
 struct State<T> {
-    cells: HashMap<u64, Arc<Once<Arc<T>>>>,
+    cells: HashMap<u64, Arc<Once<Arc<T>, StoreError>>>,
     order: VecDeque<(u64, u64)>,
     weight: u64,
 }

@@ -6,46 +6,20 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use object_store::ObjectStore;
-
-use crate::{IoTrace, Limits, Merge, Retry, Stop};
+use zvf_io::{IoOptions, IoTrace, Limits, Merge, Retry, Stop};
 
 /// How a store is opened.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct OpenOptions {
-    /// What a hostile store may cost.
-    pub limits: Limits,
-    /// Requests in flight at one time, over everything the store does. Default 64.
-    pub concurrency: usize,
-    /// Whether requests are sent without credentials.
-    pub anonymous: bool,
-    /// Key-value pairs for the backend's builder, as in `object_store` (`aws_region`, `endpoint`, …).
-    pub backend: Vec<(String, String)>,
-    /// Where requests are recorded. Off by default.
-    pub trace: IoTrace,
+    /// How its address is opened: backend, limits, retries, trace.
+    pub io: IoOptions,
     /// The level whose documents and listings are asked for in the first round, beside the root. Default 0.
     pub prefetch_level: u32,
     /// What of that level is asked for in the first round. Default [`Need::all`].
     pub prefetch_need: Need,
     /// Names, when the backend cannot list.
     pub names: Option<KnownNames>,
-    /// The backend itself, instead of the one the address names; the address's path stays the prefix.
-    pub object_store: Option<Arc<dyn ObjectStore>>,
-    /// When and how often a request that failed is sent again. The only layer that does: backends are told not to.
-    pub retry: Retry,
-    /// How long one try may stay silent: until its answer begins, and between two pieces of it. Default 30 s.
-    ///
-    /// A body has this long in all, and besides what its announced bytes take at 256 KiB/s.
-    pub request_timeout: Duration,
-    /// When neighbouring byte ranges become one request. Default: what suits the kind of backend.
-    pub merge: Option<Merge>,
-    /// Whether changes and losses are looked for: [`Store::verify`](crate::Store::verify) asks, objects that are newer
-    /// than the snapshot are refused, and so is a cell that a presence list names and that is not there. Default true.
-    ///
-    /// Off for backends whose times or ETags differ from one answer to the next, and for what is left of a damaged
-    /// store: listed cells that are not there are empty then. Two reads of one object in different states stay an
-    /// error either way.
-    pub verify: bool,
     /// Whether a level is loaded without its damaged attributes, tables and links, which are then listed in
     /// [`Level::refused`](crate::Level::refused). Default false: damage in what was asked for is an error.
     ///
@@ -53,33 +27,26 @@ pub struct OpenOptions {
     pub leave_out_damaged: bool,
     /// Bytes of decoded cells that are kept in memory, shared by all clones of the store. Default 0: none.
     pub cell_cache_bytes: u64,
-    /// Objects that are read in the place of those that lie there, by key: how a store would be that somebody is about
-    /// to change. Listings stay as they are, so each key has to be one that is there. Default none.
-    pub drafts: Arc<BTreeMap<String, Bytes>>,
-    /// Checked before every request. Default: never stops.
-    pub stop: Stop,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
         Self {
-            limits: Limits::default(),
-            concurrency: 64,
-            anonymous: false,
-            backend: Vec::new(),
-            trace: IoTrace::off(),
+            io: IoOptions::default(),
             prefetch_level: 0,
             prefetch_need: Need::all(),
             names: None,
-            object_store: None,
-            retry: Retry::default(),
-            request_timeout: Duration::from_secs(30),
-            merge: None,
-            verify: true,
             leave_out_damaged: false,
             cell_cache_bytes: 0,
-            drafts: Arc::default(),
-            stop: Stop::default(),
+        }
+    }
+}
+
+impl From<IoOptions> for OpenOptions {
+    fn from(io: IoOptions) -> Self {
+        Self {
+            io,
+            ..Self::default()
         }
     }
 }
@@ -93,14 +60,14 @@ impl OpenOptions {
     /// Replaces the limits.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
+        self.io = self.io.with_limits(limits);
         self
     }
 
     /// Records requests in `trace`.
     #[must_use]
     pub fn with_trace(mut self, trace: IoTrace) -> Self {
-        self.trace = trace;
+        self.io = self.io.with_trace(trace);
         self
     }
 
@@ -115,56 +82,56 @@ impl OpenOptions {
     /// Reads from `backend` instead of the one the address names.
     #[must_use]
     pub fn with_object_store(mut self, backend: Arc<dyn ObjectStore>) -> Self {
-        self.object_store = Some(backend);
+        self.io = self.io.with_object_store(backend);
         self
     }
 
     /// Sends requests without credentials.
     #[must_use]
     pub fn with_anonymous(mut self, anonymous: bool) -> Self {
-        self.anonymous = anonymous;
+        self.io = self.io.with_anonymous(anonymous);
         self
     }
 
     /// Adds one key-value pair for the backend.
     #[must_use]
     pub fn with_backend_option(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.backend.push((key.into(), value.into()));
+        self.io = self.io.with_backend_option(key, value);
         self
     }
 
     /// Replaces the number of requests in flight.
     #[must_use]
     pub fn with_concurrency(mut self, requests: usize) -> Self {
-        self.concurrency = requests;
+        self.io = self.io.with_concurrency(requests);
         self
     }
 
     /// Replaces when and how often a request that failed is sent again.
     #[must_use]
     pub fn with_retry(mut self, retry: Retry) -> Self {
-        self.retry = retry;
+        self.io = self.io.with_retry(retry);
         self
     }
 
     /// Replaces how long one try may stay silent.
     #[must_use]
     pub fn with_request_timeout(mut self, timeout: Duration) -> Self {
-        self.request_timeout = timeout;
+        self.io = self.io.with_request_timeout(timeout);
         self
     }
 
     /// Replaces when neighbouring byte ranges become one request.
     #[must_use]
     pub fn with_merge(mut self, merge: Merge) -> Self {
-        self.merge = Some(merge);
+        self.io = self.io.with_merge(merge);
         self
     }
 
     /// Sets whether changes of the store are looked for.
     #[must_use]
     pub fn with_verify(mut self, verify: bool) -> Self {
-        self.verify = verify;
+        self.io = self.io.with_verify(verify);
         self
     }
 
@@ -178,14 +145,14 @@ impl OpenOptions {
     /// Reads these objects in the place of those that lie there.
     #[must_use]
     pub fn with_drafts(mut self, drafts: BTreeMap<String, Bytes>) -> Self {
-        self.drafts = Arc::new(drafts);
+        self.io = self.io.with_drafts(drafts);
         self
     }
 
     /// Ends what is read or written at its next request when `stop` is asked.
     #[must_use]
     pub fn with_stop(mut self, stop: Stop) -> Self {
-        self.stop = stop;
+        self.io = self.io.with_stop(stop);
         self
     }
 

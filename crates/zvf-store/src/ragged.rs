@@ -7,12 +7,13 @@ use zvf_format::vlen::VlenChunk;
 use zvf_meta::ArrayDoc;
 
 use crate::cells::fetch_entries;
-use crate::codec::Data;
+use crate::codec::decode;
 use crate::container::grid::{self, Reader};
-use crate::kv::{Ask, Cap, Kv, blocking};
 use crate::once_cache::OnceCache;
 use crate::warnings::Warnings;
 use crate::{Limits, StoreError};
+use zvf_codec::Data;
+use zvf_io::{Ask, Cap, Kv, blocking};
 
 /// A one-dimensional variable-length array, read chunk by chunk; each chunk is loaded once and shared.
 #[derive(Debug)]
@@ -218,7 +219,6 @@ impl RaggedArray {
     pub(crate) async fn chunk(
         self: &Arc<Self>,
         kv: &Kv,
-        round: u32,
         number: u64,
     ) -> Result<Arc<RaggedChunk>, StoreError> {
         if number >= self.chunks() {
@@ -229,7 +229,7 @@ impl RaggedArray {
             )));
         }
         let (array, kv) = (Arc::clone(self), kv.clone());
-        let load = Box::pin(async move { array.load(&kv, round, number).await });
+        let load = Box::pin(async move { array.load(&kv, number).await });
         self.cache.get(number, RaggedChunk::weight, load).await
     }
 
@@ -238,7 +238,7 @@ impl RaggedArray {
         self.cache.clear();
     }
 
-    async fn load(&self, kv: &Kv, round: u32, number: u64) -> Result<Arc<RaggedChunk>, StoreError> {
+    async fn load(&self, kv: &Kv, number: u64) -> Result<Arc<RaggedChunk>, StoreError> {
         let first = number.saturating_mul(self.per_chunk);
         let rows = self.rows;
         let end = first.saturating_add(self.per_chunk).min(rows);
@@ -249,7 +249,7 @@ impl RaggedArray {
             }
             Reader::Generic => {
                 let bytes =
-                    crate::generic::read_ragged_chunk(kv, round, &self.path, &self.doc, first..end)
+                    crate::generic::read_ragged_chunk(kv, &self.path, &self.doc, first..end)
                         .await?;
                 let key = self.path.clone();
                 return match bytes {
@@ -262,14 +262,14 @@ impl RaggedArray {
         };
         let place = layout.place(&[first]);
         let key = grid::object_key(&self.path, &self.doc, &place.object);
-        let cap = Cap::cell(&kv.limits);
+        let cap = Cap::cell(kv.limits());
         let found = match layout.shard {
             Some(shard) => {
-                let found = fetch_entries(kv, round, &key, shard, &[place.entry]).await?;
+                let found = fetch_entries(kv, &key, shard, &[place.entry]).await?;
                 found.into_iter().next().flatten()
             }
             None => {
-                let object = kv.get_polled(round, &key, Ask::Whole, cap).await?;
+                let object = kv.get_polled(&key, Ask::Whole, cap).await?;
                 object.map(|object| object.bytes)
             }
         };
@@ -278,7 +278,7 @@ impl RaggedArray {
         };
         let (chain, elements) = (layout.chain.clone(), layout.elements);
         let decode = move || {
-            let bytes = chain.decode(&key, Data::Shared(bytes), cap)?.into_bytes();
+            let bytes = decode(&chain, &key, Data::Shared(bytes), cap)?.into_bytes();
             Ok(Arc::new(RaggedChunk::parse(
                 &key, bytes, elements, first, rows,
             )?))

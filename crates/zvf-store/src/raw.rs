@@ -4,36 +4,11 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use zvf_meta::Codec;
 
-use crate::codec::{Chain, Data};
-use crate::kv::{Ask, Cap, Kv, Question, Reply, is_segment};
+use crate::codec::decode;
 use crate::writing::Redo;
-use crate::{Limits, Listing, ObjectPart, ObjectState, OpenOptions, StoreError};
-
-/// How much lies below a prefix.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// Objects.
-    pub objects: u64,
-    /// Their bytes, as stored.
-    pub bytes: u64,
-}
-
-impl Usage {
-    /// Counts one more object, up to `limit` of them.
-    pub(crate) fn add(&mut self, prefix: &str, bytes: u64, limit: u64) -> Result<(), StoreError> {
-        self.objects = self.objects.saturating_add(1);
-        self.bytes = self.bytes.saturating_add(bytes);
-        if self.objects > limit {
-            return Err(StoreError::limit(
-                prefix,
-                "cells_per_query",
-                self.objects,
-                limit,
-            ));
-        }
-        Ok(())
-    }
-}
+use crate::{IoOptions, Limits, Listing, ObjectPart, ObjectState, StoreError, Usage};
+use zvf_codec::{Chain, Data};
+use zvf_io::{Ask, Cap, Kv, Question, Reply, is_segment};
 
 /// The objects of a store by key. Nothing is read when it is opened, so damaged stores open too.
 #[derive(Debug, Clone)]
@@ -44,8 +19,8 @@ impl RawStore {
     ///
     /// # Errors
     /// Misuse, when no backend knows the address.
-    pub fn open(url: &str, options: &OpenOptions) -> Result<Self, StoreError> {
-        Kv::open(url, options).map(Self)
+    pub fn open(url: &str, options: &IoOptions) -> Result<Self, StoreError> {
+        Ok(Self(Kv::open(url, options)?))
     }
 
     /// The elements of a box of any Zarr array of numbers, by `zarrs`: C order, in the byte order of this machine. `path` is the
@@ -80,7 +55,7 @@ impl RawStore {
     /// I/O; malformed, for a damaged name or manifest of an edit.
     pub fn under_edits<'a>(
         self,
-        options: &'a OpenOptions,
+        options: &'a IoOptions,
     ) -> BoxFuture<'a, Result<Self, StoreError>> {
         Box::pin(async move {
             let Some(root) = self.read("zarr.json").await? else {
@@ -91,11 +66,11 @@ impl RawStore {
             let attributes = root.get("attributes").and_then(|a| a.as_object());
             let named = attributes.map_or(Ok(None), Redo::named)?;
             let redo = match &named {
-                Some(id) => self.0.redo_of(id).await?,
+                Some(id) => Redo::read(&self.0.in_round(2), id).await?,
                 None => None,
             };
             Ok(match redo {
-                Some(redo) => Self(self.0.under(redo, options)),
+                Some(redo) => Self(self.0.under(redo.into_overlay(), options.verify)),
                 None => self,
             })
         })
@@ -114,7 +89,7 @@ impl RawStore {
             check_key(key)?;
             let object = self
                 .0
-                .get(1, key, Ask::Whole, Cap::cell(&self.0.limits))
+                .get(key, Ask::Whole, Cap::cell(self.0.limits()))
                 .await?;
             Ok(object.map(|object| object.bytes))
         })
@@ -133,7 +108,7 @@ impl RawStore {
     ) -> BoxFuture<'a, Result<Option<Usage>, StoreError>> {
         Box::pin(async move {
             check_prefix(prefix)?;
-            self.0.usage(1, prefix).await
+            Ok(self.0.usage(prefix).await?)
         })
     }
 
@@ -162,7 +137,7 @@ impl RawStore {
     /// The same place with nothing read from it yet: an object that changed since it was read through `self` is no error.
     #[must_use]
     pub fn renewed(&self) -> Self {
-        Self(self.0.renewed())
+        Self(self.0.clone().without_versions(false))
     }
 
     /// The state of one object, without its bytes; `None` when it does not exist, is a folder, or is a symbolic link to a
@@ -179,7 +154,7 @@ impl RawStore {
     ) -> BoxFuture<'a, Result<Option<ObjectState>, StoreError>> {
         Box::pin(async move {
             check_key(key)?;
-            self.0.object_state(key).await
+            Ok(self.0.object_state(key).await?)
         })
     }
 
@@ -197,7 +172,7 @@ impl RawStore {
     ) -> BoxFuture<'a, Result<Option<ObjectPart>, StoreError>> {
         Box::pin(async move {
             check_key(key)?;
-            self.0.object_range(key, range).await
+            Ok(self.0.object_range(key, range).await?)
         })
     }
 
@@ -215,7 +190,7 @@ impl RawStore {
     ) -> BoxFuture<'a, Result<Option<Listing>, StoreError>> {
         Box::pin(async move {
             check_prefix(prefix)?;
-            self.0.listing(prefix).await
+            Ok(self.0.listing(prefix).await?)
         })
     }
 
@@ -225,9 +200,9 @@ impl RawStore {
         question: Question,
     ) -> Result<Option<Vec<String>>, StoreError> {
         check_prefix(prefix)?;
-        match self.0.ask_all(1, vec![question]).await?.pop() {
+        match self.0.ask_all(vec![question]).await?.pop() {
             Some((_, Ok(Reply::Names(names)))) => Ok(names),
-            Some((_, Err(error))) => Err(error),
+            Some((_, Err(error))) => Err(error.into()),
             Some((_, Ok(Reply::Document(_)))) | None => Ok(None),
         }
     }
@@ -248,9 +223,7 @@ pub fn undo_codecs(
         key: key.to_owned(),
         what: format!("codec {name:?}"),
     })?;
-    Ok(chain
-        .decode(key, Data::Shared(bytes), Cap::cell(limits))?
-        .into_bytes())
+    Ok(decode(&chain, key, Data::Shared(bytes), Cap::cell(limits))?.into_bytes())
 }
 
 fn check_key(key: &str) -> Result<(), StoreError> {

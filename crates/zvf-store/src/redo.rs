@@ -14,31 +14,16 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use zvf_io::{Ask, Cap, Kv, Overlay, is_segment};
 
 use crate::StoreError;
-use crate::kv::is_segment;
 
 /// The objects that an edit replaces, adds and removes, by key.
 ///
 /// Its manifest comes from a file, so that [`Redo::parse`] takes no key that leaves the store, names the root, or lies
 /// in a folder of writers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Redo {
-    id: String,
-    put: BTreeSet<String>,
-    removed: BTreeSet<String>,
-}
-
-/// Where an object is, under a redo log.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// Where its key says.
-    Own,
-    /// In the folder of the edit.
-    Staged(String),
-    /// Nowhere.
-    Gone,
-}
+pub struct Redo(Overlay);
 
 impl Redo {
     /// The attribute of the root that names an edit.
@@ -47,7 +32,7 @@ impl Redo {
     /// that a writer that is late cannot take one for the other.
     pub const LAST: &str = "zvf_edited";
     /// What the names of the folders of edits begin with.
-    pub const FOLDER: &str = "zvf-edit-";
+    pub const FOLDER: &str = zvf_io::STAGING;
 
     /// A log of an edit.
     ///
@@ -63,21 +48,13 @@ impl Redo {
                 "{id:?} cannot be the id of an edit: expected 1 to 64 letters and digits"
             )));
         }
-        let redo = Self {
-            id: id.to_owned(),
-            put: put.into_iter().collect(),
-            removed: removed.into_iter().collect(),
-        };
-        let bad = redo
-            .put
-            .iter()
-            .chain(&redo.removed)
-            .find(|key| !is_key(key));
-        match bad {
+        let put: BTreeSet<String> = put.into_iter().collect();
+        let removed: BTreeSet<String> = removed.into_iter().collect();
+        match put.iter().chain(&removed).find(|key| !is_key(key)) {
             Some(key) => Err(StoreError::misuse(format!(
                 "{key:?} cannot be the key of an object that an edit changes"
             ))),
-            None => Ok(redo),
+            None => Ok(Self(Overlay::new(id.to_owned(), put, removed))),
         }
     }
 
@@ -142,77 +119,43 @@ impl Redo {
     /// Writes the manifest.
     #[must_use]
     pub fn to_json(&self) -> String {
-        json!({"edit": self.id, "put": self.put, "removed": self.removed}).to_string()
+        json!({"edit": self.0.id(), "put": self.0.put(), "removed": self.0.removed()}).to_string()
     }
 
     /// The id of the edit.
     #[must_use]
     pub fn id(&self) -> &str {
-        &self.id
+        self.0.id()
     }
 
     /// Keys of objects that are replaced or added, ascending.
     pub fn put(&self) -> impl Iterator<Item = &str> {
-        self.put.iter().map(String::as_str)
+        self.0.put().iter().map(String::as_str)
     }
 
     /// Keys of objects that are removed, ascending.
     pub fn removed(&self) -> impl Iterator<Item = &str> {
-        self.removed.iter().map(String::as_str)
+        self.0.removed().iter().map(String::as_str)
     }
 
     /// The key in the edit's folder of an object that is put.
     #[must_use]
     pub fn staged(&self, key: &str) -> String {
-        format!("{}{}/{key}", Self::FOLDER, self.id)
+        self.0.staged(key)
     }
 
-    /// Where the object of a key is.
-    pub(crate) fn place(&self, key: &str) -> Place {
-        if self.put.contains(key) {
-            Place::Staged(self.staged(key))
-        } else if self.removed.contains(key) {
-            Place::Gone
-        } else {
-            Place::Own
+    /// What objects are read under.
+    pub(crate) fn into_overlay(self) -> Overlay {
+        self.0
+    }
+
+    /// Reads the redo log of an edit; `None` when it is not there: it was carried out meanwhile.
+    pub(crate) async fn read(kv: &Kv, id: &str) -> Result<Option<Self>, StoreError> {
+        let (key, cap) = (Self::manifest_of(id), Cap::document(kv.limits()));
+        match kv.get(&key, Ask::Whole, cap).await? {
+            Some(manifest) => Self::parse(id, &manifest.bytes).map(Some),
+            None => Ok(None),
         }
-    }
-
-    /// Corrects the names of the folders below a prefix: those of new objects come, those whose document is removed
-    /// go.
-    pub(crate) fn correct_folders(&self, prefix: &str, names: &mut Vec<String>) {
-        let below = below(prefix);
-        names.retain(|name| !self.removed.contains(&format!("{below}{name}/zarr.json")));
-        let new = self.put.range(below.clone()..);
-        for key in new.take_while(|key| key.starts_with(&below)) {
-            if let Some((name, _)) = key.get(below.len()..).and_then(|rest| rest.split_once('/')) {
-                names.push(name.to_owned());
-            }
-        }
-        names.sort_unstable();
-        names.dedup();
-    }
-
-    /// Corrects the keys of the objects below a prefix, which are relative to it.
-    pub(crate) fn correct_keys(&self, prefix: &str, keys: &mut Vec<String>) {
-        let below = below(prefix);
-        let gone = |key: &str| self.removed.contains(&format!("{below}{key}"));
-        let staged = |key: &str| prefix.is_empty() && key.starts_with(Self::FOLDER);
-        keys.retain(|key| !gone(key) && !staged(key));
-        let new = self.put.range(below.clone()..);
-        let new = new.take_while(|key| key.starts_with(&below));
-        keys.extend(new.filter_map(|key| key.get(below.len()..).map(str::to_owned)));
-        keys.sort_unstable();
-        keys.dedup();
-    }
-}
-
-/// What the keys below a prefix begin with.
-fn below(prefix: &str) -> String {
-    if prefix.is_empty() {
-        String::new()
-    } else {
-        format!("{prefix}/")
     }
 }
 
@@ -239,7 +182,7 @@ fn shown(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Place, Redo};
+    use super::Redo;
     use serde_json::json;
 
     fn redo() -> Redo {
@@ -257,28 +200,6 @@ mod tests {
         let bytes = redo().to_json().into_bytes();
         assert_eq!(Redo::parse("e1", &bytes).unwrap(), redo());
         assert!(Redo::parse("e2", &bytes).is_err());
-    }
-
-    #[test]
-    fn keys_and_listings_follow_the_log() {
-        let redo = redo();
-        assert_eq!(
-            redo.place("0/a/c/0"),
-            Place::Staged("zvf-edit-e1/0/a/c/0".to_owned())
-        );
-        assert_eq!(redo.place("0/a/c/1"), Place::Gone);
-        assert_eq!(redo.place("0/a/c/2"), Place::Own);
-        let mut names = ["a", "c", "d"].map(str::to_owned).to_vec();
-        redo.correct_folders("0", &mut names);
-        assert_eq!(names, ["a", "b", "c"]);
-        let mut keys = ["c/1", "c/2"].map(str::to_owned).to_vec();
-        redo.correct_keys("0/a", &mut keys);
-        assert_eq!(keys, ["c/0", "c/2"]);
-        let mut all = ["0/a/c/1", "zvf-edit-e1/0/a/c/0"]
-            .map(str::to_owned)
-            .to_vec();
-        redo.correct_keys("", &mut all);
-        assert_eq!(all, ["0/a/c/0", "0/b/c/0/1", "0/b/zarr.json"]);
     }
 
     #[test]

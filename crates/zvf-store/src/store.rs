@@ -12,12 +12,12 @@ use zvf_meta::{Kind, RootDoc};
 
 use crate::cells::cache::CellCache;
 use crate::cells::{self, CellWant, ShardCache};
-use crate::kv::{Handover, Kv, Question};
 use crate::level::{Level, LevelInner};
 use crate::missing::UNFINISHED;
 use crate::snapshot::Tree;
 use crate::writing::Redo;
-use crate::{GridArray, IoTrace, Limits, Need, OpenOptions, RawStore, StoreError};
+use crate::{GridArray, IoError, IoTrace, Limits, Need, OpenOptions, RawStore, StoreError};
+use zvf_io::{Handover, Kv, Question};
 
 /// An open store: a snapshot of its documents, and a way to its cells. Cheap to clone.
 ///
@@ -72,11 +72,11 @@ impl Store {
         options: OpenOptions,
     ) -> BoxFuture<'a, Result<Self, StoreError>> {
         Box::pin(async move {
-            let mut redo = None;
+            let mut redo: Option<Redo> = None;
             for _ in 0..OPENINGS {
-                let mut kv = Kv::open(url, &options)?;
+                let mut kv = Kv::open(url, &options.io)?;
                 if let Some(redo) = redo.take() {
-                    kv = kv.under(redo, &options);
+                    kv = kv.under(redo.into_overlay(), options.io.verify);
                 }
                 let (store, other) = Self::open_once(kv, url, &options).await?;
                 match other {
@@ -84,11 +84,11 @@ impl Store {
                     Some(other) => redo = other,
                 }
             }
-            Err(StoreError::SourceChanged {
+            Err(StoreError::Io(IoError::SourceChanged {
                 key: "zarr.json".to_owned(),
                 first: "a root that names an edit".to_owned(),
                 now: format!("another one, {OPENINGS} times"),
-            })
+            }))
         })
     }
 
@@ -99,8 +99,8 @@ impl Store {
         url: &str,
         options: &OpenOptions,
     ) -> Result<(Self, Option<Option<Redo>>), StoreError> {
-        let under = kv.edit();
-        let shards = Arc::new(ShardCache::new(options.limits.cache_bytes));
+        let under = kv.overlay().map(str::to_owned);
+        let shards = Arc::new(ShardCache::new(options.io.limits.cache_bytes));
         let tree = Tree::new(kv, url.to_owned(), options);
         let mut questions = tree.plan(options.prefetch_level, &options.prefetch_need)?;
         questions.push(Question::Document("zarr.json".to_owned()));
@@ -154,12 +154,12 @@ impl Store {
             state.root = Some(Arc::clone(&root));
             state.levels.clone_from(&levels);
         }
-        tree.kv.pins.settle();
+        tree.kv.versions().settle();
         let named = Redo::named(&root.extra)?;
         let other = match named {
             named if named == under => None,
             None => Some(None),
-            Some(id) => Some(tree.kv.redo_of(&id).await?),
+            Some(id) => Some(Redo::read(&tree.kv.in_round(2), &id).await?),
         };
         let url = url.to_owned();
         let store = Self {
@@ -214,12 +214,12 @@ impl Store {
 
     /// The record of requests.
     pub fn trace(&self) -> &IoTrace {
-        &self.inner.tree.kv.trace
+        self.inner.tree.kv.trace()
     }
 
     /// The limits.
     pub fn limits(&self) -> &Limits {
-        &self.inner.tree.kv.limits
+        self.inner.tree.kv.limits()
     }
 
     /// The objects of the store by key, for what this crate has no reader for.
@@ -258,7 +258,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::SourceChanged`]; I/O.
     pub fn verify(&self, round: u32) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(async move { self.inner.tree.kv.verify(round).await })
+        Box::pin(async move { Ok(self.inner.tree.kv.in_round(round).verify().await?) })
     }
 
     /// Loads the documents of a level that `need` names and that are not loaded yet.
@@ -325,7 +325,7 @@ impl Store {
             let Some(level) = level else {
                 return Err(too_deep(&format!("{number}/zarr.json")));
             };
-            inner.tree.kv.pins.use_level(number);
+            inner.tree.kv.versions().use_level(number);
             let level = Arc::new(level);
             let mut recent = inner.recent.lock().unwrap_or_else(PoisonError::into_inner);
             if recent.len() >= RECENT {
@@ -404,7 +404,7 @@ impl Store {
     ) -> BoxFuture<'a, Result<Option<Arc<GridArray>>, StoreError>> {
         Box::pin(async move {
             for segment in path.split('/') {
-                crate::kv::check_segment(&level.to_string(), segment)?;
+                crate::snapshot::plan::check_segment(&level.to_string(), segment)?;
             }
             let tree = &self.inner.tree;
             let (path, of_level) = (format!("{level}/{path}"), format!("{level}/zarr.json"));
@@ -454,7 +454,7 @@ impl Store {
         let work = self.fetch_and(round, wants, Box::new(move |cells| to.put(f(cells))));
         async move {
             work.await?;
-            result.take()
+            Ok(result.take()?)
         }
     }
 
@@ -465,16 +465,17 @@ impl Store {
         wants: Vec<CellWant>,
         then: cells::Then,
     ) -> BoxFuture<'static, Result<(), StoreError>> {
-        let (kv, shards) = (self.inner.tree.kv.clone(), Arc::clone(&self.inner.shards));
+        let kv = self.inner.tree.kv.in_round(round);
+        let shards = Arc::clone(&self.inner.shards);
         let cache = self.inner.cells.clone();
         Box::pin(async move {
             let Some(cache) = cache else {
-                return cells::fetch(kv, shards, round, wants, then).await;
+                return cells::fetch(kv, shards, wants, then).await;
             };
             let (ready, places, rest) = cache.split(wants).into_parts();
             let names = rest.clone();
             let join = move |fresh| then(cache.merge(ready, &places, names, fresh));
-            cells::fetch(kv, shards, round, rest, Box::new(join)).await
+            cells::fetch(kv, shards, rest, Box::new(join)).await
         })
     }
 

@@ -18,7 +18,8 @@ use object_store::{
 };
 use tokio::time::Instant;
 use zvf_store::{
-    CellWant, Class, IoTrace, Merge, Method, Need, OpenOptions, RawStore, Retry, Store, StoreError,
+    CellWant, Class, IoError, IoTrace, Merge, Method, Need, OpenOptions, RawStore, Retry, Store,
+    StoreError,
 };
 
 use crate::requests::big_shard;
@@ -283,7 +284,7 @@ pub(crate) async fn read_one(
 ) {
     let files = Files::from([("a/b".to_owned(), vec![7; 5000])]);
     let backend = Unsteady::new(memory(&files).await, move |call| fate(call.nth));
-    let store = RawStore::open("memory:///", &options(on(&backend))).unwrap();
+    let store = RawStore::open("memory:///", &options(on(&backend)).io).unwrap();
     let start = Instant::now();
     let result = store.read("a/b").await;
     (result, backend.count("whole", "a/b"), start.elapsed())
@@ -370,9 +371,9 @@ async fn tries_end_and_the_error_says_how_often_and_how_long() {
         text.contains("a/b") && text.contains("503") && text.contains("tried 5 times in"),
         "{text}"
     );
-    let StoreError::Backend {
+    let StoreError::Io(IoError::Backend {
         tries: 5, elapsed, ..
-    } = error
+    }) = error
     else {
         panic!("{text}")
     };
@@ -534,7 +535,7 @@ async fn a_long_listing_goes_on_where_it_broke_off() {
         ..34 => Fate::Cut(30, After::Error),
         _ => Fate::Pass,
     });
-    let store = RawStore::open("memory:///", &on(&backend)).unwrap();
+    let store = RawStore::open("memory:///", &on(&backend).io).unwrap();
     let usage = store.usage("x").await.unwrap().unwrap();
     assert_eq!((usage.objects, usage.bytes), (1000, 999 * 500));
     assert_eq!(backend.count("list", "x"), 34);

@@ -92,10 +92,10 @@ pub fn validate<'a>(
         };
         // What a list names and is not there is a finding here, not the end.
         let mut open = options.open.clone();
-        open.verify = false;
+        open.io.verify = false;
         open.leave_out_damaged = true;
-        let raw = RawStore::open(url, &open)?;
-        let under = raw.clone().under_edits(&open).await;
+        let raw = RawStore::open(url, &open.io)?;
+        let under = raw.clone().under_edits(&open.io).await;
         let raw = run
             .keep(Check::Unfinished, || Place::at("zarr.json"), under)?
             .unwrap_or(raw);

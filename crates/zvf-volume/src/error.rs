@@ -1,7 +1,7 @@
 //! What can go wrong with a volume.
 
 use zvf_grid::GridError;
-use zvf_store::{Class, StoreError};
+use zvf_store::{Class, IoError, StoreError};
 
 /// Why a volume cannot be opened, read, written or sampled.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +55,12 @@ pub enum VolumeError {
 impl From<zvf_meta::AffineError> for VolumeError {
     fn from(error: zvf_meta::AffineError) -> Self {
         Self::misuse(error.what)
+    }
+}
+
+impl From<IoError> for VolumeError {
+    fn from(error: IoError) -> Self {
+        Self::Store(error.into())
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use futures::{StreamExt, TryStreamExt};
 use serde_json::Value;
 use zvf_grid::{Dims, Run, Selection, copy};
-use zvf_store::{OpenOptions, RawStore};
+use zvf_store::{IoOptions, RawStore};
 
 use crate::volume::Counts;
 use crate::{AxisInfo, Element, Form, VolumeError, VolumeInfo};
@@ -26,7 +26,7 @@ pub(crate) struct ZarrArray {
 /// `None`: there is no Zarr node.
 pub(crate) async fn arrays(
     address: &str,
-    options: &OpenOptions,
+    options: &IoOptions,
 ) -> Result<Option<Vec<(VolumeInfo, ZarrArray)>>, VolumeError> {
     let raw = RawStore::open(address, options)?;
     let Some(root) = Node::read(&raw, "").await? else {

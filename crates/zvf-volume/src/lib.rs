@@ -24,13 +24,13 @@
 //!
 //! ```
 //! use zvf_store::blocking::Runtime;
-//! use zvf_store::OpenOptions;
+//! use zvf_store::IoOptions;
 //! use zvf_volume::{Range, Volume};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/tet/f64_2d_edge_zstd.tet");
 //! Runtime::new()?.wait(async {
-//!     let volume = Volume::open(file, &OpenOptions::new()).await?;
+//!     let volume = Volume::open(file, &IoOptions::new()).await?;
 //!     assert_eq!(volume.info().element.text, "<f8");
 //!     // As NumPy writes it: the first row, every second column.
 //!     let range = Range::parse("0, ::2", &volume.info().shape)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use object_store::{ObjectStore, ObjectStoreExt};
 use zvf_caterva::{Array, Geometry, NdKind, ObjectArray};
 use zvf_format::dtype::DType;
-use zvf_store::{FileLocation, OpenOptions, StoreError};
+use zvf_store::{FileLocation, IoOptions, StoreError};
 use zvf_tet::{RemoteTet, TetFile};
 
 use crate::volume::Source;
@@ -18,7 +18,7 @@ const SPARSE: &str = "chunks.b2frame";
 /// Everything that an address holds.
 pub(crate) async fn all(
     address: &str,
-    options: &OpenOptions,
+    options: &IoOptions,
 ) -> Result<Vec<(VolumeInfo, Source)>, VolumeError> {
     let location = FileLocation::resolve(address, options)?;
     let (found, failed) = match &location {

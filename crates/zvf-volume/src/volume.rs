@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use zvf_caterva::{Array, ObjectArray};
 use zvf_grid::Selection;
-use zvf_store::OpenOptions;
+use zvf_store::IoOptions;
 use zvf_tet::{RemoteTet, TetFile};
 
 use crate::image::ZarrArray;
@@ -61,7 +61,7 @@ impl Volume {
     /// I/O; nothing there that is a volume, or a damaged one.
     pub fn list<'a>(
         address: &'a str,
-        options: &'a OpenOptions,
+        options: &'a IoOptions,
     ) -> BoxFuture<'a, Result<Vec<Self>, VolumeError>> {
         Box::pin(async move {
             let place = VolumeAddress::parse(address);
@@ -97,7 +97,7 @@ impl Volume {
     /// As [`Self::list`]; misuse where a file holds several datasets and none is picked.
     pub fn open<'a>(
         address: &'a str,
-        options: &'a OpenOptions,
+        options: &'a IoOptions,
     ) -> BoxFuture<'a, Result<Self, VolumeError>> {
         Box::pin(async move {
             let mut found = Self::list(address, options).await?;

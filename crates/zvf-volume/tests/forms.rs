@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use zvf_store::OpenOptions;
+use zvf_store::IoOptions;
 use zvf_store::blocking::Runtime;
 use zvf_tet::{DType, DatasetSpec, TetWriter, WriteOptions};
 use zvf_volume::{Axis, ConvertOptions, Form, Range, Selection, Volume, VolumeError, convert};
@@ -18,7 +18,7 @@ fn testdata(path: &str) -> PathBuf {
 fn open(address: &str) -> Result<Volume, VolumeError> {
     Runtime::new()
         .unwrap()
-        .wait(Volume::open(address, &OpenOptions::new()))
+        .wait(Volume::open(address, &IoOptions::new()))
 }
 
 fn read(volume: &Volume, selection: &Selection) -> Vec<u8> {
@@ -208,7 +208,7 @@ fn an_image_of_version_2_is_read_with_its_transforms() {
     let address = folder.path().to_str().unwrap();
     let runtime = Runtime::new().unwrap();
     let levels = runtime
-        .wait(Volume::list(address, &OpenOptions::new()))
+        .wait(Volume::list(address, &IoOptions::new()))
         .unwrap();
     assert_eq!(levels.len(), 2);
     let places = |volume: &Volume| -> Vec<_> {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use zvf_caterva::{WriteOptions, Writer};
-use zvf_store::OpenOptions;
+use zvf_store::IoOptions;
 use zvf_store::blocking::Runtime;
 use zvf_volume::{Affine, AxisUse, Order, Sampler, Volume};
 
@@ -18,7 +18,7 @@ fn volume(folder: &std::path::Path, shape: &[u64], values: &[f32]) -> Volume {
     writer.finish().unwrap();
     Runtime::new()
         .unwrap()
-        .wait(Volume::open(path.to_str().unwrap(), &OpenOptions::new()))
+        .wait(Volume::open(path.to_str().unwrap(), &IoOptions::new()))
         .unwrap()
 }
 

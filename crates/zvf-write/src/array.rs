@@ -5,8 +5,8 @@ use zvf_format::vlen::VlenBuilder;
 use zvf_meta::{ArrayAttributes, ArrayDoc, Codec, DataType, JsonObject, KeyEncoding};
 
 use crate::WriteError;
-use crate::codec::Compression;
 use crate::target::Object;
+use zvf_codec::Compression;
 
 /// An array document.
 pub fn array_doc(

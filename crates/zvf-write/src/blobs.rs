@@ -12,8 +12,8 @@ use zvf_meta::{ArrayAttributes, Codec, DataType, GroupDoc};
 
 use crate::WriteError;
 use crate::array::array_doc;
-use crate::codec::Compression;
 use crate::target::{Object, Payloads};
+use zvf_codec::Compression;
 use zvf_format::int::wide;
 
 /// The objects of some cells, two a cell. An empty payload is no cell.

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use zvf_codec::CodecError;
 use zvf_format::EncodeError;
 use zvf_format::int::wide;
 use zvf_meta::MetaError;
-use zvf_store::{Class, StoreError};
+use zvf_store::{Class, IoError, StoreError};
 
 /// Why something could not be written. The store that was to be written does not exist then, unless
 /// [`WriteError::is_committed`] says otherwise.
@@ -270,6 +271,24 @@ pub fn narrow(what: &'static str, value: usize) -> Result<u32, WriteError> {
 #[doc(hidden)]
 pub fn signed64(what: &'static str, value: u64) -> Result<i64, WriteError> {
     i64::try_from(value).map_err(|_| WriteError::limit(what, value, i64::MAX.unsigned_abs()))
+}
+
+impl From<CodecError> for WriteError {
+    fn from(error: CodecError) -> Self {
+        match error {
+            CodecError::Specification { found, expected } => {
+                Self::spec("compression", found, expected)
+            }
+            CodecError::Library(source) => Self::io("compression", source),
+            other => Self::io("compression", std::io::Error::other(other)),
+        }
+    }
+}
+
+impl From<IoError> for WriteError {
+    fn from(error: IoError) -> Self {
+        Self::Store(error.into())
+    }
 }
 
 impl WriteError {

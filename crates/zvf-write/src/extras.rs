@@ -6,7 +6,6 @@ use zvf_meta::{ArrayAttributes, ArrayDoc, GroupDoc, JsonObject};
 
 use crate::WriteError;
 use crate::array::{byte_strings, id_lists};
-use crate::codec::Compression;
 use crate::error::OrBug;
 use crate::number::NumberType;
 use crate::objects::plain_column;
@@ -15,6 +14,7 @@ use crate::spec::StoreSpec;
 use crate::target::Object;
 use crate::target::Target;
 use crate::typed::{Element, Typed};
+use zvf_codec::Compression;
 use zvf_format::int::wide;
 
 impl Parametric {

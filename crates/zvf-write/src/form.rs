@@ -10,9 +10,9 @@
 use zvf_meta::space::Grid;
 
 use crate::WriteError;
-use crate::codec::{Compression, names};
 use crate::shard::{Cells, Container};
 use crate::spec::{StoreSpec, TargetVersion};
+use zvf_codec::{Compression, names};
 
 /// One more than the largest id of 0.8.1, where ids are rows.
 pub const ID_END: u64 = 1 << 26;

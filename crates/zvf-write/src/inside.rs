@@ -18,7 +18,7 @@ const ABOVE: usize = 16;
 /// # Errors
 /// [`WriteError::Exists`].
 pub fn check(address: &str, options: &OpenOptions) -> Result<(), WriteError> {
-    let outer = match Place::of(address, options)? {
+    let outer = match Place::of(address, &options.io)? {
         Place::Folder(folder) if folder.is_symlink() && !folder.exists() => {
             return Err(WriteError::Exists {
                 store: address.to_owned(),

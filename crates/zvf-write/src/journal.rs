@@ -155,11 +155,11 @@ mod tests {
     use zvf_meta::Kind;
 
     use super::describe;
-    use crate::codec::Compression;
     use crate::number::NumberType;
     use crate::parametric::{Parametric, ParametricType};
     use crate::spec::{AttributeSpec, ChunkBy, Outside, StoreSpec, TargetVersion};
     use crate::values::Values;
+    use zvf_codec::Compression;
 
     #[test]
     fn another_specification_has_another_description() {

@@ -120,8 +120,6 @@ pub mod change;
 #[doc(hidden)]
 pub mod chunk_by;
 #[doc(hidden)]
-pub mod codec;
-#[doc(hidden)]
 pub mod commit;
 #[doc(hidden)]
 pub mod documents;
@@ -179,7 +177,6 @@ pub mod values;
 pub mod writer;
 
 pub use batch::{Batch, Groups, ObjectTable};
-pub use codec::Compression;
 pub use commit::Leftovers;
 pub use documents::{name_of as store_name, renew_ome};
 pub use error::WriteError;
@@ -193,5 +190,6 @@ pub use spec::{
 };
 pub use values::Values;
 pub use writer::{StoreWriter, WriteOptions};
+pub use zvf_codec::Compression;
 pub use zvf_meta::{Axis, JsonObject, Kind, LinkStore};
 pub use zvf_store::Class;

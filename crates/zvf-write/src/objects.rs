@@ -10,7 +10,6 @@ use zvf_meta::{ArrayAttributes, ArrayDoc, DataType, Kind, ObjectIndexDoc};
 use crate::WriteError;
 use crate::array::{self, array_doc, vlen_codecs};
 use crate::batch::{Groups, ObjectTable};
-use crate::codec::Compression;
 use crate::documents::Docs;
 use crate::documents::INDEX;
 use crate::error::OrBug;
@@ -27,6 +26,7 @@ use crate::target::Below;
 use crate::target::Object;
 use crate::typed::{Element, ROWS, Typed};
 use crate::values::Values;
+use zvf_codec::Compression;
 use zvf_format::int::{index, signed, wide};
 
 /// Manifests of one chunk.

@@ -8,11 +8,11 @@ use zvf_meta::space::Grid;
 use zvf_meta::{Codec, KeyEncoding};
 
 use crate::array::vlen_codecs;
-use crate::codec::Compression;
 use crate::error::to_index;
 use crate::error::{OrBug, internal};
 use crate::target::{Object, Payloads};
 use crate::{WriteError, blobs};
+use zvf_codec::Compression;
 use zvf_format::int::wide;
 
 /// A cell of a shard: its places along the curve and in the index, and its bytes.
@@ -198,7 +198,7 @@ mod tests {
 
     use super::{Cells, Container, shard};
     use crate::WriteError;
-    use crate::codec::Compression;
+    use zvf_codec::Compression;
 
     #[test]
     fn a_shard_loses_no_cell() {

@@ -8,10 +8,10 @@ use zvf_format::links::lehmer::MAX_WIDTH;
 use zvf_meta::{Axis, JsonObject, Kind, LinkStore, LinksConvention};
 
 use crate::WriteError;
-use crate::codec::Compression;
 use crate::error::OrBug;
 use crate::values::Values;
 use crate::{names::check_name, number::NumberType, parametric::Parametric};
+use zvf_codec::Compression;
 
 /// The format version that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]

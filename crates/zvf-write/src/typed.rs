@@ -7,11 +7,11 @@ use zvf_meta::{ArrayAttributes, ArrayDoc, Codec, DataType};
 
 use crate::WriteError;
 use crate::array::array_doc;
-use crate::codec::Compression;
 use crate::error::OrBug;
 use crate::error::to_index;
 use crate::number::{Fill, NumberType};
 use crate::target::Object;
+use zvf_codec::Compression;
 use zvf_format::int::wide;
 
 /// Rows of a chunk of object attributes.

@@ -28,8 +28,8 @@ async fn write(
     leftovers: Leftovers,
 ) -> std::result::Result<Summary, WriteError> {
     let mut open = OpenOptions::new().with_object_store(backend);
-    open.retry = Retry::never();
-    open.concurrency = 1;
+    open.io.retry = Retry::never();
+    open.io.concurrency = 1;
     let options = WriteOptions::new()
         .with_open(open)
         .with_leftovers(leftovers)

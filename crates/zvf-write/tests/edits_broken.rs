@@ -19,8 +19,8 @@ use zvf_testkit::faults::Dying;
 
 fn options(backend: Arc<dyn ObjectStore>) -> WriteOptions {
     let mut open = OpenOptions::new().with_object_store(backend);
-    open.retry = Retry::never();
-    open.concurrency = 1;
+    open.io.retry = Retry::never();
+    open.io.concurrency = 1;
     WriteOptions::new().with_open(open).with_threads(1)
 }
 

@@ -179,7 +179,7 @@ async fn what_is_not_finished_is_not_committed() {
     // A part dies between its claim and its note.
     let dying = Dying::new(memory.0.clone(), 3, true);
     let mut open = OpenOptions::new().with_object_store(Arc::new(dying));
-    open.retry = Retry::never();
+    open.io.retry = Retry::never();
     let options = WriteOptions::new().with_open(open).with_threads(1);
     let dies = PartedStore::join(ADDRESS, spec(kind), options)
         .await

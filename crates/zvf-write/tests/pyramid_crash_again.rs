@@ -32,8 +32,8 @@ async fn run(
     leftovers: Leftovers,
 ) -> Result<PyramidReport, WriteError> {
     let mut open = OpenOptions::new().with_object_store(backend);
-    open.retry = Retry::never();
-    open.concurrency = 1;
+    open.io.retry = Retry::never();
+    open.io.concurrency = 1;
     let options = WriteOptions::new()
         .with_open(open)
         .with_leftovers(leftovers)
@@ -195,7 +195,7 @@ async fn a_store_that_changed_meanwhile_is_not_touched() {
     let other = memory.clone();
     let at = Path::from("some/points.zarrvectors/zarr.json");
     let mut open = OpenOptions::new().with_object_store(memory.0.clone());
-    open.retry = Retry::never();
+    open.io.retry = Retry::never();
     let options = WriteOptions::new().with_open(open).with_threads(1);
     // Somebody else writes the root while the levels are made: once the first of them is told.
     let handle = tokio::runtime::Handle::current();

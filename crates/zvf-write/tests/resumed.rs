@@ -48,8 +48,8 @@ async fn source() -> Memory {
 
 fn options(backend: Arc<dyn ObjectStore>, journal: Option<&Path>) -> MigrateOptions {
     let mut open = zvf_store::OpenOptions::new().with_object_store(backend);
-    open.retry = Retry::never();
-    open.concurrency = 1;
+    open.io.retry = Retry::never();
+    open.io.concurrency = 1;
     let mut write = WriteOptions::new().with_open(open).with_threads(1);
     write.journal = journal.map(Path::to_owned);
     MigrateOptions::new().with_write(write)

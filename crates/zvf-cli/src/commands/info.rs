@@ -35,7 +35,7 @@ pub(crate) fn run(args: &InfoArgs, context: &mut Context<'_>) -> Result<()> {
 fn gather(args: &InfoArgs, context: &mut Context<'_>) -> Result<Facts> {
     let url = args.store.as_str();
     let store = context.open(url, 0, Need::all())?;
-    let raw = RawStore::open(url, &context.options())?;
+    let raw = RawStore::open(url, &context.options().io)?;
     let mut levels = Vec::new();
     for &number in store.levels() {
         let level = context.wait(store.level(number, &Need::all()))??;

@@ -261,9 +261,9 @@ fn in_store(
     element: Option<&str>,
 ) -> Result<Shown> {
     let options = context.options();
-    let raw = RawStore::open(url, &options).map_err(|e| CliError::from(e).at(url))?;
+    let raw = RawStore::open(url, &options.io).map_err(|e| CliError::from(e).at(url))?;
     let raw = context
-        .wait(raw.under_edits(&options))?
+        .wait(raw.under_edits(&options.io))?
         .map_err(|e| CliError::from(e).at(url))?;
     let mut reader = Reader { context, raw };
     let place = locate(&mut reader, path, element).map_err(|e| e.at(url))?;

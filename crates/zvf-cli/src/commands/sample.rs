@@ -34,7 +34,7 @@ pub(crate) fn run(args: &SampleArgs, context: &mut Context<'_>) -> Result<()> {
     let of_volume = |error: zvf_volume::VolumeError| CliError::from(error).at(&args.volume);
     let of_store = |error: zvf_write::WriteError| CliError::from(error).at(store);
     let volume = context
-        .wait(Volume::open(&args.volume, &options))?
+        .wait(Volume::open(&args.volume, &options.io))?
         .map_err(of_volume)?;
     let opened = context
         .wait(Store::open_with(store, options.clone()))?

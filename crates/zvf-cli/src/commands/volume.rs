@@ -35,7 +35,7 @@ fn info(args: &InfoArgs, context: &mut Context<'_>) -> Result<()> {
     let address = args.volume.as_str();
     let options = context.options();
     let volumes = context
-        .wait(Volume::list(address, &options))?
+        .wait(Volume::list(address, &options.io))?
         .map_err(|error| CliError::from(error).at(address))?;
     if context.common.json {
         let list: Vec<Value> = volumes.iter().map(|one| described(one.info())).collect();
@@ -165,7 +165,9 @@ fn slice(args: &SliceArgs, context: &mut Context<'_>) -> Result<()> {
         }
     };
     let options = context.options();
-    let volume = context.wait(Volume::open(address, &options))?.map_err(at)?;
+    let volume = context
+        .wait(Volume::open(address, &options.io))?
+        .map_err(at)?;
     let info = volume.info();
     let range = Range::parse(&args.range, &info.shape).map_err(at)?;
     let shape = range.result_shape().map_err(at)?;
@@ -231,7 +233,9 @@ fn converted(args: &ConvertArgs, context: &mut Context<'_>) -> Result<()> {
     let address = args.volume.as_str();
     let at = |error: zvf_volume::VolumeError| CliError::from(error).at(address);
     let options = context.options();
-    let volume = context.wait(Volume::open(address, &options))?.map_err(at)?;
+    let volume = context
+        .wait(Volume::open(address, &options.io))?
+        .map_err(at)?;
     let mut wanted = ConvertOptions::default();
     wanted.chunk.clone_from(&args.chunk_shape);
     wanted.block.clone_from(&args.block_shape);

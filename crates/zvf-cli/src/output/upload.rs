@@ -58,7 +58,7 @@ impl Output {
             })?;
         // A slash at the end says that it is a directory.
         let end = if url.ends_with('/') { "/" } else { "" };
-        if let Place::Folder(path) = Place::of(address, &context.options())? {
+        if let Place::Folder(path) = Place::of(address, &context.options().io)? {
             let mut path = path.into_os_string();
             path.push(end);
             return Ok(Self {
@@ -106,7 +106,7 @@ impl Output {
             let name = parts.collect::<Vec<_>>().join("/");
             let address = format!("{}/{name}", upload.above);
             context
-                .wait(put_file(&address, &options, &file))?
+                .wait(put_file(&address, &options.io, &file))?
                 .map_err(|error| CliError::from(error).at(&address))?;
             sent.push(PathBuf::from(address));
         }

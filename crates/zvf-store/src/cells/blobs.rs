@@ -10,16 +10,16 @@ use futures::join;
 use zvf_meta::ArrayDoc;
 
 use super::local_disk::Disk;
-use super::merge::Merge;
 use super::unit::slot;
 use super::{Budget, Plan};
-use crate::codec::Data;
 use crate::container::blob::{Blob, CHUNK};
 use crate::container::blobs::{Blobs, Pack, Slot};
 use crate::container::{Container, GridArray};
-use crate::kv::{Ask, Cap, Kv, local};
-use crate::trace::Method;
 use crate::{ChunkCoord, StoreError};
+use zvf_codec::Data;
+use zvf_io::Method;
+use zvf_io::{Ask, Cap, Kv, local};
+use zvf_io::{IoError, Merge};
 
 /// One blob that is wanted, and for which cells.
 #[derive(Debug)]
@@ -151,18 +151,18 @@ impl BlobWant {
     }
 
     /// Asks for the document and the chunk at once.
-    pub(super) async fn fetch(self, kv: &Kv, round: u32) -> Result<BlobUnit, StoreError> {
+    pub(super) async fn fetch(self, kv: &Kv) -> Result<BlobUnit, StoreError> {
         let (document, chunk) = (
             format!("{}/zarr.json", self.path),
             format!("{}/{CHUNK}", self.path),
         );
         let (document, chunk) = join!(
-            kv.get_polled(round, &document, Ask::Whole, Cap::document(&kv.limits)),
-            kv.get_polled(round, &chunk, Ask::Whole, Cap::cell(&kv.limits)),
+            kv.get_polled(&document, Ask::Whole, Cap::document(kv.limits())),
+            kv.get_polled(&chunk, Ask::Whole, Cap::cell(kv.limits())),
         );
         let document = match document {
             // A bucket that may not be listed answers "denied" for what does not exist, and there chunks are tried.
-            Err(StoreError::Denied { .. }) if !self.listed && !kv.can_list() => None,
+            Err(IoError::Denied { .. }) if !self.listed && !kv.can_list() => None,
             document => document?,
         };
         if document.is_none() {
@@ -218,17 +218,17 @@ impl PackWant {
     }
 
     /// Asks for the parts.
-    pub(super) async fn fetch(self, kv: &Kv, round: u32) -> Result<PackUnit, StoreError> {
+    pub(super) async fn fetch(self, kv: &Kv) -> Result<PackUnit, StoreError> {
         let Pack { path, blob } = self.pack()?;
         let (key, plain) = (format!("{path}/{CHUNK}"), blob.is_plain());
-        let (cap, key) = (Cap::cell(&kv.limits), key.as_str());
+        let (cap, key) = (Cap::cell(kv.limits()), key.as_str());
         let requests = self
-            .requests(blob, kv.merge)
+            .requests(blob, kv.merge())
             .into_iter()
             .map(|range| async move {
                 let start = range.start;
                 let ask = if plain { Ask::Range(range) } else { Ask::Whole };
-                let Some(object) = kv.get_polled(round, key, ask, cap).await? else {
+                let Some(object) = kv.get_polled(key, ask, cap).await? else {
                     return Ok(None);
                 };
                 if plain {
@@ -325,12 +325,12 @@ impl Disk<'_> {
         budget: &mut Budget,
     ) -> Result<(), StoreError> {
         let document = format!("{}/zarr.json", want.path);
-        let cap = Cap::document(&self.kv.limits);
+        let cap = Cap::document(self.kv.limits());
         let Some(blob) = self.whole(&document, cap, |data| parse(&want.path, data.as_slice()))?
         else {
             return want.absent();
         };
-        let cap = Cap::cell(&self.kv.limits);
+        let cap = Cap::cell(self.kv.limits());
         let bytes = if blob.length == 0 {
             None
         } else {
@@ -352,17 +352,24 @@ impl Disk<'_> {
         budget: &mut Budget,
     ) -> Result<(), StoreError> {
         let Pack { path, blob } = want.pack()?;
-        let (key, cap) = (format!("{path}/{CHUNK}"), Cap::cell(&self.kv.limits));
+        let (key, cap) = (format!("{path}/{CHUNK}"), Cap::cell(self.kv.limits()));
         if !blob.is_plain() {
             let whole = self.whole(&key, cap, |data| blob.decode(path, Some(data), cap))?;
             let found = whole.map(|bytes| vec![(0, bytes)]);
             return want.give(found.as_deref(), out, cap, budget);
         }
-        let requests = want.requests(blob, self.kv.merge);
-        let trace = &self.kv.trace;
+        let requests = want.requests(blob, self.kv.merge());
+        let trace = self.kv.trace();
         let start = trace.start();
         let Some(file) = local::OpenFile::open(self.root, &key)? else {
-            trace.record(start, self.round, Method::Read, &key, (None, None), None);
+            trace.record(
+                start,
+                self.kv.round(),
+                Method::Read,
+                &key,
+                (None, None),
+                None,
+            );
             return want.give(None, out, cap, budget);
         };
         check_size(&key, blob, file.size(&key)?)?;
@@ -374,7 +381,7 @@ impl Disk<'_> {
             let bytes: Bytes = file.at(&key, range.start, length)?.into();
             let read = u64::try_from(bytes.len()).ok();
             let asked = (Some(range.start), Some(length));
-            trace.record(start, self.round, Method::Read, &key, asked, read);
+            trace.record(start, self.kv.round(), Method::Read, &key, asked, read);
             found.push((range.start, bytes));
         }
         want.give(Some(&found), out, cap, budget)

@@ -6,8 +6,8 @@ use futures::future::try_join_all;
 use super::Cell;
 use super::shard::{self, ShardHead};
 use crate::StoreError;
-use crate::kv::{Ask, Cap, Kv};
 use crate::layout::Shard;
+use zvf_io::{Ask, Cap, Kv};
 
 /// The stored bytes of some inner chunks of the shard at `key`, by their numbers in its index; `None` for those that
 /// are not stored.
@@ -19,17 +19,14 @@ use crate::layout::Shard;
 /// I/O; a damaged index; a shard that changes in between.
 pub(crate) async fn fetch_entries(
     kv: &Kv,
-    round: u32,
     key: &str,
     shard: Shard,
     entries: &[u64],
 ) -> Result<Vec<Option<Bytes>>, StoreError> {
     const BESIDE: u64 = 64 << 10;
-    let cap = Cap::cell(&kv.limits);
+    let cap = Cap::cell(kv.limits());
     let mut found = vec![None; entries.len()];
-    let first = kv
-        .get(round, key, shard::first_ask(shard, BESIDE), cap)
-        .await?;
+    let first = kv.get(key, shard::first_ask(shard, BESIDE), cap).await?;
     let Some(object) = first else {
         return Ok(found);
     };
@@ -45,13 +42,16 @@ pub(crate) async fn fetch_entries(
         .collect();
     let chunks = shard::chunks(key, &head, &cells, cap)?;
     // Where a chunk lies is known only from the index: what is asked for after it belongs to the next round.
-    let next = round.saturating_add(1);
+    let next = kv.round().saturating_add(1);
     let missing = chunks
         .iter()
         .filter(|chunk| chunk.bytes.is_none() && !chunk.range.is_empty());
     let parts = missing.map(|chunk| async {
         let range = chunk.range.clone();
-        let object = kv.get(next, key, Ask::Range(range.clone()), cap).await?;
+        let object = kv
+            .in_round(next)
+            .get(key, Ask::Range(range.clone()), cap)
+            .await?;
         let object = object
             .ok_or_else(|| StoreError::malformed(key, "the shard vanished while it was read"))?;
         head.check_same(key, &object)?;

@@ -8,17 +8,16 @@ use bytes::Bytes;
 use super::shard::{self, Head, ShardCache, ShardHead};
 use super::{Budget, ObjectWant, unit};
 use crate::StoreError;
-use crate::codec::Data;
-use crate::kv::{Ask, Cap, Folder, Kv, Object, local};
 use crate::layout::Shard;
-use crate::trace::Method;
+use zvf_codec::Data;
+use zvf_io::Method;
+use zvf_io::{Ask, Cap, Folder, Kv, Object, local};
 
 /// One batch's view of the disk.
 pub(super) struct Disk<'a> {
     pub(super) kv: &'a Kv,
     pub(super) root: &'a Folder,
     pub(super) shards: &'a ShardCache,
-    pub(super) round: u32,
 }
 
 impl Disk<'_> {
@@ -35,7 +34,7 @@ impl Disk<'_> {
         if let Some(shard) = layout.shard {
             return self.read_shard(object, shard, cells, budget);
         }
-        let (key, cap) = (object.key.as_str(), Cap::cell(&self.kv.limits));
+        let (key, cap) = (object.key.as_str(), Cap::cell(self.kv.limits()));
         let found = self.whole(key, cap, |data| {
             unit::decode(key, layout, data, &object.cells, cells, cap, budget)
         })?;
@@ -52,7 +51,7 @@ impl Disk<'_> {
         cap: Cap,
         use_bytes: impl FnOnce(Data<'_>) -> Result<R, StoreError>,
     ) -> Result<Option<R>, StoreError> {
-        let trace = &self.kv.trace;
+        let trace = self.kv.trace();
         let start = trace.start();
         let mut size = None;
         let result = local::with_file(self.root, key, cap, |contents| {
@@ -63,7 +62,14 @@ impl Disk<'_> {
             })
         })?;
         if trace.is_on() {
-            trace.record(start, self.round, Method::Read, key, (None, None), size);
+            trace.record(
+                start,
+                self.kv.round(),
+                Method::Read,
+                key,
+                (None, None),
+                size,
+            );
         }
         Ok(result)
     }
@@ -81,13 +87,16 @@ impl Disk<'_> {
         };
         let (key, cap, trace) = (
             object.key.as_str(),
-            Cap::cell(&self.kv.limits),
-            &self.kv.trace,
+            Cap::cell(self.kv.limits()),
+            self.kv.trace(),
         );
         // Where a chunk lies is known only from the index: what is read after it belongs to the next round.
         let (head, round) = match self.shards.ready(key) {
-            Some(head) => (head, self.round),
-            None => (self.read_head(key, shard)?, self.round.saturating_add(1)),
+            Some(head) => (head, self.kv.round()),
+            None => (
+                self.read_head(key, shard)?,
+                self.kv.round().saturating_add(1),
+            ),
         };
         let Some(head) = head else {
             return object.absent(self.kv, |_| true);
@@ -100,7 +109,7 @@ impl Disk<'_> {
             .map(|c| c.range.clone())
             .collect();
         let mut parts = Vec::new();
-        let requests = self.kv.merge.requests(&mut missing);
+        let requests = self.kv.merge().requests(&mut missing);
         if !requests.is_empty() {
             let file = self.file(key, &head)?;
             for range in requests {
@@ -132,15 +141,22 @@ impl Disk<'_> {
 
     /// Reads the index of a shard, with the bytes beside it.
     fn read_head(&self, key: &str, shard: Shard) -> Result<Head, StoreError> {
-        let trace = &self.kv.trace;
+        let trace = self.kv.trace();
         let start = trace.start();
         let Some(file) = local::OpenFile::open(self.root, key)? else {
-            trace.record(start, self.round, Method::Read, key, (None, None), None);
+            trace.record(
+                start,
+                self.kv.round(),
+                Method::Read,
+                key,
+                (None, None),
+                None,
+            );
             self.shards.insert(key, None);
             return Ok(None);
         };
         let (size, state) = file.state(key)?;
-        let (from, to) = match shard::first_ask(shard, self.kv.merge.gap) {
+        let (from, to) = match shard::first_ask(shard, self.kv.merge().gap) {
             Ask::Suffix(n) => (size.saturating_sub(n), size),
             Ask::Prefix(n) => (0, size.min(n)),
             Ask::Range(r) => (r.start.min(size), r.end.min(size)),
@@ -148,7 +164,14 @@ impl Disk<'_> {
         };
         let bytes: Bytes = file.at(key, from, to.saturating_sub(from))?.into();
         let read = u64::try_from(bytes.len()).ok();
-        trace.record(start, self.round, Method::Read, key, (None, None), read);
+        trace.record(
+            start,
+            self.kv.round(),
+            Method::Read,
+            key,
+            (None, None),
+            read,
+        );
         let object = Object {
             bytes,
             start: from,

@@ -7,7 +7,6 @@ mod blobs;
 pub(crate) mod cache;
 mod entries;
 mod local_disk;
-pub(crate) mod merge;
 mod padded;
 mod shard;
 mod unit;
@@ -24,8 +23,8 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::container::grid::{Reader, object_key};
 use crate::container::{Container, GridArray};
 use crate::coord::Dotted;
-use crate::kv::{Ask, Backend, Cap, Folder, Handover, Kv, blocking, driven};
 use crate::{ChunkCoord, StoreError};
+use zvf_io::{Ask, Backend, Cap, Folder, Handover, Kv, blocking, driven};
 
 use blobs::{BlobWant, PackWant};
 pub(crate) use entries::fetch_entries;
@@ -71,7 +70,7 @@ impl ObjectWant {
     /// A store that is removed or replaced loses cells while its documents still stand, and without this the cells
     /// that are gone would be taken for empty ones.
     fn absent(&self, kv: &Kv, cells: impl Fn(&Cell) -> bool) -> Result<(), StoreError> {
-        if !kv.pins.is_on() || self.array.attributes().nonempty_chunks.is_none() {
+        if !kv.versions().is_on() || self.array.attributes().nonempty_chunks.is_none() {
             return Ok(());
         }
         let gone = self
@@ -274,42 +273,40 @@ pub(crate) type Then = Box<dyn FnOnce(Vec<Option<Bytes>>) + Send>;
 pub(crate) async fn fetch(
     kv: Kv,
     shards: Arc<ShardCache>,
-    round: u32,
     wants: Vec<CellWant>,
     then: Then,
 ) -> Result<(), StoreError> {
     let count = u64::try_from(wants.len()).unwrap_or(u64::MAX);
-    if count > kv.limits.cells_per_query {
+    if count > kv.limits().cells_per_query {
         return Err(StoreError::limit(
             "cells of one call",
             "cells_per_query",
             count,
-            kv.limits.cells_per_query,
+            kv.limits().cells_per_query,
         ));
     }
     let plan = plan(wants)?;
     // With a slot at hand the work starts at the first poll and needs no task of its own.
-    if let Backend::Local(root) = &kv.backend
+    if let Backend::Local(root) = kv.backend()
         && plan.generic.is_empty()
         && let Some(permit) = kv.free_slot()
     {
         let cells = plan.slots()?;
-        return read_files(&kv, root, shards, round, (plan, cells), permit, then).await;
+        return read_files(&kv, root, shards, (plan, cells), permit, then).await;
     }
-    driven(fetch_all(kv, shards, round, plan, then)).await
+    driven(fetch_all(kv, shards, plan, then)).await
 }
 
 /// Reads and decodes cells. `cells[i]` belongs to `wants[i]`; `None` = empty or missing.
 pub(crate) async fn fetch_cells(
     kv: Kv,
     shards: Arc<ShardCache>,
-    round: u32,
     wants: Vec<CellWant>,
 ) -> Result<Vec<Option<Bytes>>, StoreError> {
     let (to, result) = Handover::pair();
     let then = Box::new(move |cells| to.put(cells));
-    fetch(kv, shards, round, wants, then).await?;
-    result.take()
+    fetch(kv, shards, wants, then).await?;
+    Ok(result.take()?)
 }
 
 /// Reads and decodes cells of local files and runs `then` on them, in one blocking task.
@@ -317,7 +314,6 @@ async fn read_files(
     kv: &Kv,
     root: &Arc<Folder>,
     shards: Arc<ShardCache>,
-    round: u32,
     (plan, mut cells): (Plan, Vec<Option<Bytes>>),
     permit: OwnedSemaphorePermit,
     then: Then,
@@ -329,7 +325,6 @@ async fn read_files(
             kv: &kv,
             root: &root,
             shards: &shards,
-            round,
         };
         for object in &plan.objects {
             disk.read(object, &mut cells, &mut budget)?;
@@ -343,7 +338,7 @@ async fn read_files(
         for block in &plan.blocks {
             disk.read_block(block, &mut cells, &mut budget)?;
         }
-        plan.finish(&mut cells, Cap::cell(&kv.limits), &mut budget)?;
+        plan.finish(&mut cells, Cap::cell(kv.limits()), &mut budget)?;
         drop(permit);
         then(cells);
         Ok(())
@@ -355,30 +350,29 @@ async fn read_files(
 async fn fetch_all(
     kv: Kv,
     shards: Arc<ShardCache>,
-    round: u32,
     mut plan: Plan,
     then: Then,
 ) -> Result<(), StoreError> {
     let mut cells = plan.slots()?;
     for (want, cell) in &plan.generic {
-        let bytes = crate::generic::read_cell(&kv, round, &cell.array, &cell.chunk).await?;
+        let bytes = crate::generic::read_cell(&kv, &cell.array, &cell.chunk).await?;
         *slot(&mut cells, *want)? = bytes;
     }
-    match &kv.backend {
+    match kv.backend() {
         Backend::Local(root) => {
             let permit = kv.slot().await?;
-            read_files(&kv, root, shards, round, (plan, cells), permit, then).await
+            read_files(&kv, root, shards, (plan, cells), permit, then).await
         }
         Backend::Remote(_) => {
             let fetched = std::mem::take(&mut plan.objects)
                 .into_iter()
-                .map(|object| fetch_remote(&kv, &shards, round, object));
+                .map(|object| fetch_remote(&kv, &shards, object));
             let blobs = std::mem::take(&mut plan.blobs);
-            let blobs = blobs.into_iter().map(|blob| blob.fetch(&kv, round));
+            let blobs = blobs.into_iter().map(|blob| blob.fetch(&kv));
             let packs = std::mem::take(&mut plan.packs);
-            let packs = packs.into_iter().map(|pack| pack.fetch(&kv, round));
+            let packs = packs.into_iter().map(|pack| pack.fetch(&kv));
             let blocks = std::mem::take(&mut plan.blocks);
-            let blocks = blocks.into_iter().map(|block| block.fetch(&kv, round));
+            let blocks = blocks.into_iter().map(|block| block.fetch(&kv));
             let (units, blobs, packs, blocks) = try_join!(
                 try_join_all(fetched),
                 try_join_all(blobs),
@@ -387,7 +381,7 @@ async fn fetch_all(
             )?;
             let kv = kv.clone();
             blocking(move || {
-                let (mut budget, cap) = (Budget::new(&kv), Cap::cell(&kv.limits));
+                let (mut budget, cap) = (Budget::new(&kv), Cap::cell(kv.limits()));
                 for unit in units.into_iter().flatten() {
                     unit.decode(&mut cells, cap, &mut budget)?;
                 }
@@ -420,7 +414,7 @@ impl Budget {
     fn new(kv: &Kv) -> Self {
         Self {
             spent: 0,
-            limit: kv.limits.batch_bytes,
+            limit: kv.limits().batch_bytes,
         }
     }
 
@@ -444,16 +438,15 @@ impl Budget {
 async fn fetch_remote(
     kv: &Kv,
     shards: &ShardCache,
-    round: u32,
     object: ObjectWant,
 ) -> Result<Vec<Unit>, StoreError> {
     let Some(layout) = object.array.layout() else {
         return Ok(Vec::new());
     };
-    let cap = Cap::cell(&kv.limits);
+    let cap = Cap::cell(kv.limits());
     let Some(shard) = layout.shard else {
         let bytes = kv
-            .get_polled(round, &object.key, Ask::Whole, cap)
+            .get_polled(&object.key, Ask::Whole, cap)
             .await?
             .map(|o| o.bytes);
         if bytes.is_none() {
@@ -466,11 +459,13 @@ async fn fetch_remote(
     };
     let key = object.key.as_str();
     // Where a chunk lies is known only from the index: what is asked for after it belongs to the next round.
-    let next = round.saturating_add(u32::from(shards.ready(key).is_none()));
+    let next = kv
+        .round()
+        .saturating_add(u32::from(shards.ready(key).is_none()));
     let head = shards
         .get_or_fetch(key, async {
             let object = kv
-                .get_polled(round, key, shard::first_ask(shard, kv.merge.gap), cap)
+                .get_polled(key, shard::first_ask(shard, kv.merge().gap), cap)
                 .await?;
             object
                 .map(|o| ShardHead::parse(key, shard, o).map(Arc::new))
@@ -489,14 +484,13 @@ async fn fetch_remote(
         .map(|c| c.range.clone())
         .collect();
     let head = &head;
+    let kv = &kv.in_round(next);
     let requests = kv
-        .merge
+        .merge()
         .requests(&mut missing)
         .into_iter()
         .map(|range| async move {
-            let object = kv
-                .get_polled(next, key, Ask::Range(range.clone()), cap)
-                .await?;
+            let object = kv.get_polled(key, Ask::Range(range.clone()), cap).await?;
             let object = object.ok_or_else(|| {
                 StoreError::malformed(key, "the shard vanished while it was read")
             })?;

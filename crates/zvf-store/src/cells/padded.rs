@@ -10,12 +10,12 @@ use super::local_disk::Disk;
 use super::unit::slot;
 use super::{Budget, CellWant, Plan};
 use crate::StoreError;
-use crate::codec::Data;
 use crate::container::grid::object_key;
 use crate::container::padded::{Count, Padded, Source};
 use crate::container::{Container, GridArray};
 use crate::coord::Dotted;
-use crate::kv::{Ask, Cap, Kv};
+use zvf_codec::Data;
+use zvf_io::{Ask, Cap, Kv};
 
 /// The block of one chunk, and the cells that want it.
 #[derive(Debug)]
@@ -121,10 +121,10 @@ fn padded(array: &GridArray) -> Result<&Padded, StoreError> {
 
 impl BlockWant {
     /// Asks for all objects of the block at once.
-    pub(super) async fn fetch(self, kv: &Kv, round: u32) -> Result<BlockUnit, StoreError> {
-        let cap = Cap::cell(&kv.limits);
+    pub(super) async fn fetch(self, kv: &Kv) -> Result<BlockUnit, StoreError> {
+        let cap = Cap::cell(kv.limits());
         let found = self.keys.iter().map(|key| async move {
-            let object = kv.get_polled(round, key, Ask::Whole, cap).await?;
+            let object = kv.get_polled(key, Ask::Whole, cap).await?;
             Ok::<_, StoreError>(object.map(|object| object.bytes))
         });
         let found = try_join_all(found).await?;
@@ -177,7 +177,7 @@ impl Disk<'_> {
         out: &mut [Option<Bytes>],
         budget: &mut Budget,
     ) -> Result<(), StoreError> {
-        let (container, cap) = (padded(&want.array)?, Cap::cell(&self.kv.limits));
+        let (container, cap) = (padded(&want.array)?, Cap::cell(self.kv.limits()));
         let pieces: Result<Vec<_>, _> = want
             .keys
             .iter()

@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 
 use super::Cell;
-use crate::StoreError;
-use crate::kv::local::OpenFile;
-use crate::kv::{Ask, Cap, Object};
 use crate::layout::Shard;
-use crate::once::Once;
+use crate::{IoError, StoreError};
+use zvf_io::Once;
+use zvf_io::local::OpenFile;
+use zvf_io::{Ask, Cap, Object};
 
 /// `None` = the shard does not exist: none of its cells has content.
 pub(super) type Head = Option<Arc<ShardHead>>;
@@ -94,16 +94,18 @@ impl ShardHead {
     /// Refuses bytes of another state of the shard than the index was read from.
     pub(super) fn check_same(&self, key: &str, object: &Object) -> Result<(), StoreError> {
         match (&self.etag, &object.etag) {
-            (Some(first), Some(now)) if first != now => Err(StoreError::SourceChanged {
-                key: key.to_owned(),
-                first: first.clone(),
-                now: now.clone(),
-            }),
-            _ if self.size != object.size => Err(StoreError::SourceChanged {
+            (Some(first), Some(now)) if first != now => {
+                Err(StoreError::Io(IoError::SourceChanged {
+                    key: key.to_owned(),
+                    first: first.clone(),
+                    now: now.clone(),
+                }))
+            }
+            _ if self.size != object.size => Err(StoreError::Io(IoError::SourceChanged {
                 key: key.to_owned(),
                 first: format!("of {} bytes", self.size),
                 now: format!("of {} bytes", object.size),
-            }),
+            })),
             _ => Ok(()),
         }
     }
@@ -250,7 +252,7 @@ const OPEN_FILES: usize = 32;
 
 #[derive(Debug, Default)]
 struct State {
-    heads: HashMap<String, Arc<Once<Head>>>,
+    heads: HashMap<String, Arc<Once<Head, StoreError>>>,
     order: VecDeque<(String, u64)>,
     weight: u64,
 }

@@ -6,11 +6,11 @@ use bytes::{Buf, Bytes};
 use zvf_format::vlen::VlenChunk;
 
 use super::{Budget, Cell, ObjectWant};
-use crate::StoreError;
-use crate::codec::Data;
 use crate::container::GridArray;
-use crate::kv::Cap;
 use crate::layout::Layout;
+use crate::{StoreError, codec};
+use zvf_codec::Data;
+use zvf_io::Cap;
 
 /// An encoded chunk that was fetched.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ pub(super) fn decode(
     cap: Cap,
     budget: &mut Budget,
 ) -> Result<(), StoreError> {
-    let data = layout.chain.decode(key, data, cap)?;
+    let data = codec::decode(&layout.chain, key, data, cap)?;
     budget.spend(key, data.as_slice().len())?;
     if let ([cell], 1) = (cells, layout.elements) {
         let element = single(key, data)?;

@@ -14,8 +14,9 @@ use serde_json::Value;
 use zvf_meta::ArrayDoc;
 
 use crate::StoreError;
-use crate::codec::{Chain, Data};
-use crate::kv::Cap;
+use crate::codec::decode;
+use zvf_codec::{Chain, Data};
+use zvf_io::Cap;
 
 /// Key of the only chunk of a blob, below its path.
 pub(crate) const CHUNK: &str = "c/0";
@@ -133,7 +134,7 @@ impl Blob {
             return Ok(self.absent(length));
         };
         let key = format!("{path}/{CHUNK}");
-        let data = self.chain.decode(&key, data, cap)?;
+        let data = decode(&self.chain, &key, data, cap)?;
         let found = data.as_slice().len();
         if found != length {
             return Err(StoreError::malformed(
@@ -163,8 +164,8 @@ mod tests {
     use zvf_meta::ArrayDoc;
 
     use super::decode_child;
-    use crate::codec::Data;
-    use crate::kv::Cap;
+    use zvf_codec::Data;
+    use zvf_io::Cap;
 
     const CAP: Cap = Cap {
         what: "cell_bytes",

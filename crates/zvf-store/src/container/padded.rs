@@ -18,10 +18,11 @@ use zvf_format::fragments::FragmentIndex;
 use zvf_meta::ArrayDoc;
 
 use super::GridArray;
-use crate::codec::{Chain, Data, byte_order};
-use crate::kv::Cap;
+use crate::codec::{byte_order, decode};
 use crate::typed::{dtype_of, fill};
 use crate::{Limits, StoreError};
+use zvf_codec::{Chain, Data};
+use zvf_io::Cap;
 
 /// Most stored objects that one cell may lie in.
 const MOST_PIECES: u64 = 4096;
@@ -183,7 +184,7 @@ impl Padded {
         let Source::Own { chain, piece_rows } = &self.source else {
             return Ok(Bytes::new());
         };
-        let data = chain.decode(key, data, cap)?;
+        let data = decode(chain, key, data, cap)?;
         let expected = usize::try_from(*piece_rows)
             .ok()
             .and_then(|rows| rows.checked_mul(self.row_bytes));

@@ -12,22 +12,20 @@ use zarrs_storage::{
 };
 
 use crate::StoreError;
-use crate::kv::{Ask, Cap, Kv, Object};
+use zvf_io::{Ask, Cap, Kv, Object};
 
 /// Reads objects for `zarrs`: no HEAD requests, neighbouring ranges merged, errors kept in their own type.
 #[derive(Debug)]
 pub(super) struct Adapter {
     kv: Kv,
-    round: u32,
     /// The first failure; `zarrs` would only keep its text.
     failed: Arc<Mutex<Option<StoreError>>>,
 }
 
 impl Adapter {
-    pub(super) fn new(kv: &Kv, round: u32) -> Self {
+    pub(super) fn new(kv: &Kv) -> Self {
         Self {
             kv: kv.clone(),
-            round,
             failed: Arc::default(),
         }
     }
@@ -40,14 +38,14 @@ impl Adapter {
     async fn fetch(&self, key: &StoreKey, ask: Ask) -> Result<Option<Object>, StorageError> {
         let result = self
             .kv
-            .get_polled(self.round, key.as_str(), ask, Cap::cell(&self.kv.limits))
+            .get_polled(key.as_str(), ask, Cap::cell(self.kv.limits()))
             .await;
         result.map_err(|error| {
             let text = error.to_string();
             self.failed
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .get_or_insert(error);
+                .get_or_insert(error.into());
             StorageError::Other(text)
         })
     }
@@ -68,7 +66,7 @@ impl Adapter {
             })
             .collect();
         if let Some(ranges) = bounded {
-            let requests = self.kv.merge.requests(&mut ranges.clone());
+            let requests = self.kv.merge().requests(&mut ranges.clone());
             let fetched = requests.into_iter().map(|r| async move {
                 Ok::<_, StorageError>((
                     r.start,

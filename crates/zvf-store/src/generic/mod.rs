@@ -24,13 +24,12 @@ mod without {
 
     use crate::StoreError;
     use crate::container::GridArray;
-    use crate::kv::Kv;
+    use zvf_io::Kv;
 
     const WHAT: &str = "a layout of the feature \"zarrs\"";
 
     pub(crate) async fn read_cell(
         _: &Kv,
-        _: u32,
         array: &GridArray,
         _: &[i64],
     ) -> Result<Option<Bytes>, StoreError> {
@@ -39,7 +38,6 @@ mod without {
 
     pub(crate) async fn read_ragged_chunk(
         _: &Kv,
-        _: u32,
         path: &str,
         _: &ArrayDoc,
         _: Range<u64>,
@@ -49,7 +47,6 @@ mod without {
 
     pub(crate) async fn read_rows(
         _: &Kv,
-        _: u32,
         path: &str,
         _: &ArrayDoc,
         _: Range<u64>,

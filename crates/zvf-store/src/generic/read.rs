@@ -12,25 +12,23 @@ use super::adapter::Adapter;
 use crate::StoreError;
 use crate::container::{ContainerKind, GridArray};
 use crate::coord::Dotted;
-use crate::isolate::isolate_future;
-use crate::kv::{Kv, driven};
+use zvf_codec::isolate::isolate_future;
+use zvf_io::{Kv, driven};
 
 /// Reads a box of elements.
 async fn read(
     kv: &Kv,
-    round: u32,
     path: &str,
     doc: &ArrayDoc,
     ranges: &[Range<u64>],
     name: String,
 ) -> Result<ArrayBytes<'static>, StoreError> {
-    read_any(kv, round, path, doc.to_value(), ranges, name).await
+    read_any(kv, path, doc.to_value(), ranges, name).await
 }
 
 /// Reads a box of elements of any array that `zarrs` knows, by its document: of version 3, or 2 (`.zarray`).
 async fn read_any(
     kv: &Kv,
-    round: u32,
     path: &str,
     mut metadata: serde_json::Value,
     ranges: &[Range<u64>],
@@ -43,7 +41,7 @@ async fn read_any(
     }
     let metadata: ArrayMetadata = serde_json::from_value(metadata)
         .map_err(|e| StoreError::unsupported(key(), e.to_string()))?;
-    let adapter = Adapter::new(kv, round);
+    let adapter = Adapter::new(kv);
     let failed = adapter.failed();
     let node = format!("/{}", path.trim_matches('/'));
     let subset = ArraySubset::new_with_ranges(ranges);
@@ -56,7 +54,7 @@ async fn read_any(
         bytes.map_err(|e| StoreError::malformed(place, e.to_string()))
     });
     // As a task: requests are polled even where the caller is not.
-    let result = driven(async move { Ok(work.await) }).await?;
+    let result = driven(async move { Ok::<_, StoreError>(work.await) }).await?;
     if let Some(error) = failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
         return Err(error);
     }
@@ -72,7 +70,6 @@ async fn read_any(
 /// One cell of a chunk-grid array.
 pub(crate) async fn read_cell(
     kv: &Kv,
-    round: u32,
     array: &GridArray,
     chunk: &[i64],
 ) -> Result<Option<Bytes>, StoreError> {
@@ -85,7 +82,7 @@ pub(crate) async fn read_cell(
     };
     // What lies behind the grid's axes is the cell.
     ranges.extend(doc.shape.iter().skip(index.len()).map(|n| 0..*n));
-    let bytes = read(kv, round, array.path(), doc, &ranges, name.clone()).await?;
+    let bytes = read(kv, array.path(), doc, &ranges, name.clone()).await?;
     if array.container() == ContainerKind::Padded {
         let bytes = bytes
             .into_fixed()
@@ -102,13 +99,12 @@ pub(crate) async fn read_cell(
 /// The elements `rows` of a one-dimensional variable-length array, framed as a chunk of them.
 pub(crate) async fn read_ragged_chunk(
     kv: &Kv,
-    round: u32,
     path: &str,
     doc: &ArrayDoc,
     rows: Range<u64>,
 ) -> Result<Option<(Bytes, u64)>, StoreError> {
     let count = rows.end.saturating_sub(rows.start);
-    let bytes = read(kv, round, path, doc, &[rows], path.to_owned()).await?;
+    let bytes = read(kv, path, doc, &[rows], path.to_owned()).await?;
     let wrong = |what: String| StoreError::malformed(path, what);
     let (bytes, offsets) = bytes
         .into_variable()
@@ -129,7 +125,6 @@ pub(crate) async fn read_ragged_chunk(
 /// Rows of a table of fixed-size elements: `total` bytes, C order.
 pub(crate) async fn read_rows(
     kv: &Kv,
-    round: u32,
     path: &str,
     doc: &ArrayDoc,
     rows: Range<u64>,
@@ -139,7 +134,7 @@ pub(crate) async fn read_rows(
     if let Some(first) = ranges.first_mut() {
         *first = rows;
     }
-    let bytes = read(kv, round, path, doc, &ranges, path.to_owned()).await?;
+    let bytes = read(kv, path, doc, &ranges, path.to_owned()).await?;
     let bytes = bytes
         .into_fixed()
         .map_err(|e| StoreError::malformed(path, e.to_string()))?;
@@ -159,7 +154,7 @@ pub(crate) async fn read_box(
     metadata: serde_json::Value,
     ranges: &[Range<u64>],
 ) -> Result<Bytes, StoreError> {
-    let bytes = read_any(kv, 0, path, metadata, ranges, path.to_owned()).await?;
+    let bytes = read_any(kv, path, metadata, ranges, path.to_owned()).await?;
     let bytes = bytes
         .into_fixed()
         .map_err(|e| StoreError::malformed(path, e.to_string()))?;

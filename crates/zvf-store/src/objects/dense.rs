@@ -23,10 +23,10 @@ use futures::FutureExt;
 use super::manifests::Cut;
 use crate::Limits;
 use crate::StoreError;
-use crate::kv::blocking;
 use crate::once_cache::OnceCache;
 use crate::ordered::all_in_order;
 use crate::typed::TypedArray;
+use zvf_io::blocking;
 
 /// The two arrays.
 #[derive(Debug)]

@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 use zvf_meta::ObjectLayout;
 
 use crate::StoreError;
-use crate::kv::blocking;
-use crate::once::Once;
 use crate::typed::TypedArray;
 use crate::warnings::Warnings;
+use zvf_io::Once;
+use zvf_io::blocking;
 
 /// What the id table is made from, and the table.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct IdSource {
     pub(super) stored: u64,
     pub(super) path: String,
     pub(super) table: Option<TypedArray>,
-    pub(super) ids: Once<Arc<IdTable>>,
+    pub(super) ids: Once<Arc<IdTable>, StoreError>,
     pub(super) warnings: Arc<Warnings>,
 }
 

@@ -8,9 +8,9 @@ use futures::FutureExt;
 use super::dense::Dense;
 use super::split::Split;
 use crate::StoreError;
-use crate::kv::Kv;
 use crate::ordered::all_in_order;
 use crate::ragged::{RaggedArray, RaggedChunk};
+use zvf_io::Kv;
 
 /// What the manifests of a level are stored in.
 #[derive(Debug, Clone)]
@@ -65,7 +65,6 @@ impl Manifests {
     pub(super) async fn part(
         &self,
         kv: &Kv,
-        round: u32,
         i: u64,
         rows: u64,
     ) -> Result<ManifestChunk, StoreError> {
@@ -79,9 +78,9 @@ impl Manifests {
         }
         let end = first.saturating_add(self.per_part()).min(rows);
         let form = match self {
-            Self::Vlen(array) => Form::Vlen(array.chunk(kv, round, i).await?),
-            Self::Split(split) => Form::Cut(split.load(kv, round).await?),
-            Self::Dense(dense) => Form::Cut(dense.part(round, first..end).await?),
+            Self::Vlen(array) => Form::Vlen(array.chunk(kv, i).await?),
+            Self::Split(split) => Form::Cut(split.load(kv).await?),
+            Self::Dense(dense) => Form::Cut(dense.part(kv.round(), first..end).await?),
         };
         Ok(ManifestChunk {
             first,
@@ -94,13 +93,12 @@ impl Manifests {
     pub(super) async fn of(
         &self,
         kv: &Kv,
-        round: u32,
         slots: &[u64],
         rows: u64,
     ) -> Result<Vec<Bytes>, StoreError> {
         // Parts of a dense index may be large, and are never loaded for one object.
         if let Self::Dense(dense) = self {
-            return dense.of(round, slots, rows).await;
+            return dense.of(kv.round(), slots, rows).await;
         }
         let part_of = |slot: u64| slot / self.per_part();
         let mut numbers: Vec<u64> = slots
@@ -111,7 +109,7 @@ impl Manifests {
         numbers.sort_unstable();
         numbers.dedup();
         let parts = numbers.iter();
-        let parts = parts.map(|n| self.part(kv, round, *n, rows).boxed());
+        let parts = parts.map(|n| self.part(kv, *n, rows).boxed());
         let parts = all_in_order(parts.collect()).await?;
         Ok(slots
             .iter()

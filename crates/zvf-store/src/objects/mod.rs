@@ -17,10 +17,10 @@ use futures::future::BoxFuture;
 use zvf_meta::{ObjectIndexDoc, ObjectLayout};
 
 use crate::StoreError;
-use crate::kv::{Kv, driven};
-use crate::once::Once;
 use crate::typed::TypedArray;
 use crate::warnings::Warnings;
+use zvf_io::Once;
+use zvf_io::{Kv, driven};
 
 pub(crate) use dense::Dense;
 use ids::IdSource;
@@ -36,7 +36,6 @@ pub(crate) use split::Split;
 #[derive(Debug)]
 pub struct ObjectIndex {
     kv: Kv,
-    round: u32,
     doc: ObjectIndexDoc,
     key_rank: usize,
     source: Arc<IdSource>,
@@ -60,7 +59,6 @@ impl ObjectIndex {
     /// Malformed: a list of deleted objects that is none.
     pub(crate) fn new(
         kv: &Kv,
-        round: u32,
         (key, doc): (&str, ObjectIndexDoc),
         key_rank: usize,
         parts: Parts,
@@ -90,7 +88,6 @@ impl ObjectIndex {
         };
         Ok(Self {
             kv: kv.clone(),
-            round,
             doc,
             key_rank,
             source: Arc::new(source),
@@ -133,7 +130,7 @@ impl ObjectIndex {
     /// # Errors
     /// I/O; a damaged table. Ids that come twice are a warning: the first row wins.
     pub async fn ids(&self) -> Result<Arc<IdTable>, StoreError> {
-        self.ids_in(self.round).await
+        self.ids_in(self.kv.round()).await
     }
 
     /// As [`ids`](Self::ids), as part of the given round of requests.
@@ -172,7 +169,7 @@ impl ObjectIndex {
     /// # Errors
     /// I/O; damaged framing; [`Class::Misuse`](crate::Class::Misuse) past the last chunk.
     pub async fn manifest_chunk(&self, i: u64) -> Result<Arc<ManifestChunk>, StoreError> {
-        self.manifest_chunk_in(self.round, i).await
+        self.manifest_chunk_in(self.kv.round(), i).await
     }
 
     /// As [`manifest_chunk`](Self::manifest_chunk), as part of the given round of requests.
@@ -188,7 +185,9 @@ impl ObjectIndex {
             let Some(manifests) = &self.manifests else {
                 return Err(StoreError::misuse("the object index has no manifests"));
             };
-            let part = manifests.part(&self.kv, round, i, self.len()).await?;
+            let part = manifests
+                .part(&self.kv.in_round(round), i, self.len())
+                .await?;
             Ok(Arc::new(part))
         })
     }
@@ -208,7 +207,7 @@ impl ObjectIndex {
     /// # Errors
     /// As [`manifest_chunk`](Self::manifest_chunk).
     pub async fn manifests(&self, slots: &[u64]) -> Result<Vec<Bytes>, StoreError> {
-        self.manifests_in(self.round, slots).await
+        self.manifests_in(self.kv.round(), slots).await
     }
 
     /// As [`manifests`](Self::manifests), as part of the given round of requests.
@@ -222,7 +221,11 @@ impl ObjectIndex {
     ) -> BoxFuture<'a, Result<Vec<Bytes>, StoreError>> {
         Box::pin(async move {
             match &self.manifests {
-                Some(manifests) => manifests.of(&self.kv, round, slots, self.len()).await,
+                Some(manifests) => {
+                    manifests
+                        .of(&self.kv.in_round(round), slots, self.len())
+                        .await
+                }
                 None => Ok(vec![Bytes::new(); slots.len()]),
             }
         })

@@ -15,7 +15,7 @@ use tokio::sync::OnceCell;
 use super::manifests::Cut;
 use crate::StoreError;
 use crate::blob_array::BlobArray;
-use crate::kv::{Kv, blocking};
+use zvf_io::{Kv, blocking};
 
 /// The two blobs, and the manifests once they are loaded.
 #[derive(Debug)]
@@ -64,16 +64,11 @@ impl Split {
     }
 
     /// All manifests. Two requests, once.
-    pub(super) async fn load(
-        self: &Arc<Self>,
-        kv: &Kv,
-        round: u32,
-    ) -> Result<Arc<Cut>, StoreError> {
+    pub(super) async fn load(self: &Arc<Self>, kv: &Kv) -> Result<Arc<Cut>, StoreError> {
         if let Some(cut) = self.cut.get() {
             return Ok(Arc::clone(cut));
         }
-        let (data, offsets) =
-            futures::join!(self.data.load(kv, round), self.offsets.load(kv, round));
+        let (data, offsets) = futures::join!(self.data.load(kv), self.offsets.load(kv));
         // If two are damaged, the first one is reported, whichever was read first.
         let (data, offsets) = (data?, offsets?);
         let split = Arc::clone(self);

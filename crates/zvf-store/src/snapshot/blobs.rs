@@ -11,11 +11,11 @@ use zvf_format::dtype::DType;
 use zvf_meta::{ArrayAttributes, ArrayDoc, GroupDoc, NodeKind, RootDoc, node_kind};
 
 use super::{State, Tree};
-use crate::StoreError;
 use crate::container::blobs::{Blobs, is_pack};
 use crate::container::{Container, ContainerKind, GridArray, Shared};
-use crate::kv::Question;
 use crate::presence::Presence;
+use crate::{IoError, StoreError};
+use zvf_io::Question;
 
 /// What the arrays of a level have in common.
 #[derive(Debug, Clone)]
@@ -87,7 +87,7 @@ impl Tree {
                 if asked {
                     return incomplete(attributes);
                 }
-                let limit = self.kv.limits.cells_per_query;
+                let limit = self.kv.limits().cells_per_query;
                 let (blobs, presence) = Blobs::from_listing(path, rank, &names, packs, limit)?;
                 (blobs, Arc::new(presence))
             }
@@ -167,11 +167,11 @@ impl Tree {
             )));
         };
         if is_packed(&root) {
-            return Err(StoreError::NotSupported {
+            return Err(StoreError::Io(IoError::NotSupported {
                 key: path.to_owned(),
                 what: "chunks are packed (shard_layout), and the backend cannot list the packs"
                     .to_owned(),
-            });
+            }));
         }
         if facts.key_rank != rank {
             self.warnings.add(format!(
@@ -184,7 +184,7 @@ impl Tree {
         ));
         let (lo, counts) = spanned(&root, &facts)
             .ok_or_else(|| StoreError::malformed("zarr.json", "bounds span no grid of chunks"))?;
-        let limit = self.kv.limits.cells_per_query;
+        let limit = self.kv.limits().cells_per_query;
         let total = counts
             .iter()
             .try_fold(1u64, |n, c| n.checked_mul(*c))

@@ -10,9 +10,9 @@ use super::plan::Family;
 use super::{Tree, links};
 use crate::container::packed::is_packed;
 use crate::container::{GridArray, Shared};
-use crate::kv::Question;
 use crate::level::{LevelInner, Refused, VertexAttribute};
 use crate::{Need, StoreError};
+use zvf_io::Question;
 
 /// Type of a grid array whose document does not say.
 pub(super) const MISSING: DType = DType::little(DTypeKind::F32);
@@ -203,7 +203,7 @@ impl Tree {
             }
         };
         if is_packed(&doc) {
-            let limits = &self.kv.limits;
+            let limits = self.kv.limits();
             let array = GridArray::from_packed(path.to_owned(), doc, missing, key_rank, limits)?;
             let array = Arc::new(array);
             self.used(path);
@@ -216,7 +216,7 @@ impl Tree {
             return self.padded_array(path, doc, key_rank, more);
         }
         let lacks = GridArray::lacks_presence(&doc);
-        let mut array = GridArray::new(path.to_owned(), doc, missing, &self.kv.limits)?;
+        let mut array = GridArray::new(path.to_owned(), doc, missing, self.kv.limits())?;
         if array.key_rank() != key_rank {
             return Err(StoreError::malformed(
                 format!("{path}/zarr.json"),

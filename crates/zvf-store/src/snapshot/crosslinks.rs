@@ -10,12 +10,12 @@ use zvf_meta::{ArrayAttributes, ArrayDoc, GroupDoc, LinkFamilyDoc, LinkStore};
 use super::Tree;
 use super::links::{MISSING_LINK, Node, Place, check_rank, check_width, empty};
 use crate::StoreError;
-use crate::codec::Data;
 use crate::container::blob::{self, decode_child};
-use crate::kv::{Cap, Question};
 use crate::level::Refused;
 use crate::links::records::Cut;
 use crate::links::{LinkArray, LinkFamily};
+use zvf_codec::Data;
+use zvf_io::{Cap, Question};
 
 /// What a node `cross_chunk_links/<delta>` is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -288,7 +288,7 @@ impl Tree {
             return self.check_there(path).map(|()| None);
         };
         let stored = self.document(&format!("{path}/{}", blob::CHUNK));
-        let cap = Cap::cell(&self.kv.limits);
+        let cap = Cap::cell(self.kv.limits());
         let bytes = decode_child(path, &doc, stored.map(Data::Shared), cap)?;
         Ok(Some((doc, bytes)))
     }

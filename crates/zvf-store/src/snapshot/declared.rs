@@ -9,9 +9,9 @@ use super::blobs::level_of;
 use super::build::MISSING;
 use super::plan::Family;
 use crate::container::{ContainerKind, GridArray, Shared};
-use crate::kv::Question;
 use crate::level::LevelInner;
 use crate::{StoreError, TypedArray};
+use zvf_io::Question;
 
 /// What `attribute_specs` says of the elements of an attribute.
 enum Declared {

@@ -11,10 +11,10 @@ use super::links::Place;
 use super::plan::Family;
 use super::{Document, Tree};
 use crate::container::{ContainerKind, GridArray, Shared};
-use crate::kv::Question;
 use crate::level::Refused;
 use crate::links::{LinkArray, LinkAttribute, LinkFamily, Placement};
 use crate::{Class, Names, Need, StoreError};
+use zvf_io::Question;
 
 impl Tree {
     /// Adds the attributes of a family that are wanted and exist.

@@ -7,8 +7,8 @@ use super::links::is_same_key;
 use super::plan::Family;
 use super::{State, Tree};
 use crate::container::blob::CHUNK;
-use crate::kv::{Question, is_segment};
 use crate::{Deltas, Need, StoreError};
+use zvf_io::{Question, is_segment};
 
 impl Tree {
     /// The deltas of the link families that are wanted and may exist; `None` when a listing comes first.

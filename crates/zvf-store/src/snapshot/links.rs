@@ -8,10 +8,10 @@ use zvf_meta::{ArrayDoc, Kind, LevelDoc, LinkFamilyDoc, NodeKind, RootDoc, node_
 
 use super::Tree;
 use crate::container::{ContainerKind, GridArray};
-use crate::kv::Question;
 use crate::level::Refused;
 use crate::links::{LinkArray, LinkFamily};
 use crate::{Need, StoreError};
+use zvf_io::Question;
 
 /// Type of a link array whose document does not say.
 pub(super) const MISSING_LINK: DType = DType::little(DTypeKind::I64);
@@ -155,7 +155,7 @@ impl Tree {
         let segments = self
             .segments_of(&self.state(), place.level, delta)
             .unwrap_or_default();
-        let (found, limit) = (segments.len(), self.kv.limits.listed_names);
+        let (found, limit) = (segments.len(), self.kv.limits().listed_names);
         if u64::try_from(found).unwrap_or(u64::MAX) > limit {
             let found = u64::try_from(found).unwrap_or(u64::MAX);
             return Err(StoreError::limit(folder, "listed_names", found, limit));

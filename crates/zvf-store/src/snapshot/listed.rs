@@ -25,7 +25,7 @@ impl Tree {
         let Some(doc) = array.doc() else {
             return Ok(Presence::default());
         };
-        let limit = self.kv.limits.cells_per_query;
+        let limit = self.kv.limits().cells_per_query;
         let objects = self.state().objects(path);
         let mut flat = Vec::new();
         let mut block = |index: &[u64]| push_block(array, index, &mut flat, limit);

@@ -17,7 +17,7 @@ mod links;
 mod listed;
 mod objects;
 mod padded;
-mod plan;
+pub(crate) mod plan;
 mod probe;
 
 use std::collections::{BTreeMap, HashMap};
@@ -28,13 +28,13 @@ use zvf_meta::{ArrayDoc, RootDoc};
 
 use crate::container::Shared;
 use crate::groups::Groups;
-use crate::kv::{Kv, Object, Question, Reply};
 use crate::level::Refused;
 use crate::links::records::Cut;
 use crate::objects::ObjectIndex;
-use crate::once::Once;
 use crate::warnings::Warnings;
-use crate::{KnownNames, OpenOptions, StoreError};
+use crate::{IoError, KnownNames, OpenOptions, StoreError};
+use zvf_io::Once;
+use zvf_io::{Kv, Object, Question, Reply};
 
 /// Everything that was asked so far.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ pub(crate) struct State {
     pub(crate) cuts: HashMap<String, Arc<Cut>>,
     pub(crate) rounds: u32,
     /// Levels whose claimed type of vertices was compared with a chunk.
-    probed: HashMap<u32, Arc<Once<probe::Finding>>>,
+    probed: HashMap<u32, Arc<Once<probe::Finding, StoreError>>>,
     /// What the arrays of each level have in common.
     pub(crate) facts: HashMap<u32, blobs::LevelFacts>,
     etags: BTreeMap<String, Option<String>>,
@@ -110,7 +110,7 @@ impl Tree {
         if questions.is_empty() {
             return Ok(false);
         }
-        let replies = self.kv.ask_all(round, questions).await?;
+        let replies = self.kv.in_round(round).ask_all(questions).await?;
         let mut state = self.state();
         state.rounds = state.rounds.max(round);
         for (question, reply) in replies {
@@ -123,10 +123,10 @@ impl Tree {
     #[cold]
     pub(crate) fn missing(&self, key: &str) -> StoreError {
         match self.state().documents.get(key) {
-            Some(Document::Denied(source)) => StoreError::Denied {
+            Some(Document::Denied(source)) => StoreError::Io(IoError::Denied {
                 key: key.to_owned(),
                 source: source.to_string().into(),
-            },
+            }),
             _ => StoreError::NotFound {
                 key: key.to_owned(),
                 store: self.address.clone(),
@@ -207,7 +207,7 @@ impl State {
     fn learn(
         &mut self,
         question: Question,
-        reply: Result<Reply, StoreError>,
+        reply: Result<Reply, IoError>,
         warnings: &Warnings,
     ) -> Result<(), StoreError> {
         match (question, reply) {
@@ -223,11 +223,11 @@ impl State {
             }
             // Buckets that may not be listed answer "denied" for what does not exist. Whether that matters is
             // known only when the document turns out to be needed.
-            (Question::Document(key), Err(StoreError::Denied { source, .. })) => {
+            (Question::Document(key), Err(IoError::Denied { source, .. })) => {
                 self.documents
                     .insert(key, Document::Denied(source.to_string().into()));
             }
-            (Question::Document(_), Err(error)) => return Err(error),
+            (Question::Document(_), Err(error)) => return Err(error.into()),
             (Question::Names(prefix) | Question::Cells(prefix), Ok(Reply::Names(names))) => {
                 self.folders.insert(prefix, names.map(Arc::new));
             }
@@ -236,7 +236,7 @@ impl State {
             }
             // A listing that is refused is not needed where names are known. One that failed may have told of something:
             // leaving that out would be a wrong answer.
-            (_, Err(error)) if !refuses_listing(&error) => return Err(error),
+            (_, Err(error)) if !refuses_listing(&error) => return Err(error.into()),
             (Question::Names(prefix) | Question::Cells(prefix), failed) => {
                 if let Err(error) = failed {
                     warnings.add(format!("cannot list {prefix:?}: {error}"));
@@ -258,11 +258,11 @@ impl State {
 }
 
 /// Whether a backend says that it does not list, or not for this caller.
-fn refuses_listing(error: &StoreError) -> bool {
+fn refuses_listing(error: &IoError) -> bool {
     match error {
-        StoreError::Denied { .. } | StoreError::NotSupported { .. } => true,
+        IoError::Denied { .. } | IoError::NotSupported { .. } => true,
         // Any other answer that does not change when it is asked for again.
-        StoreError::Backend { transient, .. } => !transient,
+        IoError::Backend { transient, .. } => !transient,
         _ => false,
     }
 }

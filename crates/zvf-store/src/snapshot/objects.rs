@@ -10,12 +10,12 @@ use super::plan::Family;
 use super::{State, Tree};
 use crate::blob_array::BlobArray;
 use crate::groups::{Groups, Members};
-use crate::kv::Question;
 use crate::level::Refused;
 use crate::objects::{Dense, Manifests, ObjectIndex, Parts, Split};
 use crate::ragged::RaggedArray;
 use crate::typed::TypedArray;
 use crate::{Need, StoreError};
+use zvf_io::Question;
 
 /// A node of a table or a list.
 enum Node {
@@ -115,7 +115,8 @@ impl Tree {
         match self.node_at(&path)? {
             None => Ok(None),
             Some(Node::Array(doc)) => {
-                TypedArray::new(&self.kv, round, path, name, *doc, &self.kv.limits).map(Some)
+                TypedArray::new(&self.kv.in_round(round), path, name, *doc, self.kv.limits())
+                    .map(Some)
             }
             Some(Node::Group(attributes)) => {
                 let Some(data) = self.blob_array(format!("{path}/data"))? else {
@@ -144,7 +145,15 @@ impl Tree {
                 } else {
                     None
                 };
-                TypedArray::of_blobs(&self.kv, round, path, name, *attributes, data, mask).map(Some)
+                TypedArray::of_blobs(
+                    &self.kv.in_round(round),
+                    path,
+                    name,
+                    *attributes,
+                    data,
+                    mask,
+                )
+                .map(Some)
             }
         }
     }
@@ -176,7 +185,7 @@ impl Tree {
         let round = self.state().rounds.saturating_add(1);
         let name = path.rsplit('/').next().unwrap_or_default().to_owned();
         let doc = self.array_doc(&path)?;
-        doc.map(|doc| TypedArray::with_most(&self.kv, round, path, name, doc, most))
+        doc.map(|doc| TypedArray::with_most(&self.kv.in_round(round), path, name, doc, most))
             .transpose()
     }
 
@@ -226,7 +235,13 @@ impl Tree {
         }
         let round = self.state().rounds.saturating_add(1);
         let warnings = Arc::clone(&self.warnings);
-        let index = ObjectIndex::new(&self.kv, round, (&key, doc), key_rank, parts, warnings)?;
+        let index = ObjectIndex::new(
+            &self.kv.in_round(round),
+            (&key, doc),
+            key_rank,
+            parts,
+            warnings,
+        )?;
         let index = Arc::new(index);
         self.state()
             .object_indexes
@@ -242,7 +257,7 @@ impl Tree {
         doc: &ObjectIndexDoc,
         key_rank: usize,
     ) -> Result<Parts, StoreError> {
-        let limits = &self.kv.limits;
+        let limits = self.kv.limits();
         let child = |name: &str| format!("{folder}/{name}");
         let path = child("manifests");
         let manifests = self.array_doc(&path)?;
@@ -345,7 +360,7 @@ impl Tree {
             Some(Node::Array(doc)) => {
                 let attributes = doc.attributes.clone();
                 self.compare_keys(&level.to_string(), &path, &doc);
-                let array = RaggedArray::new(path, *doc, &self.kv.limits)?;
+                let array = RaggedArray::new(path, *doc, self.kv.limits())?;
                 (attributes, Members::Ragged(Arc::new(array)))
             }
             Some(Node::Group(attributes)) => {
@@ -360,7 +375,7 @@ impl Tree {
             }
             None => {
                 let path = format!("{level}/groupings");
-                let Some(table) = self.index_table(path, self.kv.limits.object_rows)? else {
+                let Some(table) = self.index_table(path, self.kv.limits().object_rows)? else {
                     return Ok(None);
                 };
                 if let Some(doc) = table.doc() {
@@ -369,7 +384,7 @@ impl Tree {
                 (table.attributes().clone(), Members::Padded(Box::new(table)))
             }
         };
-        let groups = Arc::new(Groups::new(&self.kv, round, attributes, members)?);
+        let groups = Arc::new(Groups::new(&self.kv.in_round(round), attributes, members)?);
         self.state().groups.insert(level, Arc::clone(&groups));
         Ok(Some(groups))
     }

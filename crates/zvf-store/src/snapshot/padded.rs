@@ -10,7 +10,7 @@ use super::build::MISSING;
 use crate::StoreError;
 use crate::container::padded::Count;
 use crate::container::{ContainerKind, GridArray, Shared};
-use crate::kv::Question;
+use zvf_io::Question;
 
 /// What an array of a level counts its rows by.
 enum By {
@@ -54,7 +54,7 @@ impl Tree {
         more: &mut Vec<Question>,
     ) -> Result<Option<Shared>, StoreError> {
         let listed = !GridArray::lacks_presence(&doc);
-        let array = GridArray::from_padded(path.to_owned(), doc, rank, &self.kv.limits)?;
+        let array = GridArray::from_padded(path.to_owned(), doc, rank, self.kv.limits())?;
         let level = level_of(path);
         let before = more.len();
         let count = match by(path) {

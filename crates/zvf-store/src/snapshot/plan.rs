@@ -1,8 +1,8 @@
 //! Which documents and listings a level needs next. No I/O.
 
 use super::{State, Tree};
-use crate::kv::{Question, check_segment, is_segment};
 use crate::{KnownNames, Names, Need, StoreError};
+use zvf_io::{Question, is_segment};
 
 /// A family of names below one folder of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,5 +176,16 @@ impl Tree {
         self.plan_objects(&state, level, need, &mut questions)?;
         self.plan_links(&state, level, need, &mut questions)?;
         Ok(questions)
+    }
+}
+
+/// Refuses a name that would leave its folder.
+pub(crate) fn check_segment(parent: &str, name: &str) -> Result<(), StoreError> {
+    if is_segment(name) {
+        Ok(())
+    } else {
+        Err(StoreError::misuse(format!(
+            "{parent}: {name:?} cannot be the name of an array"
+        )))
     }
 }

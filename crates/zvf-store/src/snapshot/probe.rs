@@ -17,8 +17,8 @@ use super::Tree;
 use crate::StoreError;
 use crate::cells::{self, CellWant, ShardCache};
 use crate::container::{ContainerKind, GridArray, Shared};
-use crate::kv::{Kv, driven};
 use crate::level::LevelInner;
+use zvf_io::{Kv, driven};
 
 /// How many chunks are looked at before the claim is believed.
 const MOST: usize = 4;
@@ -121,7 +121,7 @@ async fn look(
             CellWant::new(&vertices, chunk),
             CellWant::new(&fragments, chunk),
         ];
-        let fetched = cells::fetch_cells(kv.clone(), Arc::clone(&shards), round, wants);
+        let fetched = cells::fetch_cells(kv.in_round(round), Arc::clone(&shards), wants);
         let found = match fetched.await {
             Ok(found) => found,
             Err(error) if error.is_transient() => return Err(error),

@@ -20,7 +20,7 @@ use zvf_meta::ArrayAttributes;
 use super::{Source, TypedArray, TypedValues, row_width};
 use crate::StoreError;
 use crate::blob_array::BlobArray;
-use crate::kv::Kv;
+use zvf_io::Kv;
 
 /// The two blobs of a table.
 #[derive(Debug, Clone)]
@@ -39,7 +39,6 @@ impl TypedArray {
     /// A dtype that is none; blobs whose lengths are not those of the rows; a limit.
     pub(crate) fn of_blobs(
         kv: &Kv,
-        round: u32,
         path: String,
         name: String,
         attributes: ArrayAttributes,
@@ -58,7 +57,7 @@ impl TypedArray {
             Some(None) => return Err(StoreError::malformed(key(), "shape is empty")),
             None => (data.length() / size, 1),
         };
-        let limit = kv.limits.object_rows;
+        let limit = kv.limits().object_rows;
         if rows > limit {
             return Err(StoreError::limit(key(), "object_rows", rows, limit));
         }
@@ -89,7 +88,6 @@ impl TypedArray {
         };
         Ok(Self {
             kv: kv.clone(),
-            round,
             path,
             name,
             source: Source::Blobs(masked),
@@ -106,16 +104,16 @@ impl Masked {
     pub(super) async fn rows(
         &self,
         table: &TypedArray,
-        round: u32,
+        kv: &Kv,
         rows: Range<u64>,
     ) -> Result<TypedValues, StoreError> {
         let mask = async {
             match &self.mask {
-                Some(mask) => mask.load(&table.kv, round).await.map(Some),
+                Some(mask) => mask.load(kv).await.map(Some),
                 None => Ok(None),
             }
         };
-        let (data, mask) = futures::try_join!(self.data.load(&table.kv, round), mask)?;
+        let (data, mask) = futures::try_join!(self.data.load(kv), mask)?;
         let size = table.dtype.size();
         let index = |n: u64| usize::try_from(n).ok();
         let cut = |bytes: &Bytes, row: usize| -> Option<Bytes> {
@@ -129,7 +127,7 @@ impl Masked {
                 table.path.clone(),
                 "cell_bytes",
                 u64::MAX,
-                table.kv.limits.cell_bytes,
+                table.kv.limits().cell_bytes,
             ));
         };
         let short = || StoreError::malformed(table.path.clone(), "the rows end early");

@@ -16,10 +16,11 @@ use futures::future::BoxFuture;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind, TimeUnit};
 use zvf_meta::{ArrayAttributes, ArrayDoc, DataType};
 
-use crate::codec::{Chain, byte_order, index_checksum};
-use crate::kv::Kv;
+use crate::codec::{byte_order, index_checksum};
 use crate::layout::Shard;
 use crate::{Limits, StoreError};
+use zvf_codec::Chain;
+use zvf_io::Kv;
 
 use masked::Masked;
 
@@ -30,7 +31,6 @@ use masked::Masked;
 #[derive(Debug, Clone)]
 pub struct TypedArray {
     kv: Kv,
-    round: u32,
     path: String,
     name: String,
     source: Source,
@@ -169,19 +169,17 @@ impl TypedValues {
 impl TypedArray {
     pub(crate) fn new(
         kv: &Kv,
-        round: u32,
         path: String,
         name: String,
         doc: ArrayDoc,
         limits: &Limits,
     ) -> Result<Self, StoreError> {
-        Self::with_most(kv, round, path, name, doc, limits.object_rows)
+        Self::with_most(kv, path, name, doc, limits.object_rows)
     }
 
     /// As [`new`](Self::new), with another limit on the rows.
     pub(crate) fn with_most(
         kv: &Kv,
-        round: u32,
         path: String,
         name: String,
         doc: ArrayDoc,
@@ -219,10 +217,9 @@ impl TypedArray {
                 format!("fill_value {} is no {dtype}", doc.fill_value),
             )
         })?;
-        let reader = reader(&doc, kv.limits.shard_entries);
+        let reader = reader(&doc, kv.limits().shard_entries);
         Ok(Self {
             kv: kv.clone(),
-            round,
             path,
             name,
             source: Source::Array(Arc::new(doc), reader),
@@ -311,7 +308,7 @@ impl TypedArray {
     /// # Errors
     /// I/O; malformed chunks; a table beyond `cell_bytes`; a type or codec that is not read.
     pub async fn read(&self) -> Result<TypedValues, StoreError> {
-        self.read_rows_in(self.round, 0..self.rows).await
+        self.read_rows_in(self.kv.round(), 0..self.rows).await
     }
 
     /// Reads all rows, as part of the given round of requests.
@@ -327,7 +324,7 @@ impl TypedArray {
     /// # Errors
     /// As [`read`](Self::read).
     pub async fn read_rows(&self, rows: Range<u64>) -> Result<TypedValues, StoreError> {
-        self.read_rows_in(self.round, rows).await
+        self.read_rows_in(self.kv.round(), rows).await
     }
 
     /// Reads a range of rows, as part of the given round of requests.
@@ -340,11 +337,12 @@ impl TypedArray {
         rows: Range<u64>,
     ) -> BoxFuture<'_, Result<TypedValues, StoreError>> {
         Box::pin(async move {
+            let kv = self.kv.in_round(round);
             let rows = rows.start.min(self.rows)..rows.end.min(self.rows);
             let rows = rows.start..rows.end.max(rows.start);
             match &self.source {
-                Source::Array(doc, reader) => read::rows(self, doc, reader, round, rows).await,
-                Source::Blobs(masked) => masked.rows(self, round, rows).await,
+                Source::Array(doc, reader) => read::rows(self, &kv, doc, reader, rows).await,
+                Source::Blobs(masked) => masked.rows(self, &kv, rows).await,
             }
         })
     }

@@ -10,11 +10,12 @@ use zvf_meta::ArrayDoc;
 use super::{Reader, TypedArray, TypedValues};
 use crate::StoreError;
 use crate::cells::fetch_entries;
-use crate::codec::{Chain, Data};
+use crate::codec::decode;
 use crate::container::grid::object_key;
-use crate::kv::{Ask, Cap, blocking};
 use crate::layout::Shard;
 use crate::ordered::all_in_order;
+use zvf_codec::{Chain, Data};
+use zvf_io::{Ask, Cap, Kv, blocking};
 
 /// One stored chunk, with its position in rows and columns.
 struct Piece {
@@ -26,9 +27,9 @@ struct Piece {
 
 pub(super) async fn rows(
     array: &TypedArray,
+    kv: &Kv,
     doc: &ArrayDoc,
     reader: &Reader,
-    round: u32,
     rows: Range<u64>,
 ) -> Result<TypedValues, StoreError> {
     let size = u64::try_from(array.dtype.size()).unwrap_or(u64::MAX);
@@ -37,7 +38,7 @@ pub(super) async fn rows(
         .checked_mul(array.width)
         .and_then(|n| n.checked_mul(size))
         .unwrap_or(u64::MAX);
-    let limit = array.kv.limits.cell_bytes;
+    let limit = kv.limits().cell_bytes;
     if total > limit {
         return Err(StoreError::limit(
             array.path.clone(),
@@ -57,9 +58,7 @@ pub(super) async fn rows(
             return Err(StoreError::unsupported(array.path.clone(), what.clone()));
         }
         _ if total == 0 => Bytes::new(),
-        Reader::Generic => {
-            crate::generic::read_rows(&array.kv, round, &array.path, doc, rows, total).await?
-        }
+        Reader::Generic => crate::generic::read_rows(kv, &array.path, doc, rows, total).await?,
         Reader::Own { order, chain, .. } | Reader::Sharded { order, chain, .. } => {
             let (pieces, chunk_rows, chunk_width) = match reader {
                 Reader::Sharded {
@@ -69,7 +68,7 @@ pub(super) async fn rows(
                     ..
                 } => {
                     let sizes = (*chunk_rows, *shard_rows);
-                    let pieces = fetch_inner(array, doc, round, &rows, sizes, *shard).await?;
+                    let pieces = fetch_inner(array, kv, doc, &rows, sizes, *shard).await?;
                     (pieces, *chunk_rows, array.width)
                 }
                 Reader::Own {
@@ -77,7 +76,7 @@ pub(super) async fn rows(
                     chunk_width,
                     ..
                 } => {
-                    let pieces = fetch(array, doc, round, &rows, *chunk_rows, *chunk_width).await?;
+                    let pieces = fetch(array, kv, doc, &rows, *chunk_rows, *chunk_width).await?;
                     (pieces, *chunk_rows, *chunk_width)
                 }
                 Reader::Generic | Reader::Unsupported(_) => (Vec::new(), 1, 1),
@@ -89,7 +88,7 @@ pub(super) async fn rows(
                 chunk_width,
             };
             let number = array.dtype.number_size();
-            let cap = Cap::cell(&array.kv.limits);
+            let cap = Cap::cell(kv.limits());
             blocking(move || assemble(pieces, &chain, order, number, &fill, shape, grid, cap))
                 .await??
         }
@@ -122,18 +121,18 @@ struct Grid {
 
 async fn fetch(
     array: &TypedArray,
+    kv: &Kv,
     doc: &ArrayDoc,
-    round: u32,
     rows: &Range<u64>,
     chunk_rows: u64,
     chunk_width: u64,
 ) -> Result<Vec<Piece>, StoreError> {
-    let cap = Cap::cell(&array.kv.limits);
+    let cap = Cap::cell(kv.limits());
     let chunks = |n: u64, chunk: u64| n.div_ceil(chunk.max(1));
     let pieces = chunks(rows.end - rows.start, chunk_rows)
         .saturating_add(1)
         .saturating_mul(chunks(array.width, chunk_width));
-    let limit = array.kv.limits.cells_per_query;
+    let limit = kv.limits().cells_per_query;
     if pieces > limit {
         return Err(StoreError::limit(
             array.path.clone(),
@@ -162,7 +161,7 @@ async fn fetch(
     }
     let pieces = keys.into_iter().map(|(key, row, column)| {
         async move {
-            let found = array.kv.get(round, &key, Ask::Whole, cap).await?;
+            let found = kv.get(&key, Ask::Whole, cap).await?;
             Ok(Piece {
                 key,
                 row,
@@ -178,14 +177,14 @@ async fn fetch(
 /// The inner chunks of shards that hold some rows. `sizes`: rows of a chunk and of a shard.
 async fn fetch_inner(
     array: &TypedArray,
+    kv: &Kv,
     doc: &ArrayDoc,
-    round: u32,
     rows: &Range<u64>,
     sizes: (u64, u64),
     shard: Shard,
 ) -> Result<Vec<Piece>, StoreError> {
     let (chunk_rows, shard_rows) = (sizes.0.max(1), sizes.1.max(1));
-    let limit = array.kv.limits.cells_per_query;
+    let limit = kv.limits().cells_per_query;
     let (first, last) = (
         rows.start / chunk_rows,
         rows.end.saturating_sub(1) / chunk_rows,
@@ -210,7 +209,7 @@ async fn fetch_inner(
         let chunks = first.max(start)..=last.min(start.saturating_add(per).saturating_sub(1));
         async move {
             let entries: Vec<u64> = chunks.clone().map(|chunk| chunk - start).collect();
-            let found = fetch_entries(&array.kv, round, &key, shard, &entries).await?;
+            let found = fetch_entries(kv, &key, shard, &entries).await?;
             let pieces = chunks.zip(found).map(|(chunk, bytes)| Piece {
                 key: format!("{key}, chunk {}", chunk - start),
                 row: chunk.saturating_mul(chunk_rows),
@@ -245,7 +244,7 @@ fn assemble(
     let mut decoded = Vec::with_capacity(pieces.len());
     for piece in pieces {
         let Some(bytes) = piece.bytes else { continue };
-        let data = chain.decode(&piece.key, Data::Shared(bytes), cap)?;
+        let data = decode(&chain, &piece.key, Data::Shared(bytes), cap)?;
         let expected = grid
             .chunk_rows
             .checked_mul(grid.chunk_width)

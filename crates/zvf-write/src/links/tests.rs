@@ -10,11 +10,11 @@ use zvf_store::OpenOptions;
 
 use super::{ArrayKey, End, Family, LinkColumn, Placer, Policy, Sink, policy, split};
 use crate::WriteError;
-use crate::codec::Compression;
 use crate::form::LinksBy;
 use crate::shard::{Cells, Container};
 use crate::spec::StoreSpec;
 use crate::target::Target;
+use zvf_codec::Compression;
 
 type Ends = [End<'static>];
 

@@ -104,14 +104,14 @@ impl Target {
     /// # Errors
     /// An address that no backend knows, or a backend that cannot be made.
     pub fn new(address: &str, options: &OpenOptions, durable: bool) -> Result<Self, WriteError> {
-        let place = match Place::of(address, options)? {
+        let place = match Place::of(address, &options.io)? {
             Place::Folder(folder) => Where::Local(local::Local::new(folder, durable)),
             Place::Prefix { store, prefix } => {
                 let handle = tokio::runtime::Handle::current();
                 Where::Remote(remote::Remote::new(store, prefix, handle, options))
             }
         };
-        let stop = options.stop.clone();
+        let stop = options.io.stop.clone();
         Ok(Self { place, stop })
     }
 
@@ -125,7 +125,7 @@ impl Target {
         let (store, prefix) = (Arc::clone(store), prefix.to_owned());
         Self {
             place: Where::Remote(remote::Remote::new(store, prefix, handle, options)),
-            stop: options.stop.clone(),
+            stop: options.io.stop.clone(),
         }
     }
 

@@ -45,14 +45,14 @@ impl Remote {
         handle: Handle,
         options: &OpenOptions,
     ) -> Self {
-        let concurrency = options.concurrency.max(1);
+        let concurrency = options.io.concurrency.max(1);
         Self {
             store,
             prefix,
             handle,
             slots: Semaphore::new(concurrency),
             concurrency,
-            requests: Requests::new(options),
+            requests: Requests::new(&options.io),
         }
     }
 

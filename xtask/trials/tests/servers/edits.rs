@@ -180,9 +180,9 @@ async fn an_edit_that_dies_counts_or_does_not_and_is_resumed() {
         make(&address).await;
         let dying = Dying::new(bucket.clone(), at, at % 2 == 0);
         let mut open = OpenOptions::new().with_object_store(Arc::new(dying));
-        open.retry = Retry::never();
+        open.io.retry = Retry::never();
         // Nothing of a dead program is still under way.
-        open.concurrency = 1;
+        open.io.concurrency = 1;
         let done = change(&address, open).await;
         let found = told(&address).await.unwrap();
         let counts = found == changed();

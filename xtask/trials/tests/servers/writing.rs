@@ -111,7 +111,7 @@ async fn a_writer_that_dies_leaves_nothing_or_all() {
             at,
             at % 2 == 0,
         )));
-        open.retry = Retry::never();
+        open.io.retry = Retry::never();
         let done = write(&address, open, Leftovers::Refuse).await;
         let there = Store::open_with(&address, signed()).await.is_ok();
         if !there {

@@ -102,7 +102,8 @@ impl Tree {
                 CellWant::new(&link.array, chunk),
                 CellWant::new(values, chunk),
             ];
-            let found = cells::fetch_cells(self.kv.clone(), Arc::clone(shards), round, wants).await;
+            let found =
+                cells::fetch_cells(self.kv.in_round(round), Arc::clone(shards), wants).await;
             let found = match found {
                 Ok(found) => found,
                 // Looked at again by the next one who asks; the query that needs the cell says what failed.
@@ -217,7 +218,7 @@ impl Tree {
             .iter()
             .map(|(_, chunk)| CellWant::new(&link.array, chunk.clone()))
             .collect();
-        let cells = cells::fetch_cells(self.kv.clone(), Arc::clone(shards), base, wants).await;
+        let cells = cells::fetch_cells(self.kv.in_round(base), Arc::clone(shards), wants).await;
         let cut = cells.and_then(|cells| self.cut_loose(link, values, &chunks, &cells));
         let array = cut.or_else(|error| {
             if error.class() == Class::Io {

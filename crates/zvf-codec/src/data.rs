@@ -1,0 +1,113 @@
+//! Bytes on their way through codecs, and reading of them within limits.
+
+use bytes::Bytes;
+
+use crate::CodecError;
+#[cfg(any(feature = "zstd", feature = "gzip", feature = "zarrs"))]
+use crate::error::check;
+
+/// Bytes that are borrowed from a buffer, or shared.
+#[derive(Debug, Clone)]
+pub enum Data<'b> {
+    /// In a buffer of the caller.
+    Borrowed(&'b [u8]),
+    /// Counted by reference.
+    Shared(Bytes),
+}
+
+impl<'b> Data<'b> {
+    /// The bytes.
+    #[must_use]
+    pub fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Borrowed(bytes) => bytes,
+            Self::Shared(bytes) => bytes,
+        }
+    }
+
+    /// A range of the bytes; `None` where it ends behind them.
+    #[must_use]
+    pub fn slice(self, range: std::ops::Range<usize>) -> Option<Bytes> {
+        match self {
+            Self::Borrowed(bytes) => bytes.get(range).map(Bytes::copy_from_slice),
+            Self::Shared(bytes) => {
+                (range.start <= range.end && range.end <= bytes.len()).then(|| bytes.slice(range))
+            }
+        }
+    }
+
+    /// The bytes, copied where they were borrowed.
+    #[must_use]
+    pub fn into_bytes(self) -> Bytes {
+        match self {
+            Self::Borrowed(bytes) => Bytes::copy_from_slice(bytes),
+            Self::Shared(bytes) => bytes,
+        }
+    }
+
+    pub(crate) fn without_last(self, n: usize) -> Self {
+        let keep = self.as_slice().len().saturating_sub(n);
+        match self {
+            Self::Borrowed(bytes) => Self::Borrowed(bytes.get(..keep).unwrap_or(bytes)),
+            Self::Shared(bytes) => Self::Shared(bytes.slice(..keep)),
+        }
+    }
+}
+
+/// Compares the last four bytes with a checksum of the rest, and removes them.
+pub(crate) fn summed<'b>(
+    name: &str,
+    sum: impl Fn(&[u8]) -> u32,
+    data: Data<'b>,
+) -> Result<Data<'b>, CodecError> {
+    let Some((body, stored)) = data.as_slice().split_last_chunk::<4>() else {
+        let count = data.as_slice().len();
+        let what = format!("{name}: {count} bytes found, expected at least the 4 of the checksum");
+        return Err(CodecError::malformed(what));
+    };
+    let (stored, found) = (u32::from_le_bytes(*stored), sum(body));
+    if stored != found {
+        let what = format!("{name}: {found:#010x} found, expected {stored:#010x}");
+        return Err(CodecError::malformed(what));
+    }
+    Ok(data.without_last(4))
+}
+
+/// Reads everything that `reader` gives, at most `limit` bytes.
+#[cfg(any(feature = "zstd", feature = "gzip", feature = "zarrs"))]
+pub(crate) fn read_bounded(
+    codec: &'static str,
+    reader: impl std::io::Read,
+    hint: usize,
+    limit: u64,
+) -> Result<Vec<u8>, CodecError> {
+    use std::io::Read;
+
+    use crate::isolate::isolate;
+
+    let mut bytes = Vec::with_capacity(hint.min(usize::try_from(limit).unwrap_or(usize::MAX)));
+    let wrong = |what: String| CodecError::malformed(format!("{codec}: {what}"));
+    let mut reader = reader.take(limit.saturating_add(1));
+    isolate(|| reader.read_to_end(&mut bytes))
+        .map_err(wrong)?
+        .map_err(|error| wrong(error.to_string()))?;
+    check(u64::try_from(bytes.len()).unwrap_or(u64::MAX), limit)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    #[cfg(any(feature = "zstd", feature = "gzip", feature = "zarrs"))]
+    #[test]
+    fn a_decoder_that_panics_is_malformed_data() {
+        struct Panics;
+        impl std::io::Read for Panics {
+            fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+                panic!("index out of bounds")
+            }
+        }
+        let error = super::read_bounded("gzip", Panics, 0, 1 << 20).unwrap_err();
+        assert!(matches!(error, crate::CodecError::Malformed(_)));
+        assert_eq!(error.to_string(), "gzip: index out of bounds");
+    }
+}

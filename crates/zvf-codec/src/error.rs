@@ -1,0 +1,55 @@
+//! Why a codec cannot be applied.
+
+/// Why bytes cannot be decoded or encoded. The caller adds the name of the object.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CodecError {
+    /// The codec did not write these bytes.
+    #[error("{0}")]
+    Malformed(String),
+    /// More decoded bytes than the caller allows; as far as known before they are decoded.
+    #[error("{bytes} decoded bytes are over the limit")]
+    Limit {
+        /// How many there are.
+        bytes: u64,
+    },
+    /// The bytes are legal, but this build does not decode them.
+    #[error("{0} is not supported")]
+    Unsupported(String),
+    /// The library failed, whatever the bytes are.
+    #[error("{0}")]
+    Library(#[from] std::io::Error),
+    /// A compression that cannot be.
+    #[error("compression: found {found}, expected {expected}")]
+    Specification {
+        /// What was asked for.
+        found: String,
+        /// What would be right.
+        expected: String,
+    },
+}
+
+impl CodecError {
+    #[cold]
+    pub(crate) fn malformed(what: impl Into<String>) -> Self {
+        Self::Malformed(what.into())
+    }
+
+    #[cfg(feature = "encode")]
+    #[cold]
+    pub(crate) fn specification(found: impl Into<String>, expected: impl Into<String>) -> Self {
+        Self::Specification {
+            found: found.into(),
+            expected: expected.into(),
+        }
+    }
+}
+
+/// Checks a number of decoded bytes.
+pub(crate) fn check(bytes: u64, limit: u64) -> Result<(), CodecError> {
+    if bytes > limit {
+        Err(CodecError::Limit { bytes })
+    } else {
+        Ok(())
+    }
+}

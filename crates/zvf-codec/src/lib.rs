@@ -1,0 +1,56 @@
+//! Bytes-to-bytes codecs of Zarr arrays, in both directions.
+//!
+//! [`Chain`] decodes the chunks of an array, by its list of codecs, within a limit on what comes out. [`Compression`] encodes them
+//! (feature `encode`). Zstandard, gzip and checksums are applied by maintained crates, Blosc is read by `zvf-blosc`, and what else `zarrs` has
+//! by that crate, behind [`isolate`](mod@isolate).
+//!
+//! ```
+//! # #[cfg(feature = "encode")]
+//! # fn main() -> Result<(), zvf_codec::CodecError> {
+//! use zvf_codec::{Chain, Compression, Data};
+//!
+//! let compression: Compression = "zstd".parse()?;
+//! let chunk = compression.encode(vec![7; 10_000])?;
+//! assert!(chunk.len() < 100);
+//! let chain = Chain::new(&compression.codecs()).map_err(zvf_codec::CodecError::Unsupported)?;
+//! assert_eq!(chain.decode(Data::Borrowed(&chunk), 1 << 20)?.as_slice(), vec![7; 10_000]);
+//! // What a chunk may become is decided by the caller, before it is decoded.
+//! assert!(chain.decode(Data::Borrowed(&chunk), 1000).is_err());
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "encode"))]
+//! # fn main() {}
+//! ```
+//!
+//! # Features
+//!
+//! `zstd`, `gzip`, `blosc` (default): codecs. `zarrs`: those that only the crate of that name has, and the encoder of Blosc. `encode`:
+//! [`Compression`].
+
+#[cfg(feature = "blosc")]
+mod blosc;
+#[cfg(feature = "zarrs")]
+mod bz2;
+mod chain;
+#[cfg(feature = "encode")]
+mod compression;
+mod data;
+mod error;
+mod fletcher32;
+#[cfg(feature = "zarrs")]
+mod foreign;
+#[cfg(feature = "gzip")]
+mod gzip;
+pub mod isolate;
+#[cfg(all(feature = "encode", feature = "zarrs"))]
+mod pipeline;
+#[cfg(feature = "encode")]
+mod text;
+#[cfg(feature = "zstd")]
+mod zstd;
+
+pub use chain::Chain;
+#[cfg(feature = "encode")]
+pub use compression::{Compression, names};
+pub use data::Data;
+pub use error::CodecError;

@@ -1,0 +1,109 @@
+//! Codecs of the `zarrs` crate, by their names and configurations.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::io::Error;
+use std::sync::Arc;
+
+use zarrs::array::{BytesToBytesCodecTraits, CodecOptions};
+use zvf_meta::Codec;
+
+use crate::isolate::isolate;
+use crate::{CodecError, fletcher32, foreign, names};
+
+/// A list of codecs, ready to be used.
+#[derive(Debug, Clone)]
+struct Pipeline {
+    codecs: Vec<Codec>,
+    made: Arc<[Made]>,
+}
+
+/// A codec, ready to be used.
+#[derive(Debug, Clone)]
+enum Made {
+    /// One of `zarrs`.
+    Zarrs(Arc<dyn BytesToBytesCodecTraits>),
+    /// Its sum of `zarrs` 0.23.14 is wrong for an odd number of bytes.
+    Fletcher32,
+}
+
+impl Made {
+    fn new(codec: &Codec) -> Result<Self, String> {
+        if codec.name == "numcodecs.fletcher32" {
+            return Ok(Self::Fletcher32);
+        }
+        foreign::make(codec).map(Self::Zarrs)
+    }
+
+    fn encode<'a>(&self, bytes: Cow<'a, [u8]>) -> Result<Cow<'a, [u8]>, String> {
+        match self {
+            Self::Zarrs(codec) => codec
+                .encode(bytes, &CodecOptions::default())
+                .map_err(|error| error.to_string()),
+            Self::Fletcher32 => {
+                let sum = fletcher32::sum(&bytes);
+                let mut bytes = bytes.into_owned();
+                bytes.extend_from_slice(&sum.to_le_bytes());
+                Ok(Cow::Owned(bytes))
+            }
+        }
+    }
+}
+
+thread_local! {
+    /// The list that was used last: making its codecs reads their configurations.
+    static LAST: RefCell<Option<Pipeline>> = const { RefCell::new(None) };
+}
+
+impl Pipeline {
+    /// Makes the codecs; else tells which one cannot be, and why.
+    fn new(codecs: &[Codec]) -> Result<Self, String> {
+        let made: Result<Arc<[_]>, String> = codecs.iter().map(Made::new).collect();
+        Ok(Self {
+            codecs: codecs.to_vec(),
+            made: made?,
+        })
+    }
+
+    fn encode(&self, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+        let mut bytes = Cow::Owned(bytes);
+        for (codec, made) in self.codecs.iter().zip(self.made.iter()) {
+            let encoded = made.encode(bytes);
+            bytes = encoded.map_err(|why| format!("{}: {why}", codec.name))?;
+        }
+        Ok(bytes.into_owned())
+    }
+}
+
+/// Tries the codecs on some bytes: some of them take any configuration, and fail when they are used.
+///
+/// # Errors
+/// The codec that cannot be, and why.
+pub(crate) fn check(codecs: &[Codec]) -> Result<(), String> {
+    // Divisible by many sizes of elements.
+    const SOME: u16 = 55_440;
+    let some = (0..SOME).map(|n| n.to_le_bytes()[0]).collect();
+    let pipeline = Pipeline::new(codecs)?;
+    let tried = isolate(|| pipeline.encode(some).map(|_| ()));
+    tried.unwrap_or_else(|panic| {
+        Err(format!(
+            "{}: they fail on some bytes ({panic})",
+            names(codecs)
+        ))
+    })
+}
+
+/// Applies the codecs to the bytes of one chunk.
+pub(crate) fn encode(codecs: &[Codec], bytes: Vec<u8>) -> Result<Vec<u8>, CodecError> {
+    let failed = |why: String| CodecError::Library(Error::other(why));
+    let last = LAST.take().filter(|last| last.codecs == codecs);
+    let pipeline = match last {
+        Some(pipeline) => pipeline,
+        None => Pipeline::new(codecs).map_err(failed)?,
+    };
+    let encoded = isolate(|| pipeline.encode(bytes)).and_then(|encoded| encoded);
+    if encoded.is_ok() {
+        LAST.set(Some(pipeline));
+    }
+    encoded.map_err(failed)
+}

@@ -1,0 +1,71 @@
+//! Compressions as a user writes them.
+
+use std::str::FromStr;
+
+use crate::{CodecError, Compression};
+
+/// What [`Compression`] is made from.
+const EXPECTED: &str = "none, zstd, zstd:LEVEL (at most 22), gzip, gzip:LEVEL (0 to 9), blosc, or a list of codecs in JSON";
+
+/// `none`, `zstd`, `zstd:LEVEL`, `gzip`, `gzip:LEVEL`, `blosc`, or a list of codecs in JSON as
+/// [`Compression::from_codecs`] takes it. Levels that are not given are those of the libraries.
+///
+/// # Errors
+/// Misuse: anything else, and codecs that this build does not have.
+impl FromStr for Compression {
+    type Err = CodecError;
+
+    fn from_str(text: &str) -> Result<Self, CodecError> {
+        let bad = || CodecError::specification(format!("{text:?}"), EXPECTED);
+        if text.trim_start().starts_with(['[', '{']) {
+            let codecs = serde_json::from_str(text).map_err(|error| {
+                CodecError::specification(error.to_string(), "a list of codecs in JSON")
+            })?;
+            return Self::from_codecs(codecs);
+        }
+        let (name, level) = match text.split_once(':') {
+            None => (text, None),
+            Some((name, level)) => (name, Some(level.parse::<i32>().map_err(|_| bad())?)),
+        };
+        let found = match (name, level) {
+            ("none", None) => Self::None,
+            ("zstd", None) => Self::Zstd,
+            ("zstd", Some(level)) => Self::ZstdLevel(level),
+            ("gzip", level) => Self::Gzip(u32::try_from(level.unwrap_or(6)).map_err(|_| bad())?),
+            // Positions are of four bytes in most stores; other arrays say their own.
+            ("blosc", None) => Self::Blosc(4),
+            _ => return Err(bad()),
+        };
+        found.check().map(|()| found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compressions_have_names() {
+        for (text, wanted) in [
+            ("none", Compression::None),
+            ("zstd", Compression::Zstd),
+            ("zstd:19", Compression::ZstdLevel(19)),
+            ("zstd:-3", Compression::ZstdLevel(-3)),
+            ("gzip", Compression::Gzip(6)),
+            ("gzip:0", Compression::Gzip(0)),
+            (" [\"gzip\"]", Compression::Gzip(6)),
+            ("[]", Compression::None),
+        ] {
+            assert_eq!(text.parse::<Compression>().unwrap(), wanted, "{text}");
+        }
+        for text in [
+            "", "zstd:23", "zstd:x", "gzip:10", "gzip:-1", "none:1", "lz4", "[", "{}",
+        ] {
+            assert!(text.parse::<Compression>().is_err(), "{text}");
+        }
+        assert_eq!(
+            "blosc".parse::<Compression>().is_ok(),
+            cfg!(feature = "zarrs")
+        );
+    }
+}

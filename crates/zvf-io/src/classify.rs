@@ -1,0 +1,210 @@
+//! Sorting a backend's errors: absent, denied, not supported, passing, final.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use object_store::Error;
+
+use crate::{IoError, Source};
+
+/// Why one try failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Another try would fail too.
+    Final(IoError),
+    /// Another try may not.
+    Passing(Source),
+}
+
+impl Failure {
+    #[cold]
+    pub(crate) fn passing(what: impl Into<Source>) -> Self {
+        Self::Passing(what.into())
+    }
+}
+
+impl From<IoError> for Failure {
+    fn from(error: IoError) -> Self {
+        Self::Final(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Final(error) => error.fmt(f),
+            Self::Passing(source) => source.fmt(f),
+        }
+    }
+}
+
+/// What an error of a backend means for the request.
+///
+/// Absence is sorted out before. Backends put most failures into one "generic" kind with a text; what the text does
+/// not tell to be final is taken to pass, since reading twice is harmless and attempts are limited.
+#[cold]
+pub(crate) fn sort(key: &str, error: Error) -> Failure {
+    match error {
+        Error::PermissionDenied { source, .. } | Error::Unauthenticated { source, .. } => {
+            denied(key, source)
+        }
+        error @ (Error::NotSupported { .. } | Error::NotImplemented { .. }) => {
+            unsupported(key, error.to_string())
+        }
+        error @ Error::Generic { .. } => sort_generic(key, error),
+        error => Failure::Final(IoError::backend(key, error)),
+    }
+}
+
+fn denied(key: &str, source: crate::Source) -> Failure {
+    Failure::Final(IoError::Denied {
+        key: key.to_owned(),
+        source,
+    })
+}
+
+fn unsupported(key: &str, what: String) -> Failure {
+    Failure::Final(IoError::NotSupported {
+        key: key.to_owned(),
+        what,
+    })
+}
+
+fn sort_generic(key: &str, error: Error) -> Failure {
+    let text = chain(&error);
+    // The address that cloud machines ask for their own credentials.
+    if text.contains("169.254.169.254") {
+        return denied(
+            key,
+            "no credentials were found: a public bucket is read with anonymous access".into(),
+        );
+    }
+    match status(&text) {
+        Some(401 | 403) => return denied(key, Box::new(error)),
+        // The server does not know the method, the header or the range: another way of asking may work.
+        Some(405 | 416 | 501 | 505) => return unsupported(key, error.to_string()),
+        Some(408 | 425 | 429 | 500..) => return Failure::passing(error),
+        Some(300..) => return Failure::Final(IoError::backend(key, error)),
+        _ => {}
+    }
+    // The last is what a backend without a server says where one says 416: the object ends before the range begins.
+    const NO_RANGE: [&str; 4] = [
+        "Received non-partial response",
+        "Content-Range header not present",
+        // A range of an object whose size is not told.
+        "Failed to parse value for CONTENT_RANGE header",
+        "Wanted range starting at",
+    ];
+    if NO_RANGE.iter().any(|part| text.contains(part)) {
+        return unsupported(key, error.to_string());
+    }
+    const FINAL: [&str; 7] = [
+        "Received redirect without LOCATION",
+        "Header missing from response",
+        "certificate",
+        "builder error",
+        "relative URL",
+        "unsupported scheme",
+        "Unable parse",
+    ];
+    if FINAL.iter().any(|part| text.contains(part)) {
+        return Failure::Final(IoError::backend(key, error));
+    }
+    Failure::passing(error)
+}
+
+/// An error and all it comes from, as text.
+fn chain(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut next = StdError::source(error);
+    while let Some(error) = next {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        next = error.source();
+    }
+    text
+}
+
+/// The status of an answer, out of a text that says "… status code: 503 …".
+fn status(text: &str) -> Option<u16> {
+    let (_, behind) = text.split_once("status code: ")?;
+    behind.get(..3)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::Error;
+
+    use super::{Failure, sort};
+    use crate::IoError;
+
+    fn generic(text: &str) -> Error {
+        Error::Generic {
+            store: "S3",
+            source: text.into(),
+        }
+    }
+
+    #[test]
+    fn what_passes_is_tried_again_and_nothing_else() {
+        let answer = |status: &str| {
+            generic(&format!(
+                "Error performing GET http://x in 3ms - Server returned non-2xx status code: {status}: oh"
+            ))
+        };
+        let passes = [
+            answer("500 Internal Server Error"),
+            answer("503 Service Unavailable"),
+            answer("429 Too Many Requests"),
+            answer("408 Request Timeout"),
+            generic("Error performing GET http://x in 1s - HTTP error: error sending request"),
+            generic("connection reset by peer"),
+            generic("error decoding response body"),
+            generic("Requested 3..7, got 2..7"),
+            generic("Server returned error response: <Code>SlowDown</Code>"),
+        ];
+        for error in passes {
+            let text = error.to_string();
+            assert!(matches!(sort("k", error), Failure::Passing(_)), "{text}");
+        }
+        let stays = [
+            answer("400 Bad Request"),
+            answer("404 Not Found"),
+            answer("409 Conflict"),
+            answer("301 Moved Permanently"),
+            generic("Content-Length Header missing from response"),
+            generic("invalid peer certificate: UnknownIssuer"),
+        ];
+        for error in stays {
+            let text = error.to_string();
+            let Failure::Final(error) = sort("k", error) else {
+                panic!("{text}")
+            };
+            assert!(!error.is_transient() && !error.is_denied(), "{text}");
+        }
+    }
+
+    #[test]
+    fn denied_and_unsupported_are_kinds_of_their_own() {
+        for text in [
+            "status code: 403 Forbidden",
+            "Error performing PUT http://169.254.169.254/latest/api/token in 1s",
+        ] {
+            let Failure::Final(error) = sort("k", generic(text)) else {
+                panic!("{text}")
+            };
+            assert!(error.is_denied(), "{text}");
+        }
+        for text in [
+            "status code: 416 Range Not Satisfiable",
+            "status code: 501 Not Implemented",
+            "Received non-partial response when range requested",
+        ] {
+            let failure = sort("k", generic(text));
+            assert!(
+                matches!(failure, Failure::Final(IoError::NotSupported { .. })),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What all requests to one opened address share: limits on what is in flight, the trace, the versions that were read.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::versions::Versions;
+use crate::{IoError, IoOptions, IoTrace, Limits, Merge, Stop};
+
+/// The surroundings of a request, and the number of its round. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Context {
+    shared: Arc<Shared>,
+    round: u32,
+}
+
+#[derive(Debug, Clone)]
+struct Shared {
+    slots: Arc<Semaphore>,
+    memory: Arc<Semaphore>,
+    memory_units: u32,
+    limits: Limits,
+    trace: IoTrace,
+    merge: Merge,
+    versions: Arc<Versions>,
+    stop: Stop,
+}
+
+/// Unit of the byte semaphore.
+const UNIT: u64 = 4096;
+
+impl Context {
+    pub(crate) fn new(options: &IoOptions, merge: Merge) -> Self {
+        let concurrency = options.concurrency.clamp(1, 4096);
+        let units = (options.limits.in_flight_bytes / UNIT).clamp(1, u64::from(u32::MAX >> 4));
+        let memory_units = u32::try_from(units).unwrap_or(u32::MAX >> 4);
+        let shared = Shared {
+            slots: Arc::new(Semaphore::new(concurrency)),
+            memory: Arc::new(Semaphore::new(usize::try_from(memory_units).unwrap_or(1))),
+            memory_units,
+            limits: options.limits.clone(),
+            trace: options.trace.clone(),
+            merge: options.merge.unwrap_or(merge),
+            versions: Arc::new(Versions::new(options.verify)),
+            stop: options.stop.clone(),
+        };
+        Self {
+            shared: Arc::new(shared),
+            round: 1,
+        }
+    }
+
+    /// The same limits and trace, with no version observed yet.
+    pub(crate) fn without_versions(&self, verify: bool) -> Self {
+        let shared = Shared {
+            versions: Arc::new(Versions::new(verify)),
+            ..Shared::clone(&self.shared)
+        };
+        Self {
+            shared: Arc::new(shared),
+            round: self.round,
+        }
+    }
+
+    /// The same, for requests of another round.
+    pub(crate) fn in_round(&self, round: u32) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            round,
+        }
+    }
+
+    /// The dependent round that the trace shows for requests, from 1.
+    pub fn round(&self) -> u32 {
+        self.round
+    }
+
+    /// The limits that the address was opened with.
+    pub fn limits(&self) -> &Limits {
+        &self.shared.limits
+    }
+
+    /// The record of requests.
+    pub fn trace(&self) -> &IoTrace {
+        &self.shared.trace
+    }
+
+    /// When neighbouring ranges become one request.
+    pub fn merge(&self) -> Merge {
+        self.shared.merge
+    }
+
+    /// The versions of all objects that were read.
+    pub fn versions(&self) -> &Versions {
+        &self.shared.versions
+    }
+
+    /// Waits for a free request slot.
+    ///
+    /// # Errors
+    /// I/O: the work was cancelled.
+    pub async fn slot(&self) -> Result<OwnedSemaphorePermit, IoError> {
+        self.shared.stop.check()?;
+        Arc::clone(&self.shared.slots)
+            .acquire_owned()
+            .await
+            .map_err(|_| closed())
+    }
+
+    /// A request slot, if one is free now.
+    pub fn free_slot(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.shared.slots).try_acquire_owned().ok()
+    }
+
+    /// Waits until `bytes` more may be in flight.
+    pub(crate) async fn room(&self, bytes: u64) -> Result<OwnedSemaphorePermit, IoError> {
+        let units = u32::try_from(bytes.div_ceil(UNIT))
+            .unwrap_or(u32::MAX)
+            .clamp(1, self.shared.memory_units);
+        Arc::clone(&self.shared.memory)
+            .acquire_many_owned(units)
+            .await
+            .map_err(|_| closed())
+    }
+}
+
+#[cold]
+fn closed() -> IoError {
+    IoError::misuse("the store was closed while it was read")
+}

@@ -1,0 +1,328 @@
+//! Why an address could not answer.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A boxed source error.
+pub type Source = Box<dyn StdError + Send + Sync + 'static>;
+
+/// The classes of failure a caller can act on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// The bytes could not be had: absent, denied, or the backend failed. Trying again may help.
+    Io,
+    /// The bytes are there and are not what the format says. Trying again never helps.
+    Malformed,
+    /// The call asks for something that cannot be: fix the program or the command.
+    Misuse,
+    /// A count in a file exceeds what [`Limits`](crate::Limits) allows.
+    Limit,
+    /// This library broke a rule of its own: please report it. What was asked for was not done.
+    Bug,
+}
+
+/// Why an address could not answer. Retrying helps only where [`is_transient`](Self::is_transient) is true.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum IoError {
+    /// The backend refuses access with the credentials given.
+    Denied {
+        /// The object or prefix.
+        key: String,
+        /// What the backend said.
+        source: Source,
+    },
+    /// The backend failed: network, disk, time-out.
+    Backend {
+        /// The object or prefix.
+        key: String,
+        /// What the backend said, the last time.
+        source: Source,
+        /// How often it was tried; see [`Retry`](crate::Retry).
+        tries: u32,
+        /// How long all tries and the pauses between them took.
+        elapsed: Duration,
+        /// Whether the failure is of the kind that may pass.
+        transient: bool,
+    },
+    /// The backend has no such operation, or it was compiled out.
+    NotSupported {
+        /// The object, prefix or address.
+        key: String,
+        /// The operation that is missing.
+        what: String,
+    },
+    /// A folder, a pipe or a device is where an object was expected, or folders are nested too deep.
+    NotAnObject {
+        /// The object.
+        key: String,
+        /// What is there.
+        what: String,
+    },
+    /// The address is not one this crate can open.
+    Address {
+        /// The address as given.
+        url: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The call cannot be answered as it was made.
+    Misuse {
+        /// What was asked, and what would be right.
+        what: String,
+    },
+    /// A count exceeds a limit.
+    Limit {
+        /// The object, cell or call.
+        key: String,
+        /// What is counted; the field of [`Limits`](crate::Limits).
+        what: &'static str,
+        /// How many there are, as far as known.
+        found: u64,
+        /// How many are allowed.
+        limit: u64,
+    },
+    /// What is read changed meanwhile: opened again, it can be read as it is now.
+    SourceChanged {
+        /// The object.
+        key: String,
+        /// Its state when first read, or when the snapshot was taken.
+        first: String,
+        /// Its state now.
+        now: String,
+    },
+    /// The work was cancelled: see [`Stop`](crate::Stop).
+    Stopped,
+    /// This library broke a rule of its own.
+    Bug {
+        /// Which rule.
+        what: &'static str,
+    },
+}
+
+/// An error that several callers get, who waited for the same work.
+pub trait Repeat: StdError + Send + Sync + Sized + 'static {
+    /// The same error for another caller. `first` is the error itself: sources cannot be cloned and are shared.
+    fn repeat(&self, first: &Arc<Self>) -> Self;
+}
+
+impl Repeat for IoError {
+    fn repeat(&self, first: &Arc<Self>) -> Self {
+        self.repeat_of(|| Box::new(Shared(Arc::clone(first))))
+    }
+}
+
+impl IoError {
+    /// The class a caller acts on.
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Denied { .. }
+            | Self::Backend { .. }
+            | Self::SourceChanged { .. }
+            | Self::Stopped => Class::Io,
+            Self::NotAnObject { .. } => Class::Malformed,
+            Self::NotSupported { .. } | Self::Address { .. } | Self::Misuse { .. } => Class::Misuse,
+            Self::Limit { .. } => Class::Limit,
+            Self::Bug { .. } => Class::Bug,
+        }
+    }
+
+    /// Whether the backend refused access.
+    pub fn is_denied(&self) -> bool {
+        matches!(self, Self::Denied { .. })
+    }
+
+    /// Whether what is read changed meanwhile: opened again, it can be read as it is now.
+    pub fn is_changed(&self) -> bool {
+        matches!(self, Self::SourceChanged { .. })
+    }
+
+    /// Whether the same call may succeed later. It was tried as often as [`Retry`](crate::Retry) says by then.
+    pub fn is_transient(&self) -> bool {
+        matches!(
+            self,
+            Self::Backend {
+                transient: true,
+                ..
+            }
+        )
+    }
+
+    /// The object or prefix the error is about, when it is about one.
+    pub fn key(&self) -> Option<&str> {
+        match self {
+            Self::Denied { key, .. }
+            | Self::Backend { key, .. }
+            | Self::NotSupported { key, .. }
+            | Self::NotAnObject { key, .. }
+            | Self::Limit { key, .. }
+            | Self::SourceChanged { key, .. } => Some(key),
+            Self::Address { .. } | Self::Misuse { .. } | Self::Stopped | Self::Bug { .. } => None,
+        }
+    }
+
+    /// A call that cannot be answered as it was made.
+    #[cold]
+    pub fn misuse(what: impl Into<String>) -> Self {
+        Self::Misuse { what: what.into() }
+    }
+
+    /// A count over a limit.
+    #[cold]
+    pub fn limit(key: impl Into<String>, what: &'static str, found: u64, limit: u64) -> Self {
+        Self::Limit {
+            key: key.into(),
+            what,
+            found,
+            limit,
+        }
+    }
+
+    /// A failure that another try would not change.
+    #[cold]
+    pub fn backend(key: impl Into<String>, source: impl Into<Source>) -> Self {
+        Self::Backend {
+            key: key.into(),
+            source: source.into(),
+            tries: 1,
+            elapsed: Duration::ZERO,
+            transient: false,
+        }
+    }
+
+    /// What the system said of a file.
+    #[cold]
+    pub fn file(key: impl Into<String>, source: std::io::Error) -> Self {
+        match source.kind() {
+            std::io::ErrorKind::PermissionDenied => Self::Denied {
+                key: key.into(),
+                source: source.into(),
+            },
+            _ => Self::backend(key, source),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn no_object(key: impl Into<String>, what: impl Into<String>) -> Self {
+        Self::NotAnObject {
+            key: key.into(),
+            what: what.into(),
+        }
+    }
+
+    /// The same error with another source, for errors that have one: see [`Repeat`].
+    #[cold]
+    pub fn repeat_of(&self, source: impl Fn() -> Source) -> Self {
+        match self {
+            Self::Denied { key, .. } => Self::Denied {
+                key: key.clone(),
+                source: source(),
+            },
+            Self::Backend {
+                key,
+                tries,
+                elapsed,
+                transient,
+                ..
+            } => Self::Backend {
+                key: key.clone(),
+                source: source(),
+                tries: *tries,
+                elapsed: *elapsed,
+                transient: *transient,
+            },
+            Self::NotSupported { key, what } => Self::NotSupported {
+                key: key.clone(),
+                what: what.clone(),
+            },
+            Self::NotAnObject { key, what } => Self::no_object(key, what),
+            Self::Address { url, what } => Self::Address {
+                url: url.clone(),
+                what: what.clone(),
+            },
+            Self::Misuse { what } => Self::misuse(what),
+            Self::Limit {
+                key,
+                what,
+                found,
+                limit,
+            } => Self::limit(key, what, *found, *limit),
+            Self::SourceChanged { key, first, now } => Self::SourceChanged {
+                key: key.clone(),
+                first: first.clone(),
+                now: now.clone(),
+            },
+            Self::Stopped => Self::Stopped,
+            Self::Bug { what } => Self::Bug { what },
+        }
+    }
+}
+
+/// The source of an error that several callers got.
+#[derive(Debug)]
+pub struct Shared<E>(pub Arc<E>);
+
+impl<E: StdError + 'static> fmt::Display for Shared<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match StdError::source(self.0.as_ref()) {
+            Some(source) => fmt::Display::fmt(source, f),
+            None => fmt::Display::fmt(&self.0, f),
+        }
+    }
+}
+
+impl<E: StdError + 'static> StdError for Shared<E> {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        StdError::source(self.0.as_ref()).and_then(StdError::source)
+    }
+}
+
+impl fmt::Display for IoError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Denied { key, .. } if key.is_empty() => f.write_str("access denied"),
+            Self::Denied { key, .. } => write!(f, "{key}: access denied"),
+            Self::Backend {
+                key,
+                source,
+                tries,
+                elapsed,
+                ..
+            } => {
+                write!(f, "{key}: cannot be read: {source}")?;
+                if *tries > 1 {
+                    write!(f, " (tried {tries} times in {elapsed:.1?})")?;
+                }
+                Ok(())
+            }
+            Self::NotSupported { key, what } | Self::NotAnObject { key, what } => {
+                write!(f, "{key}: {what}")
+            }
+            Self::Address { url, what } => write!(f, "cannot open {url:?}: {what}"),
+            Self::Misuse { what } => f.write_str(what),
+            Self::Stopped => f.write_str("interrupted"),
+            Self::Bug { what } => write!(f, "a bug in zvf: {what}; please report it"),
+            Self::Limit {
+                key,
+                what,
+                found,
+                limit,
+            } => write!(f, "{key}: {found} exceeds the limit {what} of {limit}"),
+            Self::SourceChanged { key, first, now } => write!(
+                f,
+                "{key}: changed while the store was read: first {first}, now {now}"
+            ),
+        }
+    }
+}
+
+impl StdError for IoError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match self {
+            Self::Denied { source, .. } | Self::Backend { source, .. } => Some(source.as_ref()),
+            _ => None,
+        }
+    }
+}

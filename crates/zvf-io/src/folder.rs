@@ -1,0 +1,279 @@
+//! A folder of the local disk, held open.
+//!
+//! Where the system has it, every file is looked up from a handle of the folder, not from its path: a folder that
+//! is moved away, and another one put in its place, while it is read, is read to its end. A path that is looked up
+//! again for every file would give some files of the one and some of the other, also when they are exchanged and
+//! exchanged back, which no look at the end can tell.
+
+use std::borrow::Cow;
+use std::fs::{File, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use crate::Overlay;
+use crate::overlay::Placed;
+
+/// What stands in a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Entry {
+    Folder,
+    File,
+    /// A link or anything else.
+    Other,
+}
+
+/// A folder by its path, and its handle once it was opened.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    root: OnceLock<at::Root>,
+    /// What an edit puts in the place of files.
+    overlay: Option<Overlay>,
+}
+
+impl Folder {
+    /// A folder that is opened when the first file is looked for. When it is not there, neither is what is looked for.
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            root: OnceLock::new(),
+            overlay: None,
+        }
+    }
+
+    /// The same folder under an overlay.
+    pub(crate) fn under(&self, overlay: Overlay) -> Self {
+        Self {
+            overlay: Some(overlay),
+            ..Self::new(self.path.clone())
+        }
+    }
+
+    /// The overlay log.
+    pub(crate) fn overlay(&self) -> Option<&Overlay> {
+        self.overlay.as_ref()
+    }
+
+    /// The key of the file that counts as that of `key`.
+    fn key<'k>(&self, key: &'k str) -> io::Result<Cow<'k, str>> {
+        match self.overlay.as_ref().map(|overlay| overlay.place(key)) {
+            None | Some(Placed::Own) => Ok(Cow::Borrowed(key)),
+            Some(Placed::Staged(key)) => Ok(Cow::Owned(key)),
+            Some(Placed::Gone) => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn root(&self) -> &at::Root {
+        self.root.get_or_init(|| at::Root::of(&self.path))
+    }
+
+    /// The path it was opened by, to be told to somebody.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens the file of a key for reading. Keys are made of checked segments, so they stay below the folder.
+    pub(crate) fn open(&self, key: &str) -> io::Result<File> {
+        self.root().open(&self.path, &self.key(key)?)
+    }
+
+    /// What the system knows of the file of a key; a link is followed.
+    pub(crate) fn metadata(&self, key: &str) -> io::Result<Metadata> {
+        self.root().metadata(&self.path, &self.key(key)?)
+    }
+
+    /// Bytes of the file of a key; a link is not followed.
+    pub(crate) fn size(&self, key: &str) -> io::Result<u64> {
+        self.root().size(&self.path, key)
+    }
+
+    /// Visits what stands in the folder of a key, in no order. Names that are not UTF-8 cannot be part of a key and
+    /// are left out.
+    ///
+    /// # Errors
+    /// I/O, or what `visit` answers.
+    pub(crate) fn visit<X: From<io::Error>>(
+        &self,
+        key: &str,
+        visit: &mut dyn FnMut(String, Entry) -> Result<(), X>,
+    ) -> Result<(), X> {
+        self.root().visit(&self.path, key, visit)
+    }
+}
+
+#[cfg(unix)]
+mod at {
+    use std::fs::{File, Metadata};
+    use std::io;
+    use std::os::fd::OwnedFd;
+    use std::path::Path;
+
+    use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, openat, statat};
+    use rustix::io::Errno;
+
+    use super::Entry;
+    use crate::regular;
+
+    /// A handle that serves to look up names: no right to read is needed for it where the system knows such handles.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    const LOOK: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+    /// A handle that serves to look up names. What is no file does not block.
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    const LOOK: OFlags = OFlags::RDONLY
+        .union(OFlags::NONBLOCK)
+        .union(OFlags::CLOEXEC);
+
+    /// What is no file must not be waited for.
+    const READ: OFlags = OFlags::RDONLY
+        .union(OFlags::NONBLOCK)
+        .union(OFlags::NOCTTY)
+        .union(OFlags::CLOEXEC);
+
+    /// The handle, or why there is none. It is not tried again: what came a moment later would be half of an answer.
+    #[derive(Debug)]
+    pub(crate) struct Root(Result<OwnedFd, Errno>);
+
+    impl Root {
+        pub(crate) fn of(path: &Path) -> Self {
+            let open = || openat(CWD, path, LOOK | OFlags::DIRECTORY, Mode::empty());
+            Self(rustix::io::retry_on_intr(open))
+        }
+
+        fn root(&self) -> Result<&OwnedFd, Errno> {
+            self.0.as_ref().map_err(|error| *error)
+        }
+
+        fn handle(&self, key: &str, flags: OFlags) -> io::Result<OwnedFd> {
+            let key = if key.is_empty() { "." } else { key };
+            let root = self.root()?;
+            let open = || openat(root, key, flags, Mode::empty());
+            Ok(rustix::io::retry_on_intr(open)?)
+        }
+
+        fn stat(&self, key: &str) -> io::Result<Stat> {
+            Ok(statat(self.root()?, key, AtFlags::SYMLINK_NOFOLLOW)?)
+        }
+
+        pub(crate) fn open(&self, _: &Path, key: &str) -> io::Result<File> {
+            match self.handle(key, READ) {
+                Ok(handle) => regular::checked(File::from(handle)),
+                // A socket cannot be opened at all.
+                Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
+                    Err(regular::refused("a socket or a device"))
+                }
+                Err(error) => Err(error),
+            }
+        }
+
+        pub(crate) fn metadata(&self, _: &Path, key: &str) -> io::Result<Metadata> {
+            File::from(self.handle(key, LOOK)?).metadata()
+        }
+
+        pub(crate) fn size(&self, _: &Path, key: &str) -> io::Result<u64> {
+            Ok(u64::try_from(self.stat(key)?.st_size).unwrap_or(0))
+        }
+
+        pub(crate) fn visit<X: From<io::Error>>(
+            &self,
+            _: &Path,
+            key: &str,
+            visit: &mut dyn FnMut(String, Entry) -> Result<(), X>,
+        ) -> Result<(), X> {
+            let handle = self.handle(key, READ | OFlags::DIRECTORY)?;
+            for entry in Dir::new(handle).map_err(io::Error::from)? {
+                let entry = entry.map_err(io::Error::from)?;
+                let Ok(name) = entry.file_name().to_str() else {
+                    continue;
+                };
+                if name == "." || name == ".." {
+                    continue;
+                }
+                let kind = match entry.file_type() {
+                    FileType::Unknown => {
+                        FileType::from_raw_mode(self.stat(&join(key, name))?.st_mode)
+                    }
+                    known => known,
+                };
+                visit(
+                    name.to_owned(),
+                    match kind {
+                        FileType::Directory => Entry::Folder,
+                        FileType::RegularFile => Entry::File,
+                        _ => Entry::Other,
+                    },
+                )?;
+            }
+            Ok(())
+        }
+    }
+
+    fn join(key: &str, name: &str) -> String {
+        if key.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{key}/{name}")
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod at {
+    use std::fs::{File, Metadata};
+    use std::io;
+    use std::path::{Path, PathBuf};
+
+    use super::Entry;
+
+    /// No handle: files are looked up by path.
+    #[derive(Debug)]
+    pub(crate) struct Root;
+
+    fn file(path: &Path, key: &str) -> PathBuf {
+        if key.is_empty() {
+            path.to_owned()
+        } else {
+            path.join(key)
+        }
+    }
+
+    impl Root {
+        pub(crate) fn of(_: &Path) -> Self {
+            Self
+        }
+
+        pub(crate) fn open(&self, path: &Path, key: &str) -> io::Result<File> {
+            crate::open_file(&file(path, key))
+        }
+
+        pub(crate) fn metadata(&self, path: &Path, key: &str) -> io::Result<Metadata> {
+            std::fs::metadata(file(path, key))
+        }
+
+        pub(crate) fn size(&self, path: &Path, key: &str) -> io::Result<u64> {
+            Ok(std::fs::symlink_metadata(file(path, key))?.len())
+        }
+
+        pub(crate) fn visit<X: From<io::Error>>(
+            &self,
+            path: &Path,
+            key: &str,
+            visit: &mut dyn FnMut(String, Entry) -> Result<(), X>,
+        ) -> Result<(), X> {
+            for entry in std::fs::read_dir(file(path, key))? {
+                let entry = entry?;
+                let kind = entry.file_type()?;
+                let Ok(name) = entry.file_name().into_string() else {
+                    continue;
+                };
+                let kind = match (kind.is_dir(), kind.is_file()) {
+                    (true, _) => Entry::Folder,
+                    (_, true) => Entry::File,
+                    _ => Entry::Other,
+                };
+                visit(name, kind)?;
+            }
+            Ok(())
+        }
+    }
+}

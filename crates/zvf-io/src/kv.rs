@@ -1,0 +1,297 @@
+//! Objects by key below one address, on the local disk or in an object store.
+//!
+//! One limit on requests in flight and one on bytes in flight hold for everything that clones of a handle do.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+
+use crate::context::Context;
+use crate::folder::Folder;
+use crate::local;
+use crate::location::Location;
+use crate::remote::Remote;
+use crate::task::{blocking, driven};
+use crate::versions::Role;
+use crate::{Ask, Cap, IoError, IoOptions, Merge, Method, Object, Overlay, Question, Reply, Usage};
+
+/// Where objects are.
+#[derive(Debug, Clone)]
+pub enum Backend {
+    /// Files below a folder of the local disk.
+    Local(Arc<Folder>),
+    /// A prefix of an object store.
+    Remote(Remote),
+}
+
+/// A keyed view of one address, for requests of one round ([`Kv::in_round`]). Cheap to clone.
+///
+/// Dereferences to its [`Context`]: limits, trace, request slots.
+#[derive(Debug, Clone)]
+pub struct Kv {
+    backend: Backend,
+    context: Context,
+    /// What is read in the place of objects that are there.
+    drafts: Arc<BTreeMap<String, Bytes>>,
+}
+
+impl Deref for Kv {
+    type Target = Context;
+
+    fn deref(&self) -> &Context {
+        &self.context
+    }
+}
+
+/// Questions with their replies.
+pub type Replies = Vec<(Question, Result<Reply, IoError>)>;
+
+impl Kv {
+    /// Resolves an address, a path or a URL. Sends nothing.
+    ///
+    /// # Errors
+    /// Misuse: no backend knows the address.
+    pub fn open(address: &str, options: &IoOptions) -> Result<Self, IoError> {
+        Ok(Self::at(Location::resolve(address, options)?, options))
+    }
+
+    /// The keys of a place.
+    pub(crate) fn at(location: Location, options: &IoOptions) -> Self {
+        let (backend, merge) = match location {
+            Location::Local(root) => (Backend::Local(Arc::new(Folder::new(root))), Merge::DISK),
+            Location::Remote {
+                store,
+                prefix,
+                backs,
+            } => {
+                let remote = Remote::new(store, prefix, backs, options);
+                (Backend::Remote(remote), backs.merge)
+            }
+        };
+        Self {
+            backend,
+            context: Context::new(options, merge),
+            drafts: Arc::clone(&options.drafts),
+        }
+    }
+
+    /// The same place, for requests that the trace shows in another round.
+    #[must_use]
+    pub fn in_round(&self, round: u32) -> Self {
+        Self {
+            backend: self.backend.clone(),
+            context: self.context.in_round(round),
+            drafts: Arc::clone(&self.drafts),
+        }
+    }
+
+    /// The same place under an overlay, with no version observed yet.
+    #[must_use]
+    pub fn under(mut self, overlay: Overlay, verify: bool) -> Self {
+        self.backend = match &self.backend {
+            Backend::Local(folder) => Backend::Local(Arc::new(folder.under(overlay))),
+            Backend::Remote(remote) => Backend::Remote(remote.under(overlay)),
+        };
+        self.without_versions(verify)
+    }
+
+    /// The same place with no version observed yet; changes are looked for if `verify`.
+    #[must_use]
+    pub fn without_versions(mut self, verify: bool) -> Self {
+        self.context = self.context.without_versions(verify);
+        self
+    }
+
+    /// Where objects are.
+    pub fn backend(&self) -> &Backend {
+        &self.backend
+    }
+
+    /// The id of the overlay.
+    pub fn overlay(&self) -> Option<&str> {
+        let overlay = match &self.backend {
+            Backend::Local(folder) => folder.overlay(),
+            Backend::Remote(remote) => remote.overlay(),
+        };
+        overlay.map(Overlay::id)
+    }
+
+    /// Whether keys are files of the local disk.
+    pub fn is_local(&self) -> bool {
+        matches!(self.backend, Backend::Local(_))
+    }
+
+    /// Whether listings are answered, as far as is known.
+    pub fn can_list(&self) -> bool {
+        match &self.backend {
+            Backend::Local(_) => true,
+            Backend::Remote(remote) => remote.lists(),
+        }
+    }
+
+    /// What is read in the place of an object.
+    fn draft(&self, key: &str, ask: &Ask) -> Option<Object> {
+        let bytes = self.drafts.get(key)?.clone();
+        let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        let whole = Object {
+            bytes,
+            start: 0,
+            size,
+            etag: None,
+        };
+        Some(whole.part(ask))
+    }
+
+    /// Reads an object or part of it; `None` when it does not exist.
+    ///
+    /// # Cost
+    /// One request; identical requests of concurrent callers are sent once.
+    ///
+    /// # Errors
+    /// I/O; limit: more bytes than `limit` allows.
+    pub fn get(
+        &self,
+        key: &str,
+        ask: Ask,
+        limit: Cap,
+    ) -> BoxFuture<'static, Result<Option<Object>, IoError>> {
+        let (kv, key) = (self.clone(), key.to_owned());
+        Box::pin(driven(async move { kv.get_polled(&key, ask, limit).await }))
+    }
+
+    /// As [`get`](Self::get), for callers that are polled until they are done: see [`driven`].
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn get_polled<'a>(
+        &'a self,
+        key: &'a str,
+        ask: Ask,
+        limit: Cap,
+    ) -> BoxFuture<'a, Result<Option<Object>, IoError>> {
+        Box::pin(async move {
+            if let Some(draft) = self.draft(key, &ask) {
+                return Ok(Some(draft));
+            }
+            match &self.backend {
+                Backend::Local(root) => {
+                    let (root, key, context) =
+                        (Arc::clone(root), key.to_owned(), self.context.clone());
+                    let slot = self.slot().await?;
+                    blocking(move || {
+                        let _slot = slot;
+                        local::read(&root, &context, &key, &ask, limit)
+                    })
+                    .await?
+                }
+                Backend::Remote(remote) => {
+                    remote
+                        .get(&self.context, key, ask, limit, Role::Content)
+                        .await
+                }
+            }
+        })
+    }
+
+    /// Adds up the objects below a prefix; `None` when the backend cannot list.
+    ///
+    /// # Errors
+    /// I/O; limit: more objects than [`Limits::cells_per_query`](crate::Limits::cells_per_query).
+    pub fn usage<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Option<Usage>, IoError>> {
+        Box::pin(async move {
+            match &self.backend {
+                Backend::Remote(remote) => {
+                    let (context, remote) = (self.context.clone(), remote.clone());
+                    let prefix = prefix.to_owned();
+                    driven(async move { remote.usage(&context, &prefix).await }).await
+                }
+                Backend::Local(root) => {
+                    let slot = self.slot().await?;
+                    let start = self.trace().start();
+                    let (root, key) = (Arc::clone(root), prefix.to_owned());
+                    let limit = self.limits().cells_per_query;
+                    let sum = move || {
+                        let mut usage = Usage::default();
+                        local::usage(&root, &key, &mut usage, limit, 0).map(|()| Some(usage))
+                    };
+                    let usage = blocking(sum).await?;
+                    drop(slot);
+                    let count = usage
+                        .as_ref()
+                        .ok()
+                        .and_then(Option::as_ref)
+                        .map(|usage| usage.objects);
+                    self.trace().record(
+                        start,
+                        self.round(),
+                        Method::List,
+                        prefix,
+                        (None, None),
+                        count,
+                    );
+                    usage
+                }
+            }
+        })
+    }
+
+    /// Answers independent questions together: one blocking task on a local disk, concurrent requests elsewhere.
+    ///
+    /// # Errors
+    /// I/O: the work was cancelled. What went wrong with one question is in its reply.
+    pub fn ask_all(
+        &self,
+        questions: Vec<Question>,
+    ) -> BoxFuture<'static, Result<Replies, IoError>> {
+        let kv = self.clone();
+        Box::pin(driven(async move { kv.ask_all_polled(questions).await }))
+    }
+
+    async fn ask_all_polled(&self, mut questions: Vec<Question>) -> Result<Replies, IoError> {
+        let mut drafted = Vec::new();
+        if !self.drafts.is_empty() {
+            questions.retain(|question| {
+                let Question::Document(key) = question else {
+                    return true;
+                };
+                let draft = self.draft(key, &Ask::Whole);
+                let is_draft = draft.is_some();
+                drafted.extend(draft.map(|one| (question.clone(), Ok(Reply::Document(Some(one))))));
+                !is_draft
+            });
+        }
+        let mut answers = self.ask_backend(questions).await?;
+        answers.append(&mut drafted);
+        Ok(answers)
+    }
+
+    async fn ask_backend(&self, questions: Vec<Question>) -> Result<Replies, IoError> {
+        match &self.backend {
+            Backend::Local(root) => {
+                let (root, context) = (Arc::clone(root), self.context.clone());
+                let slot = self.slot().await?;
+                blocking(move || {
+                    let _slot = slot;
+                    questions
+                        .into_iter()
+                        .map(|q| {
+                            let reply = local::answer(&root, &context, &q);
+                            (q, reply)
+                        })
+                        .collect()
+                })
+                .await
+            }
+            Backend::Remote(remote) => {
+                let all = questions.into_iter().map(|q| async move {
+                    let reply = remote.answer(&self.context, &q).await;
+                    (q, reply)
+                });
+                Ok(futures::future::join_all(all).await)
+            }
+        }
+    }
+}

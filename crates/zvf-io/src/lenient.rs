@@ -1,0 +1,62 @@
+//! Answers of web servers that lack what the client wants to know, and are legal all the same.
+
+use object_store::ClientOptions;
+use object_store::HeaderValue;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService,
+};
+
+use crate::checked;
+
+/// Stands in the extensions of an answer whose body ends where it ends: no length was announced.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unannounced;
+
+/// A date that says nothing; stores without dates are given it, too.
+const NO_DATE: HeaderValue = HeaderValue::from_static("Thu, 01 Jan 1970 00:00:00 GMT");
+
+/// Makes clients that put up with such answers.
+#[derive(Debug, Default)]
+pub(crate) struct Connector(checked::Connector);
+
+impl HttpConnector for Connector {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(Lenient(self.0.connect(options)?)))
+    }
+}
+
+#[derive(Debug)]
+struct Lenient(HttpClient);
+
+#[async_trait::async_trait]
+impl HttpService for Lenient {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let reads = matches!(request.method().as_str(), "GET" | "HEAD");
+        let mut response = self.0.execute(request).await?;
+        if reads && response.status().is_success() {
+            mend(&mut response);
+        }
+        Ok(response)
+    }
+}
+
+/// Chunked bodies and those of HTTP/1.0 have no length, and some servers write dates as they like.
+fn mend(response: &mut HttpResponse) {
+    // The length of a part is in its range.
+    let partial = response.status().as_u16() == 206;
+    if !response.headers().contains_key("content-length") {
+        let none = HeaderValue::from_static("0");
+        response.headers_mut().insert("content-length", none);
+        if !partial {
+            response.extensions_mut().insert(Unannounced);
+        }
+    }
+    let date = response.headers().get("last-modified");
+    let legal = date.is_none_or(|date| {
+        let text = date.to_str().ok();
+        text.is_some_and(|text| chrono::DateTime::parse_from_rfc2822(text).is_ok())
+    });
+    if !legal {
+        response.headers_mut().insert("last-modified", NO_DATE);
+    }
+}

@@ -1,0 +1,107 @@
+//! Objects by key below an address: a folder, a bucket or a web server.
+//!
+//! All readers and writers of this workspace send their requests through this crate: stores by [`Kv`], single files of other
+//! formats by [`FileLocation`], writers by [`Requests`]. It moves bytes and knows none of the formats.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use object_store::{ObjectStore, ObjectStoreExt, memory::InMemory, path::Path};
+//! use zvf_io::{Ask, Cap, IoOptions, IoTrace, Kv};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let bucket = InMemory::new();
+//! # bucket.put(&Path::parse("data/a")?, vec![1, 2, 3, 4].into()).await?;
+//! # let options = IoOptions::new().with_object_store(Arc::new(bucket) as Arc<dyn ObjectStore>);
+//! let trace = IoTrace::on();
+//! // "data", "s3://bucket/data", "https://host/data", …
+//! let kv = Kv::open("memory:///data", &options.with_trace(trace.clone()))?;
+//! let cap = Cap::cell(kv.limits());
+//! let part = kv.get("a", Ask::Suffix(2), cap).await?.ok_or("no object")?;
+//! assert_eq!((part.bytes.as_ref(), part.size), ([3, 4].as_slice(), 4));
+//! assert!(kv.get("b", Ask::Whole, cap).await?.is_none());
+//! assert_eq!(trace.take().len(), 2);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | what | where |
+//! |---|---|
+//! | from an address to a backend | `location.rs`; answers of web servers: `lenient.rs`, `checked.rs` |
+//! | what a request shares with others: slots, bytes in flight, limits, trace, round | `context.rs` |
+//! | one request, in a way that the backend takes; sent once for concurrent callers | `remote.rs`, `single_flight.rs` |
+//! | again after a failure; which failures pass | `retry.rs`, `classify.rs` |
+//! | files | `local.rs`, `folder.rs`, `regular.rs` |
+//! | changes while reading | `versions.rs`, `verify.rs` |
+//! | objects in the place of others | `overlay.rs`, [`IoOptions::drafts`] |
+//!
+//! # Requests
+//!
+//! A request that failed in a way that may pass is sent again by this crate, and by no layer below it ([`Retry`]); a try
+//! that stays silent is given up ([`IoOptions::request_timeout`]); every try is in the trace. One limit holds for the
+//! requests in flight and one for their bytes. What a backend does not take is learnt from its first refusal: suffix ranges
+//! (a HEAD request and a range instead), any ranges (the whole object), listings.
+//!
+//! What was read stays as it was read: another ETag, time or size later, and an object that is newer than the snapshot,
+//! are [`IoError::SourceChanged`]. [`Kv::verify`] reads the state of documents again at the end of an answer.
+//!
+//! # Features
+//!
+//! `http`: web servers, with TLS by rustls and ring ([`use_ring`]); `cloud`: those, S3, Google Cloud Storage and Azure.
+
+#[cfg(feature = "http")]
+mod checked;
+mod classify;
+mod context;
+mod error;
+mod folder;
+mod kv;
+#[cfg(feature = "http")]
+mod lenient;
+mod limits;
+mod list;
+pub mod local;
+mod location;
+mod merge;
+mod once;
+mod options;
+mod overlay;
+mod regular;
+mod remote;
+mod request;
+mod retry;
+mod single_flight;
+mod single_object;
+mod stop;
+mod stored;
+mod task;
+#[cfg(feature = "http")]
+mod tls;
+mod trace;
+mod upload;
+mod verify;
+mod versions;
+
+pub use context::Context;
+pub use error::{Class, IoError, Repeat, Shared, Source};
+pub use folder::Folder;
+pub use kv::{Backend, Kv, Replies};
+pub use limits::Limits;
+
+pub use merge::Merge;
+pub use once::Once;
+pub use options::IoOptions;
+pub use overlay::{Overlay, STAGING};
+pub use regular::{open_file, special};
+pub use remote::Remote;
+pub use request::{Ask, Cap, Object, Question, Reply, Usage, is_segment};
+pub use retry::{Answer, Requests, Retry};
+pub use single_object::FileLocation;
+pub use stop::Stop;
+pub use stored::{Listing, ObjectPart, ObjectState};
+pub use task::{Handover, blocking, driven};
+#[cfg(feature = "http")]
+pub use tls::use_ring;
+pub use trace::{IoTrace, Method, Request};
+pub use upload::{Place, put_file};
+pub use versions::Versions;

@@ -1,0 +1,206 @@
+//! Listings of an `object_store` backend.
+
+use futures::TryStreamExt;
+use object_store::path::Path;
+use object_store::{Error, ListResult, ObjectMeta};
+
+use crate::classify::{Failure, sort};
+use crate::context::Context;
+use crate::remote::Remote;
+use crate::{IoError, Method, Usage};
+
+impl Remote {
+    /// Adds up the objects below a prefix; `None` when the backend cannot list.
+    pub(crate) async fn usage(
+        &self,
+        context: &Context,
+        prefix: &str,
+    ) -> Result<Option<Usage>, IoError> {
+        let limit = context.limits().cells_per_query;
+        let mut usage = Usage::default();
+        let mut add = |meta: ObjectMeta| usage.add(prefix, meta.size, limit);
+        let walked = self.walk(context, prefix, &mut add).await?;
+        Ok(walked.then_some(usage))
+    }
+
+    /// The keys of all objects below a prefix, relative to it; `None` when the backend cannot list.
+    pub(crate) async fn keys(
+        &self,
+        context: &Context,
+        prefix: &str,
+    ) -> Result<Option<Vec<String>>, IoError> {
+        let limit = context.limits().cells_per_query;
+        let path = self.path(prefix)?;
+        let mut keys = Vec::new();
+        let mut add = |meta: ObjectMeta| {
+            let location = meta.location.as_ref();
+            if let Some(key) = location.strip_prefix(path.as_ref()) {
+                keys.push(key.trim_start_matches('/').to_owned());
+            }
+            let found = u64::try_from(keys.len()).unwrap_or(u64::MAX);
+            if found > limit {
+                return Err(IoError::limit(prefix, "cells_per_query", found, limit));
+            }
+            Ok(())
+        };
+        let walked = self.walk(context, prefix, &mut add).await?;
+        if let Some(overlay) = self.overlay() {
+            overlay.correct_keys(prefix, &mut keys);
+        }
+        Ok(walked.then_some(keys))
+    }
+
+    /// The names of the folders below a prefix, ascending; `None` when the backend cannot list.
+    pub(crate) async fn folders(
+        &self,
+        context: &Context,
+        prefix: &str,
+        limit: (&'static str, u64),
+    ) -> Result<Option<Vec<String>>, IoError> {
+        let Some(listing) = self.delimited(context, prefix).await? else {
+            return Ok(None);
+        };
+        let mut names = names(prefix, &listing.common_prefixes, limit)?;
+        if let Some(overlay) = self.overlay() {
+            overlay.correct_folders(prefix, &mut names);
+        }
+        Ok(Some(names))
+    }
+
+    /// The folders and objects directly below a prefix, as the backend lists them; `None` when it cannot list.
+    pub(crate) async fn delimited(
+        &self,
+        context: &Context,
+        prefix: &str,
+    ) -> Result<Option<ListResult>, IoError> {
+        let path = self.path(prefix)?;
+        let below = (!path.is_root()).then_some(&path);
+        let mut tries = self.tries();
+        let _slot = context.slot().await?;
+        while self.lists() {
+            tries.made = tries.made.saturating_add(1);
+            let start = context.trace().start();
+            let listing = match tries.step(0, self.store.list_with_delimiter(below)).await {
+                Ok(Ok(listing)) => Ok(listing),
+                Ok(Err(Error::NotFound { .. })) => Ok(ListResult {
+                    common_prefixes: Vec::new(),
+                    objects: Vec::new(),
+                    extensions: Default::default(),
+                }),
+                Ok(Err(error)) => Err(sort(prefix, error)),
+                Err(silent) => Err(silent),
+            };
+            let outcome = match &listing {
+                Ok(found) => (
+                    u64::try_from(found.common_prefixes.len()).ok(),
+                    tries.made,
+                    None,
+                ),
+                Err(failure) => (None, tries.made, Some(failure.to_string())),
+            };
+            context.trace().record_try(
+                start,
+                context.round(),
+                Method::List,
+                prefix,
+                (None, None),
+                outcome,
+            );
+            match listing {
+                Ok(found) => return Ok(Some(found)),
+                Err(failure) if self.refuses(prefix, &failure) => {}
+                Err(failure) => tries.after(prefix, failure).await?,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Visits all objects below a prefix. Returns false when the backend cannot list.
+    ///
+    /// An interrupted listing continues behind the last object it returned, where objects are returned in order.
+    async fn walk(
+        &self,
+        context: &Context,
+        prefix: &str,
+        visit: &mut (dyn FnMut(ObjectMeta) -> Result<(), IoError> + Send),
+    ) -> Result<bool, IoError> {
+        let path = self.path(prefix)?;
+        let below = (!path.is_root()).then_some(&path);
+        let mut tries = self.tries();
+        let mut last: Option<Path> = None;
+        let mut ordered = true;
+        let _slot = context.slot().await?;
+        while self.lists() {
+            tries.made = tries.made.saturating_add(1);
+            let (start, attempt) = (context.trace().start(), tries.made);
+            let mut found = 0u64;
+            let mut list = match &last {
+                None => self.store.list(below),
+                Some(last) => self.store.list_with_offset(below, last),
+            };
+            let end = loop {
+                let meta = match tries.step(0, list.try_next()).await {
+                    Ok(Ok(Some(meta))) => meta,
+                    Ok(Ok(None) | Err(Error::NotFound { .. })) => break Ok(()),
+                    Ok(Err(error)) => break Err(sort(prefix, error)),
+                    Err(silent) => break Err(silent),
+                };
+                // A long listing is no failure while pages keep coming: the time-out is for one page.
+                tries.restart();
+                found = found.saturating_add(1);
+                ordered = ordered && last.as_ref().is_none_or(|last| *last < meta.location);
+                last = Some(meta.location.clone());
+                visit(meta)?;
+            };
+            let failed = end.as_ref().err().map(ToString::to_string);
+            let outcome = (failed.is_none().then_some(found), attempt, failed);
+            context.trace().record_try(
+                start,
+                context.round(),
+                Method::List,
+                prefix,
+                (None, None),
+                outcome,
+            );
+            let Err(failure) = end else { return Ok(true) };
+            match failure {
+                failure if self.refuses(prefix, &failure) => {}
+                Failure::Passing(source) if !ordered => {
+                    return Err(IoError::backend(prefix, source));
+                }
+                failure => tries.after(prefix, failure).await?,
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a failure says that the backend cannot list at all. It is not asked to again then, nor when it does
+    /// not let the root be listed.
+    fn refuses(&self, prefix: &str, failure: &Failure) -> bool {
+        let unsupported = matches!(failure, Failure::Final(IoError::NotSupported { .. }));
+        let denied = matches!(failure, Failure::Final(IoError::Denied { .. }));
+        if unsupported || (denied && prefix.is_empty()) {
+            self.cannot_list();
+        }
+        unsupported
+    }
+}
+
+/// The last segments of folders, ascending.
+fn names(
+    prefix: &str,
+    folders: &[Path],
+    (what, limit): (&'static str, u64),
+) -> Result<Vec<String>, IoError> {
+    let found = u64::try_from(folders.len()).unwrap_or(u64::MAX);
+    if found > limit {
+        return Err(IoError::limit(prefix, what, found, limit));
+    }
+    let mut names: Vec<String> = folders
+        .iter()
+        .filter_map(|p| p.filename())
+        .map(str::to_owned)
+        .collect();
+    names.sort_unstable();
+    Ok(names)
+}

@@ -1,0 +1,509 @@
+//! Plain file calls. Everything here blocks.
+
+use std::cell::RefCell;
+use std::fs::{File, Metadata};
+use std::io::{ErrorKind, Read};
+
+use crate::context::Context;
+use crate::folder::{Entry, Folder};
+use crate::versions::changed;
+use crate::versions::{Role, State};
+use crate::{Ask, Cap, IoError, Method, Object, Question, Reply, Usage, regular};
+
+/// Reads a file or part of it; `None` when it does not exist. Blocks.
+///
+/// # Errors
+/// I/O; limit: more bytes than `cap`; malformed: no file.
+pub fn read(
+    root: &Folder,
+    context: &Context,
+    key: &str,
+    ask: &Ask,
+    cap: Cap,
+) -> Result<Option<Object>, IoError> {
+    Ok(read_state(root, context, key, ask, cap)?.map(|(object, _)| object))
+}
+
+/// As [`read`], with the state of the file.
+fn read_state(
+    root: &Folder,
+    context: &Context,
+    key: &str,
+    ask: &Ask,
+    cap: Cap,
+) -> Result<Option<(Object, State)>, IoError> {
+    let trace = context.trace();
+    let start = trace.start();
+    let result = read_file(root, key, ask, cap);
+    if trace.is_on() {
+        let bytes = match &result {
+            Ok(Some((object, _))) => u64::try_from(object.bytes.len()).ok(),
+            _ => None,
+        };
+        let range = match ask {
+            Ask::Whole => (None, None),
+            Ask::Prefix(n) => (Some(0), Some(*n)),
+            Ask::Suffix(n) => (None, Some(*n)),
+            Ask::Range(r) => (Some(r.start), Some(r.end.saturating_sub(r.start))),
+        };
+        trace.record(start, context.round(), Method::Read, key, range, bytes);
+    }
+    result
+}
+
+fn read_file(
+    root: &Folder,
+    key: &str,
+    ask: &Ask,
+    cap: Cap,
+) -> Result<Option<(Object, State)>, IoError> {
+    let Some(mut open) = OpenFile::open(root, key)? else {
+        return Ok(None);
+    };
+    let state = open.state_now(key)?;
+    let size = state.size;
+    let (start, end) = match ask {
+        Ask::Whole => (0, size),
+        Ask::Prefix(n) => (0, size.min(*n)),
+        Ask::Suffix(n) => (size.saturating_sub(*n), size),
+        Ask::Range(r) => (r.start.min(size), r.end.min(size)),
+    };
+    let length = end.saturating_sub(start);
+    cap.check(key, length)?;
+    let bytes = if *ask == Ask::Whole {
+        open.rest(key, length)?
+    } else {
+        open.at(key, start, length)?
+    };
+    let found = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    if found != length {
+        return Err(changed(key, &state, &format!("shorter than {size} bytes")));
+    }
+    let object = Object {
+        bytes: bytes.into(),
+        start,
+        size,
+        etag: state.etag.clone(),
+    };
+    Ok(Some((object, state)))
+}
+
+/// An open file and the path it is known by.
+#[derive(Debug)]
+pub struct OpenFile(File);
+
+impl OpenFile {
+    /// Opens a file; `None` when it does not exist.
+    ///
+    /// # Errors
+    /// I/O; malformed: a folder, a pipe or a device.
+    pub fn open(root: &Folder, key: &str) -> Result<Option<Self>, IoError> {
+        match root.open(key) {
+            Ok(file) => Ok(Some(Self(file))),
+            // A path through a file is as absent as a missing one.
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                Ok(None)
+            }
+            Err(error) => match regular::is_refused(&error) {
+                Some(what) => Err(IoError::no_object(key, what)),
+                None => Err(IoError::file(key, error)),
+            },
+        }
+    }
+
+    /// Bytes of the file.
+    ///
+    /// # Errors
+    /// I/O; malformed: a folder.
+    pub fn size(&self, key: &str) -> Result<u64, IoError> {
+        let meta = self.0.metadata().map_err(|e| IoError::file(key, e))?;
+        if meta.is_dir() {
+            return Err(IoError::no_object(key, "is a folder, expected a file"));
+        }
+        Ok(meta.len())
+    }
+
+    /// Bytes of the file, and a text that changes when the file is replaced or written to.
+    ///
+    /// # Errors
+    /// As [`size`](Self::size).
+    pub fn state(&self, key: &str) -> Result<(u64, String), IoError> {
+        let state = self.state_now(key)?;
+        Ok((state.size, state.etag.unwrap_or_default()))
+    }
+
+    fn state_now(&self, key: &str) -> Result<State, IoError> {
+        let meta = self.0.metadata().map_err(|e| IoError::file(key, e))?;
+        if meta.is_dir() {
+            return Err(IoError::no_object(key, "is a folder, expected a file"));
+        }
+        Ok(state_of(&meta))
+    }
+
+    /// The rest of the file, which should have `length` bytes.
+    fn rest(&mut self, key: &str, length: u64) -> Result<Vec<u8>, IoError> {
+        let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
+        (&mut self.0)
+            .take(length)
+            .read_to_end(&mut bytes)
+            .map_err(|e| IoError::file(key, e))?;
+        Ok(bytes)
+    }
+
+    /// Exactly `length` bytes from `start`; fewer only where the file ends.
+    ///
+    /// # Errors
+    /// I/O.
+    #[cfg(unix)]
+    pub fn at(&self, key: &str, start: u64, length: u64) -> Result<Vec<u8>, IoError> {
+        use std::os::unix::fs::FileExt;
+        let length = usize::try_from(length)
+            .map_err(|_| IoError::limit(key, "cell_bytes", length, u64::MAX))?;
+        let mut bytes = vec![0; length];
+        let mut filled = 0;
+        while let Some(hole) = bytes.get_mut(filled..).filter(|hole| !hole.is_empty()) {
+            let offset = start.saturating_add(u64::try_from(filled).unwrap_or(u64::MAX));
+            match self.0.read_at(hole, offset) {
+                Ok(0) => break,
+                Ok(n) => filled += n,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(IoError::file(key, error)),
+            }
+        }
+        bytes.truncate(filled);
+        Ok(bytes)
+    }
+
+    /// Exactly `length` bytes from `start`; fewer only where the file ends.
+    ///
+    /// # Errors
+    /// I/O.
+    #[cfg(not(unix))]
+    pub fn at(&self, key: &str, start: u64, length: u64) -> Result<Vec<u8>, IoError> {
+        use std::io::{Seek, SeekFrom};
+        let mut file = &self.0;
+        file.seek(SeekFrom::Start(start))
+            .map_err(|e| IoError::file(key, e))?;
+        let mut bytes = Vec::new();
+        file.take(length)
+            .read_to_end(&mut bytes)
+            .map_err(|e| IoError::file(key, e))?;
+        Ok(bytes)
+    }
+}
+
+/// The state of a file: inode, time of the last write, bytes.
+fn state_of(meta: &Metadata) -> State {
+    let written = meta
+        .modified()
+        .ok()
+        .and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok())
+        .unwrap_or_default();
+    State {
+        etag: Some(format!("{:x}-{:x}", inode(meta), written.as_nanos())),
+        modified: i64::try_from(written.as_micros()).unwrap_or(i64::MAX),
+        size: meta.len(),
+    }
+}
+
+/// Asks for the state of a file; `None` when it does not exist.
+pub(crate) fn state(root: &Folder, context: &Context, key: &str) -> Result<Option<State>, IoError> {
+    let trace = context.trace();
+    let start = trace.start();
+    let state = match root.metadata(key) {
+        Ok(meta) => Ok(Some(state_of(&meta))),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(error) => Err(IoError::file(key, error)),
+    };
+    trace.record(
+        start,
+        context.round(),
+        Method::Stat,
+        key,
+        (None, None),
+        Some(0),
+    );
+    state
+}
+
+/// What tells a file from another one of the same name.
+#[cfg(unix)]
+fn inode(meta: &Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(meta)
+}
+
+/// What tells a file from another one of the same name: nothing, here.
+#[cfg(not(unix))]
+fn inode(_: &Metadata) -> u64 {
+    0
+}
+
+/// Size of the buffer that small files are read into.
+const SCRATCH: usize = 64 << 10;
+
+thread_local! {
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Reads a whole file and hands its bytes to `use_bytes`; `Ok(None)` when it does not exist.
+///
+/// Small files go through one buffer of the thread: no allocation and no `stat`.
+///
+/// # Errors
+/// I/O; limit: a larger file than `cap`; malformed: no file; those of `use_bytes`.
+pub fn with_file<R, E: From<IoError>>(
+    root: &Folder,
+    key: &str,
+    cap: Cap,
+    use_bytes: impl FnOnce(Contents<'_>) -> Result<R, E>,
+) -> Result<Option<R>, E> {
+    let Some(mut open) = OpenFile::open(root, key)? else {
+        return Ok(None);
+    };
+    BUFFER.with_borrow_mut(|buffer| {
+        if buffer.is_empty() {
+            buffer.resize(SCRATCH, 0);
+        }
+        let mut filled = 0;
+        while let Some(hole) = buffer.get_mut(filled..).filter(|hole| !hole.is_empty()) {
+            match open.0.read(hole) {
+                Ok(0) => {
+                    let small = buffer.get(..filled).unwrap_or_default();
+                    cap.check(key, u64::try_from(filled).unwrap_or(u64::MAX))?;
+                    return use_bytes(Contents::Borrowed(small)).map(Some);
+                }
+                Ok(n) => filled += n,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::IsADirectory => {
+                    return Err(IoError::no_object(key, "is a folder, expected a file").into());
+                }
+                Err(error) => return Err(IoError::file(key, error).into()),
+            }
+        }
+        let size = open.size(key)?;
+        cap.check(key, size)?;
+        let mut whole = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+        whole.extend_from_slice(buffer);
+        (&mut open.0)
+            .take(cap.bytes)
+            .read_to_end(&mut whole)
+            .map_err(|e| IoError::file(key, e))?;
+        use_bytes(Contents::Owned(whole)).map(Some)
+    })
+}
+
+/// The bytes of a file: in the thread's buffer, or in their own.
+#[derive(Debug)]
+pub enum Contents<'b> {
+    /// In a buffer of the thread.
+    Borrowed(&'b [u8]),
+    /// In a buffer of their own.
+    Owned(Vec<u8>),
+}
+
+impl Contents<'_> {
+    /// The bytes.
+    #[must_use]
+    pub fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Borrowed(bytes) => bytes,
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// Answers one question about the tree.
+pub(crate) fn answer(
+    root: &Folder,
+    context: &Context,
+    question: &Question,
+) -> Result<Reply, IoError> {
+    let (limits, trace) = (context.limits(), context.trace());
+    match question {
+        Question::Document(key) => {
+            let cap = Cap::document(limits);
+            let read = read_state(root, context, key, &Ask::Whole, cap)?;
+            if let Some((object, state)) = &read {
+                context
+                    .versions()
+                    .note(key, state, Role::Document, &object.bytes)?;
+            } else {
+                context.versions().note_absent(key)?;
+            }
+            Ok(Reply::Document(read.map(|(object, _)| object)))
+        }
+        Question::Names(prefix) | Question::Cells(prefix) => {
+            let start = trace.start();
+            let (what, limit) = match question {
+                Question::Cells(_) => ("cells_per_query", limits.cells_per_query),
+                _ => ("listed_names", limits.listed_names),
+            };
+            let mut names = folders(root, prefix, (what, limit))?;
+            if let Some(overlay) = root.overlay() {
+                overlay.correct_folders(prefix, &mut names);
+            }
+            trace.record(
+                start,
+                context.round(),
+                Method::List,
+                prefix,
+                (None, None),
+                u64::try_from(names.len()).ok(),
+            );
+            Ok(Reply::Names(Some(names)))
+        }
+        Question::Keys(prefix) => {
+            let start = trace.start();
+            let mut keys = Vec::new();
+            walk(root, prefix, "", &mut keys, limits.cells_per_query, 0)?;
+            if let Some(overlay) = root.overlay() {
+                overlay.correct_keys(prefix, &mut keys);
+            }
+            trace.record(
+                start,
+                context.round(),
+                Method::List,
+                prefix,
+                (None, None),
+                u64::try_from(keys.len()).ok(),
+            );
+            Ok(Reply::Names(Some(keys)))
+        }
+    }
+}
+
+/// Visits what stands in a folder; nothing, when it does not exist.
+fn entries(
+    root: &Folder,
+    key: &str,
+    visit: &mut dyn FnMut(String, Entry) -> Result<(), Stop>,
+) -> Result<(), IoError> {
+    match root.visit(key, visit) {
+        Ok(()) => Ok(()),
+        Err(Stop::Io(error))
+            if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+        {
+            Ok(())
+        }
+        Err(Stop::Io(error)) => Err(IoError::file(key, error)),
+        Err(Stop::Visit(error)) => Err(error),
+    }
+}
+
+/// Why a visit ended early.
+enum Stop {
+    Io(std::io::Error),
+    Visit(IoError),
+}
+
+impl From<std::io::Error> for Stop {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<IoError> for Stop {
+    fn from(error: IoError) -> Self {
+        Self::Visit(error)
+    }
+}
+
+fn folders(
+    root: &Folder,
+    key: &str,
+    (what, limit): (&'static str, u64),
+) -> Result<Vec<String>, IoError> {
+    let mut names = Vec::new();
+    entries(root, key, &mut |name, kind| {
+        if kind == Entry::File {
+            return Ok(());
+        }
+        names.push(name);
+        let found = u64::try_from(names.len()).unwrap_or(u64::MAX);
+        if found > limit {
+            return Err(IoError::limit(key, what, found, limit).into());
+        }
+        Ok(())
+    })?;
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Deepest folder below an array or a family.
+const DEEPEST: usize = 32;
+
+fn check_depth(key: &str, depth: usize) -> Result<(), IoError> {
+    if depth > DEEPEST {
+        let what = format!("folders are nested more than {DEEPEST} deep");
+        return Err(IoError::no_object(key, what));
+    }
+    Ok(())
+}
+
+fn below(key: &str, name: &str) -> String {
+    if key.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{key}/{name}")
+    }
+}
+
+/// Adds up the files below the folder of `key`.
+pub(crate) fn usage(
+    root: &Folder,
+    key: &str,
+    usage: &mut Usage,
+    limit: u64,
+    depth: usize,
+) -> Result<(), IoError> {
+    check_depth(key, depth)?;
+    // Folders wait until theirs is closed: a handle each is open at one time.
+    let mut deeper = Vec::new();
+    entries(root, key, &mut |name, kind| {
+        let key = below(key, &name);
+        if kind == Entry::Folder {
+            deeper.push(key);
+        } else {
+            usage.add(&key, root.size(&key)?, limit)?;
+        }
+        Ok(())
+    })?;
+    for key in deeper {
+        self::usage(root, &key, usage, limit, depth + 1)?;
+    }
+    Ok(())
+}
+
+/// Collects the files below the folder of `key`, relative to it. Arrays have at most a handful of axes.
+fn walk(
+    root: &Folder,
+    key: &str,
+    prefix: &str,
+    keys: &mut Vec<String>,
+    limit: u64,
+    depth: usize,
+) -> Result<(), IoError> {
+    check_depth(key, depth)?;
+    let mut deeper = Vec::new();
+    entries(root, key, &mut |name, kind| {
+        if kind == Entry::Folder {
+            deeper.push(name);
+            return Ok(());
+        }
+        keys.push(below(prefix, &name));
+        let found = u64::try_from(keys.len()).unwrap_or(u64::MAX);
+        if found > limit {
+            return Err(IoError::limit(key, "cells_per_query", found, limit).into());
+        }
+        Ok(())
+    })?;
+    for name in deeper {
+        let (key, prefix) = (below(key, &name), below(prefix, &name));
+        walk(root, &key, &prefix, keys, limit, depth + 1)?;
+    }
+    Ok(())
+}

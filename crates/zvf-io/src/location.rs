@@ -1,0 +1,240 @@
+//! From an address to a backend.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use object_store::ObjectStore;
+use object_store::path::Path;
+use url::Url;
+
+use crate::{IoError, IoOptions, Merge};
+
+/// Where objects are.
+#[derive(Debug, Clone)]
+pub(crate) enum Location {
+    /// A folder of the local disk, read with plain file calls.
+    Local(PathBuf),
+    /// A prefix of an object store.
+    Remote {
+        store: Arc<dyn ObjectStore>,
+        prefix: String,
+        backs: Backs,
+    },
+}
+
+/// What a kind of backend takes, as far as is known before it is asked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Backs {
+    /// Delimiter listings.
+    pub(crate) lists: bool,
+    /// "The last so many bytes."
+    pub(crate) suffixes: bool,
+    /// When neighbouring ranges pay as one request.
+    pub(crate) merge: Merge,
+}
+
+impl Backs {
+    const BUCKET: Self = Self {
+        lists: true,
+        suffixes: true,
+        merge: Merge::BUCKET,
+    };
+}
+
+impl Location {
+    /// Resolves an address: a path, or a URL of a scheme that is compiled in.
+    pub(crate) fn resolve(address: &str, options: &IoOptions) -> Result<Self, IoError> {
+        let bad = |what: String| IoError::Address {
+            url: address.to_owned(),
+            what,
+        };
+        let url = match scheme(address) {
+            None if options.object_store.is_none() => {
+                return Ok(Self::Local(PathBuf::from(address)));
+            }
+            None => None,
+            Some(_) => Some(Url::parse(address).map_err(|e| bad(e.to_string()))?),
+        };
+        if let Some(store) = &options.object_store {
+            let prefix = match &url {
+                Some(url) => Path::from_url_path(url.path()).map_err(|e| bad(e.to_string()))?,
+                None => Path::parse(address.trim_matches('/')).map_err(|e| bad(e.to_string()))?,
+            };
+            let store = Arc::clone(store);
+            return Ok(Self::Remote {
+                store,
+                prefix: prefix.as_ref().to_owned(),
+                backs: Backs::BUCKET,
+            });
+        }
+        let Some(url) = url else {
+            return Ok(Self::Local(PathBuf::from(address)));
+        };
+        match url.scheme() {
+            "file" => match url.to_file_path() {
+                Ok(path) => Ok(Self::Local(path)),
+                Err(()) => Err(bad("not a local file url".to_owned())),
+            },
+            "memory" => Err(bad(
+                "a memory address needs `IoOptions::object_store`".to_owned()
+            )),
+            scheme => {
+                let (store, backs) = remote(scheme, &url, options).map_err(|e| match e {
+                    Remote::Missing(feature) => IoError::NotSupported {
+                        key: address.to_owned(),
+                        what: format!("the backend for {scheme:?} is not compiled in: feature {feature:?}"),
+                    },
+                    Remote::Unknown => bad(format!(
+                        "unknown scheme {scheme:?}, expected a path, file, memory, s3, gs, az, http or https"
+                    )),
+                    Remote::Build(source) => bad(source.to_string()),
+                })?;
+                let prefix = match scheme {
+                    // The whole address is the base of the client.
+                    "http" | "https" => String::new(),
+                    _ => Path::from_url_path(url.path())
+                        .map_err(|e| bad(e.to_string()))?
+                        .as_ref()
+                        .to_owned(),
+                };
+                Ok(Self::Remote {
+                    store,
+                    prefix,
+                    backs,
+                })
+            }
+        }
+    }
+}
+
+/// The scheme of an address that is a URL; `None` for paths (also `C:\…`).
+pub(crate) fn scheme(address: &str) -> Option<&str> {
+    let (scheme, _) = address.split_once("://")?;
+    let legal = scheme.len() > 1
+        && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+    legal.then_some(scheme)
+}
+
+enum Remote {
+    #[cfg_attr(
+        feature = "cloud",
+        expect(dead_code, reason = "every backend is compiled in")
+    )]
+    Missing(&'static str),
+    Unknown,
+    #[cfg_attr(
+        not(feature = "http"),
+        expect(dead_code, reason = "no backend is compiled in")
+    )]
+    Build(object_store::Error),
+}
+
+type Built = Result<(Arc<dyn ObjectStore>, Backs), Remote>;
+
+fn remote(scheme: &str, url: &Url, options: &IoOptions) -> Built {
+    match scheme {
+        "s3" | "s3a" => cloud::s3(url, options),
+        "gs" => cloud::gcs(url, options),
+        "az" | "azure" | "abfs" | "abfss" | "adl" => cloud::azure(url, options),
+        "http" | "https" => http(url, options),
+        _ => Err(Remote::Unknown),
+    }
+}
+
+/// None: requests are sent again by one layer, which counts and records them (`retry.rs`).
+#[cfg(feature = "http")]
+fn retries() -> object_store::RetryConfig {
+    object_store::RetryConfig {
+        max_retries: 0,
+        ..object_store::RetryConfig::default()
+    }
+}
+
+#[cfg(feature = "cloud")]
+mod cloud;
+#[cfg(feature = "cloud")]
+mod profile;
+
+#[cfg(not(feature = "cloud"))]
+mod cloud {
+    use super::{Built, IoOptions, Remote, Url};
+
+    pub(crate) fn s3(_: &Url, _: &IoOptions) -> Built {
+        Err(Remote::Missing("cloud"))
+    }
+    pub(crate) use {s3 as azure, s3 as gcs};
+}
+
+/// A plain web server: it cannot list, unless the caller says that it speaks WebDAV (`webdav=true`).
+#[cfg(feature = "http")]
+fn http(url: &Url, options: &IoOptions) -> Built {
+    use object_store::http::HttpBuilder;
+    use object_store::{ClientConfigKey, ClientOptions};
+    let mut client = ClientOptions::new()
+        .with_allow_http(true)
+        .with_timeout_disabled();
+    let mut lists = false;
+    for (key, value) in &options.backend {
+        if key.eq_ignore_ascii_case("webdav") {
+            lists = value == "true";
+            continue;
+        }
+        let parsed: ClientConfigKey = key.to_ascii_lowercase().parse().map_err(Remote::Build)?;
+        client = client.with_config(parsed, value);
+    }
+    let base = url.as_str().trim_end_matches('/');
+    let store = HttpBuilder::new()
+        .with_url(base)
+        .with_client_options(client)
+        .with_http_connector(crate::lenient::Connector::default())
+        .with_retry(retries())
+        .build()
+        .map_err(Remote::Build)?;
+    let backs = Backs {
+        lists,
+        suffixes: true,
+        merge: Merge::WEB,
+    };
+    Ok((Arc::new(store), backs))
+}
+
+#[cfg(not(feature = "http"))]
+fn http(_: &Url, _: &IoOptions) -> Built {
+    Err(Remote::Missing("http"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Location, scheme};
+    use crate::IoOptions;
+
+    #[test]
+    fn paths_and_urls_are_told_apart() {
+        assert_eq!(scheme("s3://bucket/key"), Some("s3"));
+        assert_eq!(scheme("/data/größe.zarrvectors"), None);
+        assert_eq!(scheme("C:\\data"), None);
+        assert_eq!(scheme("a b://x"), None);
+    }
+
+    #[test]
+    fn unknown_schemes_are_misuse() {
+        let error = Location::resolve("ftp://host/x", &IoOptions::new()).unwrap_err();
+        assert_eq!(error.class(), crate::Class::Misuse);
+        assert!(error.to_string().contains("ftp"), "{error}");
+    }
+
+    #[test]
+    fn injected_backends_keep_the_path_as_prefix() {
+        let options = IoOptions::new()
+            .with_object_store(std::sync::Arc::new(object_store::memory::InMemory::new()));
+        let Location::Remote { prefix, .. } =
+            Location::resolve("memory:///a%20b/50%25", &options).unwrap()
+        else {
+            panic!("expected a remote location")
+        };
+        assert_eq!(prefix, "a b/50%");
+    }
+}

@@ -1,0 +1,94 @@
+//! Object stores of the three clouds, and what speaks as they do.
+
+use std::sync::Arc;
+
+use url::Url;
+
+use super::{Backs, Built, Remote, profile, retries};
+use crate::IoOptions;
+
+/// The client's own limit on a whole transfer: a day, that is none. Ours looks at silence and at the length of
+/// the body instead.
+const TIMEOUT: &str = "86400 seconds";
+
+/// Applies `key=value` pairs to a builder.
+macro_rules! configured {
+    ($builder:expr, $options:expr, $store:literal) => {{
+        let mut builder = $builder;
+        for (key, value) in $options {
+            let parsed = key.to_ascii_lowercase().parse().map_err(|_| {
+                Remote::Build(object_store::Error::UnknownConfigurationKey {
+                    key: key.clone(),
+                    store: $store,
+                })
+            })?;
+            builder = builder.with_config(parsed, value);
+        }
+        builder
+    }};
+}
+
+/// The options of the client itself.
+fn s3_options(options: &IoOptions) -> impl Iterator<Item = &(String, String)> {
+    let all = options.backend.iter();
+    all.filter(|(key, _)| !key.eq_ignore_ascii_case(profile::OPTION))
+}
+
+pub(super) fn s3(url: &Url, options: &IoOptions) -> Built {
+    use object_store::ClientConfigKey::{AllowHttp, Timeout};
+    use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+    let builder = AmazonS3Builder::from_env()
+        .with_url(url.as_str())
+        .with_config(AmazonS3ConfigKey::Client(AllowHttp), "true")
+        .with_config(AmazonS3ConfigKey::Client(Timeout), TIMEOUT)
+        .with_http_connector(crate::lenient::Connector::default())
+        .with_retry(retries());
+    let mut builder = configured!(builder, s3_options(options), "S3");
+    builder = profile::apply(builder, options).map_err(Remote::Build)?;
+    if options.anonymous {
+        builder = builder.with_skip_signature(true);
+    }
+    Ok((
+        Arc::new(builder.build().map_err(Remote::Build)?),
+        Backs::BUCKET,
+    ))
+}
+
+pub(super) fn gcs(url: &Url, options: &IoOptions) -> Built {
+    use object_store::ClientConfigKey::Timeout;
+    use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+    let builder = GoogleCloudStorageBuilder::from_env()
+        .with_url(url.as_str())
+        .with_config(GoogleConfigKey::Client(Timeout), TIMEOUT)
+        .with_http_connector(crate::lenient::Connector::default())
+        .with_retry(retries());
+    let mut builder = configured!(builder, &options.backend, "GCS");
+    if options.anonymous {
+        builder = builder.with_skip_signature(true);
+    }
+    Ok((
+        Arc::new(builder.build().map_err(Remote::Build)?),
+        Backs::BUCKET,
+    ))
+}
+
+pub(super) fn azure(url: &Url, options: &IoOptions) -> Built {
+    use object_store::ClientConfigKey::{AllowHttp, Timeout};
+    use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+    let builder = MicrosoftAzureBuilder::from_env()
+        .with_url(url.as_str())
+        .with_config(AzureConfigKey::Client(AllowHttp), "true")
+        .with_config(AzureConfigKey::Client(Timeout), TIMEOUT)
+        .with_http_connector(crate::lenient::Connector::default())
+        .with_retry(retries());
+    let mut builder = configured!(builder, &options.backend, "MicrosoftAzure");
+    if options.anonymous {
+        builder = builder.with_skip_signature(true);
+    }
+    // Azure answers no suffix ranges; its client refuses to send them.
+    let backs = Backs {
+        suffixes: false,
+        ..Backs::BUCKET
+    };
+    Ok((Arc::new(builder.build().map_err(Remote::Build)?), backs))
+}

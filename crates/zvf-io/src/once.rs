@@ -1,0 +1,103 @@
+//! One thing that is loaded once and shared.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::OnceCell;
+
+use crate::error::Repeat;
+
+type Shared<T, E> = Arc<OnceCell<Result<T, Arc<E>>>>;
+
+/// A value that the first caller loads while others wait for it.
+///
+/// A failure is returned to every caller that waited: were each of them to try again after the other, a silent server would
+/// hold a query for as many time-outs as there are waiters. A later caller tries again.
+#[derive(Debug)]
+pub struct Once<T, E>(Mutex<Shared<T, E>>);
+
+impl<T, E> Default for Once<T, E> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T: Clone, E: Repeat> Once<T, E> {
+    /// A value that is there already.
+    pub fn ready(thing: T) -> Self {
+        Self(Mutex::new(Arc::new(OnceCell::new_with(Some(Ok(thing))))))
+    }
+
+    fn shared(&self) -> Shared<T, E> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The value, when it is there already.
+    pub fn get(&self) -> Option<T> {
+        match self.shared().get() {
+            Some(Ok(thing)) => Some(thing.clone()),
+            _ => None,
+        }
+    }
+
+    /// The value. A caller that is dropped while loading leaves the work to the next; the caller that loads has to be polled
+    /// until it is done, see [`driven`](crate::driven).
+    ///
+    /// # Errors
+    /// Those of `load`.
+    pub async fn get_or_load(&self, load: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+        let shared = self.shared();
+        let result = shared
+            .get_or_init(|| async { load.await.map_err(Arc::new) })
+            .await;
+        match result {
+            Ok(thing) => Ok(thing.clone()),
+            Err(error) => {
+                let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+                if Arc::ptr_eq(&current, &shared) {
+                    *current = Arc::default();
+                }
+                Err(error.repeat(error))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::Duration;
+
+    use super::Once;
+    use crate::IoError;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failure_is_for_all_who_wait_and_for_nobody_after() {
+        let (once, count) = (Once::<u32, IoError>::default(), AtomicU32::new(0));
+        let load = async |fails: bool| {
+            once.get_or_load(async {
+                count.fetch_add(1, Ordering::Relaxed);
+                tokio::time::sleep(Duration::from_secs(60)).await;
+                if fails {
+                    Err(IoError::misuse("no"))
+                } else {
+                    Ok(7)
+                }
+            })
+            .await
+        };
+        let start = tokio::time::Instant::now();
+        let all = futures::future::join_all((0..9).map(|_| load(true))).await;
+        assert!(all.iter().all(Result::is_err));
+        assert_eq!(
+            (count.load(Ordering::Relaxed), start.elapsed().as_secs()),
+            (1, 60)
+        );
+        assert_eq!(once.get(), None);
+        assert_eq!(load(false).await.unwrap(), 7);
+        assert_eq!(once.get(), Some(7));
+        assert_eq!(load(true).await.unwrap(), 7);
+        assert_eq!(count.load(Ordering::Relaxed), 2);
+        assert_eq!(Once::<_, IoError>::ready(3).get(), Some(3));
+    }
+}

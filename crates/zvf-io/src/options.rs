@@ -1,0 +1,158 @@
+//! How an address is opened.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use object_store::ObjectStore;
+
+use crate::{IoTrace, Limits, Merge, Retry, Stop};
+
+/// How an address is opened, and what requests to it may cost.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct IoOptions {
+    /// What a hostile store may cost.
+    pub limits: Limits,
+    /// Requests in flight at one time, over everything the store does. Default 64.
+    pub concurrency: usize,
+    /// Whether requests are sent without credentials.
+    pub anonymous: bool,
+    /// Key-value pairs for the backend's builder, as in `object_store` (`aws_region`, `endpoint`, …).
+    pub backend: Vec<(String, String)>,
+    /// Where requests are recorded. Off by default.
+    pub trace: IoTrace,
+    /// The backend itself, instead of the one the address names; the address's path stays the prefix.
+    pub object_store: Option<Arc<dyn ObjectStore>>,
+    /// When and how often a request that failed is sent again. The only layer that does: backends are told not to.
+    pub retry: Retry,
+    /// How long one try may stay silent: until its answer begins, and between two pieces of it. Default 30 s.
+    ///
+    /// A body has this long in all, and besides what its announced bytes take at 256 KiB/s.
+    pub request_timeout: Duration,
+    /// When neighbouring byte ranges become one request. Default: what suits the kind of backend.
+    pub merge: Option<Merge>,
+    /// Whether changes and losses are looked for: [`Kv::verify`](crate::Kv::verify) asks, objects that are newer
+    /// than the snapshot are refused, and so is a cell that a presence list names and that is not there. Default true.
+    ///
+    /// Off for backends whose times or ETags differ from one answer to the next, and for what is left of a damaged
+    /// store: listed cells that are not there are empty then. Two reads of one object in different states stay an
+    /// error either way.
+    pub verify: bool,
+    /// Objects that are read in the place of those that lie there, by key: how a store would be that somebody is about
+    /// to change. Listings stay as they are, so each key has to be one that is there. Default none.
+    pub drafts: Arc<BTreeMap<String, Bytes>>,
+    /// Checked before every request. Default: never stops.
+    pub stop: Stop,
+}
+
+impl Default for IoOptions {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            concurrency: 64,
+            anonymous: false,
+            backend: Vec::new(),
+            trace: IoTrace::off(),
+            object_store: None,
+            retry: Retry::default(),
+            request_timeout: Duration::from_secs(30),
+            merge: None,
+            verify: true,
+            drafts: Arc::default(),
+            stop: Stop::default(),
+        }
+    }
+}
+
+impl IoOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Replaces the limits.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Records requests in `trace`.
+    #[must_use]
+    pub fn with_trace(mut self, trace: IoTrace) -> Self {
+        self.trace = trace;
+        self
+    }
+
+    /// Reads from `backend` instead of the one the address names.
+    #[must_use]
+    pub fn with_object_store(mut self, backend: Arc<dyn ObjectStore>) -> Self {
+        self.object_store = Some(backend);
+        self
+    }
+
+    /// Sends requests without credentials.
+    #[must_use]
+    pub fn with_anonymous(mut self, anonymous: bool) -> Self {
+        self.anonymous = anonymous;
+        self
+    }
+
+    /// Adds one key-value pair for the backend.
+    #[must_use]
+    pub fn with_backend_option(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.backend.push((key.into(), value.into()));
+        self
+    }
+
+    /// Replaces the number of requests in flight.
+    #[must_use]
+    pub fn with_concurrency(mut self, requests: usize) -> Self {
+        self.concurrency = requests;
+        self
+    }
+
+    /// Replaces when and how often a request that failed is sent again.
+    #[must_use]
+    pub fn with_retry(mut self, retry: Retry) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    /// Replaces how long one try may stay silent.
+    #[must_use]
+    pub fn with_request_timeout(mut self, timeout: Duration) -> Self {
+        self.request_timeout = timeout;
+        self
+    }
+
+    /// Replaces when neighbouring byte ranges become one request.
+    #[must_use]
+    pub fn with_merge(mut self, merge: Merge) -> Self {
+        self.merge = Some(merge);
+        self
+    }
+
+    /// Sets whether changes of the store are looked for.
+    #[must_use]
+    pub fn with_verify(mut self, verify: bool) -> Self {
+        self.verify = verify;
+        self
+    }
+
+    /// Reads these objects in the place of those that lie there.
+    #[must_use]
+    pub fn with_drafts(mut self, drafts: BTreeMap<String, Bytes>) -> Self {
+        self.drafts = Arc::new(drafts);
+        self
+    }
+
+    /// Ends what is read or written at its next request when `stop` is asked.
+    #[must_use]
+    pub fn with_stop(mut self, stop: Stop) -> Self {
+        self.stop = stop;
+        self
+    }
+}

@@ -1,0 +1,135 @@
+//! Objects of a change that is decided, but not carried out yet: read in the place of those that are there.
+
+use std::collections::BTreeSet;
+
+/// What the names of folders with staged objects begin with. They are no part of listings.
+pub const STAGING: &str = "zvf-edit-";
+
+/// The objects that a change replaces, adds and removes, by key. New ones are staged in the folder [`STAGING`]`<id>` under
+/// their own keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overlay {
+    id: String,
+    put: BTreeSet<String>,
+    removed: BTreeSet<String>,
+}
+
+/// Where an object is, under an overlay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Placed {
+    /// Where its key says.
+    Own,
+    /// In the folder of staged objects.
+    Staged(String),
+    /// Nowhere.
+    Gone,
+}
+
+impl Overlay {
+    /// An overlay; `id` and keys are segments and keys that the caller has checked.
+    #[must_use]
+    pub fn new(id: String, put: BTreeSet<String>, removed: BTreeSet<String>) -> Self {
+        Self { id, put, removed }
+    }
+
+    /// The id of the change.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Keys of objects that are replaced or added, ascending.
+    #[must_use]
+    pub fn put(&self) -> &BTreeSet<String> {
+        &self.put
+    }
+
+    /// Keys of objects that are removed, ascending.
+    #[must_use]
+    pub fn removed(&self) -> &BTreeSet<String> {
+        &self.removed
+    }
+
+    /// The key of a staged object.
+    #[must_use]
+    pub fn staged(&self, key: &str) -> String {
+        format!("{STAGING}{}/{key}", self.id)
+    }
+
+    /// Where the object of a key is.
+    pub(crate) fn place(&self, key: &str) -> Placed {
+        if self.put.contains(key) {
+            Placed::Staged(self.staged(key))
+        } else if self.removed.contains(key) {
+            Placed::Gone
+        } else {
+            Placed::Own
+        }
+    }
+
+    /// Corrects the names of the folders below a prefix: those of new objects are added, those whose document is removed
+    /// are left out.
+    pub(crate) fn correct_folders(&self, prefix: &str, names: &mut Vec<String>) {
+        let below = below(prefix);
+        names.retain(|name| !self.removed.contains(&format!("{below}{name}/zarr.json")));
+        let new = self.put.range(below.clone()..);
+        for key in new.take_while(|key| key.starts_with(&below)) {
+            if let Some((name, _)) = key.get(below.len()..).and_then(|rest| rest.split_once('/')) {
+                names.push(name.to_owned());
+            }
+        }
+        names.sort_unstable();
+        names.dedup();
+    }
+
+    /// Corrects the keys of the objects below a prefix, which are relative to it.
+    pub(crate) fn correct_keys(&self, prefix: &str, keys: &mut Vec<String>) {
+        let below = below(prefix);
+        let gone = |key: &str| self.removed.contains(&format!("{below}{key}"));
+        let staged = |key: &str| prefix.is_empty() && key.starts_with(STAGING);
+        keys.retain(|key| !gone(key) && !staged(key));
+        let new = self.put.range(below.clone()..);
+        let new = new.take_while(|key| key.starts_with(&below));
+        keys.extend(new.filter_map(|key| key.get(below.len()..).map(str::to_owned)));
+        keys.sort_unstable();
+        keys.dedup();
+    }
+}
+
+/// What the keys below a prefix begin with.
+fn below(prefix: &str) -> String {
+    if prefix.is_empty() {
+        String::new()
+    } else {
+        format!("{prefix}/")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Overlay, Placed};
+
+    #[test]
+    fn keys_and_listings_follow_the_overlay() {
+        let keys = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect();
+        let put = keys(&["0/a/c/0", "0/b/zarr.json", "0/b/c/0/1"]);
+        let overlay = Overlay::new("e1".to_owned(), put, keys(&["0/a/c/1", "0/d/zarr.json"]));
+        assert_eq!(
+            overlay.place("0/a/c/0"),
+            Placed::Staged("zvf-edit-e1/0/a/c/0".to_owned())
+        );
+        assert_eq!(overlay.place("0/a/c/1"), Placed::Gone);
+        assert_eq!(overlay.place("0/a/c/2"), Placed::Own);
+        let mut names = ["a", "c", "d"].map(str::to_owned).to_vec();
+        overlay.correct_folders("0", &mut names);
+        assert_eq!(names, ["a", "b", "c"]);
+        let mut keys = ["c/1", "c/2"].map(str::to_owned).to_vec();
+        overlay.correct_keys("0/a", &mut keys);
+        assert_eq!(keys, ["c/0", "c/2"]);
+        let mut all = ["0/a/c/1", "zvf-edit-e1/0/a/c/0"]
+            .map(str::to_owned)
+            .to_vec();
+        overlay.correct_keys("", &mut all);
+        assert_eq!(all, ["0/a/c/0", "0/b/c/0/1", "0/b/zarr.json"]);
+    }
+}

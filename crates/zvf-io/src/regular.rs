@@ -1,0 +1,116 @@
+//! Regular files only: opening a pipe waits for its writer, and a device has no end.
+
+use std::fs::{File, FileType, Metadata};
+use std::io;
+use std::path::Path;
+
+/// What stands where a file was expected, in words: a named pipe, a device or a socket.
+#[derive(Debug, thiserror::Error)]
+#[error("is {0}, expected a file")]
+struct Special(&'static str);
+
+/// Opens a file of the local disk for reading, and nothing else that has a name there: a named pipe, a device or a socket is
+/// an error at once. Links are followed. A folder is opened, too: reading from it fails.
+///
+/// # Errors
+/// As the system says; [`io::ErrorKind::InvalidInput`] for what is no file.
+pub fn open_file(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        // Opening a pipe without a writer would block before its type is known.
+        let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+        options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
+    }
+    match options.open(path) {
+        Ok(file) => checked(file),
+        // A socket cannot be opened at all.
+        Err(error) => match std::fs::metadata(path).ok().and_then(|meta| special(&meta)) {
+            Some(kind) => Err(refused(kind)),
+            None => Err(error),
+        },
+    }
+}
+
+/// A file that was opened without waiting, if it is one.
+pub(crate) fn checked(file: File) -> io::Result<File> {
+    match special(&file.metadata()?) {
+        Some(kind) => Err(refused(kind)),
+        None => Ok(file),
+    }
+}
+
+#[cold]
+pub(crate) fn refused(kind: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, Special(kind))
+}
+
+/// What was refused because it is no file, in words.
+pub(crate) fn is_refused(error: &io::Error) -> Option<String> {
+    let inner = error.get_ref()?;
+    inner.is::<Special>().then(|| inner.to_string())
+}
+
+/// What is neither file nor folder, by its name.
+pub fn special(meta: &Metadata) -> Option<&'static str> {
+    let kind = meta.file_type();
+    if kind.is_file() || kind.is_dir() {
+        return None;
+    }
+    Some(name(kind))
+}
+
+#[cfg(unix)]
+fn name(kind: FileType) -> &'static str {
+    use std::os::unix::fs::FileTypeExt;
+    if kind.is_fifo() {
+        "a named pipe"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    }
+}
+
+#[cfg(not(unix))]
+fn name(_: FileType) -> &'static str {
+    "no file"
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::path::Path;
+
+    use super::open_file;
+
+    #[test]
+    fn only_files_are_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        let socket = folder.path().join("socket");
+        let _listens = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
+        for (path, kind) in [
+            (pipe.as_path(), "a named pipe"),
+            (&socket, "a socket"),
+            (&link, "a device"),
+            (Path::new("/dev/null"), "a device"),
+        ] {
+            let error = open_file(path).unwrap_err();
+            assert_eq!(error.to_string(), format!("is {kind}, expected a file"));
+        }
+        let file = folder.path().join("file");
+        std::fs::write(&file, "bytes").unwrap();
+        let linked = folder.path().join("linked");
+        std::os::unix::fs::symlink(&file, &linked).unwrap();
+        let text = std::io::read_to_string(open_file(&linked).unwrap());
+        assert_eq!(text.unwrap(), "bytes");
+        let missing = open_file(&folder.path().join("missing")).unwrap_err();
+        assert_eq!(missing.kind(), std::io::ErrorKind::NotFound);
+    }
+}

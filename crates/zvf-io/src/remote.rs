@@ -1,0 +1,563 @@
+//! Requests to an `object_store` backend.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt;
+use object_store::path::Path;
+use object_store::{
+    Error, GetOptions, GetRange, GetResult, GetResultPayload, ObjectMeta, ObjectStore,
+};
+
+use crate::classify::{Failure, sort};
+use crate::context::Context;
+use crate::location::Backs;
+use crate::overlay::Placed;
+use crate::retry::{Retry, Tries, transfer};
+use crate::single_flight::SingleFlight;
+use crate::versions::{Role, State};
+use crate::{Ask, Cap, IoError, IoOptions, Method, Object, Overlay, Question, Reply};
+
+/// A prefix of an object store.
+#[derive(Debug, Clone)]
+pub struct Remote {
+    pub(crate) store: Arc<dyn ObjectStore>,
+    prefix: Arc<str>,
+    shared: Arc<Shared>,
+    retry: Retry,
+    silence: std::time::Duration,
+    /// What an edit puts in the place of objects.
+    overlay: Option<Arc<Overlay>>,
+}
+
+/// What is known of a backend, and what is on its way from it.
+#[derive(Debug)]
+struct Shared {
+    can: Can,
+    objects: SingleFlight<(String, Ask, u64), Option<Object>>,
+    names: SingleFlight<Question, Option<Vec<String>>>,
+}
+
+/// What a backend takes. Learnt from its first refusal, so that it is asked in vain once.
+#[derive(Debug)]
+struct Can {
+    list: AtomicBool,
+    suffix: AtomicBool,
+    range: AtomicBool,
+}
+
+/// What of an object one request asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Part {
+    Whole,
+    Suffix(u64),
+    Range(Range<u64>),
+    /// Nothing but its state.
+    State,
+}
+
+impl Part {
+    /// Offset and length, as the trace shows them.
+    fn traced(&self) -> (Option<u64>, Option<u64>) {
+        match self {
+            Self::Whole | Self::State => (None, None),
+            Self::Suffix(n) => (None, Some(*n)),
+            Self::Range(r) => (Some(r.start), Some(r.end.saturating_sub(r.start))),
+        }
+    }
+
+    fn options(&self) -> GetOptions {
+        let options = GetOptions::new();
+        match self {
+            Self::Whole => options,
+            Self::State => options.with_head(true),
+            Self::Suffix(n) => options.with_range(Some(GetRange::Suffix(*n))),
+            Self::Range(r) => options.with_range(Some(GetRange::Bounded(r.clone()))),
+        }
+    }
+
+    /// The bytes that the answer has to hold, of an object of `size` bytes.
+    pub(crate) fn of(&self, size: u64) -> Range<u64> {
+        match self {
+            Self::Whole => 0..size,
+            Self::State => 0..0,
+            Self::Suffix(n) => size.saturating_sub(*n)..size,
+            Self::Range(r) => r.start.min(size)..r.end.min(size),
+        }
+    }
+}
+
+/// What came back: the object or part of it, and its state.
+#[derive(Debug, Clone)]
+pub(crate) struct Got {
+    pub(crate) object: Object,
+    pub(crate) state: State,
+}
+
+/// What an answer is for: the limit on it, its role in the snapshot.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Use {
+    pub(crate) cap: Cap,
+    pub(crate) role: Option<Role>,
+}
+
+impl Remote {
+    pub(crate) fn new(
+        store: Arc<dyn ObjectStore>,
+        prefix: String,
+        backs: Backs,
+        options: &IoOptions,
+    ) -> Self {
+        let can = Can {
+            list: AtomicBool::new(backs.lists),
+            suffix: AtomicBool::new(backs.suffixes),
+            range: AtomicBool::new(true),
+        };
+        Self {
+            store,
+            prefix: prefix.into(),
+            shared: Arc::new(Shared {
+                can,
+                objects: SingleFlight::default(),
+                names: SingleFlight::default(),
+            }),
+            retry: options.retry,
+            silence: options.request_timeout,
+            overlay: None,
+        }
+    }
+
+    /// The same prefix under an overlay. Objects that were requested without it are requested again.
+    pub(crate) fn under(&self, overlay: Overlay) -> Self {
+        let shared = Shared {
+            can: Can {
+                list: AtomicBool::new(self.lists()),
+                suffix: AtomicBool::new(self.shared.can.suffix.load(Ordering::Relaxed)),
+                range: AtomicBool::new(self.shared.can.range.load(Ordering::Relaxed)),
+            },
+            objects: SingleFlight::default(),
+            names: SingleFlight::default(),
+        };
+        Self {
+            shared: Arc::new(shared),
+            overlay: Some(Arc::new(overlay)),
+            ..self.clone()
+        }
+    }
+
+    /// The backend's path of the object that counts as that of `key`; `None` if there is none.
+    fn place(&self, key: &str) -> Result<Option<Path>, IoError> {
+        match self.overlay.as_ref().map(|overlay| overlay.place(key)) {
+            None | Some(Placed::Own) => self.path(key).map(Some),
+            Some(Placed::Staged(key)) => self.path(&key).map(Some),
+            Some(Placed::Gone) => Ok(None),
+        }
+    }
+
+    /// The overlay that objects are read under.
+    pub(crate) fn overlay(&self) -> Option<&Overlay> {
+        self.overlay.as_deref()
+    }
+
+    /// Whether listings are answered, as far as is known.
+    pub(crate) fn lists(&self) -> bool {
+        self.shared.can.list.load(Ordering::Relaxed)
+    }
+
+    /// Keeps in mind that listings are refused.
+    pub(crate) fn cannot_list(&self) {
+        self.shared.can.list.store(false, Ordering::Relaxed);
+    }
+
+    pub(crate) fn tries(&self) -> Tries {
+        Tries::new(self.retry, self.silence)
+    }
+
+    /// The backend's path of a key. `Path::parse` keeps every character; `Path::from` would escape some.
+    pub(crate) fn path(&self, key: &str) -> Result<Path, IoError> {
+        let full = match (self.prefix.is_empty(), key.is_empty()) {
+            (true, _) => Path::parse(key),
+            (false, true) => Path::parse(&self.prefix),
+            (false, false) => Path::parse(format!("{}/{key}", self.prefix)),
+        };
+        full.map_err(|e| IoError::misuse(format!("{key:?} cannot be a key: {e}")))
+    }
+
+    /// Reads an object or part of it, once for all who ask for the same at one time.
+    pub(crate) async fn get(
+        &self,
+        context: &Context,
+        key: &str,
+        ask: Ask,
+        cap: Cap,
+        role: Role,
+    ) -> Result<Option<Object>, IoError> {
+        let id = (key.to_owned(), ask.clone(), cap.bytes);
+        let purpose = Use {
+            cap,
+            role: Some(role),
+        };
+        // Boxed: each future around it would hold its size twice, and all of them stand on one stack.
+        let work = Box::pin(self.get_alone(context, key, &ask, purpose));
+        self.shared.objects.share(id, work).await
+    }
+
+    /// Reads an object or part of it in a way that the backend takes.
+    async fn get_alone(
+        &self,
+        context: &Context,
+        key: &str,
+        ask: &Ask,
+        purpose: Use,
+    ) -> Result<Option<Object>, IoError> {
+        let can = &self.shared.can;
+        let object = |got: Option<Got>| got.map(|got| got.object);
+        if let Ask::Suffix(length) = ask {
+            if can.suffix.load(Ordering::Relaxed) {
+                match self
+                    .send(context, key, Part::Suffix(*length), purpose)
+                    .await
+                {
+                    Err(IoError::NotSupported { .. }) => {
+                        can.suffix.store(false, Ordering::Relaxed);
+                    }
+                    other => return other.map(object),
+                }
+            }
+            let head = match can.range.load(Ordering::Relaxed) {
+                true => self.send(context, key, Part::State, purpose).await,
+                false => Ok(None),
+            };
+            let size = match head {
+                Ok(head) => head.map_or(0, |head| head.state.size),
+                // All tries are used up: asking for the object itself would take as long to fail.
+                Err(error) if error.is_transient() => return Err(error),
+                // A server that does not answer HEAD may answer GET.
+                Err(_) => 0,
+            };
+            if size > 0 {
+                let range = size.saturating_sub(*length)..size;
+                match self.send(context, key, Part::Range(range), purpose).await {
+                    Err(IoError::NotSupported { .. }) => {
+                        can.range.store(false, Ordering::Relaxed);
+                    }
+                    other => return other.map(object),
+                }
+            }
+        }
+        let bounded = match ask {
+            Ask::Range(range) => Some(range.clone()),
+            Ask::Prefix(length) => Some(0..*length),
+            Ask::Whole | Ask::Suffix(_) => None,
+        };
+        if let Some(range) = bounded
+            && can.range.load(Ordering::Relaxed)
+        {
+            match self.send(context, key, Part::Range(range), purpose).await {
+                // Also an object that ends before the range begins: that shows in the whole.
+                Err(IoError::NotSupported { .. }) => {}
+                other => return other.map(object),
+            }
+        }
+        let got = self.send(context, key, Part::Whole, purpose).await?;
+        // A server without ranges answers whole: it will not do otherwise for the next range.
+        let short = got.as_ref().is_some_and(|got| match ask {
+            Ask::Range(range) => range.start >= got.state.size,
+            _ => got.state.size == 0,
+        });
+        if *ask != Ask::Whole && !short && got.is_some() {
+            can.range.store(false, Ordering::Relaxed);
+        }
+        Ok(object(got).map(|object| object.part(ask)))
+    }
+
+    /// Sends one request, as often as it takes. `None` = there is no such object.
+    pub(crate) async fn send(
+        &self,
+        context: &Context,
+        key: &str,
+        part: Part,
+        purpose: Use,
+    ) -> Result<Option<Got>, IoError> {
+        let Some(path) = self.place(key)? else {
+            return Ok(None);
+        };
+        let mut tries = self.tries();
+        // Kept between the tries: at the end of the line, behind thousands that fail too, the last try would come late.
+        let _slot = context.slot().await?;
+        loop {
+            tries.made = tries.made.saturating_add(1);
+            let start = context.trace().start();
+            let result = self
+                .once(context, key, &path, &part, purpose, &mut tries)
+                .await;
+            if context.trace().is_on() {
+                let method = match part {
+                    Part::State => Method::Head,
+                    _ => Method::Get,
+                };
+                let (bytes, failed) = match &result {
+                    Ok(Some(got)) => (u64::try_from(got.object.bytes.len()).ok(), None),
+                    Ok(None) => (None, None),
+                    Err(failure) => (None, Some(failure.to_string())),
+                };
+                let outcome = (bytes, tries.made, failed);
+                context.trace().record_try(
+                    start,
+                    context.round(),
+                    method,
+                    key,
+                    part.traced(),
+                    outcome,
+                );
+            }
+            match result {
+                Ok(got) => return Ok(got),
+                Err(failure) => tries.after(key, failure).await?,
+            }
+        }
+    }
+
+    /// Sends one request once.
+    async fn once(
+        &self,
+        context: &Context,
+        key: &str,
+        path: &Path,
+        part: &Part,
+        purpose: Use,
+        tries: &mut Tries,
+    ) -> Result<Option<Got>, Failure> {
+        let head = tries.step(0, self.store.get_opts(path, part.options()));
+        let result = match head.await? {
+            Ok(result) => result,
+            Err(Error::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(sort(key, error)),
+        };
+        let mut state = state_of(&result.meta);
+        if is_unannounced(&result) {
+            return match part {
+                Part::Whole => {
+                    let bytes = unannounced(result, key, context, purpose.cap, tries).await?;
+                    state.size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+                    if let Some(role) = purpose.role {
+                        context.versions().note(key, &state, role, &bytes)?;
+                    }
+                    let object = Object {
+                        bytes,
+                        start: 0,
+                        size: state.size,
+                        etag: state.etag.clone(),
+                    };
+                    Ok(Some(Got { object, state }))
+                }
+                _ => Err(Failure::Final(IoError::NotSupported {
+                    key: key.to_owned(),
+                    what: "the answer does not say how long the object is".to_owned(),
+                })),
+            };
+        }
+        let range = part.of(state.size);
+        if *part != Part::State && result.range != range {
+            let found = &result.range;
+            return Err(Failure::passing(format!(
+                "bytes {} to {} of {} came, asked for were {} to {}",
+                found.start, found.end, state.size, range.start, range.end
+            )));
+        }
+        let length = range.end.saturating_sub(range.start);
+        let bytes = match part {
+            Part::State => Bytes::new(),
+            _ => {
+                purpose.cap.check(key, length)?;
+                let room = context.room(length).await?;
+                let silence = tries.silence();
+                let bytes = tries
+                    .step(length, body(result, length, key, silence))
+                    .await??;
+                drop(room);
+                bytes
+            }
+        };
+        if let Some(role) = purpose.role {
+            context.versions().note(key, &state, role, &bytes)?;
+        }
+        let object = Object {
+            bytes,
+            start: range.start,
+            size: state.size,
+            etag: state.etag.clone(),
+        };
+        Ok(Some(Got { object, state }))
+    }
+
+    /// Answers one question about the tree.
+    pub(crate) async fn answer(
+        &self,
+        context: &Context,
+        question: &Question,
+    ) -> Result<Reply, IoError> {
+        match question {
+            Question::Document(key) => {
+                let cap = Cap::document(context.limits());
+                let reply = self
+                    .get(context, key, Ask::Whole, cap, Role::Document)
+                    .await;
+                if let Ok(None) | Err(IoError::Denied { .. }) = reply {
+                    context.versions().note_absent(key)?;
+                }
+                reply.map(Reply::Document)
+            }
+            Question::Names(prefix) | Question::Cells(prefix) | Question::Keys(prefix) => {
+                let work = async {
+                    match question {
+                        Question::Keys(_) => self.keys(context, prefix).await,
+                        Question::Cells(_) => {
+                            let limit = ("cells_per_query", context.limits().cells_per_query);
+                            self.folders(context, prefix, limit).await
+                        }
+                        _ => {
+                            let limit = ("listed_names", context.limits().listed_names);
+                            self.folders(context, prefix, limit).await
+                        }
+                    }
+                };
+                let names = self.shared.names.share(question.clone(), work).await?;
+                if let (Question::Names(_), Some(names)) = (question, &names) {
+                    context.versions().note_listed(prefix, names);
+                }
+                Ok(Reply::Names(names))
+            }
+        }
+    }
+}
+
+/// What a backend tells about the state of an object.
+fn state_of(meta: &ObjectMeta) -> State {
+    State {
+        etag: meta.e_tag.clone(),
+        modified: meta.last_modified.timestamp_micros(),
+        size: meta.size,
+    }
+}
+
+/// Whether a body ends where it ends.
+fn is_unannounced(result: &GetResult) -> bool {
+    #[cfg(feature = "http")]
+    return result
+        .extensions
+        .get::<crate::lenient::Unannounced>()
+        .is_some();
+    #[cfg(not(feature = "http"))]
+    {
+        let _ = result;
+        false
+    }
+}
+
+/// Reads a body of unknown length to its end.
+async fn unannounced(
+    result: GetResult,
+    key: &str,
+    context: &Context,
+    cap: Cap,
+    tries: &mut Tries,
+) -> Result<Bytes, Failure> {
+    let GetResultPayload::Stream(stream) = result.payload else {
+        return result.bytes().await.map_err(|e| sort(key, e));
+    };
+    // How much it will be shows at its end.
+    let _room = context.room(cap.bytes.min(RESERVED)).await?;
+    let silence = tries.silence();
+    let work = collect(stream, None, cap, key, silence);
+    tries.step(cap.bytes, work).await?
+}
+
+/// Reads a body of `length` bytes: neither fewer nor more, and no pause longer than `silence`.
+async fn body(
+    result: GetResult,
+    length: u64,
+    key: &str,
+    silence: std::time::Duration,
+) -> Result<Bytes, Failure> {
+    let bytes = match result.payload {
+        GetResultPayload::Stream(stream) => {
+            let cap = Cap {
+                what: "cell_bytes",
+                bytes: length,
+            };
+            collect(stream, Some(length), cap, key, silence).await?
+        }
+        // Only the local file backend answers so, and only when a caller injects it.
+        _ => result.bytes().await.map_err(|e| sort(key, e))?,
+    };
+    let found = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    if found != length {
+        return Err(Failure::passing(format!(
+            "{found} bytes came, {length} were announced"
+        )));
+    }
+    Ok(bytes)
+}
+
+/// What is reserved before the bytes are there.
+const RESERVED: u64 = 4 << 20;
+
+/// Collects a body: without a copy when it comes in one piece.
+async fn collect(
+    mut stream: futures::stream::BoxStream<'static, object_store::Result<Bytes>>,
+    length: Option<u64>,
+    cap: Cap,
+    key: &str,
+    silence: std::time::Duration,
+) -> Result<Bytes, Failure> {
+    let start = tokio::time::Instant::now();
+    let mut whole = Bytes::new();
+    let mut pieces = BytesMut::new();
+    loop {
+        let piece = tokio::time::timeout(silence, stream.next()).await;
+        let piece = piece.map_err(|_| {
+            Failure::passing(format!(
+                "the body stopped and stayed silent for {silence:.1?}"
+            ))
+        })?;
+        let Some(piece) = piece else { break };
+        let piece = piece.map_err(|e| sort(key, e))?;
+        if whole.is_empty() && pieces.is_empty() {
+            whole = piece;
+        } else {
+            if pieces.is_empty() {
+                let expected = length.unwrap_or(RESERVED).min(RESERVED);
+                pieces.reserve(usize::try_from(expected).unwrap_or(0));
+                pieces.extend_from_slice(&whole);
+            }
+            pieces.extend_from_slice(&piece);
+        }
+        let found = u64::try_from(whole.len().max(pieces.len())).unwrap_or(u64::MAX);
+        match length {
+            Some(length) if found > length => {
+                return Err(Failure::passing(format!(
+                    "more than the announced {length} bytes came"
+                )));
+            }
+            Some(_) => {}
+            None => {
+                cap.check(key, found)?;
+                // Without a length, what came is all that tells how long it may take.
+                if start.elapsed() > silence.saturating_add(transfer(found)) {
+                    return Err(Failure::passing(format!(
+                        "{found} bytes in {:.1?}, without an end",
+                        start.elapsed()
+                    )));
+                }
+            }
+        }
+    }
+    Ok(if pieces.is_empty() {
+        whole
+    } else {
+        pieces.freeze()
+    })
+}

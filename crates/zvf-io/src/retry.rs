@@ -1,0 +1,348 @@
+//! Sending a request again: when, how often, and for how long.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::TryStreamExt;
+use futures::future::BoxFuture;
+use object_store::path::Path;
+use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::classify::{Failure, sort};
+use crate::{IoError, IoOptions};
+
+/// When and how often a request that failed is sent again.
+///
+/// Only failures that may pass are tried again: answers of the classes 5xx and 429, connections that were refused,
+/// reset or cut, bodies that are shorter or longer than announced, and silence. Never another answer of the class
+/// 4xx. The pause before a try is a random part of what is allowed ("full jitter"), and that doubles from try to
+/// try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    /// How often a request is sent at most, the first time included. Default 5; 1 = never again.
+    pub attempts: u32,
+    /// Longest pause before the second try. Default 100 ms.
+    pub first_pause: Duration,
+    /// Longest pause before any try. Default 5 s.
+    pub longest_pause: Duration,
+    /// How long all tries of a request may take together with their pauses. Default 60 s.
+    ///
+    /// Waiting in line for one of the store's request slots does not count, nor what the announced bytes of a body
+    /// take at 256 KiB/s.
+    pub deadline: Duration,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self {
+            attempts: 5,
+            first_pause: Duration::from_millis(100),
+            longest_pause: Duration::from_secs(5),
+            deadline: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Retry {
+    /// Every request is sent once.
+    pub fn never() -> Self {
+        Self {
+            attempts: 1,
+            ..Self::default()
+        }
+    }
+
+    /// Replaces [`attempts`](Self::attempts).
+    #[must_use]
+    pub fn with_attempts(mut self, attempts: u32) -> Self {
+        self.attempts = attempts;
+        self
+    }
+
+    /// Replaces both pauses.
+    #[must_use]
+    pub fn with_pauses(mut self, first: Duration, longest: Duration) -> Self {
+        (self.first_pause, self.longest_pause) = (first, longest);
+        self
+    }
+
+    /// Replaces [`deadline`](Self::deadline).
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// The longest pause after so many tries.
+    fn ceiling(&self, tries: u32) -> Duration {
+        let factor = 1u32
+            .checked_shl(tries.saturating_sub(1))
+            .unwrap_or(u32::MAX);
+        self.first_pause
+            .saturating_mul(factor)
+            .min(self.longest_pause)
+    }
+}
+
+/// Bytes that a body brings in a second at the least.
+const SLOWEST: u64 = 256 << 10;
+
+/// What a body of announced length may take beside the time of its try.
+pub(crate) fn transfer(bytes: u64) -> Duration {
+    Duration::from_millis(bytes.saturating_mul(1000) / SLOWEST)
+}
+
+/// The tries of one request, and the time they took.
+#[derive(Debug)]
+pub(crate) struct Tries {
+    retry: Retry,
+    silence: Duration,
+    pub(crate) made: u32,
+    spent: Duration,
+}
+
+impl Tries {
+    pub(crate) fn new(retry: Retry, silence: Duration) -> Self {
+        Self {
+            retry,
+            silence,
+            made: 0,
+            spent: Duration::ZERO,
+        }
+    }
+
+    /// How long an answer may stay silent.
+    pub(crate) fn silence(&self) -> Duration {
+        self.silence
+            .min(self.retry.deadline.saturating_sub(self.spent))
+    }
+
+    /// Waits for a step of a try: the answer's head, or a body of announced `bytes`.
+    pub(crate) async fn step<T>(
+        &mut self,
+        bytes: u64,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Failure> {
+        let (silence, extra) = (self.silence(), transfer(bytes));
+        let limit = silence.saturating_add(extra);
+        let start = Instant::now();
+        let result = timeout(limit, work).await;
+        self.spent = self
+            .spent
+            .saturating_add(start.elapsed().saturating_sub(extra));
+        result.map_err(|_| Failure::passing(format!("no complete answer within {limit:.1?}")))
+    }
+
+    /// Waits before the next try, or gives the error when there is none.
+    pub(crate) async fn after(&mut self, key: &str, failure: Failure) -> Result<(), IoError> {
+        let source = match failure {
+            Failure::Final(error) => return Err(error),
+            Failure::Passing(source) => source,
+        };
+        let left = self.retry.deadline.saturating_sub(self.spent);
+        let pause = part_of(self.retry.ceiling(self.made));
+        if self.made >= self.retry.attempts || pause >= left {
+            return Err(IoError::Backend {
+                key: key.to_owned(),
+                source,
+                tries: self.made,
+                elapsed: self.spent,
+                transient: true,
+            });
+        }
+        sleep(pause).await;
+        self.spent = self.spent.saturating_add(pause);
+        Ok(())
+    }
+
+    /// Counts again from here, because something was achieved.
+    pub(crate) fn restart(&mut self) {
+        self.made = 0;
+        self.spent = Duration::ZERO;
+    }
+}
+
+/// What a backend answers to a request that came through: done, or why it was not done.
+///
+/// The error is one of [`Error::NotFound`], [`Error::AlreadyExists`], [`Error::Precondition`] and
+/// [`Error::NotModified`]: an answer like any other.
+pub type Answer<T> = Result<T, Error>;
+
+/// Sends requests of writers, again where that may help, as those of readers are: see [`Retry`].
+#[derive(Debug, Clone, Copy)]
+pub struct Requests {
+    retry: Retry,
+    silence: Duration,
+}
+
+impl Requests {
+    /// With the patience that a store is opened with.
+    #[must_use]
+    pub fn new(options: &IoOptions) -> Self {
+        Self {
+            retry: options.retry,
+            silence: options.request_timeout,
+        }
+    }
+
+    /// Sends a request with a body of `bytes` bytes until it is answered. A request that failed may have been carried out
+    /// all the same: `send` is given the number of the try, counted from 1.
+    ///
+    /// # Errors
+    /// As [`IoError`] has them for readers: denied, not supported, failed as often as [`Retry`] says.
+    pub async fn send<T, F: Future<Output = Result<T, Error>>>(
+        &self,
+        key: &str,
+        bytes: usize,
+        mut send: impl FnMut(u32) -> F,
+    ) -> Result<Answer<T>, IoError> {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let mut tries = Tries::new(self.retry, self.silence);
+        loop {
+            tries.made = tries.made.saturating_add(1);
+            let failure = match tries.step(bytes, send(tries.made)).await {
+                Ok(Ok(done)) => return Ok(Ok(done)),
+                Ok(Err(answer)) if is_answer(&answer) => return Ok(Err(answer)),
+                Ok(Err(error)) => sort(key, error),
+                Err(silent) => silent,
+            };
+            tries.after(key, failure).await?;
+        }
+    }
+
+    /// Reads a whole object and its state; `None` if it is not there.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn read<'a>(
+        &'a self,
+        store: &'a dyn ObjectStore,
+        key: &'a str,
+        path: &'a Path,
+    ) -> BoxFuture<'a, Result<Option<(ObjectMeta, Bytes)>, IoError>> {
+        Box::pin(async move {
+            let mut tries = Tries::new(self.retry, self.silence);
+            loop {
+                tries.made = tries.made.saturating_add(1);
+                match read_once(&mut tries, store, key, path).await {
+                    Ok(found) => return Ok(found),
+                    Err(failure) => tries.after(key, failure).await?,
+                }
+            }
+        })
+    }
+
+    /// All objects below a prefix; none is no error. An interrupted listing continues behind the last object it returned,
+    /// where objects come in order, and begins again elsewhere.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn list<'a>(
+        &'a self,
+        store: &'a dyn ObjectStore,
+        prefix: Option<&'a Path>,
+    ) -> BoxFuture<'a, Result<Vec<ObjectMeta>, IoError>> {
+        Box::pin(async move {
+            let name = prefix.map_or("", |prefix| prefix.as_ref());
+            let mut tries = Tries::new(self.retry, self.silence);
+            let mut found: Vec<ObjectMeta> = Vec::new();
+            loop {
+                tries.made = tries.made.saturating_add(1);
+                let ordered = found.is_sorted_by(|a, b| a.location < b.location);
+                let mut list = match found.last() {
+                    Some(last) if ordered => store.list_with_offset(prefix, &last.location),
+                    _ => {
+                        found.clear();
+                        store.list(prefix)
+                    }
+                };
+                let failure = loop {
+                    match tries.step(0, list.try_next()).await {
+                        Ok(Ok(Some(meta))) => {
+                            found.push(meta);
+                            if ordered {
+                                // A long listing is no failure while pages keep coming: the time-out is for one page.
+                                tries.restart();
+                            }
+                        }
+                        Ok(Ok(None) | Err(Error::NotFound { .. })) => return Ok(found),
+                        Ok(Err(error)) => break sort(name, error),
+                        Err(silent) => break silent,
+                    }
+                };
+                tries.after(name, failure).await?;
+            }
+        })
+    }
+}
+
+async fn read_once(
+    tries: &mut Tries,
+    store: &dyn ObjectStore,
+    key: &str,
+    path: &Path,
+) -> Result<Option<(ObjectMeta, Bytes)>, Failure> {
+    let got = match tries.step(0, store.get(path)).await? {
+        Ok(got) => got,
+        Err(Error::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err(sort(key, error)),
+    };
+    let meta = got.meta.clone();
+    let bytes = tries.step(meta.size, got.bytes()).await?;
+    let bytes = bytes.map_err(|error| sort(key, error))?;
+    let found = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    if found != meta.size {
+        let announced = meta.size;
+        return Err(Failure::passing(format!(
+            "{found} bytes came, {announced} were announced"
+        )));
+    }
+    Ok(Some((meta, bytes)))
+}
+
+fn is_answer(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::NotFound { .. }
+            | Error::AlreadyExists { .. }
+            | Error::Precondition { .. }
+            | Error::NotModified { .. }
+    )
+}
+
+/// A random part of a pause. The keys of the standard hasher are random numbers.
+fn part_of(pause: Duration) -> Duration {
+    let random = RandomState::new().hash_one(0u8) >> 32;
+    let nanos = pause.as_nanos().saturating_mul(u128::from(random)) >> 32;
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Retry, part_of};
+
+    #[test]
+    fn pauses_double_up_to_the_longest() {
+        let retry =
+            Retry::default().with_pauses(Duration::from_millis(100), Duration::from_secs(1));
+        let ceilings: Vec<u128> = (1..8).map(|n| retry.ceiling(n).as_millis()).collect();
+        assert_eq!(ceilings, [100, 200, 400, 800, 1000, 1000, 1000]);
+        assert_eq!(retry.ceiling(u32::MAX), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn jitter_uses_the_whole_pause() {
+        let pause = Duration::from_secs(8);
+        let parts: Vec<Duration> = (0..400).map(|_| part_of(pause)).collect();
+        assert!(parts.iter().all(|p| *p < pause));
+        // Each eighth is hit: the chance that one is not is below 1e-20.
+        for eighth in 0..8 {
+            assert!(parts.iter().any(|p| p.as_secs() == eighth));
+        }
+        assert_eq!(part_of(Duration::ZERO), Duration::ZERO);
+    }
+}

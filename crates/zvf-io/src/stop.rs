@@ -1,0 +1,58 @@
+//! Cancellation: one token ends all work of the stores that were opened with it.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::future::{Either, select};
+
+use crate::IoError;
+
+/// Time between two checks.
+const LOOKS: Duration = Duration::from_millis(50);
+
+/// A wish to end: what reads or writes a store fails with [`IoError::Stopped`] at its next request, and clears up behind
+/// itself as after any other failure. Clones share the wish.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Asks everybody to end.
+    pub fn ask(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether the token was cancelled.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Waits for a future, which is dropped when the token is cancelled.
+    ///
+    /// # Errors
+    /// [`IoError::Stopped`].
+    pub async fn or<F: Future>(&self, work: F) -> Result<F::Output, IoError> {
+        let asked = async {
+            while !self.is_asked() {
+                tokio::time::sleep(LOOKS).await;
+            }
+        };
+        match select(pin!(work), pin!(asked)).await {
+            Either::Left((output, _)) => Ok(output),
+            Either::Right(_) => Err(IoError::Stopped),
+        }
+    }
+
+    /// Fails when the token was cancelled.
+    ///
+    /// # Errors
+    /// [`IoError::Stopped`].
+    pub fn check(&self) -> Result<(), IoError> {
+        match self.is_asked() {
+            true => Err(IoError::Stopped),
+            false => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Single objects as they are stored, for programs that pass a store on to others.
+
+use std::io::ErrorKind;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+
+use crate::context::Context;
+use crate::folder::{Entry, Folder};
+use crate::kv::{Backend, Kv};
+use crate::remote::{Got, Part, Remote, Use};
+use crate::task::{blocking, driven};
+use crate::{Ask, Cap, IoError, local};
+
+/// The state of one stored object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ObjectState {
+    /// Bytes.
+    pub size: u64,
+    /// What changes with the content: the ETag of the backend, without its quotes; inode and time of the last write on a local disk.
+    pub etag: Option<String>,
+}
+
+/// A range of one stored object.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ObjectPart {
+    /// The bytes.
+    pub bytes: Bytes,
+    /// The state of the object when they were read.
+    pub state: ObjectState,
+}
+
+/// What is directly below a prefix, each list ascending.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Listing {
+    /// Names of folders.
+    pub folders: Vec<String>,
+    /// Names of objects.
+    pub objects: Vec<String>,
+}
+
+impl Kv {
+    /// The state of one object; `None` when it does not exist or leads out of a local folder.
+    ///
+    /// # Errors
+    /// I/O.
+    pub fn object_state<'a>(
+        &'a self,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<Option<ObjectState>, IoError>> {
+        Box::pin(async move {
+            match self.backend() {
+                Backend::Local(root) => {
+                    let (root, key) = (Arc::clone(root), key.to_owned());
+                    let context = Context::clone(self);
+                    let slot = self.slot().await?;
+                    blocking(move || {
+                        let _slot = slot;
+                        if !is_file_within(&root, &key)? {
+                            return Ok(None);
+                        }
+                        let state = local::state(&root, &context, &key)?;
+                        Ok(state.map(|state| ObjectState {
+                            size: state.size,
+                            etag: state.etag,
+                        }))
+                    })
+                    .await?
+                }
+                Backend::Remote(remote) => {
+                    let (context, remote) = (Context::clone(self), remote.clone());
+                    let key = key.to_owned();
+                    driven(async move {
+                        let got = remote.state_or_byte(&context, &key).await?;
+                        Ok(got.map(|got| ObjectState {
+                            size: got.state.size,
+                            etag: got.state.etag.map(unquoted),
+                        }))
+                    })
+                    .await
+                }
+            }
+        })
+    }
+
+    /// A range of one object; `None` as for [`object_state`](Self::object_state).
+    ///
+    /// # Errors
+    /// I/O; limit, for a range of more than [`Limits::cell_bytes`](crate::Limits::cell_bytes).
+    pub fn object_range<'a>(
+        &'a self,
+        key: &'a str,
+        range: Range<u64>,
+    ) -> BoxFuture<'a, Result<Option<ObjectPart>, IoError>> {
+        Box::pin(async move {
+            if let Backend::Local(root) = self.backend() {
+                let (root, key) = (Arc::clone(root), key.to_owned());
+                let within = blocking(move || is_file_within(&root, &key)).await??;
+                if !within {
+                    return Ok(None);
+                }
+            }
+            let object = self
+                .get(key, Ask::Range(range), Cap::cell(self.limits()))
+                .await?;
+            Ok(object.map(|object| ObjectPart {
+                bytes: object.bytes,
+                state: ObjectState {
+                    size: object.size,
+                    etag: object.etag.map(unquoted),
+                },
+            }))
+        })
+    }
+
+    /// Folders and objects directly below a prefix; `None` when the backend cannot list.
+    ///
+    /// # Errors
+    /// I/O; limit, for more names than [`Limits::listed_names`](crate::Limits::listed_names).
+    pub fn listing<'a>(
+        &'a self,
+        prefix: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Listing>, IoError>> {
+        Box::pin(async move {
+            let limit = self.limits().listed_names;
+            match self.backend() {
+                Backend::Local(root) => {
+                    let (root, prefix) = (Arc::clone(root), prefix.to_owned());
+                    let slot = self.slot().await?;
+                    blocking(move || {
+                        let _slot = slot;
+                        local_listing(&root, &prefix, limit).map(Some)
+                    })
+                    .await?
+                }
+                Backend::Remote(remote) => {
+                    let (context, remote) = (Context::clone(self), remote.clone());
+                    let prefix = prefix.to_owned();
+                    driven(async move {
+                        let Some(found) = remote.delimited(&context, &prefix).await? else {
+                            return Ok(None);
+                        };
+                        let mut listing = Listing::default();
+                        let objects = found.objects.iter().map(|meta| &meta.location);
+                        let folders = found.common_prefixes.iter();
+                        listing.folders.extend(folders.filter_map(last_name));
+                        listing.objects.extend(objects.filter_map(last_name));
+                        listing.finish(&prefix, limit).map(Some)
+                    })
+                    .await
+                }
+            }
+        })
+    }
+}
+
+fn last_name(path: &object_store::path::Path) -> Option<String> {
+    path.filename().map(str::to_owned)
+}
+
+/// An ETag without the quotes that HTTP puts around it.
+fn unquoted(etag: String) -> String {
+    etag.trim_start_matches("W/").trim_matches('"').to_owned()
+}
+
+impl Listing {
+    fn finish(mut self, prefix: &str, limit: u64) -> Result<Self, IoError> {
+        let found = self.folders.len().saturating_add(self.objects.len());
+        let found = u64::try_from(found).unwrap_or(u64::MAX);
+        if found > limit {
+            return Err(IoError::limit(prefix, "listed_names", found, limit));
+        }
+        self.folders.sort_unstable();
+        self.objects.sort_unstable();
+        Ok(self)
+    }
+}
+
+impl Remote {
+    /// The state of an object, by its first byte where the server refuses HEAD.
+    async fn state_or_byte(&self, context: &Context, key: &str) -> Result<Option<Got>, IoError> {
+        let purpose = || Use {
+            cap: Cap::cell(context.limits()),
+            role: None,
+        };
+        match self.send(context, key, Part::State, purpose()).await {
+            Err(error) if !error.is_transient() => {
+                self.send(context, key, Part::Range(0..1), purpose()).await
+            }
+            answered => answered,
+        }
+    }
+}
+
+/// Whether a key is a regular file whose real path is below the real path of the folder: symbolic links that lead out of a store
+/// are not followed.
+fn is_file_within(root: &Folder, key: &str) -> Result<bool, IoError> {
+    kind_within(root, key).map(|kind| kind == Some(Entry::File))
+}
+
+/// What a key leads to inside of the folder; `None` for what is not there, or elsewhere.
+fn kind_within(root: &Folder, key: &str) -> Result<Option<Entry>, IoError> {
+    let missing = |error: &std::io::Error| {
+        matches!(
+            error.kind(),
+            ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename
+        )
+    };
+    let real = root.path().canonicalize().and_then(|top| {
+        let real = top.join(key).canonicalize()?;
+        let inside = real.starts_with(&top);
+        Ok((inside, real.metadata()?))
+    });
+    match real {
+        Ok((false, _)) => Ok(None),
+        Ok((true, meta)) if meta.is_file() => Ok(Some(Entry::File)),
+        Ok((true, meta)) if meta.is_dir() => Ok(Some(Entry::Folder)),
+        Ok((true, _)) => Ok(None),
+        Err(error) if missing(&error) => Ok(None),
+        Err(error) => Err(IoError::file(key, error)),
+    }
+}
+
+fn local_listing(root: &Folder, prefix: &str, limit: u64) -> Result<Listing, IoError> {
+    let mut listing = Listing::default();
+    if kind_within(root, prefix)? != Some(Entry::Folder) {
+        return Ok(listing);
+    }
+    let mut count = 0u64;
+    root.visit::<Visited>(prefix, &mut |name, entry| {
+        count = count.saturating_add(1);
+        if count > limit {
+            return Err(Visited::TooMany);
+        }
+        let key = match prefix {
+            "" => name.clone(),
+            prefix => format!("{prefix}/{name}"),
+        };
+        let kind = match entry {
+            Entry::Other => kind_within(root, &key).map_err(Visited::Failed)?,
+            known => Some(known),
+        };
+        match kind {
+            Some(Entry::Folder) => listing.folders.push(name),
+            Some(Entry::File) => listing.objects.push(name),
+            _ => {}
+        }
+        Ok(())
+    })
+    .map_err(|failed| match failed {
+        Visited::Io(error) => IoError::file(prefix, error),
+        Visited::TooMany => IoError::limit(prefix, "listed_names", count, limit),
+        Visited::Failed(error) => error,
+    })?;
+    listing.finish(prefix, limit)
+}
+
+/// Why a folder was not listed to its end.
+enum Visited {
+    Io(std::io::Error),
+    TooMany,
+    Failed(IoError),
+}
+
+impl From<std::io::Error> for Visited {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
+}

@@ -1,0 +1,168 @@
+//! Tasks: futures that the runtime polls, and closures on its blocking threads.
+//!
+//! Both are boxed before the runtime gets them. It is generic over what it runs, so that its code would be compiled again
+//! for each of some hundred closures, in every crate that reads stores.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::future::BoxFuture;
+use tokio::task::{JoinError, JoinHandle};
+
+use crate::IoError;
+
+/// One end of a slot for the result of a task.
+#[derive(Debug)]
+pub struct Handover<T>(Arc<Mutex<Option<T>>>);
+
+impl<T> Handover<T> {
+    /// The end of the task and the end of its caller.
+    pub fn pair() -> (Self, Self) {
+        let slot = Arc::new(Mutex::new(None));
+        (Self(Arc::clone(&slot)), Self(slot))
+    }
+
+    /// Leaves the result.
+    pub fn put(&self, value: T) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+    }
+
+    /// The result of a task that ended.
+    ///
+    /// # Errors
+    /// Bug: the task left none.
+    pub fn take(&self) -> Result<T, IoError> {
+        let value = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        value.ok_or(IoError::Bug {
+            what: "a task ended without a result",
+        })
+    }
+}
+
+/// The runtime that polls the caller.
+pub(crate) fn runtime() -> Result<tokio::runtime::Handle, IoError> {
+    tokio::runtime::Handle::try_current().map_err(|_| {
+        IoError::misuse(
+            "no tokio runtime is running here: call from one, or use `zvf_store::blocking`",
+        )
+    })
+}
+
+/// A task that is cancelled when it is dropped.
+struct Task(JoinHandle<()>);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Runs a future as a task, so that the runtime polls it even while its caller is not polled. Dropping the caller cancels
+/// the task.
+///
+/// Requests queue for slots. A future that holds a slot and is not polled, such as one in a buffered stream whose owner
+/// waits for something else, would block the requests behind it; with few slots, forever.
+///
+/// # Errors
+/// Those of `work`; misuse: there is no runtime, or it was shut down.
+pub async fn driven<T: Send + 'static, E: From<IoError> + Send + 'static>(
+    work: impl Future<Output = Result<T, E>> + Send + 'static,
+) -> Result<T, E> {
+    let (to, result) = Handover::pair();
+    drive(Box::pin(async move { to.put(work.await) })).await?;
+    result.take()?
+}
+
+/// Runs `work` on a thread that may block.
+///
+/// # Errors
+/// Misuse: there is no runtime, or it was shut down.
+pub async fn blocking<R: Send + 'static>(
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Result<R, IoError> {
+    let (to, result) = Handover::pair();
+    block(Box::new(move || to.put(work()))).await?;
+    result.take()
+}
+
+fn drive(work: BoxFuture<'static, ()>) -> BoxFuture<'static, Result<(), IoError>> {
+    Box::pin(async move {
+        let mut task = Task(runtime()?.spawn(work));
+        ended((&mut task.0).await)
+    })
+}
+
+fn block(work: Box<dyn FnOnce() + Send>) -> BoxFuture<'static, Result<(), IoError>> {
+    Box::pin(async move { ended(runtime()?.spawn_blocking(work).await) })
+}
+
+/// Resumes a panic of the task in its caller.
+fn ended(result: Result<(), JoinError>) -> Result<(), IoError> {
+    match result.map_err(JoinError::try_into_panic) {
+        Ok(()) => Ok(()),
+        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+        Err(Err(_)) => Err(IoError::misuse(
+            "the runtime was shut down while the store was read",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::panic::AssertUnwindSafe;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::task::Poll;
+    use std::time::Duration;
+
+    use futures::FutureExt;
+
+    use super::{Handover, blocking, driven};
+    use crate::{Class, IoError};
+
+    #[tokio::test]
+    async fn tasks_give_their_results_and_errors() -> Result<(), IoError> {
+        assert_eq!(blocking(|| 7).await?, 7);
+        assert_eq!(driven(async { Ok("seven") }).await?, "seven");
+        let failed: Result<(), _> = driven(async { Err(IoError::misuse("no")) }).await;
+        assert!(matches!(failed, Err(IoError::Misuse { .. })), "{failed:?}");
+        let (_, nothing) = Handover::<u8>::pair();
+        assert!(
+            nothing
+                .take()
+                .is_err_and(|error| error.class() == Class::Bug)
+        );
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn panics_of_tasks_reach_their_callers() {
+        let text =
+            |panic: Box<dyn std::any::Any + Send>| panic.downcast::<&str>().map(|text| *text);
+        let caught = AssertUnwindSafe(blocking(|| panic!("one")))
+            .catch_unwind()
+            .await;
+        assert!(caught.is_err_and(|panic| text(panic).is_ok_and(|text| text == "one")));
+        let work = poll_fn(|_| -> Poll<Result<(), IoError>> { panic!("two") });
+        let caught = AssertUnwindSafe(driven(work)).catch_unwind().await;
+        assert!(caught.is_err_and(|panic| text(panic).is_ok_and(|text| text == "two")));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_ends_with_its_caller() {
+        let done = Arc::new(AtomicBool::new(false));
+        let set = Arc::clone(&done);
+        let work = driven::<_, IoError>(async move {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            set.store(true, Ordering::SeqCst);
+            Ok(())
+        });
+        assert!(
+            tokio::time::timeout(Duration::from_millis(10), work)
+                .await
+                .is_err()
+        );
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        assert!(!done.load(Ordering::SeqCst));
+    }
+}

@@ -1,0 +1,160 @@
+//! A record of every request, for tests, `--trace` and tuning.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// What kind of request was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Method {
+    /// An object or a range of one, from a backend.
+    Get,
+    /// Only the state of an object, from a backend.
+    Head,
+    /// One listing of a prefix.
+    List,
+    /// A file or a range of one, from the local disk.
+    Read,
+    /// Only the state of a file of the local disk.
+    Stat,
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+            Self::List => "LIST",
+            Self::Read => "READ",
+            Self::Stat => "STAT",
+        })
+    }
+}
+
+/// One request: each try of one that failed and was sent again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Which dependent round it belongs to, from 1.
+    pub round: u32,
+    /// What was asked.
+    pub method: Method,
+    /// The object or prefix, relative to the store's root.
+    pub key: String,
+    /// First byte asked for; `None` when the whole object or a suffix was.
+    pub offset: Option<u64>,
+    /// Bytes asked for; `None` when the whole object was.
+    pub length: Option<u64>,
+    /// Bytes received; for listings the number of names. `None` when the object does not exist, and when the try
+    /// failed.
+    pub bytes: Option<u64>,
+    /// Which try it was, from 1.
+    pub attempt: u32,
+    /// Why the try failed.
+    pub failed: Option<String>,
+    /// How long it took, in microseconds.
+    pub micros: u64,
+}
+
+/// A switchable record of requests, shared by all its clones.
+///
+/// # Cost
+/// Off (the default): one branch a request. On: one lock and one small allocation a request.
+#[derive(Clone, Default)]
+pub struct IoTrace(Option<Arc<Mutex<Vec<Request>>>>);
+
+impl IoTrace {
+    /// A trace that records nothing.
+    pub fn off() -> Self {
+        Self(None)
+    }
+
+    /// A trace that records every request.
+    pub fn on() -> Self {
+        Self(Some(Arc::default()))
+    }
+
+    /// Whether requests are recorded.
+    pub fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Removes and returns what was recorded so far, in order of completion.
+    pub fn take(&self) -> Vec<Request> {
+        match &self.0 {
+            None => Vec::new(),
+            Some(list) => std::mem::take(&mut *list.lock().unwrap_or_else(PoisonError::into_inner)),
+        }
+    }
+
+    /// The largest round recorded so far; 0 when nothing is.
+    pub fn rounds(&self) -> u32 {
+        match &self.0 {
+            None => 0,
+            Some(list) => list
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .iter()
+                .map(|r| r.round)
+                .max()
+                .unwrap_or(0),
+        }
+    }
+
+    /// A clock reading, taken only when the trace is on.
+    pub fn start(&self) -> Option<Instant> {
+        self.0.as_ref().map(|_| Instant::now())
+    }
+
+    /// Records one request that was answered.
+    pub fn record(
+        &self,
+        start: Option<Instant>,
+        round: u32,
+        method: Method,
+        key: &str,
+        range: (Option<u64>, Option<u64>),
+        bytes: Option<u64>,
+    ) {
+        self.record_try(start, round, method, key, range, (bytes, 1, None));
+    }
+
+    /// As [`record`](Self::record), for a try: what was received, which try it was, and why it failed.
+    pub(crate) fn record_try(
+        &self,
+        start: Option<Instant>,
+        round: u32,
+        method: Method,
+        key: &str,
+        range: (Option<u64>, Option<u64>),
+        (bytes, attempt, failed): (Option<u64>, u32, Option<String>),
+    ) {
+        if let Some(list) = &self.0 {
+            let micros = start.map_or(0, |at| {
+                u64::try_from(at.elapsed().as_micros()).unwrap_or(u64::MAX)
+            });
+            list.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(Request {
+                    round,
+                    method,
+                    key: key.to_owned(),
+                    offset: range.0,
+                    length: range.1,
+                    bytes,
+                    attempt,
+                    failed,
+                    micros,
+                });
+        }
+    }
+}
+
+impl fmt::Debug for IoTrace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_on() {
+            "IoTrace(on)"
+        } else {
+            "IoTrace(off)"
+        })
+    }
+}

@@ -1,0 +1,141 @@
+//! Where writers put objects, and uploads of whole files: addresses mean the same to readers and writers.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use object_store::{Error, ObjectStore, ObjectStoreExt, PutPayload};
+
+use crate::location::Location;
+use crate::{IoError, IoOptions, Requests};
+
+/// Where the objects of a store go.
+#[derive(Debug, Clone)]
+pub enum Place {
+    /// A folder of the local disk.
+    Folder(PathBuf),
+    /// A prefix of an object store, without slashes at its ends; its client sends no request twice.
+    Prefix {
+        /// The backend.
+        store: Arc<dyn ObjectStore>,
+        /// What every key begins with; may be empty.
+        prefix: String,
+    },
+}
+
+impl Place {
+    /// Resolves an address, as [`Kv::open`](crate::Kv::open) does. Sends nothing.
+    ///
+    /// # Errors
+    /// Misuse: an address that is none, or of a backend that is not compiled in.
+    pub fn of(address: &str, options: &IoOptions) -> Result<Self, IoError> {
+        Ok(match Location::resolve(address, options)? {
+            Location::Local(folder) => Self::Folder(folder),
+            Location::Remote { store, prefix, .. } => Self::Prefix { store, prefix },
+        })
+    }
+}
+
+/// Files up to this size are put by one request, larger ones in parts of it.
+const PART: usize = 32 << 20;
+
+/// Uploads a local file to an address, and replaces what is there. The address is a path, or a URL of any backend that is
+/// compiled in.
+///
+/// # Cost
+/// One request up to 32 MiB, else a multipart upload in parts of 32 MiB; one part is in memory. A request that fails in a way that
+/// may pass is sent again, as often as [`IoOptions::retry`] says; a multipart upload is started over. Readers see the file only
+/// when it is complete.
+///
+/// # Errors
+/// Misuse: an address without a file name, or of a backend that is not compiled in. I/O: the file cannot be read, the backend
+/// failed, or a file over 32 MiB goes to a backend without multipart uploads (a web server).
+pub fn put_file<'a>(
+    address: &'a str,
+    options: &'a IoOptions,
+    file: &'a Path,
+) -> BoxFuture<'a, Result<(), IoError>> {
+    Box::pin(async move {
+        let bad = |what: &str| IoError::Address {
+            url: address.to_owned(),
+            what: what.to_owned(),
+        };
+        let (folder, name) = address
+            .rsplit_once('/')
+            .filter(|(folder, name)| !name.is_empty() && !folder.ends_with('/'))
+            .ok_or_else(|| bad("found no name behind the last slash, expected that of a file"))?;
+        let local = |source: std::io::Error| IoError::Backend {
+            key: file.display().to_string(),
+            source: Box::new(source),
+            tries: 1,
+            elapsed: std::time::Duration::ZERO,
+            transient: false,
+        };
+        let (store, prefix) = match Place::of(folder, options)? {
+            Place::Folder(folder) => {
+                return std::fs::copy(file, folder.join(name))
+                    .map(|_| ())
+                    .map_err(local);
+            }
+            Place::Prefix { store, prefix } => (store, prefix),
+        };
+        let path = match prefix.is_empty() {
+            true => object_store::path::Path::parse(name),
+            false => object_store::path::Path::parse(format!("{prefix}/{name}")),
+        };
+        let path = path.map_err(|error| bad(&error.to_string()))?;
+        let size = std::fs::metadata(file).map_err(local)?.len();
+        let requests = Requests::new(options);
+        let answer = if size <= PART as u64 {
+            let bytes = Bytes::from(std::fs::read(file).map_err(local)?);
+            let put = |_| {
+                let (store, path, bytes) = (&store, &path, bytes.clone());
+                async move { store.put(path, PutPayload::from_bytes(bytes)).await }
+            };
+            requests.send(name, bytes.len(), put).await?.map(|_| ())
+        } else {
+            let length = usize::try_from(size).unwrap_or(usize::MAX);
+            let put = |_| put_parts(store.as_ref(), &path, file);
+            requests.send(name, length, put).await?
+        };
+        answer.map_err(|error| IoError::Backend {
+            key: address.to_owned(),
+            source: Box::new(error),
+            tries: 1,
+            elapsed: std::time::Duration::ZERO,
+            transient: false,
+        })
+    })
+}
+
+/// Puts a file in parts. What was sent of one that fails is given up.
+async fn put_parts(
+    store: &dyn ObjectStore,
+    path: &object_store::path::Path,
+    file: &Path,
+) -> Result<(), Error> {
+    let local = |source: std::io::Error| Error::Generic {
+        store: "local file",
+        source: Box::new(source),
+    };
+    let mut file = crate::open_file(file).map_err(local)?;
+    let mut upload = store.put_multipart(path).await?;
+    let sent = async {
+        loop {
+            let mut part = Vec::new();
+            let read = (&mut file).take(PART as u64).read_to_end(&mut part);
+            if read.map_err(local)? == 0 {
+                return upload.complete().await.map(|_| ());
+            }
+            upload.put_part(PutPayload::from(part)).await?;
+        }
+    }
+    .await;
+    if sent.is_err() {
+        // The first error is the one to tell; what is left is the bucket's to clear.
+        let _ = upload.abort().await;
+    }
+    sent
+}

@@ -1,0 +1,130 @@
+//! Looking again: whether the documents of a snapshot are what they were.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures::future::{BoxFuture, try_join, try_join_all};
+
+use crate::context::Context;
+use crate::kv::{Backend, Kv};
+use crate::remote::{Part, Remote, Use};
+use crate::task::{blocking, driven};
+use crate::versions::{ABSENT, Listed, Pinned, State, changed};
+use crate::{Cap, IoError, local};
+
+/// A state in words.
+fn told(state: Option<&State>) -> &dyn fmt::Display {
+    match state {
+        Some(state) => state,
+        None => &ABSENT,
+    }
+}
+
+impl Kv {
+    /// Looks again at the documents that answers came from.
+    ///
+    /// # Errors
+    /// I/O: a document or listing changed ([`IoError::SourceChanged`]), or cannot be read.
+    pub fn verify(&self) -> BoxFuture<'_, Result<(), IoError>> {
+        Box::pin(async move {
+            match self.backend() {
+                Backend::Local(root) => {
+                    let Some(looks) = self.versions().to_verify(true) else {
+                        return Ok(());
+                    };
+                    let (root, context) = (Arc::clone(root), Context::clone(self));
+                    let look = move || {
+                        for (key, first) in looks.documents {
+                            let first = first.map(|pinned| pinned.state);
+                            let now = local::state(&root, &context, &key)?;
+                            if now != first {
+                                let (first, now) = (told(first.as_ref()), told(now.as_ref()));
+                                return Err(changed(&key, first, now));
+                            }
+                        }
+                        Ok(())
+                    };
+                    blocking(look).await?
+                }
+                Backend::Remote(remote) => {
+                    let Some(looks) = self.versions().to_verify(false) else {
+                        return Ok(());
+                    };
+                    let (context, remote) = (Context::clone(self), remote.clone());
+                    driven(async move {
+                        let documents = looks
+                            .documents
+                            .iter()
+                            .map(|(key, first)| remote.look(&context, key, first.as_ref()));
+                        let listings = looks.listings.iter().map(|(prefix, first)| {
+                            remote.look_at_listing(&context, prefix, *first)
+                        });
+                        try_join(try_join_all(documents), try_join_all(listings)).await?;
+                        context.versions().verified(looks.reads);
+                        Ok(())
+                    })
+                    .await
+                }
+            }
+        })
+    }
+}
+
+impl Remote {
+    /// Looks again at one document, which was in the state `first` or absent.
+    ///
+    /// What HEAD says differently is not believed at once: some servers answer it carelessly, or not at all. The
+    /// head of the document itself decides. Where listings are denied, "denied" is said of what is not there.
+    async fn look(
+        &self,
+        context: &Context,
+        key: &str,
+        first: Option<&Pinned>,
+    ) -> Result<(), IoError> {
+        let purpose = Use {
+            cap: Cap::document(context.limits()),
+            role: None,
+        };
+        let state = first.map(|first| &first.state);
+        if state.is_none_or(State::is_telling) {
+            match self.send(context, key, Part::State, purpose).await {
+                Ok(now) if now.as_ref().map(|now| &now.state) == state => return Ok(()),
+                Err(IoError::Denied { .. }) if state.is_none() => return Ok(()),
+                Err(error) if error.is_transient() => return Err(error),
+                _ => {}
+            }
+        }
+        let now = match self.send(context, key, Part::Whole, purpose).await {
+            Err(IoError::Denied { .. }) if state.is_none() => return Ok(()),
+            now => now?,
+        };
+        let found = now.as_ref().map(|now| &now.state);
+        if found != state {
+            return Err(changed(key, told(state), told(found)));
+        }
+        match (first, now) {
+            (Some(first), Some(now))
+                if !context.versions().same_bytes(first, &now.object.bytes) =>
+            {
+                Err(changed(key, &first.state, &"other bytes"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Asks again which folders stand below a prefix.
+    async fn look_at_listing(
+        &self,
+        context: &Context,
+        prefix: &str,
+        first: Listed,
+    ) -> Result<(), IoError> {
+        let limit = ("listed_names", context.limits().listed_names);
+        match self.folders(context, prefix, limit).await? {
+            Some(names) if context.versions().listed(&names) != first => {
+                Err(changed(prefix, &first, &context.versions().listed(&names)))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,568 @@
+//! What was read, and in which state: how a store that changes under its reader is noticed.
+//!
+//! Three nets. An object that is read twice has to be in the state it had the first time. An object that was written
+//! after the snapshot was taken does not belong to it. And the documents that an answer came from have to be, at its
+//! end, what they were at its beginning: that is `verify`, the only one of the three that costs requests.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use crate::{IoError, STAGING};
+
+/// The state of an object, as far as the backend tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct State {
+    /// The ETag; on a local disk inode and time of the last write.
+    pub(crate) etag: Option<String>,
+    /// When it was written last, in microseconds since 1970; 0 = the backend does not say.
+    pub(crate) modified: i64,
+    /// Bytes of the whole object.
+    pub(crate) size: u64,
+}
+
+impl State {
+    /// Whether the backend says anything that changes with the content.
+    pub(crate) fn is_telling(&self) -> bool {
+        self.etag.is_some() || self.modified != 0
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.size)?;
+        if let Some(etag) = &self.etag {
+            write!(f, " with etag {etag}")?;
+        }
+        if self.modified != 0 {
+            write!(f, " of ")?;
+            write_time(f, self.modified)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes microseconds since 1970 as date and time (UTC).
+fn write_time(f: &mut fmt::Formatter<'_>, micros: i64) -> fmt::Result {
+    let (seconds, micros) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    // Years that begin in March end with the day that leap years add; 400 of them are 146 097 days.
+    let day = days.saturating_add(719_468);
+    let (era, day) = (day.div_euclid(146_097), day.rem_euclid(146_097));
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let date = day - (153 * month + 2) / 5 + 1;
+    let (month, later) = if month < 10 {
+        (month + 3, 0)
+    } else {
+        (month - 9, 1)
+    };
+    let year = era.saturating_mul(400).saturating_add(year + later);
+    write!(f, "{year:04}-{month:02}-{date:02}T")?;
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    write!(f, "{hour:02}:{minute:02}:{second:02}")?;
+    if micros != 0 {
+        write!(f, ".{micros:06}")?;
+    }
+    f.write_str("Z")
+}
+
+/// What role an object plays in the snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// One of the documents that the snapshot is.
+    Document,
+    /// Something the documents speak of: a cell, a shard, a chunk of a table.
+    Content,
+}
+
+/// A document as it was read.
+#[derive(Debug, Clone)]
+pub(crate) struct Pinned {
+    pub(crate) state: State,
+    /// Of the bytes, where the backend says nothing else that changes with them.
+    digest: Option<u64>,
+    /// Whether it was read before the snapshot was settled.
+    early: bool,
+}
+
+/// A listing of folder names, as it was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Listed {
+    names: usize,
+    digest: u64,
+}
+
+impl fmt::Display for Listed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a listing of {} names ({:x})", self.names, self.digest)
+    }
+}
+
+/// What to look at again at the end of an answer.
+#[derive(Debug, Default)]
+pub(crate) struct Looks {
+    /// How many objects had been read then.
+    pub(crate) reads: u64,
+    /// Documents by key, as they were read; `None` = there was none.
+    pub(crate) documents: Vec<(String, Option<Pinned>)>,
+    /// Listings by prefix.
+    pub(crate) listings: Vec<(String, Listed)>,
+}
+
+/// The states of all objects that were read.
+#[derive(Debug)]
+pub struct Versions {
+    /// Whether changes are looked for beyond what comes along anyway.
+    on: bool,
+    opened: i64,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// By path of the node: the key without `zarr.json`.
+    documents: BTreeMap<String, Pinned>,
+    /// Nodes whose document was asked for together with the root, and was not there.
+    absent: BTreeSet<String>,
+    /// What was listed together with the root, by prefix.
+    listed: BTreeMap<String, Listed>,
+    /// Documents of arrays whose content was read, and of all nodes above them.
+    used: BTreeSet<String>,
+    /// The levels that answers came from, as they stand in keys.
+    levels: BTreeSet<String>,
+    /// By two hashes of the key, since there may be millions: ETag (hashed), time, size.
+    content: HashMap<(u64, u64), (Option<u64>, i64, u64)>,
+    hashes: (RandomState, RandomState),
+    /// What is written later than this does not belong to the snapshot. `None` while the snapshot is taken.
+    horizon: Option<i64>,
+    /// Objects read so far.
+    reads: u64,
+    /// How many had been read when the documents were last found unchanged.
+    verified: Option<u64>,
+}
+
+/// How old a root has to be, in microseconds, for listings of the opening to be trusted: clocks may differ by as much.
+/// Signed requests that differ by more are refused by buckets.
+const SETTLED: i64 = 15 * 60 * 1_000_000;
+
+/// How many objects that are no documents are remembered; those beyond are not compared when they are read again.
+const MOST_CONTENT: usize = 1 << 18;
+
+impl Versions {
+    pub(crate) fn new(on: bool) -> Self {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        Self {
+            on,
+            opened: now
+                .ok()
+                .and_then(|t| i64::try_from(t.as_micros()).ok())
+                .unwrap_or(i64::MAX),
+            inner: Mutex::default(),
+        }
+    }
+
+    /// Whether changes are looked for.
+    pub fn is_on(&self) -> bool {
+        self.on
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The snapshot is taken: what is written from now on does not belong to it.
+    pub fn settle(&self) {
+        let mut inner = self.inner();
+        let told = inner.documents.values().map(|p| p.state.modified).max();
+        inner.horizon = Some(told.unwrap_or(0).max(self.opened));
+    }
+
+    /// Notes the state that an object was read in.
+    ///
+    /// # Errors
+    /// [`IoError::SourceChanged`], when it was read before in another state, or was written after the snapshot.
+    pub(crate) fn note(
+        &self,
+        key: &str,
+        state: &State,
+        role: Role,
+        bytes: &[u8],
+    ) -> Result<(), IoError> {
+        let mut inner = self.inner();
+        inner.reads = inner.reads.saturating_add(1);
+        if self.on
+            && let Some(horizon) = inner.horizon
+            && state.modified > horizon
+        {
+            return Err(changed(
+                key,
+                &Told("the snapshot was taken", horizon),
+                &Told("the object was written", state.modified),
+            ));
+        }
+        // Blobs that come with the documents, such as the records of links, are content all the same.
+        let role = if key.ends_with("zarr.json") {
+            role
+        } else {
+            Role::Content
+        };
+        match role {
+            Role::Document => {
+                let path = node_of(key);
+                if let Some(first) = inner.documents.get(path) {
+                    return match first.state == *state {
+                        true => Ok(()),
+                        false => Err(changed(key, &first.state, state)),
+                    };
+                }
+                let digest = (!state.is_telling()).then(|| inner.digest(bytes));
+                let pinned = Pinned {
+                    state: state.clone(),
+                    digest,
+                    early: inner.horizon.is_none(),
+                };
+                inner.documents.insert(path.to_owned(), pinned);
+            }
+            Role::Content => {
+                inner.use_documents_of(key);
+                let id = (inner.hashes.0.hash_one(key), inner.hashes.1.hash_one(key));
+                let etag = state.etag.as_ref().map(|e| inner.hashes.0.hash_one(e));
+                let now = (etag, state.modified, state.size);
+                match inner.content.get(&id) {
+                    Some(first) if *first == now => {}
+                    Some((first, modified, size)) => {
+                        let named = (*first == etag).then(|| state.etag.clone()).flatten();
+                        let first = State {
+                            etag: named.or(first.map(|_| "not this".to_owned())),
+                            modified: *modified,
+                            size: *size,
+                        };
+                        return Err(changed(key, &first, state));
+                    }
+                    None if inner.content.len() < MOST_CONTENT => {
+                        inner.content.insert(id, now);
+                    }
+                    None => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that answers come from a level: what its documents say counts also when no cell is read.
+    pub fn use_level(&self, level: u32) {
+        self.inner().levels.insert(level.to_string());
+    }
+
+    /// Notes that a document was asked for and is not there.
+    ///
+    /// # Errors
+    /// [`IoError::SourceChanged`], when it was read before.
+    pub(crate) fn note_absent(&self, key: &str) -> Result<(), IoError> {
+        let mut inner = self.inner();
+        let path = node_of(key);
+        if let Some(first) = inner.documents.get(path) {
+            return Err(changed(key, &first.state, &ABSENT));
+        }
+        if inner.horizon.is_none() {
+            inner.absent.insert(path.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Notes which folders stand below a prefix.
+    pub(crate) fn note_listed(&self, prefix: &str, names: &[String]) {
+        let listed = self.listed(names);
+        let mut inner = self.inner();
+        if inner.horizon.is_none() {
+            inner.listed.insert(prefix.to_owned(), listed);
+        }
+    }
+
+    /// What is compared of a listing. Folders that an edit gets ready in are no part of the store: it counts with the root.
+    pub(crate) fn listed(&self, names: &[String]) -> Listed {
+        let known = names.iter().filter(|name| !name.starts_with(STAGING));
+        let known: Vec<&String> = known.collect();
+        Listed {
+            names: known.len(),
+            digest: self.inner().hashes.0.hash_one(&known),
+        }
+    }
+
+    /// What to look at again: all documents, or those that the answer came from. `None` = nothing was read since they
+    /// were last found unchanged.
+    ///
+    /// What is asked for after the root was read belongs to the same state of the store as long as the root is what
+    /// it was. What is asked for together with the root may be older than the root: a store that is replaced at that
+    /// moment gives an old document, or none, beside a new root. So these are looked at again, too, those that were
+    /// not there as well; and the listings, when the root is so young that it may have been written just then.
+    pub(crate) fn to_verify(&self, all: bool) -> Option<Looks> {
+        let inner = self.inner();
+        if !self.on || (!all && inner.verified == Some(inner.reads)) {
+            return None;
+        }
+        let level = |path: &str| {
+            let first = path.split_once('/').map_or(path, |(first, _)| first);
+            path.is_empty() || inner.levels.contains(first)
+        };
+        let wanted = |path: &str, early: bool| {
+            all || path.is_empty() || inner.used.contains(path) || (early && level(path))
+        };
+        let documents = inner
+            .documents
+            .iter()
+            .filter(|(path, pinned)| wanted(path, pinned.early))
+            .map(|(path, pinned)| (key_of(path), Some(pinned.clone())));
+        let absent = inner.absent.iter().filter(|path| wanted(path, true));
+        let documents = documents.chain(absent.map(|path| (key_of(path), None)));
+        let root = inner.documents.get("").map_or(0, |p| p.state.modified);
+        let young = root == 0 || root > self.opened.saturating_sub(SETTLED);
+        let listings = inner
+            .listed
+            .iter()
+            .filter(|(prefix, _)| young && level(prefix));
+        Some(Looks {
+            reads: inner.reads,
+            documents: documents.collect(),
+            listings: listings.map(|(prefix, l)| (prefix.clone(), *l)).collect(),
+        })
+    }
+
+    /// The documents were unchanged after so many reads.
+    pub(crate) fn verified(&self, reads: u64) {
+        let mut inner = self.inner();
+        inner.verified = inner.verified.max(Some(reads));
+    }
+
+    /// Whether bytes are those of a document that was pinned by its bytes.
+    pub(crate) fn same_bytes(&self, pinned: &Pinned, bytes: &[u8]) -> bool {
+        pinned
+            .digest
+            .is_none_or(|d| d == self.inner().digest(bytes))
+    }
+}
+
+impl Inner {
+    fn digest(&self, bytes: &[u8]) -> u64 {
+        self.hashes.0.hash_one(bytes)
+    }
+
+    /// Marks the documents of the array that an object belongs to, and of the nodes above it.
+    fn use_documents_of(&mut self, key: &str) {
+        let mut path = key;
+        while let Some((above, _)) = path.rsplit_once('/') {
+            path = above;
+            if self.documents.contains_key(path) && !self.used.contains(path) {
+                self.used.insert(path.to_owned());
+            }
+        }
+    }
+}
+
+/// What is said of a document that is not there.
+pub(crate) const ABSENT: &str = "absent";
+
+/// The error for two states of one object.
+#[cold]
+pub(crate) fn changed(key: &str, first: &dyn fmt::Display, now: &dyn fmt::Display) -> IoError {
+    IoError::SourceChanged {
+        key: key.to_owned(),
+        first: first.to_string(),
+        now: now.to_string(),
+    }
+}
+
+/// An event and its time.
+struct Told(&'static str, i64);
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at ", self.0)?;
+        write_time(f, self.1)
+    }
+}
+
+/// The node that a document describes.
+fn node_of(key: &str) -> &str {
+    match key.strip_suffix("zarr.json") {
+        Some(path) => path.trim_end_matches('/'),
+        None => key,
+    }
+}
+
+fn key_of(path: &str) -> String {
+    if path.is_empty() {
+        "zarr.json".to_owned()
+    } else {
+        format!("{path}/zarr.json")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Role, State, Versions};
+
+    fn state(etag: &str, modified: i64, size: u64) -> State {
+        State {
+            etag: (!etag.is_empty()).then(|| etag.to_owned()),
+            modified,
+            size,
+        }
+    }
+
+    #[test]
+    fn times_are_dates() {
+        let text = |micros| state("", micros, 3).to_string();
+        assert_eq!(text(0), "3 bytes");
+        assert_eq!(text(1), "3 bytes of 1970-01-01T00:00:00.000001Z");
+        assert_eq!(text(951_782_400_000_000), "3 bytes of 2000-02-29T00:00:00Z");
+        assert_eq!(
+            text(1_795_147_199_000_000),
+            "3 bytes of 2026-11-20T03:59:59Z"
+        );
+        assert_eq!(text(-1_000_000), "3 bytes of 1969-12-31T23:59:59Z");
+        assert!(text(i64::MAX).len() > 20 && text(i64::MIN).len() > 20);
+    }
+
+    #[test]
+    fn another_state_is_a_change() {
+        let pins = Versions::new(false);
+        for role in [Role::Document, Role::Content] {
+            let key = format!("{role:?}/zarr.json");
+            let first = state("a", 5, 9);
+            for _ in 0..2 {
+                pins.note(&key, &first, role, b"").unwrap();
+            }
+            for other in [
+                state("b", 5, 9),
+                state("a", 6, 9),
+                state("a", 5, 8),
+                state("", 5, 9),
+            ] {
+                let error = pins.note(&key, &other, role, b"").unwrap_err().to_string();
+                assert!(
+                    error.starts_with(&key) && error.contains("changed"),
+                    "{error}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_newer_than_the_snapshot_does_not_belong_to_it() {
+        let pins = Versions::new(true);
+        let (old, new) = (state("", 1, 1), state("", i64::MAX, 1));
+        let soon = state("", pins.opened + 60_000_000, 1);
+        pins.note("zarr.json", &soon, Role::Document, b"").unwrap();
+        pins.settle();
+        pins.note("0/a/c/0", &old, Role::Content, b"").unwrap();
+        // Clocks differ: what the documents themselves say is not later than the snapshot.
+        pins.note("0/a/c/1", &soon, Role::Content, b"").unwrap();
+        for role in [Role::Document, Role::Content] {
+            let error = pins.note("0/a/c/2", &new, role, b"").unwrap_err();
+            assert!(
+                error.to_string().contains("the snapshot was taken at 20"),
+                "{error}"
+            );
+        }
+        let blind = Versions::new(false);
+        blind.settle();
+        blind.note("0/a/c/2", &new, Role::Content, b"").unwrap();
+    }
+
+    fn keys(pins: &Versions, all: bool) -> Vec<String> {
+        let looks = pins.to_verify(all).unwrap();
+        looks.documents.into_iter().map(|(key, _)| key).collect()
+    }
+
+    #[test]
+    fn only_documents_above_what_was_read_are_looked_at_again() {
+        let pins = Versions::new(true);
+        let told = state("a", 1, 1);
+        let note = |key, role| pins.note(key, &told, role, b"").unwrap();
+        note("zarr.json", Role::Document);
+        pins.settle();
+        for key in [
+            "0/zarr.json",
+            "0/a/zarr.json",
+            "0/b/zarr.json",
+            "1/zarr.json",
+        ] {
+            note(key, Role::Document);
+        }
+        pins.note_absent("0/groups/zarr.json").unwrap();
+        assert_eq!(keys(&pins, false), ["zarr.json"]);
+        note("0/a/c/0/1", Role::Content);
+        let above = ["zarr.json", "0/zarr.json", "0/a/zarr.json"];
+        assert_eq!(keys(&pins, false), above);
+        assert_eq!(keys(&pins, true).len(), 5);
+        let reads = pins.to_verify(false).unwrap().reads;
+        pins.verified(reads);
+        assert!(pins.to_verify(false).is_none());
+        note("0/a/c/0/2", Role::Content);
+        assert!(pins.to_verify(false).is_some());
+    }
+
+    #[test]
+    fn an_edit_that_gets_ready_changes_no_listing() {
+        let pins = Versions::new(true);
+        let names = |list: &[&str]| list.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let before = pins.listed(&names(&["0"]));
+        assert_eq!(pins.listed(&names(&["0", "zvf-edit-1f"])), before);
+        assert_ne!(pins.listed(&names(&["0", "1"])), before);
+    }
+
+    #[test]
+    fn what_was_asked_for_together_with_the_root_is_looked_at_again() {
+        let young = i64::MAX / 2;
+        for (written, listings) in [(1, 0), (young, 2), (0, 2)] {
+            let pins = Versions::new(true);
+            let told = state("a", written, 1);
+            for key in [
+                "0/zarr.json",
+                "0/a/zarr.json",
+                "0/b/zarr.json",
+                "1/zarr.json",
+            ] {
+                pins.note(key, &told, Role::Document, b"").unwrap();
+            }
+            for key in ["0/groups/zarr.json", "1/groups/zarr.json"] {
+                pins.note_absent(key).unwrap();
+            }
+            for prefix in ["", "0/links", "1/links"] {
+                pins.note_listed(prefix, &["x".to_owned()]);
+            }
+            pins.note("zarr.json", &told, Role::Document, b"").unwrap();
+            pins.settle();
+            pins.use_level(0);
+            assert_eq!(
+                keys(&pins, false),
+                [
+                    "zarr.json",
+                    "0/zarr.json",
+                    "0/a/zarr.json",
+                    "0/b/zarr.json",
+                    "0/groups/zarr.json"
+                ]
+            );
+            assert_eq!(pins.to_verify(false).unwrap().listings.len(), listings);
+            assert_eq!(keys(&pins, true).len(), 7);
+            let error = pins.note_absent("0/b/zarr.json").unwrap_err().to_string();
+            assert!(error.contains("absent"), "{error}");
+        }
+    }
+
+    #[test]
+    fn bytes_stand_in_for_a_backend_that_tells_nothing() {
+        let pins = Versions::new(true);
+        pins.note("zarr.json", &state("", 0, 2), Role::Document, b"ab")
+            .unwrap();
+        let list = pins.to_verify(false).unwrap().documents;
+        let pinned = list[0].1.as_ref().unwrap();
+        assert!(pins.same_bytes(pinned, b"ab") && !pins.same_bytes(pinned, b"ba"));
+    }
+}

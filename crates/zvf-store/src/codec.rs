@@ -1,0 +1,48 @@
+//! Codecs of arrays, by the names that stored objects have.
+
+use zvf_codec::{Chain, CodecError, Data};
+use zvf_format::dtype::ByteOrder;
+use zvf_io::{Cap, IoError};
+use zvf_meta::Codec;
+
+use crate::StoreError;
+
+/// Decodes the bytes of an object.
+///
+/// # Errors
+/// Malformed, for bytes that the codecs did not write; limit, for more decoded bytes than `cap`.
+pub(crate) fn decode<'b>(
+    chain: &Chain,
+    key: &str,
+    data: Data<'b>,
+    cap: Cap,
+) -> Result<Data<'b>, StoreError> {
+    chain.decode(data, cap.bytes).map_err(|error| match error {
+        CodecError::Limit { bytes } => StoreError::limit(key, cap.what, bytes, cap.bytes),
+        CodecError::Unsupported(what) => StoreError::unsupported(key, what),
+        CodecError::Library(source) => IoError::file(key, source).into(),
+        other => StoreError::malformed(key, other.to_string()),
+    })
+}
+
+/// The order of bytes that a codec `bytes` states; `None` for a word that is none.
+pub(crate) fn byte_order(codec: &Codec) -> Option<ByteOrder> {
+    match codec.configuration.get("endian").and_then(|e| e.as_str()) {
+        None | Some("little") => Some(ByteOrder::Little),
+        Some("big") => Some(ByteOrder::Big),
+        Some(_) => None,
+    }
+}
+
+/// Whether the index of a shard bears a checksum.
+///
+/// # Errors
+/// The names of its codecs, where they are others than the two that are read.
+pub(crate) fn index_checksum(codecs: &[Codec]) -> Result<bool, Vec<&str>> {
+    let names: Vec<&str> = codecs.iter().map(|codec| codec.name.as_str()).collect();
+    match names.as_slice() {
+        ["bytes"] => Ok(false),
+        ["bytes", "crc32c"] => Ok(true),
+        _ => Err(names),
+    }
+}
