@@ -8,6 +8,7 @@ use serde_json::json;
 use zarrs::array::{Array, ArrayBytes, ArrayMetadata, ArraySubset};
 use zarrs::filesystem::FilesystemStore;
 use zvf_caterva::{Codec, Writer};
+use zvf_codec::isolate::isolate;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
 use zvf_grid::{Axis, Cells, Dims, Selection};
 use zvf_tet::{DatasetSpec, TetWriter};
@@ -337,12 +338,16 @@ impl ZarrSink {
             members.insert("dimension_names".to_owned(), json!(names));
         }
         let failed = |error: &dyn std::fmt::Display| io(out, error);
-        let store = FilesystemStore::new(folder.path()).map_err(|error| failed(&error))?;
-        let metadata: ArrayMetadata =
-            serde_json::from_value(document).map_err(|error| zarr(&error))?;
-        let array = Array::new_with_metadata(Arc::new(store), "/", metadata)
-            .map_err(|error| zarr(&error))?;
-        array.store_metadata().map_err(|error| failed(&error))?;
+        let made = isolate(|| {
+            let store = FilesystemStore::new(folder.path()).map_err(|error| failed(&error))?;
+            let metadata: ArrayMetadata =
+                serde_json::from_value(document).map_err(|error| zarr(&error))?;
+            let array = Array::new_with_metadata(Arc::new(store), "/", metadata)
+                .map_err(|error| zarr(&error))?;
+            array.store_metadata().map_err(|error| failed(&error))?;
+            Ok::<_, VolumeError>(array)
+        });
+        let array = made.map_err(|panic| zarr(&panic))??;
         Ok(Self {
             folder,
             out: out.to_owned(),
@@ -382,8 +387,8 @@ impl ZarrSink {
             .collect();
         let subset = ArraySubset::new_with_ranges(&ranges);
         let elements = ArrayBytes::new_flen(bytes.to_vec());
-        self.array
-            .store_array_subset(&subset, elements)
+        isolate(|| self.array.store_array_subset(&subset, elements))
+            .map_err(|panic| io(&self.out, &panic))?
             .map_err(|error| io(&self.out, &error))
     }
 
