@@ -37,10 +37,10 @@ pub fn write_value(out: &mut String, array: &dyn Array, row: usize, style: Style
         }
         return;
     }
-    // `write!` to a String cannot fail; its result is dropped throughout.
     macro_rules! number {
         ($type:ty) => {{
-            let _ = write!(out, "{}", array.as_primitive::<$type>().value(row));
+            let value = array.as_primitive::<$type>().value(row);
+            out.push_str(itoa::Buffer::new().format(value));
         }};
     }
     match array.data_type() {
@@ -58,16 +58,17 @@ pub fn write_value(out: &mut String, array: &dyn Array, row: usize, style: Style
         DataType::UInt32 => number!(UInt32Type),
         DataType::UInt64 => number!(UInt64Type),
         DataType::Float16 => {
-            let value = array.as_primitive::<Float16Type>().value(row).to_f32();
-            write_float(out, f64::from(value), format_args!("{value:?}"), style);
+            write_float(
+                out,
+                array.as_primitive::<Float16Type>().value(row).to_f32(),
+                style,
+            );
         }
         DataType::Float32 => {
-            let value = array.as_primitive::<Float32Type>().value(row);
-            write_float(out, f64::from(value), format_args!("{value:?}"), style);
+            write_float(out, array.as_primitive::<Float32Type>().value(row), style);
         }
         DataType::Float64 => {
-            let value = array.as_primitive::<Float64Type>().value(row);
-            write_float(out, value, format_args!("{value:?}"), style);
+            write_float(out, array.as_primitive::<Float64Type>().value(row), style);
         }
         DataType::Utf8 => write_str(out, array.as_string::<i32>().value(row), style),
         DataType::LargeUtf8 => write_str(out, array.as_string::<i64>().value(row), style),
@@ -161,25 +162,29 @@ pub fn write_value(out: &mut String, array: &dyn Array, row: usize, style: Style
     }
 }
 
-/// A finite float is its shortest digits; the others have names.
-fn write_float(out: &mut String, value: f64, digits: std::fmt::Arguments<'_>, style: Style) {
-    let name = if value.is_nan() {
-        "NaN"
-    } else if value == f64::INFINITY {
-        if style == Style::Json {
-            "Infinity"
-        } else {
-            "inf"
+/// A float with the fewest digits that read back as the same value.
+fn write_float<F: zmij::Float + Into<f64> + std::fmt::Debug + Copy>(
+    out: &mut String,
+    value: F,
+    style: Style,
+) {
+    let wide: f64 = value.into();
+    let name = match (wide.is_nan(), wide.is_infinite(), style) {
+        (true, ..) => "NaN",
+        (_, true, Style::Json) if wide > 0.0 => "Infinity",
+        (_, true, Style::Json) => "-Infinity",
+        (_, true, Style::Text) if wide > 0.0 => "inf",
+        (_, true, Style::Text) => "-inf",
+        _ if wide == 0.0 || (1e-4..1e12).contains(&wide.abs()) => {
+            out.push_str(zmij::Buffer::new().format_finite(value));
+            return;
         }
-    } else if value == f64::NEG_INFINITY {
-        if style == Style::Json {
-            "-Infinity"
-        } else {
-            "-inf"
+        // zmij puts exponents elsewhere, and writes "1e+30".
+        _ => {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "{value:?}");
+            return;
         }
-    } else {
-        let _ = out.write_fmt(digits);
-        return;
     };
     write_str(out, name, style);
 }
@@ -320,6 +325,33 @@ mod tests {
         write_value(&mut text, array, row, Style::Text);
         write_value(&mut json, array, row, Style::Json);
         (text, json)
+    }
+
+    #[test]
+    fn floats_read_back_and_are_as_short_as_those_of_the_standard_library() {
+        let mut bits = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut edges: Vec<f64> = (-30..30).map(|power| 10f64.powi(power)).collect();
+        for _ in 0..100_000 {
+            bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            edges.push(f64::from_bits(bits));
+            let scale = 10f64.powi(i32::from((bits >> 50) as u8 % 24) - 8);
+            edges.push((bits >> 20) as f64 / 1e13 * scale);
+        }
+        for wide in edges.into_iter().filter(|one| one.is_finite()) {
+            for wide in [wide, -wide] {
+                let mut text = String::new();
+                write_float(&mut text, wide, Style::Text);
+                assert_eq!(text.parse(), Ok(wide));
+                assert_eq!(text.len(), format!("{wide:?}").len(), "{text}");
+                let narrow = wide as f32;
+                if narrow.is_finite() {
+                    text.clear();
+                    write_float(&mut text, narrow, Style::Text);
+                    assert_eq!(text.parse(), Ok(narrow));
+                    assert_eq!(text.len(), format!("{narrow:?}").len(), "{text}");
+                }
+            }
+        }
     }
 
     #[test]
