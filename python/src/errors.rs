@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use zvf_convert::ConvertError;
 use zvf_query::QueryError;
 use zvf_repair::RepairError;
-use zvf_store::{Class, IoError, StoreError};
+use zvf_store::{Class, StoreError};
 use zvf_validate::ValidateError;
 use zvf_write::WriteError;
 
@@ -123,7 +123,7 @@ macro_rules! failures {
 }
 
 failures!(
-    IoError,
+    zvf_store::IoError,
     StoreError,
     QueryError,
     WriteError,
