@@ -244,7 +244,7 @@ fn assemble(
     let mut decoded = Vec::with_capacity(pieces.len());
     for piece in pieces {
         let Some(bytes) = piece.bytes else { continue };
-        let data = decode(&chain, &piece.key, Data::Shared(bytes), cap)?;
+        let data = decode(chain, &piece.key, Data::Shared(bytes), cap)?;
         let expected = grid
             .chunk_rows
             .checked_mul(grid.chunk_width)
