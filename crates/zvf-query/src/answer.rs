@@ -368,7 +368,7 @@ impl Emit {
 ///
 /// # Errors
 ///
-/// The outcome's own; [`StoreError::SourceChanged`](zvf_store::StoreError::SourceChanged) in its place where a
+/// The outcome's own; [`IoError::SourceChanged`](zvf_store::IoError::SourceChanged) in its place where a
 /// document is not what it was.
 pub(crate) async fn or_changed<T>(
     outcome: Result<T, QueryError>,

@@ -332,7 +332,7 @@ impl Split {
     ///
     /// # Errors
     ///
-    /// The store is not the one that was cut: [`StoreError::SourceChanged`]. As [`query`](crate::query).
+    /// The store is not the one that was cut: [`IoError::SourceChanged`]. As [`query`](crate::query).
     pub fn run<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Answer, QueryError>> {
         Box::pin(async move {
             let query = self.query()?;

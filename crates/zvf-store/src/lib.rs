@@ -65,7 +65,7 @@
 //!
 //! # Requests
 //!
-//! Requests are those of [`zvf_io`](io): sent again where that may help ([`Retry`]), bounded, shared, traced. What was read
+//! Requests are those of [`zvf_io`]: sent again where that may help ([`Retry`]), bounded, shared, traced. What was read
 //! stays as it was read: a change is [`IoError::SourceChanged`]. [`Store::verify`] reads the state of the documents again at the
 //! end of an answer.
 //!

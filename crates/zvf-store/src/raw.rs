@@ -164,7 +164,7 @@ impl RawStore {
     /// One request.
     ///
     /// # Errors
-    /// As [`read`](Self::read); [`StoreError::SourceChanged`] where a part of the object was read before, in another state.
+    /// As [`read`](Self::read); [`IoError::SourceChanged`](zvf_io::IoError::SourceChanged) where a part of the object was read before, in another state.
     pub fn read_range<'a>(
         &'a self,
         key: &'a str,

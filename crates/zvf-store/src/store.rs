@@ -233,7 +233,7 @@ impl Store {
     }
 
     /// Asks whether the documents that answers came from are still what they were when they were read: once, at the
-    /// end of an answer. Does nothing where [`OpenOptions::verify`] is off.
+    /// end of an answer. Does nothing where [`IoOptions::verify`](zvf_io::IoOptions::verify) is off.
     ///
     /// # What is noticed
     /// - By this call: a root, a level, an array or a table whose document was written again or removed since it was
@@ -256,7 +256,7 @@ impl Store {
     /// time. On a local disk one `stat` for each document.
     ///
     /// # Errors
-    /// [`StoreError::SourceChanged`]; I/O.
+    /// [`IoError::SourceChanged`](zvf_io::IoError::SourceChanged); I/O.
     pub fn verify(&self, round: u32) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move { Ok(self.inner.tree.kv.in_round(round).verify().await?) })
     }
@@ -439,7 +439,7 @@ impl Store {
     ///
     /// # Errors
     /// A coordinate outside the array's grid; I/O; damaged cells; cells that a presence list names and that are not
-    /// there, see [`OpenOptions::verify`]; a limit; a codec that is not read.
+    /// there, see [`IoOptions::verify`](zvf_io::IoOptions::verify); a limit; a codec that is not read.
     pub fn fetch_map<R, F>(
         &self,
         round: u32,
