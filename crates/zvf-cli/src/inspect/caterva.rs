@@ -67,7 +67,7 @@ pub(crate) fn walk(dump: &mut Dump, bytes: &[u8]) {
         let Ok(field) = walk.take(*length, name) else {
             break;
         };
-        walk.note(*length, name, shown(field), *meaning);
+        walk.note(name, shown(field), *meaning);
     }
     let header = match FrameHeader::parse(bytes) {
         Ok(header) => header,

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
+use zvf_format::I64;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
+use zvf_format::links::Elem;
 
 use super::Context;
 use super::dump::{Stopped, Walk};
@@ -60,7 +62,7 @@ fn rows(walk: &mut Walk<'_, '_>, blob: BlobArg, context: &Context) -> Result<(),
                 outside = "not a number: in no box".into();
             }
         }
-        walk.note(row_bytes, &format!("row {i}"), text, outside);
+        walk.note(&format!("row {i}"), text, outside);
     }
     walk.skip_rows(
         count.saturating_sub(end).saturating_mul(row_bytes),
@@ -71,7 +73,6 @@ fn rows(walk: &mut Walk<'_, '_>, blob: BlobArg, context: &Context) -> Result<(),
         let padding = stored.saturating_sub(count).saturating_mul(row_bytes);
         walk.take(padding, "padding")?;
         walk.note(
-            padding,
             "padding",
             counted(stored.saturating_sub(count), "row"),
             "chunks are stored whole: the fill value after the array's last row",
@@ -82,7 +83,7 @@ fn rows(walk: &mut Walk<'_, '_>, blob: BlobArg, context: &Context) -> Result<(),
         let fault = walk.fault_here(format!(
             "{what}: found {rest} bytes after {count} rows, expected rows of {row_bytes} bytes"
         ));
-        walk.trailing("less than a row");
+        walk.trailing("less than a row")?;
         return Err(fault);
     }
     walk.dump().conclude(counted(count, "row"));
@@ -95,11 +96,8 @@ fn draco(walk: &mut Walk<'_, '_>, vertices: bool) -> Result<bool, Stopped> {
         return Ok(false);
     }
     walk.take(5, "magic")?;
-    walk.note(5, "magic", "'DRACO'", "a Draco bitstream, not rows");
-    Err(walk.fault_back(
-        5,
-        "encoding draco is not supported: found a Draco bitstream, expected rows",
-    ))
+    walk.note("magic", "'DRACO'", "a Draco bitstream, not rows");
+    Err(walk.fault_last("encoding draco is not supported: found a Draco bitstream, expected rows"))
 }
 
 /// Takes the members of a group apart.
@@ -130,9 +128,8 @@ fn group(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
                 walk.dump().remark(&format!("group {group}"), "", "");
             }
         }
-        let id = walk.i64("object id")?;
+        let id = walk.value::<I64>("object id")?.get();
         walk.note(
-            8,
             &format!("member {i}"),
             id.to_string(),
             "object id, not a row of the object index",
@@ -145,7 +142,7 @@ fn group(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
         let fault = walk.fault_here(format!(
             "group: found {rest} bytes after {count} ids, expected ids of 8 bytes"
         ));
-        walk.trailing("less than an id");
+        walk.trailing("less than an id")?;
         return Err(fault);
     }
     walk.dump().conclude(counted(count, "object"));
@@ -167,7 +164,7 @@ fn category(context: &Context, bytes: &[u8], dtype: DType) -> Option<String> {
     if context.categories.is_empty() {
         return None;
     }
-    let code = element(bytes, dtype)?;
+    let code = Elem::from_dtype(dtype)?.read(bytes)?;
     let value = usize::try_from(code)
         .ok()
         .and_then(|code| context.categories.get(code));
@@ -184,21 +181,6 @@ fn little<const N: usize>(bytes: &[u8], dtype: DType) -> Option<[u8; N]> {
         bytes.reverse();
     }
     Some(bytes)
-}
-
-/// An integer element as a number.
-pub(crate) fn element(bytes: &[u8], dtype: DType) -> Option<i64> {
-    Some(match dtype.kind {
-        DTypeKind::I8 => i64::from(i8::from_le_bytes(little(bytes, dtype)?)),
-        DTypeKind::I16 => i64::from(i16::from_le_bytes(little(bytes, dtype)?)),
-        DTypeKind::I32 => i64::from(i32::from_le_bytes(little(bytes, dtype)?)),
-        DTypeKind::I64 => i64::from_le_bytes(little(bytes, dtype)?),
-        DTypeKind::U8 | DTypeKind::Bool => i64::from(u8::from_le_bytes(little(bytes, dtype)?)),
-        DTypeKind::U16 => i64::from(u16::from_le_bytes(little(bytes, dtype)?)),
-        DTypeKind::U32 => i64::from(u32::from_le_bytes(little(bytes, dtype)?)),
-        DTypeKind::U64 => i64::try_from(u64::from_le_bytes(little(bytes, dtype)?)).ok()?,
-        _ => return None,
-    })
 }
 
 /// A floating-point element as a number.
@@ -269,6 +251,6 @@ fn text(bytes: &[u8], dtype: DType) -> Option<String> {
             }
         }
         DTypeKind::Object => "an address in the memory of the program that wrote it".into(),
-        _ => element(bytes, dtype)?.to_string(),
+        _ => Elem::from_dtype(dtype)?.read(bytes)?.to_string(),
     })
 }

@@ -3,8 +3,11 @@
 //!
 //! Source: specification 0.7, sections 2.6, 9.4, 10 and 11.1.
 
+use zvf_format::I64;
+use zvf_format::manifest::Manifest;
+
 use super::blobs::Child;
-use super::dump::{Stopped, Walk};
+use super::dump::{Stopped, Walk, reason};
 use super::{Context, key, manifest};
 use crate::output::table::counted;
 
@@ -34,25 +37,22 @@ fn records(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
     let end = first.saturating_add(walk.shown()).min(count);
     for r in first..end {
         for k in 0..width {
-            let mut chunk = Vec::new();
-            for _ in 0..rank {
-                chunk.push(walk.i64("chunk component")?);
-            }
+            let chunk = walk.values::<I64>(rank, "chunk component")?;
+            let chunk: Vec<i64> = chunk.iter().map(|part| part.get()).collect();
             let level = match (context.levels, k) {
                 (Some((near, _)), 0) => format!(" of level {near}"),
                 (Some((_, far)), _) => format!(" of level {far}"),
                 (None, _) => String::new(),
             };
             let chunk = key(&chunk);
-            walk.note(rank.saturating_mul(8), "chunk", &chunk, "");
-            let row = walk.i64("row number")?;
+            walk.note("chunk", &chunk, "");
+            let row = walk.value::<I64>("row number")?.get();
             let meaning = format!("record {r}, endpoint {k}: row {row} of chunk {chunk}{level}");
-            walk.note(8, &format!("v{k}"), row.to_string(), meaning);
+            walk.note(&format!("v{k}"), row.to_string(), meaning);
             if row < 0 {
-                return Err(walk.fault_back(
-                    8,
-                    format!("row number of record {r}: found {row}, expected at least 0"),
-                ));
+                return Err(walk.fault_last(format!(
+                    "row number of record {r}: found {row}, expected at least 0"
+                )));
             }
         }
     }
@@ -64,7 +64,7 @@ fn records(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
             walk.left()
         );
         let fault = walk.fault_here(found);
-        walk.trailing("less than a record");
+        walk.trailing("less than a record")?;
         return Err(fault);
     }
     walk.dump().conclude(format!(
@@ -111,7 +111,13 @@ fn manifests(walk: &mut Walk<'_, '_>, context: &Context, rank: usize) -> Result<
             hidden = hidden.saturating_add(1);
         }
         if !empty {
+            let (start, bytes) = (walk.at(), walk.rest());
             manifest::body(walk, rank, show)?;
+            let length = usize::try_from(walk.at() - start).unwrap_or(usize::MAX);
+            if let Err(error) = Manifest::parse(bytes.get(..length).unwrap_or(bytes), rank) {
+                let at = start.saturating_add(error.at());
+                return Err(walk.dump().fault(at, reason(&error)));
+            }
         }
         object = object.saturating_add(1);
     }
@@ -151,14 +157,14 @@ fn offsets(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
     let (first, shown) = (context.first_row, walk.shown());
     let mut before = 0i64;
     for row in 0..count {
-        let value = walk.i64("offset")?;
+        let value = walk.value::<I64>("offset")?.get();
         if row >= first && row < first.saturating_add(shown) {
             let length = value.saturating_sub(before);
             let meaning = match row {
                 0 => "row 0 begins here".to_owned(),
                 _ => format!("row {row} begins here; row {} has {length} bytes", row - 1),
             };
-            walk.note(8, &format!("offset {row}"), value.to_string(), meaning);
+            walk.note(&format!("offset {row}"), value.to_string(), meaning);
         }
         if value < before || (row == 0 && value != 0) {
             let least = if row == 0 {
@@ -166,9 +172,7 @@ fn offsets(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
             } else {
                 format!("at least {before}")
             };
-            return Err(
-                walk.fault_back(8, format!("offset {row}: found {value}, expected {least}"))
-            );
+            return Err(walk.fault_last(format!("offset {row}: found {value}, expected {least}")));
         }
         before = value;
     }
@@ -184,7 +188,7 @@ fn offsets(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
         let fault = walk.fault_here(format!(
             "offsets: found {rest} bytes after {count}, expected numbers of 8 bytes"
         ));
-        walk.trailing("less than an offset");
+        walk.trailing("less than an offset")?;
         return Err(fault);
     }
     walk.dump().conclude(counted(count, "offset"));
@@ -208,7 +212,7 @@ fn mask(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
                 1 => "a value",
                 _ => "neither 0 nor 1",
             };
-            walk.note(1, &format!("row {row}"), byte.to_string(), meaning);
+            walk.note(&format!("row {row}"), byte.to_string(), meaning);
         }
         present = present.saturating_add(u64::from(byte != 0));
     }
@@ -237,10 +241,10 @@ fn names(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
         let length = (line.len() as u64).saturating_add(u64::from(row.saturating_add(1) < count));
         walk.take(length, "name")?;
         let Ok(text) = std::str::from_utf8(line) else {
-            return Err(walk.fault_back(length, format!("name {row}: expected UTF-8")));
+            return Err(walk.fault_last(format!("name {row}: expected UTF-8")));
         };
         if row < shown {
-            walk.note(length, &format!("name {row}"), format!("{text:?}"), "");
+            walk.note(&format!("name {row}"), format!("{text:?}"), "");
         }
     }
     if count > shown {

@@ -1,5 +1,6 @@
 //! TET files (`docs/tet.md`): superblock, directory, chunk index, footer. The verdict is that of `zvf-tet`, strictly.
 
+use zvf_format::{U16, U32, U64};
 use zvf_tet::TetFile;
 
 use super::dump::{Dump, Stopped, Walk};
@@ -50,37 +51,31 @@ pub(crate) fn walk(dump: &mut Dump, bytes: &[u8]) {
 fn parts(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     walk.section("superblock");
     walk.take(4, "magic")?;
-    walk.note(4, "magic", "TETR", "");
-    let version = walk.u32("layout_version")?;
-    walk.note(4, "layout_version", version.to_string(), "");
-    let datasets = walk.u32("dataset_count")?;
+    walk.note("magic", "TETR", "");
+    let version = walk.value::<U32>("layout_version")?.get();
+    walk.note("layout_version", version.to_string(), "");
+    let datasets = walk.value::<U32>("dataset_count")?.get();
     walk.note(
-        4,
         "dataset_count",
         datasets.to_string(),
         "records in the directory",
     );
-    let flags = walk.u32("flags")?;
+    let flags = walk.value::<U32>("flags")?.get();
     let footer = flags & 1 == 1;
     let meaning = if footer {
         "a footer at the end of the file"
     } else {
         "no footer"
     };
-    walk.note(4, "flags", format!("{flags:#x}"), meaning);
-    let offset = walk.u64("chunk_index_offset")?;
-    walk.note(8, "chunk_index_offset", offset.to_string(), "");
-    let length = walk.u64("chunk_index_length")?;
-    walk.note(8, "chunk_index_length", length.to_string(), "");
+    walk.note("flags", format!("{flags:#x}"), meaning);
+    let offset = walk.value::<U64>("chunk_index_offset")?.get();
+    walk.note("chunk_index_offset", offset.to_string(), "");
+    let length = walk.value::<U64>("chunk_index_length")?.get();
+    walk.note("chunk_index_length", length.to_string(), "");
     if datasets > 0 {
         walk.section("directory");
-        let blob = walk.u64("dataset_blob_len")?;
-        walk.note(
-            8,
-            "dataset_blob_len",
-            blob.to_string(),
-            "bytes of all records",
-        );
+        let blob = walk.value::<U64>("dataset_blob_len")?.get();
+        walk.note("dataset_blob_len", blob.to_string(), "bytes of all records");
         for number in 0..datasets {
             record(walk, number)?;
         }
@@ -95,7 +90,6 @@ fn parts(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
         walk.section("payloads");
         walk.take(end, "payloads")?;
         walk.note(
-            end,
             "payloads",
             format!("{end} bytes"),
             "tiles, each where its entry says",
@@ -109,26 +103,26 @@ fn parts(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
 
 fn record(walk: &mut Walk<'_, '_>, number: u32) -> Result<(), Stopped> {
     walk.section(format!("dataset {number}"));
-    let name_len = u64::from(walk.u32("name_len")?);
-    walk.note(4, "name_len", name_len.to_string(), "");
-    let tag = walk.u32("dtype")?;
+    let name_len = u64::from(walk.value::<U32>("name_len")?.get());
+    walk.note("name_len", name_len.to_string(), "");
+    let tag = walk.value::<U32>("dtype")?.get();
     let name = zvf_tet::DType::from_tag(tag).map_or("no type that is known", zvf_tet::DType::name);
-    walk.note(4, "dtype", tag.to_string(), name);
-    let rank = walk.u32("ndim")?;
-    walk.note(4, "ndim", rank.to_string(), "axes, 1 to 8");
-    let reserved = walk.u32("reserved")?;
-    walk.note(4, "reserved", reserved.to_string(), "");
+    walk.note("dtype", tag.to_string(), name);
+    let rank = walk.value::<U32>("ndim")?.get();
+    walk.note("ndim", rank.to_string(), "axes, 1 to 8");
+    let reserved = walk.value::<U32>("reserved")?.get();
+    walk.note("reserved", reserved.to_string(), "");
     let name = String::from_utf8_lossy(walk.take(name_len, "name")?).into_owned();
-    walk.note(name_len, "name", format!("{name:?}"), "");
+    walk.note("name", format!("{name:?}"), "");
     let padding = (8 - name_len % 8) % 8;
     if padding > 0 {
         walk.take(padding, "padding")?;
-        walk.note(padding, "padding", "", "to a multiple of 8");
+        walk.note("padding", "", "to a multiple of 8");
     }
     for what in ["shape", "chunk_shape"] {
         for axis in 0..rank.min(8) {
-            let extent = walk.u64(what)?;
-            walk.note(8, &format!("{what}[{axis}]"), extent.to_string(), "");
+            let extent = walk.value::<U64>(what)?.get();
+            walk.note(&format!("{what}[{axis}]"), extent.to_string(), "");
         }
     }
     Ok(())
@@ -137,24 +131,23 @@ fn record(walk: &mut Walk<'_, '_>, number: u32) -> Result<(), Stopped> {
 fn index(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     walk.section("chunk index");
     walk.take(4, "magic")?;
-    walk.note(4, "magic", "TIDX", "");
-    let version = walk.u32("index_version")?;
-    walk.note(4, "index_version", version.to_string(), "");
-    let count = walk.u64("entry_count")?;
-    walk.note(8, "entry_count", count.to_string(), "tiles of all datasets");
-    let percent = walk.u16("memory_budget_percent_bps")?;
+    walk.note("magic", "TIDX", "");
+    let version = walk.value::<U32>("index_version")?.get();
+    walk.note("index_version", version.to_string(), "");
+    let count = walk.value::<U64>("entry_count")?.get();
+    walk.note("entry_count", count.to_string(), "tiles of all datasets");
+    let percent = walk.value::<U16>("memory_budget_percent_bps")?.get();
     walk.note(
-        2,
         "memory_budget_percent_bps",
         percent.to_string(),
         "1/100 percent; 0: not set",
     );
-    let reserved = walk.u16("reserved")?;
-    walk.note(2, "reserved", reserved.to_string(), "");
-    let budget = walk.u32("memory_budget_bytes")?;
-    walk.note(4, "memory_budget_bytes", budget.to_string(), "0: not set");
-    let reserved = walk.u64("reserved")?;
-    walk.note(8, "reserved", reserved.to_string(), "");
+    let reserved = walk.value::<U16>("reserved")?.get();
+    walk.note("reserved", reserved.to_string(), "");
+    let budget = walk.value::<U32>("memory_budget_bytes")?.get();
+    walk.note("memory_budget_bytes", budget.to_string(), "0: not set");
+    let reserved = walk.value::<U64>("reserved")?.get();
+    walk.note("reserved", reserved.to_string(), "");
     let shown = count.min(walk.shown());
     for number in 0..shown {
         entry(walk, number)?;
@@ -165,14 +158,13 @@ fn index(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
 
 fn entry(walk: &mut Walk<'_, '_>, number: u64) -> Result<(), Stopped> {
     walk.section(format!("entry {number}"));
-    let dataset = walk.u64("dataset_id")?;
-    walk.note(8, "dataset_id", dataset.to_string(), "");
+    let dataset = walk.value::<U64>("dataset_id")?.get();
+    walk.note("dataset_id", dataset.to_string(), "");
     let mut coord = Vec::new();
     for _ in 0..8 {
-        coord.push(walk.u64("chunk_index")?.to_string());
+        coord.push(walk.value::<U64>("chunk_index")?.get().to_string());
     }
     walk.note(
-        64,
         "chunk_index",
         coord.join(" "),
         "grid coordinate; slots beyond the axes are 0",
@@ -182,18 +174,18 @@ fn entry(walk: &mut Walk<'_, '_>, number: u64) -> Result<(), Stopped> {
         ("raw_byte_len", "bytes of the elements"),
         ("stored_byte_len", "bytes in the file"),
     ] {
-        let value = walk.u64(name)?;
-        walk.note(8, name, value.to_string(), meaning);
+        let value = walk.value::<U64>(name)?.get();
+        walk.note(name, value.to_string(), meaning);
     }
-    let codec = walk.u32("codec")?;
+    let codec = walk.value::<U32>("codec")?.get();
     let name = match codec {
         0 => "raw",
         1 => "zstd",
         _ => "no codec that is known",
     };
-    walk.note(4, "codec", codec.to_string(), name);
-    let reserved = walk.u32("reserved")?;
-    walk.note(4, "reserved", reserved.to_string(), "");
+    walk.note("codec", codec.to_string(), name);
+    let reserved = walk.value::<U32>("reserved")?.get();
+    walk.note("reserved", reserved.to_string(), "");
     Ok(())
 }
 
@@ -210,12 +202,12 @@ fn tail(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     let json = walk.left().saturating_sub(TAIL);
     walk.section("footer");
     let text = String::from_utf8_lossy(walk.take(json, "json")?).into_owned();
-    walk.note(json, "json", text, "history and metadata");
-    let length = walk.u64("history_json_len")?;
-    walk.note(8, "history_json_len", length.to_string(), "");
-    let version = walk.u32("history_version")?;
-    walk.note(4, "history_version", version.to_string(), "1 or 2");
+    walk.note("json", text, "history and metadata");
+    let length = walk.value::<U64>("history_json_len")?.get();
+    walk.note("history_json_len", length.to_string(), "");
+    let version = walk.value::<U32>("history_version")?.get();
+    walk.note("history_version", version.to_string(), "1 or 2");
     walk.take(4, "magic")?;
-    walk.note(4, "magic", "THST", "");
+    walk.note("magic", "THST", "");
     Ok(())
 }
