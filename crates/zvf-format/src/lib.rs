@@ -123,4 +123,4 @@ pub mod vlen;
 
 pub use error::{DecodeError, EncodeError};
 /// The unaligned little-endian numbers that views hand out; `get` reads one.
-pub use zerocopy::byteorder::little_endian::{I64, U16, U32, U64};
+pub use zerocopy::byteorder::little_endian::{I64, U32, U64};
