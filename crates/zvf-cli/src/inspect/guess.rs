@@ -48,7 +48,10 @@ pub(crate) fn guess(bytes: &[u8]) -> Option<BlobArg> {
         return Some(BlobArg::Tet);
     }
     #[cfg(feature = "volumes")]
-    if bytes.get(2..10) == Some(zvf_caterva::MAGIC.as_slice()) {
+    if bytes
+        .get(zvf_caterva::MAGIC_AT..)
+        .is_some_and(|bytes| bytes.starts_with(zvf_caterva::MAGIC))
+    {
         return Some(BlobArg::Caterva);
     }
     if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{') {
