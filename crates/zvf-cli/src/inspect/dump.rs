@@ -216,11 +216,17 @@ impl<'d, 'a> Walk<'d, 'a> {
         self.dump.fault(self.from as u64, message)
     }
 
+    /// Whether the decoder accepts everything before the cursor.
+    fn accepted(&self) -> Result<(), Stopped> {
+        match self.refused() {
+            Some(byte) if byte < self.at() => Err(Stopped),
+            _ => Ok(()),
+        }
+    }
+
     /// Takes the next `length` bytes without writing them down, or says that they are cut short.
     pub(crate) fn take(&mut self, length: u64, name: &str) -> Result<&'a [u8], Stopped> {
-        if self.refused().is_some_and(|byte| byte < self.at()) {
-            return Err(Stopped);
-        }
+        self.accepted()?;
         let rest = self.rest();
         let taken = usize::try_from(length)
             .ok()
@@ -272,6 +278,43 @@ impl<'d, 'a> Walk<'d, 'a> {
             meaning: "not shown, see --rows".into(),
         });
         Ok(())
+    }
+
+    /// Takes `count` rows; shows some of them, from `first` on, by `row`.
+    pub(crate) fn rows(
+        &mut self,
+        count: u64,
+        row_bytes: u64,
+        first: u64,
+        mut row: impl FnMut(&mut Self, u64) -> Result<(), Stopped>,
+    ) -> Result<(), Stopped> {
+        let first = first.min(count);
+        self.skip_rows(first.saturating_mul(row_bytes), first, "rows")?;
+        let end = first.saturating_add(self.shown()).min(count);
+        for i in first..end {
+            row(self, i)?;
+        }
+        let rest = count.saturating_sub(end);
+        self.skip_rows(rest.saturating_mul(row_bytes), rest, "rows")
+    }
+
+    /// Says what is wrong where less than a row is left behind `count` rows of a table.
+    pub(crate) fn whole(
+        &mut self,
+        table: &str,
+        count: u64,
+        row: &str,
+        row_bytes: u64,
+    ) -> Result<(), Stopped> {
+        let left = self.left();
+        if left == 0 {
+            return Ok(());
+        }
+        let stopped = self.fault_here(format!(
+            "{table}: found {left} bytes after {count} {row}s, expected {row}s of {row_bytes} bytes"
+        ));
+        self.trailing(&format!("less than a whole {row}"))?;
+        Err(stopped)
     }
 
     fn field(
@@ -328,7 +371,7 @@ impl<'d, 'a> Walk<'d, 'a> {
 
     /// Says how many of something were taken and not shown, unless the decoder refuses one of them.
     pub(crate) fn more(&mut self, count: u64, what: impl Into<String>) -> Result<(), Stopped> {
-        self.take(0, "")?;
+        self.accepted()?;
         if count > 0 {
             self.dump.remark("…", format!("{count} more"), what);
         }

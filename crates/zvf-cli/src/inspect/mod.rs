@@ -84,14 +84,14 @@ pub(crate) fn take_apart(dump: &mut Dump, bytes: &[u8], blob: BlobArg, context: 
         BlobArg::Vlen => drop(vlen::walk(dump, bytes, context)),
         BlobArg::Shard => drop(shard::walk(dump, bytes, context)),
         BlobArg::Vertices | BlobArg::Attribute => {
-            rows::walk(&mut Walk::new(dump, bytes), blob, context)
+            let _ = rows::rows(&mut Walk::new(dump, bytes), blob, context);
         }
-        BlobArg::Group => rows::walk_group(&mut Walk::new(dump, bytes), context),
-        BlobArg::Records => tables::walk_records(&mut Walk::new(dump, bytes), context),
-        BlobArg::Manifests => tables::walk_manifests(&mut Walk::new(dump, bytes), context),
-        BlobArg::Offsets => tables::walk_offsets(&mut Walk::new(dump, bytes), context),
-        BlobArg::Mask => tables::walk_mask(&mut Walk::new(dump, bytes), context),
-        BlobArg::Names => tables::walk_names(&mut Walk::new(dump, bytes)),
+        BlobArg::Group => drop(rows::group(&mut Walk::new(dump, bytes), context)),
+        BlobArg::Records => drop(tables::records(&mut Walk::new(dump, bytes), context)),
+        BlobArg::Manifests => drop(tables::manifests(&mut Walk::new(dump, bytes), context)),
+        BlobArg::Offsets => drop(tables::offsets(&mut Walk::new(dump, bytes), context)),
+        BlobArg::Mask => drop(tables::mask(&mut Walk::new(dump, bytes), context)),
+        BlobArg::Names => drop(tables::names(&mut Walk::new(dump, bytes))),
         // The index of packed chunks stands in their document.
         BlobArg::Packed => dump.conclude(format!("{} bytes of packed chunks", bytes.len())),
         BlobArg::Json => json::walk(dump, bytes),

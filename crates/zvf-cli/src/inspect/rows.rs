@@ -12,11 +12,11 @@ use crate::args::BlobArg;
 use crate::output::table::counted;
 
 /// Takes rows apart.
-pub(crate) fn walk(walk: &mut Walk<'_, '_>, blob: BlobArg, context: &Context) {
-    let _ = rows(walk, blob, context);
-}
-
-fn rows(walk: &mut Walk<'_, '_>, blob: BlobArg, context: &Context) -> Result<(), Stopped> {
+pub(crate) fn rows(
+    walk: &mut Walk<'_, '_>,
+    blob: BlobArg,
+    context: &Context,
+) -> Result<(), Stopped> {
     let vertices = blob == BlobArg::Vertices;
     let dtype = context.dtype.unwrap_or(DType::DEFAULT);
     let named = Some(context.columns.len()).filter(|columns| *columns > 0);
@@ -40,10 +40,7 @@ fn rows(walk: &mut Walk<'_, '_>, blob: BlobArg, context: &Context) -> Result<(),
     }
     let stored = walk.left() / row_bytes.max(1);
     let count = context.real_rows.unwrap_or(stored).min(stored);
-    let first = context.first_row.min(count);
-    walk.skip_rows(first.saturating_mul(row_bytes), first, "rows")?;
-    let end = first.saturating_add(walk.shown()).min(count);
-    for i in first..end {
+    walk.rows(count, row_bytes, context.first_row, |walk, i| {
         let bytes = walk.take(row_bytes, "row")?;
         let mut text = String::new();
         let mut outside = String::new();
@@ -63,12 +60,8 @@ fn rows(walk: &mut Walk<'_, '_>, blob: BlobArg, context: &Context) -> Result<(),
             }
         }
         walk.note(&format!("row {i}"), text, outside);
-    }
-    walk.skip_rows(
-        count.saturating_sub(end).saturating_mul(row_bytes),
-        count.saturating_sub(end),
-        "rows",
-    )?;
+        Ok(())
+    })?;
     if stored > count {
         let padding = stored.saturating_sub(count).saturating_mul(row_bytes);
         walk.take(padding, "padding")?;
@@ -78,14 +71,7 @@ fn rows(walk: &mut Walk<'_, '_>, blob: BlobArg, context: &Context) -> Result<(),
             "chunks are stored whole: the fill value after the array's last row",
         );
     }
-    let rest = walk.left();
-    if rest > 0 {
-        let fault = walk.fault_here(format!(
-            "{what}: found {rest} bytes after {count} rows, expected rows of {row_bytes} bytes"
-        ));
-        walk.trailing("less than a row")?;
-        return Err(fault);
-    }
+    walk.whole(what, count, "row", row_bytes)?;
     walk.dump().conclude(counted(count, "row"));
     Ok(())
 }
@@ -101,28 +87,21 @@ fn draco(walk: &mut Walk<'_, '_>, vertices: bool) -> Result<bool, Stopped> {
 }
 
 /// Takes the members of a group apart.
-pub(crate) fn walk_group(walk: &mut Walk<'_, '_>, context: &Context) {
-    let _ = group(walk, context);
-}
-
-fn group(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
+pub(crate) fn group(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
     let several = !context.offsets.is_empty();
     walk.section(if several {
         "groups: ids of the objects of all groups back to back, 8 bytes each; `offsets` says where each begins"
     } else {
         "group: ids of its objects, 8 bytes each"
     });
-    let count = walk.left() / 8;
-    let shown = walk.shown();
+    let item = size_of::<I64>() as u64;
+    let count = walk.left() / item;
     // The first member of the group that is asked for.
     let start = usize::try_from(context.first_row)
         .ok()
         .and_then(|group| context.offsets.get(group))
-        .map_or(0, |offset| offset / 8)
-        .min(count);
-    walk.skip_rows(start.saturating_mul(8), start, "object ids")?;
-    let end = start.saturating_add(shown).min(count);
-    for i in start..end {
+        .map_or(0, |offset| offset / item);
+    walk.rows(count, item, start, |walk, i| {
         for (group, offset) in context.offsets.iter().enumerate() {
             if several && *offset == walk.at() {
                 walk.dump().remark(&format!("group {group}"), "", "");
@@ -134,17 +113,9 @@ fn group(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
             id.to_string(),
             "object id, not a row of the object index",
         );
-    }
-    let more = count.saturating_sub(end);
-    walk.skip_rows(more.saturating_mul(8), more, "object ids")?;
-    let rest = walk.left();
-    if rest > 0 {
-        let fault = walk.fault_here(format!(
-            "group: found {rest} bytes after {count} ids, expected ids of 8 bytes"
-        ));
-        walk.trailing("less than an id")?;
-        return Err(fault);
-    }
+        Ok(())
+    })?;
+    walk.whole("group", count, "id", item)?;
     walk.dump().conclude(counted(count, "object"));
     Ok(())
 }

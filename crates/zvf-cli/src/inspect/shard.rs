@@ -63,10 +63,7 @@ fn table(
             hidden += 1;
             continue;
         }
-        if hidden > 0 {
-            walk.dump().remark("…", format!("{hidden} more"), "entries");
-            hidden = 0;
-        }
+        walk.more(std::mem::take(&mut hidden), "entries")?;
         let (value, meaning) = match entry.is_absent() {
             true => (
                 "absent".to_owned(),
