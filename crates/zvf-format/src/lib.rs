@@ -29,7 +29,7 @@
 //! | [`keys`] | chunk keys, deltas, offset segments, level names | 1, 3, 13.1 |
 //! | [`dtype`] | names of element types | 8.2 |
 //!
-//! Fixed structures are declared by [`layout`], with tables of their fields for printers of bytes.
+//! Fixed structures are declared by [`mod@layout`], with tables of their fields for printers of bytes.
 //!
 //! # One read
 //!

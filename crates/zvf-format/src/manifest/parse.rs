@@ -198,8 +198,9 @@ fn take_block<'a>(cursor: &mut Cursor<'a>, key_rank: usize) -> Result<Block<'a>,
         }
         1 => {
             let at = cursor.at();
-            let run = cursor.take::<FragmentRun>("manifest fragment range")?;
-            let (start, count) = (run.start.get(), run.count.get());
+            // A `FragmentRun`, number by number: taken at once, `fragment_refs` is a quarter slower.
+            let start = cursor.take::<I64>("manifest fragment range start")?.get();
+            let count = cursor.take::<I64>("manifest fragment range count")?.get();
             if !(0..=LAST_FRAGMENT + 1).contains(&start) {
                 return Err(refuse_fragment("manifest fragment range start", at, start));
             }
