@@ -1,16 +1,26 @@
 //! The 87 fixed bytes of a frame header (`spec/caterva-b2nd.md` 3.1).
 
+use core::mem::offset_of;
+
 use zvf_blosc::{DecodeError, Expected};
 
+use crate::layout::{FrameHead, TrailerEnd};
 use crate::marked::Fields;
 use zvf_grid::int::wide;
 
+/// Where a member of the header lies.
+macro_rules! at {
+    ($($member:tt)+) => { offset_of!(FrameHead, $($member)+) };
+}
+
 /// Bytes of the fixed part of the header; metalayers follow.
-pub const HEADER: usize = 87;
+pub const HEADER: usize = size_of::<FrameHead>();
 /// Bytes of the smallest trailer.
 pub const TRAILER: u64 = 35;
-/// The magic text, at byte 2.
+/// The magic text, at byte [`MAGIC_AT`].
 pub const MAGIC: &[u8; 8] = b"b2frame\0";
+/// Where the magic text lies, behind two markers.
+pub const MAGIC_AT: usize = at!(magic.value);
 
 /// Where the chunks of a frame lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -67,61 +77,67 @@ impl FrameHeader {
     /// Never.
     pub fn parse(bytes: &[u8]) -> Result<Self, DecodeError> {
         let fields = Fields::new(bytes, 0);
-        let magic = fields.slice("frame magic", 2, 8)?;
+        let magic = fields.slice("frame magic", MAGIC_AT, MAGIC.len())?;
         if magic != MAGIC {
             let found = i64::from(magic.first().copied().unwrap_or_default());
             let expected = Expected::Text("\"b2frame\" and a zero byte");
-            return Err(DecodeError::malformed("frame magic", 2, found, expected));
+            return Err(DecodeError::malformed(
+                "frame magic",
+                wide(MAGIC_AT),
+                found,
+                expected,
+            ));
         }
-        fields.slice("frame header", 0, HEADER)?;
+        let head = fields.head::<FrameHead>("frame header")?;
         fields.marker("frame header", 0, 0x9e)?;
         fields.marker("frame magic", 1, 0xa8)?;
-        fields.marker("frame flags", 24, 0xa4)?;
-        for (what, at) in [("compression threads", 62), ("decompression threads", 65)] {
+        fields.marker("frame flags", at!(general_flags), 0xa4)?;
+        for (what, at) in [
+            ("compression threads", at!(compression_threads)),
+            ("decompression threads", at!(decompression_threads)),
+        ] {
             fields.marker(what, at, 0xd1)?;
         }
-        fields.marker("filter pipeline", 69, 0xd8)?;
-        fields.marker("filter slots", 70, 6)?;
-        let mut filters = [0; 6];
-        let mut filter_metas = [0; 6];
-        filters.copy_from_slice(fields.slice("filters", 71, 6)?);
-        filter_metas.copy_from_slice(fields.slice("filter metas", 79, 6)?);
-        let layout = match fields.byte("frame type", 26)? {
+        let slots = at!(filters);
+        fields.marker("filter pipeline", slots, 0xd8)?;
+        fields.marker("filter slots", slots + 1, 6)?;
+        let layout = match head.frame_type {
             0 => Layout::Contiguous,
             1 => Layout::Sparse,
             other => {
                 let expected = Expected::Text("0 contiguous or 1 sparse");
                 let found = i64::from(other);
-                return Err(DecodeError::unsupported("frame type", 26, found, expected));
+                let at = wide(at!(frame_type));
+                return Err(DecodeError::unsupported("frame type", at, found, expected));
             }
         };
-        let has_vlmetalayers = match fields.byte("variable-length metalayers", 68)? {
+        let has_vlmetalayers = match head.has_vlmeta {
             0xc2 => false,
             0xc3 => true,
             other => {
                 let (what, found) = ("variable-length metalayers", i64::from(other));
                 return Err(DecodeError::malformed(
                     what,
-                    68,
+                    wide(at!(has_vlmeta)),
                     found,
                     Expected::Text("a boolean"),
                 ));
             }
         };
         let header = Self {
-            header_len: fields.i32("header_len", 10, 87)?,
-            frame_len: fields.u64("frame_len", 15, 0xcf)?,
-            general_flags: fields.byte("general flags", 25)?,
+            header_len: fields.i32("header_len", at!(header_len), 87)?,
+            frame_len: fields.u64("frame_len", at!(frame_len), 0xcf)?,
+            general_flags: head.general_flags.value,
             layout,
-            codec: fields.byte("frame codec", 27)?,
-            nbytes: fields.u64("frame nbytes", 29, 0xd3)?,
-            cbytes: fields.u64("frame cbytes", 38, 0xd3)?,
-            typesize: fields.i32("frame typesize", 47, 1)?,
-            blocksize: fields.i32("frame blocksize", 52, 0)?,
-            chunksize: fields.i32("frame chunksize", 57, 0)?,
+            codec: head.codec,
+            nbytes: fields.u64("frame nbytes", at!(nbytes), 0xd3)?,
+            cbytes: fields.u64("frame cbytes", at!(cbytes), 0xd3)?,
+            typesize: fields.i32("frame typesize", at!(typesize), 1)?,
+            blocksize: fields.i32("frame blocksize", at!(blocksize), 0)?,
+            chunksize: fields.i32("frame chunksize", at!(chunksize), 0)?,
             has_vlmetalayers,
-            filters,
-            filter_metas,
+            filters: head.filters.value,
+            filter_metas: head.filter_metas,
         };
         header.check()?;
         Ok(header)
@@ -133,7 +149,7 @@ impl FrameHeader {
             let expected = Expected::Text(words);
             Err(DecodeError::unsupported(
                 "general flags",
-                25,
+                wide(at!(general_flags.value)),
                 i64::from(flags),
                 expected,
             ))
@@ -152,14 +168,15 @@ impl FrameHeader {
         }
         if self.nbytes > 0 && self.chunksize == 0 {
             let expected = Expected::AtLeast(1);
-            return Err(DecodeError::malformed("frame chunksize", 58, 0, expected));
+            let at = wide(at!(chunksize.value));
+            return Err(DecodeError::malformed("frame chunksize", at, 0, expected));
         }
         let length = u64::from(self.header_len);
         if length > self.frame_len {
             let expected = Expected::AtMost(signed(self.frame_len));
             return Err(DecodeError::malformed(
                 "header_len",
-                11,
+                wide(at!(header_len.value)),
                 signed(length),
                 expected,
             ));
@@ -169,7 +186,7 @@ impl FrameHeader {
             let expected = Expected::Text("a chunk area that leaves room for a trailer");
             return Err(DecodeError::malformed(
                 "frame cbytes",
-                39,
+                wide(at!(cbytes.value)),
                 signed(self.cbytes),
                 expected,
             ));
@@ -240,7 +257,7 @@ pub struct TrailerTail {
 
 impl TrailerTail {
     /// Bytes of the fixed end of a trailer.
-    pub const LEN: usize = 23;
+    pub const LEN: usize = size_of::<TrailerEnd>();
 
     /// Reads the fixed end, the last [`Self::LEN`] bytes of the frame.
     ///
@@ -250,9 +267,11 @@ impl TrailerTail {
     pub fn parse(tail: &[u8], header: &FrameHeader) -> Result<Self, DecodeError> {
         let base = header.frame_len.saturating_sub(wide(Self::LEN));
         let fields = Fields::new(tail, base);
-        let trailer_len = fields.u32("trailer_len", 0, 0xce)?;
-        fields.marker("fingerprint", 5, 0xd8)?;
-        let fingerprint = fields.byte("fingerprint", 6)?;
+        let at = offset_of!(TrailerEnd, trailer_len);
+        let trailer_len = fields.u32("trailer_len", at, 0xce)?;
+        let at = offset_of!(TrailerEnd, fingerprint);
+        fields.marker("fingerprint", at, 0xd8)?;
+        let fingerprint = fields.byte("fingerprint", at + 1)?;
         let most = header
             .frame_len
             .saturating_sub(header.index_start().unwrap_or(u64::MAX));

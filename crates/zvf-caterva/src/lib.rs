@@ -71,6 +71,7 @@ pub mod dtype;
 mod entry;
 mod geometry;
 mod header;
+pub mod layout;
 mod marked;
 mod meta;
 mod nd;
@@ -82,7 +83,7 @@ mod write;
 
 pub use entry::Entry;
 pub use geometry::Geometry;
-pub use header::{FrameHeader, HEADER, Layout, MAGIC, TRAILER, TrailerTail};
+pub use header::{FrameHeader, HEADER, Layout, MAGIC, MAGIC_AT, TRAILER, TrailerTail};
 pub use meta::{MOST_FIXED, MOST_VARIABLE, Metalayer, Metalayers};
 pub use nd::{NdKind, NdMeta};
 #[cfg(feature = "object_store")]

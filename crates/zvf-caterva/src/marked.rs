@@ -40,6 +40,18 @@ impl<'a> Fields<'a> {
             })
     }
 
+    /// A structure at the start.
+    pub(crate) fn head<T: zvf_format::layout::Wire>(
+        &self,
+        what: &'static str,
+    ) -> Result<&'a T, DecodeError> {
+        let head = T::ref_from_prefix(self.bytes).map(|(head, _)| head);
+        head.map_err(|_| {
+            let (have, need) = (wide(self.bytes.len()), wide(size_of::<T>()));
+            DecodeError::truncated(what, self.base, have, need)
+        })
+    }
+
     fn array<const N: usize>(&self, what: &'static str, at: usize) -> Result<[u8; N], DecodeError> {
         let mut field = [0; N];
         field.copy_from_slice(self.slice(what, at, N)?);

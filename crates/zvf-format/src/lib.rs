@@ -24,9 +24,12 @@
 //! | [`manifest`] | the manifest of an object | 11.3 |
 //! | [`ragged`] | groups behind a table of offsets | 13.4 |
 //! | [`vlen`] | the `vlen-bytes` framing of cells | 4.2 |
+//! | [`shard`] | the index at the end of a shard | 4.4 |
 //! | [`links`] | edges and faces, and their placement | 13 |
 //! | [`keys`] | chunk keys, deltas, offset segments, level names | 1, 3, 13.1 |
 //! | [`dtype`] | names of element types | 8.2 |
+//!
+//! Fixed structures are declared by [`mod@layout`], with tables of their fields for printers of bytes.
 //!
 //! # One read
 //!
@@ -105,9 +108,11 @@ mod error;
 pub mod fragments;
 pub mod int;
 pub mod keys;
+pub mod layout;
 pub mod links;
 pub mod manifest;
 pub mod ragged;
+pub mod shard;
 #[cfg(feature = "alloc")]
 #[cfg(test)]
 mod strategies;

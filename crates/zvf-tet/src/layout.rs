@@ -13,7 +13,6 @@
 //! All numbers are little-endian and unaligned, so that a view on any bytes is sound on any machine.
 
 use zerocopy::little_endian::{U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// First four bytes of a file.
 pub const MAGIC: [u8; 4] = *b"TETR";
@@ -36,94 +35,95 @@ pub const RECORDS_AT: u64 = 40;
 /// Bytes of the smallest record: no name, one axis.
 pub const RECORD_MIN: u64 = 32;
 
-/// Head of the file: 32 bytes at byte 0.
-#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub struct Superblock {
-    /// Always `TETR`.
-    pub magic: [u8; 4],
-    /// 1. Any other value is refused.
-    pub layout_version: U32,
-    /// Records of the directory; 0 for an empty file.
-    pub dataset_count: U32,
-    /// Bit 0: a footer ends the file. Other bits are 0; readers ignore and report them.
-    pub flags: U32,
-    /// Where the index header lies; 32 in an empty file.
-    pub chunk_index_offset: U64,
-    /// Bytes of index header and entries; 0 in an empty file.
-    pub chunk_index_length: U64,
-}
-const _: () = assert!(size_of::<Superblock>() == 32 && align_of::<Superblock>() == 1);
+zvf_format::layout! {
+    /// Head of the file: 32 bytes at byte 0.
+    pub struct Superblock: 32 {
+        /// always TETR
+        pub magic: [u8; 4],
+        /// 1; any other value is refused
+        pub layout_version: U32,
+        /// records in the directory; 0 in an empty file
+        pub dataset_count: U32,
+        /// bit 0: a footer at the end of the file; others are 0, readers ignore and report them
+        pub flags: U32,
+        /// where the index header lies; 32 in an empty file
+        pub chunk_index_offset: U64,
+        /// bytes of index header and entries; 0 in an empty file
+        pub chunk_index_length: U64,
+    }
 
-/// Head of one dataset record: 16 bytes, then the name.
-#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub struct RecordHead {
-    /// Bytes of the name.
-    pub name_len: U32,
-    /// Tag of the element type, 1 to 10.
-    pub dtype: U32,
-    /// Axes, 1 to 8.
-    pub ndim: U32,
-    /// 0; readers ignore and report other values.
-    pub reserved: U32,
-}
-const _: () = assert!(size_of::<RecordHead>() == 16 && align_of::<RecordHead>() == 1);
+    /// Head of the directory: 8 bytes at [`DIRECTORY_AT`], only where there are datasets.
+    pub struct DirectoryHead: 8 {
+        /// bytes of all records
+        pub dataset_blob_len: U64,
+    }
 
-/// Head of the chunk index: 32 bytes at `chunk_index_offset`.
-#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub struct IndexHeader {
-    /// Always `TIDX`.
-    pub magic: [u8; 4],
-    /// 1. Any other value is refused.
-    pub index_version: U32,
-    /// Entries that follow.
-    pub entry_count: U64,
-    /// The author's wish for memory, in 1/100 percent of what is free; 0 for none.
-    pub memory_budget_percent_bps: U16,
-    /// 0; readers ignore and report other values.
-    pub reserved: U16,
-    /// The author's wish for memory in bytes; 0 for none.
-    pub memory_budget_bytes: U32,
-    /// 0; readers ignore and report other values.
-    pub reserved_tail: U64,
-}
-const _: () = assert!(size_of::<IndexHeader>() == 32 && align_of::<IndexHeader>() == 1);
+    /// Head of one dataset record: 16 bytes, then the name, then shape and chunk shape of `ndim` numbers each.
+    pub struct RecordHead: 16 {
+        /// bytes of the name, which is padded to a multiple of 8
+        pub name_len: U32,
+        /// tag of the element type, 1 to 10
+        pub dtype: U32,
+        /// axes, 1 to 8
+        pub ndim: U32,
+        /// 0; readers ignore and report other values
+        pub reserved: U32,
+    }
 
-/// One tile in the chunk index: 104 bytes.
-#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub struct Entry {
-    /// Number of the record, from 0.
-    pub dataset_id: U64,
-    /// Place in the grid of tiles, axis 0 first; slots behind the rank are 0 (ignored and reported).
-    pub chunk_index: [U64; MAX_RANK],
-    /// Where the payload lies in the file.
-    pub payload_offset: U64,
-    /// Bytes of the decoded tile: elements of the clipped tile times bytes of an element.
-    pub raw_byte_len: U64,
-    /// Bytes of the payload.
-    pub stored_byte_len: U64,
-    /// 0 raw, 1 zstd. Anything else is refused.
-    pub codec: U32,
-    /// 0; readers ignore and report other values.
-    pub reserved: U32,
-}
-const _: () = assert!(size_of::<Entry>() == 104 && align_of::<Entry>() == 1);
+    /// Head of the chunk index: 32 bytes at `chunk_index_offset`.
+    pub struct IndexHeader: 32 {
+        /// always TIDX
+        pub magic: [u8; 4],
+        /// 1; any other value is refused
+        pub index_version: U32,
+        /// tiles of all datasets
+        pub entry_count: U64,
+        /// the author's wish for memory, in 1/100 percent of what is free; 0: not set
+        pub memory_budget_percent_bps: U16,
+        /// 0; readers ignore and report other values
+        pub reserved: U16,
+        /// the author's wish for memory in bytes; 0: not set
+        pub memory_budget_bytes: U32,
+        /// 0; readers ignore and report other values
+        pub reserved_tail as "reserved": U64,
+    }
 
-/// End of a file with a footer: the last 16 bytes.
-#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-pub struct Tail {
-    /// Bytes of the JSON that ends where the tail begins.
-    pub history_json_len: U64,
-    /// 1 or 2. Any other value is refused.
-    pub history_version: U32,
-    /// Always `THST`.
-    pub magic: [u8; 4],
+    /// One tile in the chunk index: 104 bytes.
+    pub struct Entry: 104 {
+        /// number of the record, from 0
+        pub dataset_id: U64,
+        /// place in the grid of tiles, axis 0 first; slots beyond the axes are 0 (ignored and reported)
+        pub chunk_index: [U64; MAX_RANK],
+        /// from the start of the file
+        pub payload_offset: U64,
+        /// bytes of the elements: those of the clipped tile times the bytes of one
+        pub raw_byte_len: U64,
+        /// bytes in the file
+        pub stored_byte_len: U64,
+        /// 0 raw, 1 zstd; anything else is refused
+        pub codec: U32,
+        /// 0; readers ignore and report other values
+        pub reserved: U32,
+    }
+
+    /// End of a file with a footer: the last 16 bytes.
+    pub struct Tail: 16 {
+        /// bytes of the JSON that ends where the tail begins
+        pub history_json_len: U64,
+        /// 1 or 2; any other value is refused
+        pub history_version: U32,
+        /// always THST
+        pub magic: [u8; 4],
+    }
 }
-const _: () = assert!(size_of::<Tail>() == 16 && align_of::<Tail>() == 1);
+
+impl RecordHead {
+    /// Bytes of the name and of the padding behind it; at most 2^32 + 7.
+    #[must_use]
+    pub fn padded_name(&self) -> u64 {
+        u64::from(self.name_len.get()).next_multiple_of(8)
+    }
+}
 
 impl Entry {
     /// End of the payload in the file. None where 64 bits do not hold it.

@@ -49,9 +49,8 @@ impl<'a> Record<'a> {
                 )
                 .of(Place::Dataset(number))
             })?;
-        // At most 2^32 + 7, which fits.
         let name_len = u64::from(head.name_len.get());
-        let padded = name_len.next_multiple_of(8);
+        let padded = head.padded_name();
         let fits = usize::try_from(padded)
             .ok()
             .and_then(|padded| rest.split_at_checked(padded))

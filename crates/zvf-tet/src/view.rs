@@ -1,12 +1,11 @@
 //! The front of a file, borrowed: superblock, directory and chunk index; steps 1 to 11 and 13 of the checks.
 
 use zerocopy::FromBytes;
-use zerocopy::little_endian::U64;
 
 use crate::error::{Class, Expected, Place, Profile, TetError};
 use crate::layout::{
-    DIRECTORY_AT, Entry, FLAG_FOOTER, INDEX_MAGIC, INDEX_VERSION, IndexHeader, LAYOUT_VERSION,
-    MAGIC, RECORD_MIN, RECORDS_AT, Superblock,
+    DIRECTORY_AT, DirectoryHead, Entry, FLAG_FOOTER, INDEX_MAGIC, INDEX_VERSION, IndexHeader,
+    LAYOUT_VERSION, MAGIC, RECORD_MIN, RECORDS_AT, Superblock,
 };
 use crate::record::{Record, Records};
 use zvf_grid::int::wide;
@@ -94,8 +93,8 @@ pub fn head_len(first: &[u8], file_len: u64) -> Result<u64, TetError> {
 fn directory(head: &[u8], file_len: u64) -> Result<(u64, u64), TetError> {
     let length = head
         .get(32..)
-        .and_then(|rest| U64::ref_from_prefix(rest).ok())
-        .map(|(length, _)| length.get())
+        .and_then(|rest| DirectoryHead::ref_from_prefix(rest).ok())
+        .map(|(directory, _)| directory.dataset_blob_len.get())
         .filter(|_| file_len >= RECORDS_AT)
         .ok_or_else(|| {
             let have = file_len.min(wide(head.len()));

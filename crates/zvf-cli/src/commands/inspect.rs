@@ -168,7 +168,7 @@ fn bare(args: &InspectArgs, file: &Path) -> Result<Shown> {
         walk.section("bytes");
         let shown = walk.left().min(64);
         if walk.take(shown, "bytes").is_ok() {
-            walk.note(shown, "bytes", format!("first {shown} of {length}"), "");
+            walk.note("bytes", format!("first {shown} of {length}"), "");
         }
         dump.fault(
             0,
@@ -197,7 +197,7 @@ fn bare(args: &InspectArgs, file: &Path) -> Result<Shown> {
 /// Takes the first element of a bare vlen chunk apart if it looks like something.
 fn nested(dump: &mut Dump, bytes: &[u8], known: &Known) {
     let mut scratch = Dump::new(1);
-    let element = vlen::elements(&mut Walk::new(&mut scratch, bytes), known);
+    let element = vlen::walk(&mut scratch, bytes, known);
     let Ok(Some(element)) = element else { return };
     if let Some(blob) =
         guess::guess(element).filter(|blob| !matches!(blob, BlobArg::Vlen | BlobArg::Shard))
@@ -355,7 +355,7 @@ fn layers(dump: &mut Dump, head: &mut Vec<(String, String)>, place: &ObjectPlace
             element: place.inner,
             ..Known::default()
         };
-        match shard::index(&mut Walk::new(dump, object), &known) {
+        match shard::walk(dump, object, &known) {
             Err(_) => return,
             Ok(Some(inner)) => bytes = object.slice_ref(inner),
             Ok(None) if place.inner.is_some() => {
@@ -394,7 +394,7 @@ fn layers(dump: &mut Dump, head: &mut Vec<(String, String)>, place: &ObjectPlace
         take_apart(dump, &bytes, place.blob, &place.known);
         return;
     }
-    match vlen::elements(&mut Walk::new(dump, &bytes), &place.known) {
+    match vlen::walk(dump, &bytes, &place.known) {
         Ok(Some([])) => dump.conclude("the element is empty"),
         Ok(Some(payload)) => take_apart(dump, payload, place.blob, &place.known),
         Ok(None) => dump.conclude("the element is not in this chunk"),
@@ -429,7 +429,6 @@ fn undo(
             let shown = walk.left().min(32);
             if walk.take(shown, "bytes").is_ok() {
                 walk.note(
-                    shown,
                     "bytes",
                     format!("first {shown} of {}", bytes.len()),
                     "compressed",

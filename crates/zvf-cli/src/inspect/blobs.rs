@@ -6,8 +6,10 @@
 //! Source: specification 0.7, sections 2 and 3; 0.8, sections 3.1 and 4.
 
 use serde_json::Value;
+use zvf_format::U64;
 use zvf_format::dtype::DType;
 use zvf_format::keys::parse_delta;
+use zvf_format::layout::Wire as _;
 use zvf_meta::{ArrayDoc, GroupDoc, JsonObject, RootDoc};
 
 use super::locate::{ObjectPlace, Place, Reader, product};
@@ -408,10 +410,8 @@ fn offsets(reader: &mut Reader<'_, '_>, family: &str) -> Vec<u64> {
                 _ => return Ok(None),
             },
         };
-        let (numbers, _) = bytes.as_chunks::<8>();
-        Ok(Some(
-            numbers.iter().map(|n| u64::from_le_bytes(*n)).collect(),
-        ))
+        let numbers = U64::several(&bytes, bytes.len() / size_of::<U64>());
+        Ok(numbers.map(|numbers| numbers.iter().map(|n| n.get()).collect()))
     };
     read(reader).ok().flatten().unwrap_or_default()
 }

@@ -1,74 +1,17 @@
 //! Blosc2 frames with a Caterva or b2nd array (`docs/caterva.md`). Numbers before the chunks are big-endian MessagePack. The
 //! verdict is that of `zvf-caterva`.
 
+use zvf_caterva::layout::FrameHead;
 use zvf_caterva::{Entry, Frame, FrameHeader, Layout, Metalayers, SpecialKind};
 
 use super::dump::{Dump, Walk};
 use crate::error::fold;
 
-/// Fields of the fixed header: marker bytes, bytes, name, meaning.
-const HEADER: &[(u64, u64, &str, &str)] = &[
-    (2, 8, "magic", "b2frame"),
-    (1, 4, "header_len", "bytes with metalayers"),
-    (1, 8, "frame_len", "bytes of the whole frame"),
-    (
-        1,
-        1,
-        "general_flags",
-        "bits 0-3 version, 4-5 width of index entries, 6 chunks of different sizes, 7 blocks of different sizes",
-    ),
-    (0, 1, "frame_type", "0 contiguous, 1 sparse"),
-    (
-        0,
-        1,
-        "codec",
-        "low four bits codec, high four bits level; chunks say their own",
-    ),
-    (0, 1, "other_flags", ""),
-    (
-        1,
-        8,
-        "nbytes",
-        "uncompressed bytes of all chunks, padding included",
-    ),
-    (
-        1,
-        8,
-        "cbytes",
-        "bytes of the chunk area, or of all chunk files",
-    ),
-    (1, 4, "typesize", "bytes of an item"),
-    (1, 4, "blocksize", "bytes of a block"),
-    (1, 4, "chunksize", "uncompressed bytes of a chunk"),
-    (1, 2, "threads", "of the writer"),
-    (1, 2, "threads", "for readers"),
-    (
-        0,
-        1,
-        "has_vlmeta",
-        "c3: the trailer holds variable-length metalayers",
-    ),
-    (2, 6, "filters", "slots 0 to 5; chunks say their own"),
-    (0, 1, "compressor", ""),
-    (0, 1, "compressor_meta", ""),
-    (0, 6, "filter_metas", ""),
-    (0, 1, "other_flags2", ""),
-    (0, 1, "reserved", ""),
-];
-
 /// Takes a frame apart, then asks the reader.
 pub(crate) fn walk(dump: &mut Dump, bytes: &[u8]) {
     let mut walk = Walk::new(dump, bytes);
     walk.section("frame header");
-    for (markers, length, name, meaning) in HEADER {
-        if *markers > 0 && walk.take(*markers, "marker").is_err() {
-            break;
-        }
-        let Ok(field) = walk.take(*length, name) else {
-            break;
-        };
-        walk.note(*length, name, shown(field), *meaning);
-    }
+    let _ = walk.structure::<FrameHead>(true, |_, _| {});
     let header = match FrameHeader::parse(bytes) {
         Ok(header) => header,
         Err(error) => {
@@ -103,24 +46,6 @@ pub(crate) fn walk(dump: &mut Dump, bytes: &[u8]) {
         Err(error) => {
             dump.fault(0, fold(&error));
         }
-    }
-}
-
-/// A big-endian number; the bytes as text where there are eight letters or more numbers than one.
-fn shown(field: &[u8]) -> String {
-    match field.len() {
-        1 | 2 | 4 | 8 if !field.starts_with(b"b2frame") => {
-            let number = field
-                .iter()
-                .fold(0_u64, |all, byte| all << 8 | u64::from(*byte));
-            number.to_string()
-        }
-        8 => "b2frame".to_owned(),
-        _ => field
-            .iter()
-            .map(u8::to_string)
-            .collect::<Vec<_>>()
-            .join(" "),
     }
 }
 

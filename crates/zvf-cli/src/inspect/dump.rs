@@ -1,5 +1,8 @@
 //! What a dump is made of, and the cursor that makes it.
 
+use zvf_format::DecodeError;
+use zvf_format::layout::{self, Layout, Wire};
+
 /// One field of a blob.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Field {
@@ -123,12 +126,46 @@ pub(crate) struct Walk<'d, 'a> {
     dump: &'d mut Dump,
     bytes: &'a [u8],
     at: usize,
+    /// Where the bytes taken last begin.
+    from: usize,
+    /// What the blob's decoder refuses.
+    error: Option<DecodeError>,
 }
 
 impl<'d, 'a> Walk<'d, 'a> {
     /// A cursor at the first byte.
     pub(crate) fn new(dump: &'d mut Dump, bytes: &'a [u8]) -> Self {
-        Self { dump, bytes, at: 0 }
+        Self {
+            dump,
+            bytes,
+            at: 0,
+            from: 0,
+            error: None,
+        }
+    }
+
+    /// Takes a blob apart with `body` under the verdict of its decoder: up to the field that it refuses, or to the bytes that are missing.
+    pub(crate) fn judged<T>(
+        mut self,
+        verdict: Result<T, DecodeError>,
+        body: impl FnOnce(&mut Self) -> Result<(), Stopped>,
+    ) {
+        self.error = verdict.err();
+        let _ = body(&mut self);
+        if let Some(error) = self.error {
+            if self.refused().is_some() {
+                self.dump.fault = None;
+            }
+            self.dump.fault(error.at(), reason(&error));
+        }
+    }
+
+    /// The byte that the decoder refuses: nothing behind its field is taken. None where bytes are missing or left over, which is found at
+    /// their end.
+    fn refused(&self) -> Option<u64> {
+        let at_end = |error: &DecodeError| error.is_truncated() || error.what().ends_with("length");
+        let error = self.error.filter(|error| !at_end(error))?;
+        Some(error.at())
     }
 
     /// The dump.
@@ -173,21 +210,30 @@ impl<'d, 'a> Walk<'d, 'a> {
         self.dump.fault(at, message)
     }
 
-    /// Says what is wrong with the last `back` bytes read.
+    /// Says what is wrong with the bytes taken last.
     #[cold]
-    pub(crate) fn fault_back(&mut self, back: u64, message: impl Into<String>) -> Stopped {
-        let at = self.at().saturating_sub(back);
-        self.dump.fault(at, message)
+    pub(crate) fn fault_last(&mut self, message: impl Into<String>) -> Stopped {
+        self.dump.fault(self.from as u64, message)
+    }
+
+    /// Whether the decoder accepts everything before the cursor.
+    fn accepted(&self) -> Result<(), Stopped> {
+        match self.refused() {
+            Some(byte) if byte < self.at() => Err(Stopped),
+            _ => Ok(()),
+        }
     }
 
     /// Takes the next `length` bytes without writing them down, or says that they are cut short.
     pub(crate) fn take(&mut self, length: u64, name: &str) -> Result<&'a [u8], Stopped> {
+        self.accepted()?;
         let rest = self.rest();
         let taken = usize::try_from(length)
             .ok()
             .and_then(|length| rest.split_at_checked(length));
         match taken {
             Some((taken, _)) => {
+                self.from = self.at;
                 self.at += taken.len();
                 Ok(taken)
             }
@@ -204,19 +250,15 @@ impl<'d, 'a> Walk<'d, 'a> {
         }
     }
 
-    /// Writes down the last `length` bytes read.
+    /// Writes down the bytes taken last.
     pub(crate) fn note(
         &mut self,
-        length: u64,
         name: &str,
         value: impl Into<String>,
         meaning: impl Into<String>,
     ) {
-        let start = self
-            .at
-            .saturating_sub(usize::try_from(length).unwrap_or(usize::MAX));
-        let bytes = self.bytes.get(start..self.at).unwrap_or_default();
-        let field = self.field(start, bytes, name, value, meaning);
+        let bytes = self.bytes.get(self.from..self.at).unwrap_or_default();
+        let field = self.field(self.from, bytes, name, value, meaning);
         self.dump.push(field);
     }
 
@@ -238,6 +280,43 @@ impl<'d, 'a> Walk<'d, 'a> {
         Ok(())
     }
 
+    /// Takes `count` rows; shows some of them, from `first` on, by `row`.
+    pub(crate) fn rows(
+        &mut self,
+        count: u64,
+        row_bytes: u64,
+        first: u64,
+        mut row: impl FnMut(&mut Self, u64) -> Result<(), Stopped>,
+    ) -> Result<(), Stopped> {
+        let first = first.min(count);
+        self.skip_rows(first.saturating_mul(row_bytes), first, "rows")?;
+        let end = first.saturating_add(self.shown()).min(count);
+        for i in first..end {
+            row(self, i)?;
+        }
+        let rest = count.saturating_sub(end);
+        self.skip_rows(rest.saturating_mul(row_bytes), rest, "rows")
+    }
+
+    /// Says what is wrong where less than a row is left behind `count` rows of a table.
+    pub(crate) fn whole(
+        &mut self,
+        table: &str,
+        count: u64,
+        row: &str,
+        row_bytes: u64,
+    ) -> Result<(), Stopped> {
+        let left = self.left();
+        if left == 0 {
+            return Ok(());
+        }
+        let stopped = self.fault_here(format!(
+            "{table}: found {left} bytes after {count} {row}s, expected {row}s of {row_bytes} bytes"
+        ));
+        self.trailing(&format!("less than a whole {row}"))?;
+        Err(stopped)
+    }
+
     fn field(
         &self,
         at: usize,
@@ -256,35 +335,108 @@ impl<'d, 'a> Walk<'d, 'a> {
         }
     }
 
-    /// Reads an unsigned 16-bit field.
-    pub(crate) fn u16(&mut self, name: &str) -> Result<u16, Stopped> {
-        let bytes = self.take(2, name)?;
-        Ok(bytes.first_chunk().map_or(0, |b| u16::from_le_bytes(*b)))
+    /// Takes one number or structure without writing it down.
+    pub(crate) fn value<T: Wire>(&mut self, name: &str) -> Result<&'a T, Stopped> {
+        let bytes = self.take(size_of::<T>() as u64, name)?;
+        T::ref_from_bytes(bytes).map_err(|_| Stopped)
     }
 
-    /// Reads an unsigned 32-bit field.
-    pub(crate) fn u32(&mut self, name: &str) -> Result<u32, Stopped> {
-        let bytes = self.take(4, name)?;
-        Ok(bytes.first_chunk().map_or(0, |b| u32::from_le_bytes(*b)))
+    /// Takes `count` numbers or structures without writing them down.
+    pub(crate) fn values<T: Wire>(&mut self, count: u64, name: &str) -> Result<&'a [T], Stopped> {
+        let there = self.rest().len() / size_of::<T>().max(1);
+        let values = usize::try_from(count).ok();
+        match values.and_then(|count| T::several(self.rest(), count)) {
+            Some(values) => {
+                self.take(size_of_val(values) as u64, name)?;
+                Ok(values)
+            }
+            None => {
+                self.at += there.saturating_mul(size_of::<T>());
+                self.value::<T>(name)?;
+                Err(Stopped)
+            }
+        }
     }
 
-    /// Reads a signed 64-bit field.
-    pub(crate) fn i64(&mut self, name: &str) -> Result<i64, Stopped> {
-        let bytes = self.take(8, name)?;
-        Ok(bytes.first_chunk().map_or(0, |b| i64::from_le_bytes(*b)))
+    /// Takes `count` numbers or structures that are not shown, and says so.
+    pub(crate) fn pass<T: Wire>(
+        &mut self,
+        count: u64,
+        name: &str,
+        what: impl Into<String>,
+    ) -> Result<(), Stopped> {
+        self.values::<T>(count, name)?;
+        self.more(count, what)
     }
 
-    /// Reads an unsigned 64-bit field.
-    pub(crate) fn u64(&mut self, name: &str) -> Result<u64, Stopped> {
-        let bytes = self.take(8, name)?;
-        Ok(bytes.first_chunk().map_or(0, |b| u64::from_le_bytes(*b)))
+    /// Says how many of something were taken and not shown, unless the decoder refuses one of them.
+    pub(crate) fn more(&mut self, count: u64, what: impl Into<String>) -> Result<(), Stopped> {
+        self.accepted()?;
+        if count > 0 {
+            self.dump.remark("…", format!("{count} more"), what);
+        }
+        Ok(())
+    }
+
+    /// Takes a structure; where it is to be shown, writes down its fields by their table. `explain` says what one means in this structure.
+    pub(crate) fn structure<T: Layout>(
+        &mut self,
+        show: bool,
+        explain: impl Fn(&T, &mut Field),
+    ) -> Result<&'a T, Stopped> {
+        let start = self.at;
+        let whole = T::ref_from_prefix(self.rest()).ok();
+        for field in T::FIELDS {
+            self.at = start.saturating_add(field.at);
+            let bytes = self.take(field.width as u64, field.name)?;
+            if !show {
+                continue;
+            }
+            let value = text(field, bytes);
+            let mut shown = self.field(self.from, bytes, field.name, value, field.rule);
+            if let Some((whole, _)) = whole {
+                explain(whole, &mut shown);
+            }
+            self.dump.push(shown);
+        }
+        whole.map(|(whole, _)| whole).ok_or(Stopped)
+    }
+
+    /// Adds a conclusion about a blob that its decoder accepts.
+    pub(crate) fn conclude(&mut self, text: impl Into<String>) -> Result<(), Stopped> {
+        if self.error.is_some() {
+            return Err(Stopped);
+        }
+        self.dump.conclude(text);
+        Ok(())
     }
 
     /// Writes down bytes after the end of what the format describes.
-    pub(crate) fn trailing(&mut self, meaning: &str) {
+    pub(crate) fn trailing(&mut self, meaning: &str) -> Result<(), Stopped> {
         let left = self.left();
-        if left > 0 && self.take(left, "trailing bytes").is_ok() {
-            self.note(left, "trailing", format!("{left} bytes"), meaning);
+        self.take(left, "trailing bytes")?;
+        if left > 0 {
+            self.note("trailing", format!("{left} bytes"), meaning);
         }
+        Ok(())
     }
+}
+
+/// What a decoder found, without the byte.
+pub(crate) fn reason(error: &DecodeError) -> String {
+    let at = format!(" at byte {}", error.at());
+    error.to_string().replacen(&at, "", 1)
+}
+
+/// The value of a field: its numbers, or the letters that a magic consists of.
+fn text(field: &layout::Field, bytes: &[u8]) -> String {
+    let letters = bytes.strip_suffix(&[0]).unwrap_or(bytes);
+    if field.numbers.width == 1 && letters.len() > 2 && letters.iter().all(u8::is_ascii_graphic) {
+        return String::from_utf8_lossy(letters).into_owned();
+    }
+    let numbers: Vec<_> = field
+        .numbers(bytes)
+        .map(|number| number.to_string())
+        .collect();
+    numbers.join(" ")
 }

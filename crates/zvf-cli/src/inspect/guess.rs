@@ -1,6 +1,8 @@
 //! What a file is, by its magic or its structure.
 
+use zvf_format::fragments::MAGIC_BYTES;
 use zvf_format::ragged::RaggedBlob;
+use zvf_format::vlen::VlenChunk;
 
 use super::manifest;
 use super::shard;
@@ -38,15 +40,18 @@ pub(crate) fn compression(bytes: &[u8]) -> Option<Compression> {
 
 /// The kind of blob that the bytes look like. Magic decides first, then structures that account for every byte.
 pub(crate) fn guess(bytes: &[u8]) -> Option<BlobArg> {
-    if bytes.starts_with(b"GFVZ") {
+    if bytes.starts_with(&MAGIC_BYTES) {
         return Some(BlobArg::FragmentIndex);
     }
     #[cfg(feature = "volumes")]
-    if bytes.starts_with(b"TETR") {
+    if bytes.starts_with(&zvf_tet::layout::MAGIC) {
         return Some(BlobArg::Tet);
     }
     #[cfg(feature = "volumes")]
-    if bytes.get(2..10) == Some(zvf_caterva::MAGIC.as_slice()) {
+    if bytes
+        .get(zvf_caterva::MAGIC_AT..)
+        .is_some_and(|bytes| bytes.starts_with(zvf_caterva::MAGIC))
+    {
         return Some(BlobArg::Caterva);
     }
     if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{') {
@@ -69,19 +74,8 @@ pub(crate) fn guess(bytes: &[u8]) -> Option<BlobArg> {
 
 /// Whether the bytes are a count of at least one and just as many elements.
 fn is_vlen(bytes: &[u8]) -> bool {
-    let Some((n, mut rest)) = bytes.split_first_chunk::<4>() else {
-        return false;
-    };
-    let n = u32::from_le_bytes(*n);
-    for _ in 0..n {
-        let Some((length, after)) = rest.split_first_chunk::<4>() else {
-            return false;
-        };
-        let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
-        let Some((_, after)) = after.split_at_checked(length) else {
-            return false;
-        };
-        rest = after;
-    }
-    n > 0 && rest.is_empty()
+    VlenChunk::count(bytes).is_some_and(|count| {
+        let chunk = VlenChunk::parse(bytes, count);
+        count > 0 && chunk.is_ok_and(|chunk| chunk.trailing().is_empty())
+    })
 }

@@ -1,200 +1,137 @@
 //! Link rows: which rows of which chunks a record joins.
 
+use zvf_format::DecodeError;
 use zvf_format::dtype::DType;
+use zvf_format::links::{CellForm, Elem, LinkCell, lehmer};
 
 use super::Context;
-use super::dump::{Stopped, Walk};
-use super::rows::{element, element_text};
+use super::dump::{Dump, Stopped, Walk};
 use crate::output::table::counted;
 
-/// What a row of links looks like.
-struct Shape {
-    /// Endpoints of a record.
-    width: usize,
-    /// Whether a permutation column comes first.
-    perm: bool,
+/// Takes a link cell apart: rows and nothing else, or groups of rows behind a table of offsets.
+pub(crate) fn walk(dump: &mut Dump, bytes: &[u8], context: &Context, ragged: bool) {
+    let dtype = context.dtype.unwrap_or_else(|| super::rows::known("int64"));
+    let Some(elem) = Elem::from_dtype(dtype) else {
+        dump.fault(0, format!("link rows: found {dtype}, expected an integer"));
+        return;
+    };
+    let form = CellForm {
+        link_width: context.width.unwrap_or(2).min(1024),
+        has_perm: context.perm.unwrap_or(ragged),
+        ragged,
+        elem,
+    };
+    // Negative rows are no damage here: the padding of padded arrays.
+    let verdict = LinkCell::parse(bytes, form).and_then(|cell| {
+        let mut order = vec![0; form.link_width];
+        cell.iter().enumerate().try_for_each(|(i, record)| {
+            let at = cell.rows().byte_of(i);
+            record.placement(&mut order).map_err(|e| e.shifted(at))
+        })
+    });
+    Walk::new(dump, bytes).judged(verdict, |walk| cell(walk, &form, dtype, context));
+}
+
+fn cell(
+    walk: &mut Walk<'_, '_>,
+    form: &CellForm,
     dtype: DType,
-    /// Bytes of a row.
-    row_bytes: u64,
-}
-
-impl Shape {
-    fn of(context: &Context, perm: bool) -> Self {
-        let width = context.width.unwrap_or(2).min(1024);
-        let dtype = context.dtype.unwrap_or_else(|| super::rows::known("int64"));
-        let row_bytes = (width + usize::from(perm)) as u64 * super::rows::item_bytes(dtype);
-        Self {
-            width,
-            perm,
-            dtype,
-            row_bytes,
-        }
-    }
-
-    fn columns(&self) -> String {
-        let vertices: Vec<String> = (0..self.width).map(|k| format!("v{k}")).collect();
-        let perm = if self.perm { "perm, " } else { "" };
-        format!("{perm}{} as {}", vertices.join(", "), self.dtype)
-    }
-}
-
-/// Takes a flat link cell apart: rows and nothing else.
-pub(crate) fn walk_flat(walk: &mut Walk<'_, '_>, context: &Context) {
-    let shape = Shape::of(context, context.perm.unwrap_or(false));
+    context: &Context,
+) -> Result<(), Stopped> {
+    let groups = match form.ragged {
+        true => super::ragged::head(walk)?,
+        false => vec![walk.left()],
+    };
+    let vertices: Vec<String> = (0..form.link_width).map(|k| format!("v{k}")).collect();
     walk.section(format!(
-        "link rows without a header: {} ({} bytes a row)",
-        shape.columns(),
-        shape.row_bytes
+        "link rows{}: {}{} as {dtype} ({} bytes a row)",
+        if form.ragged { "" } else { " without a header" },
+        if form.has_perm { "perm, " } else { "" },
+        vertices.join(", "),
+        row_bytes(form),
     ));
-    let length = walk.left();
-    if rows(walk, &shape, context, length, 0).is_ok() {
-        walk.dump().conclude(format!(
-            "{} inside this chunk",
-            counted(length / shape.row_bytes.max(1), "record")
-        ));
-    }
-}
-
-/// Takes a ragged link cell apart: groups of rows behind a table of offsets.
-pub(crate) fn walk_ragged(walk: &mut Walk<'_, '_>, context: &Context) {
-    let shape = Shape::of(context, context.perm.unwrap_or(true));
-    let _ = groups(walk, &shape, context);
-}
-
-fn groups(walk: &mut Walk<'_, '_>, shape: &Shape, context: &Context) -> Result<(), Stopped> {
-    let lengths = super::ragged::head(walk)?;
-    walk.section(format!(
-        "link rows: {} ({} bytes a row)",
-        shape.columns(),
-        shape.row_bytes
-    ));
-    let mut record = 0u64;
-    for (g, length) in lengths.iter().enumerate() {
-        if lengths.len() > 1 {
+    let mut records = 0u64;
+    for (g, length) in groups.iter().enumerate() {
+        if groups.len() > 1 {
             walk.dump()
                 .remark(&format!("group {g}"), format!("{length} bytes"), "");
         }
-        record = record.saturating_add(rows(walk, shape, context, *length, record)?);
+        records = records.saturating_add(rows(walk, form, context, *length, records)?);
     }
-    walk.dump().conclude(format!(
-        "{} with endpoints in other chunks or levels",
-        counted(record, "record")
-    ));
-    Ok(())
+    let place = match form.ragged {
+        true => "with endpoints in other chunks or levels",
+        false => "inside this chunk",
+    };
+    walk.conclude(format!("{} {place}", counted(records, "record")))
+}
+
+fn row_bytes(form: &CellForm) -> u64 {
+    (form.row_width() * form.elem.size()) as u64
 }
 
 /// Walks the rows in the next `length` bytes; gives their number.
 fn rows(
     walk: &mut Walk<'_, '_>,
-    shape: &Shape,
+    form: &CellForm,
     context: &Context,
     length: u64,
     first: u64,
 ) -> Result<u64, Stopped> {
-    let Some(count) = length.checked_div(shape.row_bytes) else {
-        return Err(walk.fault_here("link rows of zero bytes"));
-    };
-    let shown = walk.shown();
-    let item = super::rows::item_bytes(shape.dtype);
-    for i in 0..count {
-        let show = i < shown;
-        let mut order: Vec<usize> = (0..shape.width).collect();
-        if shape.perm {
-            let bytes = walk.take(item, "perm")?;
-            let code = element(bytes, shape.dtype).unwrap_or(-1);
-            let decoded = permutation(code, shape.width);
-            if show || decoded.is_none() {
-                walk.note(
-                    item,
-                    "perm",
-                    code.to_string(),
-                    decoded.as_deref().map(describe).unwrap_or_default(),
-                );
-            }
-            let Some(decoded) = decoded else {
-                let most = (1..=shape.width as u64).product::<u64>().saturating_sub(1);
-                return Err(walk.fault_back(
-                    item,
-                    format!(
-                        "permutation of record {}: found {code}, expected 0 to {most}",
-                        first + i
-                    ),
-                ));
+    let count = length.checked_div(row_bytes(form)).ok_or(Stopped)?;
+    let item = form.elem.size() as u64;
+    let shown = walk.shown().min(count);
+    for record in first..first.saturating_add(shown) {
+        let mut order = None;
+        if form.has_perm {
+            let code = form.elem.read(walk.take(item, "perm")?).unwrap_or(-1);
+            let decoded = permutation(code, form.link_width);
+            let meaning = decoded.as_deref().map(describe).unwrap_or_default();
+            walk.note("perm", code.to_string(), meaning);
+            order = decoded.ok();
+        }
+        for k in 0..form.link_width {
+            let row = form.elem.read(walk.take(item, "row number")?).unwrap_or(-1);
+            let chunk = context.endpoints.get(k);
+            let chunk = chunk
+                .map(|chunk| format!(" of {chunk}"))
+                .unwrap_or_default();
+            let place = order.as_ref().and_then(|order| order.get(k));
+            let place = place.map_or(k, |place| usize::from(*place));
+            // Which level a chunk is of depends on which endpoint lies in it (spec 0.8 §13).
+            let level = match context.levels.filter(|_| form.has_perm) {
+                Some((near, _)) if place == 0 => format!(" of level {near}"),
+                Some((_, far)) => format!(" of level {far}"),
+                None => String::new(),
             };
-            order = decoded;
-        }
-        for k in 0..shape.width {
-            let bytes = walk.take(item, "row number")?;
-            if show {
-                let chunk = context
-                    .endpoints
-                    .get(k)
-                    .map(|chunk| format!(" of {chunk}"))
-                    .unwrap_or_default();
-                let place = order.get(k).copied().unwrap_or(k);
-                // Which level a chunk is of depends on which endpoint lies in it (spec 0.8 §13).
-                let level = match context.levels.filter(|_| shape.perm) {
-                    Some((near, _)) if place == 0 => format!(" of level {near}"),
-                    Some((_, far)) => format!(" of level {far}"),
-                    None => String::new(),
-                };
-                let text = element_text(bytes, shape.dtype);
-                let meaning = format!(
-                    "record {}, endpoint {place}: row {text}{chunk}{level}",
-                    first + i
-                );
-                walk.note(item, &format!("v{k}"), text, meaning);
-            }
+            let meaning = format!("record {record}, endpoint {place}: row {row}{chunk}{level}");
+            walk.note(&format!("v{k}"), row.to_string(), meaning);
         }
     }
-    if count > shown {
-        walk.dump().remark(
-            "…",
-            format!("{} more", count - shown),
-            "records in the same form",
-        );
-    }
-    let rest = length % shape.row_bytes;
+    let hidden = count.saturating_sub(shown);
+    walk.take(hidden.saturating_mul(row_bytes(form)), "link rows")?;
+    walk.more(hidden, "records in the same form")?;
+    let rest = length % row_bytes(form);
+    walk.take(rest, "rest")?;
     if rest > 0 {
-        let found = format!(
-            "link rows: found {rest} bytes after {count} rows, expected rows of {} bytes",
-            shape.row_bytes
-        );
-        let fault = walk.fault_here(found);
-        walk.take(rest, "rest")?;
-        walk.note(rest, "rest", "", "less than a row");
-        return Err(fault);
+        walk.note("rest", "", "less than a row");
     }
     Ok(count)
 }
 
 /// The order that a Lehmer code stands for: the column at place i is endpoint `order[i]` of the record.
-fn permutation(code: i64, width: usize) -> Option<Vec<usize>> {
-    let mut rest = usize::try_from(code).ok()?;
-    let mut left: Vec<usize> = (0..width).collect();
-    let mut order = Vec::with_capacity(width);
-    while !left.is_empty() {
-        let below: usize = (1..left.len()).try_fold(1usize, |product, i| product.checked_mul(i))?;
-        let rank = rest / below;
-        rest %= below;
-        if rank >= left.len() {
-            return None;
-        }
-        order.push(left.remove(rank));
-    }
-    Some(order)
+fn permutation(code: i64, width: usize) -> Result<Vec<u8>, DecodeError> {
+    let mut order = vec![0; width];
+    lehmer::decode(code, &mut order)?;
+    Ok(order)
 }
 
-fn describe(order: &[usize]) -> String {
-    if order.iter().enumerate().all(|(i, k)| i == *k) {
+fn describe(order: &[u8]) -> String {
+    if order.is_sorted() {
         return "the columns are in the application's order".into();
     }
+    let order: Vec<_> = order.iter().map(ToString::to_string).collect();
     format!(
         "Lehmer code: the columns are endpoints {} of the record",
-        order
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join(", ")
+        order.join(", ")
     )
 }

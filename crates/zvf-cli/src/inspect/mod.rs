@@ -1,9 +1,10 @@
 //! `zvf inspect`: one blob taken apart, every field with its offset, bytes, name, value and meaning.
 //!
 //! The decoders of `zvf-format` stop at the first wrong byte and hand out views without offsets. A dump that teaches must
-//! show what lies *before* the damage, field by field, so the walkers here follow the byte layouts of the format pages a
-//! second time, on purpose. They are held to the decoders by tests: on every fixture blob, whole, cut short at every byte
-//! and with bits flipped, the walker finds fault exactly where the decoder refuses.
+//! show what lies *before* the damage, so the walkers here read the declared structures one by one and print the tables of
+//! their fields; they know which structure comes next, and no bytes. What is damage, and where, the decoders say: a walker
+//! runs under their verdict ([`dump::Walk::judged`]). Tests take every fixture blob apart whole, cut short at every byte and
+//! with bits flipped.
 
 pub(crate) mod blobs;
 #[cfg(feature = "volumes")]
@@ -74,22 +75,23 @@ pub(crate) struct Context {
 /// Never, regardless of the bytes.
 pub(crate) fn take_apart(dump: &mut Dump, bytes: &[u8], blob: BlobArg, context: &Context) {
     match blob {
-        BlobArg::FragmentIndex => fragments::walk(&mut Walk::new(dump, bytes)),
-        BlobArg::Manifest => manifest::walk(&mut Walk::new(dump, bytes), context),
-        BlobArg::Links => links::walk_flat(&mut Walk::new(dump, bytes), context),
-        BlobArg::RaggedLinks => links::walk_ragged(&mut Walk::new(dump, bytes), context),
-        BlobArg::Ragged => ragged::walk(&mut Walk::new(dump, bytes)),
-        BlobArg::Vlen => vlen::walk(dump, bytes, context),
-        BlobArg::Shard => shard::walk(&mut Walk::new(dump, bytes), context),
+        BlobArg::FragmentIndex => fragments::walk(dump, bytes),
+        BlobArg::Manifest => manifest::walk(dump, bytes, context),
+        BlobArg::Links => links::walk(dump, bytes, context, false),
+        BlobArg::RaggedLinks => links::walk(dump, bytes, context, true),
+        BlobArg::Ragged => ragged::walk(dump, bytes),
+        // What is inside is taken apart by callers that know it.
+        BlobArg::Vlen => drop(vlen::walk(dump, bytes, context)),
+        BlobArg::Shard => drop(shard::walk(dump, bytes, context)),
         BlobArg::Vertices | BlobArg::Attribute => {
-            rows::walk(&mut Walk::new(dump, bytes), blob, context)
+            let _ = rows::rows(&mut Walk::new(dump, bytes), blob, context);
         }
-        BlobArg::Group => rows::walk_group(&mut Walk::new(dump, bytes), context),
-        BlobArg::Records => tables::walk_records(&mut Walk::new(dump, bytes), context),
-        BlobArg::Manifests => tables::walk_manifests(&mut Walk::new(dump, bytes), context),
-        BlobArg::Offsets => tables::walk_offsets(&mut Walk::new(dump, bytes), context),
-        BlobArg::Mask => tables::walk_mask(&mut Walk::new(dump, bytes), context),
-        BlobArg::Names => tables::walk_names(&mut Walk::new(dump, bytes)),
+        BlobArg::Group => drop(rows::group(&mut Walk::new(dump, bytes), context)),
+        BlobArg::Records => drop(tables::records(&mut Walk::new(dump, bytes), context)),
+        BlobArg::Manifests => drop(tables::manifests(&mut Walk::new(dump, bytes), context)),
+        BlobArg::Offsets => drop(tables::offsets(&mut Walk::new(dump, bytes), context)),
+        BlobArg::Mask => drop(tables::mask(&mut Walk::new(dump, bytes), context)),
+        BlobArg::Names => drop(tables::names(&mut Walk::new(dump, bytes))),
         // The index of packed chunks stands in their document.
         BlobArg::Packed => dump.conclude(format!("{} bytes of packed chunks", bytes.len())),
         BlobArg::Json => json::walk(dump, bytes),

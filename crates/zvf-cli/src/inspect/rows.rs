@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
+use zvf_format::I64;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
+use zvf_format::links::Elem;
 
 use super::Context;
 use super::dump::{Stopped, Walk};
@@ -10,11 +12,11 @@ use crate::args::BlobArg;
 use crate::output::table::counted;
 
 /// Takes rows apart.
-pub(crate) fn walk(walk: &mut Walk<'_, '_>, blob: BlobArg, context: &Context) {
-    let _ = rows(walk, blob, context);
-}
-
-fn rows(walk: &mut Walk<'_, '_>, blob: BlobArg, context: &Context) -> Result<(), Stopped> {
+pub(crate) fn rows(
+    walk: &mut Walk<'_, '_>,
+    blob: BlobArg,
+    context: &Context,
+) -> Result<(), Stopped> {
     let vertices = blob == BlobArg::Vertices;
     let dtype = context.dtype.unwrap_or(DType::DEFAULT);
     let named = Some(context.columns.len()).filter(|columns| *columns > 0);
@@ -38,10 +40,7 @@ fn rows(walk: &mut Walk<'_, '_>, blob: BlobArg, context: &Context) -> Result<(),
     }
     let stored = walk.left() / row_bytes.max(1);
     let count = context.real_rows.unwrap_or(stored).min(stored);
-    let first = context.first_row.min(count);
-    walk.skip_rows(first.saturating_mul(row_bytes), first, "rows")?;
-    let end = first.saturating_add(walk.shown()).min(count);
-    for i in first..end {
+    walk.rows(count, row_bytes, context.first_row, |walk, i| {
         let bytes = walk.take(row_bytes, "row")?;
         let mut text = String::new();
         let mut outside = String::new();
@@ -60,31 +59,19 @@ fn rows(walk: &mut Walk<'_, '_>, blob: BlobArg, context: &Context) -> Result<(),
                 outside = "not a number: in no box".into();
             }
         }
-        walk.note(row_bytes, &format!("row {i}"), text, outside);
-    }
-    walk.skip_rows(
-        count.saturating_sub(end).saturating_mul(row_bytes),
-        count.saturating_sub(end),
-        "rows",
-    )?;
+        walk.note(&format!("row {i}"), text, outside);
+        Ok(())
+    })?;
     if stored > count {
         let padding = stored.saturating_sub(count).saturating_mul(row_bytes);
         walk.take(padding, "padding")?;
         walk.note(
-            padding,
             "padding",
             counted(stored.saturating_sub(count), "row"),
             "chunks are stored whole: the fill value after the array's last row",
         );
     }
-    let rest = walk.left();
-    if rest > 0 {
-        let fault = walk.fault_here(format!(
-            "{what}: found {rest} bytes after {count} rows, expected rows of {row_bytes} bytes"
-        ));
-        walk.trailing("less than a row");
-        return Err(fault);
-    }
+    walk.whole(what, count, "row", row_bytes)?;
     walk.dump().conclude(counted(count, "row"));
     Ok(())
 }
@@ -95,59 +82,40 @@ fn draco(walk: &mut Walk<'_, '_>, vertices: bool) -> Result<bool, Stopped> {
         return Ok(false);
     }
     walk.take(5, "magic")?;
-    walk.note(5, "magic", "'DRACO'", "a Draco bitstream, not rows");
-    Err(walk.fault_back(
-        5,
-        "encoding draco is not supported: found a Draco bitstream, expected rows",
-    ))
+    walk.note("magic", "'DRACO'", "a Draco bitstream, not rows");
+    Err(walk.fault_last("encoding draco is not supported: found a Draco bitstream, expected rows"))
 }
 
 /// Takes the members of a group apart.
-pub(crate) fn walk_group(walk: &mut Walk<'_, '_>, context: &Context) {
-    let _ = group(walk, context);
-}
-
-fn group(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
+pub(crate) fn group(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
     let several = !context.offsets.is_empty();
     walk.section(if several {
         "groups: ids of the objects of all groups back to back, 8 bytes each; `offsets` says where each begins"
     } else {
         "group: ids of its objects, 8 bytes each"
     });
-    let count = walk.left() / 8;
-    let shown = walk.shown();
+    let item = size_of::<I64>() as u64;
+    let count = walk.left() / item;
     // The first member of the group that is asked for.
     let start = usize::try_from(context.first_row)
         .ok()
         .and_then(|group| context.offsets.get(group))
-        .map_or(0, |offset| offset / 8)
-        .min(count);
-    walk.skip_rows(start.saturating_mul(8), start, "object ids")?;
-    let end = start.saturating_add(shown).min(count);
-    for i in start..end {
+        .map_or(0, |offset| offset / item);
+    walk.rows(count, item, start, |walk, i| {
         for (group, offset) in context.offsets.iter().enumerate() {
             if several && *offset == walk.at() {
                 walk.dump().remark(&format!("group {group}"), "", "");
             }
         }
-        let id = walk.i64("object id")?;
+        let id = walk.value::<I64>("object id")?.get();
         walk.note(
-            8,
             &format!("member {i}"),
             id.to_string(),
             "object id, not a row of the object index",
         );
-    }
-    let more = count.saturating_sub(end);
-    walk.skip_rows(more.saturating_mul(8), more, "object ids")?;
-    let rest = walk.left();
-    if rest > 0 {
-        let fault = walk.fault_here(format!(
-            "group: found {rest} bytes after {count} ids, expected ids of 8 bytes"
-        ));
-        walk.trailing("less than an id");
-        return Err(fault);
-    }
+        Ok(())
+    })?;
+    walk.whole("group", count, "id", item)?;
     walk.dump().conclude(counted(count, "object"));
     Ok(())
 }
@@ -167,7 +135,7 @@ fn category(context: &Context, bytes: &[u8], dtype: DType) -> Option<String> {
     if context.categories.is_empty() {
         return None;
     }
-    let code = element(bytes, dtype)?;
+    let code = Elem::from_dtype(dtype)?.read(bytes)?;
     let value = usize::try_from(code)
         .ok()
         .and_then(|code| context.categories.get(code));
@@ -184,21 +152,6 @@ fn little<const N: usize>(bytes: &[u8], dtype: DType) -> Option<[u8; N]> {
         bytes.reverse();
     }
     Some(bytes)
-}
-
-/// An integer element as a number.
-pub(crate) fn element(bytes: &[u8], dtype: DType) -> Option<i64> {
-    Some(match dtype.kind {
-        DTypeKind::I8 => i64::from(i8::from_le_bytes(little(bytes, dtype)?)),
-        DTypeKind::I16 => i64::from(i16::from_le_bytes(little(bytes, dtype)?)),
-        DTypeKind::I32 => i64::from(i32::from_le_bytes(little(bytes, dtype)?)),
-        DTypeKind::I64 => i64::from_le_bytes(little(bytes, dtype)?),
-        DTypeKind::U8 | DTypeKind::Bool => i64::from(u8::from_le_bytes(little(bytes, dtype)?)),
-        DTypeKind::U16 => i64::from(u16::from_le_bytes(little(bytes, dtype)?)),
-        DTypeKind::U32 => i64::from(u32::from_le_bytes(little(bytes, dtype)?)),
-        DTypeKind::U64 => i64::try_from(u64::from_le_bytes(little(bytes, dtype)?)).ok()?,
-        _ => return None,
-    })
 }
 
 /// A floating-point element as a number.
@@ -269,6 +222,6 @@ fn text(bytes: &[u8], dtype: DType) -> Option<String> {
             }
         }
         DTypeKind::Object => "an address in the memory of the program that wrote it".into(),
-        _ => element(bytes, dtype)?.to_string(),
+        _ => Elem::from_dtype(dtype)?.read(bytes)?.to_string(),
     })
 }

@@ -3,22 +3,21 @@
 //!
 //! Source: specification 0.7, sections 2.6, 9.4, 10 and 11.1.
 
+use zvf_format::I64;
+use zvf_format::manifest::Manifest;
+
 use super::blobs::Child;
-use super::dump::{Stopped, Walk};
+use super::dump::{Stopped, Walk, reason};
 use super::{Context, key, manifest};
 use crate::output::table::counted;
 
 /// Takes link records apart that carry the chunks of their endpoints.
-pub(crate) fn walk_records(walk: &mut Walk<'_, '_>, context: &Context) {
-    let _ = records(walk, context);
-}
-
-fn records(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
+pub(crate) fn records(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
     let rank = context.key_rank.unwrap_or(3).max(1) as u64;
     let width = context.width.unwrap_or(2).max(1) as u64;
     let record = width
         .saturating_mul(rank.saturating_add(1))
-        .saturating_mul(8);
+        .saturating_mul(size_of::<I64>() as u64);
     walk.section(format!(
         "link records: {width} endpoints, each {rank} chunk components and a row, int64 ({record} bytes a record), no header"
     ));
@@ -29,44 +28,29 @@ fn records(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
             walk.left()
         )));
     }
-    let first = context.first_row.min(count);
-    walk.skip_rows(first.saturating_mul(record), first, "records")?;
-    let end = first.saturating_add(walk.shown()).min(count);
-    for r in first..end {
+    walk.rows(count, record, context.first_row, |walk, r| {
         for k in 0..width {
-            let mut chunk = Vec::new();
-            for _ in 0..rank {
-                chunk.push(walk.i64("chunk component")?);
-            }
+            let chunk = walk.values::<I64>(rank, "chunk component")?;
+            let chunk: Vec<i64> = chunk.iter().map(|part| part.get()).collect();
             let level = match (context.levels, k) {
                 (Some((near, _)), 0) => format!(" of level {near}"),
                 (Some((_, far)), _) => format!(" of level {far}"),
                 (None, _) => String::new(),
             };
             let chunk = key(&chunk);
-            walk.note(rank.saturating_mul(8), "chunk", &chunk, "");
-            let row = walk.i64("row number")?;
+            walk.note("chunk", &chunk, "");
+            let row = walk.value::<I64>("row number")?.get();
             let meaning = format!("record {r}, endpoint {k}: row {row} of chunk {chunk}{level}");
-            walk.note(8, &format!("v{k}"), row.to_string(), meaning);
+            walk.note(&format!("v{k}"), row.to_string(), meaning);
             if row < 0 {
-                return Err(walk.fault_back(
-                    8,
-                    format!("row number of record {r}: found {row}, expected at least 0"),
-                ));
+                return Err(walk.fault_last(format!(
+                    "row number of record {r}: found {row}, expected at least 0"
+                )));
             }
         }
-    }
-    let rest = count.saturating_sub(end);
-    walk.skip_rows(rest.saturating_mul(record), rest, "records")?;
-    if walk.left() > 0 {
-        let found = format!(
-            "link records: found {} bytes after {count} records, expected records of {record} bytes",
-            walk.left()
-        );
-        let fault = walk.fault_here(found);
-        walk.trailing("less than a record");
-        return Err(fault);
-    }
+        Ok(())
+    })?;
+    walk.whole("link records", count, "record", record)?;
     walk.dump().conclude(format!(
         "{}, endpoints in the application's order",
         counted(count, "record")
@@ -75,12 +59,8 @@ fn records(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
 }
 
 /// Takes concatenated manifests apart; the offsets say where each begins, else each is followed by the next.
-pub(crate) fn walk_manifests(walk: &mut Walk<'_, '_>, context: &Context) {
+pub(crate) fn manifests(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
     let rank = context.key_rank.unwrap_or(3);
-    let _ = manifests(walk, context, rank);
-}
-
-fn manifests(walk: &mut Walk<'_, '_>, context: &Context, rank: usize) -> Result<(), Stopped> {
     walk.section(format!(
         "manifests of all objects back to back, chunks of {rank} components; `offsets` says where each begins"
     ));
@@ -111,17 +91,18 @@ fn manifests(walk: &mut Walk<'_, '_>, context: &Context, rank: usize) -> Result<
             hidden = hidden.saturating_add(1);
         }
         if !empty {
+            let (start, bytes) = (walk.at(), walk.rest());
             manifest::body(walk, rank, show)?;
+            let length = usize::try_from(walk.at() - start).unwrap_or(usize::MAX);
+            if let Err(error) = Manifest::parse(bytes.get(..length).unwrap_or(bytes), rank) {
+                let at = start.saturating_add(error.at());
+                return Err(walk.dump().fault(at, reason(&error)));
+            }
         }
         object = object.saturating_add(1);
     }
-    if hidden > 0 {
-        walk.dump().remark(
-            "…",
-            format!("{hidden} more"),
-            "manifests, read and found right; name a row to see it",
-        );
-    }
+    let what = "manifests, read and found right; name a row to see it";
+    walk.more(hidden, what)?;
     if walk.left() > 0 {
         return Err(walk.fault_here(format!(
             "manifests: found {} bytes after the last, expected the end",
@@ -139,26 +120,22 @@ fn offset(context: &Context, object: u64) -> Option<u64> {
 }
 
 /// Takes a table of byte offsets apart.
-pub(crate) fn walk_offsets(walk: &mut Walk<'_, '_>, context: &Context) {
-    let _ = offsets(walk, context);
-}
-
-fn offsets(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
+pub(crate) fn offsets(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
     walk.section(
         "byte offsets into `data`, int64: where each row begins; the last ends with the data",
     );
-    let count = walk.left() / 8;
+    let count = walk.left() / size_of::<I64>() as u64;
     let (first, shown) = (context.first_row, walk.shown());
     let mut before = 0i64;
     for row in 0..count {
-        let value = walk.i64("offset")?;
+        let value = walk.value::<I64>("offset")?.get();
         if row >= first && row < first.saturating_add(shown) {
             let length = value.saturating_sub(before);
             let meaning = match row {
                 0 => "row 0 begins here".to_owned(),
                 _ => format!("row {row} begins here; row {} has {length} bytes", row - 1),
             };
-            walk.note(8, &format!("offset {row}"), value.to_string(), meaning);
+            walk.note(&format!("offset {row}"), value.to_string(), meaning);
         }
         if value < before || (row == 0 && value != 0) {
             let least = if row == 0 {
@@ -166,37 +143,18 @@ fn offsets(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
             } else {
                 format!("at least {before}")
             };
-            return Err(
-                walk.fault_back(8, format!("offset {row}: found {value}, expected {least}"))
-            );
+            return Err(walk.fault_last(format!("offset {row}: found {value}, expected {least}")));
         }
         before = value;
     }
-    if count > shown {
-        walk.dump().remark(
-            "…",
-            format!("{} more", count - shown),
-            "offsets, read and found right",
-        );
-    }
-    let rest = walk.left();
-    if rest > 0 {
-        let fault = walk.fault_here(format!(
-            "offsets: found {rest} bytes after {count}, expected numbers of 8 bytes"
-        ));
-        walk.trailing("less than an offset");
-        return Err(fault);
-    }
+    walk.more(count.saturating_sub(shown), "offsets, read and found right")?;
+    walk.whole("offsets", count, "offset", size_of::<I64>() as u64)?;
     walk.dump().conclude(counted(count, "offset"));
     Ok(())
 }
 
 /// Takes a mask of present rows apart.
-pub(crate) fn walk_mask(walk: &mut Walk<'_, '_>, context: &Context) {
-    let _ = mask(walk, context);
-}
-
-fn mask(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
+pub(crate) fn mask(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
     walk.section("present mask: one byte a row, 1 where the row is a value");
     let (count, shown, first) = (walk.left(), walk.shown(), context.first_row);
     let mut present = 0u64;
@@ -208,14 +166,11 @@ fn mask(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
                 1 => "a value",
                 _ => "neither 0 nor 1",
             };
-            walk.note(1, &format!("row {row}"), byte.to_string(), meaning);
+            walk.note(&format!("row {row}"), byte.to_string(), meaning);
         }
         present = present.saturating_add(u64::from(byte != 0));
     }
-    if count > shown {
-        walk.dump()
-            .remark("…", format!("{} more", count - shown), "rows");
-    }
+    walk.more(count.saturating_sub(shown), "rows")?;
     walk.dump().conclude(format!(
         "{present} of {} have a value",
         counted(count, "row")
@@ -224,11 +179,7 @@ fn mask(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
 }
 
 /// Takes a list of names apart.
-pub(crate) fn walk_names(walk: &mut Walk<'_, '_>) {
-    let _ = names(walk);
-}
-
-fn names(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
+pub(crate) fn names(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     walk.section("names: UTF-8, one a line, no line break at the end");
     let shown = walk.shown();
     let lines: Vec<&[u8]> = walk.rest().split(|byte| *byte == b'\n').collect();
@@ -237,16 +188,13 @@ fn names(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
         let length = (line.len() as u64).saturating_add(u64::from(row.saturating_add(1) < count));
         walk.take(length, "name")?;
         let Ok(text) = std::str::from_utf8(line) else {
-            return Err(walk.fault_back(length, format!("name {row}: expected UTF-8")));
+            return Err(walk.fault_last(format!("name {row}: expected UTF-8")));
         };
         if row < shown {
-            walk.note(length, &format!("name {row}"), format!("{text:?}"), "");
+            walk.note(&format!("name {row}"), format!("{text:?}"), "");
         }
     }
-    if count > shown {
-        walk.dump()
-            .remark("…", format!("{} more", count - shown), "names");
-    }
+    walk.more(count.saturating_sub(shown), "names")?;
     walk.dump().conclude(counted(count, "name"));
     Ok(())
 }
@@ -288,10 +236,7 @@ pub(crate) fn packed<'a>(
         }
     }
     let count = entries.len() as u64;
-    if count > shown {
-        walk.dump()
-            .remark("…", format!("{} more", count - shown), "keys");
-    }
+    walk.more(count.saturating_sub(shown), "keys")?;
     walk.dump().conclude(counted(count, "packed chunk"));
     Ok(found)
 }

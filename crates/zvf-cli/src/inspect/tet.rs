@@ -1,13 +1,12 @@
 //! TET files (`docs/tet.md`): superblock, directory, chunk index, footer. The verdict is that of `zvf-tet`, strictly.
 
-use zvf_tet::TetFile;
+use zvf_format::U64;
+use zvf_tet::layout::{
+    DirectoryHead, Entry, FLAG_FOOTER, IndexHeader, MAX_RANK, RecordHead, Superblock, Tail,
+};
+use zvf_tet::{Codec, DType, FooterPlace, TetFile};
 
-use super::dump::{Dump, Stopped, Walk};
-
-/// Bytes of an index entry.
-const ENTRY: u64 = 104;
-/// Bytes of the end of a footer.
-const TAIL: u64 = 16;
+use super::dump::{Dump, Field, Stopped, Walk};
 
 /// Takes a file apart, then asks the reader.
 pub(crate) fn walk(dump: &mut Dump, bytes: &[u8]) {
@@ -49,86 +48,67 @@ pub(crate) fn walk(dump: &mut Dump, bytes: &[u8]) {
 
 fn parts(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     walk.section("superblock");
-    walk.take(4, "magic")?;
-    walk.note(4, "magic", "TETR", "");
-    let version = walk.u32("layout_version")?;
-    walk.note(4, "layout_version", version.to_string(), "");
-    let datasets = walk.u32("dataset_count")?;
-    walk.note(
-        4,
-        "dataset_count",
-        datasets.to_string(),
-        "records in the directory",
-    );
-    let flags = walk.u32("flags")?;
-    let footer = flags & 1 == 1;
-    let meaning = if footer {
-        "a footer at the end of the file"
-    } else {
-        "no footer"
-    };
-    walk.note(4, "flags", format!("{flags:#x}"), meaning);
-    let offset = walk.u64("chunk_index_offset")?;
-    walk.note(8, "chunk_index_offset", offset.to_string(), "");
-    let length = walk.u64("chunk_index_length")?;
-    walk.note(8, "chunk_index_length", length.to_string(), "");
+    let block = walk.structure::<Superblock>(true, |block, field| {
+        if field.name == "flags" {
+            field.value = format!("{:#x}", block.flags.get());
+            field.meaning = match block.flags.get() & FLAG_FOOTER {
+                0 => "no footer",
+                _ => "a footer at the end of the file",
+            }
+            .into();
+        }
+    })?;
+    let datasets = block.dataset_count.get();
     if datasets > 0 {
         walk.section("directory");
-        let blob = walk.u64("dataset_blob_len")?;
-        walk.note(
-            8,
-            "dataset_blob_len",
-            blob.to_string(),
-            "bytes of all records",
-        );
+        walk.structure::<DirectoryHead>(true, |_, _| {})?;
         for number in 0..datasets {
             record(walk, number)?;
         }
         index(walk)?;
     }
-    let end = if footer {
-        walk.left().saturating_sub(footer_length(walk))
-    } else {
-        walk.left()
+    let footer = match block.flags.get() & FLAG_FOOTER {
+        0 => 0,
+        _ => footer_length(walk),
     };
+    let end = walk.left().saturating_sub(footer);
     if end > 0 {
         walk.section("payloads");
         walk.take(end, "payloads")?;
-        walk.note(
-            end,
-            "payloads",
-            format!("{end} bytes"),
-            "tiles, each where its entry says",
-        );
+        let meaning = "tiles, each where its entry says";
+        walk.note("payloads", format!("{end} bytes"), meaning);
     }
-    if footer {
-        tail(walk)?;
+    if footer > 0 {
+        walk.section("footer");
+        let json = walk.left().saturating_sub(size_of::<Tail>() as u64);
+        let text = String::from_utf8_lossy(walk.take(json, "json")?).into_owned();
+        walk.note("json", text, "history and metadata");
+        walk.structure::<Tail>(true, |_, _| {})?;
     }
     Ok(())
 }
 
 fn record(walk: &mut Walk<'_, '_>, number: u32) -> Result<(), Stopped> {
     walk.section(format!("dataset {number}"));
-    let name_len = u64::from(walk.u32("name_len")?);
-    walk.note(4, "name_len", name_len.to_string(), "");
-    let tag = walk.u32("dtype")?;
-    let name = zvf_tet::DType::from_tag(tag).map_or("no type that is known", zvf_tet::DType::name);
-    walk.note(4, "dtype", tag.to_string(), name);
-    let rank = walk.u32("ndim")?;
-    walk.note(4, "ndim", rank.to_string(), "axes, 1 to 8");
-    let reserved = walk.u32("reserved")?;
-    walk.note(4, "reserved", reserved.to_string(), "");
-    let name = String::from_utf8_lossy(walk.take(name_len, "name")?).into_owned();
-    walk.note(name_len, "name", format!("{name:?}"), "");
-    let padding = (8 - name_len % 8) % 8;
+    let head = walk.structure::<RecordHead>(true, |head, field| {
+        if field.name == "dtype" {
+            let name = DType::from_tag(head.dtype.get()).map(DType::name);
+            field.meaning = name.unwrap_or("no type that is known").into();
+        }
+    })?;
+    let length = u64::from(head.name_len.get());
+    let name = String::from_utf8_lossy(walk.take(length, "name")?).into_owned();
+    walk.note("name", format!("{name:?}"), "");
+    let padding = head.padded_name() - length;
+    walk.take(padding, "padding")?;
     if padding > 0 {
-        walk.take(padding, "padding")?;
-        walk.note(padding, "padding", "", "to a multiple of 8");
+        walk.note("padding", "", "to a multiple of 8");
     }
+    let rank = usize::try_from(head.ndim.get()).unwrap_or(MAX_RANK);
     for what in ["shape", "chunk_shape"] {
-        for axis in 0..rank.min(8) {
-            let extent = walk.u64(what)?;
-            walk.note(8, &format!("{what}[{axis}]"), extent.to_string(), "");
+        for axis in 0..rank.min(MAX_RANK) {
+            let extent = walk.value::<U64>(what)?;
+            walk.note(&format!("{what}[{axis}]"), extent.to_string(), "");
         }
     }
     Ok(())
@@ -136,86 +116,27 @@ fn record(walk: &mut Walk<'_, '_>, number: u32) -> Result<(), Stopped> {
 
 fn index(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     walk.section("chunk index");
-    walk.take(4, "magic")?;
-    walk.note(4, "magic", "TIDX", "");
-    let version = walk.u32("index_version")?;
-    walk.note(4, "index_version", version.to_string(), "");
-    let count = walk.u64("entry_count")?;
-    walk.note(8, "entry_count", count.to_string(), "tiles of all datasets");
-    let percent = walk.u16("memory_budget_percent_bps")?;
-    walk.note(
-        2,
-        "memory_budget_percent_bps",
-        percent.to_string(),
-        "1/100 percent; 0: not set",
-    );
-    let reserved = walk.u16("reserved")?;
-    walk.note(2, "reserved", reserved.to_string(), "");
-    let budget = walk.u32("memory_budget_bytes")?;
-    walk.note(4, "memory_budget_bytes", budget.to_string(), "0: not set");
-    let reserved = walk.u64("reserved")?;
-    walk.note(8, "reserved", reserved.to_string(), "");
+    let head = walk.structure::<IndexHeader>(true, |_, _| {})?;
+    let count = head.entry_count.get();
     let shown = count.min(walk.shown());
     for number in 0..shown {
-        entry(walk, number)?;
+        walk.section(format!("entry {number}"));
+        walk.structure::<Entry>(true, |entry: &Entry, field: &mut Field| {
+            if field.name == "codec" {
+                let name = entry.codec().map(Codec::name);
+                field.meaning = name.unwrap_or("no codec that is known").into();
+            }
+        })?;
     }
     let hidden = count.saturating_sub(shown);
-    walk.skip_rows(hidden.saturating_mul(ENTRY), hidden, "entries")
-}
-
-fn entry(walk: &mut Walk<'_, '_>, number: u64) -> Result<(), Stopped> {
-    walk.section(format!("entry {number}"));
-    let dataset = walk.u64("dataset_id")?;
-    walk.note(8, "dataset_id", dataset.to_string(), "");
-    let mut coord = Vec::new();
-    for _ in 0..8 {
-        coord.push(walk.u64("chunk_index")?.to_string());
-    }
-    walk.note(
-        64,
-        "chunk_index",
-        coord.join(" "),
-        "grid coordinate; slots beyond the axes are 0",
-    );
-    for (name, meaning) in [
-        ("payload_offset", "from the start of the file"),
-        ("raw_byte_len", "bytes of the elements"),
-        ("stored_byte_len", "bytes in the file"),
-    ] {
-        let value = walk.u64(name)?;
-        walk.note(8, name, value.to_string(), meaning);
-    }
-    let codec = walk.u32("codec")?;
-    let name = match codec {
-        0 => "raw",
-        1 => "zstd",
-        _ => "no codec that is known",
-    };
-    walk.note(4, "codec", codec.to_string(), name);
-    let reserved = walk.u32("reserved")?;
-    walk.note(4, "reserved", reserved.to_string(), "");
-    Ok(())
+    let bytes = hidden.saturating_mul(size_of::<Entry>() as u64);
+    walk.skip_rows(bytes, hidden, "entries")
 }
 
 /// Bytes of the footer's JSON and end, as its end says; spills before it count as payloads here.
 fn footer_length(walk: &Walk<'_, '_>) -> u64 {
-    let rest = walk.rest();
-    let end = rest.len().checked_sub(16).and_then(|at| rest.get(at..));
-    let json = end.and_then(|end| end.first_chunk::<8>());
-    json.map_or(0, |json| u64::from_le_bytes(*json).saturating_add(TAIL))
+    let place = FooterPlace::parse(walk.rest(), walk.len(), walk.at());
+    let json = place.map_or(0, |place| place.json_len);
+    json.saturating_add(size_of::<Tail>() as u64)
         .min(walk.left())
-}
-
-fn tail(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
-    let json = walk.left().saturating_sub(TAIL);
-    walk.section("footer");
-    let text = String::from_utf8_lossy(walk.take(json, "json")?).into_owned();
-    walk.note(json, "json", text, "history and metadata");
-    let length = walk.u64("history_json_len")?;
-    walk.note(8, "history_json_len", length.to_string(), "");
-    let version = walk.u32("history_version")?;
-    walk.note(4, "history_version", version.to_string(), "1 or 2");
-    walk.take(4, "magic")?;
-    walk.note(4, "magic", "THST", "");
-    Ok(())
 }

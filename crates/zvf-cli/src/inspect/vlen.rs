@@ -1,63 +1,53 @@
 //! The framing of a `vlen-bytes` chunk: a count, then length and bytes of each element.
 
+use zvf_format::vlen::{ElementHead, VlenChunk, VlenHead};
+
 use super::Context;
 use super::dump::{Dump, Stopped, Walk};
 
-/// Takes the framing apart; the elements stay bytes.
-pub(crate) fn walk(dump: &mut Dump, bytes: &[u8], context: &Context) {
-    let _ = elements(&mut Walk::new(dump, bytes), context);
-}
-
-/// Walks the framing; gives the element asked for, the first when none is, if there is such an element.
-pub(crate) fn elements<'a>(
-    walk: &mut Walk<'_, 'a>,
+/// Takes the framing apart; the elements stay bytes. Gives the element asked for, the first when none is, if there is such an element.
+pub(crate) fn walk<'a>(
+    dump: &mut Dump,
+    bytes: &'a [u8],
     context: &Context,
 ) -> Result<Option<&'a [u8]>, Stopped> {
-    walk.section("vlen-bytes chunk: n elements, each a length and that many bytes");
-    let n = u64::from(walk.u32("n")?);
-    walk.note(
-        4,
-        "n",
-        n.to_string(),
-        "elements in this chunk; 1 in the arrays of the chunk grid",
-    );
-    if let Some(expected) = context.elements.filter(|expected| *expected != n) {
-        return Err(walk.fault_back(
-            4,
-            format!("n: found {n}, expected {expected}, the elements of a chunk of this array"),
-        ));
-    }
-    let wanted = context.element.unwrap_or(0);
-    let shown = walk.shown();
+    let expected = context.elements.or_else(|| VlenChunk::count(bytes));
+    let verdict = VlenChunk::parse(bytes, expected.unwrap_or(0));
     let mut found = None;
-    let mut hidden = 0u64;
-    for i in 0..n {
-        let length = u64::from(walk.u32("len")?);
+    Walk::new(dump, bytes).judged(verdict, |walk| {
+        found = elements(walk, context)?;
+        Ok(())
+    });
+    if verdict.is_ok() {
+        Ok(found)
+    } else {
+        Err(Stopped)
+    }
+}
+
+fn elements<'a>(walk: &mut Walk<'_, 'a>, context: &Context) -> Result<Option<&'a [u8]>, Stopped> {
+    walk.section("vlen-bytes chunk: n elements, each a length and that many bytes");
+    let head = walk.structure::<VlenHead>(true, |_, _| {})?;
+    let (wanted, shown) = (context.element.unwrap_or(0), walk.shown());
+    let (mut found, mut hidden) = (None, 0u64);
+    for i in 0..u64::from(head.count.get()) {
         let show = i < shown || i == wanted;
-        if show && hidden > 0 {
-            walk.dump()
-                .remark("…", format!("{hidden} more"), "elements");
-            hidden = 0;
-        }
         if show {
-            walk.note(
-                4,
-                "len",
-                length.to_string(),
-                format!("bytes of element {i}"),
-            );
+            walk.more(std::mem::take(&mut hidden), "elements")?;
         }
-        let bytes = walk.take(length, "element")?;
+        let head = walk.structure::<ElementHead>(show, |_, field| {
+            field.meaning += &format!(" of element {i}");
+        })?;
+        let bytes = walk.take(u64::from(head.length.get()), "element")?;
         if show {
-            let meaning = match length {
-                0 => "empty: as if it were not there".to_owned(),
-                _ if i == wanted => "taken apart below".to_owned(),
-                _ => String::new(),
+            let meaning = match bytes.len() {
+                0 => "empty: as if it were not there",
+                _ if i == wanted => "taken apart below",
+                _ => "",
             };
             walk.note(
-                length,
                 &format!("element {i}"),
-                format!("{length} bytes"),
+                format!("{} bytes", bytes.len()),
                 meaning,
             );
         } else {
@@ -67,10 +57,7 @@ pub(crate) fn elements<'a>(
             found = Some(bytes);
         }
     }
-    if hidden > 0 {
-        walk.dump()
-            .remark("…", format!("{hidden} more"), "elements");
-    }
-    walk.trailing("after the last element; readers ignore it");
+    walk.more(hidden, "elements")?;
+    walk.trailing("after the last element; readers ignore it")?;
     Ok(found)
 }

@@ -1,42 +1,60 @@
 //! Wire structs of the fragment index: `spec/zvf-0.9.md` section 9.1.
 
 use zerocopy::byteorder::little_endian::{I64, U16, U32};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// The first four bytes, as a little-endian number: `47 46 56 5A` in a dump.
 pub const MAGIC: u32 = 0x5A56_4647;
 
+/// The first four bytes.
+pub const MAGIC_BYTES: [u8; 4] = MAGIC.to_le_bytes();
+
 /// The only version of the layout there is.
 pub const VERSION: u16 = 1;
 
-/// Head of one fragment index: 16 bytes, little-endian, at byte 0.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
-)]
-#[repr(C)]
-pub struct FragmentHead {
-    /// Always [`MAGIC`]; anything else is refused as malformed.
-    pub magic: U32,
-    /// Always [`VERSION`]; any other value is refused as unsupported.
-    pub version: U16,
-    /// Reserved, zero; any other value is refused as unsupported.
-    pub flags: U16,
-    /// F, the number of fragments.
-    pub fragments: U32,
-    /// R, how many of them are ranges; more than `fragments` is refused.
-    pub ranges: U32,
-}
-const _: () = assert!(size_of::<FragmentHead>() == 16 && align_of::<FragmentHead>() == 1);
+crate::layout! {
+    /// Head of one fragment index: 16 bytes, little-endian, at byte 0.
+    ///
+    /// Another magic and R above F are refused as malformed, another version and any flag as unsupported.
+    pub struct FragmentHead: 16 {
+        /// 'ZVFG', least significant byte first
+        pub magic: U32,
+        /// layout of this blob, not of the store
+        pub version: U16,
+        /// reserved, must be 0
+        pub flags: U16,
+        /// fragments in this chunk
+        pub fragments as "F": U32,
+        /// of them are row ranges
+        pub ranges as "R": U32,
+    }
 
-/// One row of the range table: 16 bytes. Row r belongs to the r-th set bit of the bitmap.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
-)]
-#[repr(C)]
-pub struct RangeEntry {
-    /// First row of the fragment in the chunk's row buffer; never negative.
-    pub start: I64,
-    /// Number of rows; never negative, may be 0.
-    pub count: I64,
+    /// One row of the range table: 16 bytes. Row r belongs to the r-th set bit of the bitmap.
+    pub struct RangeEntry: 16 {
+        /// first row of the fragment in the chunk's row buffer, 0 or more
+        pub start: I64,
+        /// number of rows, 0 or more
+        pub count: I64,
+    }
 }
-const _: () = assert!(size_of::<RangeEntry>() == 16 && align_of::<RangeEntry>() == 1);
+
+impl FragmentHead {
+    /// Bytes of the bitmap that hold bits, and of the padding behind them.
+    #[must_use]
+    pub fn bitmap_bytes(&self) -> (u64, u64) {
+        let used = u64::from(self.fragments.get()).div_ceil(8);
+        (used, used.next_multiple_of(8) - used)
+    }
+
+    /// E, the fragments that are row lists.
+    #[must_use]
+    pub fn lists(&self) -> u32 {
+        self.fragments.get().saturating_sub(self.ranges.get())
+    }
+}
+
+/// Whether fragment `f` is a range, by the bytes of a bitmap: bit f % 8 of byte f / 8.
+#[must_use]
+pub fn is_range(bitmap: &[u8], f: u32) -> bool {
+    let byte = bitmap.get(crate::int::index(f / 8));
+    byte.is_some_and(|byte| byte >> (f % 8) & 1 == 1)
+}

@@ -66,7 +66,7 @@ mod tests;
 mod write;
 
 pub use iter::{FragmentIter, RowIter};
-pub use layout::{FragmentHead, MAGIC, RangeEntry, VERSION};
+pub use layout::{FragmentHead, MAGIC, MAGIC_BYTES, RangeEntry, VERSION, is_range};
 pub use parse::{Fragment, FragmentIndex, TableOffsets};
 pub use rank::RankDirectory;
 #[cfg(feature = "alloc")]

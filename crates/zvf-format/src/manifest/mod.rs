@@ -20,6 +20,7 @@
 //! walking cannot fail. Whether a fragment exists is known only beside its chunk's index:
 //! [`FragmentRefs::check`], which costs O(1) for a range of any length.
 
+mod layout;
 mod parse;
 #[cfg(feature = "alloc")]
 #[cfg(test)]
@@ -27,6 +28,7 @@ mod tests;
 #[cfg(feature = "alloc")]
 mod write;
 
+pub use layout::{BlockMode, FragmentList, FragmentRun, ManifestHead, OneFragment};
 pub use parse::{Block, Blocks, FragmentNumbers, FragmentRefIter, FragmentRefs, Manifest};
 #[cfg(feature = "alloc")]
 pub use write::ManifestBuilder;

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::parse::LAST_FRAGMENT;
+use super::layout::LAST_FRAGMENT;
 use crate::error::{EncodeError, Expected};
 use crate::int::{index, signed};
 

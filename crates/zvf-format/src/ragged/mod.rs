@@ -23,6 +23,6 @@ mod tests;
 #[cfg(feature = "alloc")]
 mod write;
 
-pub use parse::{GroupIter, RaggedBlob, SplitBlob};
+pub use parse::{GroupIter, RaggedBlob, RaggedHead, SplitBlob};
 #[cfg(feature = "alloc")]
 pub use write::RaggedBuilder;

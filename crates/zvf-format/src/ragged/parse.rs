@@ -9,6 +9,14 @@ use crate::cursor::Cursor;
 use crate::error::{DecodeError, Expected};
 use crate::int::{signed, wide};
 
+crate::layout! {
+    /// Head of a ragged blob.
+    pub struct RaggedHead: 8 {
+        /// groups; always a 64-bit number, whatever the rows are
+        pub groups as "Gn": I64,
+    }
+}
+
 /// Groups of bytes behind a table of offsets, borrowed and fully validated.
 #[derive(Debug, Clone, Copy)]
 pub struct RaggedBlob<'a> {
@@ -31,7 +39,7 @@ impl<'a> RaggedBlob<'a> {
     /// # Panics
     /// Never.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, DecodeError> {
-        if bytes.len() < 8 {
+        if bytes.len() < size_of::<RaggedHead>() {
             return Ok(Self {
                 groups: Groups {
                     offsets: &[],
@@ -41,7 +49,8 @@ impl<'a> RaggedBlob<'a> {
             });
         }
         let mut cursor = Cursor::new(bytes);
-        let count = cursor.take::<I64>("ragged group count")?.get();
+        let head = cursor.take::<RaggedHead>("ragged group count")?;
+        let count = head.groups.get();
         if count < 0 {
             return Err(DecodeError::malformed(
                 "ragged group count",

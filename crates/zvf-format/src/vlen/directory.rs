@@ -1,9 +1,8 @@
 //! Element starts for random access: [`VlenDirectory`].
 
 use zerocopy::FromBytes;
-use zerocopy::byteorder::little_endian::U32;
 
-use super::parse::VlenChunk;
+use super::parse::{ElementHead, VlenChunk};
 use crate::error::DecodeError;
 use crate::int::{index, wide};
 
@@ -39,7 +38,7 @@ impl<'s> VlenDirectory<&'s [usize]> {
         let mut next = 0_usize;
         for (start, element) in starts.iter_mut().zip(chunk.iter()) {
             *start = next;
-            next += 4 + element.len();
+            next += size_of::<ElementHead>() + element.len();
         }
         Ok(Self { starts })
     }
@@ -57,7 +56,7 @@ impl VlenDirectory<alloc::vec::Vec<usize>> {
         let mut next = 0_usize;
         for element in chunk.iter() {
             starts.push(next);
-            next += 4 + element.len();
+            next += size_of::<ElementHead>() + element.len();
         }
         Self { starts }
     }
@@ -73,7 +72,7 @@ impl<S: AsRef<[usize]>> VlenDirectory<S> {
     #[inline]
     pub fn get<'a>(&self, chunk: &VlenChunk<'a>, i: u32) -> Option<&'a [u8]> {
         let start = *self.starts.as_ref().get(index(i))?;
-        let (length, rest) = U32::ref_from_prefix(chunk.body().get(start..)?).ok()?;
-        rest.get(..index(length.get()))
+        let (head, rest) = ElementHead::ref_from_prefix(chunk.body().get(start..)?).ok()?;
+        rest.get(..index(head.length.get()))
     }
 }

@@ -26,6 +26,6 @@ mod tests;
 mod write;
 
 pub use directory::VlenDirectory;
-pub use parse::{VlenChunk, VlenIter};
+pub use parse::{ElementHead, VlenChunk, VlenHead, VlenIter};
 #[cfg(feature = "alloc")]
 pub use write::VlenBuilder;

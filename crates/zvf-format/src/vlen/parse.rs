@@ -2,11 +2,26 @@
 
 use core::iter::FusedIterator;
 
+use zerocopy::FromBytes;
 use zerocopy::byteorder::little_endian::U32;
 
 use crate::cursor::Cursor;
 use crate::error::{DecodeError, Expected};
 use crate::int::{index, same_bits, wide};
+
+crate::layout! {
+    /// Head of a chunk.
+    pub struct VlenHead: 4 {
+        /// elements in this chunk; 1 in the arrays of the chunk grid
+        pub count as "n": U32,
+    }
+
+    /// Head of an element.
+    pub struct ElementHead: 4 {
+        /// bytes
+        pub length as "len": U32,
+    }
+}
 
 /// One decoded chunk of a `vlen-bytes` array, borrowed and fully validated.
 ///
@@ -21,6 +36,13 @@ pub struct VlenChunk<'a> {
 }
 
 impl<'a> VlenChunk<'a> {
+    /// The number of elements that a chunk claims. None where there is no head.
+    #[must_use]
+    pub fn count(bytes: &[u8]) -> Option<u64> {
+        let (head, _) = VlenHead::ref_from_prefix(bytes).ok()?;
+        Some(u64::from(head.count.get()))
+    }
+
     /// Reads a chunk that holds `expected` elements, the product of the array's chunk shape.
     ///
     /// Bytes after the last element are ignored, as the reference does (4.2); see
@@ -36,7 +58,7 @@ impl<'a> VlenChunk<'a> {
     /// Never.
     pub fn parse(bytes: &'a [u8], expected: u64) -> Result<Self, DecodeError> {
         let mut cursor = Cursor::new(bytes);
-        let count = cursor.take::<U32>("vlen element count")?.get();
+        let count = cursor.take::<VlenHead>("vlen element count")?.count.get();
         if u64::from(count) != expected {
             let expected = Expected::Exactly(same_bits(expected));
             return Err(DecodeError::malformed(
@@ -47,7 +69,7 @@ impl<'a> VlenChunk<'a> {
             ));
         }
         let body = cursor.rest();
-        let least = u64::from(count) * 4;
+        let least = u64::from(count) * wide(size_of::<ElementHead>());
         if least > wide(body.len()) {
             return Err(DecodeError::truncated(
                 "vlen elements",
@@ -78,7 +100,7 @@ impl<'a> VlenChunk<'a> {
     #[inline]
     pub fn parse_cell(bytes: &'a [u8]) -> Result<&'a [u8], DecodeError> {
         let mut cursor = Cursor::new(bytes);
-        let count = cursor.take::<U32>("vlen element count")?.get();
+        let count = cursor.take::<VlenHead>("vlen element count")?.count.get();
         if count != 1 {
             let expected = Expected::Exactly(1);
             return Err(DecodeError::malformed(
@@ -139,8 +161,8 @@ impl<'a> VlenChunk<'a> {
 
 #[inline]
 fn take_element<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8], DecodeError> {
-    let length = cursor.take::<U32>("vlen element length")?.get();
-    cursor.take_slice::<u8>(index(length), "vlen element")
+    let head = cursor.take::<ElementHead>("vlen element length")?;
+    cursor.take_slice::<u8>(index(head.length.get()), "vlen element")
 }
 
 impl<'a> IntoIterator for &VlenChunk<'a> {
