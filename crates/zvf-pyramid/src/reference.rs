@@ -293,10 +293,16 @@ pub(crate) fn write_column(
         // Rows behind the stored ones have no value.
         table.push(values.row(row).filter(|_| !lost))?;
     }
-    let absent = table.element().absent();
-    let means_absence = absent.is_some();
-    let fill = absent.unwrap_or_else(|| table.element().zero());
-    let typed = table.finish(fill, means_absence, Some(ROWS));
+    let (missing, element) = (table.missing() > 0, table.element());
+    let (usual, zero) = (element.absent(), element.zero());
+    // Truth values have no element for absence: of an object without a value they are false.
+    let candidates = usual.as_ref().map_or_else(Vec::new, |_| element.fills());
+    let (fill, absent) = match table.absence(&candidates, false) {
+        Some(fill) => (fill, true),
+        None if missing => (usual.clone().unwrap_or(zero), usual.is_some()),
+        None => (zero, false),
+    };
+    let typed = table.finish(fill, absent, Some(ROWS));
     let given = array.attributes();
     let given = ArrayAttributes {
         unit: given.unit.clone(),
