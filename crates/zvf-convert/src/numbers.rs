@@ -34,7 +34,7 @@ pub fn shape(column: &DataType) -> Option<(usize, &DataType)> {
     number.then_some((width, element))
 }
 
-/// The numbers of a column; a missing one is NaN. Nothing for a column of texts.
+/// The numbers of a column; a missing one, of a row or of a list, is NaN. Nothing for a column of texts.
 pub fn floats(column: &ArrayRef) -> Floats {
     let (items, width) = elements(column);
     let mut values = Vec::with_capacity(items.len());
@@ -75,12 +75,12 @@ pub fn floats(column: &ArrayRef) -> Floats {
             }
         }
     }
-    if column.null_count() > 0 && width > 0 {
-        for (row, values) in values.chunks_mut(width).enumerate() {
-            if column.is_null(row) {
-                values.fill(f64::NAN);
-            }
-        }
+    if column.null_count() > 0 || items.null_count() > 0 {
+        let absent = |at| items.is_null(at) || column.is_null(at / width.max(1));
+        let values = values.iter_mut().enumerate();
+        values
+            .filter(|(at, _)| absent(*at))
+            .for_each(|(_, value)| *value = f64::NAN);
     }
     Floats { values, exact }
 }
@@ -140,8 +140,8 @@ pub(crate) fn whole_number(value: f64) -> Option<u64> {
     number
 }
 
-/// The numbers of a column, NaN where a float is missing and 0 where another number is.
-pub(crate) fn without_nulls(items: &ArrayRef, column: &ArrayRef) -> ArrayRef {
+/// The numbers of a column, NaN where a float is missing and `fill` where a whole number is, or 0 in types that do not hold it.
+pub(crate) fn without_nulls(items: &ArrayRef, column: &ArrayRef, fill: i64) -> ArrayRef {
     let width = items.len().checked_div(column.len()).unwrap_or(1).max(1);
     let absent = |at: usize| items.is_null(at) || column.is_null(at / width);
     macro_rules! fill {
@@ -168,14 +168,14 @@ pub(crate) fn without_nulls(items: &ArrayRef, column: &ArrayRef) -> ArrayRef {
         };
     }
     fill!(
-        Int8 Int8Type, 0;
-        Int16 Int16Type, 0;
-        Int32 Int32Type, 0;
-        Int64 Int64Type, 0;
-        UInt8 UInt8Type, 0;
-        UInt16 UInt16Type, 0;
-        UInt32 UInt32Type, 0;
-        UInt64 UInt64Type, 0;
+        Int8 Int8Type, i8::try_from(fill).unwrap_or_default();
+        Int16 Int16Type, i16::try_from(fill).unwrap_or_default();
+        Int32 Int32Type, i32::try_from(fill).unwrap_or_default();
+        Int64 Int64Type, fill;
+        UInt8 UInt8Type, u8::try_from(fill).unwrap_or_default();
+        UInt16 UInt16Type, u16::try_from(fill).unwrap_or_default();
+        UInt32 UInt32Type, u32::try_from(fill).unwrap_or_default();
+        UInt64 UInt64Type, u64::try_from(fill).unwrap_or_default();
         Float16 Float16Type, half::f16::NAN;
         Float32 Float32Type, f32::NAN;
         Float64 Float64Type, f64::NAN;

@@ -16,9 +16,8 @@ use zvf_format::int::wide;
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
 use zvf_write::error::{narrow, to_index};
-use zvf_write::number::NumberType;
 use zvf_write::target::Object;
-use zvf_write::typed::{Element, Typed};
+use zvf_write::typed::Typed;
 
 /// The path of the index.
 const PATH: &str = "0/object_index";
@@ -378,13 +377,7 @@ pub(crate) fn table_of_ids(ids: &[i64], doc: &ArrayDoc) -> Result<Vec<Object>, W
         WriteError::unsupported(path.clone(), found, "a whole number of 64 bits")
     })?;
     let compression = table_codecs(&path, doc)?;
-    let typed = Typed {
-        element: Element::Number(NumberType::I64),
-        shape: vec![wide(ids.len())],
-        chunk_rows: None,
-        fill: (fill.to_le_bytes().to_vec(), Value::from(fill)),
-        bytes: ids.iter().flat_map(|id| id.to_le_bytes()).collect(),
-    };
+    let typed = Typed::ids(ids, fill);
     let (_, mut objects) = typed.objects(&path, &compression, doc.attributes.clone())?;
     let mut doc = doc.clone();
     doc.shape = typed.shape;

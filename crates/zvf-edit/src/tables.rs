@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use zvf_meta::{ArrayAttributes, ArrayDoc};
+use zvf_meta::ArrayDoc;
 use zvf_store::TypedArray;
 use zvf_store::format::dtype::DTypeKind;
 
@@ -12,19 +12,13 @@ use zvf_format::int::wide;
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
 use zvf_write::error::to_index;
+use zvf_write::form::IdsIn;
 use zvf_write::number::NumberType;
-use zvf_write::objects::{Held, column};
-use zvf_write::spec::{AttributeSpec, AttributeType};
+use zvf_write::spec::AttributeSpec;
+use zvf_write::tables::{Held, TableOf, column, described};
 use zvf_write::target::Object;
 use zvf_write::typed::{Element, ROWS, Typed};
 use zvf_write::values::Values;
-
-/// One value of an object.
-#[derive(Debug, Clone, PartialEq)]
-enum Value {
-    Bytes(Vec<u8>),
-    Text(String),
-}
 
 /// A table of object attributes, with a row for each object.
 #[derive(Debug)]
@@ -32,7 +26,9 @@ pub(crate) struct Table {
     pub(crate) spec: AttributeSpec,
     /// As it is stored; none: it is new.
     doc: Option<ArrayDoc>,
-    values: Vec<Option<Value>>,
+    held: Held,
+    /// The row of `held` that has the value of each object.
+    places: Vec<Option<usize>>,
     /// Whether a row can have no value.
     absence: bool,
     changed: BTreeSet<usize>,
@@ -75,27 +71,13 @@ impl Table {
             ));
         }
         let absence = found.sentinel.is_some();
-        let value = |row: usize| {
-            let bytes = found.row(row).filter(|_| !found.is_absent(row))?;
-            Some(if text {
-                let chars = bytes
-                    .as_chunks::<4>()
-                    .0
-                    .iter()
-                    .map(|c| u32::from_le_bytes(*c));
-                let mut text: String = chars
-                    .map(|c| char::from_u32(c).unwrap_or(char::REPLACEMENT_CHARACTER))
-                    .collect();
-                text.truncate(text.trim_end_matches('\0').len());
-                Value::Text(text)
-            } else {
-                Value::Bytes(bytes.to_vec())
-            })
-        };
+        let held = Held::stored(&found).or_bug("a table of neither numbers nor texts")?;
+        let place = |row: usize| (!found.is_absent(row)).then_some(row);
         Ok(Self {
             spec,
             doc: Some(doc.clone()),
-            values: (0..objects).map(value).collect(),
+            held,
+            places: (0..objects).map(place).collect(),
             absence,
             changed: BTreeSet::new(),
         })
@@ -104,23 +86,24 @@ impl Table {
     /// A new table, in which no object has a value.
     pub(crate) fn new(spec: AttributeSpec, objects: usize) -> Self {
         Self {
+            held: Held::new(spec.values),
             spec,
             doc: None,
-            values: vec![None; objects],
+            places: vec![None; objects],
             absence: true,
             changed: BTreeSet::new(),
         }
     }
 
     fn path(&self) -> String {
-        format!("0/object_attributes/{}", self.spec.name)
+        format!("0/{}", TableOf::Objects.path(&self.spec.name))
     }
 
     /// Gives new objects their rows.
     pub(crate) fn grow(&mut self, objects: usize) {
-        self.changed.extend(self.values.len()..objects);
-        if objects > self.values.len() {
-            self.values.resize(objects, None);
+        self.changed.extend(self.places.len()..objects);
+        if objects > self.places.len() {
+            self.places.resize(objects, None);
         }
     }
 
@@ -134,7 +117,7 @@ impl Table {
     /// Takes the value of an object away: the table will have to say so.
     pub(crate) fn forget(&mut self, row: usize) {
         // A row that the table does not have yet has no value.
-        if let Some(value) = self.values.get_mut(row) {
+        if let Some(value) = self.places.get_mut(row) {
             *value = None;
             self.changed.insert(row);
         }
@@ -154,25 +137,17 @@ impl Table {
                 expected,
             ));
         }
-        let wrong = || WriteError::input(what(), values.type_name(), self.spec.values.name());
-        let new: Vec<Option<Value>> = match (self.spec.values, values) {
-            (AttributeType::Number(number), values) => {
-                let bytes = values.bytes_as(number).ok_or_else(wrong)?;
-                let size = number.size() * self.spec.channels;
-                bytes
-                    .chunks_exact(size)
-                    .map(|row| Some(Value::Bytes(row.to_vec())))
-                    .collect()
-            }
-            (_, Values::Text(texts)) => texts
-                .iter()
-                .map(|text| text.clone().map(Value::Text))
-                .collect(),
-            _ => return Err(wrong()),
-        };
-        for (row, value) in rows.iter().zip(new) {
-            let place = self.values.get_mut(*row);
-            *place.or_bug(format_args!("no row {row} of a table"))? = value;
+        let start = self.held.count().checked_div(self.spec.channels);
+        if !self.held.push(values) {
+            let (found, expected) = (values.type_name(), self.spec.values.name());
+            return Err(WriteError::input(what(), found, expected));
+        }
+        let start = start.or_bug("a table without channels")?;
+        for (at, row) in rows.iter().enumerate() {
+            let missing = matches!(values, Values::Text(texts) if texts.get(at) == Some(&None));
+            let place = self.places.get_mut(*row);
+            *place.or_bug(format_args!("no row {row} of a table"))? =
+                (!missing).then_some(start + at);
             self.changed.insert(*row);
         }
         Ok(())
@@ -180,13 +155,10 @@ impl Table {
 
     /// Keeps some rows, in their order: all others are dropped.
     pub(crate) fn retain(&mut self, keep: impl Fn(usize) -> bool) {
-        let values = std::mem::take(&mut self.values);
-        self.values = (0..)
-            .zip(values)
-            .filter(|(row, _)| keep(*row))
-            .map(|(_, value)| value)
-            .collect();
-        self.changed = (0..self.values.len()).collect();
+        let places = std::mem::take(&mut self.places);
+        let kept = (0..).zip(places).filter(|(row, _)| keep(*row));
+        self.places = kept.map(|(_, place)| place).collect();
+        self.changed = (0..self.places.len()).collect();
     }
 
     /// Whether anything has to be written.
@@ -202,34 +174,14 @@ impl Table {
     ) -> Result<(Vec<Object>, BTreeSet<String>), WriteError> {
         let path = self.path();
         let what = format!("object attribute {}", self.spec.name);
-        let mut places = Vec::with_capacity(self.values.len());
-        let mut held = match self.spec.values {
-            AttributeType::Number(number) => Held::Numbers(number, Vec::new()),
-            AttributeType::Category | AttributeType::Text => Held::Texts(Vec::new()),
-        };
-        let mut count = 0_usize;
-        for value in &self.values {
-            match (&mut held, value) {
-                (Held::Numbers(_, all), Some(Value::Bytes(bytes))) => all.extend_from_slice(bytes),
-                (Held::Texts(all), Some(Value::Text(text))) => all.push(Some(text.clone())),
-                _ => {
-                    places.push(None);
-                    continue;
-                }
-            }
-            places.push(Some(count));
-            count += 1;
-        }
-        let (mut typed, absence) = column(&what, self.spec.channels, &held, &places, ids)?;
+        let rows = (&*self.places, ids);
+        let mut typed = column(&what, self.spec.channels, &self.held, rows, IdsIn::Table)?;
         let compression = match &self.doc {
             Some(doc) => table_codecs(&path, doc)?,
             None => compression.clone(),
         };
         // What a chunk holds that is not written again was encoded with the old fill and width.
-        let same = self
-            .doc
-            .as_ref()
-            .is_some_and(|doc| keeps(doc, &typed, absence));
+        let same = self.doc.as_ref().is_some_and(|doc| keeps(doc, &typed));
         let rows = self
             .doc
             .as_ref()
@@ -237,20 +189,11 @@ impl Table {
             .unwrap_or(ROWS)
             .max(1);
         typed.chunk_rows = Some(rows);
-        let mut attributes = match &self.doc {
+        let given = match &self.doc {
             Some(doc) => doc.attributes.clone(),
-            None => ArrayAttributes {
-                zv_array: Some("object_attribute".to_owned()),
-                name: Some(self.spec.name.clone()),
-                unit: self.spec.unit.clone(),
-                description: self.spec.description.clone(),
-                channel_names: self.spec.channel_names.clone(),
-                ..ArrayAttributes::default()
-            },
+            None => described(&self.spec),
         };
-        attributes.dtype = Some(typed.element.dtype());
-        attributes.shape = Some(typed.shape.clone());
-        attributes.fill_sentinel_meaning = absence.then(|| "absent".to_owned());
+        let attributes = typed.attributes(TableOf::Objects, &self.spec.name, given);
         let (new, objects) = typed.objects(&path, &compression, attributes)?;
         let doc = match self.doc.clone() {
             Some(doc) => ArrayDoc {
@@ -277,7 +220,7 @@ impl Table {
                 .filter_map(|row| wide(*row).checked_div(rows))
                 .collect()
         } else {
-            (0..wide(self.values.len()).div_ceil(rows)).collect()
+            (0..wide(self.places.len()).div_ceil(rows)).collect()
         };
         let zeros = "/0".repeat(doc.shape.len() - 1);
         let keys: BTreeSet<String> = touched
@@ -291,7 +234,7 @@ impl Table {
         let mut old = keys;
         if let Some(before) = self.doc.as_ref().and_then(|doc| doc.shape.first().copied()) {
             old.extend(
-                (wide(self.values.len()).div_ceil(rows)..before.div_ceil(rows))
+                (wide(self.places.len()).div_ceil(rows)..before.div_ceil(rows))
                     .map(|at| format!("{path}/c/{at}{zeros}")),
             );
         } else {
@@ -303,7 +246,7 @@ impl Table {
 }
 
 /// Whether chunks that were written by the old document are right under the new one.
-fn keeps(doc: &ArrayDoc, typed: &Typed, absence: bool) -> bool {
+fn keeps(doc: &ArrayDoc, typed: &Typed) -> bool {
     let was = doc.attributes.fill_sentinel_meaning.as_deref() == Some("absent");
     let width = match &typed.element {
         Element::Number(_) => true,
@@ -314,7 +257,7 @@ fn keeps(doc: &ArrayDoc, typed: &Typed, absence: bool) -> bool {
     let fill = doc.fill_value == typed.fill.1
         || matches!((doc.fill_number(), typed.fill.1.as_f64()), (Some(a), Some(b)) if a == b && a.abs() < 1e15);
     let columns = doc.chunk_shape.get(1..) == doc.shape.get(1..);
-    was == absence && width && fill && columns
+    was == typed.absent && width && fill && columns
 }
 
 /// Tables by name.

@@ -1,9 +1,8 @@
 //! Values of objects and groups, and the members of groups.
 
-use serde_json::{Value, json};
 use zvf_format::dtype::DTypeKind;
-use zvf_meta::ArrayAttributes;
-use zvf_store::{TypedArray, TypedValues};
+use zvf_meta::ArrayDoc;
+use zvf_store::TypedArray;
 
 use super::objects::Out;
 use super::rows::Rows;
@@ -14,54 +13,26 @@ use zvf_write::array;
 use zvf_write::documents::Docs;
 use zvf_write::error::to_index;
 use zvf_write::form::IdsIn;
-use zvf_write::number::{Fill, NumberType};
-use zvf_write::typed::{Element, ROWS, Typed, uniform};
+use zvf_write::number::Fill;
+use zvf_write::tables::{TableOf, TableRows};
+use zvf_write::typed::{Element, ROWS};
 
 /// The element of a table, where the new store can hold it.
 fn element(table: &TypedArray) -> Option<Element> {
     let dtype = table.dtype();
-    if let Some(number) = NumberType::ALL
-        .iter()
-        .find(|number| number.dtype() == dtype)
-    {
-        return Some(Element::Number(*number));
+    if dtype.kind == DTypeKind::Object {
+        return None;
     }
-    match dtype.kind {
-        DTypeKind::Utf32 { chars } => Some(Element::Text(usize::try_from(chars).ok()?)),
-        DTypeKind::Object => None,
+    Element::of(dtype).or_else(|| {
         // Times, complex numbers, bytes: as the old array names them.
-        _ => Some(Element::Other {
-            data_type: table.doc()?.data_type.clone(),
+        let doc = table.doc()?;
+        Some(Element::Other {
+            data_type: Box::new(doc.data_type.clone()),
             size: dtype.size(),
             dtype: dtype.to_string(),
-        }),
-    }
-}
-
-/// Values that could mean "none", the usual one first.
-fn candidates(element: &Element, table: &TypedArray) -> Vec<Fill> {
-    let mut found: Vec<Fill> = Vec::new();
-    let own = table.doc().map(|doc| doc.fill_value.clone());
-    if let (Some(sentinel), Some(value)) = (table.sentinel(), own.clone()) {
-        found.push((sentinel.to_vec(), value));
-    }
-    match element {
-        Element::Number(number) => {
-            found.extend(number.fills());
-        }
-        Element::Text(_) => found.push((vec![0; element.size()], json!(""))),
-        Element::Other { .. } => found.extend(own.map(|value| (table.fill().to_vec(), value))),
-    }
-    found
-}
-
-/// The values of the rows of a new table, and which have none.
-fn values_of<'v>(values: &'v TypedValues, rows: &Rows) -> Vec<Option<&'v [u8]>> {
-    let one = |row: u64| {
-        let at = usize::try_from(rows.old(row)?).ok()?;
-        values.row(at).filter(|_| !values.is_absent(at))
-    };
-    (0..rows.len()).map(one).collect()
+            fill: (table.fill().to_vec(), doc.fill_value.clone()),
+        })
+    })
 }
 
 /// Writes a table of such rows.
@@ -69,9 +40,9 @@ fn write_table(
     source: &Source,
     table: &TypedArray,
     rows: &Rows,
-    of_groups: bool,
+    of: TableOf,
     out: Out<'_>,
-) -> Result<Docs, WriteError> {
+) -> Result<Option<(String, ArrayDoc)>, WriteError> {
     let (path, notes, count) = (table.path(), out.notes, rows.from);
     let Some(element) = element(table) else {
         notes.lost(
@@ -81,7 +52,7 @@ fn write_table(
                 table.dtype()
             ),
         );
-        return Ok(Vec::new());
+        return Ok(None);
     };
     let values = source.handle.block_on(table.read())?;
     let stored = wide(values.rows);
@@ -94,86 +65,50 @@ fn write_table(
     }
     let all = rows.len();
     to_index("rows of a table", all)?;
-    let rows = values_of(&values, rows);
-    let missing = rows.iter().filter(|row| row.is_none()).count();
+    let inner = table.shape().into_iter().skip(1).collect();
+    let mut new = TableRows::new(element, inner, values.row_size());
+    for row in 0..all {
+        let at = rows.old(row).and_then(|row| usize::try_from(row).ok());
+        let at = at.filter(|at| !values.is_absent(*at));
+        new.push(at.and_then(|at| values.row(at)))?;
+    }
+    let missing = wide(new.missing());
     if stored < count && table.sentinel().is_none() {
         let what = "rows that were not stored have no value, and say so";
         notes.repaired(path, what, count - stored);
     }
-    let size = element.size().max(1);
-    let taken = uniform(rows.iter().flatten().copied(), size);
-    let candidates = candidates(&element, table);
-    let free = candidates
-        .iter()
-        .position(|(bytes, _)| !taken.contains(bytes.as_slice()));
-    let (fill, means_absence) = match (free, missing) {
-        _ if of_groups && missing == 0 => (zero(&element, table), false),
-        (Some(at), missing) if at == 0 || missing > 0 || out.ids == IdsIn::Rows => {
-            if at > 0 {
+    let own = table.sentinel().zip(table.doc());
+    let own = own.map(|(sentinel, doc)| (sentinel.to_vec(), doc.fill_value.clone()));
+    let (in_rows, zero) = (out.ids == IdsIn::Rows, new.element().zero());
+    let candidates: Vec<Fill> = own.into_iter().chain(new.element().fills()).collect();
+    let absence = match of {
+        TableOf::Groups if missing == 0 => None,
+        _ => new.absence(&candidates, in_rows),
+    };
+    let (fill, means_absence) = match absence {
+        Some(fill) => {
+            if candidates.first() != Some(&fill) {
                 // Trap T24.
                 let what = "a real value looked like absence: another one means it now";
-                notes.repaired(path, what, wide(missing));
+                notes.repaired(path, what, missing);
             }
-            (candidates.get(at).cloned(), true)
+            (fill, true)
         }
-        (_, 0) => (zero(&element, table), false),
-        _ => {
+        None if missing == 0 => (zero, false),
+        None => {
             let what = format!(
                 "{missing} rows without a value cannot be told from rows with one any more"
             );
             notes.lost(path, what);
-            (candidates.first().cloned(), true)
+            (candidates.into_iter().next().unwrap_or(zero), true)
         }
     };
-    let fill = fill.unwrap_or_else(|| (vec![0; size], Value::from(0)));
-    let width = values.row_size();
-    let mut bytes = Vec::with_capacity(rows.len() * width);
-    for row in rows {
-        match row {
-            Some(row) => bytes.extend_from_slice(row),
-            None => (0..width / size).for_each(|_| bytes.extend_from_slice(&fill.0)),
-        }
-    }
-    let shape: Vec<u64> = std::iter::once(all)
-        .chain(table.shape().into_iter().skip(1))
-        .collect();
-    let typed = Typed {
-        element,
-        shape,
-        chunk_rows: (!of_groups && out.ids == IdsIn::Table).then_some(ROWS),
-        fill,
-        bytes,
-    };
-    let word = if of_groups {
-        "groupings_attribute"
-    } else {
-        "object_attribute"
-    };
-    let attributes = ArrayAttributes {
-        zv_array: Some(word.to_owned()),
-        name: Some(table.name().to_owned()),
-        dtype: Some(typed.element.dtype()),
-        shape: Some(typed.shape.clone()),
-        fill_sentinel_meaning: means_absence.then(|| "absent".to_owned()),
-        ..super::documents::carried(table.attributes())
-    };
-    let folder = if of_groups {
-        "group_attributes"
-    } else {
-        "object_attributes"
-    };
-    let path = format!("{folder}/{}", table.name());
-    let (doc, objects) = typed.objects(&path, out.compression, attributes)?;
-    out.target.put(objects)?;
-    Ok(vec![(path, doc)])
-}
-
-fn zero(element: &Element, table: &TypedArray) -> Option<Fill> {
-    match element {
-        Element::Number(number) => Some((vec![0; number.size()], number.zero())),
-        Element::Text(_) => Some((vec![0; element.size()], json!(""))),
-        Element::Other { .. } => Some((table.fill().to_vec(), table.doc()?.fill_value.clone())),
-    }
+    let chunk_rows = (of == TableOf::Objects && !in_rows).then_some(ROWS);
+    let typed = new.finish(fill, means_absence, chunk_rows);
+    let given = super::documents::carried(table.attributes());
+    typed
+        .write(of, table.name(), given, out.compression, out.target)
+        .map(Some)
 }
 
 /// Writes the attributes of objects, a row for each of the index.
@@ -191,7 +126,7 @@ pub(super) fn object_attributes(
             );
             continue;
         };
-        docs.extend(write_table(source, table, rows, false, out)?);
+        docs.extend(write_table(source, table, rows, TableOf::Objects, out)?);
     }
     Ok(docs)
 }
@@ -223,7 +158,8 @@ pub(super) fn groups(source: &Source, out: Out<'_>) -> Result<(Docs, u64), Write
             );
             continue;
         }
-        docs.extend(write_table(source, table, &Rows::same(count), true, out)?);
+        let rows = Rows::same(count);
+        docs.extend(write_table(source, table, &rows, TableOf::Groups, out)?);
     }
     Ok((docs, count))
 }

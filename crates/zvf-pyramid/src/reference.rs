@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value;
 use zvf_format::fragments::FragmentIndexBuilder;
 use zvf_format::manifest::ManifestBuilder;
-use zvf_meta::{ArrayAttributes, JsonObject, LevelDoc};
+use zvf_meta::{ArrayAttributes, ArrayDoc, JsonObject, LevelDoc};
 use zvf_store::{ChunkCoord, ObjectIndex, TypedArray, TypedValues};
 
 use super::bin::Means;
@@ -18,13 +17,13 @@ use zvf_format::int::{index, signed, wide};
 use zvf_write::documents::Docs;
 use zvf_write::error::OrBug;
 use zvf_write::nodes::put_documents;
-use zvf_write::number::NumberType;
 use zvf_write::objects::{ManifestArray, index_doc};
 use zvf_write::parallel::pack;
 use zvf_write::shard::Cells;
+use zvf_write::tables::{TableOf, TableRows};
 use zvf_write::target::Below;
 use zvf_write::target::{Object, Payloads};
-use zvf_write::typed::{Element, ROWS, Typed};
+use zvf_write::typed::{Element, ROWS};
 use zvf_write::{WriteError, documents, parallel};
 
 /// One step.
@@ -112,7 +111,7 @@ pub(crate) fn coarsen(
         objects = Some(Arc::new(coarse));
         let order: Vec<usize> = (0..rows).collect();
         for column in columns.iter_mut().filter(|_| !empty) {
-            docs.extend(write_column(column, &kept, &order, cells, target)?);
+            docs.push(write_column(column, &kept, &order, cells, target)?);
         }
     }
     put_documents(target, docs, groups)?;
@@ -269,22 +268,22 @@ pub(crate) fn write_column(
     order: &[usize],
     cells: &Cells,
     target: &Below<'_>,
-) -> Result<Docs, WriteError> {
+) -> Result<(String, ArrayDoc), WriteError> {
     let ObjectColumn {
         array,
         values,
         lost,
     } = column;
-    let rows = order.len();
     // Rows of deleted objects may be left out.
     let last = order.iter().copied().max();
     lost.resize(last.map_or(0, |last| last + 1), false);
-    let path = format!("object_attributes/{}", array.name());
-    let (element, absent) = element(&path, values)?;
-    let sentinel = absent.is_some();
-    let fill = absent.unwrap_or_else(|| (vec![0; element.size()], Value::from(false)));
-    let size = values.row_size();
-    let mut bytes = Vec::with_capacity(rows * size);
+    let Some(element) = Element::of(values.dtype) else {
+        let path = TableOf::Objects.path(array.name());
+        let found = values.dtype.to_string();
+        return Err(WriteError::input(path, found, "numbers or texts"));
+    };
+    let inner = array.shape().into_iter().skip(1).collect();
+    let mut table = TableRows::new(element, inner, values.row_size());
     let mut kept = kept.iter().copied().peekable();
     for (row, lost) in lost.iter_mut().enumerate() {
         *lost |= kept.next_if_eq(&row).is_none() || values.is_absent(row);
@@ -292,22 +291,20 @@ pub(crate) fn write_column(
     for &row in order {
         let lost = *lost.get(row).or_bug(format_args!("no row {row}"))?;
         // Rows behind the stored ones have no value.
-        match values.row(row).filter(|_| !lost) {
-            Some(value) => bytes.extend_from_slice(value),
-            None => (0..values.width).for_each(|_| bytes.extend_from_slice(&fill.0)),
-        }
+        table.push(values.row(row).filter(|_| !lost))?;
     }
-    let mut shape = array.shape();
-    if let Some(first) = shape.first_mut() {
-        *first = wide(rows);
-    }
+    let (missing, element) = (table.missing() > 0, table.element());
+    let (usual, zero) = (element.absent(), element.zero());
+    // Truth values have no element for absence: of an object without a value they are false.
+    let candidates = usual.as_ref().map_or_else(Vec::new, |_| element.fills());
+    let (fill, absent) = match table.absence(&candidates, false) {
+        Some(fill) => (fill, true),
+        None if missing => (usual.clone().unwrap_or(zero), usual.is_some()),
+        None => (zero, false),
+    };
+    let typed = table.finish(fill, absent, Some(ROWS));
     let given = array.attributes();
-    let attributes = ArrayAttributes {
-        zv_array: Some("object_attribute".to_owned()),
-        name: Some(array.name().to_owned()),
-        dtype: Some(element.dtype()),
-        shape: Some(shape.clone()),
-        fill_sentinel_meaning: sentinel.then(|| "absent".to_owned()),
+    let given = ArrayAttributes {
         unit: given.unit.clone(),
         description: given.description.clone(),
         channel_names: given.channel_names.clone(),
@@ -317,38 +314,6 @@ pub(crate) fn write_column(
         fill_code: given.fill_code,
         ..ArrayAttributes::default()
     };
-    let typed = Typed {
-        element,
-        shape,
-        chunk_rows: Some(ROWS),
-        fill,
-        bytes,
-    };
-    let (doc, objects) = typed.objects(&path, &cells.compression, attributes)?;
-    target.put(objects)?;
-    Ok(vec![(path, doc)])
-}
-
-type Absent = Option<(Vec<u8>, Value)>;
-
-/// The element of a table, and what stands for absence.
-fn element(path: &str, values: &TypedValues) -> Result<(Element, Absent), WriteError> {
-    let name = values.dtype.to_string();
-    if let Some(number) = NumberType::from_name(&name) {
-        return Ok((Element::Number(number), number.absent()));
-    }
-    if let Some(chars) = name
-        .strip_prefix("<U")
-        .and_then(|chars| chars.parse::<usize>().ok())
-    {
-        let bytes = chars
-            .checked_mul(4)
-            .filter(|bytes| u32::try_from(*bytes).is_ok());
-        let most = u64::from(u32::MAX / 4);
-        let what = "characters of a text";
-        let bytes = bytes.ok_or_else(|| WriteError::limit(what, wide(chars), most))?;
-        let zeros = vec![0; bytes];
-        return Ok((Element::Text(chars), Some((zeros, Value::from("")))));
-    }
-    Err(WriteError::input(path, name, "numbers or texts"))
+    let (of, compression) = (TableOf::Objects, &cells.compression);
+    typed.write(of, array.name(), given, compression, target)
 }

@@ -8,9 +8,9 @@ use crate::WriteError;
 use crate::array::{byte_strings, id_lists};
 use crate::error::OrBug;
 use crate::number::NumberType;
-use crate::objects::plain_column;
 use crate::parametric::Parametric;
 use crate::spec::StoreSpec;
+use crate::tables::plain_column;
 use crate::target::Object;
 use crate::target::Target;
 use crate::typed::{Element, Typed};
@@ -52,6 +52,7 @@ impl Parametric {
             shape: vec![count, wide(width)],
             chunk_rows: None,
             fill: (vec![0; 8], Value::from(0.0)),
+            absent: false,
             bytes: rows,
         };
         let attributes = ArrayAttributes {

@@ -168,6 +168,8 @@ pub mod spec;
 #[doc(hidden)]
 pub mod spill;
 #[doc(hidden)]
+pub mod tables;
+#[doc(hidden)]
 pub mod target;
 #[doc(hidden)]
 pub mod typed;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use zvf_format::manifest::ManifestBuilder;
 use zvf_format::vlen::VlenBuilder;
 use zvf_meta::{ArrayAttributes, ArrayDoc, DataType, Kind, ObjectIndexDoc};
@@ -17,14 +17,13 @@ use crate::error::narrow;
 use crate::form::{ID_IS_ROW, IdsIn, MOST_ROWS};
 use crate::links::Placer;
 use crate::names::check_name;
-use crate::number::NumberType;
 use crate::progress::Steps;
-use crate::record::row_of;
 use crate::sorter::{Placed, Sorted};
-use crate::spec::{AttributeType, StoreSpec};
+use crate::spec::StoreSpec;
+use crate::tables::{Held, TableOf, column, described, whole_column};
 use crate::target::Below;
 use crate::target::Object;
-use crate::typed::{Element, ROWS, Typed};
+use crate::typed::Typed;
 use crate::values::Values;
 use zvf_codec::Compression;
 use zvf_format::int::{index, signed, wide};
@@ -36,30 +35,8 @@ pub(crate) const BUCKET: u32 = 16_384;
 const BUCKET_BYTES: usize = 2 << 20;
 const FEWEST: u32 = 64;
 
-/// Most bytes of one attribute of objects or groups, which is made in memory.
-const MOST_BYTES: u64 = 1 << 34;
-
 /// Fragments between two words about progress.
 const TELL: u64 = 4096;
-
-/// A column of a table in memory.
-#[derive(Debug)]
-pub enum Held {
-    Numbers(NumberType, Vec<u8>),
-    Texts(Vec<Option<String>>),
-}
-
-impl Held {
-    /// A column as it was given.
-    fn of(values: &Values<'_>) -> Result<Self, WriteError> {
-        if let Values::Text(texts) = values {
-            return Ok(Self::Texts(texts.clone()));
-        }
-        let number = values.number_type().or_bug("numbers without a type")?;
-        let bytes = values.bytes_as(number).or_bug("numbers of another type")?;
-        Ok(Self::Numbers(number, bytes.into_owned()))
-    }
-}
 
 /// The object tables that were pushed.
 #[derive(Debug)]
@@ -73,10 +50,8 @@ pub struct Tables {
 
 impl Tables {
     pub fn new(spec: &StoreSpec) -> Self {
-        let columns = spec.object_attributes.iter().map(|one| match one.values {
-            AttributeType::Number(number) => Held::Numbers(number, Vec::new()),
-            AttributeType::Category | AttributeType::Text => Held::Texts(Vec::new()),
-        });
+        let columns = spec.object_attributes.iter();
+        let columns = columns.map(|one| Held::new(one.values));
         Self {
             ids: Vec::new(),
             seen: HashSet::new(),
@@ -111,13 +86,7 @@ impl Tables {
     /// All rows as one table.
     pub(crate) fn columns(&self, spec: &StoreSpec) -> (Vec<i64>, Vec<(String, Values<'static>)>) {
         let columns = spec.object_attributes.iter().zip(&self.columns);
-        let columns = columns.map(|(one, held)| {
-            let values = match held {
-                Held::Numbers(number, bytes) => Values::of_bytes(*number, bytes),
-                Held::Texts(texts) => Values::Text(texts.clone()),
-            };
-            (one.name.clone(), values)
-        });
+        let columns = columns.map(|(one, held)| (one.name.clone(), held.values()));
         (self.ids.clone(), columns.collect())
     }
 
@@ -164,15 +133,12 @@ impl Tables {
                     expected,
                 ));
             }
-            let wrong = || WriteError::input(what(), values.type_name(), one.values.name());
-            new.push(match (one.values, values) {
-                (AttributeType::Number(number), values) => Held::Numbers(
-                    number,
-                    values.bytes_as(number).ok_or_else(wrong)?.into_owned(),
-                ),
-                (_, Values::Text(texts)) => Held::Texts(texts.clone()),
-                _ => return Err(wrong()),
-            });
+            let mut held = Held::new(one.values);
+            if !held.push(values) {
+                let (found, expected) = (values.type_name(), one.values.name());
+                return Err(WriteError::input(what(), found, expected));
+            }
+            new.push(held);
         }
         let mut here = HashSet::new();
         let twice = table
@@ -188,11 +154,7 @@ impl Tables {
         self.seen.extend(here);
         self.ids.extend_from_slice(&table.ids);
         for (held, new) in self.columns.iter_mut().zip(new) {
-            match (held, new) {
-                (Held::Numbers(_, all), Held::Numbers(_, mut more)) => all.append(&mut more),
-                (Held::Texts(all), Held::Texts(mut more)) => all.append(&mut more),
-                _ => {}
-            }
+            held.append(new)?;
         }
         Ok(())
     }
@@ -489,18 +451,8 @@ pub(crate) fn ids_array(
     ids: &[i64],
     compression: &Compression,
 ) -> Result<(ArrayDoc, Vec<Object>), WriteError> {
-    let typed = Typed {
-        element: Element::Number(NumberType::I64),
-        shape: vec![wide(ids.len())],
-        chunk_rows: None,
-        fill: (vec![0; 8], Value::from(0)),
-        bytes: ids.iter().flat_map(|id| id.to_le_bytes()).collect(),
-    };
-    typed.objects(
-        "object_index/object_ids",
-        compression,
-        ArrayAttributes::default(),
-    )
+    let path = "object_index/object_ids";
+    Typed::ids(ids, 0).objects(path, compression, ArrayAttributes::default())
 }
 
 /// The document of the index.
@@ -541,170 +493,12 @@ pub(crate) fn write_attributes(
     let mut docs = Vec::new();
     for (one, held) in spec.object_attributes.iter().zip(&tables.columns) {
         let what = format!("object attribute {}", one.name);
-        let path = format!("object_attributes/{}", one.name);
-        let (mut typed, mut absence) = column(&what, one.channels, held, &rows, ids)?;
-        if spec.target.form().ids == IdsIn::Rows {
-            // One chunk, and a fill that no real row equals: it means absence whatever is said (0.8 §10.2).
-            typed.chunk_rows = None;
-            absence = absence || typed.fill_unlike_rows()?;
-        }
-        let attributes = ArrayAttributes {
-            zv_array: Some("object_attribute".to_owned()),
-            name: Some(one.name.clone()),
-            dtype: Some(typed.element.dtype()),
-            shape: Some(typed.shape.clone()),
-            fill_sentinel_meaning: absence.then(|| "absent".to_owned()),
-            unit: one.unit.clone(),
-            description: one.description.clone(),
-            channel_names: one.channel_names.clone(),
-            ..ArrayAttributes::default()
-        };
-        let (doc, objects) = typed.objects(&path, &spec.compression, attributes)?;
-        target.put(objects)?;
-        docs.push((path, doc));
+        let form = spec.target.form().ids;
+        let typed = column(&what, one.channels, held, (&rows, ids), form)?;
+        let (of, given) = (TableOf::Objects, described(one));
+        docs.push(typed.write(of, &one.name, given, &spec.compression, target)?);
     }
     Ok(docs)
-}
-
-/// An attribute with a row for each object, and whether its fill means absence.
-///
-/// A value that is the fill cannot be told from none (trap T24). Where every object has a value, the fill is said to mean
-/// nothing; where not, such a value is refused, but for NaN and the empty text, which say "none" anyway.
-pub fn column(
-    what: &str,
-    channels: usize,
-    held: &Held,
-    rows: &[Option<usize>],
-    ids: &[i64],
-) -> Result<(Typed, bool), WriteError> {
-    let missing = rows.iter().any(Option::is_none);
-    let shape = if channels == 1 {
-        vec![wide(rows.len())]
-    } else {
-        vec![wide(rows.len()), wide(channels)]
-    };
-    let (element, fill) = match held {
-        Held::Numbers(number, _) => (Element::Number(*number), number.absent()),
-        Held::Texts(texts) => {
-            let lengths = texts.iter().flatten().map(|text| text.chars().count());
-            let chars = lengths.fold(1, usize::max);
-            narrow("characters of a text", chars * 4)?;
-            if let Some(text) = texts.iter().flatten().find(|text| text.ends_with('\0')) {
-                return Err(WriteError::input(
-                    what,
-                    format!("{text:?}"),
-                    "texts that do not end with NUL",
-                ));
-            }
-            (
-                Element::Text(chars),
-                Some((vec![0; chars * 4], Value::from(""))),
-            )
-        }
-    };
-    // Every text is as wide as the longest one: what was pushed says little about what this takes.
-    let size = wide(element.size())
-        .checked_mul(wide(channels))
-        .and_then(|row| row.checked_mul(wide(rows.len())));
-    if size.is_none_or(|size| size > MOST_BYTES) {
-        let found = size.unwrap_or(u64::MAX);
-        return Err(WriteError::limit("bytes of a column", found, MOST_BYTES));
-    }
-    let absent = fill
-        .clone()
-        .unwrap_or_else(|| (vec![0; element.size()], json!(false)));
-    let mut bytes = Vec::new();
-    let mut clash = None;
-    for (at, row) in rows.iter().enumerate() {
-        let start = bytes.len();
-        match (held, row) {
-            (Held::Numbers(number, all), Some(row)) => {
-                let value = row_of(all, *row, number.size() * channels);
-                bytes.extend_from_slice(value.or_bug("a row behind the end of its column")?);
-            }
-            (Held::Texts(all), Some(row)) => {
-                let texts = row_of(all, *row, channels);
-                for text in texts.or_bug("a row behind the end of its column")? {
-                    // A missing text is stored as an empty one.
-                    element.text(text.as_deref().unwrap_or_default(), &mut bytes);
-                }
-            }
-            (_, None) => (0..channels).for_each(|_| bytes.extend_from_slice(&absent.0)),
-        }
-        let value = bytes.get(start..).or_bug("a column that became shorter")?;
-        if row.is_some()
-            && value
-                .chunks_exact(absent.0.len().max(1))
-                .all(|element| element == absent.0)
-        {
-            clash = clash.or(ids.get(at));
-        }
-    }
-    if missing && fill.is_none() {
-        return Err(WriteError::input(
-            what,
-            "objects without a value",
-            "a value for every object: bool has none for absence",
-        ));
-    }
-    let numbers = matches!(&element, Element::Number(number) if !number.is_float());
-    if let Some(id) = clash.filter(|_| missing && numbers) {
-        let found = format!("{} for object {id}", absent.1);
-        return Err(WriteError::input(
-            what,
-            found,
-            "another value: this one means that there is none",
-        ));
-    }
-    let unsaid = matches!(held, Held::Texts(texts) if texts.iter().any(Option::is_none));
-    let absence = fill.is_some() && (missing || unsaid || clash.is_none());
-    let fill = if absence {
-        absent
-    } else {
-        match &element {
-            Element::Number(number) => (vec![0; element.size()], number.zero()),
-            Element::Text(_) | Element::Other { .. } => absent,
-        }
-    };
-    Ok((
-        Typed {
-            element,
-            shape,
-            chunk_rows: Some(ROWS),
-            fill,
-            bytes,
-        },
-        absence,
-    ))
-}
-
-/// A column of which every row has a value, in one chunk.
-fn whole_column(
-    what: &str,
-    channels: usize,
-    held: &Held,
-    rows: usize,
-) -> Result<Typed, WriteError> {
-    let every: Vec<Option<usize>> = (0..rows).map(Some).collect();
-    let (mut typed, _) = column(what, channels, held, &every, &[])?;
-    typed.chunk_rows = None;
-    if let Element::Number(number) = typed.element {
-        typed.fill = (vec![0; number.size()], number.zero());
-    }
-    Ok(typed)
-}
-
-/// The same of values that are a multiple of the rows.
-pub(crate) fn plain_column(
-    what: &str,
-    values: &Values<'_>,
-    rows: usize,
-) -> Result<Typed, WriteError> {
-    let channels = values
-        .len()
-        .checked_div(rows)
-        .map_or(1, |channels| channels.max(1));
-    whole_column(what, channels, &Held::of(values)?, rows)
 }
 
 /// Writes groups and their attributes.
@@ -737,17 +531,8 @@ pub(crate) fn write_groups(
     for (name, channels, held) in &groups.attributes {
         let what = format!("group attribute {name}");
         let typed = whole_column(&what, *channels, held, groups.members.len())?;
-        let path = format!("group_attributes/{name}");
-        let attributes = ArrayAttributes {
-            zv_array: Some("groupings_attribute".to_owned()),
-            name: Some(name.clone()),
-            dtype: Some(typed.element.dtype()),
-            shape: Some(typed.shape.clone()),
-            ..ArrayAttributes::default()
-        };
-        let (doc, objects) = typed.objects(&path, &spec.compression, attributes)?;
-        target.put(objects)?;
-        docs.push((path, doc));
+        let given = ArrayAttributes::default();
+        docs.push(typed.write(TableOf::Groups, name, given, &spec.compression, target)?);
     }
     Ok(docs)
 }

@@ -1,8 +1,7 @@
 //! Typed arrays: ids, attributes of objects and groups (0.9 §4.5).
 
-use std::collections::HashSet;
-
 use serde_json::{Value, json};
+use zvf_format::dtype::{DType, DTypeKind};
 use zvf_meta::{ArrayAttributes, ArrayDoc, Codec, DataType};
 
 use crate::WriteError;
@@ -12,7 +11,7 @@ use crate::error::to_index;
 use crate::number::{Fill, NumberType};
 use crate::target::Object;
 use zvf_codec::Compression;
-use zvf_format::int::wide;
+use zvf_format::int::{index, wide};
 
 /// Rows of a chunk of object attributes.
 pub const ROWS: u64 = 65_536;
@@ -30,15 +29,51 @@ pub enum Element {
     /// Anything else, as the array says that it was copied from.
     Other {
         /// Its name in documents.
-        data_type: DataType,
+        data_type: Box<DataType>,
         /// Bytes of one.
         size: usize,
         /// Its name as numpy spells it.
         dtype: String,
+        /// The fill of that array.
+        fill: Fill,
     },
 }
 
 impl Element {
+    /// Numbers or texts; `None` for any other type.
+    pub fn of(dtype: DType) -> Option<Self> {
+        match dtype.kind {
+            DTypeKind::Utf32 { chars } => Some(Self::Text(index(chars))),
+            kind => NumberType::from_kind(kind).map(Self::Number),
+        }
+    }
+
+    /// The element of rows that are stored without a meaning of their own.
+    pub fn zero(&self) -> Fill {
+        let zeros = |word| (vec![0; self.size()], word);
+        match self {
+            Self::Number(number) => zeros(number.zero()),
+            Self::Text(_) => zeros(json!("")),
+            Self::Other { fill, .. } => fill.clone(),
+        }
+    }
+
+    /// The element that means absence (0.9 §11.4); truth values have none.
+    pub fn absent(&self) -> Option<Fill> {
+        match self {
+            Self::Number(number) => number.absent(),
+            Self::Text(_) | Self::Other { .. } => Some(self.zero()),
+        }
+    }
+
+    /// Elements that could mean absence, the usual one first.
+    pub fn fills(&self) -> Vec<Fill> {
+        match self {
+            Self::Number(number) => number.fills(),
+            Self::Text(_) | Self::Other { .. } => vec![self.zero()],
+        }
+    }
+
     /// Bytes of one element.
     pub fn size(&self) -> usize {
         match self {
@@ -57,7 +92,7 @@ impl Element {
                     .insert("length_bytes".to_owned(), Value::from(wide(self.size())));
                 one
             }
-            Self::Other { data_type, .. } => data_type.clone(),
+            Self::Other { data_type, .. } => data_type.as_ref().clone(),
         }
     }
 
@@ -90,16 +125,6 @@ impl Element {
     }
 }
 
-/// The elements, of `size` bytes, of rows whose channels are all the same: a row means absence where all its channels do, so
-/// only such rows can be mistaken for one that is absent.
-pub fn uniform<'r>(rows: impl Iterator<Item = &'r [u8]>, size: usize) -> HashSet<&'r [u8]> {
-    let first = rows.filter_map(|row| {
-        let first = row.get(..size)?;
-        row.chunks(size).all(|one| one == first).then_some(first)
-    });
-    first.collect()
-}
-
 /// A typed array in memory.
 #[derive(Debug)]
 pub struct Typed {
@@ -110,26 +135,23 @@ pub struct Typed {
     pub chunk_rows: Option<u64>,
     /// The element that stands for what is not stored.
     pub fill: Fill,
+    /// Whether rows that are equal to the fill have no value.
+    pub absent: bool,
     /// All elements.
     pub bytes: Vec<u8>,
 }
 
 impl Typed {
-    /// Takes a fill that no row equals on all of its channels, where the type has one left; whether it does.
-    pub(crate) fn fill_unlike_rows(&mut self) -> Result<bool, WriteError> {
-        let size = self.element.size().max(1);
-        let width = self.row_bytes()?.max(size);
-        let taken = uniform(self.bytes.chunks(width), size);
-        let Element::Number(number) = &self.element else {
-            return Ok(false);
-        };
-        let free = number
-            .fills()
-            .into_iter()
-            .find(|(bytes, _)| !taken.contains(bytes.as_slice()));
-        let found = free.is_some();
-        self.fill = free.unwrap_or_else(|| std::mem::take(&mut self.fill));
-        Ok(found)
+    /// Ids in one chunk.
+    pub fn ids(ids: &[i64], fill: i64) -> Self {
+        Self {
+            element: Element::Number(NumberType::I64),
+            shape: vec![wide(ids.len())],
+            chunk_rows: None,
+            fill: (fill.to_le_bytes().to_vec(), Value::from(fill)),
+            absent: false,
+            bytes: ids.iter().flat_map(|id| id.to_le_bytes()).collect(),
+        }
     }
 
     fn row_bytes(&self) -> Result<usize, WriteError> {

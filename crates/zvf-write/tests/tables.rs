@@ -1,11 +1,13 @@
 //! Attributes of objects and groups, objects without vertices, groups.
 
+use zvf_pyramid::{LevelStep, Method, PyramidSpec};
 use zvf_query::{Query, list_objects};
 use zvf_write::{
     AttributeSpec, Batch, Groups, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter, Values,
     WriteError,
 };
 
+use crate::pyramid::build;
 use crate::support::{ADDRESS, Memory, ask, check_documents, column};
 
 fn spec() -> StoreSpec {
@@ -97,6 +99,29 @@ async fn t24_the_sentinel_is_a_value_where_nothing_is_absent() {
             let error = done.unwrap_err();
             assert!(error.to_string().contains("-32768 for object 7"), "{error}");
         }
+    }
+}
+
+#[tokio::test]
+async fn t24_a_value_of_level_0_is_not_absence_on_coarser_levels() {
+    for (sparsity, fill) in [(1.0, 0), (1.6, i64::from(i16::MIN) + 1)] {
+        let memory = Memory::default();
+        let mut writer = writer(&memory).await;
+        let table = ObjectTable::new(&[7_i64, -2, 9][..])
+            .with_attribute("age", vec![i16::MIN; 3])
+            .with_attribute("axis", vec![0.5; 6])
+            .with_attribute("label", Values::texts(["a", "b", "c"]));
+        writer.push_objects(&table).unwrap();
+        writer.finish().await.unwrap();
+        let steps = vec![LevelStep::new(1.0).with_sparsity(sparsity)];
+        let levels = PyramidSpec::new(steps).with_method(Method::Reference);
+        build(&memory, &levels).await.unwrap();
+        let files = memory.files().await;
+        let doc = files["1/object_attributes/age/zarr.json"].clone();
+        let doc: serde_json::Value = serde_json::from_slice(&doc).unwrap();
+        let meaning = doc["attributes"].get("fill_sentinel_meaning");
+        assert_eq!(meaning.is_some(), sparsity > 1.0);
+        assert_eq!(doc["fill_value"], fill);
     }
 }
 

@@ -138,7 +138,7 @@ fn filled(items: &ArrayRef, column: &ArrayRef) -> ArrayRef {
     if column.null_count() == 0 && items.null_count() == 0 {
         return ArrayRef::clone(items);
     }
-    crate::numbers::without_nulls(items, column)
+    crate::numbers::without_nulls(items, column, 0)
 }
 
 struct Npz<'a> {

@@ -10,6 +10,7 @@ use zvf_write::{AttributeSpec, AttributeType, NumberType, Values};
 use super::UUID;
 use super::values::{decimals, texts, values, wide};
 use crate::error::shown;
+use crate::numbers::{floats, without_nulls};
 use crate::options::Nulls;
 use crate::output::raw::elements;
 use crate::time;
@@ -253,15 +254,8 @@ impl Attribute {
                 );
                 (gaps || absent.count() == 0).then(|| values(column))?
             }
-            (_, How::Floats) => {
-                let numbers = wide(&items).enumerate();
-                let numbers = numbers.map(|(at, number)| match absent.is(at) {
-                    true => f64::NAN,
-                    false => float(number),
-                });
-                Some(numbers.collect::<Vec<f64>>().into())
-            }
-            (Raw::Number(own), How::Filled(fill)) => filled(*own, &items, &absent, fill),
+            (_, How::Floats) => Some(floats(column).values.into()),
+            (_, How::Filled(fill)) => values(&without_nulls(&items, column, fill)),
             (_, How::Truths) => {
                 let list = items.as_boolean_opt()?;
                 let word = |at| if list.value(at) { "true" } else { "false" };
@@ -282,7 +276,7 @@ impl Decided {
     /// A column of no row.
     pub(super) fn none(&self) -> Values<'static> {
         match self.spec.values {
-            AttributeType::Number(number) => super::layout::none(number),
+            AttributeType::Number(number) => Values::of_bytes(number, &[]),
             _ => Values::Text(Vec::new()),
         }
     }
@@ -356,38 +350,4 @@ fn holds(number: NumberType, value: i64) -> bool {
         NumberType::U64 => u64::try_from(value).is_ok(),
         _ => false,
     }
-}
-
-/// Whole numbers of their own type, with one of them where one is missing.
-fn filled(
-    number: NumberType,
-    items: &ArrayRef,
-    absent: &Absent<'_>,
-    fill: i64,
-) -> Option<Values<'static>> {
-    macro_rules! fill {
-        ($($variant:ident $type:ty),*) => {
-            match number {
-                $(NumberType::$variant => {
-                    let fill = <$type>::try_from(fill).ok()?;
-                    let one = |(at, number)| match absent.is(at) {
-                        true => Some(fill),
-                        false => <$type>::try_from(number).ok(),
-                    };
-                    let all: Option<Vec<$type>> = wide(items).enumerate().map(one).collect();
-                    Some(all?.into())
-                })*
-                _ => None,
-            }
-        };
-    }
-    fill!(I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64)
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "checked when the column was looked at"
-)]
-fn float(number: i128) -> f64 {
-    number as f64
 }

@@ -32,18 +32,6 @@ pub(super) struct Layout {
     pub(super) attributes: Vec<Attribute>,
 }
 
-pub(super) fn none(number: NumberType) -> Values<'static> {
-    macro_rules! none {
-        ($($variant:ident $type:ty),*) => {
-            match number {
-                $(NumberType::$variant => Vec::<$type>::new().into(),)*
-                NumberType::F16 => Vec::<half::f16>::new().into(),
-            }
-        };
-    }
-    none!(Bool bool, I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64, F32 f32, F64 f64)
-}
-
 impl Layout {
     /// Finds the columns that are asked for.
     pub(super) fn of(

@@ -7,9 +7,10 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::Path;
 
-use arrow_array::ArrayRef;
-use half::f16;
-use zvf_write::{AttributeType, Groups, NumberType, Values};
+use arrow_array::{Array, ArrayRef, new_null_array};
+use arrow_schema::DataType;
+use arrow_select::concat::concat;
+use zvf_write::{AttributeType, Groups, Values};
 
 use super::{Column, Open};
 use crate::error::{ConvertError, Place, shown};
@@ -33,8 +34,7 @@ pub(super) struct Collected {
 #[derive(Debug)]
 struct Field {
     name: String,
-    number: NumberType,
-    width: usize,
+    kind: DataType,
     rows: HashMap<usize, ArrayRef>,
 }
 
@@ -87,10 +87,10 @@ impl Collected {
                 self.note(format!("{} is not kept: there is no such group", what()));
                 continue;
             };
-            let kind = values::kind(&column.array.column());
-            let Some((AttributeType::Number(number), width)) = kind else {
+            let kind = column.array.column();
+            if !matches!(values::kind(&kind), Some((AttributeType::Number(_), _))) {
                 continue;
-            };
+            }
             let row = one(open, column)?;
             let known = self
                 .fields
@@ -99,8 +99,7 @@ impl Collected {
             let at = known.unwrap_or_else(|| {
                 self.fields.push(Field {
                     name: column.name.clone(),
-                    number,
-                    width,
+                    kind: kind.clone(),
                     rows: HashMap::new(),
                 });
                 self.fields.len().saturating_sub(1)
@@ -108,7 +107,7 @@ impl Collected {
             let Some(field) = self.fields.get_mut(at) else {
                 continue;
             };
-            if (field.number, field.width) != (number, width) {
+            if field.kind != kind {
                 self.note(format!(
                     "{} is not kept: it is of another type in another group",
                     what()
@@ -160,29 +159,11 @@ impl Collected {
 impl Field {
     /// The rows of all groups; `None` where one has none and needs one.
     fn column(&self, groups: usize) -> Option<Values<'static>> {
-        let mut column = None;
-        for group in 0..groups {
-            let row = match self.rows.get(&group) {
-                Some(row) => values::values(row)?,
-                None => missing(self.number, self.width)?,
-            };
-            match &mut column {
-                None => column = Some(row),
-                Some(column) => values::append(column, row).then_some(())?,
-            }
-        }
-        column
+        let missing = new_null_array(&self.kind, 1);
+        let rows = (0..groups).map(|group| self.rows.get(&group).unwrap_or(&missing).as_ref());
+        let rows: Vec<&dyn Array> = rows.collect();
+        values::values(&concat(&rows).ok()?)
     }
-}
-
-/// A row of NaN; `None` of numbers that have none.
-fn missing(number: NumberType, width: usize) -> Option<Values<'static>> {
-    Some(match number {
-        NumberType::F16 => vec![f16::NAN; width].into(),
-        NumberType::F32 => vec![f32::NAN; width].into(),
-        NumberType::F64 => vec![f64::NAN; width].into(),
-        _ => return None,
-    })
 }
 
 /// All rows of an array.

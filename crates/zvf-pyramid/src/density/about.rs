@@ -17,6 +17,7 @@ use super::{Numbered, Reading, tables};
 use zvf_format::int::index;
 use zvf_write::error::OrBug;
 use zvf_write::error::{narrow, to_index};
+use zvf_write::tables::Held;
 use zvf_write::{Groups, StoreSpec, WriteError, arrow};
 
 /// How many objects are asked for at the most to see how many values a row of an attribute has.
@@ -334,7 +335,11 @@ fn groups(level: &Level, ids: &[i64], handle: &Handle) -> Result<Groups<'static>
     }
     for one in level.group_attributes() {
         let values = handle.block_on(one.read())?;
-        groups = groups.with_attribute(one.name(), tables::table(one.name(), &values)?);
+        let held = Held::stored(&values).ok_or_else(|| {
+            let found = values.dtype.to_string();
+            WriteError::input(one.name(), found, "numbers or texts")
+        })?;
+        groups = groups.with_attribute(one.name(), held.values());
     }
     Ok(groups)
 }

@@ -3,10 +3,6 @@
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_schema::Field;
 use arrow_select::take::{TakeOptions, take};
-use zvf_format::dtype::DTypeKind;
-use zvf_store::TypedValues;
-
-use zvf_format::int::index;
 use zvf_write::error::OrBug;
 use zvf_write::number::NumberType;
 use zvf_write::{AttributeSpec, AttributeType, Values, WriteError, arrow};
@@ -36,28 +32,6 @@ pub(super) fn rows(
 pub(super) fn declare(name: &str, column: &ArrayRef) -> Result<AttributeSpec, WriteError> {
     let field = Field::new(name, column.data_type().clone(), true);
     arrow::declare(&field, AttributeType::Category)
-}
-
-/// A small table as a column.
-pub(super) fn table(name: &str, values: &TypedValues) -> Result<Values<'static>, WriteError> {
-    if let DTypeKind::Utf32 { chars } = values.dtype.kind {
-        let size = (index(chars) * 4).max(1);
-        let text = |bytes: &[u8]| {
-            let points = bytes.as_chunks::<4>().0.iter();
-            let points = points.filter_map(|point| char::from_u32(u32::from_le_bytes(*point)));
-            Some(points.collect::<String>().trim_end_matches('\0').to_owned())
-        };
-        return Ok(Values::Text(
-            values.bytes.chunks_exact(size).map(text).collect(),
-        ));
-    }
-    match NumberType::from_kind(values.dtype.kind) {
-        Some(number) => Ok(Values::of_bytes(number, &values.bytes)),
-        None => {
-            let found = values.dtype.to_string();
-            Err(WriteError::input(name, found, "numbers or texts"))
-        }
-    }
 }
 
 /// Numbers of any type as f64.

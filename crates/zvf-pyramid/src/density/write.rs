@@ -294,9 +294,8 @@ fn write_columns(
         documents::plain_group().into_bytes(),
     )];
     for column in columns {
-        for (path, one) in write_column(column, kept, kept, to.cells, to.below)? {
-            objects.push((format!("{path}/zarr.json"), one.to_json().into_bytes()));
-        }
+        let (path, one) = write_column(column, kept, kept, to.cells, to.below)?;
+        objects.push((format!("{path}/zarr.json"), one.to_json().into_bytes()));
     }
     to.below.put(objects)?;
     let family = "object_attributes".to_owned();
