@@ -34,7 +34,6 @@ mod cross;
 mod density;
 mod fine;
 mod growth;
-mod leftovers;
 mod make;
 mod median;
 mod meter;

@@ -27,15 +27,13 @@ use zvf_store::{ContainerKind, Need, Store};
 
 use super::base::ChosenBins;
 use super::bin::{MOST_AXES, Means};
-use super::leftovers::groups;
 use super::make::{LevelReport, Levels, Made, Maker};
 use super::plan::{Plan, Wanted};
 use super::sink::Sink;
 use super::spec::{BaseBins, Existing, MOST_LEVELS, Method, PyramidSpec};
 use zvf_format::int::wide;
-use zvf_write::change::pyramid_groups;
 use zvf_write::change::{Change, Take};
-use zvf_write::commit::{Leftovers, MARKER, ROOT};
+use zvf_write::commit::{Leftovers, MARKER};
 use zvf_write::documents::STALE;
 use zvf_write::redo::settle;
 use zvf_write::target::{Stage, Target};
@@ -297,29 +295,18 @@ impl Job<'_> {
         Ok(store)
     }
 
-    /// Clears, or finishes, what an interrupted change of levels left, where that is allowed.
+    /// Finishes what an interrupted change left, or takes it back, where that is allowed.
     fn tidy(&self) -> Result<(), WriteError> {
-        let Some(found) = Change::interrupted(self.target)? else {
+        if Change::interrupted(self.target)?.is_none() {
             return Ok(());
-        };
-        let busy = || WriteError::Busy {
-            store: self.address.to_owned(),
-            marker: MARKER,
-        };
-        if found.pointer("/details/edit").is_some() {
-            if self.options.leftovers == Leftovers::Refuse {
-                return Err(busy());
-            }
-            return settle(self.target, self.address, self.options.lease).map(|_| ());
         }
-        // Only what is known to be the rest of a pyramid is cleared by one. A root that names its levels was the last
-        // step: only the marker is left.
-        let groups = pyramid_groups(&found).ok_or_else(busy)?;
-        let root = self.target.read(ROOT)?;
-        let root = root.map(|bytes| RootDoc::parse(&bytes)).transpose()?;
-        let named = root.is_some_and(|root| root.multiscales.dataset(1).is_some());
-        let groups = if named { Vec::new() } else { groups };
-        Change::clear_interrupted(self.target, self.address, self.options.leftovers, &groups)
+        match self.options.leftovers {
+            Leftovers::Refuse => Err(WriteError::Busy {
+                store: self.address.to_owned(),
+                marker: MARKER,
+            }),
+            Leftovers::Remove => settle(self.target, self.address, self.options.lease).map(|_| ()),
+        }
     }
 
     /// Whether levels of this store can be made, or go.
@@ -510,6 +497,17 @@ impl Job<'_> {
             store: self.address.to_owned(),
         })
     }
+}
+
+/// Everything that a pyramid may write below the root of a store of one level: what is removed if it is interrupted.
+fn groups(target: &Target) -> Result<Vec<String>, WriteError> {
+    let mut groups: Vec<String> = (1..=MOST_LEVELS).map(|level| level.to_string()).collect();
+    if target.exists("0/links/zarr.json")? {
+        groups.extend((1..=MOST_LEVELS).map(|delta| format!("0/links/+{delta}")));
+    } else {
+        groups.push("0/links".to_owned());
+    }
+    Ok(groups)
 }
 
 /// What a change of levels did.

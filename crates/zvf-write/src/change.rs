@@ -19,7 +19,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::WriteError;
-use crate::commit::{Leftovers, MARKER, ROOT, mark};
+use crate::commit::{MARKER, ROOT, mark};
 use crate::lease::{Lease, is_free};
 use crate::target::{Seen, Target};
 
@@ -269,28 +269,6 @@ impl Change {
     pub(crate) fn leave(self) {
         self.lease.leave();
     }
-
-    /// Takes over what an interrupted change left: removes `groups`, which no reader uses, then the marker.
-    ///
-    /// # Errors
-    /// Misuse: `leftovers` refuses. I/O.
-    pub fn clear_interrupted(
-        target: &Target,
-        address: &str,
-        leftovers: Leftovers,
-        groups: &[String],
-    ) -> Result<(), WriteError> {
-        if leftovers == Leftovers::Refuse {
-            return Err(WriteError::Busy {
-                store: address.to_owned(),
-                marker: MARKER,
-            });
-        }
-        groups
-            .iter()
-            .try_for_each(|group| target.remove_below(group))?;
-        target.remove(MARKER)
-    }
 }
 
 /// The marker that may be taken over, and what its change may have left; `None` if there is none that may.
@@ -313,7 +291,7 @@ fn may_take(target: &Target, root: &Seen, take: Take) -> Result<Option<(Left, Se
 }
 
 /// The groups that a marker names, if they are such as a pyramid writes: nothing else is ever removed.
-pub fn pyramid_groups(marker: &Value) -> Option<Vec<String>> {
+fn pyramid_groups(marker: &Value) -> Option<Vec<String>> {
     let named = marker.pointer("/details/pyramid")?.as_array()?;
     let known = |name: &str| {
         let number = name.strip_prefix("0/links/+").unwrap_or(name);

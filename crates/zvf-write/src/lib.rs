@@ -64,6 +64,17 @@
 //!
 //! [`WriteOptions::journal`] keeps what was pushed, so that a writer resumes after its last batch.
 //!
+//! Each protocol keeps one promise of its own:
+//!
+//! | file | promise |
+//! |---|---|
+//! | `commit.rs` | a new store appears as a whole, at a place where nothing was |
+//! | `part.rs`, `parts.rs` | no two programs write one object of a new store; its end is that of `commit.rs` |
+//! | `lease.rs` | of several writers of one existing store one holds the marker; that of a dead one is free in time |
+//! | `change.rs` | the root of an existing store is replaced only if it is the one that was read; coarse levels where none were need no more, since no reader asks for them before |
+//! | `redo.rs`, `target/stage.rs` | objects that readers use change with the root; `settle` ends or takes back any interrupted change |
+//! | `frames.rs` | a record that was appended is whole or cut off: journals of imports and of copies |
+//!
 //! # Several programs
 //!
 //! [`PartedStore`]: each program writes some chunks of one store, and one of them commits what all wrote.

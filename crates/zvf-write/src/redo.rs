@@ -27,8 +27,7 @@ use crate::WriteError;
 use crate::change::{Change, Left, Take};
 use crate::commit::{Leftovers, MARKER, ROOT};
 use crate::root_mark::{Word, fenced, named, new_id, under};
-use crate::target::Object;
-use crate::target::Target;
+use crate::target::{Object, Stage, Target};
 
 /// Objects that are copied at a time.
 const BATCH: usize = 64;
@@ -227,15 +226,11 @@ impl Journal {
         &self,
         objects: impl Iterator<Item = Result<Vec<Object>, WriteError>>,
     ) -> Result<BTreeSet<String>, WriteError> {
-        let folder = Redo::folder_of(&self.id);
-        let mut put = BTreeSet::new();
+        let stage = Stage::new(Redo::folder_of(&self.id), BTreeSet::new());
         for some in objects {
-            let some = some?;
-            put.extend(some.iter().map(|(key, _)| key.clone()));
-            let staged = |(key, bytes)| (format!("{folder}/{key}"), bytes);
-            self.target.put(some.into_iter().map(staged).collect())?;
+            stage.put(&self.target, some?)?;
         }
-        Ok(put)
+        Ok(stage.finish().put)
     }
 
     /// Writes what the edit puts and removes into its folder.

@@ -14,7 +14,7 @@ use zvf_write::{
     WriteOptions,
 };
 
-use crate::support::{ask, block_on, check_documents};
+use crate::support::{ask, block_on, check_documents, unfenced};
 
 /// Names the place to the process that is to be killed.
 const PLACE: &str = "ZVF_WRITE_TEST_PLACE";
@@ -240,6 +240,10 @@ fn a_killed_pyramid_leaves_level_0_or_all_levels() {
             let mut found = files(place);
             // The marker may be left, and files that it and the root got their names from.
             found.retain(|key, _| !key.contains(".zvf-") && key != "zvf-unfinished.json");
+            // Levels that were taken back leave a mark in the root: no writer that lives can take it for the one it read.
+            found
+                .entry("zarr.json".to_owned())
+                .and_modify(|root| *root = unfenced(root));
             assert!(found == complete, "run {run}");
         });
     });

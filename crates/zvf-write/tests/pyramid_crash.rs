@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt};
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, UpdateVersion};
 use zvf_pyramid::{CrossLevel, LevelReport, LevelStep, Method, PyramidSpec, build_pyramid};
 use zvf_query::Query;
 use zvf_store::{Need, OpenOptions, Retry};
 use zvf_write::{Kind, Leftovers, StoreSpec, WriteError, WriteOptions};
 
 use crate::model::Model;
-use crate::support::{ADDRESS, Memory, ask, column};
+use crate::support::{self, ADDRESS, Memory, ask, column};
 use zvf_testkit::faults::Dying;
+
+const ROOT: &str = "zarr.json";
 
 type Files = BTreeMap<String, Vec<u8>>;
 
@@ -103,7 +105,7 @@ async fn every_write(base: &Files, spec: &PyramidSpec) {
                 add(memory.0.clone(), spec, Leftovers::Remove)
                     .await
                     .unwrap();
-                assert_eq!(memory.files().await, complete, "write {writes}");
+                assert_eq!(unfenced(memory.files().await), complete, "write {writes}");
             }
             if done.is_ok() {
                 assert!(writes > 20, "{writes} writes");
@@ -122,8 +124,52 @@ async fn every_write(base: &Files, spec: &PyramidSpec) {
     assert!(committed >= 3);
 }
 
+/// The same files, with a root that does not say that levels were taken back.
+fn unfenced(mut files: Files) -> Files {
+    if let Some(root) = files.get_mut(ROOT) {
+        *root = support::unfenced(root);
+    }
+    files
+}
+
 fn spec(method: Method) -> PyramidSpec {
     PyramidSpec::new([LevelStep::new(1.0), LevelStep::new(2.0)]).with_method(method)
+}
+
+/// A writer that was taken for dead has read the root, and replaces it if it is still the same.
+#[tokio::test]
+async fn levels_that_were_taken_back_cannot_be_committed_late() {
+    let memory = Memory::default();
+    let positions = (0..30).map(|n| vec![f64::from(n % 7) * 6.0, f64::from(n)]);
+    let store = StoreSpec::new(Kind::PointCloud, [20.0; 2]);
+    Model::new(store, positions.collect())
+        .write(memory.options())
+        .await;
+    let dying = Dying::new(memory.0.clone(), 10, false);
+    let good = spec(Method::Reference);
+    add(Arc::new(dying), &good, Leftovers::Refuse)
+        .await
+        .unwrap_err();
+    assert!(memory.files().await.contains_key("zvf-unfinished.json"));
+    let root = Path::from(format!("some/points.zarrvectors/{ROOT}"));
+    let read = memory.0.head(&root).await.unwrap();
+    // Nothing but clearing is done for a specification that is refused.
+    let bad = PyramidSpec::new([LevelStep::new(-1.0)]);
+    add(memory.0.clone(), &bad, Leftovers::Remove)
+        .await
+        .unwrap_err();
+    assert!(!memory.files().await.contains_key("zvf-unfinished.json"));
+    let seen = UpdateVersion {
+        e_tag: read.e_tag,
+        version: read.version,
+    };
+    let late = memory
+        .0
+        .put_opts(&root, "{}".into(), PutMode::Update(seen).into());
+    assert!(matches!(
+        late.await,
+        Err(object_store::Error::Precondition { .. })
+    ));
 }
 
 #[tokio::test]

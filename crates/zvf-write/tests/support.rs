@@ -7,8 +7,10 @@ use arrow_array::RecordBatch;
 use futures::TryStreamExt;
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
+use zvf_meta::RootDoc;
 use zvf_meta::rules::Rule;
 use zvf_query::{Query, Table, query};
+use zvf_store::writing::Redo;
 use zvf_store::{OpenOptions, Store};
 pub(crate) use zvf_testkit::text::float;
 use zvf_validate::{Check, Depth, Severity, ValidateOptions, validate};
@@ -163,4 +165,13 @@ pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
         .build()
         .unwrap()
         .block_on(work)
+}
+
+/// A root without the mark of the change that was carried out or taken back last.
+pub(crate) fn unfenced(root: &[u8]) -> Vec<u8> {
+    let mut doc = RootDoc::parse(root).unwrap();
+    match doc.extra.remove(Redo::LAST) {
+        Some(_) => doc.to_json().into_bytes(),
+        None => root.to_owned(),
+    }
 }
