@@ -34,10 +34,31 @@ crate::layout! {
 }
 
 impl ShardEntry {
+    /// The entry of an inner chunk that is not there.
+    pub const ABSENT: Self = Self {
+        offset: U64::MAX_VALUE,
+        nbytes: U64::MAX_VALUE,
+    };
+
+    /// The entry of `nbytes` bytes from `offset` on.
+    #[must_use]
+    pub fn new(offset: u64, nbytes: u64) -> Self {
+        Self {
+            offset: U64::new(offset),
+            nbytes: U64::new(nbytes),
+        }
+    }
+
+    /// The entries of an index, without the checksum behind them. None where bytes are left over.
+    #[must_use]
+    pub fn all(index: &[u8]) -> Option<&[Self]> {
+        <[Self]>::ref_from_bytes(index).ok()
+    }
+
     /// Whether there is no such inner chunk.
     #[must_use]
     pub fn is_absent(&self) -> bool {
-        self.offset == u64::MAX && self.nbytes == u64::MAX
+        *self == Self::ABSENT
     }
 }
 

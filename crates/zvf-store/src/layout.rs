@@ -3,6 +3,8 @@
 //! Source: specification 0.9, sections 4.2 to 4.4.
 
 use zvf_format::dtype::ByteOrder;
+use zvf_format::int::wide;
+use zvf_format::shard::{ShardEntry, ShardTail};
 use zvf_meta::{ArrayDoc, Codec, Sharding};
 
 use crate::codec::{byte_order, index_checksum};
@@ -35,9 +37,14 @@ pub(crate) struct Shard {
 impl Shard {
     /// Bytes of the index.
     pub(crate) fn index_bytes(self) -> u64 {
+        let tail = if self.checksum {
+            size_of::<ShardTail>()
+        } else {
+            0
+        };
         self.entries
-            .saturating_mul(16)
-            .saturating_add(if self.checksum { 4 } else { 0 })
+            .saturating_mul(wide(size_of::<ShardEntry>()))
+            .saturating_add(wide(tail))
     }
 }
 

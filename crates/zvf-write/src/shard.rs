@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
+use zerocopy::IntoBytes;
+use zvf_format::shard::ShardEntry;
 use zvf_format::vlen::VlenBuilder;
 use zvf_meta::space::Grid;
 use zvf_meta::{Codec, KeyEncoding};
@@ -170,25 +172,19 @@ impl Cells {
 fn shard(shape: &[u64], mut cells: Vec<Inner>) -> Result<Vec<u8>, WriteError> {
     let count = shape.iter().try_fold(1_u64, |all, &n| all.checked_mul(n));
     let count = to_index("cells of a shard", count.or_bug("more than 2^64 cells")?)?;
-    let mut index = vec![[u64::MAX; 2]; count];
+    let mut index = vec![ShardEntry::ABSENT; count];
     cells.sort_unstable_by_key(|(curve, place, _)| (*curve, *place));
     let mut bytes = Vec::new();
     for (_, place, cell) in cells {
         let entry = index.get_mut(place);
         let entry = entry.or_bug(format_args!("no place {place} in a shard of {count} cells"))?;
-        internal!(
-            *entry == [u64::MAX; 2],
-            "two cells in place {place} of a shard"
-        );
-        *entry = [wide(bytes.len()), wide(cell.len())];
+        internal!(entry.is_absent(), "two cells in place {place} of a shard");
+        *entry = ShardEntry::new(wide(bytes.len()), wide(cell.len()));
         bytes.extend_from_slice(&cell);
     }
-    let start = bytes.len();
-    for number in index.as_flattened() {
-        bytes.extend_from_slice(&number.to_le_bytes());
-    }
-    let sum = crc32c::crc32c(bytes.get(start..).or_bug("a shard without an index")?);
-    bytes.extend_from_slice(&sum.to_le_bytes());
+    let index = index.as_bytes();
+    bytes.extend_from_slice(index);
+    bytes.extend_from_slice(&crc32c::crc32c(index).to_le_bytes());
     Ok(bytes)
 }
 

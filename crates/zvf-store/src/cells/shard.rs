@@ -12,6 +12,7 @@ use bytes::Bytes;
 use super::Cell;
 use crate::layout::Shard;
 use crate::{IoError, StoreError};
+use zvf_format::shard::ShardEntry;
 use zvf_io::Once;
 use zvf_io::local::OpenFile;
 use zvf_io::{Ask, Cap, Object};
@@ -22,8 +23,7 @@ pub(super) type Head = Option<Arc<ShardHead>>;
 /// The index of one shard, and the part of the shard that came with it.
 #[derive(Debug)]
 pub(crate) struct ShardHead {
-    /// Offset and length of each chunk; both all ones when it is absent.
-    entries: Vec<[u64; 2]>,
+    entries: Vec<ShardEntry>,
     /// Bytes of the shard.
     size: u64,
     start: u64,
@@ -75,15 +75,9 @@ impl ShardHead {
         } else {
             table
         };
-        let words: Vec<u64> = table
-            .as_chunks::<8>()
-            .0
-            .iter()
-            .map(|w| u64::from_le_bytes(*w))
-            .collect();
-        let entries = words.as_chunks::<2>().0.to_vec();
+        let entries = ShardEntry::all(table).ok_or_else(|| cut(table.len()))?;
         Ok(Self {
-            entries,
+            entries: entries.to_vec(),
             size: object.size,
             start: object.start,
             tail: object.bytes,
@@ -113,7 +107,7 @@ impl ShardHead {
     /// Bytes that keeping this head costs.
     fn weight(&self) -> u64 {
         as_u64(self.entries.len())
-            .saturating_mul(16)
+            .saturating_mul(as_u64(size_of::<ShardEntry>()))
             .saturating_add(as_u64(self.tail.len()))
             .saturating_add(256)
     }
@@ -166,15 +160,16 @@ pub(super) fn chunks(
         let entry = usize::try_from(cell.entry)
             .ok()
             .and_then(|i| head.entries.get(i));
-        let Some([offset, length]) = entry.copied() else {
+        let Some(entry) = entry else {
             return Err(StoreError::malformed(
                 key,
                 format!("shard index: entry {} is missing", cell.entry),
             ));
         };
-        if offset == u64::MAX && length == u64::MAX {
+        if entry.is_absent() {
             continue;
         }
+        let (offset, length) = (entry.offset.get(), entry.nbytes.get());
         let end = offset
             .checked_add(length)
             .filter(|end| *end <= head.size)
