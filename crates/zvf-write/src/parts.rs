@@ -86,6 +86,15 @@ pub struct PartedStore {
     address: String,
     spec: StoreSpec,
     options: WriteOptions,
+    /// What the marker says of the store: this program's version and the specification.
+    details: Value,
+}
+
+/// Names a specification in the marker, for the programs that join.
+fn details(spec: &StoreSpec) -> Result<Value, WriteError> {
+    let parts = serde_json::to_value((env!("CARGO_PKG_VERSION"), spec));
+    let parts = parts.map_err(|error| WriteError::bug(error.to_string()))?;
+    Ok(json!({"parts": parts}))
 }
 
 impl PartedStore {
@@ -104,7 +113,7 @@ impl PartedStore {
         Box::pin(async move {
             let store = Self::new(address, spec, options).await?;
             let (target, place) = (Arc::clone(&store.target), store.address.clone());
-            let (details, leftovers) = (store.details(), store.options.leftovers);
+            let (details, leftovers) = (store.details.clone(), store.options.leftovers);
             let open = store.options.open.clone();
             let begin = move || {
                 inside::check(&place, &open)?;
@@ -129,7 +138,7 @@ impl PartedStore {
             let (target, place, details) = (
                 Arc::clone(&store.target),
                 store.address.clone(),
-                store.details(),
+                store.details.clone(),
             );
             blocking(move || check_begun(&target, &place, &details)).await?;
             Ok(store)
@@ -176,13 +185,10 @@ impl PartedStore {
         Ok(Self {
             target: Arc::new(target),
             address: address.to_owned(),
+            details: details(&spec)?,
             spec,
             options,
         })
-    }
-
-    fn details(&self) -> Value {
-        json!({"parts": format!("{} {:?}", env!("CARGO_PKG_VERSION"), self.spec)})
     }
 
     /// A writer of one part. Its [`finish`](StoreWriter::finish) writes the cells of the part, and no store yet; a part
@@ -194,7 +200,7 @@ impl PartedStore {
         crate::names::check_name("part", name)?;
         let part = Part {
             name: name.to_owned(),
-            details: self.details(),
+            details: self.details.clone(),
         };
         Ok(StoreWriter::of_part(
             Arc::clone(&self.target),
@@ -223,7 +229,7 @@ impl PartedStore {
                 HeldGroups::new(&self.spec, groups)?
             };
             blocking(move || {
-                check_begun(&self.target, &self.address, &self.details())?;
+                check_begun(&self.target, &self.address, &self.details)?;
                 let folder = self.options.folder();
                 let joined = Joined {
                     spec: &self.spec,
