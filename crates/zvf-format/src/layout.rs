@@ -135,7 +135,7 @@ pub const fn first(names: &[&'static str]) -> &'static str {
 ///         pub flags: [u8; 2],
 ///     }
 /// }
-/// let [count, flags] = Head::FIELDS else { unreachable!() };
+/// let (count, flags) = (Head::FIELDS[0], Head::FIELDS[1]);
 /// assert_eq!((count.name, count.at, count.width, count.rule), ("N", 0, 4, "things that follow"));
 /// assert_eq!((flags.name, flags.at, flags.width), ("flags", 4, 2));
 /// assert_eq!(count.numbers(&[2, 1, 0, 0]).collect::<Vec<_>>(), [258]);

@@ -1,11 +1,12 @@
 //! What all requests to one opened address share: limits on what is in flight, the trace, the versions that were read.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::versions::Versions;
-use crate::{IoError, IoOptions, IoTrace, Limits, Merge, Stop};
+use crate::{IoError, IoOptions, IoTrace, Limits, Merge, Method, Stop};
 
 /// The surroundings of a request, and the number of its round. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -83,6 +84,31 @@ impl Context {
     /// The record of requests.
     pub fn trace(&self) -> &IoTrace {
         &self.shared.trace
+    }
+
+    /// Records a request of this round that was answered.
+    pub fn record(
+        &self,
+        start: Option<Instant>,
+        method: Method,
+        key: &str,
+        range: (Option<u64>, Option<u64>),
+        bytes: Option<u64>,
+    ) {
+        self.record_try(start, method, key, range, (bytes, 1, None));
+    }
+
+    /// As [`record`](Self::record), for one try: what was received, which try it was, and why it failed.
+    pub(crate) fn record_try(
+        &self,
+        start: Option<Instant>,
+        method: Method,
+        key: &str,
+        range: (Option<u64>, Option<u64>),
+        outcome: (Option<u64>, u32, Option<String>),
+    ) {
+        let trace = self.trace();
+        trace.record_try(start, self.round, method, key, range, outcome);
     }
 
     /// When neighbouring ranges become one request.

@@ -224,14 +224,7 @@ impl Kv {
                         .ok()
                         .and_then(Option::as_ref)
                         .map(|usage| usage.objects);
-                    self.trace().record(
-                        start,
-                        self.round(),
-                        Method::List,
-                        prefix,
-                        (None, None),
-                        count,
-                    );
+                    self.record(start, Method::List, prefix, (None, None), count);
                     usage
                 }
             }

@@ -98,14 +98,7 @@ impl Remote {
                 ),
                 Err(failure) => (None, tries.made, Some(failure.to_string())),
             };
-            context.trace().record_try(
-                start,
-                context.round(),
-                Method::List,
-                prefix,
-                (None, None),
-                outcome,
-            );
+            context.record_try(start, Method::List, prefix, (None, None), outcome);
             match listing {
                 Ok(found) => return Ok(Some(found)),
                 Err(failure) if self.refuses(prefix, &failure) => {}
@@ -154,14 +147,7 @@ impl Remote {
             };
             let failed = end.as_ref().err().map(ToString::to_string);
             let outcome = (failed.is_none().then_some(found), attempt, failed);
-            context.trace().record_try(
-                start,
-                context.round(),
-                Method::List,
-                prefix,
-                (None, None),
-                outcome,
-            );
+            context.record_try(start, Method::List, prefix, (None, None), outcome);
             let Err(failure) = end else { return Ok(true) };
             match failure {
                 failure if self.refuses(prefix, &failure) => {}

@@ -1,5 +1,6 @@
 //! Plain file calls. Everything here blocks.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read};
@@ -46,7 +47,7 @@ fn read_state(
             Ask::Suffix(n) => (None, Some(*n)),
             Ask::Range(r) => (Some(r.start), Some(r.end.saturating_sub(r.start))),
         };
-        trace.record(start, context.round(), Method::Read, key, range, bytes);
+        context.record(start, Method::Read, key, range, bytes);
     }
     result
 }
@@ -219,14 +220,7 @@ pub(crate) fn state(root: &Folder, context: &Context, key: &str) -> Result<Optio
         }
         Err(error) => Err(IoError::file(key, error)),
     };
-    trace.record(
-        start,
-        context.round(),
-        Method::Stat,
-        key,
-        (None, None),
-        Some(0),
-    );
+    context.record(start, Method::Stat, key, (None, None), Some(0));
     state
 }
 
@@ -249,7 +243,7 @@ thread_local! {
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Reads a whole file and hands its bytes to `use_bytes`; `Ok(None)` when it does not exist.
+/// Reads a whole file and hands its bytes to `use_bytes`, borrowed from a buffer of the thread or in one of their own; `Ok(None)` when it does not exist.
 ///
 /// Small files go through one buffer of the thread: no allocation and no `stat`.
 ///
@@ -259,7 +253,7 @@ pub fn with_file<R, E: From<IoError>>(
     root: &Folder,
     key: &str,
     cap: Cap,
-    use_bytes: impl FnOnce(Contents<'_>) -> Result<R, E>,
+    use_bytes: impl FnOnce(Cow<'_, [u8]>) -> Result<R, E>,
 ) -> Result<Option<R>, E> {
     let Some(mut open) = OpenFile::open(root, key)? else {
         return Ok(None);
@@ -274,7 +268,7 @@ pub fn with_file<R, E: From<IoError>>(
                 Ok(0) => {
                     let small = buffer.get(..filled).unwrap_or_default();
                     cap.check(key, u64::try_from(filled).unwrap_or(u64::MAX))?;
-                    return use_bytes(Contents::Borrowed(small)).map(Some);
+                    return use_bytes(Cow::Borrowed(small)).map(Some);
                 }
                 Ok(n) => filled += n,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -292,28 +286,8 @@ pub fn with_file<R, E: From<IoError>>(
             .take(cap.bytes)
             .read_to_end(&mut whole)
             .map_err(|e| IoError::file(key, e))?;
-        use_bytes(Contents::Owned(whole)).map(Some)
+        use_bytes(Cow::Owned(whole)).map(Some)
     })
-}
-
-/// The bytes of a file: in the thread's buffer, or in their own.
-#[derive(Debug)]
-pub enum Contents<'b> {
-    /// In a buffer of the thread.
-    Borrowed(&'b [u8]),
-    /// In a buffer of their own.
-    Owned(Vec<u8>),
-}
-
-impl Contents<'_> {
-    /// The bytes.
-    #[must_use]
-    pub fn as_slice(&self) -> &[u8] {
-        match self {
-            Self::Borrowed(bytes) => bytes,
-            Self::Owned(bytes) => bytes,
-        }
-    }
 }
 
 /// Answers one question about the tree.
@@ -346,9 +320,8 @@ pub(crate) fn answer(
             if let Some(overlay) = root.overlay() {
                 overlay.correct_folders(prefix, &mut names);
             }
-            trace.record(
+            context.record(
                 start,
-                context.round(),
                 Method::List,
                 prefix,
                 (None, None),
@@ -363,9 +336,8 @@ pub(crate) fn answer(
             if let Some(overlay) = root.overlay() {
                 overlay.correct_keys(prefix, &mut keys);
             }
-            trace.record(
+            context.record(
                 start,
-                context.round(),
                 Method::List,
                 prefix,
                 (None, None),

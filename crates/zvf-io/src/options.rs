@@ -40,8 +40,8 @@ pub struct IoOptions {
     /// store: listed cells that are not there are empty then. Two reads of one object in different states stay an
     /// error either way.
     pub verify: bool,
-    /// Objects that are read in the place of those that lie there, by key: how a store would be that somebody is about
-    /// to change. Listings stay as they are, so each key has to be one that is there. Default none.
+    /// Bytes that are read instead of the stored object of a key: a preview of a change. Listings do not follow, so every key has to exist.
+    /// Default none.
     pub drafts: Arc<BTreeMap<String, Bytes>>,
     /// Checked before every request. Default: never stops.
     pub stop: Stop,

@@ -304,14 +304,7 @@ impl Remote {
                     Err(failure) => (None, Some(failure.to_string())),
                 };
                 let outcome = (bytes, tries.made, failed);
-                context.trace().record_try(
-                    start,
-                    context.round(),
-                    method,
-                    key,
-                    part.traced(),
-                    outcome,
-                );
+                context.record_try(start, method, key, part.traced(), outcome);
             }
             match result {
                 Ok(got) => return Ok(got),

@@ -105,20 +105,7 @@ impl IoTrace {
         self.0.as_ref().map(|_| Instant::now())
     }
 
-    /// Records one request that was answered.
-    pub fn record(
-        &self,
-        start: Option<Instant>,
-        round: u32,
-        method: Method,
-        key: &str,
-        range: (Option<u64>, Option<u64>),
-        bytes: Option<u64>,
-    ) {
-        self.record_try(start, round, method, key, range, (bytes, 1, None));
-    }
-
-    /// As [`record`](Self::record), for a try: what was received, which try it was, and why it failed.
+    /// Records one try of a request: what was received, which try it was, and why it failed.
     pub(crate) fn record_try(
         &self,
         start: Option<Instant>,

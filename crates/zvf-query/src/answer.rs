@@ -368,8 +368,7 @@ impl Emit {
 ///
 /// # Errors
 ///
-/// The outcome's own; [`IoError::SourceChanged`](zvf_store::IoError::SourceChanged) in its place where a
-/// document is not what it was.
+/// Those of `outcome`; [`IoError::SourceChanged`](zvf_store::IoError::SourceChanged) instead, if a document changed since it was read.
 pub(crate) async fn or_changed<T>(
     outcome: Result<T, QueryError>,
     store: &Store,

@@ -358,7 +358,7 @@ impl<'d, 'a> Walk<'d, 'a> {
         }
     }
 
-    /// Takes `count` numbers or structures that are not shown, and says so.
+    /// Skips `count` numbers or structures, and prints how many were skipped.
     pub(crate) fn pass<T: Wire>(
         &mut self,
         count: u64,

@@ -362,14 +362,8 @@ impl Disk<'_> {
         let trace = self.kv.trace();
         let start = trace.start();
         let Some(file) = local::OpenFile::open(self.root, &key)? else {
-            trace.record(
-                start,
-                self.kv.round(),
-                Method::Read,
-                &key,
-                (None, None),
-                None,
-            );
+            self.kv
+                .record(start, Method::Read, &key, (None, None), None);
             return want.give(None, out, cap, budget);
         };
         check_size(&key, blob, file.size(&key)?)?;
@@ -381,7 +375,7 @@ impl Disk<'_> {
             let bytes: Bytes = file.at(&key, range.start, length)?.into();
             let read = u64::try_from(bytes.len()).ok();
             let asked = (Some(range.start), Some(length));
-            trace.record(start, self.kv.round(), Method::Read, &key, asked, read);
+            self.kv.record(start, Method::Read, &key, asked, read);
             found.push((range.start, bytes));
         }
         want.give(Some(&found), out, cap, budget)

@@ -1,5 +1,6 @@
 //! Cells of a local disk: opened, read and decoded in one go. Everything here blocks.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -55,21 +56,14 @@ impl Disk<'_> {
         let start = trace.start();
         let mut size = None;
         let result = local::with_file(self.root, key, cap, |contents| {
-            size = u64::try_from(contents.as_slice().len()).ok();
+            size = u64::try_from(contents.len()).ok();
             use_bytes(match contents {
-                local::Contents::Borrowed(bytes) => Data::Borrowed(bytes),
-                local::Contents::Owned(bytes) => Data::Shared(bytes.into()),
+                Cow::Borrowed(bytes) => Data::Borrowed(bytes),
+                Cow::Owned(bytes) => Data::Shared(bytes.into()),
             })
         })?;
         if trace.is_on() {
-            trace.record(
-                start,
-                self.kv.round(),
-                Method::Read,
-                key,
-                (None, None),
-                size,
-            );
+            self.kv.record(start, Method::Read, key, (None, None), size);
         }
         Ok(result)
     }
@@ -112,13 +106,14 @@ impl Disk<'_> {
         let requests = self.kv.merge().requests(&mut missing);
         if !requests.is_empty() {
             let file = self.file(key, &head)?;
+            let kv = self.kv.in_round(round);
             for range in requests {
                 let start = trace.start();
                 let bytes: Bytes = file.at(key, range.start, range.end - range.start)?.into();
                 if trace.is_on() {
                     let asked = (Some(range.start), Some(range.end - range.start));
                     let read = u64::try_from(bytes.len()).ok();
-                    trace.record(start, round, Method::Read, key, asked, read);
+                    kv.record(start, Method::Read, key, asked, read);
                 }
                 parts.push((range.start, bytes));
             }
@@ -144,14 +139,7 @@ impl Disk<'_> {
         let trace = self.kv.trace();
         let start = trace.start();
         let Some(file) = local::OpenFile::open(self.root, key)? else {
-            trace.record(
-                start,
-                self.kv.round(),
-                Method::Read,
-                key,
-                (None, None),
-                None,
-            );
+            self.kv.record(start, Method::Read, key, (None, None), None);
             self.shards.insert(key, None);
             return Ok(None);
         };
@@ -164,14 +152,7 @@ impl Disk<'_> {
         };
         let bytes: Bytes = file.at(key, from, to.saturating_sub(from))?.into();
         let read = u64::try_from(bytes.len()).ok();
-        trace.record(
-            start,
-            self.kv.round(),
-            Method::Read,
-            key,
-            (None, None),
-            read,
-        );
+        self.kv.record(start, Method::Read, key, (None, None), read);
         let object = Object {
             bytes,
             start: from,
