@@ -47,7 +47,7 @@
 //!
 //! # Features
 //!
-//! `http`: web servers, with TLS by rustls and ring ([`use_ring`]); `cloud`: those, S3, Google Cloud Storage and Azure.
+//! `http`: web servers, with TLS by rustls and ring (`use_ring`); `cloud`: those, S3, Google Cloud Storage and Azure.
 
 #[cfg(feature = "http")]
 mod checked;
