@@ -3,7 +3,8 @@
 //!
 //! TET tiles, Caterva chunks and the blocks inside them, and the chunks of a Zarr image are all the same thing: an
 //! array is cut into equal boxes, a reader wants some of its elements, and must find out which boxes to fetch and
-//! where each of their elements goes. This crate is that arithmetic and nothing else. It knows no file format, does no
+//! where each of their elements goes; boxes that are stored near each other are fetched together ([`Merge`]). This crate is
+//! that arithmetic and nothing else. It knows no file format, does no
 //! I/O, never allocates and needs neither `std` nor `alloc`.
 //!
 //! # Terms
@@ -62,6 +63,7 @@ mod copy;
 mod dims;
 mod error;
 pub mod int;
+mod merge;
 mod select;
 mod slabs;
 
@@ -69,5 +71,6 @@ pub use cells::{AxisParts, CellPart, Cells, Part};
 pub use copy::{Run, copy, fill};
 pub use dims::{Dims, MAX_RANK};
 pub use error::GridError;
+pub use merge::{Merge, Requests};
 pub use select::{Axis, Selection};
 pub use slabs::Slabs;

@@ -1,5 +1,6 @@
 //! What all requests to one opened address share: limits on what is in flight, the trace, the versions that were read.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -114,6 +115,14 @@ impl Context {
     /// When neighbouring ranges become one request.
     pub fn merge(&self) -> Merge {
         self.shared.merge
+    }
+
+    /// The requests that cover `ranges` of one object. Empty ranges are left out.
+    pub fn requests(&self, mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+        ranges.retain(|range| range.start < range.end);
+        ranges.sort_unstable_by_key(|range| range.start);
+        let requests = self.merge().requests(ranges);
+        requests.map(|(request, _)| request).collect()
     }
 
     /// The versions of all objects that were read.

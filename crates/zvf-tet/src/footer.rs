@@ -3,18 +3,9 @@
 use zerocopy::FromBytes;
 
 use crate::error::{Class, Expected, Profile, TetError};
-use crate::json;
+use crate::json::{self, Spill};
 use crate::layout::{TAIL_MAGIC, Tail};
 use zvf_grid::int::wide;
-
-/// A range of bytes of the file that a footer names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spill {
-    /// Where it begins.
-    pub offset: u64,
-    /// Its bytes.
-    pub len: u64,
-}
 
 /// Where the footer lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

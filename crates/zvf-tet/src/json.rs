@@ -1,6 +1,13 @@
 //! A scanner of the footer's JSON that needs no heap: proves the syntax and finds the refs at the top.
 
-use crate::footer::Spill;
+/// A range of bytes of the file that a footer names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spill {
+    /// Where it begins.
+    pub offset: u64,
+    /// Its bytes.
+    pub len: u64,
+}
 
 /// Deepest nesting that is taken.
 const DEPTH: u32 = 100;

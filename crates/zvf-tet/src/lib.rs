@@ -84,12 +84,13 @@ mod view;
 pub use check::Proof;
 pub use dtype::DType;
 pub use error::{Class, Expected, Place, Profile, TetError, Warning, Warnings};
-pub use footer::{FooterPlace, FooterRefs, Spill};
+pub use footer::{FooterPlace, FooterRefs};
+pub use json::Spill;
 pub use layout::{Codec, Entry};
 pub use record::{Geometry, Record, Records};
 pub use view::{Tet, head_len};
 /// Selections of arrays, of `zvf-grid`.
-pub use zvf_grid::{Axis, Dims, GridError, Selection};
+pub use zvf_grid::{Axis, Dims, GridError, Merge, Selection};
 
 #[cfg(feature = "std")]
 mod files;

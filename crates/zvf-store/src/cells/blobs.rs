@@ -19,7 +19,7 @@ use crate::{ChunkCoord, StoreError};
 use zvf_codec::Data;
 use zvf_io::Method;
 use zvf_io::{Ask, Cap, Kv, local};
-use zvf_io::{IoError, Merge};
+use zvf_io::IoError;
 
 /// One blob that is wanted, and for which cells.
 #[derive(Debug)]
@@ -203,13 +203,12 @@ impl PackWant {
     }
 
     /// The requests that cover the wanted parts: ranges where the pack is stored as it is, else all of it.
-    fn requests(&self, blob: &Blob, merge: Merge) -> Vec<Range<u64>> {
-        let mut ranges: Vec<Range<u64>> = self
+    fn requests(&self, blob: &Blob, kv: &Kv) -> Vec<Range<u64>> {
+        let ranges = self
             .parts
             .iter()
-            .map(|part| part.offset..part.offset.saturating_add(part.length))
-            .collect();
-        let requests = merge.requests(&mut ranges);
+            .map(|part| part.offset..part.offset.saturating_add(part.length));
+        let requests = kv.requests(ranges.collect());
         if blob.is_plain() || requests.is_empty() {
             requests
         } else {
@@ -223,7 +222,7 @@ impl PackWant {
         let (key, plain) = (format!("{path}/{CHUNK}"), blob.is_plain());
         let (cap, key) = (Cap::cell(kv.limits()), key.as_str());
         let requests = self
-            .requests(blob, kv.merge())
+            .requests(blob, kv)
             .into_iter()
             .map(|range| async move {
                 let start = range.start;
@@ -358,7 +357,7 @@ impl Disk<'_> {
             let found = whole.map(|bytes| vec![(0, bytes)]);
             return want.give(found.as_deref(), out, cap, budget);
         }
-        let requests = want.requests(blob, self.kv.merge());
+        let requests = want.requests(blob, self.kv);
         let trace = self.kv.trace();
         let start = trace.start();
         let Some(file) = local::OpenFile::open(self.root, &key)? else {

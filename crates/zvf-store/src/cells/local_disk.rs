@@ -97,13 +97,13 @@ impl Disk<'_> {
         };
         let chunks = shard::chunks(key, &head, &object.cells, cap)?;
         object.absent_from(self.kv, &chunks)?;
-        let mut missing: Vec<Range<u64>> = chunks
+        let missing: Vec<Range<u64>> = chunks
             .iter()
             .filter(|c| c.bytes.is_none())
             .map(|c| c.range.clone())
             .collect();
         let mut parts = Vec::new();
-        let requests = self.kv.merge().requests(&mut missing);
+        let requests = self.kv.requests(missing);
         if !requests.is_empty() {
             let file = self.file(key, &head)?;
             let kv = self.kv.in_round(round);

@@ -478,7 +478,7 @@ async fn fetch_remote(
     };
     let chunks = shard::chunks(key, &head, &object.cells, cap)?;
     object.absent_from(kv, &chunks)?;
-    let mut missing: Vec<Range<u64>> = chunks
+    let missing: Vec<Range<u64>> = chunks
         .iter()
         .filter(|c| c.bytes.is_none())
         .map(|c| c.range.clone())
@@ -486,8 +486,7 @@ async fn fetch_remote(
     let head = &head;
     let kv = &kv.in_round(next);
     let requests = kv
-        .merge()
-        .requests(&mut missing)
+        .requests(missing)
         .into_iter()
         .map(|range| async move {
             let object = kv.get_polled(key, Ask::Range(range.clone()), cap).await?;

@@ -7,8 +7,8 @@ use zerocopy::FromBytes;
 use zvf_grid::{Axis, GridError, Selection};
 
 use super::budget::Budget;
+use super::error::Error;
 use super::history::{Footer, Metadata};
-use super::trouble::Error;
 use crate::check::Proof;
 use crate::error::{Class, Expected, Profile, TetError};
 use crate::footer::{FooterPlace, FooterRefs};

@@ -8,16 +8,15 @@ use std::vec::Vec;
 
 use zvf_grid::{GridError, Selection};
 
+use super::borrow::{self, RawSpan};
 use super::budget::{Budget, available_memory};
-use super::catalog::{Catalog, Dataset, End, OpenOptions, within};
+use super::catalog::{Catalog, Dataset, OpenOptions, within};
+use super::error::Error;
+use super::opening::{Known, Stop, open};
 use super::plan::Plan;
 use super::read::{ReadStats, Reader};
 use super::source::Source;
-use super::span::{self, RawSpan};
-use super::trouble::Error;
-use crate::footer::FooterPlace;
 use crate::layout::{Entry, IndexHeader};
-use crate::view::{Tet, head_len};
 use zvf_grid::int::wide;
 
 /// A file that was checked and can be read.
@@ -108,35 +107,26 @@ impl TetFile {
     }
 
     fn from_source(source: Source, options: OpenOptions) -> Result<Self, Error> {
-        let file_len = source.len();
-        let mut front = Vec::new();
-        let view: &[u8] = if let Some(all) = source.all() {
-            all
-        } else {
-            let first = fetch(&source, 0, file_len.min(40), &options)?;
-            let need = head_len(&first, file_len)?;
-            front = fetch(&source, 0, need, &options)?.into_owned();
-            &front
-        };
-        let tet = Tet::parse(view, file_len, options.profile)?;
-        let end = if tet.has_footer() {
-            let floor = tet.index_stop();
-            let size = file_len.min(16);
-            let tail = fetch(&source, file_len - size, size, &options)?;
-            let place = FooterPlace::parse(&tail, file_len, floor)?;
-            let json = fetch(&source, place.json_start, place.json_len, &options)?;
-            Some(End::new(&json, place, floor)?)
-        } else {
-            None
-        };
-        let mut catalog = Catalog::open(view, file_len, &options, end.as_ref())?;
-        if let Some(end) = end {
-            let spilled = match end.refs.metadata {
-                Some(spill) => Some(fetch(&source, spill.offset, spill.len, &options)?),
-                None => None,
-            };
-            catalog.take_footer(end, spilled.as_deref())?;
+        let mut known = Known::new(source.len(), &options);
+        if let Some(all) = source.all() {
+            known.add(0, Cow::Borrowed(all));
         }
+        let catalog = loop {
+            match open(&known, &options) {
+                Ok(catalog) => break catalog,
+                Err(Stop::Refused(error)) => return Err(error),
+                Err(Stop::Lacks(range)) => {
+                    let len = usize::try_from(range.end - range.start);
+                    let mut bytes = std::vec![0; len.map_err(|_| GridError::TooLarge)?];
+                    source.read_at(range.start, &mut bytes)?;
+                    known.add(range.start, Cow::Owned(bytes));
+                }
+            }
+        };
+        let front = match source.all() {
+            Some(_) => Vec::new(),
+            None => known.into_front()?,
+        };
         Ok(Self {
             source,
             front,
@@ -247,7 +237,7 @@ impl TetFile {
     /// O(rank) a tile of the dataset.
     #[must_use]
     pub fn raw_span(&self, dataset: &Dataset) -> Option<RawSpan> {
-        span::whole(&self.catalog, self.front(), dataset)
+        borrow::whole(&self.catalog, self.front(), dataset)
     }
 
     /// The result of a selection where it lies, without a copy: for raw tiles that hold it in its order, in files that are
@@ -258,7 +248,7 @@ impl TetFile {
     #[must_use]
     pub fn borrow(&self, dataset: &Dataset, selection: &Selection) -> Option<&[u8]> {
         self.source.all()?;
-        let (offset, len) = span::of_selection(&self.catalog, self.front(), dataset, selection)?;
+        let (offset, len) = borrow::of_selection(&self.catalog, self.front(), dataset, selection)?;
         self.source.slice(offset, len)
     }
 
@@ -272,30 +262,4 @@ impl TetFile {
             None => Ok(Cow::Owned(self.read(dataset, selection)?.0)),
         }
     }
-}
-
-/// A region of the file that is looked at as a whole: borrowed, or read within the limit.
-fn fetch<'s>(
-    source: &'s Source,
-    offset: u64,
-    len: u64,
-    options: &OpenOptions,
-) -> Result<Cow<'s, [u8]>, Error> {
-    if source.all().is_some() {
-        return match source.slice(offset, len) {
-            Some(bytes) => Ok(Cow::Borrowed(bytes)),
-            None => Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into()),
-        };
-    }
-    let length = within("front or footer", len, options.front_limit)?;
-    let mut bytes = Vec::new();
-    if usize::try_from(source.len())
-        .ok()
-        .is_none_or(|have| length > have)
-    {
-        return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into());
-    }
-    bytes.resize(length, 0);
-    source.read_at(offset, &mut bytes)?;
-    Ok(Cow::Owned(bytes))
 }

@@ -1,34 +1,34 @@
 //! What needs files, threads and a heap: reading, verifying, writing.
 
+mod borrow;
 mod budget;
 mod catalog;
-mod decode;
+mod error;
 mod file;
 mod history;
+mod opening;
 mod plan;
 mod read;
 #[cfg(feature = "object_store")]
 mod remote;
+mod requests;
 mod rules;
 mod source;
-mod span;
 mod spec;
-mod trouble;
+mod tile;
 mod verify;
-#[cfg(feature = "object_store")]
-mod wanted;
 mod write;
 
+pub use borrow::RawSpan;
 pub use budget::{Budget, available_memory};
 pub use catalog::{Catalog, Dataset, OpenOptions};
+pub use error::Error;
 pub use file::TetFile;
 pub use history::{Coords, DatasetMetadata, FileMetadata, Footer, HistoryRow, Metadata};
 pub use plan::{Plan, PlannedTile};
 pub use read::ReadStats;
 #[cfg(feature = "object_store")]
 pub use remote::{RemoteOptions, RemoteTet};
-pub use span::RawSpan;
 pub use spec::DatasetSpec;
-pub use trouble::Error;
 pub use verify::{Finding, Report, Severity, verify};
 pub use write::{TetWriter, WriteOptions, WriteTarget};

@@ -1,10 +1,10 @@
 //! What a selection needs: the tiles it meets and their bytes.
 
-use zvf_grid::{Cells, Dims, Selection};
+use zvf_grid::{CellPart, Cells, Dims, Selection};
 
 use super::catalog::{Catalog, Dataset};
-use super::decode::Tile;
-use super::trouble::Error;
+use super::error::Error;
+use super::tile::Tile;
 use crate::layout::{Codec, Entry};
 
 /// One tile that a selection meets.
@@ -33,12 +33,7 @@ pub struct PlannedTile {
 /// # Cost
 /// O(rank) a tile that is met; nothing for any other.
 #[derive(Debug, Clone)]
-pub struct Plan<'f> {
-    catalog: &'f Catalog,
-    entries: &'f [Entry],
-    dataset: &'f Dataset,
-    cells: Cells,
-}
+pub struct Plan<'f>(Tiles<'f>);
 
 impl<'f> Plan<'f> {
     pub(crate) fn new(
@@ -47,46 +42,13 @@ impl<'f> Plan<'f> {
         dataset: &'f Dataset,
         selection: &Selection,
     ) -> Result<Self, Error> {
-        dataset.result_bytes(selection)?;
-        Ok(Self {
-            catalog,
-            entries: catalog.entries(front),
-            dataset,
-            cells: selection.cells(&dataset.geometry().chunk_shape)?,
-        })
+        Tiles::new(catalog, front, dataset, selection, u64::MAX).map(Self)
     }
 
     /// How many tiles come in all, found without visiting them.
     #[must_use]
     pub fn total(&self) -> Option<u64> {
-        self.cells.total()
-    }
-
-    /// Every tile with its part of the selection, for readers.
-    pub(crate) fn for_each_tile(
-        self,
-        limit: u64,
-        mut each: impl FnMut(&Tile<'_>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let geometry = self.dataset.geometry();
-        for part in self.cells {
-            let coord = part.coord();
-            let found = self.catalog.entry(self.entries, self.dataset, &coord);
-            let Some(((row, entry), extent)) = found.zip(geometry.extent(&coord)) else {
-                return Err(Error::Changed {
-                    what: "an entry of the index is gone",
-                });
-            };
-            each(&Tile {
-                row,
-                entry,
-                extent,
-                part: &part,
-                item: self.dataset.item(),
-                limit,
-            })?;
-        }
-        Ok(())
+        self.0.cells.total()
     }
 }
 
@@ -94,40 +56,84 @@ impl Iterator for Plan<'_> {
     type Item = PlannedTile;
 
     fn next(&mut self) -> Option<PlannedTile> {
-        let part = self.cells.next()?;
-        let coord = part.coord();
-        let (row, entry) = self.catalog.entry(self.entries, self.dataset, &coord)?;
-        let codec = entry.codec()?;
-        let (offset, stored) = (entry.payload_offset.get(), entry.stored_byte_len.get());
-        let needed = match codec {
-            Codec::Zstd => (offset, stored),
+        let tile = self.0.next()?.ok()?;
+        let codec = tile.entry.codec()?;
+        let payload_offset = tile.entry.payload_offset.get();
+        let stored_byte_len = tile.entry.stored_byte_len.get();
+        let (needed_offset, needed_len) = match codec {
+            Codec::Zstd => (payload_offset, stored_byte_len),
             Codec::Raw => {
-                let extent = self.dataset.geometry().extent(&coord)?;
-                if part.is_whole(&extent) {
-                    (offset, stored)
-                } else {
-                    let tile = Tile {
-                        row,
-                        entry,
-                        extent,
-                        part: &part,
-                        item: self.dataset.item(),
-                        limit: u64::MAX,
-                    };
-                    let block = tile.trim().ok()?;
-                    (offset.saturating_add(block.offset), block.len)
-                }
+                let block = tile.trim().ok()?;
+                (payload_offset.saturating_add(block.offset), block.len)
             }
         };
         Some(PlannedTile {
-            coord,
-            row,
-            payload_offset: offset,
-            stored_byte_len: stored,
-            raw_byte_len: entry.raw_byte_len.get(),
+            coord: tile.part.coord(),
+            row: tile.row,
+            payload_offset,
+            stored_byte_len,
+            raw_byte_len: tile.entry.raw_byte_len.get(),
             codec,
-            needed_offset: needed.0,
-            needed_len: needed.1,
+            needed_offset,
+            needed_len,
         })
+    }
+}
+
+/// The tiles of a [`Plan`], for readers.
+#[derive(Debug, Clone)]
+pub(crate) struct Tiles<'f> {
+    catalog: &'f Catalog,
+    entries: &'f [Entry],
+    dataset: &'f Dataset,
+    cells: Cells,
+    /// Most bytes of one decoded tile.
+    limit: u64,
+}
+
+impl<'f> Tiles<'f> {
+    pub(crate) fn new(
+        catalog: &'f Catalog,
+        front: &'f [u8],
+        dataset: &'f Dataset,
+        selection: &Selection,
+        limit: u64,
+    ) -> Result<Self, Error> {
+        dataset.result_bytes(selection)?;
+        Ok(Self {
+            catalog,
+            entries: catalog.entries(front),
+            dataset,
+            cells: selection.cells(&dataset.geometry().chunk_shape)?,
+            limit,
+        })
+    }
+
+    fn tile(&self, part: CellPart) -> Result<Tile, Error> {
+        let coord = part.coord();
+        let found = self.catalog.entry(self.entries, self.dataset, &coord);
+        let extent = self.dataset.geometry().extent(&coord);
+        let Some(((row, entry), extent)) = found.zip(extent) else {
+            return Err(Error::Changed {
+                what: "an entry of the index is gone",
+            });
+        };
+        Ok(Tile {
+            row,
+            entry: *entry,
+            extent,
+            part,
+            item: self.dataset.item(),
+            limit: self.limit,
+        })
+    }
+}
+
+impl Iterator for Tiles<'_> {
+    type Item = Result<Tile, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let part = self.cells.next()?;
+        Some(self.tile(part))
     }
 }

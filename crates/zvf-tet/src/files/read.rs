@@ -1,15 +1,17 @@
 //! Selections out of local sources, on several threads.
 
+use std::ops::Range;
 use std::sync::Mutex;
 use std::vec::Vec;
 
-use zvf_grid::{Dims, Selection, copy};
+use zvf_grid::{GridError, Merge, Selection};
 
 use super::catalog::{Catalog, Dataset, within};
-use super::decode::{Decoder, Tile};
-use super::plan::Plan;
+use super::error::Error;
+use super::plan::{Plan, Tiles};
+use super::requests::{Piece, fill, pieces, requests};
 use super::source::Source;
-use super::trouble::Error;
+use super::tile::Decoder;
 use crate::layout::Codec;
 use zvf_grid::int::wide;
 
@@ -25,6 +27,11 @@ pub struct ReadStats {
 }
 
 impl ReadStats {
+    pub(crate) fn count(&mut self, piece: &Piece) {
+        self.tiles += u64::from(piece.begins());
+        self.bytes += piece.len;
+    }
+
     pub(crate) fn add(&mut self, other: Self) {
         self.tiles += other.tiles;
         self.bytes += other.bytes;
@@ -32,8 +39,11 @@ impl ReadStats {
     }
 }
 
-/// Bytes between two pieces of a tile that are rather read than jumped over.
-const GAP: u64 = 16 << 10;
+/// Reads of a file: short ones, so that what was read is decoded while it is in the cache of the processor.
+const MERGE: Merge = Merge {
+    most: 1 << 20,
+    ..Merge::DISK
+};
 
 /// What copies or unpacks fewer bytes than this is done by one thread.
 pub(crate) const PARALLEL: u64 = 1 << 20;
@@ -69,7 +79,7 @@ impl Reader<'_> {
             });
             let Some((head, tail)) = length.and_then(|length| rest.split_at_mut_checked(length))
             else {
-                return Err(zvf_grid::GridError::TooLarge.into());
+                return Err(GridError::TooLarge.into());
             };
             rest = tail;
             slabs.push((slab, head));
@@ -120,124 +130,89 @@ impl Reader<'_> {
         })
     }
 
+    fn tiles(&self, selection: &Selection) -> Result<Tiles<'_>, Error> {
+        let (catalog, front) = (self.catalog, self.front);
+        Tiles::new(catalog, front, self.dataset, selection, self.limit)
+    }
+
     fn read_slab(
         &self,
         decoder: &mut Decoder,
         selection: &Selection,
         into: &mut [u8],
     ) -> Result<ReadStats, Error> {
-        let mut slab = Slab {
-            decoder,
-            into,
-            shape: selection.shape(),
-            stats: ReadStats::default(),
-        };
-        let plan = Plan::new(self.catalog, self.front, self.dataset, selection)?;
-        plan.for_each_tile(self.limit, |tile| {
-            slab.stats.tiles += 1;
-            match tile.entry.codec() {
-                Some(Codec::Zstd) => self.zstd_tile(tile, &mut slab),
-                _ => self.raw_tile(tile, &mut slab),
+        let shape = selection.shape();
+        let mut stats = ReadStats::default();
+        let tiles = self.tiles(selection)?;
+        if self.source.all().is_some() {
+            for tile in tiles {
+                let tile = tile?;
+                let (start, len) = (tile.entry.payload_offset, tile.entry.stored_byte_len);
+                let payload = self.source.slice(start.get(), len.get());
+                let payload = payload.ok_or(GridError::TooLarge)?;
+                stats.tiles += 1;
+                stats.bytes += if tile.is_raw() {
+                    tile.trim()?.len
+                } else {
+                    len.get()
+                };
+                tile.put(decoder, payload, into, &shape)?;
             }
-        })?;
-        Ok(slab.stats)
+            return Ok(stats);
+        }
+        let mut pieces = pieces(tiles, MERGE.gap);
+        let (mut window, mut buffer) = (Vec::new(), Vec::new());
+        while fill(&mut pieces, &mut window)? {
+            for (range, pieces) in requests(&window, MERGE) {
+                stats.requests += 1;
+                pieces.iter().for_each(|piece| stats.count(piece));
+                if let [piece] = pieces
+                    && let Some(place) = piece.place_in(into.len(), &shape)
+                    && let Some(place) = into.get_mut(place)
+                {
+                    self.source.read_at(range.start, place)?;
+                    continue;
+                }
+                let bytes = self.bytes(&range, &mut buffer)?;
+                for piece in pieces {
+                    piece.put(decoder, piece.bytes(range.start, bytes)?, into, &shape)?;
+                }
+            }
+        }
+        Ok(stats)
     }
 
-    fn zstd_tile(&self, tile: &Tile<'_>, slab: &mut Slab<'_>) -> Result<(), Error> {
-        let (offset, len) = span(tile);
-        slab.stats.bytes += len;
-        if let Some(stored) = self.source.slice(offset, len) {
-            return slab.inflate(tile, stored);
+    /// The bytes of a request, where they lie or in `buffer`.
+    fn bytes<'b>(&'b self, range: &Range<u64>, buffer: &'b mut Vec<u8>) -> Result<&'b [u8], Error> {
+        let len = range.end - range.start;
+        if let Some(bytes) = self.source.slice(range.start, len) {
+            return Ok(bytes);
         }
-        let mut stored = std::mem::take(&mut slab.decoder.stored);
-        stored.resize(within("one payload", len, self.limit)?, 0);
-        slab.stats.requests += 1;
-        let done = self
-            .source
-            .read_at(offset, &mut stored)
-            .map_err(Error::from)
-            .and_then(|()| slab.inflate(tile, &stored));
-        slab.decoder.stored = stored;
-        done
+        // Several pieces are never more than a short request.
+        buffer.resize(within("one request", len, self.limit.max(MERGE.most))?, 0);
+        self.source.read_at(range.start, buffer)?;
+        Ok(buffer)
     }
 
-    fn raw_tile(&self, tile: &Tile<'_>, slab: &mut Slab<'_>) -> Result<(), Error> {
-        let (offset, len) = span(tile);
-        if let Some(bytes) = self.source.slice(offset, len) {
-            slab.stats.bytes += tile.trim()?.len;
-            return Ok(tile.copy_part(bytes, slab.into, &slab.shape)?);
-        }
-        if let Some(place) = tile.place_in(slab.into.len(), &slab.shape)
-            && let Some(place) = slab.into.get_mut(place)
-        {
-            slab.stats.bytes += len;
-            slab.stats.requests += 1;
-            return Ok(self.source.read_at(offset, place)?);
-        }
-        let read = &mut slab.decoder.stored;
-        for block in tile.blocks(GAP) {
-            let block = block?;
-            read.resize(within("one piece of a tile", block.len, self.limit)?, 0);
-            slab.stats.bytes += block.len;
-            slab.stats.requests += 1;
-            self.source
-                .read_at(offset.saturating_add(block.offset), read)?;
-            let (into, shape) = (&mut *slab.into, &slab.shape);
-            copy(tile.item, read, &block.shape, into, shape, block.runs())?;
-        }
-        Ok(())
-    }
-}
-
-/// A part of a result on its way.
-struct Slab<'s> {
-    decoder: &'s mut Decoder,
-    into: &'s mut [u8],
-    shape: Dims,
-    stats: ReadStats,
-}
-
-impl Slab<'_> {
-    fn inflate(&mut self, tile: &Tile<'_>, stored: &[u8]) -> Result<(), Error> {
-        self.decoder
-            .inflate_part(tile, stored, self.into, &self.shape)
-    }
-}
-
-/// Where the payload of a tile lies.
-fn span(tile: &Tile<'_>) -> (u64, u64) {
-    (
-        tile.entry.payload_offset.get(),
-        tile.entry.stored_byte_len.get(),
-    )
-}
-
-impl Reader<'_> {
     /// Decodes every tile of the dataset and drops it.
     pub(crate) fn decode_all(&self) -> Result<u64, Error> {
-        let mut decoder = Decoder::new();
-        let mut scratch = Vec::new();
-        let mut stats = ReadStats::default();
-        let all = self.dataset.all();
-        let plan = Plan::new(self.catalog, self.front, self.dataset, &all)?;
-        plan.for_each_tile(self.limit, |tile| {
-            stats.tiles += 1;
-            if tile.entry.codec() == Some(Codec::Raw) {
-                // Lengths and bounds were checked at opening: there is nothing to decode.
-                return Ok(());
+        let (mut decoder, mut decoded) = (Decoder::new(), Vec::new());
+        let mut tiles = 0;
+        let all = pieces(self.tiles(&self.dataset.all())?, u64::MAX).inspect(|_| tiles += 1);
+        // Lengths and bounds of raw tiles were checked at opening: there is nothing to decode.
+        let mut packed = all.filter(|piece| !piece.as_ref().is_ok_and(|piece| piece.tile.is_raw()));
+        let (mut window, mut buffer) = (Vec::new(), Vec::new());
+        while fill(&mut packed, &mut window)? {
+            for (range, pieces) in requests(&window, MERGE) {
+                let bytes = self.bytes(&range, &mut buffer)?;
+                for piece in pieces {
+                    let own = piece.bytes(range.start, bytes)?;
+                    decoded.resize(piece.tile.raw_len(piece.len)?, 0);
+                    decoder.inflate(own, &mut decoded, &piece.tile)?;
+                }
             }
-            let (offset, len) = span(tile);
-            scratch.resize(tile.raw_len(len)?, 0);
-            if let Some(stored) = self.source.slice(offset, len) {
-                return Ok(decoder.inflate(stored, &mut scratch, tile.row, tile.entry)?);
-            }
-            let mut stored = std::mem::take(&mut decoder.stored);
-            stored.resize(within("one payload", len, self.limit)?, 0);
-            self.source.read_at(offset, &mut stored)?;
-            let done = decoder.inflate(&stored, &mut scratch, tile.row, tile.entry);
-            decoder.stored = stored;
-            Ok(done?)
-        })?;
-        Ok(stats.tiles)
+        }
+        drop(packed);
+        Ok(tiles)
     }
 }

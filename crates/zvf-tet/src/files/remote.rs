@@ -1,26 +1,32 @@
 //! Files in buckets and on web servers, by ranges: [`RemoteTet`].
 
-use std::ops::Deref;
+use std::borrow::Cow;
+use std::io;
+use std::ops::{Deref, Range};
 use std::string::String;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::vec::Vec;
 
 use bytes::Bytes;
+use futures::channel::oneshot;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt};
-use zvf_grid::Selection;
+use zvf_grid::{Dims, GridError, Merge, Selection};
 
 use super::budget::available_memory;
-use super::catalog::{Catalog, Dataset, End, OpenOptions, within};
-use super::plan::Plan;
-use super::read::ReadStats;
-use super::trouble::Error;
-use super::wanted::{Batches, Group, Groups, Tiles, unpack};
-use crate::footer::FooterPlace;
-use crate::view::{Tet, head_len};
+use super::catalog::{Catalog, Dataset, OpenOptions, within};
+use super::error::Error;
+use super::opening::{Known, Stop, open};
+use super::plan::{Plan, Tiles};
+use super::read::{PARALLEL, ReadStats};
+use super::requests::{Piece, fill, pieces, requests};
+use super::tile::{Decoder, Tile};
 use zvf_grid::int::wide;
+
+/// Most pieces that are decoded together: small ones shall not add up to much memory.
+const BATCH: usize = 64;
 
 /// How requests are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,10 +34,8 @@ use zvf_grid::int::wide;
 pub struct RemoteOptions {
     /// Bytes of the first request for the front, and of the one for the end.
     pub first: u64,
-    /// Unwanted bytes that are rather fetched than jumped over.
-    pub gap: u64,
-    /// Longest merged request; a single longer payload is fetched in one.
-    pub request: u64,
+    /// When neighbouring payloads are fetched together.
+    pub merge: Merge,
     /// Requests under way at the same time.
     pub concurrency: usize,
 }
@@ -40,8 +44,7 @@ impl Default for RemoteOptions {
     fn default() -> Self {
         Self {
             first: 64 << 10,
-            gap: 256 << 10,
-            request: 16 << 20,
+            merge: Merge::BUCKET,
             concurrency: 8,
         }
     }
@@ -151,51 +154,26 @@ impl RemoteTet {
             e_tag: meta.e_tag,
         };
         let len = object.len;
-        let first = remote.first.max(40).min(len);
-        let tail = remote.first.max(16).min(len - first);
+        let first = remote.first.min(len);
+        let tail = remote.first.min(len - first);
         let (front, end) = futures::try_join!(object.get(0, first), object.get(len - tail, tail))?;
-        // What is known of the file: its start, and its end behind that.
-        let known = Known {
-            front: &front,
-            end: &end,
-            len,
-        };
-        let need = head_len(&front, len)?;
-        within("front", need, options.front_limit)?;
-        let mut head = front.to_vec();
-        head.truncate(usize::try_from(need).unwrap_or(usize::MAX));
-        let have = wide(head.len());
-        if need > have {
-            head.extend_from_slice(&object.get(have, need - have).await?);
-        }
-        let tet = Tet::parse(&head, len, options.profile)?;
-        let end = if tet.has_footer() {
-            let floor = tet.index_stop();
-            let size = len.min(16);
-            let last = object.known_or_get(&known, len - size, size).await?;
-            let place = FooterPlace::parse(&last, len, floor)?;
-            within("footer", place.json_len, options.front_limit)?;
-            let json = object
-                .known_or_get(&known, place.json_start, place.json_len)
-                .await?;
-            Some(End::new(&json, place, floor)?)
-        } else {
-            None
-        };
-        let mut catalog = Catalog::open(&head, len, &options, end.as_ref())?;
-        if let Some(end) = end {
-            let spilled = match end.refs.metadata {
-                Some(spill) => {
-                    within("metadata", spill.len, options.front_limit)?;
-                    Some(object.known_or_get(&known, spill.offset, spill.len).await?)
+        let mut known = Known::new(len, &options);
+        known.add(0, Cow::Owned(front.to_vec()));
+        known.add(len - tail, Cow::Owned(end.to_vec()));
+        let catalog = loop {
+            match open(&known, &options) {
+                Ok(catalog) => break catalog,
+                Err(Stop::Refused(error)) => return Err(error),
+                Err(Stop::Lacks(range)) => {
+                    let bytes = object.get(range.start, range.end - range.start).await?;
+                    known.add(range.start, Cow::Owned(bytes.to_vec()));
                 }
-                None => None,
-            };
-            catalog.take_footer(end, spilled.as_deref())?;
-        }
+            }
+        };
+        let front = known.into_front()?;
         Ok(Self {
             object,
-            front: head,
+            front,
             catalog,
             options,
             remote,
@@ -234,69 +212,153 @@ impl RemoteTet {
         let mut result = std::vec![0; within("the result", bytes, limit)?];
         let shape = selection.shape();
         let mut stats = ReadStats::default();
-        let requests = AtomicU64::new(0);
+        let requests_made = AtomicU64::new(0);
         let tiles = Tiles::new(&self.catalog, &self.front, dataset, selection, limit)?;
-        let groups = Groups::new(tiles.clone(), self.remote.gap, self.remote.request);
+        let merge = self.remote.merge;
+        let mut pieces = pieces(tiles, merge.gap);
+        let mut window = Vec::new();
+        // One window after another; what is asked for of one may be under way while the next is planned.
+        let windows = std::iter::from_fn(move || match fill(&mut pieces, &mut window) {
+            Ok(false) => None,
+            Ok(true) => Some(
+                requests(&window, merge)
+                    .map(|(range, own)| Ok((range, own.to_vec())))
+                    .collect::<Vec<_>>(),
+            ),
+            Err(error) => Some(std::vec![Err(error)]),
+        });
         let threads = self.options.thread_count();
-        let mut pieces = stream::iter(groups)
-            .map(|group| self.fetch(group, limit, &requests))
+        let mut decoded = stream::iter(windows.flatten())
+            .map(|request| self.fetch(request, limit, &requests_made))
             .buffer_unordered(self.remote.concurrency.max(1))
-            .map_ok(|(group, bytes)| stream::iter(Batches::new(&tiles, group, bytes)))
+            .map_ok(|fetched| stream::iter(fetched.batches()))
             .try_flatten()
-            .map(|batch| async move { unpack(batch?, threads).await })
+            .map(|batch| async move { batch?.decode_on_pool(threads).await })
             .buffer_unordered(threads);
-        while let Some(unpacked) = pieces.next().await {
-            for piece in unpacked? {
-                piece.place(dataset.item(), &mut result, &shape)?;
-                stats.tiles += 1;
-                stats.bytes += piece.fetched;
+        while let Some(batch) = decoded.next().await {
+            for piece in batch? {
+                piece.put(&mut result, &shape)?;
+                stats.count(&piece.piece);
             }
         }
-        drop(pieces);
-        stats.requests = requests.into_inner();
+        drop(decoded);
+        stats.requests = requests_made.into_inner();
         Ok((result, stats))
     }
 
-    /// The bytes of neighbouring tiles.
+    /// The bytes of neighbouring pieces.
     async fn fetch(
         &self,
-        group: Result<Group, Error>,
+        request: Result<(Range<u64>, Vec<Piece>), Error>,
         limit: u64,
         requests: &AtomicU64,
-    ) -> Result<(Group, Bytes), Error> {
-        let group = group?;
-        let len = group.stop - group.start;
-        within("one request", len, limit.max(self.remote.request))?;
-        let bytes = self.object.get(group.start, len).await?;
+    ) -> Result<Fetched, Error> {
+        let (range, pieces) = request?;
+        let len = range.end - range.start;
+        within("one request", len, limit.max(self.remote.merge.most))?;
+        let bytes = self.object.get(range.start, len).await?;
         requests.fetch_add(1, Relaxed);
-        Ok((group, bytes))
+        Ok(Fetched {
+            start: range.start,
+            bytes,
+            pieces,
+        })
     }
 }
 
-/// The two pieces that opening begins with.
-struct Known<'a> {
-    front: &'a Bytes,
-    end: &'a Bytes,
-    len: u64,
+/// The answer to a request.
+struct Fetched {
+    start: u64,
+    bytes: Bytes,
+    pieces: Vec<Piece>,
 }
 
-impl Object {
-    async fn known_or_get(&self, known: &Known<'_>, offset: u64, len: u64) -> Result<Bytes, Error> {
-        let pieces = [
-            (0, known.front),
-            (known.len - wide(known.end.len()), known.end),
-        ];
-        for (start, piece) in pieces {
-            let inside = offset
-                .checked_sub(start)
-                .and_then(|at| usize::try_from(at).ok())
-                .zip(usize::try_from(len).ok());
-            if let Some((from, len)) = inside
-                && let Some(to) = from.checked_add(len).filter(|to| *to <= piece.len())
-            {
-                return Ok(piece.slice(from..to));
+/// Pieces that are decoded together, with their bytes: of small tiles several.
+struct Batch(Vec<(Piece, Bytes)>);
+
+/// A piece that can be put to its place.
+struct Ready {
+    piece: Piece,
+    elements: Elements,
+}
+
+enum Elements {
+    /// As they lie in the file.
+    Raw(Bytes),
+    /// The wanted part of a tile, as a result of its own.
+    Decoded(Vec<u8>),
+}
+
+impl Fetched {
+    fn batches(self) -> impl Iterator<Item = Result<Batch, Error>> {
+        let mut pieces = self.pieces.into_iter();
+        std::iter::from_fn(move || {
+            let (mut batch, mut decoded) = (Vec::new(), 0_u64);
+            while batch.len() < BATCH && decoded < PARALLEL {
+                let Some(piece) = pieces.next() else { break };
+                let range = match piece.place(self.start, self.bytes.len()) {
+                    Ok(range) => range,
+                    Err(error) => return Some(Err(error)),
+                };
+                if !piece.tile.is_raw() {
+                    decoded = decoded.saturating_add(piece.tile.entry.raw_byte_len.get());
+                }
+                batch.push((piece, self.bytes.slice(range)));
+            }
+            (!batch.is_empty()).then_some(Ok(Batch(batch)))
+        })
+    }
+}
+
+impl Batch {
+    fn decode(self) -> Result<Vec<Ready>, Error> {
+        let mut decoder = Decoder::new();
+        let pieces = self.0.into_iter().map(|(piece, bytes)| {
+            let tile = &piece.tile;
+            if tile.is_raw() {
+                let elements = Elements::Raw(bytes);
+                return Ok(Ready { piece, elements });
+            }
+            let part = tile.part.alone();
+            let length = part
+                .count()
+                .and_then(|count| usize::try_from(count).ok()?.checked_mul(tile.item));
+            let mut alone = std::vec![0; length.ok_or(GridError::TooLarge)?];
+            let of_it = Tile { part, ..*tile };
+            of_it.put(&mut decoder, &bytes, &mut alone, &part.shape())?;
+            let elements = Elements::Decoded(alone);
+            Ok(Ready { piece, elements })
+        });
+        pieces.collect()
+    }
+
+    /// Decodes on the rayon pool, so that the waiting task continues with its requests; in that task where there is nothing
+    /// to decode, only one thread, or where it is one of the pool's own: a pool whose threads all wait does no work.
+    async fn decode_on_pool(self, threads: usize) -> Result<Vec<Ready>, Error> {
+        let raw = self.0.iter().all(|(piece, _)| piece.tile.is_raw());
+        if threads <= 1 || raw || rayon::current_thread_index().is_some() {
+            return self.decode();
+        }
+        let (done, decoded) = oneshot::channel();
+        rayon::spawn(move || {
+            // The read was dropped.
+            let _ = done.send(self.decode());
+        });
+        match decoded.await {
+            Ok(decoded) => decoded,
+            Err(_) => Err(io::Error::other("a thread of the pool stopped").into()),
+        }
+    }
+}
+
+impl Ready {
+    fn put(&self, into: &mut [u8], shape: &Dims) -> Result<(), Error> {
+        match &self.elements {
+            Elements::Raw(bytes) => self.piece.copy(bytes, into, shape),
+            Elements::Decoded(bytes) => {
+                let tile = &self.piece.tile;
+                Ok(tile.part.place(tile.item, bytes, into, shape)?)
             }
         }
-        self.get(offset, len).await
     }
 }

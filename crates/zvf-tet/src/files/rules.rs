@@ -2,8 +2,8 @@
 
 use std::string::String;
 
+use super::error::Error;
 use super::history::{Footer, HistoryRow};
-use super::trouble::Error;
 use crate::layout::MAX_RANK;
 
 /// Longest text that the reference takes, in bytes.

@@ -7,8 +7,8 @@ use std::vec::Vec;
 use zerocopy::IntoBytes;
 use zvf_grid::{Dims, GridError};
 
+use super::error::Error;
 use super::rules::TEXT;
-use super::trouble::Error;
 use crate::DType;
 use crate::layout::{Codec, MAX_RANK, RecordHead};
 use crate::record::Geometry;

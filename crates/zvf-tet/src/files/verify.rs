@@ -4,8 +4,8 @@ use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
+use super::error::Error;
 use super::file::TetFile;
-use super::trouble::Error;
 use crate::error::Class;
 
 /// How bad a finding is.

@@ -14,10 +14,10 @@ use zerocopy::IntoBytes;
 use zerocopy::little_endian::U64;
 use zvf_grid::{Axis, GridError, Run, Selection, copy};
 
+use super::error::Error;
 use super::history::Footer;
 use super::rules::{METADATA, clean};
 use super::spec::{DatasetSpec, record};
-use super::trouble::Error;
 use crate::layout::{
     Codec, Entry, FLAG_FOOTER, INDEX_MAGIC, INDEX_VERSION, IndexHeader, LAYOUT_VERSION, MAGIC,
     MAX_RANK, RECORDS_AT, Superblock, TAIL_MAGIC, Tail,

@@ -3,8 +3,8 @@
 use zvf_grid::Selection;
 
 use super::catalog::{Catalog, Dataset};
-use super::decode::side_by_side;
-use super::plan::Plan;
+use super::plan::{Plan, Tiles};
+use super::tile::side_by_side;
 use crate::layout::Codec;
 use zvf_grid::int::wide;
 
@@ -55,34 +55,18 @@ pub(crate) fn of_selection(
     let item = wide(dataset.item());
     let shape = selection.shape();
     let mut base: Option<u64> = None;
-    let plan = Plan::new(catalog, front, dataset, selection).ok()?;
-    plan.for_each_tile(u64::MAX, |tile| {
+    for tile in Tiles::new(catalog, front, dataset, selection, u64::MAX).ok()? {
+        let tile = tile.ok()?;
         let runs = tile.part.runs();
-        let src = side_by_side(
-            runs.iter().map(|run| (run.src, run.step, run.count)),
-            &tile.extent,
-        );
-        let dst = side_by_side(runs.iter().map(|run| (run.dst, 1, run.count)), &shape);
-        let start = src.zip(dst).and_then(|(src, dst)| {
-            let from = tile
-                .entry
-                .payload_offset
-                .get()
-                .checked_add(src.checked_mul(item)?)?;
-            from.checked_sub(dst.checked_mul(item)?)
-        });
-        let fits = tile.entry.codec() == Some(Codec::Raw)
-            && start.is_some()
-            && (base.is_none() || base == start);
-        if !fits {
-            // Ends the iteration; never returned.
-            return Err(super::trouble::Error::Changed {
-                what: "not one run",
-            });
+        let taken = runs.iter().map(|run| (run.src, run.step, run.count));
+        let src = side_by_side(taken, &tile.extent)?.checked_mul(item)?;
+        let dst = side_by_side(runs.iter().map(|run| (run.dst, 1, run.count)), &shape)?;
+        let from = tile.entry.payload_offset.get().checked_add(src)?;
+        let start = from.checked_sub(dst.checked_mul(item)?)?;
+        if tile.entry.codec() != Some(Codec::Raw) || base.is_some_and(|base| base != start) {
+            return None;
         }
-        base = start;
-        Ok(())
-    })
-    .ok()?;
+        base = Some(start);
+    }
     Some((base?, len))
 }

@@ -1,13 +1,14 @@
-//! One tile: which of its bytes are needed, and how they get to their place in the result.
+//! One tile: which of its bytes are needed, and how they get to their place in the result. No I/O.
 
+use std::ops::Range;
 use std::vec::Vec;
 
 use zstd::zstd_safe::DCtx;
 use zvf_grid::{CellPart, Dims, GridError, MAX_RANK, Run, copy};
 
-use super::trouble::Error;
+use super::error::Error;
 use crate::error::{Class, Expected, Place, TetError};
-use crate::layout::Entry;
+use crate::layout::{Codec, Entry};
 use zvf_grid::int::wide;
 
 /// What a decoder of one thread keeps between tiles.
@@ -15,17 +16,17 @@ pub(crate) struct Decoder {
     context: DCtx<'static>,
     /// A decoded tile of which not all is wanted, or not side by side.
     raw: Vec<u8>,
-    /// A payload that was read.
-    pub(crate) stored: Vec<u8>,
 }
 
 /// One tile of a selection.
-#[derive(Clone, Copy)]
-pub(crate) struct Tile<'a> {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tile {
+    /// Its row in the chunk index.
     pub(crate) row: u64,
-    pub(crate) entry: &'a Entry,
+    pub(crate) entry: Entry,
     pub(crate) extent: Dims,
-    pub(crate) part: &'a CellPart,
+    /// What the selection takes of it.
+    pub(crate) part: CellPart,
     pub(crate) item: usize,
     /// Most bytes that may be asked for to decode it.
     pub(crate) limit: u64,
@@ -33,6 +34,7 @@ pub(crate) struct Tile<'a> {
 
 /// The longest run of bytes of a raw tile that holds a part of it: the leading axes on which one index is taken fix
 /// where it begins.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Block {
     /// From the start of the tile.
     pub(crate) offset: u64,
@@ -43,8 +45,24 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    pub(crate) fn runs(&self) -> &[Run] {
+    fn runs(&self) -> &[Run] {
         self.runs.get(..self.rank).unwrap_or(&[])
+    }
+
+    /// Where all of it lies in the result, if it is wanted whole and its bytes lie side by side there.
+    pub(crate) fn place_in(&self, item: usize, len: usize, shape: &Dims) -> Option<Range<usize>> {
+        place_in(item, &self.shape, self.runs(), len, shape)
+    }
+
+    /// Puts what is wanted of its bytes to its place in `into`, a result of `shape`.
+    pub(crate) fn copy(
+        &self,
+        item: usize,
+        bytes: &[u8],
+        into: &mut [u8],
+        shape: &Dims,
+    ) -> Result<(), GridError> {
+        copy(item, bytes, &self.shape, into, shape, self.runs())
     }
 }
 
@@ -53,7 +71,6 @@ impl Decoder {
         Self {
             context: DCtx::create(),
             raw: Vec::new(),
-            stored: Vec::new(),
         }
     }
 
@@ -62,15 +79,14 @@ impl Decoder {
         &mut self,
         stored: &[u8],
         into: &mut [u8],
-        row: u64,
-        entry: &Entry,
+        tile: &Tile,
     ) -> Result<(), TetError> {
         /// The destination was too small: the stable number of this error in the library.
         const TOO_SMALL: usize = 70;
-        let at = entry.payload_offset.get();
+        let at = tile.entry.payload_offset.get();
         let want = wide(into.len());
         let fault = |class, found, expected| {
-            Err(TetError::new(class, "payload", at, found, expected).of(Place::Entry(row)))
+            Err(TetError::new(class, "payload", at, found, expected).of(Place::Entry(tile.row)))
         };
         if stored.is_empty() {
             return fault(
@@ -99,39 +115,40 @@ impl Decoder {
             ),
         }
     }
+}
 
-    /// Decodes a zstd payload and puts the wanted part to its place in `into`, a result of `shape`.
-    pub(crate) fn inflate_part(
-        &mut self,
-        tile: &Tile<'_>,
+impl Tile {
+    pub(crate) fn is_raw(&self) -> bool {
+        self.entry.codec() != Some(Codec::Zstd)
+    }
+
+    /// Puts the wanted part of a payload to its place in `into`, a result of `shape`.
+    pub(crate) fn put(
+        &self,
+        decoder: &mut Decoder,
         stored: &[u8],
         into: &mut [u8],
         shape: &Dims,
     ) -> Result<(), Error> {
-        if let Some(place) = tile.place_in(into.len(), shape)
+        let (item, extent, runs) = (self.item, &self.extent, self.part.runs());
+        if self.is_raw() {
+            return Ok(copy(item, stored, extent, into, shape, runs)?);
+        }
+        if let Some(place) = place_in(item, extent, runs, into.len(), shape)
             && let Some(place) = into.get_mut(place)
         {
-            return Ok(self.inflate(stored, place, tile.row, tile.entry)?);
+            return Ok(decoder.inflate(stored, place, self)?);
         }
-        let mut raw = std::mem::take(&mut self.raw);
-        let done = tile.raw_len(wide(stored.len())).and_then(|length| {
+        let mut raw = std::mem::take(&mut decoder.raw);
+        let done = self.raw_len(wide(stored.len())).and_then(|length| {
             raw.resize(length, 0);
-            self.inflate(stored, &mut raw, tile.row, tile.entry)?;
-            Ok(copy(
-                tile.item,
-                &raw,
-                &tile.extent,
-                into,
-                shape,
-                tile.part.runs(),
-            )?)
+            decoder.inflate(stored, &mut raw, self)?;
+            Ok(copy(item, &raw, extent, into, shape, runs)?)
         });
-        self.raw = raw;
+        decoder.raw = raw;
         done
     }
-}
 
-impl Tile<'_> {
     /// Decoded bytes, where a payload of `stored` bytes can hold so many and the limit allows them.
     pub(crate) fn raw_len(&self, stored: u64) -> Result<usize, Error> {
         /// Most bytes that four bytes of a Zstandard frame can stand for: a block of one repeated byte.
@@ -150,19 +167,6 @@ impl Tile<'_> {
             .into());
         }
         super::catalog::within("one decoded tile", raw, self.limit)
-    }
-
-    /// Where the whole tile lies in the result, if it is wanted whole and its bytes lie side by side there.
-    pub(crate) fn place_in(&self, len: usize, shape: &Dims) -> Option<std::ops::Range<usize>> {
-        if !self.part.is_whole(&self.extent) {
-            return None;
-        }
-        let runs = self.part.runs().iter().map(|run| (run.dst, 1, run.count));
-        let start = usize::try_from(side_by_side(runs, shape)?)
-            .ok()?
-            .checked_mul(self.item)?;
-        let stop = start.checked_add(usize::try_from(self.entry.raw_byte_len.get()).ok()?)?;
-        (stop <= len).then_some(start..stop)
     }
 
     /// The one run of bytes of the raw tile that holds all that is wanted of it.
@@ -196,16 +200,17 @@ impl Tile<'_> {
         apart.max(fixed.count())
     }
 
-    /// The blocks to read where a read costs about as much as `gap` bytes.
-    pub(crate) fn blocks(&self, gap: u64) -> impl Iterator<Item = Result<Block, GridError>> + '_ {
+    /// The blocks to read where a read costs about as much as `gap` bytes: how many axes are taken index by index, and how
+    /// many blocks that makes.
+    pub(crate) fn blocks(&self, gap: u64) -> (usize, u64) {
         let apart = self.apart(gap);
         let turns = self.part.runs().iter().take(apart);
         let count = turns.fold(1_u64, |all, run| all.saturating_mul(run.count));
-        (0..count).map(move |turn| self.block(apart, turn))
+        (apart, count)
     }
 
     /// Block number `turn`, when the first `apart` axes are taken index by index.
-    fn block(&self, apart: usize, turn: u64) -> Result<Block, GridError> {
+    pub(crate) fn block(&self, apart: usize, turn: u64) -> Result<Block, GridError> {
         let rank = self.extent.len();
         let mut block = Block {
             offset: 0,
@@ -249,23 +254,30 @@ impl Tile<'_> {
         }
         Ok(block)
     }
+}
 
-    /// Puts the wanted part of a raw tile, whole in `bytes`, to its place.
-    pub(crate) fn copy_part(
-        &self,
-        bytes: &[u8],
-        into: &mut [u8],
-        shape: &Dims,
-    ) -> Result<(), GridError> {
-        copy(
-            self.item,
-            bytes,
-            &self.extent,
-            into,
-            shape,
-            self.part.runs(),
-        )
+/// Where an array of `extent` lies in a result of `shape` and `len` bytes, if it is taken whole and its bytes lie side by
+/// side there.
+fn place_in(
+    item: usize,
+    extent: &Dims,
+    runs: &[Run],
+    len: usize,
+    shape: &Dims,
+) -> Option<Range<usize>> {
+    let mut count = 1_u64;
+    for (run, extent) in runs.iter().zip(extent.iter()) {
+        if run.src != 0 || run.count != *extent || (run.step != 1 && run.count > 1) {
+            return None;
+        }
+        count = count.checked_mul(*extent)?;
     }
+    let places = runs.iter().map(|run| (run.dst, 1, run.count));
+    let start = usize::try_from(side_by_side(places, shape)?)
+        .ok()?
+        .checked_mul(item)?;
+    let stop = start.checked_add(usize::try_from(count).ok()?.checked_mul(item)?)?;
+    (stop <= len).then_some(start..stop)
 }
 
 /// Where a box (start, step, count an axis) of an array of `shape` begins, in elements, if its elements lie side by side.

@@ -1,0 +1,113 @@
+//! The checks of opening, without I/O: [`open`] says which bytes it lacks, whoever has the file reads them.
+
+use std::borrow::Cow;
+use std::io;
+use std::ops::Range;
+use std::vec::Vec;
+
+use super::catalog::{Catalog, End, OpenOptions, within};
+use super::error::Error;
+use crate::error::TetError;
+use crate::footer::{FooterPlace, FooterRefs};
+use crate::view::{Tet, head_len};
+use zvf_grid::int::wide;
+
+/// What has been read of a file that is being opened.
+pub(crate) struct Known<'s> {
+    len: u64,
+    limit: u64,
+    /// Stretches of the file and where they begin.
+    pieces: Vec<(u64, Cow<'s, [u8]>)>,
+}
+
+/// Why opening stopped.
+pub(crate) enum Stop {
+    /// These bytes have to be [added](Known::add) first.
+    Lacks(Range<u64>),
+    /// The file is refused.
+    Refused(Error),
+}
+
+impl<E: Into<Error>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Refused(error.into())
+    }
+}
+
+impl<'s> Known<'s> {
+    /// Nothing of a file of `len` bytes, of which no stretch over the limit of the options is to be read.
+    pub(crate) const fn new(len: u64, options: &OpenOptions) -> Self {
+        Self {
+            len,
+            limit: options.front_limit,
+            pieces: Vec::new(),
+        }
+    }
+
+    /// Adds the bytes from `at` on.
+    pub(crate) fn add(&mut self, at: u64, bytes: Cow<'s, [u8]>) {
+        let before = self
+            .pieces
+            .iter_mut()
+            .find(|(start, known)| start.checked_add(wide(known.len())) == Some(at));
+        match before {
+            Some((_, known)) => known.to_mut().extend_from_slice(&bytes),
+            None => self.pieces.push((at, bytes)),
+        }
+    }
+
+    fn get(&self, what: &'static str, at: u64, len: u64) -> Result<&[u8], Stop> {
+        let stop = at.checked_add(len).filter(|stop| *stop <= self.len);
+        let stop = stop.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
+        if len == 0 {
+            return Ok(&[]);
+        }
+        let mut from = at;
+        for (start, known) in &self.pieces {
+            let inside = at.checked_sub(*start).and_then(|n| usize::try_from(n).ok());
+            let Some(rest) = inside.and_then(|n| known.get(n..)) else {
+                continue;
+            };
+            let wanted = usize::try_from(len).ok().and_then(|len| rest.get(..len));
+            if let Some(wanted) = wanted {
+                return Ok(wanted);
+            }
+            from = at.saturating_add(wide(rest.len()));
+        }
+        within(what, len, self.limit)?;
+        Err(Stop::Lacks(from..stop))
+    }
+
+    /// Superblock to index, of an opened file.
+    pub(crate) fn into_front(self) -> Result<Vec<u8>, TetError> {
+        let front = self.pieces.into_iter().find(|(start, _)| *start == 0);
+        let mut front = front.map_or_else(Vec::new, |(_, front)| front.into_owned());
+        let length = head_len(&front, self.len)?;
+        front.truncate(usize::try_from(length).unwrap_or(usize::MAX));
+        Ok(front)
+    }
+}
+
+/// Makes every check but decoding (steps 1 to 19 of `spec/tet-v1.md` 10.1) on what is known of a file. Begins again with
+/// each call: the pass over the index comes last, when nothing lacks.
+pub(crate) fn open(known: &Known<'_>, options: &OpenOptions) -> Result<Catalog, Stop> {
+    let len = known.len;
+    let first = known.get("front", 0, len.min(40))?;
+    let front = known.get("front", 0, head_len(first, len)?)?;
+    let tet = Tet::parse(front, len, options.profile)?;
+    if !tet.has_footer() {
+        return Ok(Catalog::open(front, len, options, None)?);
+    }
+    let size = len.min(16);
+    let floor = tet.index_stop();
+    let place = FooterPlace::parse(known.get("footer", len - size, size)?, len, floor)?;
+    let json = known.get("footer", place.json_start, place.json_len)?;
+    let spilled = match FooterRefs::scan(json, place, floor)?.metadata {
+        Some(spill) => Some(known.get("metadata", spill.offset, spill.len)?),
+        None => None,
+    };
+    let end = End::new(json, place, floor)?;
+    let mut catalog = Catalog::open(front, len, options, Some(&end))?;
+    catalog.take_footer(end, spilled)?;
+    Ok(catalog)
+}

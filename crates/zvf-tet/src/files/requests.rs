@@ -1,0 +1,151 @@
+//! Which bytes of a file a read needs, merged into requests, and what is made of them when they are there. No I/O: local
+//! and remote readers differ in how they get the bytes of a request.
+
+use std::ops::Range;
+use std::vec::Vec;
+
+use zvf_grid::{Dims, GridError, Merge};
+
+use super::error::Error;
+use super::plan::Tiles;
+use super::tile::{Decoder, Tile};
+
+/// Most pieces that are sorted and merged together, so that a read of very many small tiles needs little memory.
+const WINDOW: usize = 4096;
+
+/// A run of bytes of the file that is needed of one tile: a payload, or a block of a raw tile.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Piece {
+    pub(crate) tile: Tile,
+    /// Which block it is; see [`Tile::block`].
+    apart: usize,
+    turn: u64,
+    start: u64,
+    pub(crate) len: u64,
+}
+
+impl Piece {
+    fn new(tile: Tile, apart: usize, turn: u64) -> Result<Self, Error> {
+        let mut start = tile.entry.payload_offset.get();
+        let mut len = tile.entry.stored_byte_len.get();
+        if tile.is_raw() {
+            let block = tile.block(apart, turn)?;
+            start = start.saturating_add(block.offset);
+            len = block.len;
+        }
+        Ok(Self {
+            tile,
+            apart,
+            turn,
+            start,
+            len,
+        })
+    }
+
+    fn range(&self) -> Range<u64> {
+        self.start..self.start.saturating_add(self.len)
+    }
+
+    /// Whether it is the first one of its tile.
+    pub(crate) const fn begins(&self) -> bool {
+        self.turn == 0
+    }
+
+    /// Where its bytes are among the `len` bytes of its request, which begins at `start`.
+    pub(crate) fn place(&self, start: u64, len: usize) -> Result<Range<usize>, Error> {
+        let from = self.start.checked_sub(start);
+        let from = from.and_then(|from| usize::try_from(from).ok());
+        let place = from.and_then(|from| {
+            let stop = from.checked_add(usize::try_from(self.len).ok()?)?;
+            (stop <= len).then_some(from..stop)
+        });
+        Ok(place.ok_or(GridError::TooLarge)?)
+    }
+
+    /// Its bytes, among those of its request.
+    pub(crate) fn bytes<'b>(&self, start: u64, request: &'b [u8]) -> Result<&'b [u8], Error> {
+        let place = self.place(start, request.len())?;
+        Ok(request.get(place).ok_or(GridError::TooLarge)?)
+    }
+
+    /// Where its bytes can be read to directly: a block that is a part of the result as it lies in the file.
+    pub(crate) fn place_in(&self, len: usize, shape: &Dims) -> Option<Range<usize>> {
+        if !self.tile.is_raw() {
+            return None;
+        }
+        let block = self.tile.block(self.apart, self.turn).ok()?;
+        block.place_in(self.tile.item, len, shape)
+    }
+
+    /// Puts what is wanted of its bytes to its place in `into`, a result of `shape`.
+    pub(crate) fn put(
+        &self,
+        decoder: &mut Decoder,
+        bytes: &[u8],
+        into: &mut [u8],
+        shape: &Dims,
+    ) -> Result<(), Error> {
+        if self.tile.is_raw() {
+            self.copy(bytes, into, shape)
+        } else {
+            self.tile.put(decoder, bytes, into, shape)
+        }
+    }
+
+    /// The same for a block, whose bytes are elements.
+    pub(crate) fn copy(&self, bytes: &[u8], into: &mut [u8], shape: &Dims) -> Result<(), Error> {
+        let block = self.tile.block(self.apart, self.turn)?;
+        Ok(block.copy(self.tile.item, bytes, into, shape)?)
+    }
+}
+
+/// The pieces of tiles, where reading along `gap` bytes costs less than another request.
+pub(crate) fn pieces(
+    tiles: Tiles<'_>,
+    gap: u64,
+) -> impl Iterator<Item = Result<Piece, Error>> + use<'_> {
+    tiles.flat_map(move |tile| {
+        let (pieces, error) = match tile {
+            Err(error) => (None, Some(Err(error))),
+            Ok(tile) => {
+                let (apart, count) = if tile.is_raw() {
+                    tile.blocks(gap)
+                } else {
+                    (0, 1)
+                };
+                (
+                    Some((0..count).map(move |turn| Piece::new(tile, apart, turn))),
+                    None,
+                )
+            }
+        };
+        pieces.into_iter().flatten().chain(error)
+    })
+}
+
+/// Takes the next pieces, in the order of the file. None are left where there are none.
+pub(crate) fn fill(
+    pieces: &mut impl Iterator<Item = Result<Piece, Error>>,
+    window: &mut Vec<Piece>,
+) -> Result<bool, Error> {
+    window.clear();
+    for piece in pieces.take(WINDOW) {
+        window.push(piece?);
+    }
+    window.sort_unstable_by_key(|piece| piece.start);
+    Ok(!window.is_empty())
+}
+
+/// The requests for some pieces, which are in the order of the file, and the pieces of each.
+pub(crate) fn requests(
+    window: &[Piece],
+    merge: Merge,
+) -> impl Iterator<Item = (Range<u64>, &[Piece])> {
+    let mut rest = window;
+    let requests = merge.requests(window.iter().map(Piece::range));
+    requests.map_while(move |(range, count)| {
+        let (own, after) = rest.split_at_checked(count)?;
+        rest = after;
+        Some((range, own))
+    })
+}
