@@ -101,6 +101,66 @@ mod with_store {
     }
 
     #[test]
+    fn objects_that_are_cut_are_errors() {
+        futures::executor::block_on(async {
+            let whole = frame(1);
+            // Also where the size of the object is not known from its first bytes.
+            let large: Vec<u8> = (0..200_000_u32).map(|i| (i.wrapping_mul(i) >> 7) as u8).collect();
+            let options = WriteOptions::new(1, &[70_000], &[700]).with_codec(None, 0);
+            let mut writer = Writer::in_memory(&[200_000], options).unwrap();
+            writer.write_all(&large).unwrap();
+            let large = writer.finish().unwrap().unwrap();
+            for (frame, step) in [(whole, 7), (large, 997)] {
+                for cut in (0..frame.len()).step_by(step) {
+                    let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+                    let path = Path::from("a.b2nd");
+                    let part = frame.get(..cut).unwrap().to_vec();
+                    store.put(&path, part.into()).await.unwrap();
+                    assert!(ObjectArray::open(store, path).await.is_err(), "{cut}");
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn chunks_of_sparse_frames_that_are_cut_are_errors() {
+        futures::executor::block_on(async {
+            let samples = samples().into_iter();
+            let sparse = |sample: &serde_json::Value| {
+                sample["layout"] != "contiguous" && !sample["nd"].is_null()
+            };
+            for sample in samples.filter(sparse) {
+                let name = sample["file"].as_str().unwrap();
+                let (store, path) = (InMemory::new(), Path::from(name));
+                let mut chunk = None;
+                for entry in std::fs::read_dir(folder().join(name)).unwrap() {
+                    let entry = entry.unwrap();
+                    let file = entry.file_name().to_string_lossy().into_owned();
+                    let bytes = std::fs::read(entry.path()).unwrap();
+                    let object = path.clone().join(file.as_str());
+                    store.put(&object, bytes.clone().into()).await.unwrap();
+                    if file.ends_with(".chunk") {
+                        chunk = Some((object, bytes));
+                    }
+                }
+                let (store, Some((object, bytes))) = (Arc::new(store), chunk) else {
+                    continue;
+                };
+                for cut in (0..bytes.len()).step_by(bytes.len() / 40 + 1) {
+                    let part = bytes.get(..cut).unwrap().to_vec();
+                    store.put(&object, part.into()).await.unwrap();
+                    let shared: Arc<dyn ObjectStore> = store.clone();
+                    let array = ObjectArray::open_sparse(shared, path.clone())
+                        .await
+                        .unwrap();
+                    let all = Selection::all(&array.geometry().shape).unwrap();
+                    assert!(array.read(&all).await.is_err(), "{name} {cut}");
+                }
+            }
+        });
+    }
+
+    #[test]
     fn reads_can_move_between_threads() {
         fn movable<T: Send>(task: T) -> T {
             task

@@ -3,14 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use zvf_blosc::{DecodeError, Header, LONG};
+use zvf_grid::Merge;
 
 use super::cache::{Table, Workspace};
 use super::frame::{Frame, Storage, open_chunk_file};
+use super::parts::{Parts, TableRead};
 use super::source::{FileAt, ReadAt};
 use super::{Error, ReadOptions};
 use crate::Layout;
-use zvf_grid::int::{index, wide};
+use zvf_grid::int::wide;
 
 /// A source that starts with a chunk.
 #[derive(Debug)]
@@ -56,42 +57,21 @@ impl Frame {
         }
     }
 
-    /// Header and block table of a chunk, from the cache or by at most two reads.
+    /// Header and block table of a chunk, from the cache or by at most three reads.
     pub(crate) fn table(&self, source: &ChunkSource<'_>) -> Result<Arc<Table>, Error> {
-        let chunk = source.chunk;
-        if let Some(found) = self.parts.tables.get(chunk) {
-            return Ok(found);
-        }
-        let bad = Error::chunk(chunk);
         let blocks = match u64::from(self.parts.header.blocksize) {
             0 => 0,
-            each => self.parts.header.chunk_len(chunk).div_ceil(each),
+            each => self.parts.header.chunk_len(source.chunk).div_ceil(each),
         };
-        let guess = wide(LONG)
-            .saturating_add(blocks.saturating_mul(4))
-            .min(64 << 10);
-        let mut bytes = source.read(0, guess.min(source.available))?;
-        let header = self.parts.chunk_header(chunk, &bytes).map_err(&bad)?;
-        check_end(&header, source.available).map_err(&bad)?;
-        // The dictionary's size lies behind the table: two rounds at most.
-        for _ in 0..2 {
-            let needs = Table::needs(&header, &bytes);
-            if needs > bytes.len() {
-                bytes = source.read(0, wide(needs).min(source.available))?;
+        let guess = Parts::table_guess(usize::try_from(blocks).unwrap_or(usize::MAX));
+        let (most, mut bytes) = (source.available, Vec::new());
+        loop {
+            match self.parts.table(source.chunk, &bytes, most, guess)? {
+                TableRead::Table(table) => return Ok(table),
+                TableRead::Lacks(n) => bytes = source.read(0, wide(n))?,
             }
         }
-        let table = Table::new(header, &bytes, index(self.parts.header.typesize)).map_err(bad)?;
-        Ok(self.parts.tables.keep(chunk, table))
     }
-}
-
-/// A chunk ends where its place does, or before.
-pub(crate) fn check_end(header: &Header, available: u64) -> Result<(), DecodeError> {
-    let need = wide(header.cbytes());
-    if need > available {
-        return Err(DecodeError::truncated("chunk", 0, available, need));
-    }
-    Ok(())
 }
 
 impl ChunkSource<'_> {
@@ -170,16 +150,18 @@ pub(crate) fn coalesce(
     if cbytes <= options.whole_chunk {
         return std::iter::once(0..cbytes).collect();
     }
-    let mut joined: Vec<Range<usize>> = Vec::with_capacity(extents.len());
-    for extent in extents.iter() {
-        match joined.last_mut() {
-            Some(last) if extent.start <= last.end.saturating_add(options.gap) => {
-                last.end = last.end.max(extent.end);
-            }
-            _ => joined.push(extent.clone()),
-        }
-    }
-    joined
+    let merge = Merge {
+        gap: wide(options.gap),
+        most: u64::MAX,
+    };
+    let mut rest = &extents[..];
+    let positions = extents.iter().map(|one| wide(one.start)..wide(one.end));
+    let joined = merge.requests(positions).map_while(|(_, count)| {
+        let (own, after) = rest.split_at_checked(count)?;
+        rest = after;
+        Some(own.first()?.start..own.iter().map(|one| one.end).max()?)
+    });
+    joined.collect()
 }
 
 /// Bytes that were read, found by their place in the chunk.

@@ -1,14 +1,15 @@
 //! A frame in a file, a folder or memory.
 
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use zvf_blosc::{Chunk, Codecs, DecodeError};
 
-use super::parts::{Counts, Parts};
+use super::parts::{Counts, Parts, Stop};
 use super::source::{FileAt, Memory, ReadAt};
 use super::{Array, Error};
-use crate::{Entry, FrameHeader, HEADER, Layout, Metalayers, Special};
+use crate::{Entry, FrameHeader, Layout, Metalayers, Special};
 use zvf_grid::int::{index, wide};
 
 /// Where the chunks are.
@@ -180,18 +181,9 @@ impl Frame {
     /// The stored bytes of a chunk.
     fn stored_chunk(&self, chunk: u64, at: u64) -> Result<Vec<u8>, Error> {
         let source = self.chunk_source(chunk, at)?;
-        let mut bytes = source.read(0, source.available.min(wide(zvf_blosc::LONG)))?;
-        let header = self
-            .parts
-            .chunk_header(chunk, &bytes)
-            .map_err(Error::chunk(chunk))?;
-        let need = wide(header.cbytes());
-        if need > source.available {
-            let short = DecodeError::truncated("chunk", 0, source.available, need);
-            return Err(Error::chunk(chunk)(short));
-        }
-        bytes = source.read(0, need)?;
-        Ok(bytes)
+        let first = source.read(0, source.available.min(wide(zvf_blosc::LONG)))?;
+        let header = self.parts.chunk_header(chunk, &first, source.available)?;
+        source.read(0, wide(header.cbytes()))
     }
 
     /// Reads and decodes since the frame was opened.
@@ -225,48 +217,27 @@ pub(crate) fn open_chunk_file(folder: &Path, number: u64) -> Result<FileAt, Erro
 /// Reads everything of a frame but its chunks.
 fn read_parts(source: &dyn ReadAt, offset: u64, layout: Layout) -> Result<Parts, Error> {
     let failed = || Error::io("reading a frame");
-    let whole = source.size().map_err(failed())?;
-    let available = whole.saturating_sub(offset);
-    let read = |at: u64, n: u64| -> Result<Vec<u8>, Error> {
-        let n = usize::try_from(n).map_err(|_| Error::Memory { bytes: n })?;
-        let mut bytes = vec![0; n];
-        source
-            .read_at(offset.saturating_add(at), &mut bytes)
-            .map_err(failed())?;
-        Ok(bytes)
+    let size = source.size().map_err(failed())?.saturating_sub(offset);
+    let mut reads = Vec::new();
+    let mut read = |range: Range<u64>| -> Result<Vec<u8>, Error> {
+        let bytes = range.end.saturating_sub(range.start);
+        let n = usize::try_from(bytes).map_err(|_| Error::Memory { bytes })?;
+        let mut out = vec![0; n];
+        let at = offset.saturating_add(range.start);
+        source.read_at(at, &mut out).map_err(failed())?;
+        reads.push(n);
+        Ok(out)
     };
-    let first = read(0, available.min(wide(Parts::FIRST)))?;
-    let header = FrameHeader::parse(&first).map_err(Error::Frame)?;
-    check_layout(&header, layout)?;
-    header.check_available(available).map_err(Error::Frame)?;
-    let mut reads = vec![first.len()];
-    let mut head = first;
-    if index(header.header_len) > head.len() {
-        head = read(0, u64::from(header.header_len))?;
-        reads.push(head.len());
-    }
-    debug_assert!(head.len() >= HEADER, "the header was read");
-    let from = header.index_start().unwrap_or(u64::MAX);
-    let tail = read(from, Parts::tail_len(&header)?)?;
-    reads.push(tail.len());
-    let parts = Parts::new(header, head, &tail)?;
-    for n in reads {
-        parts.counters.read(n);
-    }
+    let mut head = read(0..size.min(wide(Parts::FIRST)))?;
+    let mut tail = None;
+    let parts = loop {
+        match Parts::open(&head, tail.as_deref(), Some(size), layout) {
+            Ok(parts) => break parts,
+            Err(Stop::Refused(error)) => return Err(error),
+            Err(Stop::Lacks(range)) if range.start == 0 => head = read(range)?,
+            Err(Stop::Lacks(range)) => tail = Some(read(range)?),
+        }
+    };
+    reads.into_iter().for_each(|n| parts.counters.read(n));
     Ok(parts)
-}
-
-/// The frame says the layout it was found in.
-pub(crate) fn check_layout(header: &FrameHeader, layout: Layout) -> Result<(), Error> {
-    if header.layout == layout {
-        return Ok(());
-    }
-    let expected = zvf_blosc::Expected::Text("the type of the place it was found in");
-    let found = i64::from(header.layout == Layout::Sparse);
-    Err(Error::Frame(DecodeError::malformed(
-        "frame type",
-        26,
-        found,
-        expected,
-    )))
 }

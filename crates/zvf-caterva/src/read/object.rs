@@ -8,19 +8,18 @@ use futures::channel::oneshot;
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore};
-use zvf_blosc::{Body, LONG, Special};
+use zvf_blosc::{Body, Special};
 use zvf_grid::{CellPart, GridError, Selection};
 
 use super::array::{buffer, check_selection, dtype};
 use super::cache::{Table, Workspace};
 use super::decode::Visit;
-use super::fetch::{Fetched, check_end, coalesce};
-use super::frame::check_layout;
-use super::parts::Parts;
+use super::fetch::{Fetched, coalesce};
+use super::parts::{Parts, Stop, TableRead};
 use super::{Counts, Error, ReadOptions};
 use crate::dtype::Dtype;
 use crate::{Entry, FrameHeader, Geometry, Layout, NdKind};
-use zvf_grid::int::{index, wide};
+use zvf_grid::int::wide;
 
 /// Chunks whose bytes are being fetched at the same time, and requests for one of them.
 const IN_FLIGHT: usize = 16;
@@ -77,8 +76,8 @@ struct Place {
     /// The version that is asked for, where one is known.
     e_tag: Option<String>,
     start: u64,
-    /// Most bytes up to its end, where that is known.
-    most: Option<u64>,
+    /// Most bytes up to its end; as many as there are where that is not known.
+    most: u64,
 }
 
 /// A range of an object, of one version where that is known; and the version that it is of.
@@ -133,40 +132,27 @@ impl ObjectArray {
     ) -> Result<Self, Error> {
         let first = wide(Parts::FIRST);
         let (mut head, e_tag) = get(&*store, &head_path, 0..first, None).await?;
-        let mut reads = vec![head.len()];
-        let header = FrameHeader::parse(&head).map_err(Error::Frame)?;
-        check_layout(&header, layout)?;
-        if wide(head.len()) < first {
-            // The object ends here: its length is known.
-            header
-                .check_available(wide(head.len()))
-                .map_err(Error::Frame)?;
-        }
-        if index(header.header_len) > head.len() {
-            let range = 0..u64::from(header.header_len);
-            head = get(&*store, &head_path, range, e_tag.as_ref()).await?.0;
-            reads.push(head.len());
-        }
-        let from = header.index_start().unwrap_or(u64::MAX);
-        let length = Parts::tail_len(&header)?;
-        let tail = match head.get(usize::try_from(from).unwrap_or(usize::MAX)..) {
-            Some(rest) if wide(head.len()) >= header.frame_len => {
-                let length = usize::try_from(length).unwrap_or(usize::MAX);
-                Bytes::copy_from_slice(rest.get(..length).unwrap_or(rest))
-            }
-            _ => {
-                let range = from..header.frame_len;
-                let tail = get(&*store, &head_path, range, e_tag.as_ref()).await?.0;
-                reads.push(tail.len());
-                let have = from.saturating_add(wide(tail.len()));
-                header.check_available(have).map_err(Error::Frame)?;
-                tail
+        // An object that ends here is of known length.
+        let mut size = Some(wide(head.len())).filter(|size| *size < first);
+        let (mut tail, mut reads) = (None, vec![head.len()]);
+        let parts = loop {
+            match Parts::open(&head, tail.as_deref(), size, layout) {
+                Ok(parts) => break parts,
+                Err(Stop::Refused(error)) => return Err(error),
+                Err(Stop::Lacks(range)) => {
+                    let Range { start, end } = range;
+                    let bytes = get(&*store, &head_path, range, e_tag.as_ref()).await?.0;
+                    reads.push(bytes.len());
+                    if start > 0 {
+                        tail = Some(bytes);
+                        continue;
+                    }
+                    size = Some(wide(bytes.len())).filter(|size| *size < end);
+                    head = bytes;
+                }
             }
         };
-        let parts = Parts::new(header, head.to_vec(), &tail)?;
-        for n in reads {
-            parts.counters.read(n);
-        }
+        reads.into_iter().for_each(|n| parts.counters.read(n));
         let (geometry, kind, dtype) = parts.array()?;
         Ok(Self {
             store,
@@ -311,13 +297,13 @@ impl ObjectArray {
                 path: self.path.clone(),
                 e_tag: self.e_tag.clone(),
                 start: u64::from(self.parts.header.header_len).saturating_add(at),
-                most: Some(self.parts.index.next_above(at).saturating_sub(at)),
+                most: self.parts.index.next_above(at).saturating_sub(at),
             },
             Layout::Sparse => Place {
                 path: self.path.clone().join(format!("{at:08X}.chunk")),
                 e_tag: None,
                 start: 0,
-                most: None,
+                most: u64::MAX,
             },
         }
     }
@@ -354,38 +340,24 @@ impl ObjectArray {
         };
         let mut place = self.place(at);
         let mut begun = Bytes::new();
-        let table = match self.parts.tables.get(chunk) {
-            Some(table) => table,
-            None => {
-                let blocks = self.geometry.block_count;
-                let guess = LONG.saturating_add(blocks.saturating_mul(4)).min(64 << 10);
-                let small = place
-                    .most
-                    .is_none_or(|most| most <= wide(options.whole_chunk));
-                let first = if small {
-                    options.whole_chunk.max(guess)
-                } else {
-                    guess
-                };
-                let limit = place
-                    .most
-                    .map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
-                let version;
-                (begun, version) = self.get(&place, 0..first.min(limit)).await?;
-                place.e_tag = place.e_tag.or(version);
-                let header = self.parts.chunk_header(chunk, &begun).map_err(&bad)?;
-                if let Some(most) = place.most {
-                    check_end(&header, most).map_err(&bad)?;
-                }
-                for _ in 0..2 {
-                    let needs = Table::needs(&header, &begun);
-                    if needs > begun.len() {
-                        begun = self.get(&place, 0..needs).await?.0;
+        let mut guess = Parts::table_guess(self.geometry.block_count);
+        let whole = options.whole_chunk;
+        // A chunk of a sparse frame may be small, too.
+        if place.most == u64::MAX || place.most <= wide(whole) {
+            guess = guess.max(whole);
+        }
+        let table = loop {
+            match self.parts.table(chunk, &begun, place.most, guess)? {
+                TableRead::Table(table) => break table,
+                TableRead::Lacks(n) => {
+                    let version;
+                    (begun, version) = self.get(&place, 0..n).await?;
+                    place.e_tag = place.e_tag.or(version);
+                    if begun.len() < n {
+                        // The object ends here.
+                        place.most = wide(begun.len());
                     }
                 }
-                let typesize = index(self.parts.header.typesize);
-                let table = Table::new(header, &begun, typesize).map_err(&bad)?;
-                self.parts.tables.keep(chunk, table)
             }
         };
         let cbytes = table.header.cbytes();

@@ -1,14 +1,16 @@
 //! What every kind of reader keeps of an opened frame.
 
+use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use zvf_blosc::{Chunk, Codecs, DecodeError};
+use zvf_blosc::{Chunk, Codecs, DecodeError, Header, LONG};
 
 use super::Error;
-use super::cache::{Pool, Tables};
+use super::cache::{Pool, Table, Tables};
 use super::index::Index;
 use crate::view::find_nd;
-use crate::{FrameHeader, Geometry, Metalayers, NdKind, TrailerTail};
+use crate::{FrameHeader, Geometry, Layout, Metalayers, NdKind, TrailerTail};
 use zvf_grid::int::{index, wide};
 
 /// Format and text of an item type, where the metalayer has them.
@@ -48,6 +50,27 @@ impl Counters {
     }
 }
 
+/// Why [`Parts::open`] stopped.
+pub(crate) enum Stop {
+    /// These bytes have to be read first: more of the head, or the tail.
+    Lacks(Range<u64>),
+    /// The frame is refused.
+    Refused(Error),
+}
+
+impl From<DecodeError> for Stop {
+    fn from(error: DecodeError) -> Self {
+        Self::Refused(Error::Frame(error))
+    }
+}
+
+/// What [`Parts::table`] makes of the bytes that were read.
+pub(crate) enum TableRead {
+    /// So many bytes of the chunk have to be read first.
+    Lacks(usize),
+    Table(Arc<Table>),
+}
+
 /// An opened frame without the way to its bytes.
 #[derive(Debug)]
 pub(crate) struct Parts {
@@ -66,31 +89,51 @@ impl Parts {
     /// Most bytes from the index to the end of the frame that are read into memory: an index of 2^27 stored entries.
     const TAIL: u64 = 1 << 30;
 
-    /// How many bytes there are from the index to the end of the frame. A header that leaves out most of a large file is
-    /// refused.
-    pub(crate) fn tail_len(header: &FrameHeader) -> Result<u64, Error> {
-        let from = header.index_start().unwrap_or(u64::MAX);
-        let n = header.frame_len.saturating_sub(from);
-        if n > Self::TAIL {
-            let error = DecodeError::limit("index and trailer", from, n, Self::TAIL);
-            return Err(Error::Frame(error));
+    /// Opens a frame whose first bytes are `head`, and `tail` those from the index to its end, where they are read
+    /// already. `size` are the bytes that there are of it, where that is known.
+    pub(crate) fn open(
+        head: &[u8],
+        tail: Option<&[u8]>,
+        size: Option<u64>,
+        layout: Layout,
+    ) -> Result<Self, Stop> {
+        let header = FrameHeader::parse(head)?;
+        check_layout(&header, layout)?;
+        if let Some(size) = size {
+            header.check_available(size)?;
         }
-        Ok(n)
+        let Some(own) = head.get(..index(header.header_len)) else {
+            return Err(Stop::Lacks(0..u64::from(header.header_len)));
+        };
+        let from = header.index_start().unwrap_or(u64::MAX);
+        let length = header.frame_len.saturating_sub(from);
+        if length > Self::TAIL {
+            let error = DecodeError::limit("index and trailer", from, length, Self::TAIL);
+            return Err(error.into());
+        }
+        let (start, stop) = (usize::try_from(from), usize::try_from(header.frame_len));
+        let whole = start.ok().zip(stop.ok());
+        let whole = whole.and_then(|(start, stop)| head.get(start..stop));
+        let Some(tail) = tail.or(whole) else {
+            return Err(Stop::Lacks(from..header.frame_len));
+        };
+        let available = from.saturating_add(wide(tail.len()));
+        header.check_available(available)?;
+        Ok(Self::new(header, own.to_vec(), tail)?)
     }
 
     /// From the first `header_len` bytes, and those from the index to the end of the frame.
-    pub(crate) fn new(header: FrameHeader, mut head: Vec<u8>, tail: &[u8]) -> Result<Self, Error> {
-        head.truncate(index(header.header_len));
-        Metalayers::of_header(&head).map_err(Error::Frame)?;
+    fn new(header: FrameHeader, head: Vec<u8>, tail: &[u8]) -> Result<Self, DecodeError> {
+        Metalayers::of_header(&head)?;
         let end = tail
             .get(tail.len().saturating_sub(TrailerTail::LEN)..)
             .unwrap_or_default();
-        let end = TrailerTail::parse(end, &header).map_err(Error::Frame)?;
+        let end = TrailerTail::parse(end, &header)?;
         let length = index(end.trailer_len);
         let (between, trailer) = tail.split_at(tail.len().saturating_sub(length));
         let at = header.frame_len.saturating_sub(wide(length));
-        Metalayers::of_trailer(trailer, at).map_err(Error::Frame)?;
-        let index = Index::new(header, between).map_err(Error::Frame)?;
+        Metalayers::of_trailer(trailer, at)?;
+        let index = Index::new(header, between)?;
         let trailer = trailer.to_vec();
         Ok(Self {
             header,
@@ -138,12 +181,62 @@ impl Parts {
         Ok((geometry, meta.kind(), dtype))
     }
 
-    /// The header of a chunk. One that is not of the expected length is refused before anything is allocated for it.
+    /// The header of a chunk that ends within `most` bytes. One that is not of the expected length is refused before anything
+    /// is allocated for it.
     pub(crate) fn chunk_header(
         &self,
         chunk: u64,
         bytes: &[u8],
-    ) -> Result<zvf_blosc::Header, DecodeError> {
-        zvf_blosc::Header::parse_for(bytes, self.header.chunk_len(chunk))
+        most: u64,
+    ) -> Result<Header, Error> {
+        let bad = Error::chunk(chunk);
+        let header = Header::parse_for(bytes, self.header.chunk_len(chunk)).map_err(&bad)?;
+        let need = wide(header.cbytes());
+        if need > most {
+            return Err(bad(DecodeError::truncated("chunk", 0, most, need)));
+        }
+        Ok(header)
     }
+
+    /// Header and block table of a chunk, from its first bytes, or how many of these are lacking. `most` are the bytes up to
+    /// where it has to end, and `guess` those to ask for first: at least a header.
+    pub(crate) fn table(
+        &self,
+        chunk: u64,
+        bytes: &[u8],
+        most: u64,
+        guess: usize,
+    ) -> Result<TableRead, Error> {
+        if let Some(table) = self.tables.get(chunk) {
+            return Ok(TableRead::Table(table));
+        }
+        let limit = usize::try_from(most).unwrap_or(usize::MAX);
+        if bytes.is_empty() && limit > 0 {
+            return Ok(TableRead::Lacks(guess.min(limit)));
+        }
+        let header = self.chunk_header(chunk, bytes, most)?;
+        // The size of a dictionary lies behind the table: two rounds at most.
+        let needs = Table::needs(&header, bytes);
+        if bytes.len() < needs && bytes.len() < limit {
+            return Ok(TableRead::Lacks(needs.min(limit)));
+        }
+        let bad = Error::chunk(chunk);
+        let table = Table::new(header, bytes, index(self.header.typesize)).map_err(bad)?;
+        Ok(TableRead::Table(self.tables.keep(chunk, table)))
+    }
+
+    /// Bytes that hold the table of most chunks of `blocks` blocks.
+    pub(crate) fn table_guess(blocks: usize) -> usize {
+        LONG.saturating_add(blocks.saturating_mul(4)).min(64 << 10)
+    }
+}
+
+/// The frame says the layout it was found in.
+fn check_layout(header: &FrameHeader, layout: Layout) -> Result<(), DecodeError> {
+    if header.layout == layout {
+        return Ok(());
+    }
+    let expected = zvf_blosc::Expected::Text("the type of the place it was found in");
+    let found = i64::from(header.layout == Layout::Sparse);
+    Err(DecodeError::malformed("frame type", 26, found, expected))
 }
