@@ -66,7 +66,7 @@ impl Adapter {
             })
             .collect();
         if let Some(ranges) = bounded {
-            let requests = self.kv.requests(ranges);
+            let requests = self.kv.requests(ranges.clone());
             let fetched = requests.into_iter().map(|r| async move {
                 Ok::<_, StorageError>((
                     r.start,
