@@ -20,7 +20,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::FutureExt;
 
-use super::manifests::Cut;
+use super::split::Cut;
 use crate::Limits;
 use crate::StoreError;
 use crate::once_cache::OnceCache;

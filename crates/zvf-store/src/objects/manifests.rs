@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 
 use super::dense::Dense;
-use super::split::Split;
+use super::split::{Cut, Split};
 use crate::StoreError;
 use crate::ordered::all_in_order;
 use crate::ragged::{RaggedArray, RaggedChunk};
@@ -119,29 +119,6 @@ impl Manifests {
                 part.map(|part| part.blob_shared(*slot)).unwrap_or_default()
             })
             .collect())
-    }
-}
-
-/// Manifests one after the other in one buffer.
-#[derive(Debug, Default)]
-pub(super) struct Cut {
-    pub(super) bytes: Bytes,
-    /// Where each manifest starts, and where the last one ends: one number more than manifests.
-    pub(super) starts: Vec<usize>,
-}
-
-impl Cut {
-    fn range(&self, i: usize) -> Option<std::ops::Range<usize>> {
-        let (start, end) = (*self.starts.get(i)?, *self.starts.get(i.checked_add(1)?)?);
-        (start <= end && end <= self.bytes.len()).then_some(start..end)
-    }
-
-    pub(super) fn get(&self, i: usize) -> Option<&[u8]> {
-        self.bytes.get(self.range(i)?)
-    }
-
-    pub(super) fn get_shared(&self, i: usize) -> Option<Bytes> {
-        self.range(i).map(|range| self.bytes.slice(range))
     }
 }
 

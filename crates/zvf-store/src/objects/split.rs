@@ -12,10 +12,32 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::OnceCell;
 
-use super::manifests::Cut;
 use crate::StoreError;
 use crate::blob_array::BlobArray;
 use zvf_io::{Kv, blocking};
+
+/// Manifests one after the other in one buffer.
+#[derive(Debug, Default)]
+pub(super) struct Cut {
+    pub(super) bytes: Bytes,
+    /// Where each manifest starts, and where the last one ends: one number more than manifests.
+    pub(super) starts: Vec<usize>,
+}
+
+impl Cut {
+    fn range(&self, i: usize) -> Option<std::ops::Range<usize>> {
+        let (start, end) = (*self.starts.get(i)?, *self.starts.get(i.checked_add(1)?)?);
+        (start <= end && end <= self.bytes.len()).then_some(start..end)
+    }
+
+    pub(super) fn get(&self, i: usize) -> Option<&[u8]> {
+        self.bytes.get(self.range(i)?)
+    }
+
+    pub(super) fn get_shared(&self, i: usize) -> Option<Bytes> {
+        self.range(i).map(|range| self.bytes.slice(range))
+    }
+}
 
 /// The two blobs, and the manifests once they are loaded.
 #[derive(Debug)]
