@@ -15,7 +15,6 @@ use crate::columns::attribute::ColumnSpec;
 use crate::columns::position::PositionSpec;
 use crate::error::{Place, existing};
 use crate::filter::BoundFilter;
-use crate::grouped::select::base_need;
 use crate::links::Rule;
 use crate::links::records::Family;
 use crate::plan::candidates::Grid;
@@ -80,7 +79,12 @@ pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Vec<Prepared>
         if query.groups.is_none() || query.level == 0 || !store.levels().contains(&0) {
             return Ok(None);
         }
-        Box::pin(store.level(0, &base_need())).await.map(Some)
+        // Its groups stand in for those of a coarse level.
+        let groups = Need {
+            groups: true,
+            ..Need::default()
+        };
+        Box::pin(store.level(0, &groups)).await.map(Some)
     };
     let (levels, base) = futures::try_join!(
         chain(store, query.level, query.own_level_only, &need),

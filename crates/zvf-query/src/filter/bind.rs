@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde_json::Value;
 use zvf_store::format::dtype::DType;
 
-use super::eval::eval;
 use super::{Condition, Filter, Literal, Op};
 use crate::QueryError;
 use crate::columns::scalar;
@@ -26,26 +25,13 @@ pub(crate) struct OperandType {
     pub(crate) fill_code: Option<i64>,
 }
 
-/// The values of one attribute in one chunk.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Operand<'a> {
-    /// Every value is missing.
-    Missing,
-    /// Nothing is known yet: used to rule out chunks before anything is read.
-    Unread,
-    /// Row-major values of `width` elements a row.
-    Rows { bytes: &'a [u8], width: usize },
-    /// One code for all rows.
-    Code(i64),
-}
-
 /// Gives the number and type of an attribute.
 pub(crate) type Find<'a> = dyn Fn(&str) -> Result<(usize, OperandType), QueryError> + 'a;
 
 /// A filter whose names are numbers of operands and whose values have the attributes' types.
 #[derive(Debug, Clone)]
 pub(crate) struct BoundFilter {
-    root: Node,
+    pub(super) root: Node,
     /// What the condition may not mean as its author thinks.
     pub(crate) remarks: Vec<String>,
 }
@@ -99,34 +85,6 @@ impl BoundFilter {
             remarks,
         })
     }
-
-    /// Truth of every row.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with an operand, for the caller to place: a channel that is not there, a code without category.
-    pub(crate) fn eval(&self, rows: usize, operands: &[Operand<'_>]) -> Result<Truths, Fault> {
-        eval(&self.root, rows, operands)
-    }
-
-    /// Whether no row of a chunk can satisfy the filter, from what is known before reading.
-    pub(crate) fn rules_out(&self, operands: &[Operand<'_>]) -> bool {
-        matches!(self.eval(1, operands).as_deref(), Ok([FALSE]))
-    }
-
-    /// Whether a truth is plain true.
-    pub(crate) fn holds(truth: u8) -> bool {
-        truth == TRUE
-    }
-}
-
-/// Why a filter could not be evaluated.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Fault {
-    /// The filter does not fit the attribute.
-    Misuse(String),
-    /// The attribute's values contradict its document.
-    Malformed { name: String, what: String },
 }
 
 fn bind(

@@ -3,11 +3,54 @@
 use std::cmp::Ordering;
 
 use super::Literal;
-use super::bind::{FALSE, Fault, Leaf, Node, Operand, TRUE, Test, Truths, UNKNOWN, float, passes};
+use super::bind::{BoundFilter, FALSE, Leaf, Node, TRUE, Test, Truths, UNKNOWN, float, passes};
 use crate::columns::scalar::{self, Scalar};
 use crate::int;
 
-pub(super) fn eval(node: &Node, rows: usize, operands: &[Operand<'_>]) -> Result<Truths, Fault> {
+/// The values of one attribute in one chunk.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Operand<'a> {
+    /// Every value is missing.
+    Missing,
+    /// Nothing is known yet: used to rule out chunks before anything is read.
+    Unread,
+    /// Row-major values of `width` elements a row.
+    Rows { bytes: &'a [u8], width: usize },
+    /// One code for all rows.
+    Code(i64),
+}
+
+/// Why a filter could not be evaluated.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Fault {
+    /// The filter does not fit the attribute.
+    Misuse(String),
+    /// The attribute's values contradict its document.
+    Malformed { name: String, what: String },
+}
+
+impl BoundFilter {
+    /// Truth of every row.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with an operand, for the caller to place: a channel that is not there, a code without category.
+    pub(crate) fn eval(&self, rows: usize, operands: &[Operand<'_>]) -> Result<Truths, Fault> {
+        eval(&self.root, rows, operands)
+    }
+
+    /// Whether no row of a chunk can satisfy the filter, from what is known before reading.
+    pub(crate) fn rules_out(&self, operands: &[Operand<'_>]) -> bool {
+        matches!(self.eval(1, operands).as_deref(), Ok([FALSE]))
+    }
+
+    /// Whether a truth is plain true.
+    pub(crate) fn holds(truth: u8) -> bool {
+        truth == TRUE
+    }
+}
+
+fn eval(node: &Node, rows: usize, operands: &[Operand<'_>]) -> Result<Truths, Fault> {
     let fold = |terms: &[Node], start: u8, join: fn(u8, u8) -> u8| {
         let mut all = vec![start; rows];
         for term in terms {

@@ -11,7 +11,8 @@ use std::fmt;
 
 use crate::QueryError;
 
-pub(crate) use bind::{BoundFilter, Fault, Operand, OperandType, Truths};
+pub(crate) use bind::{BoundFilter, OperandType, Truths};
+pub(crate) use eval::{Fault, Operand};
 
 /// A condition on vertex attributes.
 ///

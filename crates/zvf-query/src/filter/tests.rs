@@ -6,7 +6,8 @@ use serde_json::Value;
 use zvf_store::format::dtype::DType;
 
 use super::Filter;
-use super::bind::{BoundFilter, Fault, Operand, OperandType, Truths};
+use super::bind::{BoundFilter, OperandType, Truths};
+use super::eval::{Fault, Operand};
 use crate::QueryError;
 
 fn bound(

@@ -6,17 +6,47 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, BoxStream, StreamExt};
+use zvf_store::IdTable;
 
 use super::job::{GroupOut, VertexPlan, link_records, link_wants};
 use super::pace::Pace;
-use super::scan::{Ask, Side};
-use crate::links::records::{LinkCellRef, RecordCell};
+use crate::links::records::{LinkCellRef, RecordCell, Touch};
+use crate::objects::{ObjectTable, ObjectValues};
 use crate::plan::candidates::Candidates;
 use crate::plan::chunks::Slot;
 use crate::prepare::Prepared;
 use crate::reader::Reader;
-use crate::walk::{Scope, walk_all};
+use crate::vertex_table::TablePlan;
+use crate::walk::{Scope, Walk, walk_all};
 use crate::{QueryError, int};
+
+/// What a pass needs beside vertices.
+#[derive(Debug, Clone)]
+pub(crate) struct Ask {
+    pub(crate) fragments: bool,
+    /// Fragments are kept until the end of the pass.
+    pub(crate) keep_fragments: bool,
+    /// Manifests and ids.
+    pub(crate) walk: bool,
+    /// Stored links.
+    pub(crate) links: Option<Touch>,
+    /// The object table, when its attributes are wanted.
+    pub(crate) objects: Option<ObjectTable>,
+    /// Keep what was decoded, up to this many bytes.
+    pub(crate) hold: u64,
+    /// Rows that are wanted at most.
+    pub(crate) limit: Option<u64>,
+    /// Columns that are gathered.
+    pub(crate) table: TablePlan,
+}
+
+/// What came beside the cells.
+#[derive(Debug, Default)]
+pub(crate) struct Side {
+    pub(crate) ids: Option<Arc<IdTable>>,
+    pub(crate) walk: Option<Arc<Walk>>,
+    pub(crate) values: Option<ObjectValues>,
+}
 
 /// What came.
 #[derive(Debug)]

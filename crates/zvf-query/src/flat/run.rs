@@ -8,7 +8,8 @@ use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::owners::Owners;
-use super::scan::{Ask, Scan, Side, started};
+use super::requests::{Ask, Side};
+use super::scan::{Scan, started};
 use crate::answer::{Count, Emit, Item, Schemas, Summary, Table, VerticesEnd};
 use crate::error::count_warning;
 use crate::links::Rule;
@@ -25,8 +26,8 @@ use crate::row_map::RowMap;
 use crate::vertex_table::{Gathered, Out, OwnerColumns, pieces};
 use crate::{QueryError, int};
 
-/// Link batches that are made at one time.
-const WORKERS: usize = 2;
+/// Steps, and link batches, that are made at one time.
+pub(crate) const WORKERS: usize = 2;
 
 /// Runs a query whose result is in chunk order.
 ///

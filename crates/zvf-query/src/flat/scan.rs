@@ -12,51 +12,20 @@ use futures::channel::mpsc;
 use futures::future::{BoxFuture, FutureExt};
 use futures::sink::SinkExt;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
-use zvf_store::IdTable;
 
 use super::job::{GroupOut, VertexPlan};
 use super::plan::{check_count, pace, plan_chunks, witness};
-use super::requests::{Job, jobs, side};
+use super::requests::{Ask, Job, Side, jobs, side};
 use crate::error::Place;
-use crate::links::records::{RecordCell, Touch};
-use crate::objects::{ObjectTable, ObjectValues};
+use crate::links::records::RecordCell;
 use crate::prepare::Prepared;
 use crate::reader::{Decoded, Reader, What};
 use crate::row_map::{ChunkRows, RowMap};
 use crate::vertex_table::TablePlan;
-use crate::walk::Walk;
 use crate::{QueryError, int};
 
 /// Groups of a box that are read before the first row goes out.
 const LOOK_AHEAD: usize = 16;
-
-/// What a pass needs beside vertices.
-#[derive(Debug, Clone)]
-pub(crate) struct Ask {
-    pub(crate) fragments: bool,
-    /// Fragments are kept until the end of the pass.
-    pub(crate) keep_fragments: bool,
-    /// Manifests and ids.
-    pub(crate) walk: bool,
-    /// Stored links.
-    pub(crate) links: Option<Touch>,
-    /// The object table, when its attributes are wanted.
-    pub(crate) objects: Option<ObjectTable>,
-    /// Keep what was decoded, up to this many bytes.
-    pub(crate) hold: u64,
-    /// Rows that are wanted at most.
-    pub(crate) limit: Option<u64>,
-    /// Columns that are gathered.
-    pub(crate) table: TablePlan,
-}
-
-/// What came beside the cells.
-#[derive(Debug, Default)]
-pub(crate) struct Side {
-    pub(crate) ids: Option<Arc<IdTable>>,
-    pub(crate) walk: Option<Arc<Walk>>,
-    pub(crate) values: Option<ObjectValues>,
-}
 
 /// A pass under way.
 pub(crate) struct Scan {

@@ -3,21 +3,21 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures::stream::{self, StreamExt};
+use futures::stream::{self, BoxStream, StreamExt};
 use zvf_store::{IdTable, ObjectIndex};
 
 use super::batches::{Batches, cut};
-use super::fetch::{Fetch, jobs, renumber};
+use super::fetch::{Fetch, Job, jobs, renumber};
 use super::gather::GatherPlan;
 use super::outlet::Keep;
-use super::run::Run;
 use super::select::{self, Pick};
 use crate::error::Place;
+use crate::flat::pace::Load;
 use crate::flat::plan::load;
-use crate::links::records::Touch;
+use crate::links::records::{LinkCellRef, RecordCell, Touch};
 use crate::links::table::LinkTable;
 use crate::links::{Rule, groups};
-use crate::plan::chunks::ChunkTable;
+use crate::plan::chunks::{ChunkTable, Slot};
 use crate::prepare::Prepared;
 use crate::reader::{Decoded, Reader, RowTest, What};
 use crate::vertex_table::Out;
@@ -36,6 +36,39 @@ const MANY: usize = 1 << 10;
 /// Chunks that a batch may name in any case: a few, so that their requests go out together. Budgets below a MiB mean what they say.
 fn least(budget: u64) -> usize {
     if budget < 1 << 20 { 1 } else { 8 }
+}
+
+/// A result by object under way.
+pub(super) struct Run {
+    pub(super) ids: Arc<IdTable>,
+    pub(super) picks: Vec<Pick>,
+    /// Objects without any manifest entry.
+    pub(super) empty: Vec<bool>,
+    pub(super) reader: Arc<Reader>,
+    pub(super) plan: Arc<GatherPlan>,
+    pub(super) fetch: Arc<Fetch>,
+    pub(super) load: Load,
+    /// The link cells of the answer.
+    pub(super) cells: Vec<LinkCellRef>,
+    /// Chunks that were read before.
+    pub(super) held: HashMap<Slot, Decoded>,
+    pub(super) jobs: BoxStream<'static, Result<Job, QueryError>>,
+    pub(super) ready_links: Option<Vec<RecordCell>>,
+    pub(super) last_use: Vec<usize>,
+    /// Begins with a pass over the chunks.
+    pub(super) sorted: bool,
+    pub(super) pruned: bool,
+    /// What of the vertex table the links need.
+    pub(super) keep: Keep,
+    /// Fragment indexes are needed after their chunks.
+    pub(super) fragments: bool,
+    /// Chunks that are counted.
+    pub(super) noted: Vec<bool>,
+    pub(super) chunks_read: u64,
+    pub(super) cells_read: u64,
+    pub(super) missing: Vec<u64>,
+    pub(super) short: Vec<u64>,
+    pub(super) round: u32,
 }
 
 impl Run {

@@ -4,15 +4,15 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use futures::future::FutureExt;
-use futures::stream::{BoxStream, StreamExt, TryStreamExt};
+use futures::stream::{StreamExt, TryStreamExt};
 use zvf_store::IdTable;
 
 use super::assemble::Assembly;
 use super::deliver::read_values;
-use super::fetch::{Fetch, Job, jobs};
-use super::gather::GatherPlan;
+use super::fetch::{Job, jobs};
 use super::hits::hits;
-use super::outlet::{Keep, Outlet, Sent, Waiting};
+use super::outlet::{Outlet, Sent, Waiting};
+use super::plan::Run;
 use super::scatter::{EntriesBySlot, Scatter};
 use super::select::{self, Pick};
 use crate::answer::{Emit, Item, Schemas, Summary, VerticesEnd};
@@ -20,21 +20,17 @@ use crate::columns::attribute::Cell;
 use crate::error::Place;
 use crate::flat::owners::Owners;
 use crate::flat::pace::{Load, Pace};
-use crate::flat::run::link_table;
+use crate::flat::run::{WORKERS, link_table};
 use crate::flat::scan::{gaps, offload, produce};
-use crate::links::records::{LinkCellRef, RecordCell};
 use crate::links::table::LinkTable;
 use crate::objects::{Form, ObjectTable};
 use crate::plan::chunks::Slot;
 use crate::prepare::Prepared;
-use crate::reader::{Decoded, Reader};
+use crate::reader::Decoded;
 use crate::spool::Spool;
 use crate::vertex_table::Out;
 use crate::walk::{Scope, walk_all};
 use crate::{QueryError, Select, int};
-
-/// Steps, and link batches, that are made at one time.
-pub(super) const WORKERS: usize = 2;
 
 /// The objects of an answer, chosen.
 pub(crate) struct Choice {
@@ -158,39 +154,6 @@ pub(crate) async fn deliver(
     warnings.append(&mut summary.warnings);
     summary.warnings = warnings;
     Ok(summary)
-}
-
-/// A result by object under way.
-pub(super) struct Run {
-    pub(super) ids: Arc<IdTable>,
-    pub(super) picks: Vec<Pick>,
-    /// Objects without any manifest entry.
-    pub(super) empty: Vec<bool>,
-    pub(super) reader: Arc<Reader>,
-    pub(super) plan: Arc<GatherPlan>,
-    pub(super) fetch: Arc<Fetch>,
-    pub(super) load: Load,
-    /// The link cells of the answer.
-    pub(super) cells: Vec<LinkCellRef>,
-    /// Chunks that were read before.
-    pub(super) held: HashMap<Slot, Decoded>,
-    pub(super) jobs: BoxStream<'static, Result<Job, QueryError>>,
-    pub(super) ready_links: Option<Vec<RecordCell>>,
-    pub(super) last_use: Vec<usize>,
-    /// Begins with a pass over the chunks.
-    pub(super) sorted: bool,
-    pub(super) pruned: bool,
-    /// What of the vertex table the links need.
-    pub(super) keep: Keep,
-    /// Fragment indexes are needed after their chunks.
-    pub(super) fragments: bool,
-    /// Chunks that are counted.
-    pub(super) noted: Vec<bool>,
-    pub(super) chunks_read: u64,
-    pub(super) cells_read: u64,
-    pub(super) missing: Vec<u64>,
-    pub(super) short: Vec<u64>,
-    pub(super) round: u32,
 }
 
 /// How a part of the gathering ended.

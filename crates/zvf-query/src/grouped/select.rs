@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures::future::try_join_all;
-use zvf_store::{IdTable, Level, Need, ObjectIndex, StoreError};
+use zvf_store::{IdTable, Level, ObjectIndex, StoreError};
 
 use crate::QueryError;
 use crate::error::existing;
@@ -156,12 +156,4 @@ async fn early_manifests(p: &Prepared, index: &ObjectIndex) -> Vec<(u64, StoreEr
     });
     let failed = futures::future::join_all(chunks).await;
     failed.into_iter().flatten().collect()
-}
-
-/// What level 0 must load where its groups stand in for those of a coarse level.
-pub(crate) fn base_need() -> Need {
-    Need {
-        groups: true,
-        ..Need::default()
-    }
 }
