@@ -10,10 +10,9 @@ use zvf_meta::Kind;
 use zvf_store::ContainerKind;
 
 use crate::check::{Check, Depth};
-use crate::finding::Place;
+use crate::finding::{Findings, Place};
 use crate::level::LevelState;
 use crate::options::ValidateOptions;
-use crate::run::Run;
 
 /// Hash of a value, of the same process.
 pub(crate) fn hash(value: &impl Hash) -> u64 {
@@ -100,7 +99,7 @@ impl Chains {
     }
 
     /// Compares the steps with the links of the level: so many, with that sum of [`step`].
-    pub(crate) fn compare(&self, run: &mut Run<'_>, state: &LevelState, found: Steps) {
+    pub(crate) fn compare(&self, findings: &mut Findings, state: &LevelState, found: Steps) {
         if found != self.steps {
             let what = format!(
                 "{} links, not one for each of {} steps between chunks",
@@ -108,7 +107,7 @@ impl Chains {
             );
             let place = Place::at(state.path("links/0"));
             let expected = "a link from the last vertex before each to the first behind it";
-            run.findings.add(Check::ChainLink, place, what, expected);
+            findings.add(Check::ChainLink, place, what, expected);
         }
     }
 }

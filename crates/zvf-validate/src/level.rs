@@ -76,6 +76,18 @@ impl LevelState {
         count.filter(|&count| count != UNKNOWN)
     }
 
+    /// The number of fragments that are known, chunk by chunk: where each chunk begins in one long list, and where that ends.
+    pub(crate) fn fragment_bases(&self) -> Vec<usize> {
+        let mut bases = Vec::with_capacity(self.chunks.len() + 1);
+        let mut next = 0_usize;
+        for slot in 0..self.chunks.len() {
+            bases.push(next);
+            next = next.saturating_add(self.fragments_of(slot).map_or(0, index));
+        }
+        bases.push(next);
+        bases
+    }
+
     /// First and last row of a fragment; `None` of an empty one, or where they are not known.
     pub(crate) fn ends_of(&self, slot: usize, fragment: u32) -> Option<(u32, u32)> {
         let ends = self.ends.as_ref()?.get(slot)?.get(index(fragment)).copied();

@@ -68,10 +68,10 @@ mod output;
 mod owners;
 mod presence;
 mod report;
-mod rule;
 mod run;
 mod tables;
 mod trees;
+mod validate;
 mod viewer;
 
 pub use check::{Check, CheckInfo, Code, Depth};
@@ -82,5 +82,5 @@ pub use mend::Mend;
 pub use options::{Profile, Progress, Sample, Step, ValidateOptions};
 pub use output::{json, junit, markdown, sarif};
 pub use report::{Report, Seen};
-pub use run::validate;
+pub use validate::validate;
 pub use zvf_meta::rules::Severity;

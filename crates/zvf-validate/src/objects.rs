@@ -13,7 +13,7 @@ use crate::finding::Place;
 use crate::level::LevelState;
 use crate::owners::{Named, check_column};
 use crate::run::Run;
-use zvf_format::int::{index, wide};
+use zvf_format::int::wide;
 
 /// Looks at every manifest of a level. Returns the steps of its lines from chunk to chunk, where links follow from them.
 ///
@@ -227,16 +227,4 @@ fn one(
             .add(Check::LineEnds, place(), format!("{vertices} vertices"), 2);
     }
     Some(!manifest.is_empty())
-}
-
-/// The number of fragments of a level that are known, chunk by chunk: where each chunk begins in one long list.
-pub(crate) fn bases(state: &LevelState) -> Vec<usize> {
-    let mut bases = Vec::with_capacity(state.chunks.len() + 1);
-    let mut next = 0_usize;
-    for slot in 0..state.chunks.len() {
-        bases.push(next);
-        next = next.saturating_add(state.fragments_of(slot).map_or(0, index));
-    }
-    bases.push(next);
-    bases
 }

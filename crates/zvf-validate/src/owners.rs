@@ -7,7 +7,6 @@ use crate::check::Check;
 use crate::fetch::{Cell, fetch_map, in_turn};
 use crate::finding::Place;
 use crate::level::LevelState;
-use crate::objects::bases;
 use crate::run::Run;
 use zvf_format::int::{index, wide};
 
@@ -26,7 +25,7 @@ pub(crate) struct Named {
 
 impl Named {
     pub(crate) fn new(state: &LevelState, owners: bool) -> Self {
-        let bases = bases(state);
+        let bases = state.fragment_bases();
         let count = bases.last().copied().unwrap_or(0);
         Self {
             seen: vec![0; count.div_ceil(64)],

@@ -1,26 +1,19 @@
-//! The order of the work: tree, documents, then level by level chunks, presence, objects, links, and levels among each other.
+//! What all parts of the work share.
 
 use std::collections::BTreeMap;
 
-use futures::future::BoxFuture;
-use zvf_store::{Need, RawStore, Store, StoreError};
+use zvf_store::StoreError;
 
 use crate::chains::Steps;
-use crate::check::{Check, Depth};
-use crate::documents::{Tree, version_of};
-use crate::error::{ValidateError, is_finding};
+use crate::check::Check;
+use crate::error::is_finding;
 use crate::finding::{Findings, Place};
 use crate::journal::Journal;
-use crate::level::LevelState;
 use crate::measured::{Measured, MeasuredLevel};
-use crate::options::{Profile, ValidateOptions};
-use crate::report::{Report, Seen};
-use crate::{chunks, links, multiscale, objects, presence, tables, viewer};
+use crate::options::ValidateOptions;
+use crate::report::Seen;
 
-/// What a writer of this project leaves beside the root while it changes a store.
-const MARKER: &str = "zvf-unfinished.json";
-
-/// What all parts of the work share.
+/// One validation under way.
 pub(crate) struct Run<'o> {
     pub(crate) options: &'o ValidateOptions,
     pub(crate) findings: Findings,
@@ -61,204 +54,5 @@ impl Run<'_> {
             }
             Err(error) => Err(error),
         }
-    }
-}
-
-/// Looks at a store.
-///
-/// What is wrong with it is in the report; a store that cannot be opened at all has a report with one finding.
-///
-/// # Cost
-/// Levels 1 and 2 ask for every document and list every folder of the tree, regardless of the number of chunks. Deeper levels list the
-/// objects of each array and read every cell once. Memory: the documents, the presence lists, 20 bytes a chunk, one batch of
-/// chunks a worker; for objects 1 bit a fragment (8 bytes with an owner column), 8 bytes a fragment of lines and skeletons,
-/// 5 bytes a vertex of skeletons at level 4.
-///
-/// # Errors
-/// I/O, nothing at all at the address, an address that is none, an option that names no level.
-pub fn validate<'a>(
-    url: &'a str,
-    options: &'a ValidateOptions,
-) -> BoxFuture<'a, Result<Report, ValidateError>> {
-    Box::pin(async move {
-        let mut run = Run {
-            options,
-            findings: Findings::new(options.most),
-            seen: Seen::default(),
-            skipped: Vec::new(),
-            measured: Measured::default(),
-            between: BTreeMap::new(),
-            journal: None,
-        };
-        // What a list names and is not there is a finding here, not the end.
-        let mut open = options.open.clone();
-        open.io.verify = false;
-        open.leave_out_damaged = true;
-        let raw = RawStore::open(url, &open.io)?;
-        let under = raw.clone().under_edits(&open.io).await;
-        let raw = run
-            .keep(Check::Unfinished, || Place::at("zarr.json"), under)?
-            .unwrap_or(raw);
-        let tree = Tree::read(&raw, &mut run.findings).await?;
-        if tree.documents.is_empty()
-            && raw.folders("").await?.unwrap_or_default().is_empty()
-            && let Err(error) = Store::open_with(url, open.clone()).await
-            && error.is_not_found()
-        {
-            // There is nothing that could be damaged.
-            return Err(error.into());
-        }
-        run.seen.documents = u64::try_from(tree.documents.len()).unwrap_or(u64::MAX);
-        if raw.read(MARKER).await.unwrap_or(None).is_some() {
-            let found = "the marker of a writer";
-            run.findings
-                .add(Check::Unfinished, Place::at(MARKER), found, "none");
-        }
-        if let Some(path) = &options.journal {
-            run.journal = Some(Journal::open(path, options, &tree)?);
-        }
-        let readable = tree.check(options.depth, &mut run.findings);
-        let version = tree
-            .documents
-            .get("zarr.json")
-            .and_then(|root| version_of(root));
-        let mut kind = None;
-        if readable && options.depth >= Depth::Structure {
-            let opened = Store::open_with(url, open).await;
-            if let Some(store) = run.keep(Check::StoreOpens, || Place::at("zarr.json"), opened)? {
-                kind = Some(store.kind().name().to_owned());
-                run.store(&store, &tree).await?;
-            }
-        }
-        if let Some(why) = run.journal.as_ref().and_then(Journal::end) {
-            run.skipped.push(why);
-        }
-        if options.measure {
-            run.measured.documents = tree.documents;
-            run.measured.folders = tree.listed.then_some(tree.folders);
-        }
-        let (findings, counts) = run.findings.finish();
-        Ok(Report {
-            store: url.to_owned(),
-            version,
-            kind,
-            depth: options.depth,
-            findings,
-            counts,
-            skipped: run.skipped,
-            seen: run.seen,
-            measured: options.measure.then_some(run.measured),
-        })
-    })
-}
-
-impl Run<'_> {
-    async fn store(&mut self, store: &Store, tree: &Tree) -> Result<(), ValidateError> {
-        if let Some(wanted) = &self.options.levels
-            && let Some(missing) = wanted.iter().find(|one| !store.levels().contains(one))
-        {
-            let what = format!(
-                "there is no level {missing}: levels are {:?}",
-                store.levels()
-            );
-            return Err(ValidateError::Misuse { what });
-        }
-        if store.levels().is_empty() {
-            self.findings
-                .add(Check::LevelThere, Place::at(""), "no level", "level 0");
-        }
-        let side = store.side_groups().await;
-        if let Some(side) = self.keep(Check::SideReads, || Place::at(""), side)? {
-            for path in side.unknown {
-                let expected = "a folder that the format knows";
-                self.findings.add(
-                    Check::NodeKnown,
-                    Place::at(path),
-                    "an unknown folder",
-                    expected,
-                );
-            }
-            for problem in side.problems {
-                let place = Place::at("");
-                self.findings
-                    .add(Check::SideReads, place, problem, "what the format says");
-            }
-        }
-        if self.options.depth >= Depth::Multiscale {
-            multiscale::stale(self, store);
-        }
-        let mut told = self.warnings(store, 0);
-        let mut states: Vec<LevelState> = Vec::new();
-        for &number in store.levels() {
-            let level = store.level(number, &Need::all()).await;
-            let place = || Place::at(format!("{number}/zarr.json"));
-            let level = match self.keep(Check::LevelOpens, place, level)? {
-                Some(level) => level,
-                // Something of it may still be read.
-                None => match store.level(number, &Need::nothing()).await {
-                    Ok(level) => level,
-                    Err(error) if is_finding(&error) => continue,
-                    Err(error) => return Err(error.into()),
-                },
-            };
-            for refused in level.refused() {
-                let place = Place::at(refused.path.clone());
-                let (check, expected) = match refused.damaged {
-                    true => (Check::NodeDamaged, "a node that can be read"),
-                    false => (Check::NodeRead, "a node of a kind that is read"),
-                };
-                self.findings.add(check, place, &refused.why, expected);
-            }
-            told = self.warnings(store, told);
-            if level.doc().presence_is_deferred() && self.options.depth >= Depth::Metadata {
-                let found = "zarr_vectors_presence is deferred";
-                self.findings
-                    .add(Check::PresenceDeferred, place(), found, "lists");
-            }
-            states.push(LevelState::new(level));
-        }
-        if self.options.profile == Some(Profile::Viewer) && self.options.depth >= Depth::Metadata {
-            viewer::check(&mut self.findings, tree, store, &states);
-        }
-        links::capability(self, &states);
-        if self.options.depth < Depth::Consistency {
-            return Ok(());
-        }
-        for state in &mut states {
-            if self.options.wants_level(state.number()) {
-                chunks::check(self, state).await?;
-                self.seen.levels = self.seen.levels.saturating_add(1);
-            } else {
-                self.skipped
-                    .push(format!("level {}: not asked for", state.number()));
-            }
-        }
-        for at in 0..states.len() {
-            let Some(state) = states.get(at) else {
-                continue;
-            };
-            if !self.options.wants_level(state.number()) {
-                continue;
-            }
-            presence::check(self, state).await?;
-            let chains = objects::check(self, state).await?;
-            tables::check(self, state).await?;
-            links::check(self, state, &states, chains).await?;
-        }
-        if self.options.depth >= Depth::Multiscale {
-            multiscale::check(self, store, &states).await?;
-        }
-        Ok(())
-    }
-
-    /// Hands on what opening found strange, from the warning with this number on.
-    fn warnings(&mut self, store: &Store, from: usize) -> usize {
-        let warnings = store.warnings();
-        for warning in warnings.iter().skip(from) {
-            let place = Place::at("");
-            self.findings
-                .add(Check::NodeRead, place, warning, "nothing to warn of");
-        }
-        warnings.len()
     }
 }

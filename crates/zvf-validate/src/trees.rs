@@ -3,9 +3,8 @@
 use zvf_meta::LinksConvention;
 
 use crate::check::Check;
-use crate::finding::Place;
+use crate::finding::{Findings, Place};
 use crate::level::LevelState;
-use crate::run::Run;
 use zvf_format::int::index;
 
 /// Most vertices of a level whose tree is looked at.
@@ -63,7 +62,7 @@ impl Tree {
     /// (0.9 §14.3); where they are not, the two ends of an edge are equal, and a second one to a parent is none too many.
     pub(crate) fn finish(
         mut self,
-        run: &mut Run<'_>,
+        findings: &mut Findings,
         state: &LevelState,
         bases: &[u64],
         vertices: u64,
@@ -77,7 +76,7 @@ impl Tree {
         };
         if self.implied {
             for child in std::mem::take(&mut self.twice) {
-                run.findings.add(
+                findings.add(
                     Check::TreeParent,
                     place(child),
                     "a second stored parent",
@@ -109,8 +108,7 @@ impl Tree {
                     "an edge to {}, to which there is a way already",
                     place(parent)
                 );
-                run.findings
-                    .add(Check::TreeLoop, place(child), found, "no loop");
+                findings.add(Check::TreeLoop, place(child), found, "no loop");
             }
         }
     }

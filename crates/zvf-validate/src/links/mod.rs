@@ -113,7 +113,7 @@ pub(crate) async fn check(
     groups::check(run, state).await?;
     let deep = run.options.depth >= Depth::Conformance;
     if let Some(chains) = chains.filter(|_| steps_known && run.options.sample.is_none()) {
-        chains.compare(run, state, steps);
+        chains.compare(&mut run.findings, state, steps);
     }
     let kind = state.level.store().kind();
     let only = state.level.store().root().zarr_vectors.geometry_types.len() == 1;
@@ -243,7 +243,7 @@ async fn one_family(
             run.between.insert((state.number(), delta), sums.between);
         }
         if let Some(tree) = tree {
-            tree.finish(run, state, &bases, vertices);
+            tree.finish(&mut run.findings, state, &bases, vertices);
         }
         if let Some(covered) = covered {
             coverage(run, state, &path, &bases, vertices, &covered);
