@@ -7,7 +7,6 @@ use serde_json::Value;
 use zvf_grid::{Dims, Run, Selection, copy};
 use zvf_store::{IoOptions, RawStore};
 
-use crate::volume::Counts;
 use crate::{AxisInfo, Element, Form, VolumeError, VolumeInfo};
 
 /// Chunks under way at one time.
@@ -317,15 +316,15 @@ fn version_3(document: &Value) -> Described {
 }
 
 impl ZarrArray {
-    /// Reads a selection: each chunk that it meets once, as a box.
+    /// Reads a selection: each chunk that it meets once, as a box. Returns how many chunks that were.
     pub(crate) async fn read(
         &self,
         info: &VolumeInfo,
         selection: &Selection,
         out: &mut [u8],
-    ) -> Result<Counts, VolumeError> {
+    ) -> Result<u64, VolumeError> {
         let item = info.element.size;
-        let mut counts = Counts::default();
+        let mut chunks = 0_u64;
         let parts = selection.cells(&info.chunk)?.map(|cell| async move {
             let (mut ranges, mut extents): (Vec<Range<u64>>, Vec<u64>) = (Vec::new(), Vec::new());
             for ((run, at), extent) in cell
@@ -358,8 +357,8 @@ impl ZarrArray {
                 .map(|run| Run { src: 0, ..*run })
                 .collect();
             copy(item, &bytes, &extents, out, &selection.shape(), &runs)?;
-            counts.chunks = counts.chunks.saturating_add(1);
+            chunks = chunks.saturating_add(1);
         }
-        Ok(counts)
+        Ok(chunks)
     }
 }

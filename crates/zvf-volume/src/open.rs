@@ -9,11 +9,21 @@ use zvf_format::dtype::DType;
 use zvf_store::{FileLocation, IoOptions, StoreError};
 use zvf_tet::{RemoteTet, TetFile};
 
-use crate::volume::Source;
-use crate::{AxisInfo, Element, Form, VolumeError, VolumeInfo, image};
+use crate::image::{self, ZarrArray};
+use crate::{AxisInfo, Element, Form, VolumeError, VolumeInfo};
 
 /// The head of a sparse frame.
 const SPARSE: &str = "chunks.b2frame";
+
+/// Where the bytes come from.
+#[derive(Debug, Clone)]
+pub(crate) enum Source {
+    Tet(Arc<TetFile>, usize),
+    RemoteTet(Arc<RemoteTet>, usize),
+    Caterva(Arc<Array>),
+    RemoteCaterva(Arc<ObjectArray>),
+    Zarr(Arc<ZarrArray>),
+}
 
 /// Everything that an address holds.
 pub(crate) async fn all(

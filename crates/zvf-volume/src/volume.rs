@@ -3,13 +3,10 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use zvf_caterva::{Array, ObjectArray};
 use zvf_grid::Selection;
 use zvf_store::IoOptions;
-use zvf_tet::{RemoteTet, TetFile};
 
-use crate::image::ZarrArray;
-use crate::open::{all, blocking};
+use crate::open::{Source, all, blocking};
 use crate::{Axis, Pick, VolumeAddress, VolumeError, VolumeInfo};
 
 /// What reads of a volume took.
@@ -34,16 +31,6 @@ impl Counts {
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.requests = self.requests.saturating_add(other.requests);
     }
-}
-
-/// Where the bytes come from.
-#[derive(Debug, Clone)]
-pub(crate) enum Source {
-    Tet(Arc<TetFile>, usize),
-    RemoteTet(Arc<RemoteTet>, usize),
-    Caterva(Arc<Array>),
-    RemoteCaterva(Arc<ObjectArray>),
-    Zarr(Arc<ZarrArray>),
 }
 
 /// A dense array that boxes can be read from, wherever and however it is stored. Cheap to clone.
@@ -211,7 +198,10 @@ impl Volume {
                 }
                 Source::Zarr(array) => {
                     let mut out = self.buffer(&selection)?;
-                    let counts = array.read(&self.info, &selection, &mut out).await?;
+                    let counts = Counts {
+                        chunks: array.read(&self.info, &selection, &mut out).await?,
+                        ..Counts::default()
+                    };
                     Ok((out, counts))
                 }
             }
