@@ -5,7 +5,6 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::error::MetaError;
-use crate::family::discriminator;
 use crate::json::{Builder, FromJson, JsonObject, Members, Pointer};
 use crate::keylist::KeyList;
 use crate::node::GroupDoc;
@@ -227,6 +226,14 @@ impl Serialize for ArrayAttributes {
         }
         map.end()
     }
+}
+
+/// Takes `zv_array`, or the old spelling `zvf_array` where the new one is absent.
+pub(crate) fn discriminator(members: &mut Members<'_>) -> Result<Option<String>, MetaError> {
+    if members.has("zv_array") {
+        return members.optional("zv_array");
+    }
+    members.optional("zvf_array")
 }
 
 struct Ranges(Vec<GroupRange>);

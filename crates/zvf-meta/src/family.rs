@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::attributes::ArrayAttributes;
+use crate::attributes::{ArrayAttributes, discriminator};
 use crate::error::{MetaError, quote};
 use crate::json::{Builder, JsonObject, Members, Pointer};
 use crate::names::{LinkStore, ObjectLayout};
@@ -317,14 +317,6 @@ impl LinkAttributeFamilyDoc {
     pub fn to_json(&self) -> String {
         self.to_group().to_json_line()
     }
-}
-
-/// Takes `zv_array`, or the old spelling `zvf_array` where the new one is absent.
-pub(crate) fn discriminator(members: &mut Members<'_>) -> Result<Option<String>, MetaError> {
-    if members.has("zv_array") {
-        return members.optional("zv_array");
-    }
-    members.optional("zvf_array")
 }
 
 /// Tells whether a group's attributes are those of a family, by its `zv_array`.
