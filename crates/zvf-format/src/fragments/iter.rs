@@ -8,6 +8,58 @@ use super::layout::RangeEntry;
 use super::parse::{Fragment, FragmentIndex};
 use crate::int::index;
 
+impl<'a> FragmentIndex<'a> {
+    /// The rows of fragment `f`, whichever kind it is. Same cost as [`get`](Self::get).
+    #[must_use]
+    pub fn indices(&self, f: u32) -> Option<RowIter<'a>> {
+        Some(self.get(f)?.rows())
+    }
+
+    /// All fragments in order.
+    ///
+    /// # Cost
+    /// O(1) a step, no allocation.
+    #[must_use]
+    #[inline]
+    pub fn iter(&self) -> FragmentIter<'a> {
+        FragmentIter::new(self)
+    }
+}
+
+impl<'a> IntoIterator for FragmentIndex<'a> {
+    type Item = Fragment<'a>;
+    type IntoIter = FragmentIter<'a>;
+
+    fn into_iter(self) -> FragmentIter<'a> {
+        self.iter()
+    }
+}
+
+impl<'a> IntoIterator for &FragmentIndex<'a> {
+    type Item = Fragment<'a>;
+    type IntoIter = FragmentIter<'a>;
+
+    fn into_iter(self) -> FragmentIter<'a> {
+        self.iter()
+    }
+}
+
+impl<'a> Fragment<'a> {
+    /// The rows, in order.
+    ///
+    /// # Cost
+    /// O(1) a step. A range that was not checked against the row buffer may be 2^63 rows long:
+    /// call [`check_rows`](FragmentIndex::check_rows) first.
+    #[must_use]
+    #[inline]
+    pub fn rows(&self) -> RowIter<'a> {
+        match *self {
+            Fragment::Range { start, count } => RowIter::range(start, count),
+            Fragment::List(rows) => RowIter::list(rows),
+        }
+    }
+}
+
 /// The fragments of one index in order: what [`FragmentIndex::iter`] returns.
 ///
 /// On an index that passes [`verify`](FragmentIndex::verify) exactly F fragments come out. On
@@ -27,7 +79,7 @@ pub struct FragmentIter<'a> {
 
 impl<'a> FragmentIter<'a> {
     #[inline]
-    pub(super) fn new(index_: &FragmentIndex<'a>) -> Self {
+    fn new(index_: &FragmentIndex<'a>) -> Self {
         let mut ends = index_.offsets.iter();
         let from = ends.next().map_or(0, |first| index(first.get()));
         Self {
@@ -101,7 +153,7 @@ enum Rows<'a> {
 
 impl<'a> RowIter<'a> {
     #[inline]
-    pub(super) fn range(start: i64, count: i64) -> Self {
+    fn range(start: i64, count: i64) -> Self {
         // A range that runs past the largest number ends there; `verify` refuses it.
         Self(Rows::Range {
             next: start,
@@ -110,7 +162,7 @@ impl<'a> RowIter<'a> {
     }
 
     #[inline]
-    pub(super) fn list(rows: &'a [I64]) -> Self {
+    fn list(rows: &'a [I64]) -> Self {
         Self(Rows::List(rows.iter()))
     }
 }

@@ -2,7 +2,6 @@
 
 use zerocopy::byteorder::little_endian::{I64, U32, U64};
 
-use super::iter::{FragmentIter, RowIter};
 use super::layout::{FragmentHead, MAGIC, RangeEntry, VERSION};
 use crate::cursor::Cursor;
 use crate::error::{DecodeError, Expected};
@@ -232,40 +231,6 @@ impl<'a> FragmentIndex<'a> {
             Fragment::List(_) => None,
         }
     }
-
-    /// The rows of fragment `f`, whichever kind it is. Same cost as [`get`](Self::get).
-    #[must_use]
-    pub fn indices(&self, f: u32) -> Option<RowIter<'a>> {
-        Some(self.get(f)?.rows())
-    }
-
-    /// All fragments in order.
-    ///
-    /// # Cost
-    /// O(1) a step, no allocation.
-    #[must_use]
-    #[inline]
-    pub fn iter(&self) -> FragmentIter<'a> {
-        FragmentIter::new(self)
-    }
-}
-
-impl<'a> IntoIterator for FragmentIndex<'a> {
-    type Item = Fragment<'a>;
-    type IntoIter = FragmentIter<'a>;
-
-    fn into_iter(self) -> FragmentIter<'a> {
-        self.iter()
-    }
-}
-
-impl<'a> IntoIterator for &FragmentIndex<'a> {
-    type Item = Fragment<'a>;
-    type IntoIter = FragmentIter<'a>;
-
-    fn into_iter(self) -> FragmentIter<'a> {
-        self.iter()
-    }
 }
 
 /// Byte offsets of the tables of one fragment index, from the start of the blob.
@@ -283,7 +248,7 @@ pub struct TableOffsets {
     pub end: u64,
 }
 
-impl<'a> Fragment<'a> {
+impl Fragment<'_> {
     /// How many rows the fragment has; a negative count, which no verified index has, is 0 rows.
     #[must_use]
     #[inline]
@@ -298,20 +263,6 @@ impl<'a> Fragment<'a> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    /// The rows, in order.
-    ///
-    /// # Cost
-    /// O(1) a step. A range that was not checked against the row buffer may be 2^63 rows long:
-    /// call [`check_rows`](FragmentIndex::check_rows) first.
-    #[must_use]
-    #[inline]
-    pub fn rows(&self) -> RowIter<'a> {
-        match *self {
-            Fragment::Range { start, count } => RowIter::range(start, count),
-            Fragment::List(rows) => RowIter::list(rows),
-        }
     }
 }
 
