@@ -14,6 +14,9 @@ use crate::edit::{Edit, Tier};
 /// The key of the root document.
 pub(crate) const ROOT: &str = "zarr.json";
 
+/// Where an array's document has its presence list.
+pub(crate) const LIST: &str = "/attributes/nonempty_chunks";
+
 /// One look at a store.
 pub(crate) struct Look<'r> {
     pub(crate) report: &'r Report,
@@ -220,5 +223,18 @@ fn list_of_array(look: &Look<'_>, key: &str, memory: &mut Memory) -> Option<Edit
     attributes.get("nonempty_chunks")?;
     attributes.insert("nonempty_chunks".to_owned(), json!([]));
     ArrayDoc::parse(document.to_string().as_bytes()).ok()?;
-    crate::lists::begin(look, key, Check::DocumentReads, memory)
+    begin_list(look, key, Check::DocumentReads, memory)
+}
+
+/// Starts an empty presence list, where the storage lists its objects: cells are added as they are found.
+pub(crate) fn begin_list(
+    look: &Look<'_>,
+    key: &str,
+    check: Check,
+    memory: &mut Memory,
+) -> Option<Edit> {
+    look.measured.folders.as_ref()?;
+    memory.lists.insert(key.to_owned());
+    let why = "until the cells are found";
+    Some(Edit::set(key, LIST, json!([]), check, why).tier(Tier::Opening))
 }

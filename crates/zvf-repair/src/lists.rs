@@ -2,35 +2,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::json;
 use zvf_format::keys::{format_key, parse_key};
 use zvf_meta::ArrayDoc;
 use zvf_meta::rules::Rule;
 use zvf_meta::space::Grid;
 use zvf_validate::Check;
 
-use crate::documents::{Look, Memory, document_of};
+use crate::documents::{LIST, Look, Memory, begin_list, document_of};
 use crate::edit::{Edit, Tier};
 use crate::options::RepairOptions;
 
-const LIST: &str = "/attributes/nonempty_chunks";
-
 /// Most components of a key: axes, and one for an attribute.
 const MOST: usize = 32;
-
-/// Starts an empty list, where the storage lists its objects: cells are added as they are found.
-pub(crate) fn begin(look: &Look<'_>, key: &str, check: Check, memory: &mut Memory) -> Option<Edit> {
-    look.measured.folders.as_ref()?;
-    memory.lists.insert(key.to_owned());
-    let why = "until the cells are found";
-    Some(Edit::set(key, LIST, json!([]), check, why).tier(Tier::Opening))
-}
 
 /// Edits that follow from the documents alone.
 pub(crate) fn normal(look: &Look<'_>, memory: &mut Memory) -> Vec<Edit> {
     let mut edits = Vec::new();
     for finding in look.of_rule(Rule::PresenceThere) {
-        edits.extend(begin(look, &document_of(finding), finding.check, memory));
+        edits.extend(begin_list(
+            look,
+            &document_of(finding),
+            finding.check,
+            memory,
+        ));
     }
     let mut wrong: BTreeMap<String, Vec<Check>> = BTreeMap::new();
     for rule in [
