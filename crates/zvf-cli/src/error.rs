@@ -8,8 +8,6 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use crate::output::interrupt::INTERRUPTED;
-
 /// Why a command failed, as far as a script can tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
@@ -44,7 +42,8 @@ impl Class {
             Self::Malformed => 4,
             Self::Limit => 5,
             Self::Bug => 70,
-            Self::Interrupted => INTERRUPTED,
+            // What a shell says of a program that was interrupted: 128 and the number of the signal.
+            Self::Interrupted => 130,
         }
     }
 }

@@ -12,35 +12,14 @@ use zvf_format::keys::parse_delta;
 use zvf_format::layout::Wire as _;
 use zvf_meta::{ArrayDoc, GroupDoc, JsonObject, RootDoc};
 
-use super::locate::{ObjectPlace, Place, Reader, product};
+use super::known::cell;
+use super::place::{Child, ObjectPlace, Packed, Place, Reader, product};
 use super::{Context as Known, key};
 use crate::args::BlobArg;
 use crate::error::{CliError, Result};
 
 /// Prefix of the names of packed chunks.
 const PACKED: &str = "__shard_";
-
-/// Bytes of a packed chunk that belong to one key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Packed {
-    /// The key.
-    pub(crate) key: String,
-    /// First byte.
-    pub(crate) offset: u64,
-    /// Bytes.
-    pub(crate) length: u64,
-}
-
-/// What is known of a blob child besides the bytes.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Child {
-    /// Bytes that the child's document states.
-    pub(crate) stated: u64,
-    /// The index of a packed chunk.
-    pub(crate) packed: Option<Vec<Packed>>,
-    /// The entry of it that is asked for.
-    pub(crate) wanted: Option<Packed>,
-}
 
 /// What the blobs of a family are, by the path to one of them; none where no family keeps blobs.
 fn role(path: &str) -> Option<BlobArg> {
@@ -156,7 +135,7 @@ pub(super) fn of_family(
 ) -> Result<Option<Place>> {
     let path = format!("{family}/{element}");
     if role(&path).is_some() {
-        if let Some(doc) = super::locate::array(reader, &path)? {
+        if let Some(doc) = reader.array(&path)? {
             return match is_blob(&path, &doc) {
                 true => place(reader, &path, doc, None).map(Some),
                 false => Ok(None),
@@ -170,7 +149,7 @@ pub(super) fn of_family(
     let data = format!("{family}/data");
     if element.bytes().all(|byte| byte.is_ascii_digit())
         && role(&data).is_some()
-        && let Some(doc) = super::locate::array(reader, &data)?
+        && let Some(doc) = reader.array(&data)?
     {
         return place(reader, &data, doc, Some(element)).map(Some);
     }
@@ -183,7 +162,7 @@ fn in_a_pack(reader: &mut Reader<'_, '_>, family: &str, element: &str) -> Result
     let packs = folders.into_iter().flatten();
     for name in packs.filter(|name| name.starts_with(PACKED)) {
         let path = format!("{family}/{name}");
-        let Some(doc) = super::locate::array(reader, &path)? else {
+        let Some(doc) = reader.array(&path)? else {
             continue;
         };
         let holds = packed(&path, &doc)?
@@ -375,25 +354,11 @@ fn links(family: &str, leaf: &str, blob: BlobArg, group: &JsonObject, known: &mu
         .collect();
 }
 
-/// Cuts the key of a cell of cross-chunk links into the chunks of its endpoints, in stored order (spec 0.8 §9.1).
-pub(super) fn cell(known: &mut Known, parts: &[i64]) {
-    let Some(rank) = known.key_rank.filter(|rank| *rank > 0) else {
-        return;
-    };
-    if known.width.and_then(|width| width.checked_mul(rank)) == Some(parts.len()) {
-        known.chunk = None;
-        known.endpoints = parts
-            .chunks(rank)
-            .map(|chunk| format!("chunk {}", key(chunk)))
-            .collect();
-    }
-}
-
 /// The byte offsets beside a `data` blob, when they are there and stored without surprises.
 fn offsets(reader: &mut Reader<'_, '_>, family: &str) -> Vec<u64> {
     let path = format!("{family}/offsets");
     let read = |reader: &mut Reader<'_, '_>| -> Result<Option<Vec<u64>>> {
-        let Some(doc) = super::locate::array(reader, &path)? else {
+        let Some(doc) = reader.array(&path)? else {
             return Ok(None);
         };
         let object = format!("{path}/{}", doc.key_encoding.object_key(&[0]));
@@ -450,19 +415,5 @@ mod tests {
         ] {
             assert_eq!(role(path), blob, "{path}");
         }
-    }
-
-    #[test]
-    fn cell_keys_are_cut_by_rank_and_width() {
-        let mut known = Known {
-            width: Some(2),
-            key_rank: Some(2),
-            ..Known::default()
-        };
-        cell(&mut known, &[-1, 2, 0, -1]);
-        assert_eq!(known.endpoints, ["chunk -1.2", "chunk 0.-1"]);
-        known.endpoints.clear();
-        cell(&mut known, &[-1, 2, 0]);
-        assert!(known.endpoints.is_empty());
     }
 }

@@ -3,7 +3,7 @@
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
 use zvf_meta::{ArrayDoc, Codec, LevelDoc, LinkFamilyDoc, ObjectIndexDoc, RootDoc};
 
-use super::locate::{Reader, product};
+use super::place::{Reader, product};
 use super::{Context as Known, key};
 use crate::args::BlobArg;
 use crate::error::{CliError, Result};
@@ -98,7 +98,21 @@ fn cross_chunk(path: &str, doc: &ArrayDoc, index: &[u64], known: &mut Known) {
     });
     let chunk: Option<Vec<i64>> = packed.or_else(|| known.chunk.clone());
     if let Some(chunk) = chunk {
-        super::blobs::cell(known, &chunk);
+        cell(known, &chunk);
+    }
+}
+
+/// Cuts the key of a cell of cross-chunk links into the chunks of its endpoints, in stored order (spec 0.8 §9.1).
+pub(super) fn cell(known: &mut Known, parts: &[i64]) {
+    let Some(rank) = known.key_rank.filter(|rank| *rank > 0) else {
+        return;
+    };
+    if known.width.and_then(|width| width.checked_mul(rank)) == Some(parts.len()) {
+        known.chunk = None;
+        known.endpoints = parts
+            .chunks(rank)
+            .map(|chunk| format!("chunk {}", key(chunk)))
+            .collect();
     }
 }
 
@@ -273,5 +287,24 @@ pub(super) fn blob_of(path: &str, doc: &ArrayDoc) -> BlobArg {
             "groups" => BlobArg::Group,
             _ => BlobArg::Attribute,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cell_keys_are_cut_by_rank_and_width() {
+        let mut known = Known {
+            width: Some(2),
+            key_rank: Some(2),
+            ..Known::default()
+        };
+        cell(&mut known, &[-1, 2, 0, -1]);
+        assert_eq!(known.endpoints, ["chunk -1.2", "chunk 0.-1"]);
+        known.endpoints.clear();
+        cell(&mut known, &[-1, 2, 0]);
+        assert!(known.endpoints.is_empty());
     }
 }

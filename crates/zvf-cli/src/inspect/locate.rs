@@ -1,83 +1,12 @@
 //! From a path inside a store to the bytes it names and all that is known about them.
 
-use bytes::Bytes;
-use zvf_meta::{ArrayDoc, Codec, NodeKind, node_kind};
-use zvf_store::RawStore;
+use zvf_meta::ArrayDoc;
 
-use super::blobs::{self, Child};
+use super::blobs;
+use super::key;
 use super::known::{blob_of, known, typed};
-use super::{Context as Known, key};
-use crate::args::BlobArg;
-use crate::context::Context;
+use super::place::{ObjectPlace, Place, Reader, product};
 use crate::error::{CliError, Result};
-
-/// Reads the objects of a store one by one, before anything is understood.
-pub(crate) struct Reader<'r, 'c> {
-    /// Where requests wait.
-    pub(crate) context: &'r mut Context<'c>,
-    /// The store.
-    pub(crate) raw: RawStore,
-}
-
-impl Reader<'_, '_> {
-    /// Reads an object; `None` when it does not exist.
-    ///
-    /// # Errors
-    ///
-    /// I/O; limit.
-    pub(crate) fn read(&mut self, key: &str) -> Result<Option<Bytes>> {
-        Ok(self.context.wait(self.raw.read(key))??)
-    }
-
-    /// Reads a document and parses it; one that is missing or damaged counts as unknown.
-    pub(super) fn document<T, E>(
-        &mut self,
-        key: &str,
-        parse: impl Fn(&[u8]) -> std::result::Result<T, E>,
-    ) -> Option<T> {
-        self.read(key)
-            .ok()
-            .flatten()
-            .and_then(|bytes| parse(&bytes).ok())
-    }
-}
-
-/// What a path names.
-#[derive(Debug)]
-pub(crate) enum Place {
-    /// A document.
-    Document {
-        /// Its key.
-        key: String,
-    },
-    /// An object of an array.
-    Object(Box<ObjectPlace>),
-}
-
-/// An object of an array, and the element of it that is asked for.
-#[derive(Debug)]
-pub(crate) struct ObjectPlace {
-    /// The array.
-    pub(crate) array: String,
-    /// Its document.
-    pub(crate) doc: ArrayDoc,
-    /// The key of the object.
-    pub(crate) key: String,
-    /// The inner chunk of a shard that is asked for, in C order.
-    pub(crate) inner: Option<u64>,
-    /// Entries of the shard's index; none when the array is not sharded.
-    pub(crate) entries: Option<u64>,
-    /// Whether the index stands at the end of the shard.
-    pub(crate) index_at_end: bool,
-    /// Codecs of the object, or of an inner chunk of the shard.
-    pub(crate) codecs: Vec<Codec>,
-    /// What the payload is.
-    pub(crate) blob: BlobArg,
-    /// What is known about it.
-    pub(crate) known: Known,
-    /// What the document says about a blob that is an array of its own.
-    pub(crate) child: Option<Child>,
-}
 
 /// Finds what `path` names; `element` is the chunk key or row, when it was given apart.
 ///
@@ -96,7 +25,7 @@ pub(crate) fn locate(
         (None, None) => (path, None),
     };
     if let Some(element) = element {
-        return match array(reader, path)? {
+        return match reader.array(path)? {
             Some(doc) if blobs::is_blob(path, &doc) => {
                 blobs::place(reader, path, doc, Some(element))
             }
@@ -118,7 +47,7 @@ pub(crate) fn locate(
         return Ok(Place::Document { key: path.into() });
     }
     if let Some((array_path, rest)) = path.rsplit_once("/c/")
-        && let Some(doc) = array(reader, array_path)?
+        && let Some(doc) = reader.array(array_path)?
     {
         if blobs::is_blob(array_path, &doc) {
             return blobs::place(reader, array_path, doc, None);
@@ -140,7 +69,7 @@ pub(crate) fn locate(
         }
         let is_key = |text: &str| text.split('.').all(|part| part.parse::<i64>().is_ok());
         if is_key(last)
-            && let Some(doc) = array(reader, family)?
+            && let Some(doc) = reader.array(family)?
         {
             let index = index_of(family, &doc, last)?;
             return place(reader, family, doc, &index, true);
@@ -149,20 +78,6 @@ pub(crate) fn locate(
     Err(CliError::usage(format!(
         "nothing called {path:?} in the store: no document {document:?}"
     )))
-}
-
-/// The document of an array, if there is one; a group is none.
-pub(super) fn array(reader: &mut Reader<'_, '_>, path: &str) -> Result<Option<ArrayDoc>> {
-    let key = format!("{path}/zarr.json");
-    let Some(bytes) = reader.read(&key)? else {
-        return Ok(None);
-    };
-    if matches!(node_kind(&bytes), Ok(NodeKind::Group)) {
-        return Ok(None);
-    }
-    ArrayDoc::parse(&bytes)
-        .map(Some)
-        .map_err(|e| CliError::malformed(format!("{key}: {}", crate::error::fold(&e))))
 }
 
 /// The element of the array that a chunk key or row names, counted from the array's first.
@@ -319,11 +234,6 @@ fn place(
         child: None,
         doc,
     })))
-}
-
-/// Elements of a shape.
-pub(super) fn product(shape: &[u64]) -> u64 {
-    shape.iter().copied().fold(1, u64::saturating_mul)
 }
 
 /// The number of an element in C order: the last axis is the fastest.

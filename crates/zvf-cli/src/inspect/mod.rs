@@ -17,6 +17,7 @@ pub(crate) mod known;
 pub(crate) mod links;
 pub(crate) mod locate;
 pub(crate) mod manifest;
+pub(crate) mod place;
 pub(crate) mod ragged;
 pub(crate) mod render;
 pub(crate) mod rows;

@@ -6,8 +6,8 @@
 use zvf_format::I64;
 use zvf_format::manifest::Manifest;
 
-use super::blobs::Child;
 use super::dump::{Stopped, Walk, reason};
+use super::place::Child;
 use super::{Context, key, manifest};
 use crate::output::table::counted;
 

@@ -6,6 +6,7 @@
 //! ends with the code that shells give to interrupted programs.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, Once, PoisonError};
@@ -13,8 +14,7 @@ use std::time::Duration;
 
 use zvf_store::Stop;
 
-/// What a shell says of a program that was interrupted: 128 and the number of the signal.
-pub(crate) const INTERRUPTED: u8 = 130;
+use crate::error::Class;
 
 /// How long a command that changes a store has to clean up: with what comes before and after, less than a second.
 const GRACE: Duration = Duration::from_millis(700);
@@ -128,7 +128,7 @@ fn interrupted() {
     for path in partial.iter() {
         // Another thread may still be putting files into a directory.
         for _ in 0..8 {
-            super::place::remove(path);
+            remove(path);
             if !path.exists() {
                 break;
             }
@@ -150,8 +150,17 @@ fn interrupted() {
             // The command says how it ended, and ends the program.
             std::thread::sleep(GRACE);
         }
-        std::process::exit(INTERRUPTED.into());
+        std::process::exit(Class::Interrupted.code().into());
     }
     // The list stays locked: nothing new is begun and nothing gets its name any more.
-    std::process::exit(INTERRUPTED.into());
+    std::process::exit(Class::Interrupted.code().into());
+}
+
+/// Removes a file or directory if it is there.
+pub(super) fn remove(path: &Path) {
+    let _ = if path.is_dir() {
+        fs::remove_dir_all(path)
+    } else {
+        fs::remove_file(path)
+    };
 }

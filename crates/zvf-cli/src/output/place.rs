@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::interrupt::{partial, watch};
+use super::interrupt::{partial, remove, watch};
 use crate::error::{CliError, Result};
 
 /// What lies under a temporary name beside its target until it is committed; dropped or interrupted, it is removed.
@@ -142,15 +142,6 @@ impl Drop for Staged {
 /// Whether there is something that is neither file nor directory: a device, a pipe, a socket. Links are followed.
 pub(crate) fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
-}
-
-/// Removes a file or directory if it is there.
-pub(super) fn remove(path: &Path) {
-    let _ = if path.is_dir() {
-        fs::remove_dir_all(path)
-    } else {
-        fs::remove_file(path)
-    };
 }
 
 #[cfg(test)]
