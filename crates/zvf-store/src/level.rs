@@ -1,4 +1,4 @@
-//! One resolution level, as the caller's [`Need`](crate::Need) loaded it.
+//! What is known of one resolution level, as the caller's [`Need`](crate::Need) loaded it.
 
 use std::sync::Arc;
 
@@ -6,15 +6,9 @@ use serde_json::Value;
 use zvf_format::dtype::DType;
 use zvf_meta::LevelDoc;
 
-use crate::{GridArray, Groups, LinkFamily, ObjectIndex, Store, StoreError, TypedArray};
+use crate::{GridArray, Groups, LinkFamily, ObjectIndex, StoreError, TypedArray};
 
-/// One resolution level. Cheap to clone.
-#[derive(Debug, Clone)]
-pub struct Level {
-    pub(crate) store: Store,
-    pub(crate) inner: Arc<LevelInner>,
-}
-
+/// The documents and arrays of a level.
 #[derive(Debug)]
 pub(crate) struct LevelInner {
     pub(crate) number: u32,
@@ -36,124 +30,6 @@ pub(crate) struct LevelInner {
     pub(crate) next_round: u32,
 }
 
-impl Level {
-    /// Number of the level; 0 is full resolution.
-    pub fn number(&self) -> u32 {
-        self.inner.number
-    }
-
-    /// The level's document.
-    pub fn doc(&self) -> &LevelDoc {
-        &self.inner.doc
-    }
-
-    /// D, the number of spatial axes: columns of `vertices`.
-    pub fn dims(&self) -> usize {
-        self.inner.dims
-    }
-
-    /// K, components of a chunk coordinate: D, or D + 1 on levels chunked by an attribute.
-    pub fn key_rank(&self) -> usize {
-        self.inner.key_rank
-    }
-
-    /// World size of a chunk on each of the D axes: the level's own, else the root's.
-    pub fn chunk_shape(&self) -> &[f64] {
-        &self.inner.chunk_shape
-    }
-
-    /// World size of a bin on each of the D axes, where the store says: `base_bin_shape` on level 0, the double
-    /// translation above.
-    pub fn bin_shape(&self) -> Option<&[f64]> {
-        self.inner.bin_shape.as_deref()
-    }
-
-    /// Positions: cells of N rows of D elements.
-    pub fn vertices(&self) -> &Arc<GridArray> {
-        &self.inner.vertices
-    }
-
-    /// Fragment indexes.
-    pub fn vertex_fragments(&self) -> Option<&Arc<GridArray>> {
-        self.inner.vertex_fragments.as_ref()
-    }
-
-    /// The vertex attributes that were asked for and exist, by name.
-    pub fn vertex_attributes(&self) -> &[VertexAttribute] {
-        &self.inner.vertex_attributes
-    }
-
-    /// The fragment attributes that were asked for and exist, by name.
-    pub fn fragment_attributes(&self) -> &[VertexAttribute] {
-        &self.inner.fragment_attributes
-    }
-
-    /// The object index, when it was asked for and exists.
-    pub fn object_index(&self) -> Option<&Arc<ObjectIndex>> {
-        self.inner.object_index.as_ref()
-    }
-
-    /// The object attributes that were asked for and exist, by name. Row i belongs to row i of the object index.
-    pub fn object_attributes(&self) -> &[TypedArray] {
-        &self.inner.object_attributes
-    }
-
-    /// The groups, when they were asked for and exist.
-    pub fn groups(&self) -> Option<&Groups> {
-        self.inner.groups.as_deref()
-    }
-
-    /// The group attributes that were asked for and exist, by name.
-    pub fn group_attributes(&self) -> &[TypedArray] {
-        &self.inner.group_attributes
-    }
-
-    /// The link family of a delta, when it was asked for and exists.
-    pub fn links(&self, delta: i32) -> Option<&LinkFamily> {
-        self.inner.links.iter().find(|family| family.delta == delta)
-    }
-
-    /// All link families that were asked for and exist, by delta.
-    pub fn link_families(&self) -> &[LinkFamily] {
-        &self.inner.links
-    }
-
-    /// What the level holds and was left out on reading, of what was asked for: attributes, tables and links.
-    pub fn refused(&self) -> &[Refused] {
-        &self.inner.refused
-    }
-
-    /// Refuses a level of which something was left out on reading: a program that changes or copies the level would
-    /// separate what it does not see from the vertices, objects and links that it belongs to.
-    ///
-    /// # Errors
-    /// Malformed, with the path of the first node that was left out and the reason.
-    pub fn check_complete(&self) -> Result<(), StoreError> {
-        self.inner.refused.first().map_or(Ok(()), Refused::error)
-    }
-
-    /// Refuses a level of which something damaged was left out on reading. A copy names what is merely not supported in its report,
-    /// and leaves the source as it is.
-    ///
-    /// # Errors
-    /// As [`Level::check_complete`].
-    pub fn check_undamaged(&self) -> Result<(), StoreError> {
-        let damaged = self.inner.refused.iter().find(|one| one.damaged);
-        damaged.map_or(Ok(()), Refused::error)
-    }
-
-    /// The round of requests that follows those which loaded this level: what a caller passes to its first
-    /// [`Store::fetch_map`].
-    pub fn next_round(&self) -> u32 {
-        self.inner.next_round
-    }
-
-    /// The store.
-    pub fn store(&self) -> &Store {
-        &self.store
-    }
-}
-
 /// A node that a level holds and that was left out on reading: what remains of the level is right without it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -170,7 +46,7 @@ pub struct Refused {
 
 impl Refused {
     /// Why a level without this node is not changed or copied.
-    fn error(&self) -> Result<(), StoreError> {
+    pub(crate) fn error(&self) -> Result<(), StoreError> {
         Err(StoreError::malformed(
             self.path.clone(),
             format!(

@@ -125,7 +125,7 @@ pub use coord::ChunkCoord;
 pub use error::StoreError;
 pub use extras::{Composite, Header, Packing, Parametric, ParametricType, SideGroups};
 pub use groups::Groups;
-pub use level::{Level, Refused, VertexAttribute};
+pub use level::{Refused, VertexAttribute};
 pub use links::{
     Chunks, Endpoint, LinkArray, LinkAttribute, LinkCell, LinkFamily, Placement, Touch,
 };
@@ -133,5 +133,5 @@ pub use objects::{IdTable, ManifestChunk, ObjectIndex};
 pub use options::{Deltas, KnownNames, Names, Need, OpenOptions};
 pub use presence::{InBox, Presence};
 pub use raw::{RawStore, undo_codecs};
-pub use store::Store;
+pub use store::{Level, Store};
 pub use typed::{TypedArray, TypedValues};

@@ -1,4 +1,4 @@
-//! An open store.
+//! An open store, and its levels.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -8,15 +8,18 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use zvf_format::keys::parse_level;
 use zvf_meta::version::Gate;
-use zvf_meta::{Kind, RootDoc};
+use zvf_meta::{Kind, LevelDoc, RootDoc};
 
 use crate::cells::cache::CellCache;
 use crate::cells::{self, CellWant, ShardCache};
-use crate::level::{Level, LevelInner};
+use crate::level::{LevelInner, Refused, VertexAttribute};
 use crate::missing::UNFINISHED;
 use crate::snapshot::Tree;
 use crate::writing::Redo;
-use crate::{GridArray, IoError, IoTrace, Limits, Need, OpenOptions, RawStore, StoreError};
+use crate::{
+    GridArray, Groups, IoError, IoTrace, Limits, LinkFamily, Need, ObjectIndex, OpenOptions,
+    RawStore, StoreError, TypedArray,
+};
 use zvf_io::{Handover, Kv, Question};
 
 /// An open store: a snapshot of its documents, and a way to its cells. Cheap to clone.
@@ -373,7 +376,7 @@ impl Store {
         let key = format!("{level}/zarr.json");
         let Some(doc) = tree
             .document(&key)
-            .and_then(|bytes| zvf_meta::LevelDoc::parse(&bytes).ok())
+            .and_then(|bytes| LevelDoc::parse(&bytes).ok())
         else {
             return Ok(());
         };
@@ -412,7 +415,7 @@ impl Store {
             tree.ask(keys.map(Question::Document).to_vec()).await?;
             // Chunks that follow an attribute have one component more.
             let doc = tree.document(&of_level);
-            let doc = doc.and_then(|bytes| zvf_meta::LevelDoc::parse(&bytes).ok());
+            let doc = doc.and_then(|bytes| LevelDoc::parse(&bytes).ok());
             let dims = self.inner.root.dims();
             let key_rank = doc.map_or(dims, |doc| doc.key_rank(dims));
             // Cells without a list are listed, and packs among them read.
@@ -489,6 +492,131 @@ impl Store {
         wants: Vec<CellWant>,
     ) -> Result<Vec<Option<Bytes>>, StoreError> {
         self.fetch_map(round, wants, |cells| cells).await
+    }
+}
+
+/// One resolution level. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Level {
+    store: Store,
+    inner: Arc<LevelInner>,
+}
+
+impl Level {
+    /// Number of the level; 0 is full resolution.
+    pub fn number(&self) -> u32 {
+        self.inner.number
+    }
+
+    /// The level's document.
+    pub fn doc(&self) -> &LevelDoc {
+        &self.inner.doc
+    }
+
+    /// D, the number of spatial axes: columns of `vertices`.
+    pub fn dims(&self) -> usize {
+        self.inner.dims
+    }
+
+    /// K, components of a chunk coordinate: D, or D + 1 on levels chunked by an attribute.
+    pub fn key_rank(&self) -> usize {
+        self.inner.key_rank
+    }
+
+    /// World size of a chunk on each of the D axes: the level's own, else the root's.
+    pub fn chunk_shape(&self) -> &[f64] {
+        &self.inner.chunk_shape
+    }
+
+    /// World size of a bin on each of the D axes, where the store says: `base_bin_shape` on level 0, the double
+    /// translation above.
+    pub fn bin_shape(&self) -> Option<&[f64]> {
+        self.inner.bin_shape.as_deref()
+    }
+
+    /// Positions: cells of N rows of D elements.
+    pub fn vertices(&self) -> &Arc<GridArray> {
+        &self.inner.vertices
+    }
+
+    /// Fragment indexes.
+    pub fn vertex_fragments(&self) -> Option<&Arc<GridArray>> {
+        self.inner.vertex_fragments.as_ref()
+    }
+
+    /// The vertex attributes that were asked for and exist, by name.
+    pub fn vertex_attributes(&self) -> &[VertexAttribute] {
+        &self.inner.vertex_attributes
+    }
+
+    /// The fragment attributes that were asked for and exist, by name.
+    pub fn fragment_attributes(&self) -> &[VertexAttribute] {
+        &self.inner.fragment_attributes
+    }
+
+    /// The object index, when it was asked for and exists.
+    pub fn object_index(&self) -> Option<&Arc<ObjectIndex>> {
+        self.inner.object_index.as_ref()
+    }
+
+    /// The object attributes that were asked for and exist, by name. Row i belongs to row i of the object index.
+    pub fn object_attributes(&self) -> &[TypedArray] {
+        &self.inner.object_attributes
+    }
+
+    /// The groups, when they were asked for and exist.
+    pub fn groups(&self) -> Option<&Groups> {
+        self.inner.groups.as_deref()
+    }
+
+    /// The group attributes that were asked for and exist, by name.
+    pub fn group_attributes(&self) -> &[TypedArray] {
+        &self.inner.group_attributes
+    }
+
+    /// The link family of a delta, when it was asked for and exists.
+    pub fn links(&self, delta: i32) -> Option<&LinkFamily> {
+        self.inner.links.iter().find(|family| family.delta == delta)
+    }
+
+    /// All link families that were asked for and exist, by delta.
+    pub fn link_families(&self) -> &[LinkFamily] {
+        &self.inner.links
+    }
+
+    /// What the level holds and was left out on reading, of what was asked for: attributes, tables and links.
+    pub fn refused(&self) -> &[Refused] {
+        &self.inner.refused
+    }
+
+    /// Refuses a level of which something was left out on reading: a program that changes or copies the level would
+    /// separate what it does not see from the vertices, objects and links that it belongs to.
+    ///
+    /// # Errors
+    /// Malformed, with the path of the first node that was left out and the reason.
+    pub fn check_complete(&self) -> Result<(), StoreError> {
+        self.inner.refused.first().map_or(Ok(()), Refused::error)
+    }
+
+    /// Refuses a level of which something damaged was left out on reading. A copy names what is merely not supported in its report,
+    /// and leaves the source as it is.
+    ///
+    /// # Errors
+    /// As [`Level::check_complete`].
+    pub fn check_undamaged(&self) -> Result<(), StoreError> {
+        let damaged = self.inner.refused.iter().find(|one| one.damaged);
+        damaged.map_or(Ok(()), Refused::error)
+    }
+
+    /// The round of requests that follows those which loaded this level: what a caller passes to its first
+    /// [`Store::fetch_map`].
+    pub fn next_round(&self) -> u32 {
+        self.inner.next_round
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Store {
+        &self.store
     }
 }
 
