@@ -45,6 +45,34 @@ fn boxes_hold_what_went_in() -> Result<()> {
 }
 
 #[test]
+fn a_plan_names_the_cells_that_are_then_read() -> Result<()> {
+    let home = Home::new("streamlines")?;
+    let case = zvf_testkit::case("streamlines")?;
+    let first = case.queries.iter().find(|query| query.level == 0);
+    let query = first.context("a box")?;
+    let bbox = format!("{}:{}", corner(&query.lo), corner(&query.hi));
+    let read = home.json(&["query", STORE, "--bbox", &bbox, "--json"])?;
+    let plan = home.json(&["query", STORE, "--bbox", &bbox, "--explain", "--json"])?;
+    let level = &plan["levels"][0];
+    assert_eq!(level["chunks"], read["chunks_read"]);
+    let cells = level["cells"].as_object().context("arrays")?;
+    let cells: u64 = cells.values().filter_map(Value::as_u64).sum();
+    assert_eq!(Some(cells), read["cells_read"].as_u64());
+    let text = home.text(&["query", STORE, "--bbox", &bbox, "--limit", "3", "--explain"])?;
+    assert!(text.contains("0/vertex_fragments"), "{text}");
+    assert!(
+        text.contains("reading ends with the first 3 vertices"),
+        "{text}"
+    );
+    let objects = home.text(&["query", STORE, "--objects", "1", "--explain"])?;
+    assert!(
+        objects.contains("manifests of the objects first"),
+        "{objects}"
+    );
+    Ok(())
+}
+
+#[test]
 fn objects_come_back_whole_and_in_the_order_asked() -> Result<()> {
     for name in [
         "points_ids",

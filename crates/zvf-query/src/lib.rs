@@ -93,6 +93,7 @@ mod boxes;
 mod chain;
 mod columns;
 mod error;
+mod explain;
 mod filter;
 mod flat;
 mod fragments;
@@ -117,6 +118,7 @@ use zvf_store::format::int;
 pub use answer::{Answer, Collected, Summary, Table};
 pub use boxes::{ChunkBoxes, chunk_boxes};
 pub use error::{Place, QueryError};
+pub use explain::LevelPlan;
 pub use filter::Filter;
 pub use list::{largest_chunk, list_links, list_objects};
 pub use plan::bbox::BBox;
@@ -149,8 +151,7 @@ pub fn query<'a>(
     query: Query,
 ) -> futures::future::BoxFuture<'a, Result<Answer, QueryError>> {
     Box::pin(async move {
-        let by_object =
-            query.objects.is_some() || query.groups.is_some() || query.select == Select::Objects;
+        let by_object = query.is_by_object();
         let alone = !query.outputs.links && !query.outputs.objects;
         let some = query.chunks.is_some() || query.within.is_some();
         if some && (by_object || !alone) {

@@ -18,7 +18,7 @@ use crate::columns::arrow;
 use crate::columns::attribute::Column;
 use crate::columns::gather::Pick;
 use crate::error::Place;
-use crate::flat::pace::{Load, Pace};
+use crate::flat::plan::{Load, Pace};
 use crate::flat::run::send;
 use crate::fragments::Fragments;
 use crate::links::records::{Family, LinkCellRef};

@@ -109,9 +109,7 @@ impl Query {
                 ..Need::default()
             };
             let levels = chain(store, self.level, self.own_level_only, &need).await?;
-            let by_object =
-                self.objects.is_some() || self.groups.is_some() || self.select == Select::Objects;
-            let pieces = if by_object {
+            let pieces = if self.is_by_object() {
                 self.by_object(&levels, target).await?
             } else {
                 self.by_chunk(&levels, target)

@@ -31,7 +31,8 @@ Examples:
   zvf query brain.zarrvectors --bbox -10,-10,-inf:5,5,inf --where 'intensity > 0.5 and label == 3' -o box.csv
   zvf query tracts.zarrvectors --bbox 60,80,60:80,90,70 --select objects -o bundle
   zvf query brain.zarrvectors --objects @ids.txt --columns position,object_id --format ndjson
-  zvf query brain.zarrvectors --groups 0,2 --level 1 --limit 1000 --json")]
+  zvf query brain.zarrvectors --groups 0,2 --level 1 --limit 1000 --json
+  zvf query s3://bucket/tracts.zarrvectors --bbox 60,80,60:80,90,70 --explain")]
 pub(crate) struct QueryArgs {
     /// Path or URL of the store
     pub(crate) store: String,
@@ -48,6 +49,9 @@ pub(crate) struct QueryArgs {
     /// Only piece I of the N pieces that `zvf splits --count N` lists, I from 0
     #[arg(long, value_name = "I/N", value_parser = split, conflicts_with = "limit")]
     pub(crate) split: Option<SplitArg>,
+    /// What the query would read: chunks, cells of each array, steps of requests; only documents are read
+    #[arg(long, conflicts_with_all = ["output", "format"])]
+    pub(crate) explain: bool,
     /// What is written and how
     #[command(flatten)]
     pub(crate) result: ResultArgs,

@@ -3,6 +3,7 @@
 mod completions;
 mod create;
 mod edit;
+mod explain;
 mod export;
 mod import;
 mod import_parts;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use zvf_convert::Format;
 use zvf_query::{Query, Select, Table};
 
+use super::explain;
 use super::export::Job;
 use super::select;
 use super::splits;
@@ -33,6 +34,9 @@ pub(crate) fn query(args: &QueryArgs, context: &mut Context<'_>) -> Result<()> {
             }
             _ => splits::one(&args.store, &query, split, context)?,
         };
+    }
+    if args.explain {
+        return explain::run(&args.store, &query, context);
     }
     match (&target, output) {
         (Target::Export(_, format), Some(output)) => {

@@ -2,7 +2,7 @@
 
 use zvf_store::IdTable;
 
-use super::job::ChunkOut;
+use super::requests::ChunkOut;
 use crate::int;
 use crate::plan::chunks::Slot;
 use crate::vertex_table::OwnerColumns;

@@ -1,15 +1,18 @@
 //! Which chunks a query takes, and how many of them at a time.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use zvf_store::CellWant;
 
-use super::pace::{Load, Pace};
 use crate::error::Place;
+use crate::links::records::{LinkCellRef, Touch};
+use crate::objects::ObjectTable;
 use crate::plan::candidates::{Candidates, farthest};
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::prepare::Prepared;
 use crate::reader::{Reader, What};
+use crate::vertex_table::{Out, TablePlan};
 use crate::{BBox, QueryError, Select, int};
 
 /// The chunks a box leads to: those that may hold rows of it, and where whole chunks are selected in a chain of levels,
@@ -26,7 +29,7 @@ fn region(p: &Prepared, bbox: &BBox) -> Candidates {
 }
 
 /// The chunks of a query, the region they were taken from (`None`: all of the level), and whether any were left out by where their rows lie.
-pub(crate) fn plan_chunks(
+fn plan_chunks(
     p: &Prepared,
     prune: bool,
 ) -> Result<(ChunkTable, Option<Candidates>, bool), QueryError> {
@@ -68,7 +71,111 @@ pub(crate) fn plan_chunks(
     Ok((table, scope, pruned))
 }
 
-pub(crate) fn check_count(p: &Prepared, reader: &Reader, what: &What) -> Result<(), QueryError> {
+/// What a pass needs beside vertices.
+#[derive(Debug, Clone)]
+pub(crate) struct Ask {
+    pub(crate) fragments: bool,
+    /// Fragments are kept until the end of the pass.
+    pub(crate) keep_fragments: bool,
+    /// Manifests and ids.
+    pub(crate) walk: bool,
+    /// Stored links.
+    pub(crate) links: Option<Touch>,
+    /// The object table, when its attributes are wanted.
+    pub(crate) objects: Option<ObjectTable>,
+    /// Keep what was decoded, up to this many bytes.
+    pub(crate) hold: u64,
+    /// Rows that are wanted at most.
+    pub(crate) limit: Option<u64>,
+    /// Columns that are gathered.
+    pub(crate) table: TablePlan,
+}
+
+/// What is done with every chunk of a result in chunk order.
+#[derive(Debug)]
+pub(crate) struct VertexPlan {
+    pub(crate) reader: Arc<Reader>,
+    pub(crate) what: What,
+    pub(crate) table: TablePlan,
+    /// Keep what was decoded, for a second pass.
+    pub(crate) hold: bool,
+}
+
+impl VertexPlan {
+    /// The cells of a group.
+    pub(crate) fn wants(&self, slots: &Range<Slot>) -> Vec<CellWant> {
+        let mut wants = Vec::new();
+        for slot in slots.clone() {
+            self.reader.wants(slot, &self.what, &mut wants);
+        }
+        wants
+    }
+}
+
+/// One pass over the chunks of a level: what is read, in which groups and how many of them at a time. Computed from documents.
+#[derive(Debug)]
+pub(crate) struct Pass {
+    pub(crate) vertices: Arc<VertexPlan>,
+    pub(crate) pace: Pace,
+    pub(crate) load: Load,
+    pub(crate) links: Vec<LinkCellRef>,
+    /// The region that the chunks were taken from; `None`: all of the level.
+    pub(crate) scope: Option<Candidates>,
+    /// Whether chunks were left out by where their rows lie.
+    pub(crate) pruned: bool,
+}
+
+/// Plans a pass; `prune`: only the chunks that may have rows of the answer.
+///
+/// # Errors
+///
+/// A limit; malformed presence of links.
+pub(crate) fn plan_pass(p: &Prepared, ask: &Ask, prune: bool) -> Result<Pass, QueryError> {
+    let (table, scope, pruned) = plan_chunks(p, prune)?;
+    let mut reader = p.reader.clone();
+    reader.test.placed = pruned;
+    reader.test.worthless_keys = !pruned && p.query.bbox.is_some();
+    reader.set_table(table);
+    let reader = Arc::new(reader);
+    let filtered = |name: &String| {
+        let filter = p.query.filter.as_ref();
+        filter.is_some_and(|filter| filter.names().contains(name))
+    };
+    let wanted = reader.columns.iter().enumerate();
+    let wanted = wanted
+        .map(|(index, column)| filtered(&column.name) || ask.table.has(Out::Attribute(index)));
+    let what = What {
+        vertices: true,
+        fragments: ask.fragments,
+        attributes: wanted.collect(),
+    };
+    check_count(p, &reader, &what)?;
+    let load = load(p, &reader, &what);
+    let pace = pace(p, &reader, load, ask.limit);
+    let links = match (&p.family, ask.links) {
+        (Some(family), Some(touch)) => {
+            let all = scope.is_none() && p.query.filter.is_none();
+            family.cells(&reader.table, all, touch)?
+        }
+        _ => Vec::new(),
+    };
+    let vertices = VertexPlan {
+        reader,
+        what,
+        table: ask.table.clone(),
+        hold: ask.hold > 0,
+    };
+    Ok(Pass {
+        vertices: Arc::new(vertices),
+        pace,
+        load,
+        links,
+        scope,
+        pruned,
+    })
+}
+
+fn check_count(p: &Prepared, reader: &Reader, what: &What) -> Result<(), QueryError> {
     let each = 1
         + u64::from(what.fragments)
         + int::wide(what.attributes.iter().filter(|wanted| **wanted).count());
@@ -113,8 +220,7 @@ pub(crate) fn load(p: &Prepared, reader: &Reader, what: &What) -> Load {
 }
 
 /// How much is read at one time.
-pub(crate) fn pace(p: &Prepared, reader: &Reader, what: &What, limit: Option<u64>) -> Pace {
-    let load = load(p, reader, what);
+fn pace(p: &Prepared, reader: &Reader, load: Load, limit: Option<u64>) -> Pace {
     let owners = int::wide(p.table.owner_bytes());
     let load = Load {
         limit,
@@ -169,4 +275,125 @@ pub(crate) async fn witness(
             reader.grid.in_place(&chunk, &extent.min, &extent.max)
         });
     Ok(checked.await?)
+}
+
+/// Most chunks of one group.
+const GROUP: u32 = 64;
+
+/// Up to so many chunks make two groups, more make at least four.
+const FEW: u32 = 32;
+
+/// Most groups in flight.
+const WINDOW: u64 = 64;
+
+/// Groups of chunks, and how many of them may be in flight.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pace {
+    pub(crate) groups: Vec<Range<Slot>>,
+    pub(crate) window: usize,
+}
+
+/// What is known about a level before reading it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Load {
+    /// Rows that a chunk has on average, as far as documents tell.
+    pub(crate) rows_per_chunk: u64,
+    /// Decoded bytes of a row.
+    pub(crate) row_bytes: u64,
+    /// Rows of one batch.
+    pub(crate) batch_rows: u64,
+    /// Bytes that may be in flight.
+    pub(crate) budget: u64,
+    /// Rows that are wanted at most.
+    pub(crate) limit: Option<u64>,
+}
+
+impl Load {
+    /// Decoded bytes of a chunk.
+    pub(crate) fn chunk_bytes(self) -> u64 {
+        let rows = self.rows_per_chunk.saturating_mul(self.row_bytes);
+        rows.saturating_add(256)
+    }
+}
+
+impl Pace {
+    /// Cuts chunks into groups: large enough to be worth a task, small enough that there are several, about a batch
+    /// each. Where few rows are wanted, the first group has about as many, and each of the next is twice as large: a filter may
+    /// leave rows out. The cut depends on the store and the query alone, so that the same query gives the same batches.
+    pub(crate) fn new(chunks: Slot, load: Load) -> Self {
+        let rows = load.rows_per_chunk.max(1);
+        let by_rows = u32::try_from(load.batch_rows.div_ceil(rows)).unwrap_or(GROUP);
+        // Waking a thread costs as much as some ten small cells.
+        let parts = if chunks <= FEW { 2 } else { 4 };
+        let size = by_rows.clamp(1, GROUP).min(chunks.div_ceil(parts).max(2));
+        let mut next = load.limit.map_or(size, |limit| {
+            u32::try_from(limit.div_ceil(rows)).map_or(size, |few| few.clamp(1, size))
+        });
+        let mut groups: Vec<Range<Slot>> = Vec::new();
+        let mut start = 0;
+        while start < chunks {
+            let end = start.saturating_add(next).min(chunks);
+            groups.push(start..end);
+            start = end;
+            next = next.saturating_mul(2).min(size);
+        }
+        let rows = rows.saturating_mul(u64::from(size));
+        let bytes = rows.saturating_mul(load.row_bytes).max(1);
+        // Decoded cells and gathered columns exist side by side.
+        let mut window = (load.budget / bytes.saturating_mul(2)).clamp(2, WINDOW);
+        if let Some(limit) = load.limit {
+            window = window.min((limit / rows).saturating_add(2));
+        }
+        Self {
+            groups,
+            window: usize::try_from(window).unwrap_or(2),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pace(chunks: u32, rows_per_chunk: u64, limit: Option<u64>) -> Pace {
+        let load = Load {
+            rows_per_chunk,
+            row_bytes: 20,
+            batch_rows: 65_536,
+            budget: 256 << 20,
+            limit,
+        };
+        Pace::new(chunks, load)
+    }
+
+    #[test]
+    fn every_chunk_is_in_one_group() {
+        for chunks in [0, 1, 7, 8, 27, 64, 1000] {
+            let found = pace(chunks, 1000, None);
+            let all: Vec<u32> = found.groups.into_iter().flatten().collect();
+            assert_eq!(all, (0..chunks).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn large_chunks_make_small_groups_and_windows() {
+        assert_eq!(pace(1000, 1000, None).groups.len(), 16);
+        assert_eq!(pace(27, 1000, None).groups.len(), 2);
+        let large = pace(1000, 10_000_000, None);
+        assert_eq!((large.groups.len(), large.window), (1000, 2));
+        assert_eq!(pace(1000, 1000, Some(10)).window, 2);
+    }
+
+    #[test]
+    fn groups_grow_where_few_rows_are_wanted() {
+        let lengths = |limit| {
+            let groups = pace(1000, 1000, limit).groups;
+            let lengths = groups.iter().map(ExactSizeIterator::len);
+            lengths.collect::<Vec<usize>>()
+        };
+        assert_eq!(lengths(Some(1))[..7], [1, 2, 4, 8, 16, 32, 64]);
+        assert_eq!(lengths(Some(3000))[..4], [3, 6, 12, 24]);
+        assert_eq!(lengths(Some(1 << 40)), lengths(None));
+        assert_eq!(lengths(Some(1)).iter().sum::<usize>(), 1000);
+    }
 }

@@ -1,44 +1,28 @@
-//! What is asked for at once: groups of chunks, then link cells; manifests, ids and object attributes beside them.
+//! What is asked for at once, and what worker threads make of it: groups of chunks, then link cells; manifests, ids and object
+//! attributes beside them.
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, BoxStream, StreamExt};
-use zvf_store::IdTable;
+use zvf_store::{CellWant, IdTable};
 
-use super::job::{GroupOut, VertexPlan, link_records, link_wants};
-use super::pace::Pace;
-use crate::links::records::{LinkCellRef, RecordCell, Touch};
-use crate::objects::{ObjectTable, ObjectValues};
+use super::plan::{Ask, Pass, VertexPlan};
+use crate::columns::attribute::Cell;
+use crate::columns::gather::{Kept, Pick};
+use crate::fragments::Fragments;
+use crate::links::records::{Family, LinkCellRef, RecordCell};
+use crate::objects::ObjectValues;
 use crate::plan::candidates::Candidates;
-use crate::plan::chunks::Slot;
+use crate::plan::chunks::{ChunkTable, Slot};
 use crate::prepare::Prepared;
-use crate::reader::Reader;
-use crate::vertex_table::TablePlan;
+use crate::reader::{Decoded, Reader};
+use crate::vertex_table::Gathered;
 use crate::walk::{Scope, Walk, walk_all};
 use crate::{QueryError, int};
-
-/// What a pass needs beside vertices.
-#[derive(Debug, Clone)]
-pub(crate) struct Ask {
-    pub(crate) fragments: bool,
-    /// Fragments are kept until the end of the pass.
-    pub(crate) keep_fragments: bool,
-    /// Manifests and ids.
-    pub(crate) walk: bool,
-    /// Stored links.
-    pub(crate) links: Option<Touch>,
-    /// The object table, when its attributes are wanted.
-    pub(crate) objects: Option<ObjectTable>,
-    /// Keep what was decoded, up to this many bytes.
-    pub(crate) hold: u64,
-    /// Rows that are wanted at most.
-    pub(crate) limit: Option<u64>,
-    /// Columns that are gathered.
-    pub(crate) table: TablePlan,
-}
 
 /// What came beside the cells.
 #[derive(Debug, Default)]
@@ -56,17 +40,21 @@ pub(crate) enum Job {
     Links(Vec<RecordCell>, u64),
 }
 
-/// Vertices, then links, as many at a time as the pace allows, in order.
+/// Vertices, then links, as many at a time as the plan says, in order.
 pub(crate) fn jobs(
     p: &Prepared,
-    plan: Arc<VertexPlan>,
-    pace: Pace,
-    links: Vec<LinkCellRef>,
+    pass: Pass,
     stop: &Arc<AtomicBool>,
 ) -> BoxStream<'static, Result<Job, QueryError>> {
     let store = p.level.store().clone();
     let round = p.round;
     let stop = Arc::clone(stop);
+    let Pass {
+        vertices: plan,
+        pace,
+        links,
+        ..
+    } = pass;
     let reader = Arc::clone(&plan.reader);
     let groups = pace
         .groups
@@ -139,4 +127,119 @@ pub(crate) async fn side(
         side.walk = Some(Arc::new(walk));
     }
     Ok(side)
+}
+
+/// One chunk of a group.
+#[derive(Debug)]
+pub(crate) struct ChunkOut {
+    pub(crate) slot: Slot,
+    /// Rows of the buffer; `None` where a listed chunk has no vertices.
+    pub(crate) rows: Option<u32>,
+    pub(crate) kept: Kept,
+    pub(crate) fragments: Option<Arc<Fragments>>,
+}
+
+/// A group of chunks, done.
+#[derive(Debug, Default)]
+pub(crate) struct GroupOut {
+    pub(crate) chunks: Vec<ChunkOut>,
+    pub(crate) gathered: Gathered,
+    pub(crate) held: Vec<Decoded>,
+    /// For each column of the reader, how many chunks with rows lack it.
+    pub(crate) missing: Vec<u64>,
+    /// For each column of the reader, how many chunks with rows have values of some rows only.
+    pub(crate) short: Vec<u64>,
+    /// Listed chunks without vertices.
+    pub(crate) absent: u64,
+    /// A chunk whose rows lie elsewhere than its key says.
+    pub(crate) misplaced: Option<Slot>,
+    pub(crate) cells: u64,
+}
+
+impl VertexPlan {
+    /// The work.
+    ///
+    /// # Errors
+    ///
+    /// Malformed cells.
+    pub(crate) fn run(
+        &self,
+        slots: Range<Slot>,
+        cells: Vec<Option<Bytes>>,
+    ) -> Result<GroupOut, QueryError> {
+        let mut out = GroupOut {
+            cells: int::wide(cells.len()),
+            missing: vec![0; self.reader.columns.len()],
+            short: vec![0; self.reader.columns.len()],
+            ..GroupOut::default()
+        };
+        let mut cells = cells.into_iter();
+        let mut decoded = Vec::new();
+        let mut rows = 0_usize;
+        for slot in slots {
+            let chunk = self.reader.decode(slot, &self.what, &mut cells)?;
+            if !chunk.in_place {
+                out.misplaced.get_or_insert(slot);
+            }
+            out.absent += u64::from(chunk.absent);
+            if chunk.kept.len() > 0 {
+                for (missing, cell) in out.missing.iter_mut().zip(&chunk.cells) {
+                    *missing += u64::from(matches!(cell, Cell::Missing));
+                }
+                for (short, cell) in out.short.iter_mut().zip(&chunk.cells) {
+                    *short += u64::from(matches!(cell, Cell::Short { .. }));
+                }
+            }
+            rows = rows.saturating_add(chunk.kept.len());
+            decoded.push(chunk);
+        }
+        out.gathered = Gathered::with_capacity(&self.table, &self.reader, rows);
+        for chunk in &decoded {
+            out.gathered.push(
+                &self.table,
+                &self.reader,
+                chunk,
+                Pick::from(&chunk.kept),
+                None,
+            )?;
+        }
+        for chunk in decoded {
+            out.chunks.push(ChunkOut {
+                slot: chunk.slot,
+                rows: (!chunk.absent).then_some(chunk.rows),
+                kept: chunk.kept.clone(),
+                fragments: chunk.fragments.clone(),
+            });
+            if self.hold {
+                out.held.push(chunk);
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// The cells of some link cells.
+pub(crate) fn link_wants(family: &Family, cells: &[LinkCellRef]) -> Vec<CellWant> {
+    let mut wants = Vec::new();
+    for cell in cells {
+        family.wants(cell, &mut wants);
+    }
+    wants
+}
+
+/// Decodes some link cells.
+///
+/// # Errors
+///
+/// Malformed cells.
+pub(crate) fn link_records(
+    family: &Family,
+    table: &ChunkTable,
+    refs: Vec<LinkCellRef>,
+    cells: Vec<Option<Bytes>>,
+) -> Result<Vec<RecordCell>, QueryError> {
+    let mut cells = cells.into_iter();
+    refs.into_iter()
+        .map(|cell| family.decode(cell, table, &mut cells))
+        .collect()
 }

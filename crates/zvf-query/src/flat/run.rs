@@ -8,7 +8,8 @@ use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::owners::Owners;
-use super::requests::{Ask, Side};
+use super::plan::Ask;
+use super::requests::Side;
 use super::scan::{Scan, started};
 use crate::answer::{Count, Emit, Item, Schemas, Summary, Table, VerticesEnd};
 use crate::error::count_warning;
@@ -35,41 +36,12 @@ pub(crate) const WORKERS: usize = 2;
 ///
 /// I/O; malformed cells; a limit.
 pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, QueryError> {
-    let index = p.level.object_index().is_some();
-    let counted = index && p.query.outputs.objects;
-    // The table of a chain is made from the counts of its levels.
-    let objects = (counted && p.part.is_none()).then(|| {
-        ObjectTable::new(
-            &p.level,
-            Form::Counted,
-            p.table.metadata.clone(),
-            &mut p.warnings,
-        )
-    });
+    let ask = ask(&mut p)?;
+    let objects = ask.objects.clone();
     let links = link_table(&p)?;
-    let owned = p.table.has(Out::ObjectId) || p.table.has(Out::ObjectIds);
+    let counted = counted(&p);
+    let owned = owned(&p);
     let sequential = links.is_some() && p.rule == Rule::Sequential;
-    let branches = links.is_some() && p.rule == Rule::Branches;
-    let walk = counted || (index && (owned || sequential));
-    let stored = links.as_ref().filter(|_| !sequential || !index).is_some()
-        || links
-            .as_ref()
-            .and_then(|table| table.family.as_ref())
-            .is_some_and(|family| !family.columns.is_empty());
-    let ask = Ask {
-        fragments: walk || sequential || branches || p.table.has(Out::Fragment),
-        keep_fragments: counted || links.is_some(),
-        walk,
-        links: (links.is_some() && stored).then_some(if branches {
-            Touch::Any
-        } else {
-            Touch::All
-        }),
-        objects: objects.clone(),
-        hold: 0,
-        limit: p.query.limit,
-        table: p.table.clone(),
-    };
     let mut scan = Scan::start(&p, &ask).await?;
     let widths = scan.widths().await?;
     let schema = p.table.schema(&scan.reader, &widths)?;
@@ -187,6 +159,51 @@ fn counts(side: &Side, resolved: &ObjectCounts) -> Vec<Count> {
     resolved.counts.iter().map(count).collect()
 }
 
+/// Whether objects are counted by their rows.
+fn counted(p: &Prepared) -> bool {
+    p.query.outputs.objects && p.level.object_index().is_some()
+}
+
+/// Whether rows are told with their objects.
+fn owned(p: &Prepared) -> bool {
+    p.table.has(Out::ObjectId) || p.table.has(Out::ObjectIds)
+}
+
+/// What the pass needs beside vertices.
+///
+/// # Errors
+///
+/// Link attributes that do not fit a table.
+pub(crate) fn ask(p: &mut Prepared) -> Result<Ask, QueryError> {
+    let (counted, owned) = (counted(p), owned(p));
+    // The table of a chain is made from the counts of its levels.
+    let objects = (counted && p.part.is_none()).then(|| {
+        let metadata = p.table.metadata.clone();
+        ObjectTable::new(&p.level, Form::Counted, metadata, &mut p.warnings)
+    });
+    let links = link_table(p)?;
+    let index = p.level.object_index().is_some();
+    let sequential = links.is_some() && p.rule == Rule::Sequential;
+    let branches = links.is_some() && p.rule == Rule::Branches;
+    let walk = counted || (index && (owned || sequential));
+    let valued = |table: &LinkTable| {
+        let family = table.family.as_ref();
+        family.is_some_and(|family| !family.columns.is_empty())
+    };
+    let stored = |table: &&LinkTable| !sequential || !index || valued(table);
+    let touch = if branches { Touch::Any } else { Touch::All };
+    Ok(Ask {
+        fragments: walk || sequential || branches || p.table.has(Out::Fragment),
+        keep_fragments: counted || links.is_some(),
+        walk,
+        links: links.as_ref().filter(stored).map(|_| touch),
+        objects,
+        hold: 0,
+        limit: p.query.limit,
+        table: p.table.clone(),
+    })
+}
+
 /// The link table of a query, where there can be links.
 pub(crate) fn link_table(p: &Prepared) -> Result<Option<LinkTable>, QueryError> {
     let implied = p.rule != Rule::Stored;
@@ -202,7 +219,7 @@ pub(crate) fn link_table(p: &Prepared) -> Result<Option<LinkTable>, QueryError> 
 }
 
 fn own(
-    chunks: &[super::job::ChunkOut],
+    chunks: &[super::requests::ChunkOut],
     side: &Side,
     owners: Option<&Owners>,
     all: bool,

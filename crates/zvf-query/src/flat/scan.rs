@@ -13,13 +13,12 @@ use futures::future::{BoxFuture, FutureExt};
 use futures::sink::SinkExt;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 
-use super::job::{GroupOut, VertexPlan};
-use super::plan::{check_count, pace, plan_chunks, witness};
-use super::requests::{Ask, Job, Side, jobs, side};
+use super::plan::{Ask, plan_pass, witness};
+use super::requests::{GroupOut, Job, Side, jobs, side};
 use crate::error::Place;
 use crate::links::records::RecordCell;
 use crate::prepare::Prepared;
-use crate::reader::{Decoded, Reader, What};
+use crate::reader::{Decoded, Reader};
 use crate::row_map::{ChunkRows, RowMap};
 use crate::vertex_table::TablePlan;
 use crate::{QueryError, int};
@@ -80,48 +79,12 @@ impl Scan {
     }
 
     async fn attempt(p: &Prepared, ask: &Ask, prune: bool) -> Result<(Self, bool), QueryError> {
-        let (table, scope, prune) = plan_chunks(p, prune)?;
-        let mut reader = p.reader.clone();
-        reader.test.placed = prune;
-        reader.test.worthless_keys = !prune && p.query.bbox.is_some();
-        reader.set_table(table);
-        let reader = Arc::new(reader);
-        let what = What {
-            vertices: true,
-            fragments: ask.fragments,
-            attributes: reader
-                .columns
-                .iter()
-                .enumerate()
-                .map(|(index, column)| {
-                    let filtered = p
-                        .query
-                        .filter
-                        .as_ref()
-                        .is_some_and(|filter| filter.names().contains(&column.name));
-                    filtered || ask.table.has(crate::vertex_table::Out::Attribute(index))
-                })
-                .collect(),
-        };
-        check_count(p, &reader, &what)?;
-        let pace = pace(p, &reader, &what, ask.limit);
+        let pass = plan_pass(p, ask, prune)?;
+        let (prune, scope) = (pass.pruned, pass.scope.clone());
+        let reader = Arc::clone(&pass.vertices.reader);
         let stop = Arc::new(AtomicBool::new(false));
-        let plan = VertexPlan {
-            reader: Arc::clone(&reader),
-            what,
-            table: ask.table.clone(),
-            hold: ask.hold > 0,
-        };
-        let links = match (&p.family, ask.links) {
-            (Some(family), Some(touch)) => family.cells(
-                &reader.table,
-                scope.is_none() && p.query.filter.is_none(),
-                touch,
-            )?,
-            _ => Vec::new(),
-        };
-        let mut jobs = jobs(p, Arc::new(plan), pace, links, &stop);
-        let side = side(p, ask, &reader, scope.clone());
+        let mut jobs = jobs(p, pass, &stop);
+        let side = side(p, ask, &reader, scope);
         let witness = witness(p, &reader, prune);
         let (first, side, witness) = futures::join!(jobs.next(), side, witness);
         let first = first.transpose()?;

@@ -8,22 +8,16 @@ use zvf_store::IdTable;
 use super::select::Pick;
 use crate::QueryError;
 use crate::answer::Summary;
-use crate::flat::requests::Ask;
+use crate::flat::plan::Ask;
 use crate::flat::scan::Scan;
 use crate::object_counts::count_objects;
 use crate::prepare::Prepared;
 use crate::reader::Decoded;
 use crate::vertex_table::TablePlan;
 
-/// The objects of which at least one row satisfies the conditions: those asked for, else all, by row. What was read
-/// to find them is kept in `held`.
-pub(super) async fn hits(
-    p: &Prepared,
-    asked: Option<(Arc<IdTable>, Vec<Pick>)>,
-    summary: &mut Summary,
-    held: &mut HashMap<Vec<i64>, Decoded>,
-) -> Result<(Arc<IdTable>, Vec<Pick>), QueryError> {
-    let ask = Ask {
+/// What the pass that finds the objects needs.
+pub(crate) fn ask(p: &Prepared) -> Ask {
+    Ask {
         fragments: true,
         keep_fragments: true,
         walk: true,
@@ -35,7 +29,18 @@ pub(super) async fn hits(
             outs: Vec::new(),
             metadata: HashMap::new(),
         },
-    };
+    }
+}
+
+/// The objects of which at least one row satisfies the conditions: those asked for, else all, by row. What was read
+/// to find them is kept in `held`.
+pub(super) async fn hits(
+    p: &Prepared,
+    asked: Option<(Arc<IdTable>, Vec<Pick>)>,
+    summary: &mut Summary,
+    held: &mut HashMap<Vec<i64>, Decoded>,
+) -> Result<(Arc<IdTable>, Vec<Pick>), QueryError> {
+    let ask = ask(p);
     let mut scan = Scan::start(p, &ask).await?;
     while scan.next().await?.is_some() {}
     let (Some(walk), Some(ids)) = (scan.side.walk.clone(), scan.side.ids.clone()) else {

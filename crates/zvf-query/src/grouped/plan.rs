@@ -12,7 +12,7 @@ use super::gather::GatherPlan;
 use super::outlet::Keep;
 use super::select::{self, Pick};
 use crate::error::Place;
-use crate::flat::pace::Load;
+use crate::flat::plan::Load;
 use crate::flat::plan::load;
 use crate::links::records::{LinkCellRef, RecordCell, Touch};
 use crate::links::table::LinkTable;

@@ -19,7 +19,7 @@ use crate::answer::{Emit, Item, Schemas, Summary, VerticesEnd};
 use crate::columns::attribute::Cell;
 use crate::error::Place;
 use crate::flat::owners::Owners;
-use crate::flat::pace::{Load, Pace};
+use crate::flat::plan::{Load, Pace};
 use crate::flat::run::{WORKERS, link_table};
 use crate::flat::scan::{gaps, offload, produce};
 use crate::links::table::LinkTable;

@@ -1,0 +1,87 @@
+//! `zvf query --explain`: what a query would read.
+
+use serde_json::{Value, json};
+use zvf_query::{LevelPlan, Query};
+
+use crate::context::Context;
+use crate::error::{CliError, Result};
+use crate::output::table::{TextTable, count, counted, size};
+use crate::output::{print_json, print_text};
+
+/// Prints the plan of a query.
+///
+/// # Errors
+///
+/// As the store and the documents say.
+pub(crate) fn run(url: &str, query: &Query, context: &mut Context<'_>) -> Result<()> {
+    let store = context.open(url, query.level, query.need())?;
+    let levels = context
+        .wait(query.plan(&store))?
+        .map_err(|e| CliError::from(e).at(url))?;
+    context.warn(&store.warnings());
+    if context.common.json {
+        let levels: Vec<Value> = levels.iter().map(document).collect();
+        return print_json(&json!({ "store": url, "levels": levels, "limit": query.limit }));
+    }
+    let mut all: String = levels.iter().map(text).collect();
+    if let Some(limit) = query.limit {
+        let first = counted(limit, "vertex");
+        all.push_str(&format!("reading ends with the first {first}\n"));
+    }
+    print_text(&all)
+}
+
+fn document(level: &LevelPlan) -> Value {
+    json!({
+        "level": level.level(),
+        "chunks": level.chunks().count(),
+        "chunks_of_level": level.listed(),
+        "vertices": level.rows(),
+        "bytes": level.bytes(),
+        "cells": level.cells(),
+        "steps": level.steps().count(),
+        "steps_in_flight": level.in_flight(),
+        "by_object": level.by_object(),
+        "manifests": level.manifests(),
+    })
+}
+
+fn text(level: &LevelPlan) -> String {
+    let number = level.level();
+    let (chunks, listed) = (level.chunks().count() as u64, level.listed());
+    let mut lines = Vec::new();
+    if chunks > 0 || !level.by_object() {
+        lines.push(format!(
+            "level {number}: {} of {}, about {} ({} decoded)",
+            count(chunks),
+            counted(listed, "chunk"),
+            counted(level.rows(), "vertex"),
+            size(level.bytes()),
+        ));
+    } else {
+        lines.push(format!(
+            "level {number}: manifests of the objects first; they say which of {} are read",
+            counted(listed, "chunk")
+        ));
+    }
+    let mut table = TextTable::new(["array", "cells"]);
+    for (array, cells) in level.cells() {
+        table.row([array, count(cells)]);
+    }
+    if table.len() > 0 {
+        lines.push(table.render(2).trim_end().to_owned());
+        lines.push(format!(
+            "  {} of requests, {} at a time",
+            counted(level.steps().count() as u64, "step"),
+            count(level.in_flight() as u64)
+        ));
+    }
+    match (chunks > 0, level.manifests(), level.by_object()) {
+        (true, true, true) => {
+            lines.push("  manifests beside them, then the cells of the objects found".to_owned())
+        }
+        (true, true, false) => lines.push("  manifests of objects beside them".to_owned()),
+        _ => {}
+    }
+    lines.join("\n") + "\n"
+}

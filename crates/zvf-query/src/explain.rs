@@ -1,0 +1,187 @@
+//! What a query will read, before it reads it.
+
+use std::collections::BTreeMap;
+
+use futures::future::BoxFuture;
+use zvf_store::{CellWant, Store};
+
+use crate::flat::plan::{Pass, plan_pass};
+use crate::flat::requests::link_wants;
+use crate::links::records::Family;
+use crate::prepare::{Prepared, prepare};
+use crate::{Query, QueryError, Select, flat, grouped, int};
+
+/// What a query reads of one level, as far as documents tell. Made by [`Query::plan`]; a query carries out the same steps.
+#[derive(Debug)]
+pub struct LevelPlan {
+    prepared: Prepared,
+    /// The pass that the query begins with.
+    pass: Option<Pass>,
+    by_object: bool,
+    manifests: bool,
+}
+
+impl Query {
+    /// What the query will read: one plan for each level that takes part, finest first.
+    ///
+    /// # Cost
+    ///
+    /// The documents of the levels, as of [`query`](crate::query); no cell, no manifest.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`query`](crate::query) that documents show: names and levels that do not exist, boxes of other dimensions, limits.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use zvf_query::{BBox, Query};
+    /// use zvf_store::{OpenOptions, Store, blocking::Runtime};
+    ///
+    /// # async fn bundled() -> Result<Store, Box<dyn std::error::Error>> {
+    /// #     use object_store::{ObjectStoreExt, memory::InMemory, path::Path};
+    /// #     let backend = InMemory::new();
+    /// #     for (key, bytes) in zvf_testkit::files("streamlines")? {
+    /// #         backend.put(&Path::parse(key)?, bytes.into()).await?;
+    /// #     }
+    /// #     let options = OpenOptions::new().with_object_store(Arc::new(backend));
+    /// #     Ok(Store::open_with("memory:///", options).await?)
+    /// # }
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// Runtime::new()?.wait(async {
+    ///     let store = bundled().await?; // or Store::open("s3://bucket/tracts.zarrvectors")
+    ///     let bbox = BBox::parse("0,0,0:150,150,150")?;
+    ///     let query = Query { bbox: Some(bbox), ..Query::default() };
+    ///     for level in query.plan(&store).await? {
+    ///         let chunks = level.chunks().count();
+    ///         println!("level {}: {chunks} of {} chunks", level.level(), level.listed());
+    ///         for (array, cells) in level.cells() {
+    ///             println!("  {array}: {cells} cells");
+    ///         }
+    ///     }
+    ///     Ok(())
+    /// })
+    /// # }
+    /// ```
+    pub fn plan<'a>(
+        &'a self,
+        store: &'a Store,
+    ) -> BoxFuture<'a, Result<Vec<LevelPlan>, QueryError>> {
+        Box::pin(async move {
+            let levels = Box::pin(prepare(store, self.clone())).await?;
+            levels.into_iter().map(LevelPlan::new).collect()
+        })
+    }
+
+    /// Whether the answer is grouped by object.
+    pub(crate) fn is_by_object(&self) -> bool {
+        self.objects.is_some() || self.groups.is_some() || self.select == Select::Objects
+    }
+}
+
+impl LevelPlan {
+    fn new(mut prepared: Prepared) -> Result<Self, QueryError> {
+        let query = &prepared.query;
+        let by_object = query.is_by_object();
+        let conditions = query.bbox.is_some() || query.filter.is_some();
+        let ask = if !by_object {
+            Some(flat::run::ask(&mut prepared)?)
+        } else if query.select == Select::Objects && conditions {
+            Some(grouped::hits::ask(&prepared))
+        } else {
+            None
+        };
+        let pass = match &ask {
+            Some(ask) => Some(plan_pass(&prepared, ask, true)?),
+            None => None,
+        };
+        Ok(Self {
+            manifests: ask.is_none_or(|ask| ask.walk),
+            prepared,
+            pass,
+            by_object,
+        })
+    }
+
+    /// Number of the level.
+    #[must_use]
+    pub fn level(&self) -> u32 {
+        self.prepared.query.level
+    }
+
+    /// The chunks whose cells are read before any other, by coordinate. None of a query by object without a box or a filter: their
+    /// manifests say which.
+    pub fn chunks(&self) -> impl Iterator<Item = &[i64]> {
+        let pass = self.pass.iter();
+        pass.flat_map(|pass| pass.vertices.reader.table.iter())
+    }
+
+    /// How many chunks with vertices the level has.
+    #[must_use]
+    pub fn listed(&self) -> u64 {
+        int::wide(self.prepared.level.vertices().presence().len())
+    }
+
+    /// Whether the answer is grouped by object: cells of these objects are read after what the plan names.
+    #[must_use]
+    pub const fn by_object(&self) -> bool {
+        self.by_object
+    }
+
+    /// Whether manifests of objects are read: beside the cells of chunks, or first where there are no chunks.
+    #[must_use]
+    pub const fn manifests(&self) -> bool {
+        self.manifests
+    }
+
+    /// Rows of the chunks, as far as documents tell, before any condition is tested.
+    ///
+    /// # Units
+    ///
+    /// Vertices; an average a chunk.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        let chunks = int::wide(self.chunks().count());
+        let pass = self.pass.as_ref();
+        pass.map_or(0, |pass| chunks.saturating_mul(pass.load.rows_per_chunk))
+    }
+
+    /// Decoded bytes of these rows: positions and the attributes that are read.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let pass = self.pass.as_ref();
+        pass.map_or(0, |pass| self.rows().saturating_mul(pass.load.row_bytes))
+    }
+
+    /// The cells of each step: independent of each other, asked for at once. [`in_flight`](Self::in_flight) steps are under way at
+    /// the same time. Chunks first, in order of their coordinates; then the cells of links.
+    pub fn steps(&self) -> impl Iterator<Item = Vec<CellWant>> {
+        let family = self.prepared.family.as_deref();
+        let budget = self.prepared.query.memory_budget;
+        self.pass.iter().flat_map(move |pass| {
+            let groups = pass.pace.groups.iter();
+            let chunks = groups.map(|slots| pass.vertices.wants(slots));
+            let links = family.map(|family| family.parts(pass.links.clone(), budget));
+            let of_links = |family: &Family, cells: Vec<_>| link_wants(family, &cells);
+            let links = links.into_iter().flatten();
+            chunks.chain(links.filter_map(move |cells| Some(of_links(family?, cells))))
+        })
+    }
+
+    /// Most steps under way at the same time, by [`Query::memory_budget`].
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.pass.as_ref().map_or(0, |pass| pass.pace.window)
+    }
+
+    /// How many cells of each array all steps read, by the path of the array.
+    #[must_use]
+    pub fn cells(&self) -> BTreeMap<String, u64> {
+        let mut cells = BTreeMap::new();
+        for want in self.steps().flatten() {
+            *cells.entry(want.array.path().to_owned()).or_insert(0) += 1;
+        }
+        cells
+    }
+}
