@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde_json::Value;
 use zvf_store::format::dtype::DType;
 
-use super::{Condition, Filter, Literal, Op};
+use super::Filter;
+use super::parse::{Condition, Literal, Op};
 use crate::QueryError;
 use crate::columns::scalar;
 

@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::Literal;
 use super::bind::{BoundFilter, FALSE, Leaf, Node, TRUE, Test, Truths, UNKNOWN, float, passes};
+use super::parse::Literal;
 use crate::columns::scalar::{self, Scalar};
 use crate::int;
 

@@ -13,6 +13,7 @@ use crate::QueryError;
 
 pub(crate) use bind::{BoundFilter, OperandType, Truths};
 pub(crate) use eval::{Fault, Operand};
+use parse::Condition;
 
 /// A condition on vertex attributes.
 ///
@@ -70,68 +71,4 @@ impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
-}
-
-/// A parsed condition.
-#[derive(Debug, Clone, PartialEq)]
-enum Condition {
-    All(Vec<Condition>),
-    Any(Vec<Condition>),
-    Not(Box<Condition>),
-    Compare {
-        name: String,
-        channel: Option<usize>,
-        op: Op,
-        value: Literal,
-    },
-    In {
-        name: String,
-        channel: Option<usize>,
-        values: Vec<Literal>,
-    },
-    IsNull {
-        name: String,
-        channel: Option<usize>,
-    },
-    IsNan {
-        name: String,
-        channel: Option<usize>,
-    },
-}
-
-impl Condition {
-    fn names(&self, found: &mut Vec<String>) {
-        match self {
-            Self::All(terms) | Self::Any(terms) => terms.iter().for_each(|term| term.names(found)),
-            Self::Not(term) => term.names(found),
-            Self::Compare { name, .. }
-            | Self::In { name, .. }
-            | Self::IsNull { name, .. }
-            | Self::IsNan { name, .. } => {
-                if !found.contains(name) {
-                    found.push(name.clone());
-                }
-            }
-        }
-    }
-}
-
-/// A comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Op {
-    Equal,
-    NotEqual,
-    Less,
-    AtMost,
-    Greater,
-    AtLeast,
-}
-
-/// A value as written.
-#[derive(Debug, Clone, PartialEq)]
-enum Literal {
-    Int(i128),
-    Float(f64),
-    Text(String),
-    Bool(bool),
 }

@@ -1,11 +1,74 @@
-//! From words to a condition.
+//! Conditions, and the way from words to them.
 
 use super::lex::{Token, error, tokens};
-use super::{Condition, Literal, Op};
 use crate::QueryError;
 
 /// Deepest nesting of parentheses and `not`. Beyond it an expression is refused, so that no input exhausts the stack.
 const DEPTH: usize = 200;
+
+/// A parsed condition.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Condition {
+    All(Vec<Condition>),
+    Any(Vec<Condition>),
+    Not(Box<Condition>),
+    Compare {
+        name: String,
+        channel: Option<usize>,
+        op: Op,
+        value: Literal,
+    },
+    In {
+        name: String,
+        channel: Option<usize>,
+        values: Vec<Literal>,
+    },
+    IsNull {
+        name: String,
+        channel: Option<usize>,
+    },
+    IsNan {
+        name: String,
+        channel: Option<usize>,
+    },
+}
+
+impl Condition {
+    pub(super) fn names(&self, found: &mut Vec<String>) {
+        match self {
+            Self::All(terms) | Self::Any(terms) => terms.iter().for_each(|term| term.names(found)),
+            Self::Not(term) => term.names(found),
+            Self::Compare { name, .. }
+            | Self::In { name, .. }
+            | Self::IsNull { name, .. }
+            | Self::IsNan { name, .. } => {
+                if !found.contains(name) {
+                    found.push(name.clone());
+                }
+            }
+        }
+    }
+}
+
+/// A comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Op {
+    Equal,
+    NotEqual,
+    Less,
+    AtMost,
+    Greater,
+    AtLeast,
+}
+
+/// A value as written.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Literal {
+    Int(i128),
+    Float(f64),
+    Text(String),
+    Bool(bool),
+}
 
 /// Parses a whole expression.
 pub(super) fn parse(text: &str) -> Result<Condition, QueryError> {
