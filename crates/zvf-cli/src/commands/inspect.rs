@@ -12,8 +12,8 @@ use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::inspect::dump::{Dump, Walk};
 use crate::inspect::locate::locate;
-use crate::inspect::place::{ObjectPlace, Place, Reader};
-use crate::inspect::{Context as Known, guess, key, render, shard, tables, take_apart, vlen};
+use crate::inspect::place::{Known, ObjectPlace, Place, Reader, key};
+use crate::inspect::{guess, render, shard, tables, take_apart, vlen};
 use crate::output::table::size;
 use crate::output::{print_json, print_text};
 

@@ -15,7 +15,7 @@ use super::listing::{self, Listing, member};
 use crate::args::LinksArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result};
-use crate::inspect::key;
+use crate::inspect::place::key;
 use crate::output::table::{TextTable, count, counted};
 use crate::output::{print_json, print_text};
 

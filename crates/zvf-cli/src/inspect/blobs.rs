@@ -13,8 +13,7 @@ use zvf_format::layout::Wire as _;
 use zvf_meta::{ArrayDoc, GroupDoc, JsonObject, RootDoc};
 
 use super::known::cell;
-use super::place::{Child, ObjectPlace, Packed, Place, Reader, product};
-use super::{Context as Known, key};
+use super::place::{Child, Known, ObjectPlace, Packed, Place, Reader, key, product};
 use crate::args::BlobArg;
 use crate::error::{CliError, Result};
 

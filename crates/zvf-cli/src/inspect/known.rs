@@ -3,8 +3,7 @@
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
 use zvf_meta::{ArrayDoc, Codec, LevelDoc, LinkFamilyDoc, ObjectIndexDoc, RootDoc};
 
-use super::place::{Reader, product};
-use super::{Context as Known, key};
+use super::place::{Known, Reader, key, product};
 use crate::args::BlobArg;
 use crate::error::{CliError, Result};
 

@@ -4,20 +4,20 @@ use zvf_format::DecodeError;
 use zvf_format::dtype::DType;
 use zvf_format::links::{CellForm, Elem, LinkCell, lehmer};
 
-use super::Context;
 use super::dump::{Dump, Stopped, Walk};
+use super::place::Known;
 use crate::output::table::counted;
 
 /// Takes a link cell apart: rows and nothing else, or groups of rows behind a table of offsets.
-pub(crate) fn walk(dump: &mut Dump, bytes: &[u8], context: &Context, ragged: bool) {
-    let dtype = context.dtype.unwrap_or_else(|| super::rows::known("int64"));
+pub(crate) fn walk(dump: &mut Dump, bytes: &[u8], known: &Known, ragged: bool) {
+    let dtype = known.dtype.unwrap_or_else(|| super::rows::known("int64"));
     let Some(elem) = Elem::from_dtype(dtype) else {
         dump.fault(0, format!("link rows: found {dtype}, expected an integer"));
         return;
     };
     let form = CellForm {
-        link_width: context.width.unwrap_or(2).min(1024),
-        has_perm: context.perm.unwrap_or(ragged),
+        link_width: known.width.unwrap_or(2).min(1024),
+        has_perm: known.perm.unwrap_or(ragged),
         ragged,
         elem,
     };
@@ -29,14 +29,14 @@ pub(crate) fn walk(dump: &mut Dump, bytes: &[u8], context: &Context, ragged: boo
             record.placement(&mut order).map_err(|e| e.shifted(at))
         })
     });
-    Walk::new(dump, bytes).judged(verdict, |walk| cell(walk, &form, dtype, context));
+    Walk::new(dump, bytes).judged(verdict, |walk| cell(walk, &form, dtype, known));
 }
 
 fn cell(
     walk: &mut Walk<'_, '_>,
     form: &CellForm,
     dtype: DType,
-    context: &Context,
+    known: &Known,
 ) -> Result<(), Stopped> {
     let groups = match form.ragged {
         true => super::ragged::head(walk)?,
@@ -56,7 +56,7 @@ fn cell(
             walk.dump()
                 .remark(&format!("group {g}"), format!("{length} bytes"), "");
         }
-        records = records.saturating_add(rows(walk, form, context, *length, records)?);
+        records = records.saturating_add(rows(walk, form, known, *length, records)?);
     }
     let place = match form.ragged {
         true => "with endpoints in other chunks or levels",
@@ -73,7 +73,7 @@ fn row_bytes(form: &CellForm) -> u64 {
 fn rows(
     walk: &mut Walk<'_, '_>,
     form: &CellForm,
-    context: &Context,
+    known: &Known,
     length: u64,
     first: u64,
 ) -> Result<u64, Stopped> {
@@ -91,14 +91,14 @@ fn rows(
         }
         for k in 0..form.link_width {
             let row = form.elem.read(walk.take(item, "row number")?).unwrap_or(-1);
-            let chunk = context.endpoints.get(k);
+            let chunk = known.endpoints.get(k);
             let chunk = chunk
                 .map(|chunk| format!(" of {chunk}"))
                 .unwrap_or_default();
             let place = order.as_ref().and_then(|order| order.get(k));
             let place = place.map_or(k, |place| usize::from(*place));
             // Which level a chunk is of depends on which endpoint lies in it (spec 0.8 §13).
-            let level = match context.levels.filter(|_| form.has_perm) {
+            let level = match known.levels.filter(|_| form.has_perm) {
                 Some((near, _)) if place == 0 => format!(" of level {near}"),
                 Some((_, far)) => format!(" of level {far}"),
                 None => String::new(),

@@ -3,9 +3,8 @@
 use zvf_meta::ArrayDoc;
 
 use super::blobs;
-use super::key;
 use super::known::{blob_of, known, typed};
-use super::place::{ObjectPlace, Place, Reader, product};
+use super::place::{ObjectPlace, Place, Reader, key, product};
 use crate::error::{CliError, Result};
 
 /// Finds what `path` names; `element` is the chunk key or row, when it was given apart.

@@ -6,11 +6,11 @@ use zvf_format::manifest::{
 };
 
 use super::dump::{Dump, Field, Stopped, Walk};
-use super::{Context, key};
+use super::place::{Known, key};
 use crate::output::table::counted;
 
 /// Takes a manifest apart; without a key rank, every rank that fits exactly is tried.
-pub(crate) fn walk(dump: &mut Dump, bytes: &[u8], context: &Context) {
+pub(crate) fn walk(dump: &mut Dump, bytes: &[u8], known: &Known) {
     if bytes.is_empty() {
         dump.section("manifest");
         dump.conclude(
@@ -18,7 +18,7 @@ pub(crate) fn walk(dump: &mut Dump, bytes: &[u8], context: &Context) {
         );
         return;
     }
-    let rank = context.key_rank.or_else(|| guess_rank(bytes)).unwrap_or(3);
+    let rank = known.key_rank.or_else(|| guess_rank(bytes)).unwrap_or(3);
     let verdict = Manifest::parse(bytes, rank);
     Walk::new(dump, bytes).judged(verdict, |walk| {
         walk.section(format!(

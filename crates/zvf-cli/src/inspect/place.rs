@@ -1,10 +1,10 @@
 //! What a path inside a store names, and the reader that finds it out.
 
 use bytes::Bytes;
+use zvf_format::dtype::DType;
 use zvf_meta::{ArrayDoc, Codec, NodeKind, node_kind};
 use zvf_store::RawStore;
 
-use super::Context as Known;
 use crate::args::BlobArg;
 use crate::context::Context;
 use crate::error::{CliError, Result};
@@ -91,6 +91,41 @@ pub(crate) struct ObjectPlace {
     pub(crate) child: Option<Child>,
 }
 
+/// What is known about a blob besides its bytes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Known {
+    /// Components of a chunk key.
+    pub(crate) key_rank: Option<usize>,
+    /// Columns of a row, without a permutation column.
+    pub(crate) width: Option<usize>,
+    /// Element type of rows.
+    pub(crate) dtype: Option<DType>,
+    /// Whether link rows begin with a permutation column.
+    pub(crate) perm: Option<bool>,
+    /// Names of the columns: axes, channels.
+    pub(crate) columns: Vec<String>,
+    /// Values that dictionary codes stand for.
+    pub(crate) categories: Vec<String>,
+    /// The chunk that the blob belongs to.
+    pub(crate) chunk: Option<Vec<i64>>,
+    /// Where the endpoints of a link row lie, in stored order: `chunk 0.0.0`, `chunk 1.0.0 of level 1`.
+    pub(crate) endpoints: Vec<String>,
+    /// Levels of the first and of the other endpoints, where they differ.
+    pub(crate) levels: Option<(i64, i64)>,
+    /// Byte offsets of the rows of a blob, from the table beside it.
+    pub(crate) offsets: Vec<u64>,
+    /// Elements of a vlen chunk, when its array says so.
+    pub(crate) elements: Option<u64>,
+    /// The element of a vlen chunk or the entry of a shard that is asked for.
+    pub(crate) element: Option<u64>,
+    /// Rows before the one that is asked for.
+    pub(crate) first_row: u64,
+    /// Rows of this chunk that the array has; the others are padding.
+    pub(crate) real_rows: Option<u64>,
+    /// Entries of a shard's index.
+    pub(crate) entries: Option<u64>,
+}
+
 /// Bytes of a packed chunk that belong to one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Packed {
@@ -116,4 +151,13 @@ pub(crate) struct Child {
 /// Elements of a shape.
 pub(super) fn product(shape: &[u64]) -> u64 {
     shape.iter().copied().fold(1, u64::saturating_mul)
+}
+
+/// A chunk key.
+pub(crate) fn key(chunk: &[i64]) -> String {
+    chunk
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(".")
 }

@@ -6,21 +6,17 @@ use zvf_format::I64;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
 use zvf_format::links::Elem;
 
-use super::Context;
 use super::dump::{Stopped, Walk};
+use super::place::Known;
 use crate::args::BlobArg;
 use crate::output::table::counted;
 
 /// Takes rows apart.
-pub(crate) fn rows(
-    walk: &mut Walk<'_, '_>,
-    blob: BlobArg,
-    context: &Context,
-) -> Result<(), Stopped> {
+pub(crate) fn rows(walk: &mut Walk<'_, '_>, blob: BlobArg, known: &Known) -> Result<(), Stopped> {
     let vertices = blob == BlobArg::Vertices;
-    let dtype = context.dtype.unwrap_or(DType::DEFAULT);
-    let named = Some(context.columns.len()).filter(|columns| *columns > 0);
-    let width = context
+    let dtype = known.dtype.unwrap_or(DType::DEFAULT);
+    let named = Some(known.columns.len()).filter(|columns| *columns > 0);
+    let width = known
         .width
         .or(named)
         .unwrap_or(if vertices { 3 } else { 1 })
@@ -39,8 +35,8 @@ pub(crate) fn rows(
         return Ok(());
     }
     let stored = walk.left() / row_bytes.max(1);
-    let count = context.real_rows.unwrap_or(stored).min(stored);
-    walk.rows(count, row_bytes, context.first_row, |walk, i| {
+    let count = known.real_rows.unwrap_or(stored).min(stored);
+    walk.rows(count, row_bytes, known.first_row, |walk, i| {
         let bytes = walk.take(row_bytes, "row")?;
         let mut text = String::new();
         let mut outside = String::new();
@@ -49,9 +45,9 @@ pub(crate) fn rows(
             .enumerate()
         {
             let value = element_text(item, dtype);
-            let value = category(context, item, dtype).unwrap_or(value);
+            let value = category(known, item, dtype).unwrap_or(value);
             let gap = if k == 0 { "" } else { ", " };
-            let _ = match context.columns.get(k) {
+            let _ = match known.columns.get(k) {
                 Some(name) => write!(text, "{gap}{name} = {value}"),
                 None => write!(text, "{gap}{value}"),
             };
@@ -87,8 +83,8 @@ fn draco(walk: &mut Walk<'_, '_>, vertices: bool) -> Result<bool, Stopped> {
 }
 
 /// Takes the members of a group apart.
-pub(crate) fn group(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
-    let several = !context.offsets.is_empty();
+pub(crate) fn group(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stopped> {
+    let several = !known.offsets.is_empty();
     walk.section(if several {
         "groups: ids of the objects of all groups back to back, 8 bytes each; `offsets` says where each begins"
     } else {
@@ -97,12 +93,12 @@ pub(crate) fn group(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), St
     let item = size_of::<I64>() as u64;
     let count = walk.left() / item;
     // The first member of the group that is asked for.
-    let start = usize::try_from(context.first_row)
+    let start = usize::try_from(known.first_row)
         .ok()
-        .and_then(|group| context.offsets.get(group))
+        .and_then(|group| known.offsets.get(group))
         .map_or(0, |offset| offset / item);
     walk.rows(count, item, start, |walk, i| {
-        for (group, offset) in context.offsets.iter().enumerate() {
+        for (group, offset) in known.offsets.iter().enumerate() {
             if several && *offset == walk.at() {
                 walk.dump().remark(&format!("group {group}"), "", "");
             }
@@ -131,14 +127,14 @@ pub(crate) fn item_bytes(dtype: DType) -> u64 {
 }
 
 /// The value a dictionary code stands for.
-fn category(context: &Context, bytes: &[u8], dtype: DType) -> Option<String> {
-    if context.categories.is_empty() {
+fn category(known: &Known, bytes: &[u8], dtype: DType) -> Option<String> {
+    if known.categories.is_empty() {
         return None;
     }
     let code = Elem::from_dtype(dtype)?.read(bytes)?;
     let value = usize::try_from(code)
         .ok()
-        .and_then(|code| context.categories.get(code));
+        .and_then(|code| known.categories.get(code));
     Some(match value {
         Some(value) => format!("{code} ({value})"),
         None => format!("{code} (no such category)"),

@@ -5,26 +5,23 @@ use zvf_format::shard::{ShardEntry, ShardIndex, ShardTail};
 use zvf_meta::Codec;
 use zvf_store::{Limits, undo_codecs};
 
-use super::Context;
 use super::dump::{Dump, Stopped, Walk};
+use super::place::Known;
 
 /// Takes a shard apart; the inner chunks stay bytes. Gives the bytes of the inner chunk asked for, if it is there.
 pub(crate) fn walk<'a>(
     dump: &mut Dump,
     bytes: &'a [u8],
-    context: &Context,
+    known: &Known,
 ) -> Result<Option<&'a [u8]>, Stopped> {
-    let entries = context
-        .entries
-        .or_else(|| guess_entries(bytes))
-        .unwrap_or(1);
+    let entries = known.entries.or_else(|| guess_entries(bytes)).unwrap_or(1);
     let index = ShardIndex::parse(bytes, entries);
     let verdict = index.and_then(|index| index.check());
     let mut checksum = Ok(());
     Walk::new(dump, bytes).judged(verdict, |walk| {
         walk.section("shard: inner chunks back to back, then the index");
         let index = index.map_err(|_| Stopped)?;
-        table(walk, &index, context)?;
+        table(walk, &index, known)?;
         checksum = sum(&index).map_err(|text| walk.fault_last(text));
         checksum?;
         let present = index.entries().iter().filter(|one| !one.is_absent());
@@ -35,15 +32,11 @@ pub(crate) fn walk<'a>(
     });
     let index = verdict.and(index).map_err(|_| Stopped)?;
     checksum?;
-    let wanted = context.element.and_then(|i| usize::try_from(i).ok());
+    let wanted = known.element.and_then(|i| usize::try_from(i).ok());
     Ok(wanted.and_then(|i| index.get(i)))
 }
 
-fn table(
-    walk: &mut Walk<'_, '_>,
-    index: &ShardIndex<'_>,
-    context: &Context,
-) -> Result<(), Stopped> {
+fn table(walk: &mut Walk<'_, '_>, index: &ShardIndex<'_>, known: &Known) -> Result<(), Stopped> {
     let data = index.data().len() as u64;
     walk.take(data, "inner chunks")?;
     walk.note(
@@ -58,7 +51,7 @@ fn table(
     let (shown, mut hidden) = (walk.shown(), 0);
     for i in 0..entries as u64 {
         let entry = walk.value::<ShardEntry>("entry")?;
-        let wanted = Some(i) == context.element;
+        let wanted = Some(i) == known.element;
         if i >= shown && !wanted {
             hidden += 1;
             continue;

@@ -7,14 +7,14 @@ use zvf_format::I64;
 use zvf_format::manifest::Manifest;
 
 use super::dump::{Stopped, Walk, reason};
-use super::place::Child;
-use super::{Context, key, manifest};
+use super::manifest;
+use super::place::{Child, Known, key};
 use crate::output::table::counted;
 
 /// Takes link records apart that carry the chunks of their endpoints.
-pub(crate) fn records(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
-    let rank = context.key_rank.unwrap_or(3).max(1) as u64;
-    let width = context.width.unwrap_or(2).max(1) as u64;
+pub(crate) fn records(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stopped> {
+    let rank = known.key_rank.unwrap_or(3).max(1) as u64;
+    let width = known.width.unwrap_or(2).max(1) as u64;
     let record = width
         .saturating_mul(rank.saturating_add(1))
         .saturating_mul(size_of::<I64>() as u64);
@@ -22,17 +22,17 @@ pub(crate) fn records(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), 
         "link records: {width} endpoints, each {rank} chunk components and a row, int64 ({record} bytes a record), no header"
     ));
     let count = walk.left() / record;
-    if let Some(stated) = context.real_rows.filter(|stated| *stated != count) {
+    if let Some(stated) = known.real_rows.filter(|stated| *stated != count) {
         return Err(walk.fault_here(format!(
             "link records: found {} bytes, expected num_links {stated} x {record} bytes",
             walk.left()
         )));
     }
-    walk.rows(count, record, context.first_row, |walk, r| {
+    walk.rows(count, record, known.first_row, |walk, r| {
         for k in 0..width {
             let chunk = walk.values::<I64>(rank, "chunk component")?;
             let chunk: Vec<i64> = chunk.iter().map(|part| part.get()).collect();
-            let level = match (context.levels, k) {
+            let level = match (known.levels, k) {
                 (Some((near, _)), 0) => format!(" of level {near}"),
                 (Some((_, far)), _) => format!(" of level {far}"),
                 (None, _) => String::new(),
@@ -59,18 +59,18 @@ pub(crate) fn records(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), 
 }
 
 /// Takes concatenated manifests apart; the offsets say where each begins, else each is followed by the next.
-pub(crate) fn manifests(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
-    let rank = context.key_rank.unwrap_or(3);
+pub(crate) fn manifests(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stopped> {
+    let rank = known.key_rank.unwrap_or(3);
     walk.section(format!(
         "manifests of all objects back to back, chunks of {rank} components; `offsets` says where each begins"
     ));
     let shown = walk.shown();
-    let first = context.first_row;
+    let first = known.first_row;
     let (mut object, mut hidden) = (0u64, 0u64);
     loop {
-        let start = offset(context, object);
-        if context.offsets.is_empty() && walk.left() == 0
-            || start.is_none() && !context.offsets.is_empty()
+        let start = offset(known, object);
+        if known.offsets.is_empty() && walk.left() == 0
+            || start.is_none() && !known.offsets.is_empty()
         {
             break;
         }
@@ -82,8 +82,8 @@ pub(crate) fn manifests(walk: &mut Walk<'_, '_>, context: &Context) -> Result<()
         }
         let show = object >= first && object < first.saturating_add(shown);
         // Rows without bytes are objects that are absent here.
-        let end = offset(context, object.saturating_add(1)).unwrap_or(walk.len());
-        let empty = !context.offsets.is_empty() && end == walk.at();
+        let end = offset(known, object.saturating_add(1)).unwrap_or(walk.len());
+        let empty = !known.offsets.is_empty() && end == walk.at();
         if show {
             let what = if empty { "no bytes: absent" } else { "" };
             walk.dump().remark(&format!("row {object}"), what, "");
@@ -114,18 +114,18 @@ pub(crate) fn manifests(walk: &mut Walk<'_, '_>, context: &Context) -> Result<()
 }
 
 /// Where row `object` begins; a table may or may not have one more offset, the end (spec 0.7 §10.2).
-fn offset(context: &Context, object: u64) -> Option<u64> {
+fn offset(known: &Known, object: u64) -> Option<u64> {
     let at = usize::try_from(object).ok()?;
-    context.offsets.get(at).copied()
+    known.offsets.get(at).copied()
 }
 
 /// Takes a table of byte offsets apart.
-pub(crate) fn offsets(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
+pub(crate) fn offsets(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stopped> {
     walk.section(
         "byte offsets into `data`, int64: where each row begins; the last ends with the data",
     );
     let count = walk.left() / size_of::<I64>() as u64;
-    let (first, shown) = (context.first_row, walk.shown());
+    let (first, shown) = (known.first_row, walk.shown());
     let mut before = 0i64;
     for row in 0..count {
         let value = walk.value::<I64>("offset")?.get();
@@ -154,9 +154,9 @@ pub(crate) fn offsets(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), 
 }
 
 /// Takes a mask of present rows apart.
-pub(crate) fn mask(walk: &mut Walk<'_, '_>, context: &Context) -> Result<(), Stopped> {
+pub(crate) fn mask(walk: &mut Walk<'_, '_>, known: &Known) -> Result<(), Stopped> {
     walk.section("present mask: one byte a row, 1 where the row is a value");
-    let (count, shown, first) = (walk.left(), walk.shown(), context.first_row);
+    let (count, shown, first) = (walk.left(), walk.shown(), known.first_row);
     let mut present = 0u64;
     for row in 0..count {
         let byte = walk.take(1, "present")?.first().copied().unwrap_or(0);

@@ -7,7 +7,8 @@ use zvf_format::ragged::RaggedBlob;
 use zvf_format::vlen::VlenChunk;
 
 use super::dump::Dump;
-use super::{Context, guess, render, take_apart};
+use super::place::Known;
+use super::{guess, render, take_apart};
 use crate::args::BlobArg;
 
 /// A small generator of noise with a fixed seed.
@@ -68,7 +69,7 @@ fn ragged() -> Vec<u8> {
          000000000000000000000000000000000000000000000000 010000000000000001000000000000000000000000000000")
 }
 
-fn dump_of(bytes: &[u8], blob: BlobArg, known: &Context) -> Dump {
+fn dump_of(bytes: &[u8], blob: BlobArg, known: &Known) -> Dump {
     let mut dump = Dump::new(4);
     take_apart(&mut dump, bytes, blob, known);
     let text = render::text(&[], &dump);
@@ -83,7 +84,7 @@ fn dump_of(bytes: &[u8], blob: BlobArg, known: &Context) -> Dump {
 }
 
 /// Every truncation and every flipped bit of a blob: the walker finds fault exactly where the decoder refuses.
-fn agrees(bytes: &[u8], blob: BlobArg, known: &Context, accepts: impl Fn(&[u8]) -> bool) {
+fn agrees(bytes: &[u8], blob: BlobArg, known: &Known, accepts: impl Fn(&[u8]) -> bool) {
     let check = |bytes: &[u8], what: &str| {
         let fault = dump_of(bytes, blob, known).fault;
         assert_eq!(
@@ -115,22 +116,22 @@ fn fragment_indexes_agree_with_the_decoder() {
     agrees(
         &worked_example(),
         BlobArg::FragmentIndex,
-        &Context::default(),
+        &Known::default(),
         accepts,
     );
     agrees(
         &worked_example()[..16],
         BlobArg::FragmentIndex,
-        &Context::default(),
+        &Known::default(),
         accepts,
     );
 }
 
 #[test]
 fn manifests_agree_with_the_decoder() {
-    let known = Context {
+    let known = Known {
         key_rank: Some(2),
-        ..Context::default()
+        ..Known::default()
     };
     agrees(&manifest(), BlobArg::Manifest, &known, |bytes| {
         Manifest::parse(bytes, 2).is_ok()
@@ -139,16 +140,16 @@ fn manifests_agree_with_the_decoder() {
 
 #[test]
 fn ragged_blobs_agree_with_the_decoder() {
-    agrees(&ragged(), BlobArg::Ragged, &Context::default(), |bytes| {
+    agrees(&ragged(), BlobArg::Ragged, &Known::default(), |bytes| {
         RaggedBlob::parse(bytes).is_ok()
     });
 }
 
 #[test]
 fn framing_agrees_with_the_decoder() {
-    let known = Context {
+    let known = Known {
         elements: Some(3),
-        ..Context::default()
+        ..Known::default()
     };
     let bytes = hex("03000000 02000000 0102 00000000 01000000 ff");
     agrees(&bytes, BlobArg::Vlen, &known, |bytes| {
@@ -158,11 +159,7 @@ fn framing_agrees_with_the_decoder() {
 
 #[test]
 fn the_worked_example_is_explained() {
-    let dump = dump_of(
-        &worked_example(),
-        BlobArg::FragmentIndex,
-        &Context::default(),
-    );
+    let dump = dump_of(&worked_example(), BlobArg::FragmentIndex, &Known::default());
     let text = render::text(&[], &dump);
     for line in [
         "'ZVFG'",
@@ -180,7 +177,7 @@ fn the_worked_example_is_explained() {
 fn damage_is_shown_where_it_is() {
     let mut bytes = worked_example();
     bytes.truncate(0x44);
-    let dump = dump_of(&bytes, BlobArg::FragmentIndex, &Context::default());
+    let dump = dump_of(&bytes, BlobArg::FragmentIndex, &Known::default());
     let text = render::text(&[], &dump);
     assert!(text.contains("fragment 2: rows 20..28"), "{text}");
     assert_eq!(
@@ -191,12 +188,12 @@ fn damage_is_shown_where_it_is() {
 
 #[test]
 fn link_rows_undo_their_permutation() {
-    let known = Context {
+    let known = Known {
         width: Some(2),
         perm: Some(true),
         dtype: DType::parse("int64").ok(),
         endpoints: vec!["chunk 0.0.0".into(), "chunk 1.0.0".into()],
-        ..Context::default()
+        ..Known::default()
     };
     let bytes =
         hex("0100000000000000 0000000000000000 0100000000000000 0100000000000000 0000000000000000");
@@ -235,7 +232,7 @@ fn blobs_are_recognised() {
     shard.extend(&index);
     shard.extend(crc32c::crc32c(&index).to_le_bytes());
     assert_eq!(guess::guess(&shard), Some(BlobArg::Shard));
-    let text = render::text(&[], &dump_of(&shard, BlobArg::Shard, &Context::default()));
+    let text = render::text(&[], &dump_of(&shard, BlobArg::Shard, &Known::default()));
     assert!(text.contains("1 of 2 inner chunks are present"), "{text}");
     assert_eq!(guess::guess(b""), None);
 }
@@ -244,27 +241,27 @@ fn blobs_are_recognised() {
 fn noise_never_panics() {
     let mut noise = Noise(0x9e37_79b9_7f4a_7c15);
     let contexts = [
-        Context::default(),
-        Context {
+        Known::default(),
+        Known {
             key_rank: Some(16),
             width: Some(8),
             perm: Some(true),
             dtype: DType::parse("uint8").ok(),
-            ..Context::default()
+            ..Known::default()
         },
-        Context {
+        Known {
             elements: Some(u64::MAX),
             entries: Some(u64::MAX),
             element: Some(u64::MAX),
             first_row: u64::MAX,
-            ..Context::default()
+            ..Known::default()
         },
-        Context {
+        Known {
             width: Some(1024),
             dtype: DType::parse("<U5").ok(),
             offsets: vec![0, 4, 4, 33],
             levels: Some((0, -1)),
-            ..Context::default()
+            ..Known::default()
         },
     ];
     for length in 0..200 {
@@ -284,7 +281,7 @@ fn noise_never_panics() {
         // The same noise behind a legal head.
         let mut behind = worked_example()[..16].to_vec();
         behind.extend(&bytes);
-        dump_of(&behind, BlobArg::FragmentIndex, &Context::default());
+        dump_of(&behind, BlobArg::FragmentIndex, &Known::default());
     }
 }
 
@@ -300,7 +297,7 @@ fn bundled_files_never_panic() -> anyhow::Result<()> {
             for length in (0..=bytes.len()).step_by(step) {
                 let cut = bytes.get(..length).unwrap_or_default();
                 if let Some(blob) = guess::guess(cut) {
-                    let dump = dump_of(cut, blob, &Context::default());
+                    let dump = dump_of(cut, blob, &Known::default());
                     assert!(
                         length < bytes.len() || dump.fault.is_none(),
                         "{case} {key}: {:?}",

@@ -2,20 +2,20 @@
 
 use zvf_format::vlen::{ElementHead, VlenChunk, VlenHead};
 
-use super::Context;
 use super::dump::{Dump, Stopped, Walk};
+use super::place::Known;
 
 /// Takes the framing apart; the elements stay bytes. Gives the element asked for, the first when none is, if there is such an element.
 pub(crate) fn walk<'a>(
     dump: &mut Dump,
     bytes: &'a [u8],
-    context: &Context,
+    known: &Known,
 ) -> Result<Option<&'a [u8]>, Stopped> {
-    let expected = context.elements.or_else(|| VlenChunk::count(bytes));
+    let expected = known.elements.or_else(|| VlenChunk::count(bytes));
     let verdict = VlenChunk::parse(bytes, expected.unwrap_or(0));
     let mut found = None;
     Walk::new(dump, bytes).judged(verdict, |walk| {
-        found = elements(walk, context)?;
+        found = elements(walk, known)?;
         Ok(())
     });
     if verdict.is_ok() {
@@ -25,10 +25,10 @@ pub(crate) fn walk<'a>(
     }
 }
 
-fn elements<'a>(walk: &mut Walk<'_, 'a>, context: &Context) -> Result<Option<&'a [u8]>, Stopped> {
+fn elements<'a>(walk: &mut Walk<'_, 'a>, known: &Known) -> Result<Option<&'a [u8]>, Stopped> {
     walk.section("vlen-bytes chunk: n elements, each a length and that many bytes");
     let head = walk.structure::<VlenHead>(true, |_, _| {})?;
-    let (wanted, shown) = (context.element.unwrap_or(0), walk.shown());
+    let (wanted, shown) = (known.element.unwrap_or(0), walk.shown());
     let (mut found, mut hidden) = (None, 0u64);
     for i in 0..u64::from(head.count.get()) {
         let show = i < shown || i == wanted;
