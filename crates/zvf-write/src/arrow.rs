@@ -1,15 +1,19 @@
-//! Arrow in: the tables that queries return, as batches of vertices, links and objects.
+//! Arrow in and out: the tables that queries return, as batches of vertices, links and objects, and the other way round.
 //!
-//! | table | columns | what becomes of them |
-//! |---|---|---|
-//! | vertices | `position` (list of fixed size, a number an axis), `object_id` (int64) | [`Batch::from_records`] |
-//! | links | `vertices` (list of fixed size): numbers of vertices, counted through all batches that were pushed | [`Batch::with_link_records`] |
-//! | objects | `object_id` (int64) | [`ObjectTable::from_records`] |
+//! | table | columns | in | out |
+//! |---|---|---|---|
+//! | vertices | `position` (list of fixed size, a number an axis), `object_id` (int64) | [`Batch::from_records`] | [`Batch::to_records`] |
+//! | links | `vertices` (list of fixed size): numbers of vertices, counted through all batches that were pushed | [`Batch::with_link_records`] | [`Batch::to_records`] |
+//! | objects | `object_id` (int64) | [`ObjectTable::from_records`] | [`ObjectTable::to_records`] |
+//! | groups | `object_ids` (list of int64), `name` (text) where groups have names; a row a group | [`Groups::from_records`] | [`Groups::to_records`] |
 //!
 //! Every other column is an attribute: numbers, truth values or texts, one a row or a list of fixed size; texts also as a
 //! dictionary. Columns whose field says `zvf.column` = `place` are left out: by them queries say where a row lies, such as `chunk`
-//! of vertices and `start` of objects. Missing floats are NaN, missing texts stay missing; a whole number or truth
-//! value that is missing is an error.
+//! of vertices and `start` of objects. An attribute with the name of a column above is in the column `attribute:NAME`. Missing floats
+//! are NaN, missing texts stay missing; a whole number or truth value that is missing is an error.
+//!
+//! What is made *out* of a batch becomes the same batch again: the same vertices, links and values in the same order, in the
+//! number types of the specification, each vertex with its id, links numbered through all batches. Attributes of fragments are in no table.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -38,6 +42,8 @@
 //! # }
 //! ```
 
+mod records;
+
 use std::borrow::Cow;
 
 use arrow_array::cast::AsArray;
@@ -50,7 +56,7 @@ use arrow_schema::{DataType, Field, Schema};
 use half::f16;
 use zvf_meta::Axis;
 
-use crate::batch::{Batch, ObjectTable};
+use crate::batch::{Batch, Groups, ObjectTable};
 use crate::error::OrBug;
 use crate::number::NumberType;
 use crate::spec::{AttributeSpec, AttributeType, StoreSpec};
@@ -63,6 +69,8 @@ const OF_VERTICES: [&str; 2] = ["position", "object_id"];
 const OF_OBJECTS: [&str; 1] = ["object_id"];
 /// The column of links that is no attribute.
 const OF_LINKS: [&str; 1] = ["vertices"];
+/// Columns of groups that are no attributes.
+const OF_GROUPS: [&str; 2] = ["object_ids", "name"];
 
 /// What a column becomes, and how many values a row has; `None` for a type that a store does not hold.
 pub fn column_type(column: &DataType) -> Option<(AttributeType, usize)> {
@@ -279,8 +287,8 @@ fn attribute_name<'n>(schema: &Schema, field: &'n Field, other: &[&str]) -> Opti
     if other.contains(&name) || placed.is_some_and(|word| word == "place") {
         return None;
     }
-    let plain = name.strip_prefix("attribute:");
-    let plain = plain.filter(|plain| schema.column_with_name(plain).is_some());
+    let taken = |plain: &&str| other.contains(plain) || schema.column_with_name(plain).is_some();
+    let plain = name.strip_prefix("attribute:").filter(taken);
     Some(plain.unwrap_or(name))
 }
 
@@ -347,6 +355,36 @@ impl<'a> ObjectTable<'a> {
         let mut table = Self::new(ids("object_id", column(objects, "object_id")?)?);
         table.attributes = attributes(objects, &OF_OBJECTS)?;
         Ok(table)
+    }
+}
+
+impl<'a> Groups<'a> {
+    /// Groups of a table, one a row; see the [module](crate::arrow).
+    ///
+    /// # Errors
+    /// As [`Batch::from_records`]; a table without `object_ids`. Malformed data: a group without a list or a name.
+    pub fn from_records(groups: &'a RecordBatch) -> Result<Self, WriteError> {
+        let lists = column(groups, "object_ids")?;
+        let Some(lists) = lists.as_list_opt::<i32>() else {
+            let found = lists.data_type().to_string();
+            return Err(WriteError::input("object_ids", found, "lists of int64"));
+        };
+        let lost = |name| WriteError::data(name, "rows without a value", "a value in every row");
+        let members = lists.iter().map(|list| {
+            let list = list.ok_or_else(|| lost("object_ids"))?;
+            Ok(ids("object_ids", &list)?.into_owned())
+        });
+        let mut found = Self::new(members.collect::<Result<_, WriteError>>()?);
+        if let Some(names) = groups.column_by_name("name") {
+            let Values::Text(names) = values("name", names)? else {
+                let found = names.data_type().to_string();
+                return Err(WriteError::input("name", found, "texts"));
+            };
+            let names = names.into_iter().collect::<Option<Vec<_>>>();
+            found = found.with_names(names.ok_or_else(|| lost("name"))?);
+        }
+        found.attributes = attributes(groups, &OF_GROUPS)?;
+        Ok(found)
     }
 }
 

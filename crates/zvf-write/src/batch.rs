@@ -31,7 +31,7 @@ use crate::values::{Values, packed};
 ///     .with_attribute("radius", &[0.5_f32, 0.4, 0.1][..])
 ///     .with_links(&[0, 1, 1, 2][..]);
 /// ```
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Batch<'a> {
     pub positions: Values<'a>,
     pub objects: Owners<'a>,
@@ -44,7 +44,7 @@ pub struct Batch<'a> {
 }
 
 /// Which object each vertex belongs to.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Owners<'a> {
     None,
     Each(#[serde(with = "packed")] Cow<'a, [i64]>),
@@ -165,7 +165,7 @@ impl<'a> Batch<'a> {
 /// Objects, with their attributes. Objects of which no vertex comes exist all the same, without vertices.
 ///
 /// An object that is in no table has no value of any object attribute.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ObjectTable<'a> {
     #[serde(with = "packed")]
     pub ids: Cow<'a, [i64]>,
@@ -211,7 +211,7 @@ impl<'a> ObjectTable<'a> {
 ///
 /// # Shape
 /// A group is a list of object ids, in the order that it shall keep. The attributes have a row a group.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Groups<'a> {
     pub(crate) members: Vec<Vec<i64>>,
     pub(crate) names: Vec<String>,

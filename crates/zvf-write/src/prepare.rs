@@ -86,31 +86,7 @@ impl Context<'_> {
     /// Checks and converts a batch.
     pub(crate) fn prepare<'b>(&self, batch: &'b Batch<'_>) -> Result<Prepared<'b>, WriteError> {
         let spec = self.spec;
-        let dims = spec.dims();
-        let wanted = spec.positions;
-        let Some(positions) = batch.positions.bytes_as(wanted) else {
-            return Err(self.bad(
-                "positions",
-                batch.positions.type_name(),
-                format!("{wanted}, or floats for floats"),
-            ));
-        };
-        let numbers = batch.positions.len();
-        if !numbers.is_multiple_of(dims) {
-            return Err(self.bad(
-                "positions",
-                format!("{numbers} numbers"),
-                format!("a multiple of {dims}"),
-            ));
-        }
-        let rows = numbers / dims;
-        if self
-            .first
-            .checked_add(wide(rows))
-            .is_none_or(|end| end >= 1 << 62)
-        {
-            return Err(WriteError::limit("vertices", self.first, 1 << 62));
-        }
+        let (positions, rows) = self.positions(batch)?;
         if let Some(keys) = self.keys.filter(|keys| keys.len() != rows) {
             let key = spec.chunk_by.as_ref().or_bug("keys of no attribute")?;
             let column = format!("attribute {}", key.attribute.name);
@@ -164,6 +140,38 @@ impl Context<'_> {
         Ok(prepared)
     }
 
+    /// Positions in stored form, and how many there are.
+    pub(crate) fn positions<'b>(
+        &self,
+        batch: &'b Batch<'_>,
+    ) -> Result<(Cow<'b, [u8]>, usize), WriteError> {
+        let (wanted, dims) = (self.spec.positions, self.spec.dims());
+        let Some(positions) = batch.positions.bytes_as(wanted) else {
+            return Err(self.bad(
+                "positions",
+                batch.positions.type_name(),
+                format!("{wanted}, or floats for floats"),
+            ));
+        };
+        let numbers = batch.positions.len();
+        if !numbers.is_multiple_of(dims) {
+            return Err(self.bad(
+                "positions",
+                format!("{numbers} numbers"),
+                format!("a multiple of {dims}"),
+            ));
+        }
+        let rows = numbers.checked_div(dims).unwrap_or(0);
+        if self
+            .first
+            .checked_add(wide(rows))
+            .is_none_or(|end| end >= 1 << 62)
+        {
+            return Err(WriteError::limit("vertices", self.first, 1 << 62));
+        }
+        Ok((positions, rows))
+    }
+
     /// Rows by chunk, and the corners of positions.
     fn place(&self, positions: &[u8]) -> Result<(Vec<Block>, Option<Corners>), WriteError> {
         let spec = self.spec;
@@ -202,7 +210,7 @@ impl Context<'_> {
     }
 
     /// The object of each row, as the kind wants it.
-    fn owners<'b>(
+    pub(crate) fn owners<'b>(
         &self,
         owners: &'b Owners<'_>,
         rows: usize,
@@ -263,7 +271,7 @@ impl Context<'_> {
         Ok(ids)
     }
 
-    fn names<'s>(
+    pub(crate) fn names<'s>(
         &self,
         what: &str,
         given: &[(String, Values<'_>)],
@@ -307,7 +315,7 @@ impl Context<'_> {
         Ok(columns)
     }
 
-    fn column<'b>(
+    pub(crate) fn column<'b>(
         &self,
         what: &str,
         spec: &AttributeSpec,
@@ -333,7 +341,7 @@ impl Context<'_> {
     }
 
     /// Endpoints as numbers over all batches; for skeletons also as pairs inside this one.
-    fn links(&self, batch: &Batch<'_>, rows: usize) -> Result<Linked, WriteError> {
+    pub(crate) fn links(&self, batch: &Batch<'_>, rows: usize) -> Result<Linked, WriteError> {
         let spec = self.spec;
         let given = batch.links.len();
         if !spec.takes_links() {

@@ -44,6 +44,7 @@ mod pyramid_density;
 mod pyramid_links;
 mod random;
 mod raw;
+mod records;
 mod refused;
 mod resumed;
 mod sendable;
