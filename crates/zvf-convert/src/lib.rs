@@ -1,7 +1,8 @@
 //! Files of other formats to and from Zarr Vectors stores: [`Import`] here, [`export`] in its module.
 //!
 //! [`Import::open`] reads the files once and says what a store for them needs: a [`StoreSpec`] with kind, axes, number types,
-//! attributes and a chunk size chosen from the data. [`Import::read`] reads them again and hands over [`Batch`]es. Neither holds
+//! attributes and a chunk size chosen from the data. [`Import::read`] reads them again and hands over [`Batch`]es;
+//! [`Import::record_batches`] hands them over as Arrow record batches, for programs that want no store. None of them holds
 //! more than a batch, one skeleton, or the vertices of one file of corners.
 //!
 //! ```
@@ -72,6 +73,7 @@ mod error;
 pub mod export;
 mod format;
 mod frame;
+mod imported;
 mod isolate;
 mod names;
 pub mod neuroglancer;
@@ -105,6 +107,7 @@ pub use affine::{StatedAffine, parse_affine, read_affine};
 pub use error::{ConvertError, Place};
 pub use format::Format;
 pub use frame::{Frame, Space};
+pub use imported::Imported;
 pub use numbers::{Floats, floats, shape};
 pub use options::{Limits, Nulls, Options};
 pub use records::read_table;

@@ -11,6 +11,7 @@ mod broken;
 mod defaults;
 mod export;
 mod frames;
+mod imported;
 mod linked;
 mod meshes;
 #[cfg(feature = "parquet")]

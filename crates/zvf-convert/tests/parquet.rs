@@ -7,7 +7,7 @@ use zvf_convert::export::ExportOptions;
 use zvf_convert::{Format, Import, Options};
 use zvf_write::{Kind, NumberType};
 
-use crate::broken::Nothing;
+use crate::broken;
 use crate::support::{Folder, column, open, refused, rows, small, sorted, texts};
 
 const ROWS: i16 = 40;
@@ -173,7 +173,7 @@ fn survive(folder: &Folder, bytes: &[u8]) {
     let mut options = Options::default();
     options.batch = 7;
     if let Ok(import) = Import::open(&[folder.file("b.parquet", bytes)], &options) {
-        let _ = import.read(&mut Nothing);
+        let _ = broken::read(&import);
     }
 }
 

@@ -11,7 +11,7 @@ use zvf_convert::{Format, Import, Options};
 use zvf_store::Class;
 use zvf_write::Kind;
 
-use crate::broken::Nothing;
+use crate::broken;
 use crate::support::{Folder, column, ends, open, refused, rows, small, sorted, texts};
 
 /// Bytes of numbers, little-endian.
@@ -595,7 +595,7 @@ fn survive(files: &[(&str, &[u8])]) {
     let mut options = Options::default();
     (options.batch, options.limits.held) = (2, 1 << 12);
     if let Ok(import) = Import::open(&[folder_of(&folder, "p", files)], &options) {
-        import.read(&mut Nothing).unwrap();
+        broken::read(&import).unwrap();
     }
 }
 

@@ -1,15 +1,16 @@
 //! Files made in a test, and the store that they become.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use tempfile::TempDir;
 use zvf_convert::export::{ExportOptions, Exported, export};
-use zvf_convert::{ConvertError, Format, Import, Options};
+use zvf_convert::{ConvertError, Format, Import, Imported, Options};
 use zvf_query::{Query, Table, list_objects, query};
 use zvf_store::Store;
 use zvf_store::blocking::Runtime;
-use zvf_write::{StoreSpec, StoreWriter, WriteOptions};
+use zvf_write::{Batch, Groups, ObjectTable, StoreSpec, StoreWriter, WriteError, WriteOptions};
 
 /// A folder for files and the store.
 pub(crate) struct Folder(TempDir);
@@ -32,6 +33,60 @@ impl Folder {
         place.to_string_lossy().into_owned()
     }
 
+    /// All files of a store, by their paths.
+    fn files(address: &str) -> BTreeMap<PathBuf, Vec<u8>> {
+        let (mut found, mut folders) = (BTreeMap::new(), vec![PathBuf::from(address)]);
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let bytes = std::fs::read(&path).unwrap();
+                found.insert(path.strip_prefix(address).unwrap().to_owned(), bytes);
+            }
+        }
+        found
+    }
+
+    /// Makes the store again, of the record batches that the files hold: every object has the same bytes.
+    async fn check_records(&self, import: &Import, spec: StoreSpec) {
+        // The name of a store is in its root, and comes from its folder.
+        let again = self.place("again");
+        let _ = std::fs::remove_dir_all(&again);
+        std::fs::create_dir(&again).unwrap();
+        let address = again
+            .join("made.zarrvectors")
+            .to_string_lossy()
+            .into_owned();
+        let options = WriteOptions::new().with_threads(1).with_durable(false);
+        let mut writer = StoreWriter::create(&address, spec, options).await.unwrap();
+        let mut schemas = BTreeMap::new();
+        let take = |part| {
+            let tables = match &part {
+                Imported::Vertices(table, links) => {
+                    vec![("vertices", Some(table)), ("links", links.as_ref())]
+                }
+                Imported::Objects(table) => vec![("objects", Some(table))],
+                Imported::Groups(table) => vec![("groups", Some(table))],
+            };
+            for (name, table) in tables {
+                let schema = table.map(RecordBatch::schema);
+                assert_eq!(*schemas.entry(name).or_insert(schema.clone()), schema);
+            }
+            push(&mut writer, &part).map_err(ConvertError::from)
+        };
+        import.record_batches(take).unwrap();
+        writer.finish().await.unwrap();
+        let (made, again) = (Self::files(&self.address()), Self::files(&address));
+        let keys = |files: &BTreeMap<PathBuf, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(keys(&again), keys(&made));
+        for (key, bytes) in &made {
+            assert!(again[key] == *bytes, "{}", key.display());
+        }
+    }
+
     pub(crate) fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.0.path().join(name);
         std::fs::write(&path, bytes).unwrap();
@@ -46,9 +101,12 @@ impl Folder {
         change(&mut spec);
         Runtime::new().unwrap().wait(async {
             let options = WriteOptions::new().with_threads(1).with_durable(false);
-            let mut writer = StoreWriter::create(&address, spec, options).await.unwrap();
+            let mut writer = StoreWriter::create(&address, spec.clone(), options)
+                .await
+                .unwrap();
             import.read(&mut writer).unwrap();
             let summary = writer.finish().await.unwrap();
+            self.check_records(import, spec).await;
             assert_eq!(summary.vertices, import.vertices());
             assert_eq!(summary.objects, import.objects());
             let store = Store::open(&address).await.unwrap();
@@ -132,6 +190,21 @@ impl Folder {
             let all = answer.collect().await.unwrap();
             all.table(Table::Vertices).unwrap().unwrap()
         })
+    }
+}
+
+/// Pushes record batches.
+pub(crate) fn push(writer: &mut StoreWriter, part: &Imported) -> Result<(), WriteError> {
+    match part {
+        Imported::Vertices(vertices, links) => {
+            let batch = Batch::from_records(vertices)?;
+            writer.push(&match links {
+                Some(links) => batch.with_link_records(links)?,
+                None => batch,
+            })
+        }
+        Imported::Objects(objects) => writer.push_objects(&ObjectTable::from_records(objects)?),
+        Imported::Groups(groups) => writer.set_groups(&Groups::from_records(groups)?),
     }
 }
 

@@ -1,0 +1,107 @@
+//! Files as Arrow record batches, without a store.
+
+use arrow_array::RecordBatch;
+use zvf_write::{Batch, Groups, ObjectTable, StoreSpec, WriteError};
+
+use crate::{ConvertError, Import, Sink};
+
+/// A part of what files hold, as the tables that queries return; see [`zvf_write::arrow`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Imported {
+    /// Vertices, and the links that came with them where the kind has links of its own. Either may have no row.
+    Vertices(RecordBatch, Option<RecordBatch>),
+    /// Objects.
+    Objects(RecordBatch),
+    /// All groups, a row a group.
+    Groups(RecordBatch),
+}
+
+/// Hands record batches over.
+struct Recorded<'a, T, E> {
+    spec: &'a StoreSpec,
+    /// Vertices so far.
+    first: u64,
+    take: T,
+    /// Why the caller takes no more.
+    refused: Option<E>,
+}
+
+impl<T: FnMut(Imported) -> Result<(), E>, E> Recorded<'_, T, E> {
+    fn give(&mut self, part: Imported) -> Result<(), WriteError> {
+        (self.take)(part).map_err(|error| {
+            self.refused = Some(error);
+            // Ends the reading; the caller gets its own error.
+            WriteError::Broken {
+                what: "the record batches were refused".to_owned(),
+            }
+        })
+    }
+}
+
+impl<T: FnMut(Imported) -> Result<(), E>, E> Sink for Recorded<'_, T, E> {
+    fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
+        let (vertices, links) = batch.to_records(self.spec, self.first)?;
+        self.first = self.first.saturating_add(vertices.num_rows() as u64);
+        self.give(Imported::Vertices(vertices, links))
+    }
+
+    fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
+        self.give(Imported::Objects(table.to_records(self.spec)?))
+    }
+
+    fn groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError> {
+        self.give(Imported::Groups(groups.to_records(self.spec)?))
+    }
+}
+
+impl Import {
+    /// Reads the files again, as Arrow record batches: the vertices, links, objects and groups that [`read`](Self::read) gives to a writer,
+    /// in the same order, with the types, names and units of [`spec`](Self::spec). All tables of one sort have one schema. Links name
+    /// vertices by their numbers, counted from 0 through all batches.
+    ///
+    /// A writer takes them back by [`Batch::from_records`] and its like, and makes the same store of them.
+    ///
+    /// ```
+    /// use zvf_convert::{ConvertError, Import, Imported, Options};
+    ///
+    /// # fn main() -> Result<(), ConvertError> {
+    /// # let testdata = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/real");
+    /// let neuron = format!("{testdata}/1734350788.swc");
+    /// let import = Import::open(&[neuron.into()], &Options::default())?;
+    /// let (mut nodes, mut edges) = (0, 0);
+    /// import.record_batches(|part| {
+    ///     if let Imported::Vertices(vertices, links) = part {
+    ///         assert!(vertices.column_by_name("position").is_some());
+    ///         assert!(vertices.column_by_name("radius").is_some());
+    ///         nodes += vertices.num_rows();
+    ///         edges += links.map_or(0, |links| links.num_rows());
+    ///     }
+    ///     Ok::<_, ConvertError>(())
+    /// })?;
+    /// assert_eq!((nodes as u64, edges as u64), (import.vertices(), import.links()));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Cost
+    /// As [`read`](Self::read): the memory of one batch, and of its record batches.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); as `take` says: reading ends there.
+    pub fn record_batches<E: From<ConvertError>>(
+        &self,
+        take: impl FnMut(Imported) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut sink = Recorded {
+            spec: &self.spec,
+            first: 0,
+            take,
+            refused: None,
+        };
+        let read = self.read(&mut sink);
+        match sink.refused {
+            Some(error) => Err(error),
+            None => Ok(read?),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Files as record batches. That a store made of them is the same, byte for byte, is checked wherever a test makes a store
+//! (`Folder::store`): of files of every format, in small batches.
+
+use std::path::Path;
+
+use arrow_array::RecordBatch;
+use zvf_convert::{ConvertError, Imported, Options};
+
+use crate::support::{Folder, column, open, small};
+
+/// The tables of a file, each as the rows of all its record batches, and the sorts in the order in which they came.
+fn tables(file: &Path, options: &Options) -> (Vec<RecordBatch>, Vec<RecordBatch>, String) {
+    let (mut vertices, mut links, mut order) = (Vec::new(), Vec::new(), String::new());
+    let take = |part| {
+        match part {
+            Imported::Vertices(table, of_links) => {
+                order.push('v');
+                vertices.push(table);
+                links.extend(of_links);
+            }
+            Imported::Objects(_) => order.push('o'),
+            Imported::Groups(_) => order.push('g'),
+        }
+        Ok::<_, ConvertError>(())
+    };
+    open(&[file.to_owned()], options)
+        .record_batches(take)
+        .unwrap();
+    (vertices, links, order)
+}
+
+fn all(tables: &[RecordBatch], name: &str) -> Vec<String> {
+    tables
+        .iter()
+        .flat_map(|table| column(table, name))
+        .collect()
+}
+
+#[test]
+fn rows_come_in_the_order_of_the_file() {
+    let folder = Folder::new();
+    let file = folder.file(
+        "a.csv",
+        "x,y,track,fa,side\n0,1,5,0.5,left\n2,3,5,0.25,right\n4,5,5,1,\n6,7,-2,2,left\n",
+    );
+    let mut options = small();
+    options.object_column = Some("track".to_owned());
+    let (vertices, links, order) = tables(&file, &options);
+    // Three rows a batch.
+    assert_eq!((&*order, vertices.len(), links.len()), ("vv", 2, 0));
+    assert_eq!(
+        all(&vertices, "position"),
+        ["0.0 1.0", "2.0 3.0", "4.0 5.0", "6.0 7.0"]
+    );
+    assert_eq!(all(&vertices, "object_id"), ["5", "5", "5", "-2"]);
+    assert_eq!(all(&vertices, "fa"), ["0.5", "0.25", "1.0", "2.0"]);
+    assert_eq!(all(&vertices, "side"), ["left", "right", "null", "left"]);
+}
+
+#[test]
+fn links_count_through_all_batches() {
+    let folder = Folder::new();
+    let file = folder.file(
+        "a.obj",
+        "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nv 5 5 5\nf 1 2 3\nf 3 4 -1\n",
+    );
+    let (vertices, links, order) = tables(&file, &small());
+    assert_eq!(all(&vertices, "position").len(), 5);
+    assert_eq!(all(&links, "vertices"), ["0 1 2", "2 3 4"]);
+    assert!(order.ends_with('o'), "{order}");
+}
+
+#[test]
+fn an_error_of_the_caller_ends_the_reading() {
+    #[derive(Debug)]
+    enum Failed {
+        Enough,
+        Reading(ConvertError),
+    }
+    impl From<ConvertError> for Failed {
+        fn from(error: ConvertError) -> Self {
+            Self::Reading(error)
+        }
+    }
+    let folder = Folder::new();
+    let file = folder.file("a.csv", "x,y\n0,1\n2,3\n4,5\n6,7\n");
+    let import = open(&[file], &small());
+    let mut taken = 0;
+    let error = import
+        .record_batches(|_| {
+            taken += 1;
+            Err(Failed::Enough)
+        })
+        .unwrap_err();
+    assert!(matches!(error, Failed::Enough), "{error:?}");
+    assert_eq!(taken, 1);
+    // What a file says when it changed is not hidden.
+    folder.file("a.csv", "x,y\n0,one\n");
+    let error = import.record_batches(|_| Err(Failed::Enough)).unwrap_err();
+    let Failed::Reading(error) = error else {
+        panic!("{error:?}")
+    };
+    assert!(error.to_string().contains("one"), "{error}");
+}
