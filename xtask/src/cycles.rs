@@ -2,7 +2,8 @@
 //!
 //! A module is a source file. It imports another one where a path that starts with `crate`, `self` or `super` ends at an item of that one;
 //! paths through a re-export count for the module that defines the item. A re-export of a module's own descendants is a facade and no
-//! import. Paths are found in the text, without the compiler: what a macro makes is not seen.
+//! import, and neither is what a module takes from its own children by paths that start with their names. Paths are found in the text,
+//! without the compiler: what a macro makes is not seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -195,6 +196,13 @@ impl Source {
     fn read(module: &Module, text: &str) -> Self {
         let mut source = Self::default();
         let tokens = tokens(text);
+        let children: BTreeSet<&str> = tokens
+            .windows(3)
+            .filter_map(|three| match three {
+                [word, name, end] if word == "mod" && end == ";" => Some(name.as_str()),
+                _ => None,
+            })
+            .collect();
         let mut at = 0;
         let mut exported = false;
         while let Some(token) = tokens.get(at) {
@@ -206,6 +214,13 @@ impl Source {
                         if let Some(path) = absolute(module, &path) {
                             source.paths.push((path.clone(), exported));
                             source.names.push((name, path));
+                        } else if path
+                            .first()
+                            .is_some_and(|first| children.contains(first.as_str()))
+                        {
+                            source
+                                .names
+                                .push((name, module.iter().cloned().chain(path).collect()));
                         }
                     }
                     exported = false;
@@ -416,6 +431,19 @@ mod tests {
             ("b", "use crate::One; pub struct Two(One);"),
         ]);
         assert!(cycles(&all).is_empty(), "{:?}", cycles(&all));
+    }
+
+    #[test]
+    fn a_cycle_through_facades_is_one_of_the_modules_behind_them() {
+        let all = crate_of(&[
+            (
+                "",
+                "mod a; mod b; pub use a::One; pub use self::b::{Two as Second};",
+            ),
+            ("a", "use crate::Second; pub struct One(Second);"),
+            ("b", "use crate::One; pub struct Two(One);"),
+        ]);
+        assert_eq!(cycles(&all), [["a", "b"]]);
     }
 
     #[test]
