@@ -8,7 +8,7 @@ use zvf_meta::ArrayDoc;
 
 use crate::cells::fetch_entries;
 use crate::codec::decode;
-use crate::container::grid::{self, Reader};
+use crate::layout::{self, Reader};
 use crate::once_cache::OnceCache;
 use crate::warnings::Warnings;
 use crate::{Limits, StoreError};
@@ -144,7 +144,7 @@ impl RaggedArray {
                 "chunk_shape is 0, expected at least 1",
             ));
         }
-        let reader = grid::reader(&path, &doc, limits)?;
+        let reader = layout::reader(&path, &doc, limits)?;
         // In shards the chunks inside of them are read one by one.
         let per_chunk = match &reader {
             Reader::Own(layout) => layout.chunk.first().copied().unwrap_or(per_chunk).max(1),
@@ -261,7 +261,7 @@ impl RaggedArray {
             }
         };
         let place = layout.place(&[first]);
-        let key = grid::object_key(&self.path, &self.doc, &place.object);
+        let key = layout::object_key(&self.path, &self.doc, &place.object);
         let cap = Cap::cell(kv.limits());
         let found = match layout.shard {
             Some(shard) => {

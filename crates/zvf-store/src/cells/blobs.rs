@@ -17,9 +17,9 @@ use crate::container::blobs::{Blobs, Pack, Slot};
 use crate::container::{Container, GridArray};
 use crate::{ChunkCoord, StoreError};
 use zvf_codec::Data;
+use zvf_io::IoError;
 use zvf_io::Method;
 use zvf_io::{Ask, Cap, Kv, local};
-use zvf_io::IoError;
 
 /// One blob that is wanted, and for which cells.
 #[derive(Debug)]
@@ -221,20 +221,17 @@ impl PackWant {
         let Pack { path, blob } = self.pack()?;
         let (key, plain) = (format!("{path}/{CHUNK}"), blob.is_plain());
         let (cap, key) = (Cap::cell(kv.limits()), key.as_str());
-        let requests = self
-            .requests(blob, kv)
-            .into_iter()
-            .map(|range| async move {
-                let start = range.start;
-                let ask = if plain { Ask::Range(range) } else { Ask::Whole };
-                let Some(object) = kv.get_polled(key, ask, cap).await? else {
-                    return Ok(None);
-                };
-                if plain {
-                    check_size(key, blob, object.size)?;
-                }
-                Ok::<_, StoreError>(Some((start, object.bytes)))
-            });
+        let requests = self.requests(blob, kv).into_iter().map(|range| async move {
+            let start = range.start;
+            let ask = if plain { Ask::Range(range) } else { Ask::Whole };
+            let Some(object) = kv.get_polled(key, ask, cap).await? else {
+                return Ok(None);
+            };
+            if plain {
+                check_size(key, blob, object.size)?;
+            }
+            Ok::<_, StoreError>(Some((start, object.bytes)))
+        });
         let found = try_join_all(requests).await?.into_iter().collect();
         Ok(PackUnit { want: self, found })
     }

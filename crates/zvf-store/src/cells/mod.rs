@@ -20,9 +20,9 @@ use futures::future::try_join_all;
 use futures::try_join;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::container::grid::{Reader, object_key};
 use crate::container::{Container, GridArray};
 use crate::coord::Dotted;
+use crate::layout::{Reader, object_key};
 use crate::{ChunkCoord, StoreError};
 use zvf_io::{Ask, Backend, Cap, Folder, Handover, Kv, blocking, driven};
 
@@ -485,17 +485,13 @@ async fn fetch_remote(
         .collect();
     let head = &head;
     let kv = &kv.in_round(next);
-    let requests = kv
-        .requests(missing)
-        .into_iter()
-        .map(|range| async move {
-            let object = kv.get_polled(key, Ask::Range(range.clone()), cap).await?;
-            let object = object.ok_or_else(|| {
-                StoreError::malformed(key, "the shard vanished while it was read")
-            })?;
-            head.check_same(key, &object)?;
-            Ok::<_, StoreError>((range.start, object.bytes))
-        });
+    let requests = kv.requests(missing).into_iter().map(|range| async move {
+        let object = kv.get_polled(key, Ask::Range(range.clone()), cap).await?;
+        let object = object
+            .ok_or_else(|| StoreError::malformed(key, "the shard vanished while it was read"))?;
+        head.check_same(key, &object)?;
+        Ok::<_, StoreError>((range.start, object.bytes))
+    });
     let parts = try_join_all(requests).await?;
     chunks
         .into_iter()

@@ -10,10 +10,10 @@ use super::local_disk::Disk;
 use super::unit::slot;
 use super::{Budget, CellWant, Plan};
 use crate::StoreError;
-use crate::container::grid::object_key;
 use crate::container::padded::{Count, Padded, Source};
 use crate::container::{Container, GridArray};
 use crate::coord::Dotted;
+use crate::layout::object_key;
 use zvf_codec::Data;
 use zvf_io::{Ask, Cap, Kv};
 

@@ -5,7 +5,6 @@
 
 pub(crate) mod blob;
 pub(crate) mod blobs;
-pub(crate) mod grid;
 pub(crate) mod packed;
 pub(crate) mod padded;
 pub(crate) mod records;
@@ -20,9 +19,9 @@ use crate::layout::Layout;
 use crate::presence::Presence;
 use crate::{ChunkCoord, Limits, StoreError};
 
+use crate::layout::{self, Reader};
 use blobs::Blobs;
 use bytes::Bytes;
-use grid::Reader;
 use packed::Packed;
 use padded::{Count, Padded};
 use records::Records;
@@ -106,7 +105,7 @@ impl GridArray {
         let dtype = dtype_of(&path, &doc.attributes, missing_dtype)?;
         let rank = doc.shape.len();
         let origin = origin_of(&path, &doc.attributes, rank)?;
-        let reader = grid::reader(&path, &doc, limits)?;
+        let reader = layout::reader(&path, &doc, limits)?;
         Ok(Self {
             path,
             node: Node::Array(Box::new(doc)),

@@ -10,7 +10,7 @@
 use serde_json::Value;
 use zvf_meta::ArrayDoc;
 
-use super::grid::{self, Reader};
+use crate::layout::{self, Reader};
 use crate::presence::Presence;
 use crate::{Limits, StoreError};
 
@@ -83,7 +83,7 @@ impl Packed {
                 *element = at;
             }
         }
-        let reader = grid::reader(path, doc, limits)?;
+        let reader = layout::reader(path, doc, limits)?;
         Ok((Self { reader, elements }, presence))
     }
 
