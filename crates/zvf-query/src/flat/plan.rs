@@ -230,17 +230,13 @@ fn pace(p: &Prepared, reader: &Reader, load: Load, limit: Option<u64>) -> Pace {
     Pace::new(u32::try_from(reader.table.len()).unwrap_or(Slot::MAX), load)
 }
 
-/// Whether the chunk that would show it best is where its key says. Asked only where the listed chunks are not those
-/// that the store's bounds lead to: of a coarse level, whose rows may reach less far, where they lie beyond, or where the box meets none.
-pub(crate) async fn witness(
-    p: &Prepared,
-    reader: &Arc<Reader>,
-    pruned: bool,
-) -> Result<bool, QueryError> {
+/// The chunk that would show best whether rows lie where keys say, where that is in doubt: the listed chunks are not those that the store's
+/// bounds lead to (of a coarse level, whose rows may reach less far, where they lie beyond, or where the box meets none).
+pub(crate) fn probe(p: &Prepared, pass: &Pass) -> Option<CellWant> {
     let presence = p.level.vertices().presence();
-    let pruned = pruned && reader.table.len() < presence.len();
-    if !pruned {
-        return Ok(true);
+    let reader = &pass.vertices.reader;
+    if !pass.pruned || reader.table.len() >= presence.len() {
+        return None;
     }
     let dims = p.level.dims();
     let (lo, hi) = &p.level.store().root().zarr_vectors.bounds;
@@ -259,22 +255,11 @@ pub(crate) async fn witness(
             }
         }
     });
-    let far = farthest(presence.iter(), dims)
-        .filter(|chunk| !agrees && reader.table.slot(chunk).is_none());
-    let Some(chunk) = far else { return Ok(true) };
-    let want = CellWant::new(p.level.vertices(), chunk);
-    let (reader, chunk) = (Arc::clone(reader), chunk.to_vec());
-    let checked = p
-        .level
-        .store()
-        .fetch_map(p.round, vec![want], move |cells| {
-            let Some(cell) = cells.into_iter().next().flatten() else {
-                return true;
-            };
-            let extent = reader.position.extent(&reader.position.little(&cell));
-            reader.grid.in_place(&chunk, &extent.min, &extent.max)
-        });
-    Ok(checked.await?)
+    if agrees {
+        return None;
+    }
+    let far = farthest(presence.iter(), dims).filter(|chunk| reader.table.slot(chunk).is_none());
+    far.map(|chunk| CellWant::new(p.level.vertices(), chunk))
 }
 
 /// Most chunks of one group.

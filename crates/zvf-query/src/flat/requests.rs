@@ -129,6 +129,29 @@ pub(crate) async fn side(
     Ok(side)
 }
 
+/// Whether the rows of the chunk that a plan is in doubt about lie where its key says.
+///
+/// # Errors
+///
+/// I/O.
+pub(crate) async fn placed(
+    p: &Prepared,
+    reader: &Arc<Reader>,
+    probe: Option<CellWant>,
+) -> Result<bool, QueryError> {
+    let Some(want) = probe else { return Ok(true) };
+    let (reader, chunk) = (Arc::clone(reader), want.chunk.clone());
+    let store = p.level.store();
+    let checked = store.fetch_map(p.round, vec![want], move |cells| {
+        let Some(cell) = cells.into_iter().next().flatten() else {
+            return true;
+        };
+        let extent = reader.position.extent(&reader.position.little(&cell));
+        reader.grid.in_place(&chunk, &extent.min, &extent.max)
+    });
+    Ok(checked.await?)
+}
+
 /// One chunk of a group.
 #[derive(Debug)]
 pub(crate) struct ChunkOut {

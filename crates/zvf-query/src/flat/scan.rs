@@ -13,8 +13,8 @@ use futures::future::{BoxFuture, FutureExt};
 use futures::sink::SinkExt;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 
-use super::plan::{Ask, plan_pass, witness};
-use super::requests::{GroupOut, Job, Side, jobs, side};
+use super::plan::{Ask, plan_pass, probe};
+use super::requests::{GroupOut, Job, Side, jobs, placed, side};
 use crate::error::Place;
 use crate::links::records::RecordCell;
 use crate::prepare::Prepared;
@@ -80,15 +80,15 @@ impl Scan {
 
     async fn attempt(p: &Prepared, ask: &Ask, prune: bool) -> Result<(Self, bool), QueryError> {
         let pass = plan_pass(p, ask, prune)?;
-        let (prune, scope) = (pass.pruned, pass.scope.clone());
+        let (prune, scope, probe) = (pass.pruned, pass.scope.clone(), probe(p, &pass));
         let reader = Arc::clone(&pass.vertices.reader);
         let stop = Arc::new(AtomicBool::new(false));
         let mut jobs = jobs(p, pass, &stop);
         let side = side(p, ask, &reader, scope);
-        let witness = witness(p, &reader, prune);
-        let (first, side, witness) = futures::join!(jobs.next(), side, witness);
+        let placed = placed(p, &reader, probe);
+        let (first, side, placed) = futures::join!(jobs.next(), side, placed);
         let first = first.transpose()?;
-        let placed = witness?;
+        let placed = placed?;
         let mut scan = Self {
             kept: RowMap::new(reader.table.len()),
             missing: vec![0; reader.columns.len()],
