@@ -12,7 +12,7 @@ use futures::future::{Either, select};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use zvf_cli::fold;
-use zvf_query::{BBox, Column, Filter, Outputs, Query, Select, Summary};
+use zvf_query::{BBox, Column, Filter, LevelPlan, Outputs, Query, Select, Summary};
 use zvf_store::{Limits, Names, Need, OpenOptions, Retry};
 
 use crate::dataset::{self, Flat};
@@ -252,6 +252,19 @@ impl Store {
             trace.write()?;
         }
         Ok(flat)
+    }
+
+    /// What a query reads of each level, as JSON.
+    fn plan(&self, py: Python<'_>, asked: Asked) -> PyResult<String> {
+        let (query, groups) = self.asked(asked, (true, true, true))?;
+        let plan = async {
+            let query = self.grouped(query, groups).await?;
+            let plan = query.plan(&self.store).await;
+            plan.map_err(|error| Failure::from(error).at(self.store.url()))
+        };
+        let plan = wait(py, OnInterrupt::Drop, plan)?;
+        let levels = plan.iter().map(LevelPlan::to_json);
+        Ok(levels.collect::<serde_json::Value>().to_string())
     }
 
     /// Cuts a query into pieces, by one of `count`, `rows` and `bytes`, and returns each as JSON.

@@ -63,6 +63,15 @@ def test_boxes_have_the_rows_of_the_truth(bundled: Bundled, name: str) -> None:
         np.testing.assert_array_equal(sorted_rows(found), sorted_rows(truth[one["rows"]]))
 
 
+def test_a_plan_names_the_cells_that_are_then_read(bundled: Bundled) -> None:
+    query = zvf.open(bundled("streamlines")).query(bbox=((0, 0, 0), (150, 150, 150)))
+    (level,) = query.plan()
+    summary = query.read().summary
+    assert level["chunks"] == summary["chunks_read"]
+    assert sum(level["cells"].values()) == summary["cells_read"]
+    assert level["by_object"] is False
+
+
 def test_attributes_belong_to_their_positions(bundled: Bundled) -> None:
     truth = np.load(bundled("points_ids").parent / "truth.npz")
     found = zvf.open(bundled("points_ids")).query().to_numpy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -248,6 +249,12 @@ class Query:
         from ._polars import scan
 
         return scan(self)
+
+    def plan(self) -> list[dict[str, Any]]:
+        """What the query would read, a dictionary for each level: chunks, cells of each array, steps of requests, and about how many
+        vertices and decoded bytes. Only documents are read.
+        """
+        return list(json.loads(self.store._store.plan(self._asked)))
 
     def splits(self, *, count: int | None = None, rows: int | None = None, bytes: int | None = None) -> list[Split]:
         """The query cut into pieces that any process can read, by their number or by about how many rows or decoded bytes each has.

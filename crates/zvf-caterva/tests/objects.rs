@@ -105,7 +105,9 @@ mod with_store {
         futures::executor::block_on(async {
             let whole = frame(1);
             // Also where the size of the object is not known from its first bytes.
-            let large: Vec<u8> = (0..200_000_u32).map(|i| (i.wrapping_mul(i) >> 7) as u8).collect();
+            let large: Vec<u8> = (0..200_000_u32)
+                .map(|i| (i.wrapping_mul(i) >> 7) as u8)
+                .collect();
             let options = WriteOptions::new(1, &[70_000], &[700]).with_codec(None, 0);
             let mut writer = Writer::in_memory(&[200_000], options).unwrap();
             writer.write_all(&large).unwrap();

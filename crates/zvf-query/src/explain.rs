@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use futures::future::BoxFuture;
+use serde_json::{Value, json};
 use zvf_store::{CellWant, Store};
 
 use crate::flat::plan::{Pass, plan_pass};
@@ -173,6 +174,24 @@ impl LevelPlan {
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.pass.as_ref().map_or(0, |pass| pass.pace.window)
+    }
+
+    /// The plan as JSON: `level`, `chunks`, `chunks_of_level`, `vertices`, `bytes`, `cells` by array, `steps`, `steps_in_flight`,
+    /// `by_object`, `manifests`.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({
+            "level": self.level(),
+            "chunks": self.chunks().count(),
+            "chunks_of_level": self.listed(),
+            "vertices": self.rows(),
+            "bytes": self.bytes(),
+            "cells": self.cells(),
+            "steps": self.steps().count(),
+            "steps_in_flight": self.in_flight(),
+            "by_object": self.by_object(),
+            "manifests": self.manifests(),
+        })
     }
 
     /// How many cells of each array all steps read, by the path of the array.

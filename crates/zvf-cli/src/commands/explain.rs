@@ -20,7 +20,7 @@ pub(crate) fn run(url: &str, query: &Query, context: &mut Context<'_>) -> Result
         .map_err(|e| CliError::from(e).at(url))?;
     context.warn(&store.warnings());
     if context.common.json {
-        let levels: Vec<Value> = levels.iter().map(document).collect();
+        let levels: Vec<Value> = levels.iter().map(LevelPlan::to_json).collect();
         return print_json(&json!({ "store": url, "levels": levels, "limit": query.limit }));
     }
     let mut all: String = levels.iter().map(text).collect();
@@ -29,21 +29,6 @@ pub(crate) fn run(url: &str, query: &Query, context: &mut Context<'_>) -> Result
         all.push_str(&format!("reading ends with the first {first}\n"));
     }
     print_text(&all)
-}
-
-fn document(level: &LevelPlan) -> Value {
-    json!({
-        "level": level.level(),
-        "chunks": level.chunks().count(),
-        "chunks_of_level": level.listed(),
-        "vertices": level.rows(),
-        "bytes": level.bytes(),
-        "cells": level.cells(),
-        "steps": level.steps().count(),
-        "steps_in_flight": level.in_flight(),
-        "by_object": level.by_object(),
-        "manifests": level.manifests(),
-    })
 }
 
 fn text(level: &LevelPlan) -> String {
