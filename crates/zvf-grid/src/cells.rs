@@ -22,7 +22,7 @@ pub struct AxisParts {
 }
 
 impl AxisParts {
-    pub(crate) const fn new(range: Axis, cell: u64) -> Self {
+    const fn new(range: Axis, cell: u64) -> Self {
         Self {
             range,
             cell,
@@ -178,34 +178,47 @@ pub struct Cells {
     next: Option<CellPart>,
 }
 
-impl Cells {
-    pub(crate) fn new(selection: &Selection, cell: &[u64]) -> Result<Self, GridError> {
-        same_rank(cell.len(), selection.rank())?;
+impl Selection {
+    /// The cells of extent `cell` that one axis of the selection meets. Nothing for an axis that is not there, and for
+    /// cells of extent 0.
+    #[must_use]
+    pub fn parts(&self, axis: usize, cell: u64) -> AxisParts {
+        AxisParts::new(self.axes().get(axis).copied().unwrap_or(Axis::all(0)), cell)
+    }
+
+    /// All cells of a grid of `cell`s that the selection meets, in C order.
+    ///
+    /// # Errors
+    /// [`GridError::RankMismatch`]; [`GridError::EmptyCell`] where a cell has extent 0 and the selection is not empty.
+    pub fn cells(&self, cell: &[u64]) -> Result<Cells, GridError> {
+        same_rank(cell.len(), self.rank())?;
         let cell = Dims::new(cell)?;
         let mut axes = [AxisParts::new(Axis::all(0), 1); MAX_RANK];
         let mut first = CellPart {
-            coord: Dims::zeros(selection.rank())?,
+            coord: Dims::zeros(self.rank())?,
             runs: [Run::default(); MAX_RANK],
         };
-        let mut any = !selection.is_empty();
+        let mut any = !self.is_empty();
         if any && let Some(axis) = cell.iter().position(|n| *n == 0) {
             return Err(GridError::EmptyCell { axis });
         }
-        for (axis, slot) in axes.iter_mut().enumerate().take(selection.rank()) {
-            *slot = selection.parts(axis, cell.get(axis).copied().unwrap_or(0));
+        for (axis, slot) in axes.iter_mut().enumerate().take(self.rank()) {
+            *slot = self.parts(axis, cell.get(axis).copied().unwrap_or(0));
             match slot.next() {
                 Some(part) => first.set(axis, part),
                 None => any = false,
             }
         }
-        Ok(Self {
+        Ok(Cells {
             cell,
             axes,
-            selection: *selection,
+            selection: *self,
             next: any.then_some(first),
         })
     }
+}
 
+impl Cells {
     /// How many cells come in all, found without visiting them. None where 64 bits do not hold the number.
     #[must_use]
     pub fn total(&self) -> Option<u64> {

@@ -3,10 +3,7 @@
 use core::fmt;
 use core::ops::Deref;
 
-use crate::GridError;
-
-/// Most axes of an array: b2nd allows 16, TET 8, Zarr any number (more than 16 are not met in images).
-pub const MAX_RANK: usize = 16;
+use crate::{GridError, MAX_RANK};
 
 /// One number for each axis, up to [`MAX_RANK`], without allocation; reads as a slice.
 #[derive(Clone, Copy)]

@@ -69,8 +69,11 @@ mod slabs;
 
 pub use cells::{AxisParts, CellPart, Cells, Part};
 pub use copy::{Run, copy, fill};
-pub use dims::{Dims, MAX_RANK};
+pub use dims::Dims;
 pub use error::GridError;
 pub use merge::{Merge, Requests};
 pub use select::{Axis, Selection};
 pub use slabs::Slabs;
+
+/// Most axes of an array: b2nd allows 16, TET 8, Zarr any number (more than 16 are not met in images).
+pub const MAX_RANK: usize = 16;

@@ -1,7 +1,7 @@
 //! Which elements of an array are wanted.
 
 use crate::dims::same_rank;
-use crate::{AxisParts, Cells, Dims, GridError, MAX_RANK, Slabs};
+use crate::{Dims, GridError, MAX_RANK};
 
 /// Indices `start, start + step, …` below `stop` on one axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,29 +128,6 @@ impl Selection {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.shape.contains(&0)
-    }
-
-    /// The cells of extent `cell` that one axis of the selection meets. Nothing for an axis that is not there, and for
-    /// cells of extent 0.
-    #[must_use]
-    pub fn parts(&self, axis: usize, cell: u64) -> AxisParts {
-        AxisParts::new(self.axes().get(axis).copied().unwrap_or(Axis::all(0)), cell)
-    }
-
-    /// All cells of a grid of `cell`s that the selection meets, in C order.
-    ///
-    /// # Errors
-    /// [`GridError::RankMismatch`]; [`GridError::EmptyCell`] where a cell has extent 0 and the selection is not empty.
-    pub fn cells(&self, cell: &[u64]) -> Result<Cells, GridError> {
-        Cells::new(self, cell)
-    }
-
-    /// Cuts the selection into at most `most` selections whose results, one behind the other, are the result: along the
-    /// first axis that takes more than one index, at borders of cells. For readers that fill parts of one buffer at
-    /// the same time (`split_at_mut`): no cell is met by two slabs.
-    #[must_use]
-    pub fn slabs(&self, cell: &[u64], most: u64) -> Slabs {
-        Slabs::new(self, cell, most)
     }
 
     /// The same selection with another range on one axis. Unchanged where the axis is not there.

@@ -16,12 +16,16 @@ pub struct Slabs {
     done: u64,
 }
 
-impl Slabs {
-    pub(crate) fn new(selection: &Selection, cell: &[u64], most: u64) -> Self {
-        let axis = selection.shape().iter().position(|n| *n > 1).unwrap_or(0);
-        let count = selection.shape().get(axis).copied().unwrap_or(1);
-        Self {
-            selection: *selection,
+impl Selection {
+    /// Cuts the selection into at most `most` selections whose results, one behind the other, are the result: along the
+    /// first axis that takes more than one index, at borders of cells. For readers that fill parts of one buffer at
+    /// the same time (`split_at_mut`): no cell is met by two slabs.
+    #[must_use]
+    pub fn slabs(&self, cell: &[u64], most: u64) -> Slabs {
+        let axis = self.shape().iter().position(|n| *n > 1).unwrap_or(0);
+        let count = self.shape().get(axis).copied().unwrap_or(1);
+        Slabs {
+            selection: *self,
             axis,
             cell: cell.get(axis).copied().unwrap_or(1).max(1),
             each: count.div_ceil(most.max(1)).max(1),
