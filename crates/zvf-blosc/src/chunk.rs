@@ -2,7 +2,7 @@
 
 use crate::header::u32_at;
 use crate::stream::{Context, decode_block};
-use crate::{Body, DecodeError, Expand, Expected, Header, Pipeline, Special};
+use crate::{Body, DecodeError, Expand, Expected, Header, Pipeline, Special, SpecialKind};
 
 /// Most bytes of a dictionary.
 const DICTIONARY: u32 = 32768;
@@ -189,7 +189,11 @@ impl<'a> Chunk<'a> {
     /// Malformed: NaN for items that are not of 4 or 8 bytes.
     pub fn special(&self) -> Result<Option<Special<'a>>, DecodeError> {
         match self.header.body() {
-            Body::Special(kind) => Special::of_chunk(self, kind).map(Some),
+            Body::Special(SpecialKind::Value) => {
+                let value = self.bytes.get(self.header.len()..).unwrap_or_default();
+                Ok(Some(Special::Value(value)))
+            }
+            Body::Special(kind) => Special::of(kind, self.header.typesize()).map(Some),
             _ => Ok(None),
         }
     }

@@ -1,7 +1,6 @@
 //! Special chunks: all items equal, and what they are.
 
-use crate::SpecialKind;
-use crate::{Chunk, DecodeError, Expected};
+use crate::{DecodeError, Expected, SpecialKind};
 
 /// What every item of a special chunk is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,19 +40,7 @@ impl Special<'static> {
     }
 }
 
-impl<'a> Special<'a> {
-    pub(crate) fn of_chunk(chunk: &Chunk<'a>, kind: SpecialKind) -> Result<Self, DecodeError> {
-        if kind != SpecialKind::Value {
-            return Special::of(kind, chunk.header().typesize());
-        }
-        Ok(Self::Value(
-            chunk
-                .bytes()
-                .get(chunk.header().len()..)
-                .unwrap_or_default(),
-        ))
-    }
-
+impl Special<'_> {
     /// Fills `out`, which begins `at` bytes into the chunk.
     pub fn fill(&self, at: usize, out: &mut [u8]) {
         match *self {

@@ -61,6 +61,11 @@ impl Encoder {
     /// [`EncodeError`]: settings that the format or this build does not have.
     pub fn new(settings: Settings) -> Result<Self, EncodeError> {
         settings.check()?;
+        if let Some(codec) = settings.codec
+            && !Packers::writes(codec)
+        {
+            return Err(EncodeError::Codec { codec });
+        }
         Ok(Self {
             settings,
             packers: Packers::default(),

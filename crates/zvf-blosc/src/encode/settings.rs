@@ -141,10 +141,7 @@ impl Settings {
                 return setting("bits of precision", u64::from(bits));
             }
         }
-        match self.codec {
-            Some(codec) if !super::Packers::writes(codec) => Err(EncodeError::Codec { codec }),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 }
 
