@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use zstd::bulk::Compressor;
 use zvf_meta::Codec;
 
+#[cfg(not(feature = "zarrs"))]
+use crate::names;
 #[cfg(feature = "zarrs")]
 use crate::pipeline;
 use crate::{Chain, CodecError};
@@ -223,13 +225,6 @@ impl Compression {
             }
         }
     }
-}
-
-/// The names of codecs, as messages have them.
-#[must_use]
-pub fn names(codecs: &[Codec]) -> String {
-    let names: Vec<&str> = codecs.iter().map(|codec| codec.name.as_str()).collect();
-    format!("{names:?}")
 }
 
 thread_local! {

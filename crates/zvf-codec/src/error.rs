@@ -1,5 +1,7 @@
 //! Why a codec cannot be applied.
 
+use zvf_meta::Codec;
+
 /// Why bytes cannot be decoded or encoded. The caller adds the name of the object.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -52,4 +54,11 @@ pub(crate) fn check(bytes: u64, limit: u64) -> Result<(), CodecError> {
     } else {
         Ok(())
     }
+}
+
+/// The names of codecs, as messages have them.
+#[must_use]
+pub fn names(codecs: &[Codec]) -> String {
+    let names: Vec<&str> = codecs.iter().map(|codec| codec.name.as_str()).collect();
+    format!("{names:?}")
 }

@@ -51,6 +51,6 @@ mod zstd;
 
 pub use chain::Chain;
 #[cfg(feature = "encode")]
-pub use compression::{Compression, names};
+pub use compression::Compression;
 pub use data::Data;
-pub use error::CodecError;
+pub use error::{CodecError, names};
