@@ -80,14 +80,14 @@ impl Location {
             )),
             scheme => {
                 let (store, backs) = remote(scheme, &url, options).map_err(|e| match e {
-                    Remote::Missing(feature) => IoError::NotSupported {
+                    NoBackend::Missing(feature) => IoError::NotSupported {
                         key: address.to_owned(),
                         what: format!("the backend for {scheme:?} is not compiled in: feature {feature:?}"),
                     },
-                    Remote::Unknown => bad(format!(
+                    NoBackend::Unknown => bad(format!(
                         "unknown scheme {scheme:?}, expected a path, file, memory, s3, gs, az, http or https"
                     )),
-                    Remote::Build(source) => bad(source.to_string()),
+                    NoBackend::Build(source) => bad(source.to_string()),
                 })?;
                 let prefix = match scheme {
                     // The whole address is the base of the client.
@@ -118,7 +118,8 @@ pub(crate) fn scheme(address: &str) -> Option<&str> {
     legal.then_some(scheme)
 }
 
-enum Remote {
+/// Why an address has no backend.
+enum NoBackend {
     #[cfg_attr(
         feature = "cloud",
         expect(dead_code, reason = "every backend is compiled in")
@@ -132,7 +133,7 @@ enum Remote {
     Build(object_store::Error),
 }
 
-type Built = Result<(Arc<dyn ObjectStore>, Backs), Remote>;
+type Built = Result<(Arc<dyn ObjectStore>, Backs), NoBackend>;
 
 fn remote(scheme: &str, url: &Url, options: &IoOptions) -> Built {
     match scheme {
@@ -140,7 +141,7 @@ fn remote(scheme: &str, url: &Url, options: &IoOptions) -> Built {
         "gs" => cloud::gcs(url, options),
         "az" | "azure" | "abfs" | "abfss" | "adl" => cloud::azure(url, options),
         "http" | "https" => http(url, options),
-        _ => Err(Remote::Unknown),
+        _ => Err(NoBackend::Unknown),
     }
 }
 
@@ -160,10 +161,10 @@ mod profile;
 
 #[cfg(not(feature = "cloud"))]
 mod cloud {
-    use super::{Built, IoOptions, Remote, Url};
+    use super::{Built, IoOptions, NoBackend, Url};
 
     pub(crate) fn s3(_: &Url, _: &IoOptions) -> Built {
-        Err(Remote::Missing("cloud"))
+        Err(NoBackend::Missing("cloud"))
     }
     pub(crate) use {s3 as azure, s3 as gcs};
 }
@@ -182,7 +183,7 @@ fn http(url: &Url, options: &IoOptions) -> Built {
             lists = value == "true";
             continue;
         }
-        let parsed: ClientConfigKey = key.to_ascii_lowercase().parse().map_err(Remote::Build)?;
+        let parsed: ClientConfigKey = key.to_ascii_lowercase().parse().map_err(NoBackend::Build)?;
         client = client.with_config(parsed, value);
     }
     let base = url.as_str().trim_end_matches('/');
@@ -192,7 +193,7 @@ fn http(url: &Url, options: &IoOptions) -> Built {
         .with_http_connector(crate::lenient::Connector::default())
         .with_retry(retries())
         .build()
-        .map_err(Remote::Build)?;
+        .map_err(NoBackend::Build)?;
     let backs = Backs {
         lists,
         suffixes: true,
@@ -203,7 +204,7 @@ fn http(url: &Url, options: &IoOptions) -> Built {
 
 #[cfg(not(feature = "http"))]
 fn http(_: &Url, _: &IoOptions) -> Built {
-    Err(Remote::Missing("http"))
+    Err(NoBackend::Missing("http"))
 }
 
 #[cfg(test)]

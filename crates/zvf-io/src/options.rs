@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use object_store::ObjectStore;
 
-use crate::{IoTrace, Limits, Merge, Retry, Stop};
+use crate::{IoTrace, Limits, Merge, Stop};
 
 /// How an address is opened, and what requests to it may cost.
 #[derive(Debug, Clone)]
@@ -154,5 +154,78 @@ impl IoOptions {
     pub fn with_stop(mut self, stop: Stop) -> Self {
         self.stop = stop;
         self
+    }
+}
+
+/// When and how often a request that failed is sent again.
+///
+/// Only failures that may pass are tried again: answers of the classes 5xx and 429, connections that were refused,
+/// reset or cut, bodies that are shorter or longer than announced, and silence. Never another answer of the class
+/// 4xx. The pause before a try is a random part of what is allowed ("full jitter"), and that doubles from try to
+/// try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    /// How often a request is sent at most, the first time included. Default 5; 1 = never again.
+    pub attempts: u32,
+    /// Longest pause before the second try. Default 100 ms.
+    pub first_pause: Duration,
+    /// Longest pause before any try. Default 5 s.
+    pub longest_pause: Duration,
+    /// How long all tries of a request may take together with their pauses. Default 60 s.
+    ///
+    /// Waiting in line for one of the store's request slots does not count, nor what the announced bytes of a body
+    /// take at 256 KiB/s.
+    pub deadline: Duration,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self {
+            attempts: 5,
+            first_pause: Duration::from_millis(100),
+            longest_pause: Duration::from_secs(5),
+            deadline: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Retry {
+    /// Every request is sent once.
+    pub fn never() -> Self {
+        Self {
+            attempts: 1,
+            ..Self::default()
+        }
+    }
+
+    /// Replaces [`attempts`](Self::attempts).
+    #[must_use]
+    pub fn with_attempts(mut self, attempts: u32) -> Self {
+        self.attempts = attempts;
+        self
+    }
+
+    /// Replaces both pauses.
+    #[must_use]
+    pub fn with_pauses(mut self, first: Duration, longest: Duration) -> Self {
+        (self.first_pause, self.longest_pause) = (first, longest);
+        self
+    }
+
+    /// Replaces [`deadline`](Self::deadline).
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// The longest pause after so many tries.
+    pub(crate) fn ceiling(&self, tries: u32) -> Duration {
+        let factor = 1u32
+            .checked_shl(tries.saturating_sub(1))
+            .unwrap_or(u32::MAX);
+        self.first_pause
+            .saturating_mul(factor)
+            .min(self.longest_pause)
     }
 }

@@ -15,10 +15,10 @@ use crate::classify::{Failure, sort};
 use crate::context::Context;
 use crate::location::Backs;
 use crate::overlay::Placed;
-use crate::retry::{Retry, Tries, transfer};
+use crate::retry::{Tries, transfer};
 use crate::single_flight::SingleFlight;
 use crate::versions::{Role, State};
-use crate::{Ask, Cap, IoError, IoOptions, Method, Object, Overlay, Question, Reply};
+use crate::{Ask, Cap, IoError, IoOptions, Method, Object, Overlay, Question, Reply, Retry};
 
 /// A prefix of an object store.
 #[derive(Debug, Clone)]

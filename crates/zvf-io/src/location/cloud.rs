@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use url::Url;
 
-use super::{Backs, Built, Remote, profile, retries};
+use super::{Backs, Built, NoBackend, profile, retries};
 use crate::IoOptions;
 
 /// The client's own limit on a whole transfer: a day, that is none. Ours looks at silence and at the length of
@@ -17,7 +17,7 @@ macro_rules! configured {
         let mut builder = $builder;
         for (key, value) in $options {
             let parsed = key.to_ascii_lowercase().parse().map_err(|_| {
-                Remote::Build(object_store::Error::UnknownConfigurationKey {
+                NoBackend::Build(object_store::Error::UnknownConfigurationKey {
                     key: key.clone(),
                     store: $store,
                 })
@@ -44,12 +44,12 @@ pub(super) fn s3(url: &Url, options: &IoOptions) -> Built {
         .with_http_connector(crate::lenient::Connector::default())
         .with_retry(retries());
     let mut builder = configured!(builder, s3_options(options), "S3");
-    builder = profile::apply(builder, options).map_err(Remote::Build)?;
+    builder = profile::apply(builder, options).map_err(NoBackend::Build)?;
     if options.anonymous {
         builder = builder.with_skip_signature(true);
     }
     Ok((
-        Arc::new(builder.build().map_err(Remote::Build)?),
+        Arc::new(builder.build().map_err(NoBackend::Build)?),
         Backs::BUCKET,
     ))
 }
@@ -67,7 +67,7 @@ pub(super) fn gcs(url: &Url, options: &IoOptions) -> Built {
         builder = builder.with_skip_signature(true);
     }
     Ok((
-        Arc::new(builder.build().map_err(Remote::Build)?),
+        Arc::new(builder.build().map_err(NoBackend::Build)?),
         Backs::BUCKET,
     ))
 }
@@ -90,5 +90,5 @@ pub(super) fn azure(url: &Url, options: &IoOptions) -> Built {
         suffixes: false,
         ..Backs::BUCKET
     };
-    Ok((Arc::new(builder.build().map_err(Remote::Build)?), backs))
+    Ok((Arc::new(builder.build().map_err(NoBackend::Build)?), backs))
 }
