@@ -10,64 +10,10 @@ use zvf_grid::{GridError, Selection};
 use super::cache::Workspace;
 use super::decode::Visit;
 use super::fetch::Fetched;
-use super::{Counts, Error, Frame};
+use super::{Counts, Error, Frame, ReadOptions};
 use crate::dtype::Dtype;
 use crate::{Entry, Geometry, NdKind};
 use zvf_grid::int::wide;
-
-/// How to read. The default suits local files.
-#[derive(Clone, Copy)]
-pub struct ReadOptions<'a> {
-    /// Threads to use, this one included; 0 for as many as the rayon pool has.
-    pub threads: usize,
-    /// Bytes between two needed blocks that are read along rather than skipped.
-    pub gap: usize,
-    /// Chunks of at most this many stored bytes are read whole.
-    pub whole_chunk: usize,
-    /// Stored bytes of blocks that are read from a file before they are decoded, so that they are still in the processor's
-    /// cache then. A block is never cut, and a request to an object store never bounded by this.
-    pub piece: usize,
-    /// Called with chunk and block before every block that is decoded or copied out of a stored chunk.
-    pub observer: Option<&'a (dyn Fn(u64, u64) + Sync)>,
-}
-
-impl Default for ReadOptions<'_> {
-    fn default() -> Self {
-        Self {
-            threads: 0,
-            gap: 4096,
-            whole_chunk: 64 << 10,
-            piece: 256 << 10,
-            observer: None,
-        }
-    }
-}
-
-impl std::fmt::Debug for ReadOptions<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ReadOptions")
-            .field("threads", &self.threads)
-            .field("gap", &self.gap)
-            .field("whole_chunk", &self.whole_chunk)
-            .field("piece", &self.piece)
-            .finish_non_exhaustive()
-    }
-}
-
-impl ReadOptions<'_> {
-    pub(crate) fn decoding(&self, chunk: u64, block: usize) {
-        if let Some(observer) = self.observer {
-            observer(chunk, wide(block));
-        }
-    }
-
-    pub(crate) fn thread_count(&self) -> usize {
-        match self.threads {
-            0 => rayon::current_num_threads(),
-            n => n,
-        }
-    }
-}
 
 /// An n-d array in a frame.
 ///
@@ -96,6 +42,23 @@ pub struct Array {
     dtype: Option<(u8, Vec<u8>)>,
 }
 
+impl Frame {
+    /// The array, if the frame has an n-d metalayer that fits it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotAnArray`]; what [`crate::Geometry::of_frame`] refuses.
+    pub fn into_array(self) -> Result<Array, Error> {
+        let (geometry, kind, dtype) = self.parts.array()?;
+        Ok(Array {
+            frame: self,
+            geometry,
+            kind,
+            dtype,
+        })
+    }
+}
+
 impl Array {
     /// Opens an array in a file, or in the folder of a sparse frame.
     ///
@@ -113,16 +76,6 @@ impl Array {
     /// As [`Self::open`].
     pub fn from_bytes(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Result<Self, Error> {
         Frame::from_bytes(bytes)?.into_array()
-    }
-
-    pub(crate) fn new(frame: Frame) -> Result<Self, Error> {
-        let (geometry, kind, dtype) = frame.parts.array()?;
-        Ok(Self {
-            frame,
-            geometry,
-            kind,
-            dtype,
-        })
     }
 
     /// The frame.

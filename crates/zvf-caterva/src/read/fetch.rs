@@ -5,13 +5,67 @@ use std::sync::Arc;
 
 use zvf_grid::Merge;
 
+use super::Error;
 use super::cache::{Table, Workspace};
 use super::frame::{Frame, Storage, open_chunk_file};
 use super::parts::{Parts, TableRead};
 use super::source::{FileAt, ReadAt};
-use super::{Error, ReadOptions};
 use crate::Layout;
 use zvf_grid::int::wide;
+
+/// How to read. The default suits local files.
+#[derive(Clone, Copy)]
+pub struct ReadOptions<'a> {
+    /// Threads to use, this one included; 0 for as many as the rayon pool has.
+    pub threads: usize,
+    /// Bytes between two needed blocks that are read along rather than skipped.
+    pub gap: usize,
+    /// Chunks of at most this many stored bytes are read whole.
+    pub whole_chunk: usize,
+    /// Stored bytes of blocks that are read from a file before they are decoded, so that they are still in the processor's
+    /// cache then. A block is never cut, and a request to an object store never bounded by this.
+    pub piece: usize,
+    /// Called with chunk and block before every block that is decoded or copied out of a stored chunk.
+    pub observer: Option<&'a (dyn Fn(u64, u64) + Sync)>,
+}
+
+impl Default for ReadOptions<'_> {
+    fn default() -> Self {
+        Self {
+            threads: 0,
+            gap: 4096,
+            whole_chunk: 64 << 10,
+            piece: 256 << 10,
+            observer: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for ReadOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReadOptions")
+            .field("threads", &self.threads)
+            .field("gap", &self.gap)
+            .field("whole_chunk", &self.whole_chunk)
+            .field("piece", &self.piece)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ReadOptions<'_> {
+    pub(crate) fn decoding(&self, chunk: u64, block: usize) {
+        if let Some(observer) = self.observer {
+            observer(chunk, wide(block));
+        }
+    }
+
+    pub(crate) fn thread_count(&self) -> usize {
+        match self.threads {
+            0 => rayon::current_num_threads(),
+            n => n,
+        }
+    }
+}
 
 /// A source that starts with a chunk.
 #[derive(Debug)]

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use zvf_blosc::{Chunk, Codecs, DecodeError};
 
+use super::Error;
 use super::parts::{Counts, Parts, Stop};
 use super::source::{FileAt, Memory, ReadAt};
-use super::{Array, Error};
 use crate::{Entry, FrameHeader, Layout, Metalayers, Special};
 use zvf_grid::int::{index, wide};
 
@@ -94,15 +94,6 @@ impl Frame {
             parts,
             storage: Storage::One { source, offset },
         })
-    }
-
-    /// The array, if the frame has an n-d metalayer that fits it.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NotAnArray`]; what [`crate::Geometry::of_frame`] refuses.
-    pub fn into_array(self) -> Result<Array, Error> {
-        Array::new(self)
     }
 
     /// The fixed header.

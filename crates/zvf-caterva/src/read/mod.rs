@@ -13,8 +13,9 @@ mod parts;
 mod plan;
 mod source;
 
-pub use array::{Array, ReadOptions};
+pub use array::Array;
 pub use error::{Error, ErrorClass};
+pub use fetch::ReadOptions;
 pub use frame::Frame;
 #[cfg(feature = "object_store")]
 pub use object::ObjectArray;
