@@ -232,7 +232,7 @@ impl Import {
                 return Err(ConvertError::usage(what, found, "files of one format"));
             }
         }
-        let kind = format::kind(format, files.len(), options)?;
+        let kind = options::kind(format, files.len(), options)?;
         let unit = match &options.unit {
             None => None,
             Some(text) => {
@@ -280,7 +280,7 @@ impl Import {
                 (Reader::Precomputed(Box::new(reader)), found)
             }
         };
-        let (map, stated) = format::map(format, options, unit, &found)?;
+        let (map, stated) = transform::map(format, options, unit, &found)?;
         let map = match (map, own) {
             (Some(map), Some(own)) => Some(map.after(&own)),
             (map, own) => map.or(own),

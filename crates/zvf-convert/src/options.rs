@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use zvf_write::Kind;
 
-use crate::Format;
 use crate::frame::Space;
+use crate::{ConvertError, Format};
 
 /// How much a file may hold. What is more is an error of class limit, before it is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,5 +151,77 @@ impl Options {
             (_, true) => &[Kind::Mesh],
             (_, false) => &[Kind::Graph, Kind::Skeleton],
         })
+    }
+}
+
+/// The kind asked for, if the files can become it and the options of tables are used with tables.
+pub(crate) fn kind(format: Format, files: usize, options: &Options) -> Result<Kind, ConvertError> {
+    let columns = format.is_table() && format != Format::Npy;
+    let columns = columns || matches!(format, Format::Ply | Format::Npz);
+    let table_only = [
+        ("position", !columns && options.position.is_some()),
+        (
+            "object column",
+            !columns && format != Format::Precomputed && options.object_column.is_some(),
+        ),
+        ("attributes", !columns && options.attributes.is_some()),
+        ("exclude", !columns && !options.exclude.is_empty()),
+        ("nulls", !columns && options.nulls != Nulls::default()),
+        (
+            "delimiter",
+            format != Format::Csv && options.links().is_none() && options.delimiter.is_some(),
+        ),
+        (
+            "edges or faces",
+            !format.is_table() && options.links().is_some(),
+        ),
+    ];
+    if let Some((what, _)) = table_only.iter().find(|(_, given)| *given) {
+        let found = format!("one for {}", format.name());
+        return Err(ConvertError::usage(*what, found, "none: it is for tables"));
+    }
+    if options.edges.is_some() && options.faces.is_some() {
+        return Err(ConvertError::usage(
+            "faces",
+            "edges as well",
+            "one of the two",
+        ));
+    }
+    if options.links().is_some() && files != 1 {
+        let found = format!("{files} tables of vertices");
+        return Err(ConvertError::usage(
+            "edges or faces",
+            found,
+            "one, whose rows they name",
+        ));
+    }
+    if options.links().is_some() && options.nulls == Nulls::DropRow {
+        let expected = "another one: links name rows by their numbers";
+        return Err(ConvertError::usage("nulls", "drop-row", expected));
+    }
+    if options.links().is_none() && options.link_columns.is_some() {
+        let expected = "none without a table of edges or faces";
+        return Err(ConvertError::usage("link columns", "some", expected));
+    }
+    let kinds = options.linked().unwrap_or(format.kinds());
+    let usual = kinds.first().copied().unwrap_or(Kind::PointCloud);
+    match options.kind {
+        None => Ok(usual),
+        Some(kind) if kinds.contains(&kind) => Ok(kind),
+        Some(kind) => {
+            let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+            let mut expected = format!("{} for {}", names.join(" or "), format.name());
+            match options.links() {
+                Some((_, faces)) => {
+                    expected.push_str(if faces { " with faces" } else { " with edges" });
+                }
+                None if format.is_table() => {
+                    expected
+                        .push_str("; graphs, skeletons and meshes need a table of edges or faces");
+                }
+                None => {}
+            }
+            Err(ConvertError::usage("kind", kind.name(), expected))
+        }
     }
 }

@@ -6,8 +6,14 @@ use zvf_write::{
     Batch, Groups, Kind, NumberType, ObjectTable, StoreSpec, Values, WriteError, narrow,
 };
 
+use crate::affine::read_affine;
+use crate::frame::{self, Space};
+use crate::options::Options;
 use crate::shape::Extent;
-use crate::{ConvertError, Format, Sink};
+use crate::{ConvertError, Format, Found, Sink};
+
+/// The unit of all tractograms.
+const MILLIMETER: &str = "millimeter";
 
 /// The map of an import.
 #[derive(Debug, Clone)]
@@ -110,6 +116,126 @@ impl Transform {
         }
         Ok(places.extent)
     }
+}
+
+/// The map of positions that options ask for, and the unit that an image states with it.
+pub(crate) fn map(
+    format: Format,
+    options: &Options,
+    unit: Option<(f64, &str)>,
+    found: &Found,
+) -> Result<(Option<Affine>, Option<&'static str>), ConvertError> {
+    let dims = found.extent.dims();
+    let named = unit.map(|(_, name)| name);
+    let unit = unit
+        .map(|(factor, _)| factor)
+        .filter(|factor| *factor != 1.0);
+    if format.is_tractogram() {
+        if options.affine.is_some() || options.scale.is_some() || unit.is_some() {
+            let found = format!("one for {}", format.name());
+            let expected = "none: the format fixes the frame of its positions, and `--space` chooses between frames";
+            return Err(ConvertError::usage(
+                "affine, scale or unit with a number",
+                found,
+                expected,
+            ));
+        }
+        if let Some(name) = named.filter(|name| *name != MILLIMETER) {
+            let found = format!("{name} for {}", format.name());
+            let expected = "millimeter, or none: the format fixes the unit of its positions";
+            return Err(ConvertError::usage("unit", found, expected));
+        }
+        // TRK is mapped by its reader, and TCK has no voxels.
+        let space = options.space.unwrap_or_default();
+        let frame = found.frame.as_ref().and_then(frame::split);
+        return match (format, space, frame) {
+            (Format::Tck, Space::Voxelmm, _) => {
+                let expected = "rasmm or file: the header has no voxels";
+                Err(ConvertError::usage("space of TCK", "voxelmm", expected))
+            }
+            (Format::Trx, Space::Voxelmm, Some((source, members))) => {
+                let map = frame::grid(&source, &members).and_then(|grid| grid.to_rasmm());
+                let map = map.and_then(|map| map.inverse().map_err(|error| error.what));
+                let map = map.map_err(|why| {
+                    ConvertError::usage(
+                        "space of TRX",
+                        format!("voxelmm, and the header: {why}"),
+                        "rasmm",
+                    )
+                })?;
+                Ok((Some(map), None))
+            }
+            _ => Ok((None, None)),
+        };
+    }
+    if let Some(name) = named.filter(|_| format == Format::Precomputed)
+        && options.scale.is_none()
+        && options.affine.is_none()
+    {
+        let found = format!("{name} for {}", format.name());
+        let expected =
+            "none: the folder states its units; with --scale or --affine, the unit behind them";
+        return Err(ConvertError::usage("unit", found, expected));
+    }
+    if let Some(space) = options.space {
+        let found = format!("{} for {}", space.name(), format.name());
+        return Err(ConvertError::usage(
+            "space",
+            found,
+            "none: it is for TRK, TCK and TRX",
+        ));
+    }
+    let scale = match (&options.scale, unit) {
+        (Some(_), Some(factor)) => {
+            let expected = "one of the two";
+            return Err(ConvertError::usage(
+                "scale",
+                format!("a scale, and {factor} before the unit"),
+                expected,
+            ));
+        }
+        (Some(factors), None) => match factors.as_slice() {
+            [one] => Some(vec![*one; dims]),
+            list if list.len() == dims => Some(list.to_vec()),
+            list => {
+                let found = format!("{} factors", list.len());
+                return Err(ConvertError::usage(
+                    "scale",
+                    found,
+                    format!("1 or {dims}, one an axis"),
+                ));
+            }
+        },
+        (None, factor) => factor.map(|factor| vec![factor; dims]),
+    };
+    if let Some(wrong) = scale
+        .iter()
+        .flatten()
+        .find(|one| **one == 0.0 || !one.is_finite())
+    {
+        return Err(ConvertError::usage(
+            "scale",
+            wrong.to_string(),
+            "a number that is not 0",
+        ));
+    }
+    let scale = scale.map(|factors| Affine::of_scale(&factors));
+    let stated = options
+        .affine
+        .as_deref()
+        .map(|path| read_affine(path, dims))
+        .transpose()?;
+    let (affine, unit) = stated.map_or((None, None), |stated| (Some(stated.affine), stated.unit));
+    if let Some(affine) = &affine {
+        affine
+            .inverse()
+            .map_err(|error| ConvertError::usage("affine", error.what, "three directions"))?;
+    }
+    let map = match (affine, scale) {
+        (Some(affine), Some(scale)) => Some(affine.after(&scale)),
+        (affine, scale) => affine.or(scale),
+    };
+    Ok((map, unit))
 }
 
 /// The determinant of the matrix.

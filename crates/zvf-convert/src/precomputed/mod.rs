@@ -38,11 +38,6 @@ use record::Record;
 use segments::Segments;
 use source::{Source, number, sharding};
 
-/// Whether a folder has a document of these formats.
-pub(crate) fn is_folder(path: &Path) -> bool {
-    path.is_dir() && path.join("info").is_file()
-}
-
 /// A folder to be read again.
 #[derive(Debug)]
 pub(crate) struct Precomputed {
