@@ -13,7 +13,7 @@ use zvf_meta::{Kind, LinkStore, LinksConvention};
 use zvf_query::{Answer, BBox, Column, Query, QueryError, Table, query};
 use zvf_store::{ChunkCoord, Deltas, Level, Names, Need, Store};
 
-use super::{Numbered, Reading, tables};
+use super::{Reading, tables};
 use zvf_format::int::index;
 use zvf_write::error::OrBug;
 use zvf_write::error::{narrow, to_index};
@@ -311,6 +311,48 @@ impl Places {
     }
 }
 
+/// Vertices of a level, numbered chunk by chunk and row by row, as links between levels need them.
+#[derive(Debug)]
+pub(crate) struct Numbered {
+    /// Chunks with vertices, in lex order.
+    pub(crate) chunks: Arc<Vec<ChunkCoord>>,
+    /// The first vertex of each chunk, and the count of all.
+    pub(crate) starts: Vec<u32>,
+    /// The number of each place of the level's state.
+    pub(crate) of: Vec<u32>,
+}
+
+impl Numbered {
+    /// From the slot and the row of each place. Rows that no place names are counted.
+    pub(crate) fn new(chunks: Vec<ChunkCoord>, places: &[(u32, u32)]) -> Result<Self, WriteError> {
+        let mut counts = vec![0_usize; chunks.len()];
+        for &(slot, row) in places {
+            let count = counts.get_mut(index(slot));
+            let count = count.or_bug(format_args!("no chunk {slot}"))?;
+            *count = (index(row) + 1).max(*count);
+        }
+        let (mut starts, mut sum) = (vec![0], 0_usize);
+        for count in counts {
+            sum += count;
+            starts.push(narrow("vertices of a level", sum)?);
+        }
+        let number = |&(slot, row): &(u32, u32)| {
+            let start = starts
+                .get(index(slot))
+                .or_bug(format_args!("no chunk {slot}"))?;
+            Ok(start + row)
+        };
+        Ok(Self {
+            of: places
+                .iter()
+                .map(number)
+                .collect::<Result<_, WriteError>>()?,
+            starts,
+            chunks: Arc::new(chunks),
+        })
+    }
+}
+
 /// Groups, which coarse levels of the package do not have (trap T21).
 ///
 /// Members that no object is are left out.
@@ -342,4 +384,24 @@ fn groups(level: &Level, ids: &[i64], handle: &Handle) -> Result<Groups<'static>
         groups = groups.with_attribute(one.name(), held.values());
     }
     Ok(groups)
+}
+
+#[cfg(test)]
+mod tests {
+    use zvf_store::ChunkCoord;
+
+    use super::Numbered;
+    use zvf_write::WriteError;
+
+    #[test]
+    fn vertices_are_numbered_by_chunk_and_row() {
+        let chunks = || vec![ChunkCoord::new(&[0]), ChunkCoord::new(&[4])];
+        let numbered = Numbered::new(chunks(), &[(1, 0), (0, 2), (1, 1)]).unwrap();
+        assert_eq!(
+            (numbered.starts, numbered.of),
+            (vec![0, 3, 5], vec![3, 2, 4])
+        );
+        let lost = Numbered::new(chunks(), &[(1, 0), (2, 0)]);
+        assert!(matches!(lost, Err(WriteError::Bug { .. })));
+    }
 }

@@ -27,8 +27,9 @@ use zvf_store::Store;
 use super::bin::Means;
 use super::plan::Planned;
 use super::sample;
+pub(crate) use about::Numbered;
 pub(crate) use net::Net;
-pub(crate) use write::{Numbered, Target, Written};
+pub(crate) use write::{Target, Written};
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
 

@@ -5,15 +5,12 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use zvf_meta::{Kind, LevelDoc};
-use zvf_store::ChunkCoord;
 
-use super::about::{About, attribute, column};
+use super::about::{About, Numbered, attribute, column};
 use super::tables;
 use crate::reference::{ObjectColumn, write_column};
-use zvf_format::int::index;
 use zvf_write::batch::Batch;
 use zvf_write::commit::Leftovers;
-use zvf_write::error::OrBug;
 use zvf_write::error::narrow;
 use zvf_write::finish::Summary;
 use zvf_write::finish::{Parts, write_arrays};
@@ -48,48 +45,6 @@ impl Target<'_> {
     pub(super) fn beside_reading(self, levels: usize) -> Self {
         let budget = self.budget / 2 / levels.max(1);
         Self { budget, ..self }
-    }
-}
-
-/// Vertices of a level, numbered chunk by chunk and row by row, as links between levels need them.
-#[derive(Debug)]
-pub(crate) struct Numbered {
-    /// Chunks with vertices, in lex order.
-    pub(crate) chunks: Arc<Vec<ChunkCoord>>,
-    /// The first vertex of each chunk, and the count of all.
-    pub(crate) starts: Vec<u32>,
-    /// The number of each place of the level's state.
-    pub(crate) of: Vec<u32>,
-}
-
-impl Numbered {
-    /// From the slot and the row of each place. Rows that no place names are counted.
-    pub(crate) fn new(chunks: Vec<ChunkCoord>, places: &[(u32, u32)]) -> Result<Self, WriteError> {
-        let mut counts = vec![0_usize; chunks.len()];
-        for &(slot, row) in places {
-            let count = counts.get_mut(index(slot));
-            let count = count.or_bug(format_args!("no chunk {slot}"))?;
-            *count = (index(row) + 1).max(*count);
-        }
-        let (mut starts, mut sum) = (vec![0], 0_usize);
-        for count in counts {
-            sum += count;
-            starts.push(narrow("vertices of a level", sum)?);
-        }
-        let number = |&(slot, row): &(u32, u32)| {
-            let start = starts
-                .get(index(slot))
-                .or_bug(format_args!("no chunk {slot}"))?;
-            Ok(start + row)
-        };
-        Ok(Self {
-            of: places
-                .iter()
-                .map(number)
-                .collect::<Result<_, WriteError>>()?,
-            starts,
-            chunks: Arc::new(chunks),
-        })
     }
 }
 
@@ -303,24 +258,4 @@ fn write_columns(
         doc.arrays_present.push(family);
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use zvf_store::ChunkCoord;
-
-    use super::Numbered;
-    use zvf_write::WriteError;
-
-    #[test]
-    fn vertices_are_numbered_by_chunk_and_row() {
-        let chunks = || vec![ChunkCoord::new(&[0]), ChunkCoord::new(&[4])];
-        let numbered = Numbered::new(chunks(), &[(1, 0), (0, 2), (1, 1)]).unwrap();
-        assert_eq!(
-            (numbered.starts, numbered.of),
-            (vec![0, 3, 5], vec![3, 2, 4])
-        );
-        let lost = Numbered::new(chunks(), &[(1, 0), (2, 0)]);
-        assert!(matches!(lost, Err(WriteError::Bug { .. })));
-    }
 }
