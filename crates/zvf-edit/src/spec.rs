@@ -252,7 +252,7 @@ fn read_links(root: &RootDoc, level: &Level, spec: &mut StoreSpec) -> Result<(),
     spec.links.store = family.store();
     for array in family.arrays() {
         let form = array.form();
-        if form.elem != zvf_format::links::Elem::I64 {
+        if form.dtype != zvf_format::dtype::DType::I64 {
             return Err(refused(array.array.path(), "another type of rows", "int64"));
         }
     }

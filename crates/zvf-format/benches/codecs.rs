@@ -7,9 +7,10 @@ use std::error::Error;
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput};
+use zvf_format::dtype::{DType, DTypeKind};
 use zvf_format::fragments::{Fragment, FragmentIndex, FragmentIndexBuilder, RankDirectory};
 use zvf_format::keys::{format_key, parse_key};
-use zvf_format::links::{CellForm, Elem, LinkCell, LinkCellBuilder};
+use zvf_format::links::{CellForm, LinkCell, LinkCellBuilder};
 use zvf_format::manifest::{FragmentRefs, Manifest, ManifestBuilder};
 use zvf_format::vlen::{VlenBuilder, VlenChunk, VlenDirectory};
 
@@ -186,12 +187,12 @@ fn vlen(criterion: &mut Criterion) -> Outcome {
 fn links(criterion: &mut Criterion) -> Outcome {
     let mut group = criterion.benchmark_group("links 10000 records");
     group.throughput(Throughput::Elements(u64::from(N)));
-    for (name, offsets, elem) in [
-        ("edges inside, int64", [0], Elem::I64),
-        ("edges inside, int32", [0], Elem::I32),
-        ("edges across with permutation, int64", [1], Elem::I64),
+    for (name, offsets, dtype) in [
+        ("edges inside, int64", [0], DType::I64),
+        ("edges inside, int32", [0], DType::little(DTypeKind::I32)),
+        ("edges across with permutation, int64", [1], DType::I64),
     ] {
-        let form = CellForm::derive(2, 0, &offsets, false, false, elem);
+        let form = CellForm::derive(2, 0, &offsets, false, false, dtype);
         let mut builder = LinkCellBuilder::new(form);
         for row in 0..i64::from(N) {
             let s = if form.has_perm && row % 3 == 0 {

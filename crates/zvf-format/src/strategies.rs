@@ -8,7 +8,6 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::dtype::{ByteOrder, DType, DTypeKind, TimeUnit};
-use crate::links::Elem;
 
 /// A fragment as a caller gives it to the encoder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,26 +78,17 @@ pub(crate) fn permutation(widths: Range<u8>) -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// Every integer type of a link cell.
-pub(crate) const ELEMS: [Elem; 14] = [
-    Elem::I8,
-    Elem::I16,
-    Elem::I32,
-    Elem::I64,
-    Elem::U8,
-    Elem::U16,
-    Elem::U32,
-    Elem::U64,
-    Elem::I16Be,
-    Elem::I32Be,
-    Elem::I64Be,
-    Elem::U16Be,
-    Elem::U32Be,
-    Elem::U64Be,
-];
+pub(crate) fn integers() -> [DType; 14] {
+    [
+        "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", ">i2", ">i4",
+        ">i8", ">u2", ">u4", ">u8",
+    ]
+    .map(|name| DType::parse(name).unwrap())
+}
 
 /// Any integer type of a link cell.
-pub(crate) fn elem() -> impl Strategy<Value = Elem> {
-    prop::sample::select(ELEMS.to_vec())
+pub(crate) fn integer() -> impl Strategy<Value = DType> {
+    prop::sample::select(integers().to_vec())
 }
 
 /// Any type there is a name for.

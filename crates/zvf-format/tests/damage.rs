@@ -1,9 +1,10 @@
 //! Every decoder on damaged blobs of every kind, its own and those of the others.
 
 use zvf_format::DecodeError;
+use zvf_format::dtype::{DType, DTypeKind};
 use zvf_format::fragments::{FragmentIndex, FragmentIndexBuilder, RankDirectory};
 use zvf_format::links::legacy::{FlatRecords, LeafRecords};
-use zvf_format::links::{CellForm, Elem, LinkCell, LinkCellBuilder};
+use zvf_format::links::{CellForm, LinkCell, LinkCellBuilder};
 use zvf_format::manifest::{Manifest, ManifestBuilder};
 use zvf_format::ragged::{RaggedBlob, RaggedBuilder, SplitBlob};
 use zvf_format::vlen::{VlenBuilder, VlenChunk, VlenDirectory};
@@ -25,7 +26,14 @@ fn samples() -> Vec<Vec<u8>> {
     manifest.push_list(&[7, 7], &[2, 0, 5]).unwrap();
     let manifest = manifest.finish();
 
-    let form = CellForm::derive(3, 0, &[0, 1, 1, 0], false, false, Elem::I32);
+    let form = CellForm::derive(
+        3,
+        0,
+        &[0, 1, 1, 0],
+        false,
+        false,
+        DType::little(DTypeKind::I32),
+    );
     let mut links = LinkCellBuilder::new(form);
     links.push(&[2, 0, 1], &[5, 6, 7]).unwrap();
     links.end_group();
@@ -99,16 +107,16 @@ fn decode(bytes: &[u8]) -> usize {
             );
         }));
     }
-    for (link_width, has_perm, ragged, elem) in [
-        (2, false, false, Elem::I64),
-        (3, true, true, Elem::I32),
-        (1, false, true, Elem::U8),
+    for (link_width, has_perm, ragged, dtype) in [
+        (2, false, false, DType::I64),
+        (3, true, true, DType::little(DTypeKind::I32)),
+        (1, false, true, DType::little(DTypeKind::U8)),
     ] {
         let form = CellForm {
             link_width,
             has_perm,
             ragged,
-            elem,
+            dtype,
         };
         note(LinkCell::parse(bytes, form).map(|cell| {
             let _ = cell.check();

@@ -2,7 +2,7 @@
 
 use zvf_format::dtype::DType;
 use zvf_format::links::{
-    CellForm, Elem, LinkCell, LinkCellBuilder, anchor, endpoint_chunks, lehmer as code,
+    CellForm, LinkCell, LinkCellBuilder, anchor, endpoint_chunks, lehmer as code,
 };
 
 use crate::split::parameters;
@@ -27,7 +27,7 @@ pub fn link_cell(data: &[u8]) {
         link_width: usize::from(width % 10),
         has_perm: options & 1 != 0,
         ragged: options & 2 != 0,
-        elem: Elem::from_dtype(dtype).expect("an integer"),
+        dtype,
     };
     let Ok(cell) = LinkCell::parse(bytes, form) else {
         return;

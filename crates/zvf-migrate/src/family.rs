@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use zvf_format::dtype::DType;
 use zvf_format::keys::format_delta;
-use zvf_format::links::Elem;
 use zvf_meta::{ArrayAttributes, Kind, LinkStore};
 use zvf_store::{LinkAttribute, LinkFamily};
 
@@ -17,7 +16,7 @@ use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
 use zvf_write::error::to_index;
-use zvf_write::links::{End, LinkColumn, Placer, Policy, little};
+use zvf_write::links::{End, LinkColumn, Placer, Policy};
 use zvf_write::record::typed;
 use zvf_write::spill::Spool;
 
@@ -185,14 +184,14 @@ impl Job {
     ) -> Result<Placer, WriteError> {
         let (source, links) = (&stage.source, family.links);
         let tree = records::is_implied_tree(source) && links.delta() == 0;
-        let elems: Vec<_> = links
+        let dtypes: Vec<_> = links
             .arrays()
             .iter()
-            .map(|array| array.form().elem)
+            .map(|array| array.form().dtype)
             .collect();
         // A family without arrays has no type yet.
-        let elem = elems.first().copied().unwrap_or(Elem::I64);
-        let same = elems.iter().all(|one| *one == elem);
+        let dtype = dtypes.first().copied().unwrap_or(DType::I64);
+        let same = dtypes.iter().all(|one| *one == dtype);
         let columns = family.attributes.iter().map(|one| column(one, links));
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
         let kind = self.store.kind();
@@ -206,7 +205,11 @@ impl Job {
             } else {
                 links.store()
             },
-            elem: if same { little(elem) } else { Elem::I64 },
+            dtype: if same {
+                DType::little(dtype.kind)
+            } else {
+                DType::I64
+            },
             factors: match links.delta() {
                 0 => None,
                 _ => Some(self.factors(stage, there)?),

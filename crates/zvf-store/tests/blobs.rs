@@ -153,7 +153,7 @@ fn every_truncation_and_every_flip_of_every_bundled_blob_is_a_value_or_an_error(
         let row = good
             .form()
             .row_width()
-            .saturating_mul(form.elem.size())
+            .saturating_mul(form.dtype.size())
             .max(1);
         let mut ends = vec![0; form.link_width];
         tried += damage(blob, |bad, at| {

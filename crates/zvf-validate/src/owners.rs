@@ -98,7 +98,7 @@ pub(crate) async fn check_column(
         .iter()
         .find(|one| one.name == "object_id");
     let Some(column) = column else { return Ok(()) };
-    let Some(elem) = zvf_format::links::Elem::from_dtype(column.dtype) else {
+    let Some((least, _)) = column.dtype.integer_bounds() else {
         return Ok(());
     };
     let (store, round) = (state.level.store(), state.level.next_round());
@@ -119,20 +119,20 @@ pub(crate) async fn check_column(
         .boxed()
     });
     let mut work = in_turn(work.collect(), run.batches());
-    let unsigned = elem.bounds().0 == 0;
     while let Some((slots, cells)) = work.try_next().await? {
         for (slot, cell) in slots.into_iter().zip(cells) {
             let (Cell::There(bytes), Some(base)) = (cell, named.bases.get(slot).copied()) else {
                 continue;
             };
-            for (at, value) in bytes.chunks_exact(elem.size()).enumerate() {
-                let (Some(value), Some(&owner)) =
-                    (elem.read(value), owners.get(base.saturating_add(at)))
-                else {
+            for (at, value) in bytes.chunks_exact(column.dtype.size()).enumerate() {
+                let (Some(value), Some(&owner)) = (
+                    column.dtype.integer_at(value, 0),
+                    owners.get(base.saturating_add(at)),
+                ) else {
                     continue;
                 };
                 // An unsigned column has no numbers for nobody and several.
-                if value == owner || (unsigned && owner < 0) {
+                if value == owner || (least == 0 && owner < 0) {
                     continue;
                 }
                 let chunk = state.chunks.get(slot).map_or(&[][..], |one| one.as_slice());

@@ -1,8 +1,7 @@
 //! Link rows: which rows of which chunks a record joins.
 
 use zvf_format::DecodeError;
-use zvf_format::dtype::DType;
-use zvf_format::links::{CellForm, Elem, LinkCell, lehmer};
+use zvf_format::links::{CellForm, LinkCell, lehmer};
 
 use super::dump::{Dump, Stopped, Walk};
 use super::place::Known;
@@ -11,15 +10,15 @@ use crate::output::table::counted;
 /// Takes a link cell apart: rows and nothing else, or groups of rows behind a table of offsets.
 pub(crate) fn walk(dump: &mut Dump, bytes: &[u8], known: &Known, ragged: bool) {
     let dtype = known.dtype.unwrap_or_else(|| super::rows::known("int64"));
-    let Some(elem) = Elem::from_dtype(dtype) else {
+    if !dtype.is_integer() {
         dump.fault(0, format!("link rows: found {dtype}, expected an integer"));
         return;
-    };
+    }
     let form = CellForm {
         link_width: known.width.unwrap_or(2).min(1024),
         has_perm: known.perm.unwrap_or(ragged),
         ragged,
-        elem,
+        dtype,
     };
     // Negative rows are no damage here: the padding of padded arrays.
     let verdict = LinkCell::parse(bytes, form).and_then(|cell| {
@@ -29,25 +28,21 @@ pub(crate) fn walk(dump: &mut Dump, bytes: &[u8], known: &Known, ragged: bool) {
             record.placement(&mut order).map_err(|e| e.shifted(at))
         })
     });
-    Walk::new(dump, bytes).judged(verdict, |walk| cell(walk, &form, dtype, known));
+    Walk::new(dump, bytes).judged(verdict, |walk| cell(walk, &form, known));
 }
 
-fn cell(
-    walk: &mut Walk<'_, '_>,
-    form: &CellForm,
-    dtype: DType,
-    known: &Known,
-) -> Result<(), Stopped> {
+fn cell(walk: &mut Walk<'_, '_>, form: &CellForm, known: &Known) -> Result<(), Stopped> {
     let groups = match form.ragged {
         true => super::ragged::head(walk)?,
         false => vec![walk.left()],
     };
     let vertices: Vec<String> = (0..form.link_width).map(|k| format!("v{k}")).collect();
     walk.section(format!(
-        "link rows{}: {}{} as {dtype} ({} bytes a row)",
+        "link rows{}: {}{} as {} ({} bytes a row)",
         if form.ragged { "" } else { " without a header" },
         if form.has_perm { "perm, " } else { "" },
         vertices.join(", "),
+        form.dtype,
         row_bytes(form),
     ));
     let mut records = 0u64;
@@ -66,7 +61,7 @@ fn cell(
 }
 
 fn row_bytes(form: &CellForm) -> u64 {
-    (form.row_width() * form.elem.size()) as u64
+    (form.row_width() * form.dtype.size()) as u64
 }
 
 /// Walks the rows in the next `length` bytes; gives their number.
@@ -78,19 +73,25 @@ fn rows(
     first: u64,
 ) -> Result<u64, Stopped> {
     let count = length.checked_div(row_bytes(form)).ok_or(Stopped)?;
-    let item = form.elem.size() as u64;
+    let item = form.dtype.size() as u64;
     let shown = walk.shown().min(count);
     for record in first..first.saturating_add(shown) {
         let mut order = None;
         if form.has_perm {
-            let code = form.elem.read(walk.take(item, "perm")?).unwrap_or(-1);
+            let code = form
+                .dtype
+                .integer_at(walk.take(item, "perm")?, 0)
+                .unwrap_or(-1);
             let decoded = permutation(code, form.link_width);
             let meaning = decoded.as_deref().map(describe).unwrap_or_default();
             walk.note("perm", code.to_string(), meaning);
             order = decoded.ok();
         }
         for k in 0..form.link_width {
-            let row = form.elem.read(walk.take(item, "row number")?).unwrap_or(-1);
+            let row = form
+                .dtype
+                .integer_at(walk.take(item, "row number")?, 0)
+                .unwrap_or(-1);
             let chunk = known.endpoints.get(k);
             let chunk = chunk
                 .map(|chunk| format!(" of {chunk}"))

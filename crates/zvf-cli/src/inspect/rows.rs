@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use zvf_format::I64;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
-use zvf_format::links::Elem;
 
 use super::dump::{Stopped, Walk};
 use super::place::Known;
@@ -131,7 +130,7 @@ fn category(known: &Known, bytes: &[u8], dtype: DType) -> Option<String> {
     if known.categories.is_empty() {
         return None;
     }
-    let code = Elem::from_dtype(dtype)?.read(bytes)?;
+    let code = dtype.integer_at(bytes, 0)?;
     let value = usize::try_from(code)
         .ok()
         .and_then(|code| known.categories.get(code));
@@ -218,6 +217,6 @@ fn text(bytes: &[u8], dtype: DType) -> Option<String> {
             }
         }
         DTypeKind::Object => "an address in the memory of the program that wrote it".into(),
-        _ => Elem::from_dtype(dtype)?.read(bytes)?.to_string(),
+        _ => dtype.integer_at(bytes, 0)?.to_string(),
     })
 }

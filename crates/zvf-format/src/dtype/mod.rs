@@ -14,6 +14,7 @@
 //! The user's spelling is kept on disk, so `f4`, `<f4` and `float32` are one type; `>f4` is the
 //! same type stored big-endian. A [`DType`] is displayed in the one spelling numpy prefers.
 
+mod integer;
 mod parse;
 #[cfg(feature = "alloc")]
 #[cfg(test)]
@@ -148,6 +149,9 @@ impl DType {
         kind: DTypeKind::F32,
         order: ByteOrder::Little,
     };
+
+    /// Little-endian 64-bit integers: what writers store link rows as.
+    pub const I64: Self = Self::little(DTypeKind::I64);
 
     /// The little-endian type of a kind.
     #[must_use]

@@ -1,8 +1,8 @@
 //! A link cell with its form: flat or ragged, with or without a permutation column.
 
-use super::elem::Elem;
 use super::lehmer::{self, MAX_WIDTH};
 use super::rows::{LinkRows, RowView};
+use crate::dtype::DType;
 use crate::error::{DecodeError, Expected};
 use crate::int::wide;
 
@@ -16,7 +16,7 @@ pub struct CellForm {
     /// Whether the cell is a ragged blob and not a flat matrix.
     pub ragged: bool,
     /// The type of every column.
-    pub elem: Elem,
+    pub dtype: DType,
 }
 
 impl CellForm {
@@ -32,7 +32,7 @@ impl CellForm {
         offsets: &[i64],
         directed: bool,
         duplicate: bool,
-        elem: Elem,
+        dtype: DType,
     ) -> Self {
         let crosses = offsets.iter().any(|&component| component != 0);
         let has_perm = crosses && delta == 0 && (duplicate || !directed);
@@ -40,7 +40,7 @@ impl CellForm {
             link_width,
             has_perm,
             ragged: crosses || delta != 0,
-            elem,
+            dtype,
         }
     }
 
@@ -56,14 +56,15 @@ impl CellForm {
 /// # Examples
 ///
 /// ```
-/// use zvf_format::links::{CellForm, Elem, LinkCell};
+/// use zvf_format::dtype::DType;
+/// use zvf_format::links::{CellForm, LinkCell};
 ///
 /// // One edge across two chunks: permutation 1, so the stored endpoints are swapped.
 /// let mut bytes = [0_u8; 40];
 /// bytes[0] = 1; // one group, at byte 0
 /// (bytes[16], bytes[24], bytes[32]) = (1, 7, 3);
 ///
-/// let form = CellForm::derive(2, 0, &[1, 0, 0], false, false, Elem::I64);
+/// let form = CellForm::derive(2, 0, &[1, 0, 0], false, false, DType::I64);
 /// let cell = LinkCell::parse(&bytes, form)?;
 /// let mut rows = [0; 2];
 /// cell.record(0).ok_or("one record")?.restore(&mut rows)?;
@@ -99,9 +100,9 @@ impl<'a> LinkCell<'a> {
             ));
         }
         let rows = if form.ragged {
-            LinkRows::ragged(bytes, form.row_width(), form.elem)?
+            LinkRows::ragged(bytes, form.row_width(), form.dtype)?
         } else {
-            LinkRows::flat(bytes, form.row_width(), form.elem)?
+            LinkRows::flat(bytes, form.row_width(), form.dtype)?
         };
         Ok(Self { rows, form })
     }
@@ -277,7 +278,7 @@ impl LinkRecord<'_> {
 
     #[cold]
     fn negative(&self, column: usize, row: i64) -> DecodeError {
-        let at = wide(column).saturating_mul(wide(self.form.elem.size()));
+        let at = wide(column).saturating_mul(wide(self.form.dtype.size()));
         DecodeError::malformed("link row", at, row, Expected::AtLeast(0))
     }
 }

@@ -14,7 +14,7 @@
 //! links/-1/0.0.0       a ragged blob of rows of L columns: levels differ, nothing was reordered
 //! ```
 //!
-//! A column is an integer of the array's `dtype`: [`Elem`]. Where an undirected record crosses
+//! A column is an integer of the array's `dtype`. Where an undirected record crosses
 //! chunks, its writer sorted the endpoints; `perm` is the [Lehmer code](lehmer) of that order, and
 //! reading undoes it:
 //!
@@ -32,7 +32,6 @@
 //! | [`legacy`] | the records of 0.7 and of the dialects of 0.8 |
 
 mod cell;
-mod elem;
 pub mod legacy;
 pub mod lehmer;
 mod place;
@@ -44,7 +43,6 @@ mod tests;
 mod write;
 
 pub use cell::{CellForm, LinkCell, LinkRecord};
-pub use elem::Elem;
 pub use place::{Endpoint, anchor, canonical_order, duplicate_order, endpoint_chunks};
 pub use rows::{LinkRowIter, LinkRows, RowView};
 #[cfg(feature = "alloc")]

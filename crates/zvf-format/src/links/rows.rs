@@ -6,7 +6,7 @@ use core::ops::Range;
 use zerocopy::FromBytes;
 use zerocopy::byteorder::little_endian::I64;
 
-use super::elem::Elem;
+use crate::dtype::DType;
 use crate::error::{DecodeError, Expected};
 use crate::int::{signed, wide};
 use crate::ragged::RaggedBlob;
@@ -22,7 +22,7 @@ use crate::ragged::RaggedBlob;
 pub struct LinkRows<'a> {
     data: &'a [u8],
     width: usize,
-    elem: Elem,
+    dtype: DType,
     groups: Option<RaggedBlob<'a>>,
 }
 
@@ -34,17 +34,17 @@ impl<'a> LinkRows<'a> {
     ///
     /// # Errors
     /// Malformed when the bytes are not a whole number of rows; limit for a width of 0 or one
-    /// whose row does not fit in memory.
+    /// whose row does not fit in memory; unsupported for a type that is not an integer.
     ///
     /// # Panics
     /// Never.
-    pub fn flat(bytes: &'a [u8], width: usize, elem: Elem) -> Result<Self, DecodeError> {
-        let row = row_bytes(width, elem)?;
+    pub fn flat(bytes: &'a [u8], width: usize, dtype: DType) -> Result<Self, DecodeError> {
+        let row = row_bytes(width, dtype)?;
         whole_rows("link cell length", 0, bytes.len(), row)?;
         Ok(Self {
             data: bytes,
             width,
-            elem,
+            dtype,
             groups: None,
         })
     }
@@ -60,8 +60,8 @@ impl<'a> LinkRows<'a> {
     ///
     /// # Panics
     /// Never.
-    pub fn ragged(bytes: &'a [u8], width: usize, elem: Elem) -> Result<Self, DecodeError> {
-        let row = row_bytes(width, elem)?;
+    pub fn ragged(bytes: &'a [u8], width: usize, dtype: DType) -> Result<Self, DecodeError> {
+        let row = row_bytes(width, dtype)?;
         let groups = RaggedBlob::parse(bytes)?;
         for (g, group) in groups.iter().enumerate() {
             let at = groups
@@ -78,7 +78,7 @@ impl<'a> LinkRows<'a> {
         Ok(Self {
             data: groups.data(),
             width,
-            elem,
+            dtype,
             groups: Some(groups),
         })
     }
@@ -104,8 +104,8 @@ impl<'a> LinkRows<'a> {
 
     /// The type of the columns.
     #[must_use]
-    pub fn elem(&self) -> Elem {
-        self.elem
+    pub fn dtype(&self) -> DType {
+        self.dtype
     }
 
     /// Row `i`; `None` past the last one.
@@ -117,7 +117,7 @@ impl<'a> LinkRows<'a> {
         let bytes = self.data.get(from..from.checked_add(size)?)?;
         Some(RowView {
             bytes,
-            elem: self.elem,
+            dtype: self.dtype,
         })
     }
 
@@ -129,7 +129,7 @@ impl<'a> LinkRows<'a> {
     pub fn iter(&self) -> LinkRowIter<'a> {
         LinkRowIter {
             chunks: self.data.chunks_exact(self.row_bytes()),
-            elem: self.elem,
+            dtype: self.dtype,
         }
     }
 
@@ -137,8 +137,8 @@ impl<'a> LinkRows<'a> {
     /// for other types. The fast way through a large cell.
     #[must_use]
     pub fn as_i64s(&self) -> Option<&'a [I64]> {
-        match self.elem {
-            Elem::I64 => <[I64]>::ref_from_bytes(self.data).ok(),
+        match self.dtype {
+            DType::I64 => <[I64]>::ref_from_bytes(self.data).ok(),
             _ => None,
         }
     }
@@ -147,12 +147,12 @@ impl<'a> LinkRows<'a> {
     /// numbers that were.
     ///
     /// # Cost
-    /// O(M W), the type looked at once.
+    /// O(M W).
     ///
     /// # Errors
     /// Limit when `out` is too short; nothing is written then.
     pub fn copy_to(&self, out: &mut [i64]) -> Result<usize, DecodeError> {
-        let size = self.elem.size();
+        let size = self.dtype.size();
         let count = self.data.len() / size;
         let room = out.len();
         let Some(out) = out.get_mut(..count) else {
@@ -164,8 +164,8 @@ impl<'a> LinkRows<'a> {
             }
             return Ok(count);
         }
-        for (slot, bytes) in out.iter_mut().zip(self.data.chunks_exact(size)) {
-            *slot = self.elem.read(bytes).unwrap_or(-1);
+        for (i, slot) in out.iter_mut().enumerate() {
+            *slot = self.dtype.integer_at(self.data, i).unwrap_or(-1);
         }
         Ok(count)
     }
@@ -200,7 +200,7 @@ impl<'a> LinkRows<'a> {
     /// Bytes of a row; not 0, since the width is not.
     #[inline]
     fn row_bytes(&self) -> usize {
-        (self.width * self.elem.size()).max(1)
+        (self.width * self.dtype.size()).max(1)
     }
 }
 
@@ -213,15 +213,25 @@ impl<'a> IntoIterator for &LinkRows<'a> {
     }
 }
 
-/// Bytes of one row.
-fn row_bytes(width: usize, elem: Elem) -> Result<usize, DecodeError> {
-    match width.checked_mul(elem.size()) {
+/// Bytes of one row of integers.
+fn row_bytes(width: usize, dtype: DType) -> Result<usize, DecodeError> {
+    if !dtype.is_integer() {
+        let expected = Expected::Text("an integer type");
+        let size = signed(dtype.size());
+        return Err(DecodeError::unsupported(
+            "link column width",
+            0,
+            size,
+            expected,
+        ));
+    }
+    match width.checked_mul(dtype.size()) {
         Some(bytes) if bytes > 0 && bytes < 1 << 30 => Ok(bytes),
         _ => Err(DecodeError::limit(
             "link row width",
             0,
             wide(width),
-            (1 << 30) / wide(elem.size()),
+            (1 << 30) / wide(dtype.size()),
         )),
     }
 }
@@ -240,7 +250,7 @@ fn whole_rows(what: &'static str, at: u64, length: usize, row: usize) -> Result<
 #[derive(Debug, Clone, Copy)]
 pub struct RowView<'a> {
     bytes: &'a [u8],
-    elem: Elem,
+    dtype: DType,
 }
 
 impl<'a> RowView<'a> {
@@ -251,20 +261,16 @@ impl<'a> RowView<'a> {
     #[inline]
     pub fn get(&self, column: usize) -> Option<i64> {
         // What nearly every cell holds, ahead of the table of types.
-        if self.elem == Elem::I64 {
-            let rest = self.bytes.get(column.checked_mul(8)?..)?;
-            return Some(I64::from_bytes(*rest.first_chunk()?).get());
+        if self.dtype == DType::I64 {
+            return Some(i64::from_le_bytes(*self.bytes.as_chunks().0.get(column)?));
         }
-        let size = self.elem.size();
-        let from = column.checked_mul(size)?;
-        self.elem
-            .read(self.bytes.get(from..from.checked_add(size)?)?)
+        self.dtype.integer_at(self.bytes, column)
     }
 
     /// W, the number of columns.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.bytes.len() / self.elem.size()
+        self.bytes.len() / self.dtype.size()
     }
 
     /// Whether the row has no columns, which no decoded row has.
@@ -275,11 +281,9 @@ impl<'a> RowView<'a> {
 
     /// The columns, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = i64> + use<'a> {
-        let elem = self.elem;
-        // Every piece has exactly one element, so that nothing is ever replaced.
-        self.bytes
-            .chunks_exact(elem.size())
-            .map(move |bytes| elem.read(bytes).unwrap_or(-1))
+        let row = *self;
+        // There is a value in every column, so that nothing is ever replaced.
+        (0..self.len()).map(move |column| row.get(column).unwrap_or(-1))
     }
 }
 
@@ -287,7 +291,7 @@ impl<'a> RowView<'a> {
 #[derive(Debug, Clone)]
 pub struct LinkRowIter<'a> {
     chunks: core::slice::ChunksExact<'a, u8>,
-    elem: Elem,
+    dtype: DType,
 }
 
 impl<'a> Iterator for LinkRowIter<'a> {
@@ -297,7 +301,7 @@ impl<'a> Iterator for LinkRowIter<'a> {
     fn next(&mut self) -> Option<RowView<'a>> {
         self.chunks.next().map(|bytes| RowView {
             bytes,
-            elem: self.elem,
+            dtype: self.dtype,
         })
     }
 

@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 
 use super::cell::CellForm;
-use super::elem::Elem;
 use super::lehmer;
+use crate::dtype::{ByteOrder, DType};
 use crate::error::{EncodeError, Expected};
 use crate::int::{signed, wide};
 use crate::ragged::RaggedBuilder;
@@ -14,9 +14,10 @@ use crate::ragged::RaggedBuilder;
 /// # Examples
 ///
 /// ```
-/// use zvf_format::links::{CellForm, Elem, LinkCell, LinkCellBuilder};
+/// use zvf_format::dtype::DType;
+/// use zvf_format::links::{CellForm, LinkCell, LinkCellBuilder};
 ///
-/// let form = CellForm::derive(2, 0, &[1, 0], false, false, Elem::I64);
+/// let form = CellForm::derive(2, 0, &[1, 0], false, false, DType::I64);
 /// let mut builder = LinkCellBuilder::new(form);
 /// builder.push(&[1, 0], &[7, 3])?; // stored endpoint 0 is endpoint 1 of the application
 /// let bytes = builder.finish();
@@ -60,7 +61,7 @@ impl LinkCellBuilder {
     /// Appends a record: its placement s and its rows in placed order.
     ///
     /// # Errors
-    /// When either has not L entries; when the form has no permutation column and s is not the
+    /// When the type of the columns is not an integer; when either has not L entries; when the form has no permutation column and s is not the
     /// identity, or s is no permutation of at most 8; when a row is negative or larger than the
     /// element type holds. The builder is then unchanged.
     pub fn push(&mut self, placement: &[u8], placed: &[i64]) -> Result<(), EncodeError> {
@@ -76,7 +77,16 @@ impl LinkCellBuilder {
                 ));
             }
         }
-        let (_, most) = self.form.elem.bounds();
+        let Some((_, most)) = self.form.dtype.integer_bounds() else {
+            let size = signed(self.form.dtype.size());
+            let expected = Expected::Text("an integer type");
+            return Err(EncodeError::new(
+                "link column width",
+                self.rows,
+                size,
+                expected,
+            ));
+        };
         for (item, &row) in placed.iter().enumerate() {
             if row < 0 || row > most {
                 let expected = if row < 0 {
@@ -145,14 +155,14 @@ impl LinkCellBuilder {
     /// Appends one column; the value was checked to fit.
     fn put(&mut self, value: i64) {
         // What writers store, by a copy of known width.
-        if self.form.elem == Elem::I64 {
+        if self.form.dtype == DType::I64 {
             self.group.extend_from_slice(&value.to_le_bytes());
             return;
         }
-        let size = self.form.elem.size();
+        let size = self.form.dtype.size();
         let bytes = value.to_le_bytes();
         let low = bytes.get(..size).unwrap_or(&bytes);
-        if self.form.elem.is_big_endian() {
+        if self.form.dtype.order == ByteOrder::Big {
             self.group.extend(low.iter().rev());
         } else {
             self.group.extend_from_slice(low);

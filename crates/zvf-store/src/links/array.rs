@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use zvf_format::links::{self as raw, CellForm, Elem};
+use zvf_format::dtype::DType;
+use zvf_format::links::{self as raw, CellForm};
 use zvf_meta::{LinkFamilyDoc, LinkStore};
 
 use super::cell::LinkCell;
@@ -69,8 +70,8 @@ impl LinkArray {
             }
         }
         let duplicate = family.store == LinkStore::Duplicate;
-        let elem = elem(&array)?;
-        let form = CellForm::derive(width, delta, &offsets, family.directed, duplicate, elem);
+        let dtype = dtype(&array)?;
+        let form = CellForm::derive(width, delta, &offsets, family.directed, duplicate, dtype);
         if let Some(stated) = array.attributes().has_perm
             && stated != form.has_perm
         {
@@ -107,7 +108,7 @@ impl LinkArray {
             link_width: width,
             has_perm: false,
             ragged: delta != 0 && !flat,
-            elem: elem(&array)?,
+            dtype: dtype(&array)?,
         };
         Ok(Self {
             segment: "links".to_owned(),
@@ -270,11 +271,11 @@ impl LinkArray {
 }
 
 /// The type of the columns of an array's cells.
-pub(crate) fn elem(array: &GridArray) -> Result<Elem, StoreError> {
-    Elem::from_dtype(array.dtype()).ok_or_else(|| {
-        StoreError::malformed(
-            array.path(),
-            format!("dtype is {}, expected an integer", array.dtype()),
-        )
-    })
+pub(crate) fn dtype(array: &GridArray) -> Result<DType, StoreError> {
+    let dtype = array.dtype();
+    if dtype.is_integer() {
+        return Ok(dtype);
+    }
+    let message = format!("dtype is {dtype}, expected an integer");
+    Err(StoreError::malformed(array.path(), message))
 }

@@ -24,7 +24,7 @@ use zvf_meta::{LinkFamilyDoc, LinkStore};
 
 use crate::container::GridArray;
 
-pub(crate) use array::elem;
+pub(crate) use array::dtype;
 pub use array::{LinkArray, Placement};
 pub use cell::{Endpoint, LinkCell};
 pub use near::{Chunks, Touch};

@@ -224,7 +224,7 @@ impl Tree {
             link_width: width,
             has_perm: true,
             ragged: true,
-            elem: crate::links::elem(&array)?,
+            dtype: crate::links::dtype(&array)?,
         };
         let duplicate = policy.store == LinkStore::Duplicate;
         Ok(Some(LinkArray::tuple(
@@ -268,7 +268,7 @@ impl Tree {
             link_width: width,
             has_perm: false,
             ragged: false,
-            elem: crate::links::elem(&array)?,
+            dtype: crate::links::dtype(&array)?,
         };
         Ok(Some(LinkArray::tuple(
             array,

@@ -628,11 +628,8 @@ impl Column {
         findings: &mut Findings,
     ) {
         let dtype = self.attribute.dtype;
-        let Some(elem) = zvf_format::links::Elem::from_dtype(dtype) else {
-            return;
-        };
         for (row, bytes) in bytes.chunks_exact(dtype.size().max(1)).enumerate() {
-            let Some(code) = elem.read(bytes) else {
+            let Some(code) = dtype.integer_at(bytes, 0) else {
                 continue;
             };
             let known = u64::try_from(code).is_ok_and(|code| code < categories);

@@ -193,7 +193,7 @@ impl Family {
         }
         ArrayAttributes {
             zv_array: Some("links".to_owned()),
-            dtype: Some(policy.elem_name()),
+            dtype: Some(policy.dtype.to_string()),
             has_perm: offsets.is_some().then(|| self.form(array).has_perm),
             offsets,
             link_width: u32::try_from(policy.width).ok(),

@@ -21,7 +21,7 @@ pub use cell::{Cell, Missing, Sink, StoredCell};
 pub use docs::Stored;
 pub use groups::{ChunkFragments, FragmentRows, Grouped};
 pub use place::{End, Placer};
-pub use policy::{ArrayKey, Family, LinkColumn, Policy, little};
+pub use policy::{ArrayKey, Family, LinkColumn, Policy};
 pub(crate) use queue::CUT;
 pub use queue::{queued_size, split};
 

@@ -2,7 +2,7 @@
 
 use zvf_format::dtype::DType;
 use zvf_format::keys::{format_delta, format_offsets};
-use zvf_format::links::{CellForm, Elem};
+use zvf_format::links::CellForm;
 use zvf_meta::{ArrayAttributes, LinkStore};
 
 use crate::WriteError;
@@ -21,7 +21,8 @@ pub struct Policy {
     pub width: usize,
     pub directed: bool,
     pub store: LinkStore,
-    pub elem: Elem,
+    /// Type of the columns, little-endian.
+    pub dtype: DType,
     /// Chunk shapes of this level and the target level in those of the root; of families between levels.
     pub factors: Option<(Vec<i64>, Vec<i64>)>,
     /// Components of a chunk coordinate.
@@ -40,29 +41,13 @@ impl Policy {
             width: 2,
             directed: false,
             store: LinkStore::Canonical,
-            elem: Elem::I64,
+            dtype: DType::I64,
             factors: None,
             rank,
             inner,
             by,
         }
     }
-
-    /// The element type as documents name it.
-    pub(super) fn elem_name(&self) -> String {
-        elem_name(self.elem)
-    }
-}
-
-fn elem_name(elem: Elem) -> String {
-    let sign = if elem.bounds().0 == 0 { "u" } else { "" };
-    format!("{sign}int{}", elem.size() * 8)
-}
-
-/// The little-endian type of the same width and sign.
-pub fn little(elem: Elem) -> Elem {
-    let dtype = DType::parse(&elem_name(elem)).ok();
-    dtype.and_then(Elem::from_dtype).unwrap_or(elem)
 }
 
 /// An attribute of the links of a family.
@@ -120,7 +105,7 @@ impl Family {
             policy.directed = true;
         }
         if by_chunks {
-            policy.elem = Elem::I64;
+            policy.dtype = DType::I64;
             if policy.delta != 0 {
                 // Ends of links between levels are sorted, too (0.8 §9.3).
                 policy.directed = false;
@@ -192,14 +177,14 @@ impl Family {
             delta,
             width,
             directed,
-            elem,
+            dtype,
             ..
         } = self.policy;
         let offsets = match array {
             ArrayKey::Offsets(offsets) => offsets,
             ArrayKey::Inside | ArrayKey::Across => &[],
         };
-        let form = CellForm::derive(width, delta, offsets, directed, self.copies(), elem);
+        let form = CellForm::derive(width, delta, offsets, directed, self.copies(), dtype);
         let across = array == ArrayKey::Across;
         CellForm {
             has_perm: form.has_perm || across,

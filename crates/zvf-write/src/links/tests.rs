@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use zvf_format::dtype::DType;
-use zvf_format::links::Elem;
 use zvf_meta::space::Grid;
 use zvf_meta::{ArrayAttributes, Kind, LinkStore};
 use zvf_store::OpenOptions;
 
-use super::{ArrayKey, End, Family, LinkColumn, Placer, Policy, Sink, policy, split};
+use super::{ArrayKey, End, Family, LinkColumn, Placer, Policy, Sink, split};
 use crate::WriteError;
 use crate::form::LinksBy;
 use crate::shard::{Cells, Container};
@@ -220,21 +218,4 @@ fn no_link_is_left_out() {
     assert!(bug(cell(&records[1..])));
     assert!(bug(family.array(&[]).map(|(_, chunk)| chunk.len())));
     assert!(bug(split(&[0; 15], 2).map(|(ends, _)| ends.len())));
-}
-
-#[test]
-fn types_of_links_are_little_endian() {
-    for (name, little) in [
-        ("int8", Elem::I8),
-        ("uint8", Elem::U8),
-        (">i2", Elem::I16),
-        (">u2", Elem::U16),
-        ("int32", Elem::I32),
-        (">u4", Elem::U32),
-        (">i8", Elem::I64),
-        ("uint64", Elem::U64),
-    ] {
-        let elem = Elem::from_dtype(DType::parse(name).unwrap()).unwrap();
-        assert_eq!(policy::little(elem), little);
-    }
 }

@@ -4,10 +4,10 @@ use std::vec::Vec;
 
 use proptest::prelude::*;
 
-use crate::dtype::DType;
+use crate::dtype::{DType, DTypeKind};
 use crate::links::legacy::{FlatRecords, LeafRecords};
-use crate::links::{CellForm, Elem, LinkCell, LinkCellBuilder, LinkRecord, LinkRows, lehmer};
-use crate::strategies::{ELEMS, elem, permutation};
+use crate::links::{CellForm, LinkCell, LinkCellBuilder, LinkRecord, LinkRows, lehmer};
+use crate::strategies::{integer, integers, permutation};
 use crate::testing::{every_bit_flip, every_truncation, hex};
 
 /// A graph's edges inside a chunk: (1,0) (0,1) (1,1), flat.
@@ -29,7 +29,7 @@ fn across() -> Vec<u8> {
 }
 
 fn across_form() -> CellForm {
-    CellForm::derive(2, 0, &[1, 0, 0], false, false, Elem::I64)
+    CellForm::derive(2, 0, &[1, 0, 0], false, false, DType::I64)
 }
 
 pub(super) fn restored(bytes: &[u8], form: CellForm) -> Vec<Vec<i64>> {
@@ -46,7 +46,7 @@ pub(super) fn restored(bytes: &[u8], form: CellForm) -> Vec<Vec<i64>> {
 #[test]
 fn the_form_follows_from_policy_and_offsets() {
     let form = |delta, offsets: &[i64], directed, duplicate| {
-        let form = CellForm::derive(2, delta, offsets, directed, duplicate, Elem::I64);
+        let form = CellForm::derive(2, delta, offsets, directed, duplicate, DType::I64);
         (form.ragged, form.has_perm)
     };
     assert_eq!(form(0, &[0, 0, 0], false, false), (false, false));
@@ -56,13 +56,13 @@ fn the_form_follows_from_policy_and_offsets() {
     assert_eq!(form(0, &[1, 0, 0], true, true), (true, true));
     assert_eq!(form(-1, &[0, 0, 0], true, false), (true, false));
     assert_eq!(form(1, &[1, 0, 0], false, false), (true, false));
-    let single = CellForm::derive(1, 0, &[], false, false, Elem::I64);
+    let single = CellForm::derive(1, 0, &[], false, false, DType::I64);
     assert_eq!((single.ragged, single.row_width()), (false, 1));
 }
 
 #[test]
 fn the_real_cells_of_the_specification() {
-    let flat = CellForm::derive(2, 0, &[0, 0, 0], false, false, Elem::I64);
+    let flat = CellForm::derive(2, 0, &[0, 0, 0], false, false, DType::I64);
     assert_eq!(restored(&inside(), flat), [[1, 0], [0, 1], [1, 1]]);
     // Lines, one record with permutation 0.
     let line = hex("0100000000000000 | 0000000000000000 |
@@ -79,7 +79,7 @@ fn the_real_cells_of_the_specification() {
     );
     assert_eq!(restored(&faces, across_form()), [[0, 0], [0, 1]]);
     // Single references.
-    let single = CellForm::derive(1, 0, &[], false, false, Elem::I64);
+    let single = CellForm::derive(1, 0, &[], false, false, DType::I64);
     assert_eq!(
         restored(&hex("0000000000000000 0100000000000000"), single),
         [[0], [1]]
@@ -105,7 +105,7 @@ fn four_edges_under_every_policy() {
 
 #[test]
 fn a_mesh_across_three_chunks() {
-    let form = CellForm::derive(3, 0, &[0, 1, 0, 1, 0, 0], false, false, Elem::I64);
+    let form = CellForm::derive(3, 0, &[0, 1, 0, 1, 0, 0], false, false, DType::I64);
     let cell = hex("0200000000000000  0000000000000000 2000000000000000
         0000000000000000 0100000000000000 0000000000000000 0000000000000000
         0400000000000000 0100000000000000 0000000000000000 0000000000000000");
@@ -127,7 +127,7 @@ fn a_mesh_across_three_chunks() {
 
 #[test]
 fn lengths_must_be_whole_rows() {
-    let error = LinkRows::flat(&inside()[..40], 2, Elem::I64).unwrap_err();
+    let error = LinkRows::flat(&inside()[..40], 2, DType::I64).unwrap_err();
     assert_eq!(
         (error.what(), error.at(), error.is_malformed()),
         ("link cell length", 0, true)
@@ -136,31 +136,31 @@ fn lengths_must_be_whole_rows() {
         std::format!("{error}"),
         "link cell length at byte 0: found 40, expected 32"
     );
-    every_truncation(&inside(), |cut| match LinkRows::flat(cut, 2, Elem::I64) {
+    every_truncation(&inside(), |cut| match LinkRows::flat(cut, 2, DType::I64) {
         Ok(rows) => assert_eq!(rows.len() * 16, cut.len()),
         Err(error) => assert!(error.is_malformed()),
     });
     // Cut inside the open last group, between rows of another group.
-    let error = LinkRows::ragged(&across()[..100], 3, Elem::I64).unwrap_err();
+    let error = LinkRows::ragged(&across()[..100], 3, DType::I64).unwrap_err();
     assert_eq!((error.what(), error.at()), ("link group length", 80));
     let mut uneven = across();
     uneven[16] = 0x20;
-    let error = LinkRows::ragged(&uneven, 3, Elem::I64).unwrap_err();
+    let error = LinkRows::ragged(&uneven, 3, DType::I64).unwrap_err();
     assert_eq!((error.what(), error.at()), ("link group length", 32));
     for width in [0, 1 << 30, usize::MAX] {
         assert!(
-            LinkRows::flat(&[], width, Elem::I64)
+            LinkRows::flat(&[], width, DType::I64)
                 .unwrap_err()
                 .is_limit()
         );
         assert!(
-            LinkRows::ragged(&[], width, Elem::I64)
+            LinkRows::ragged(&[], width, DType::I64)
                 .unwrap_err()
                 .is_limit()
         );
     }
-    assert!(LinkRows::ragged(&[], 2, Elem::I64).unwrap().is_empty());
-    assert!(LinkRows::flat(&[], 2, Elem::I64).unwrap().is_empty());
+    assert!(LinkRows::ragged(&[], 2, DType::I64).unwrap().is_empty());
+    assert!(LinkRows::flat(&[], 2, DType::I64).unwrap().is_empty());
 }
 
 #[test]
@@ -211,33 +211,41 @@ fn every_integer_type_reads_its_bytes() {
         ("uint64", "0100000000000000", 1),
         (">u8", "ffffffffffffffff", -1),
     ] {
-        let elem = Elem::from_dtype(DType::parse(text).unwrap()).unwrap();
+        let dtype = DType::parse(text).unwrap();
         let bytes = hex(bytes);
         assert_eq!(
-            (elem.read(&bytes), elem.size()),
+            (dtype.integer_at(&bytes, 0), dtype.size()),
             (Some(value), bytes.len()),
             "{text}"
         );
-        assert_eq!(elem.read(&bytes[1..]), None);
-        let rows = LinkRows::flat(&bytes, 1, elem).unwrap();
+        assert_eq!(dtype.integer_at(&bytes, 1), None);
+        let rows = LinkRows::flat(&bytes, 1, dtype).unwrap();
         assert_eq!(rows.row(0).unwrap().get(0), Some(value));
         let mut out = [0];
         assert_eq!((rows.copy_to(&mut out), out), (Ok(1), [value]));
     }
-    assert_eq!(
-        ["float32", "bool", "<U5", "datetime64[ns]"]
-            .map(|text| Elem::from_dtype(DType::parse(text).unwrap())),
-        [None; 4]
-    );
+    for text in ["float32", "bool", "<U5", "datetime64[ns]"] {
+        let dtype = DType::parse(text).unwrap();
+        assert!(dtype.integer_at(&[0; 32], 0).is_none());
+        assert!(LinkRows::flat(&[], 1, dtype).unwrap_err().is_unsupported());
+        assert!(
+            LinkRows::ragged(&[], 1, dtype)
+                .unwrap_err()
+                .is_unsupported()
+        );
+        let form = CellForm::derive(1, 0, &[], false, false, dtype);
+        let error = LinkCellBuilder::new(form).push(&[0], &[0]).unwrap_err();
+        assert_eq!(error.what(), "link column width");
+    }
 }
 
 #[test]
 fn rows_can_be_taken_at_once() {
     let bytes = across();
-    let rows = LinkRows::ragged(&bytes, 3, Elem::I64).unwrap();
+    let rows = LinkRows::ragged(&bytes, 3, DType::I64).unwrap();
     assert_eq!(
-        (rows.width(), rows.elem(), rows.len(), rows.iter().len()),
-        (3, Elem::I64, 3, 3)
+        (rows.width(), rows.dtype(), rows.len(), rows.iter().len()),
+        (3, DType::I64, 3, 3)
     );
     assert_eq!(rows.as_i64s().unwrap().len(), 9);
     let mut out = [0; 10];
@@ -253,11 +261,13 @@ fn rows_can_be_taken_at_once() {
     );
     assert!(rows.row(3).is_none() && rows.row(usize::MAX).is_none());
     assert_eq!(
-        LinkRows::flat(&inside(), 2, Elem::I64).unwrap().group(0),
+        LinkRows::flat(&inside(), 2, DType::I64).unwrap().group(0),
         Some(0..3)
     );
     assert_eq!(
-        LinkRows::flat(&inside(), 2, Elem::I16).unwrap().as_i64s(),
+        LinkRows::flat(&inside(), 2, DType::little(DTypeKind::I16))
+            .unwrap()
+            .as_i64s(),
         None
     );
 }
@@ -265,7 +275,7 @@ fn rows_can_be_taken_at_once() {
 #[test]
 fn the_encoder_refuses_what_no_cell_holds() {
     let mut builder = LinkCellBuilder::new(CellForm {
-        elem: Elem::U8,
+        dtype: DType::little(DTypeKind::U8),
         ..across_form()
     });
     assert!(builder.push(&[0, 1], &[0, 256]).is_err());
@@ -274,7 +284,7 @@ fn the_encoder_refuses_what_no_cell_holds() {
     assert!(builder.push(&[0], &[0, 1]).is_err());
     assert!(builder.push(&[0, 1], &[0]).is_err());
     assert!(builder.is_empty());
-    let flat = CellForm::derive(2, 0, &[0], false, false, Elem::I64);
+    let flat = CellForm::derive(2, 0, &[0], false, false, DType::I64);
     assert!(
         LinkCellBuilder::new(flat).push(&[1, 0], &[0, 1]).is_err(),
         "no column for the code"
@@ -284,7 +294,7 @@ fn the_encoder_refuses_what_no_cell_holds() {
         link_width: 7,
         has_perm: true,
         ragged: true,
-        elem: Elem::I8,
+        dtype: DType::little(DTypeKind::I8),
     };
     assert!(
         LinkCellBuilder::new(wide)
@@ -303,7 +313,7 @@ fn every_bit_flip_is_a_value_or_an_error() {
 }
 
 fn visit_everything(bytes: &[u8]) {
-    for elem in ELEMS {
+    for dtype in integers() {
         for (link_width, has_perm, ragged) in [
             (2, false, false),
             (2, true, true),
@@ -316,7 +326,7 @@ fn visit_everything(bytes: &[u8]) {
                     link_width,
                     has_perm,
                     ragged,
-                    elem,
+                    dtype,
                 },
             ) else {
                 continue;
@@ -338,11 +348,11 @@ fn visit_everything(bytes: &[u8]) {
 proptest! {
     #[test]
     fn what_is_encoded_is_decoded(
-        elem in elem(), ragged in any::<bool>(),
+        dtype in integer(), ragged in any::<bool>(),
         records in (1_u8..5).prop_flat_map(|width| prop::collection::vec(
             (permutation(width..width + 1), prop::collection::vec(0_i64..128, usize::from(width)), any::<bool>()), 1..12)),
     ) {
-        let form = CellForm { link_width: records[0].0.len(), has_perm: true, ragged, elem };
+        let form = CellForm { link_width: records[0].0.len(), has_perm: true, ragged, dtype };
         let mut builder = LinkCellBuilder::new(form);
         for (s, original, ends) in &records {
             let mut placed = original.clone();

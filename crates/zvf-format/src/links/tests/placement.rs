@@ -5,9 +5,9 @@ use std::vec::Vec;
 use proptest::prelude::*;
 
 use super::cells::restored;
+use crate::dtype::{DType, DTypeKind};
 use crate::links::{
-    CellForm, Elem, Endpoint, LinkCell, anchor, canonical_order, duplicate_order, endpoint_chunks,
-    lehmer,
+    CellForm, Endpoint, LinkCell, anchor, canonical_order, duplicate_order, endpoint_chunks, lehmer,
 };
 use crate::strategies::{coordinate, permutation};
 
@@ -114,7 +114,7 @@ fn placement_has_limits() {
         link_width: 9,
         has_perm: true,
         ragged: true,
-        elem: Elem::I64,
+        dtype: DType::I64,
     };
     assert!(LinkCell::parse(&[], form).unwrap_err().is_limit());
     // Without a permutation any width will do.
@@ -122,7 +122,7 @@ fn placement_has_limits() {
         link_width: 30,
         has_perm: false,
         ragged: false,
-        elem: Elem::U8,
+        dtype: DType::little(DTypeKind::U8),
     };
     let corners: Vec<u8> = (0..30).collect();
     assert_eq!(restored(&corners, polygon), [(0..30).collect::<Vec<i64>>()]);

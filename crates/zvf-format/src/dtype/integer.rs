@@ -1,0 +1,50 @@
+//! Integers of any width, sign and byte order, as i64: the columns of link rows, and codes.
+
+use super::{ByteOrder, DType, DTypeKind};
+use crate::int::same_bits;
+
+impl DType {
+    /// Smallest and largest value that the type and an i64 both hold; `None` when it is not an integer.
+    #[must_use]
+    pub const fn integer_bounds(&self) -> Option<(i64, i64)> {
+        Some(match self.kind {
+            DTypeKind::I8 => (-1 << 7, (1 << 7) - 1),
+            DTypeKind::I16 => (-1 << 15, (1 << 15) - 1),
+            DTypeKind::I32 => (-1 << 31, (1 << 31) - 1),
+            DTypeKind::I64 => (i64::MIN, i64::MAX),
+            DTypeKind::U8 => (0, (1 << 8) - 1),
+            DTypeKind::U16 => (0, (1 << 16) - 1),
+            DTypeKind::U32 => (0, (1 << 32) - 1),
+            DTypeKind::U64 => (0, i64::MAX),
+            _ => return None,
+        })
+    }
+
+    /// Value `i` of a list of integers; `None` past the last whole one, and when the type is not an integer.
+    ///
+    /// An unsigned value above 2^63 - 1 comes out negative, which no row number is.
+    #[must_use]
+    #[inline]
+    pub fn integer_at(&self, bytes: &[u8], i: usize) -> Option<i64> {
+        macro_rules! read {
+            ($type:ty) => {{
+                let mut bytes = *bytes.as_chunks().0.get(i)?;
+                if self.order == ByteOrder::Big {
+                    bytes.reverse();
+                }
+                <$type>::from_le_bytes(bytes)
+            }};
+        }
+        Some(match self.kind {
+            DTypeKind::I64 => read!(i64),
+            DTypeKind::I8 => read!(i8).into(),
+            DTypeKind::I16 => read!(i16).into(),
+            DTypeKind::I32 => read!(i32).into(),
+            DTypeKind::U8 => read!(u8).into(),
+            DTypeKind::U16 => read!(u16).into(),
+            DTypeKind::U32 => read!(u32).into(),
+            DTypeKind::U64 => same_bits(read!(u64)),
+            _ => return None,
+        })
+    }
+}
