@@ -1,6 +1,6 @@
 //! Bytes-to-bytes codecs of Zarr arrays, in both directions.
 //!
-//! [`Chain`] decodes the chunks of an array, by its list of codecs, within a limit on what comes out. [`Compression`] encodes them
+//! [`Chain`] decodes the chunks of an array, by its list of codecs, within a limit on what comes out. `Compression` encodes them
 //! (feature `encode`). Zstandard, gzip and checksums are applied by maintained crates, Blosc is read by `zvf-blosc`, and what else `zarrs` has
 //! by that crate, behind [`isolate`](mod@isolate).
 //!
@@ -25,7 +25,7 @@
 //! # Features
 //!
 //! `zstd`, `gzip`, `blosc` (default): codecs. `zarrs`: those that only the crate of that name has, and the encoder of Blosc. `encode`:
-//! [`Compression`].
+//! `Compression`.
 
 #[cfg(feature = "blosc")]
 mod blosc;
