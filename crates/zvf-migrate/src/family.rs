@@ -8,6 +8,7 @@ use zvf_meta::{ArrayAttributes, Kind, LinkStore};
 use zvf_store::{LinkAttribute, LinkFamily};
 
 use super::new_level::NewLevel;
+use super::rechunk::Cut;
 use super::records::{self, Family};
 use super::report::Notes;
 use super::source::Source;
@@ -17,8 +18,6 @@ use zvf_write::WriteError;
 use zvf_write::error::OrBug;
 use zvf_write::error::to_index;
 use zvf_write::links::{End, LinkColumn, Placer, Policy};
-use zvf_write::record::typed;
-use zvf_write::spill::Spool;
 
 impl Job {
     /// A placer for links that are made from the manifests.
@@ -50,7 +49,7 @@ impl Job {
         new_level: &mut [NewLevel],
         at: usize,
         links: &LinkFamily,
-        cut: &mut Option<Spool>,
+        cut: &mut Option<Cut>,
     ) -> Result<Option<Placer>, WriteError> {
         let stage = stages.get(at).or_bug(format_args!("no level {at}"))?;
         let source = &stage.source;
@@ -301,29 +300,27 @@ fn note_child(
 
 /// Places edges that were implied by the order of rows and are not any more, but for children whose parent is stored.
 pub(super) fn push_cut(
-    cut: Spool,
+    cut: Cut,
     new_level: &mut NewLevel,
     children: &[u64],
     placer: &mut Placer,
 ) -> Result<(), WriteError> {
-    for piece in cut.pieces() {
-        for pair in typed::<[u64; 2]>(&piece?)? {
-            let [child, parent] = pair?;
-            // Behind the last child that was noted there is none.
-            let word = children.get(to_index("vertices", child / 64)?);
-            if word.is_some_and(|word| (word >> (child % 64)) & 1 == 1) {
-                continue;
-            }
-            let mut place = |vertex: u64| {
-                let place = new_level.vertex(vertex)?;
-                place.or_bug(format_args!("vertex {vertex} has no place"))
-            };
-            let (child, parent) = (place(child)?, place(parent)?);
-            let end = |(slot, row): (u32, u32)| Ok::<_, WriteError>((new_level.chunk(slot)?, row));
-            let ends = [end(child)?, end(parent)?];
-            let none = vec![None; placer.family().columns()];
-            placer.push(&ends, &none)?;
+    let mut cut = cut.finish()?;
+    while let Some([child, parent]) = cut.pop()? {
+        // Behind the last child that was noted there is none.
+        let word = children.get(to_index("vertices", child / 64)?);
+        if word.is_some_and(|word| (word >> (child % 64)) & 1 == 1) {
+            continue;
         }
+        let mut place = |vertex: u64| {
+            let place = new_level.vertex(vertex)?;
+            place.or_bug(format_args!("vertex {vertex} has no place"))
+        };
+        let (child, parent) = (place(child)?, place(parent)?);
+        let end = |(slot, row): (u32, u32)| Ok::<_, WriteError>((new_level.chunk(slot)?, row));
+        let ends = [end(child)?, end(parent)?];
+        let none = vec![None; placer.family().columns()];
+        placer.push(&ends, &none)?;
     }
     Ok(())
 }

@@ -71,6 +71,7 @@ use cells::Sink;
 use family::push_cut;
 use journal::{Begin, Journal};
 use new_level::NewLevel;
+use rechunk::Cut;
 use report::Notes;
 use source::Source;
 use zvf_format::int::wide;
@@ -83,7 +84,6 @@ use zvf_write::links::{self, ChunkFragments, FragmentRows, LinkColumn};
 use zvf_write::nodes::Nodes;
 use zvf_write::prepare::Corners;
 use zvf_write::shard::Cells;
-use zvf_write::spill::Spool;
 use zvf_write::target::Target;
 use zvf_write::writer::blocking;
 
@@ -459,7 +459,7 @@ impl Job {
         stages: &[Stage],
         new_level: &mut [NewLevel],
         at: usize,
-        cut: Option<Spool>,
+        cut: Option<Cut>,
         target: &Target,
     ) -> Result<(LevelCounts, bool), WriteError> {
         let stage = stages.get(at).or_bug(format_args!("no level {at}"))?;

@@ -33,7 +33,8 @@ use zvf_write::parallel::pack;
 use zvf_write::places::Places;
 use zvf_write::record;
 use zvf_write::record::{put_flagged, row_of, take_array, take_flagged};
-use zvf_write::spill::{SpillFile, Spool};
+use zvf_write::sorter::Sorter;
+use zvf_write::spill::SpillFile;
 use zvf_write::target::Payloads;
 use zvf_write::{WriteError, parallel};
 
@@ -327,14 +328,17 @@ struct Kept {
     cut: Vec<(u64, u64)>,
 }
 
-/// Writes the new chunks. Edges of trees that were implied and are not any more go to `cut`.
+/// Edges of trees, as the old vertices of child and parent: sorted, so that copies do not depend on which chunk is done first.
+pub(super) type Cut = Sorter<[u64; 2]>;
+
+/// Writes the new chunks. Also returns the edges of trees that were implied and are not any more, child and parent.
 pub(super) fn write(
     sink: Sink<'_>,
     mut sorted: Sorted,
     threads: usize,
     budget: usize,
     folder: &Path,
-) -> Result<(NewLevel, Spool), WriteError> {
+) -> Result<(NewLevel, Cut), WriteError> {
     let count = *sorted.vertices.last().or_bug("no end of the vertices")?;
     let mut places = Places::new(count, budget / 4, folder)?;
     let mut items = Vec::new();
@@ -378,7 +382,9 @@ pub(super) fn write(
         }
         Ok((kept, written.is_none()))
     };
-    let (mut all, mut parts, mut cut) = (Vec::new(), Vec::new(), Spool::new(budget / 16, folder));
+    let (mut all, mut parts) = (Vec::new(), Vec::new());
+    // Chunks are done in any order.
+    let mut cut = Cut::new(budget / 16, folder);
     let take = |(kept, new): (Vec<Kept>, bool)| {
         if let Some(journal) = sink.journal.filter(|_| new) {
             // Every run reports about them: all of them are rebuilt.
@@ -389,7 +395,7 @@ pub(super) fn write(
             places.note(one.done.slot, &one.vertices)?;
             parts.append(&mut one.parts);
             for (child, parent) in one.cut {
-                cut.push_value(&[child, parent])?;
+                cut.push([child, parent])?;
             }
             all.push(one.done);
         }

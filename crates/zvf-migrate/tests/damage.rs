@@ -492,3 +492,65 @@ fn every_changed_byte_of_links_between_levels_is_reported() {
         }
     });
 }
+
+#[test]
+fn copies_are_the_same_whatever_chunk_is_done_first() {
+    Runtime::new().unwrap().wait(async {
+        let old = Made::new();
+        let spec = StoreSpec::new(Kind::Skeleton, [100.0; 3]);
+        let mut writer = StoreWriter::create(&old.address(), spec, WriteOptions::new())
+            .await
+            .unwrap();
+        let mut state = 1_u64;
+        let mut random = move |below: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % below
+        };
+        for tree in 0..60_i64 {
+            let nodes = 400_usize;
+            let mut positions: Vec<f32> = (0..3).map(|_| random(300) as f32).collect();
+            let mut links = Vec::new();
+            for node in 1..nodes as u64 {
+                // A branch now and then.
+                let back = if random(9) == 0 { random(30) } else { 0 };
+                let parent = (node - 1).saturating_sub(back);
+                for axis in 0..3 {
+                    let from = positions[parent as usize * 3 + axis];
+                    positions.push(from + random(9) as f32 - 4.0);
+                }
+                links.extend([node, parent]);
+            }
+            let batch = Batch::new(positions)
+                .with_object_ids(vec![tree; nodes])
+                .with_links(links);
+            writer.push(&batch).unwrap();
+        }
+        writer.finish().await.unwrap();
+        let store = old.open().await;
+        let mut first = None;
+        // Each job has 256 chunks; several are done at one time.
+        for threads in [1, 4, 4, 4, 4] {
+            let new = Made::new();
+            let options = MigrateOptions::new()
+                .with_chunk_shape([15.0; 3])
+                .with_shard_shape([])
+                .with_write(WriteOptions::new().with_threads(threads));
+            migrate(&store, &new.address(), options).await.unwrap();
+            let cells: BTreeMap<String, Vec<u8>> = new
+                .cells()
+                .into_iter()
+                .map(|(name, file)| (name, fs::read(file).unwrap()))
+                .collect();
+            let chunks = cells.keys().filter(|name| name.starts_with("0/vertices/"));
+            assert!(chunks.count() > 1024);
+            let first = first.get_or_insert_with(|| cells.clone());
+            let other = cells
+                .iter()
+                .find(|(name, bytes)| first.get(*name) != Some(*bytes));
+            assert_eq!(other.map(|(name, _)| name), None);
+            assert_eq!(cells.len(), first.len());
+        }
+    });
+}
