@@ -45,7 +45,7 @@ mod _zvf {
     /// Before anything is allocated by a thread of ours.
     #[pymodule_init]
     fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
-        zvf_alloc::free_soon();
+        zvf_alloc::configure();
         Ok(())
     }
 }

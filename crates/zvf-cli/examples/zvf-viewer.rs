@@ -4,6 +4,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    zvf_alloc::free_soon();
+    zvf_alloc::configure();
     ExitCode::from(zvf_cli::run(std::env::args_os()))
 }

@@ -202,6 +202,12 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Leaves the threads of the runtime to the end of the process, after a command that has done its work: stopping and joining them takes
+    /// as long as a small command.
+    pub(crate) fn leave_threads(&mut self) {
+        std::mem::forget(self.runtime.take());
+    }
+
     /// Ends a command, failed or not: writes the trace file and, with `--verbose`, the totals.
     ///
     /// # Errors

@@ -41,6 +41,9 @@ fn carry_out(cli: &Cli) -> Result<()> {
     let mut context = Context::new(&cli.common)?;
     let outcome = commands::run(&cli.command, &mut context)
         .map_err(|error| error.of_budget(cli.common.memory_budget));
+    if outcome.is_ok() {
+        context.leave_threads();
+    }
     let closed = context.close();
     outcome.and(closed)
 }

@@ -23,6 +23,10 @@ pub(crate) enum Entry {
     Other,
 }
 
+/// Takes the name and kind of an entry, and what asks the system for its bytes.
+type VisitEntry<'v, X> =
+    dyn FnMut(String, Entry, &dyn Fn() -> io::Result<u64>) -> Result<(), X> + 'v;
+
 /// A folder by its path, and its handle once it was opened.
 #[derive(Debug)]
 pub struct Folder {
@@ -83,22 +87,39 @@ impl Folder {
         self.root().metadata(&self.path, &self.key(key)?)
     }
 
-    /// Bytes of the file of a key; a link is not followed.
-    pub(crate) fn size(&self, key: &str) -> io::Result<u64> {
-        self.root().size(&self.path, key)
-    }
-
-    /// Visits what stands in the folder of a key, in no order. Names that are not UTF-8 cannot be part of a key and
+    /// Visits the entries of the folder of a key, in no order. Names that are not UTF-8 cannot be part of a key and
     /// are left out.
     ///
     /// # Errors
-    /// I/O, or what `visit` answers.
+    /// I/O, or those of `visit`.
     pub(crate) fn visit<X: From<io::Error>>(
         &self,
         key: &str,
         visit: &mut dyn FnMut(String, Entry) -> Result<(), X>,
     ) -> Result<(), X> {
-        self.root().visit(&self.path, key, visit)
+        self.root()
+            .visit(&self.path, key, &mut |name, kind, _| visit(name, kind))
+    }
+
+    /// As [`visit`](Self::visit), with the bytes of each entry that is no folder; links are not followed.
+    ///
+    /// # Cost
+    /// One `stat` an entry, relative to its folder.
+    ///
+    /// # Errors
+    /// I/O, or those of `visit`.
+    pub(crate) fn visit_sizes<X: From<io::Error>>(
+        &self,
+        key: &str,
+        visit: &mut dyn FnMut(String, Option<u64>) -> Result<(), X>,
+    ) -> Result<(), X> {
+        self.root().visit(&self.path, key, &mut |name, kind, size| {
+            let size = match kind {
+                Entry::Folder => None,
+                Entry::File | Entry::Other => Some(size()?),
+            };
+            visit(name, size)
+        })
     }
 }
 
@@ -112,7 +133,7 @@ mod at {
     use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, openat, statat};
     use rustix::io::Errno;
 
-    use super::Entry;
+    use super::{Entry, VisitEntry};
     use crate::regular;
 
     /// A handle that serves to look up names: no right to read is needed for it where the system knows such handles.
@@ -151,10 +172,6 @@ mod at {
             Ok(rustix::io::retry_on_intr(open)?)
         }
 
-        fn stat(&self, key: &str) -> io::Result<Stat> {
-            Ok(statat(self.root()?, key, AtFlags::SYMLINK_NOFOLLOW)?)
-        }
-
         pub(crate) fn open(&self, _: &Path, key: &str) -> io::Result<File> {
             match self.handle(key, READ) {
                 Ok(handle) => regular::checked(File::from(handle)),
@@ -170,18 +187,15 @@ mod at {
             File::from(self.handle(key, LOOK)?).metadata()
         }
 
-        pub(crate) fn size(&self, _: &Path, key: &str) -> io::Result<u64> {
-            Ok(u64::try_from(self.stat(key)?.st_size).unwrap_or(0))
-        }
-
         pub(crate) fn visit<X: From<io::Error>>(
             &self,
             _: &Path,
             key: &str,
-            visit: &mut dyn FnMut(String, Entry) -> Result<(), X>,
+            visit: &mut VisitEntry<'_, X>,
         ) -> Result<(), X> {
             let handle = self.handle(key, READ | OFlags::DIRECTORY)?;
-            for entry in Dir::new(handle).map_err(io::Error::from)? {
+            let mut folder = Dir::new(handle).map_err(io::Error::from)?;
+            while let Some(entry) = folder.read() {
                 let entry = entry.map_err(io::Error::from)?;
                 let Ok(name) = entry.file_name().to_str() else {
                     continue;
@@ -189,30 +203,22 @@ mod at {
                 if name == "." || name == ".." {
                     continue;
                 }
+                let stat = || -> io::Result<Stat> {
+                    Ok(statat(folder.fd()?, name, AtFlags::SYMLINK_NOFOLLOW)?)
+                };
                 let kind = match entry.file_type() {
-                    FileType::Unknown => {
-                        FileType::from_raw_mode(self.stat(&join(key, name))?.st_mode)
-                    }
+                    FileType::Unknown => FileType::from_raw_mode(stat()?.st_mode),
                     known => known,
                 };
-                visit(
-                    name.to_owned(),
-                    match kind {
-                        FileType::Directory => Entry::Folder,
-                        FileType::RegularFile => Entry::File,
-                        _ => Entry::Other,
-                    },
-                )?;
+                let kind = match kind {
+                    FileType::Directory => Entry::Folder,
+                    FileType::RegularFile => Entry::File,
+                    _ => Entry::Other,
+                };
+                let size = || Ok(u64::try_from(stat()?.st_size).unwrap_or(0));
+                visit(name.to_owned(), kind, &size)?;
             }
             Ok(())
-        }
-    }
-
-    fn join(key: &str, name: &str) -> String {
-        if key.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{key}/{name}")
         }
     }
 }
@@ -223,7 +229,7 @@ mod at {
     use std::io;
     use std::path::{Path, PathBuf};
 
-    use super::Entry;
+    use super::{Entry, VisitEntry};
 
     /// No handle: files are looked up by path.
     #[derive(Debug)]
@@ -250,15 +256,11 @@ mod at {
             std::fs::metadata(file(path, key))
         }
 
-        pub(crate) fn size(&self, path: &Path, key: &str) -> io::Result<u64> {
-            Ok(std::fs::symlink_metadata(file(path, key))?.len())
-        }
-
         pub(crate) fn visit<X: From<io::Error>>(
             &self,
             path: &Path,
             key: &str,
-            visit: &mut dyn FnMut(String, Entry) -> Result<(), X>,
+            visit: &mut VisitEntry<'_, X>,
         ) -> Result<(), X> {
             for entry in std::fs::read_dir(file(path, key))? {
                 let entry = entry?;
@@ -271,7 +273,7 @@ mod at {
                     (_, true) => Entry::File,
                     _ => Entry::Other,
                 };
-                visit(name, kind)?;
+                visit(name, kind, &|| Ok(entry.metadata()?.len()))?;
             }
             Ok(())
         }

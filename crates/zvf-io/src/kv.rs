@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use futures::stream::{self, StreamExt};
 
 use crate::context::Context;
 use crate::folder::Folder;
@@ -17,6 +18,9 @@ use crate::remote::Remote;
 use crate::task::{blocking, driven};
 use crate::versions::Role;
 use crate::{Ask, Cap, IoError, IoOptions, Merge, Method, Object, Overlay, Question, Reply, Usage};
+
+/// Folders of the local disk that are added up at one time.
+const FOLDERS: usize = 4;
 
 /// Where objects are.
 #[derive(Debug, Clone)]
@@ -211,24 +215,31 @@ impl Kv {
                 Backend::Local(root) => {
                     let slot = self.slot().await?;
                     let start = self.trace().start();
-                    let (root, key) = (Arc::clone(root), prefix.to_owned());
-                    let limit = self.limits().cells_per_query;
-                    let sum = move || {
-                        let mut usage = Usage::default();
-                        local::usage(&root, &key, &mut usage, limit, 0).map(|()| Some(usage))
-                    };
-                    let usage = blocking(sum).await?;
+                    let usage = self.local_usage(root, prefix).await;
                     drop(slot);
-                    let count = usage
-                        .as_ref()
-                        .ok()
-                        .and_then(Option::as_ref)
-                        .map(|usage| usage.objects);
+                    let count = usage.as_ref().ok().map(|usage| usage.objects);
                     self.record(start, Method::List, prefix, (None, None), count);
-                    usage
+                    usage.map(Some)
                 }
             }
         })
+    }
+
+    /// As [`usage`](Self::usage), the folders of the prefix side by side: those of a level are its arrays, with thousands of files each.
+    async fn local_usage(&self, root: &Arc<Folder>, prefix: &str) -> Result<Usage, IoError> {
+        let limit = self.limits().cells_per_query;
+        let (folder, key) = (Arc::clone(root), prefix.to_owned());
+        let first = blocking(move || local::folder_usage(&folder, &key, limit));
+        let (mut usage, folders) = first.await??;
+        let below = folders.into_iter().map(|key| {
+            let root = Arc::clone(root);
+            blocking(move || local::usage(&root, &key, limit, 1))
+        });
+        let mut below = stream::iter(below).buffer_unordered(FOLDERS);
+        while let Some(one) = below.next().await {
+            usage.merge(prefix, one??, limit)?;
+        }
+        Ok(usage)
     }
 
     /// Answers independent questions together: one blocking task on a local disk, concurrent requests elsewhere.

@@ -354,7 +354,12 @@ fn entries(
     key: &str,
     visit: &mut dyn FnMut(String, Entry) -> Result<(), Stop>,
 ) -> Result<(), IoError> {
-    match root.visit(key, visit) {
+    visited(key, root.visit(key, visit))
+}
+
+/// A folder that does not exist has no entries.
+fn visited(key: &str, result: Result<(), Stop>) -> Result<(), IoError> {
+    match result {
         Ok(()) => Ok(()),
         Err(Stop::Io(error))
             if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
@@ -424,30 +429,33 @@ fn below(key: &str, name: &str) -> String {
     }
 }
 
-/// Adds up the files below the folder of `key`.
-pub(crate) fn usage(
+/// Adds up the files of the folder of `key`, and names the folders in it.
+pub(crate) fn folder_usage(
     root: &Folder,
     key: &str,
-    usage: &mut Usage,
     limit: u64,
-    depth: usize,
-) -> Result<(), IoError> {
-    check_depth(key, depth)?;
-    // Folders wait until theirs is closed: a handle each is open at one time.
-    let mut deeper = Vec::new();
-    entries(root, key, &mut |name, kind| {
+) -> Result<(Usage, Vec<String>), IoError> {
+    let (mut usage, mut folders) = (Usage::default(), Vec::new());
+    let summed = root.visit_sizes(key, &mut |name, size| {
         let key = below(key, &name);
-        if kind == Entry::Folder {
-            deeper.push(key);
-        } else {
-            usage.add(&key, root.size(&key)?, limit)?;
+        match size {
+            None => folders.push(key),
+            Some(bytes) => usage.add(&key, bytes, limit)?,
         }
         Ok(())
-    })?;
-    for key in deeper {
-        self::usage(root, &key, usage, limit, depth + 1)?;
+    });
+    visited(key, summed)?;
+    Ok((usage, folders))
+}
+
+/// Adds up the files below the folder of `key`. A folder is closed before those in it are opened, so that one handle is open at a time.
+pub(crate) fn usage(root: &Folder, key: &str, limit: u64, depth: usize) -> Result<Usage, IoError> {
+    check_depth(key, depth)?;
+    let (mut usage, folders) = folder_usage(root, key, limit)?;
+    for folder in folders {
+        usage.merge(key, self::usage(root, &folder, limit, depth + 1)?, limit)?;
     }
-    Ok(())
+    Ok(usage)
 }
 
 /// Collects the files below the folder of `key`, relative to it. Arrays have at most a handful of axes.

@@ -83,8 +83,13 @@ pub struct Usage {
 impl Usage {
     /// Counts one more object, up to `limit` of them.
     pub(crate) fn add(&mut self, prefix: &str, bytes: u64, limit: u64) -> Result<(), IoError> {
-        self.objects = self.objects.saturating_add(1);
-        self.bytes = self.bytes.saturating_add(bytes);
+        self.merge(prefix, Self { objects: 1, bytes }, limit)
+    }
+
+    /// Counts other objects, too, up to `limit` of them all.
+    pub(crate) fn merge(&mut self, prefix: &str, other: Self, limit: u64) -> Result<(), IoError> {
+        self.objects = self.objects.saturating_add(other.objects);
+        self.bytes = self.bytes.saturating_add(other.bytes);
         if self.objects > limit {
             return Err(IoError::limit(
                 prefix,
