@@ -10,6 +10,8 @@ pub enum Codec {
     BloscLz,
     /// Bare LZ4 blocks.
     Lz4,
+    /// Bare Snappy blocks, of Blosc 1 alone.
+    Snappy,
     /// RFC 1950 streams.
     Zlib,
     /// Zstandard frames.
@@ -23,6 +25,7 @@ impl Codec {
         match self {
             Self::BloscLz => 0,
             Self::Lz4 => 1,
+            Self::Snappy => 2,
             Self::Zlib => 3,
             Self::Zstd => 4,
         }
@@ -34,6 +37,7 @@ impl Codec {
         match self {
             Self::BloscLz => 0,
             Self::Lz4 => 1,
+            Self::Snappy => 3,
             Self::Zlib => 4,
             Self::Zstd => 5,
         }
@@ -45,6 +49,7 @@ impl Codec {
         match self {
             Self::BloscLz => "blosclz",
             Self::Lz4 => "lz4",
+            Self::Snappy => "snappy",
             Self::Zlib => "zlib",
             Self::Zstd => "zstd",
         }
@@ -113,6 +118,7 @@ impl Codecs {
         match codec {
             Codec::BloscLz => true,
             Codec::Lz4 => cfg!(feature = "lz4"),
+            Codec::Snappy => cfg!(feature = "snappy"),
             Codec::Zlib => cfg!(feature = "zlib"),
             Codec::Zstd => cfg!(any(feature = "zstd", feature = "ruzstd")),
         }
@@ -130,6 +136,7 @@ impl Expand for Codecs {
         let whole = match codec {
             Codec::BloscLz => dictionary.is_none() && crate::blosclz::decode(stream, out),
             Codec::Lz4 => lz4(stream, dictionary, out)?,
+            Codec::Snappy => snappy(stream, dictionary, out)?,
             Codec::Zlib => self.zlib(stream, dictionary, out)?,
             Codec::Zstd => self.zstd(stream, dictionary, out)?,
         };
@@ -158,6 +165,20 @@ fn lz4(stream: &[u8], dictionary: Option<&[u8]>, out: &mut [u8]) -> Result<bool,
 
 #[cfg(not(feature = "lz4"))]
 fn lz4(_: &[u8], _: Option<&[u8]>, _: &mut [u8]) -> Result<bool, StreamError> {
+    Err(StreamError::Missing)
+}
+
+#[cfg(feature = "snappy")]
+fn snappy(stream: &[u8], dictionary: Option<&[u8]>, out: &mut [u8]) -> Result<bool, StreamError> {
+    if dictionary.is_some() {
+        return Err(StreamError::Missing);
+    }
+    let made = snap::raw::Decoder::new().decompress(stream, out);
+    Ok(made.is_ok_and(|n| n == out.len()))
+}
+
+#[cfg(not(feature = "snappy"))]
+fn snappy(_: &[u8], _: Option<&[u8]>, _: &mut [u8]) -> Result<bool, StreamError> {
     Err(StreamError::Missing)
 }
 

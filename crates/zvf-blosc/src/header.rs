@@ -387,10 +387,11 @@ impl Header {
     ///
     /// Unsupported: a registered codec (by its id, at byte 22) or an unknown format number.
     pub const fn codec(&self) -> Result<Codec, DecodeError> {
-        let expected = Expected::Text("blosclz, lz4, zlib or zstd");
+        let expected = Expected::Text("blosclz, lz4, snappy, zlib or zstd");
         match self.flags >> 5 {
             0 => Ok(Codec::BloscLz),
             1 => Ok(Codec::Lz4),
+            2 => Ok(Codec::Snappy),
             3 => Ok(Codec::Zlib),
             4 => Ok(Codec::Zstd),
             6 => {

@@ -96,7 +96,9 @@ pub mod stream;
 pub use chunk::{BlockTable, Chunk};
 pub use codec::{Codec, Codecs, Expand, StreamError};
 #[cfg(feature = "alloc")]
-pub use encode::{EncodeError, Encoder, FirstFilter, LastFilter, Packers, Settings, Written};
+pub use encode::{
+    EncodeError, Encoder, FirstFilter, Format, LastFilter, Packers, Settings, Written,
+};
 pub use error::{Class, DecodeError, Expected};
 pub use filters::Pipeline;
 pub use header::{Body, Header, LONG, MOST, SHORT, SpecialKind};

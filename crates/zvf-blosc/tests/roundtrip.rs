@@ -2,17 +2,23 @@
 
 use proptest::prelude::*;
 use zvf_blosc::{
-    Body, Chunk, Codec, Codecs, Encoder, FirstFilter, LastFilter, Packers, Settings, Special,
-    SpecialKind, Written,
+    Body, Chunk, Codec, Codecs, Encoder, FirstFilter, Format, LastFilter, Packers, SHORT, Settings,
+    Special, SpecialKind, Written,
 };
 
 fn every_codec() -> Vec<Option<Codec>> {
-    [Codec::BloscLz, Codec::Lz4, Codec::Zlib, Codec::Zstd]
-        .into_iter()
-        .filter(|codec| Packers::writes(*codec) && Codecs::reads(*codec))
-        .map(Some)
-        .chain([None])
-        .collect()
+    [
+        Codec::BloscLz,
+        Codec::Lz4,
+        Codec::Snappy,
+        Codec::Zlib,
+        Codec::Zstd,
+    ]
+    .into_iter()
+    .filter(|codec| Packers::writes(*codec) && Codecs::reads(*codec))
+    .map(Some)
+    .chain([None])
+    .collect()
 }
 
 fn data() -> impl Strategy<Value = Vec<u8>> {
@@ -57,6 +63,36 @@ proptest! {
             prop_assert_eq!(out, &data[at..at + n]);
         }
     }
+
+    #[test]
+    fn chunks_of_blosc_1(
+        data in data(),
+        typesize in 1usize..=255,
+        blocksize in 1usize..1500,
+        codec in prop::sample::select(every_codec()),
+        last in prop::sample::select(vec![LastFilter::None, LastFilter::Shuffle, LastFilter::BitShuffle]),
+    ) {
+        let settings = Settings::new(typesize, blocksize)
+            .with_format(Format::Blosc1)
+            .with_codec(codec)
+            .with_filters(FirstFilter::None, last);
+        let mut bytes = Vec::new();
+        let written = Encoder::new(settings).unwrap().encode(&data, &mut bytes).unwrap();
+        prop_assert!(matches!(written, Written::Stored | Written::Compressed));
+        prop_assert!(bytes.len() <= data.len() + SHORT);
+        let chunk = Chunk::parse(&bytes).unwrap();
+        prop_assert_eq!((chunk.header().len(), chunk.header().version()), (SHORT, 2));
+        prop_assert_eq!(chunk.decode_vec(typesize, usize::MAX, &mut Codecs::new()).unwrap(), &data[..]);
+    }
+}
+
+#[test]
+fn blosc_1_has_no_other_filters_and_no_wide_items() {
+    let settings = Settings::new(4, 64).with_format(Format::Blosc1);
+    assert!(Encoder::new(settings).is_ok());
+    let delta = settings.with_filters(FirstFilter::Delta, LastFilter::None);
+    assert!(Encoder::new(delta).is_err());
+    assert!(Encoder::new(Settings::new(256, 512).with_format(Format::Blosc1)).is_err());
 }
 
 #[test]

@@ -1,6 +1,15 @@
 //! Blosc-1 frames, as numcodecs writes them: one chunk of `zvf-blosc` a cell, with a short header.
 
+#[cfg(feature = "encode")]
+use std::cell::RefCell;
+
 use zvf_blosc::{Chunk, Class, Codecs, SHORT};
+#[cfg(feature = "encode")]
+use zvf_blosc::{
+    Codec as Library, EncodeError, Encoder, FirstFilter, Format, LastFilter, Settings,
+};
+#[cfg(feature = "encode")]
+use zvf_meta::Codec;
 
 use crate::error::{CodecError, check};
 
@@ -35,6 +44,105 @@ pub(crate) fn decode(frame: &[u8], limit: u64) -> Result<Vec<u8>, CodecError> {
         })
 }
 
+/// Bytes of a block where the configuration leaves them open: the block and what is made of it stay in the cache of a core.
+#[cfg(feature = "encode")]
+const BLOCK: usize = 128 << 10;
+
+/// How frames are written, by the configuration of the codec in documents. The effort of `lz4` and `blosclz` is one of this crate's:
+/// `clevel` 0 stores the bytes, all others are the same. `lz4hc` is written as `lz4`, which readers do not tell apart.
+///
+/// # Errors
+/// A member that is missing or has a value that the codec does not take.
+#[cfg(feature = "encode")]
+pub(crate) fn settings(codec: &Codec) -> Result<Settings, String> {
+    let member = |name: &str| codec.configuration.get(name).filter(|one| !one.is_null());
+    let number = |name: &str, legal: std::ops::RangeInclusive<u64>, default: Option<u64>| {
+        let found = match member(name) {
+            Some(found) => found.as_u64().filter(|found| legal.contains(found)),
+            None => default,
+        };
+        let found = found.and_then(|found| usize::try_from(found).ok());
+        found.ok_or_else(|| {
+            let found = member(name).map_or_else(|| "none".to_owned(), ToString::to_string);
+            let (low, high) = (legal.start(), legal.end());
+            format!("{name}: found {found}, expected {low} to {high}")
+        })
+    };
+    let word = |name: &str, expected: &str| {
+        let found = member(name).map_or_else(|| "none".to_owned(), ToString::to_string);
+        format!("{name}: found {found}, expected {expected}")
+    };
+    let last = match member("shuffle").and_then(|shuffle| shuffle.as_str()) {
+        Some("noshuffle") => LastFilter::None,
+        Some("shuffle") => LastFilter::Shuffle,
+        Some("bitshuffle") => LastFilter::BitShuffle,
+        _ => return Err(word("shuffle", "noshuffle, shuffle or bitshuffle")),
+    };
+    let default = (last == LastFilter::None).then_some(1);
+    let typesize = number("typesize", 1..=255, default)?;
+    let effort = number("clevel", 0..=9, None)?;
+    let (library, level) = match member("cname").and_then(|cname| cname.as_str()) {
+        Some("blosclz") => (Library::BloscLz, 0),
+        Some("lz4" | "lz4hc") => (Library::Lz4, 0),
+        Some("snappy") => (Library::Snappy, 0),
+        Some("zlib") => (Library::Zlib, effort),
+        // The levels that C-Blosc takes.
+        Some("zstd") if effort == 9 => (Library::Zstd, 22),
+        Some("zstd") => (Library::Zstd, (2 * effort).saturating_sub(1)),
+        _ => return Err(word("cname", "blosclz, lz4, lz4hc, snappy, zlib or zstd")),
+    };
+    let block = match number("blocksize", 0..=1 << 30, Some(0))? {
+        0 => BLOCK,
+        block => block,
+    };
+    let mut settings = Settings::new(typesize, (block / typesize).max(1) * typesize)
+        .with_format(Format::Blosc1)
+        .with_codec((effort > 0).then_some(library))
+        .with_filters(FirstFilter::None, last);
+    settings.level = i32::try_from(level).map_err(|_| format!("clevel: found {effort}"))?;
+    Encoder::new(settings).map_err(|error| error.to_string())?;
+    Ok(settings)
+}
+
+/// How [`Compression::Blosc`](crate::Compression::Blosc) writes frames of items of so many bytes.
+#[cfg(feature = "encode")]
+pub(crate) fn of_items(items: u8) -> Settings {
+    let width = usize::from(items.max(1));
+    let (library, level, last) = match items {
+        1 => (Library::Zstd, 9, LastFilter::None),
+        _ => (Library::Lz4, 0, LastFilter::Shuffle),
+    };
+    let mut settings = Settings::new(width, BLOCK / width * width)
+        .with_format(Format::Blosc1)
+        .with_codec(Some(library))
+        .with_filters(FirstFilter::None, last);
+    settings.level = level;
+    settings
+}
+
+#[cfg(feature = "encode")]
+thread_local! {
+    /// The encoder that was used last: its buffers and libraries cost more to make than a small cell to compress.
+    static LAST: RefCell<Option<Encoder>> = const { RefCell::new(None) };
+}
+
+/// Compresses the bytes of one chunk to a frame.
+///
+/// # Errors
+/// More bytes than a frame holds; a library that fails.
+#[cfg(feature = "encode")]
+pub(crate) fn encode(settings: Settings, bytes: &[u8]) -> Result<Vec<u8>, EncodeError> {
+    let last = LAST.take().filter(|last| *last.settings() == settings);
+    let mut encoder = match last {
+        Some(encoder) => encoder,
+        None => Encoder::new(settings)?,
+    };
+    let mut frame = Vec::new();
+    encoder.encode(bytes, &mut frame)?;
+    LAST.set(Some(encoder));
+    Ok(frame)
+}
+
 #[cfg(test)]
 mod tests {
     use super::decode;
@@ -60,5 +168,68 @@ mod tests {
         assert!(matches!(decode(&frame, CAP), Err(CodecError::Limit { .. })));
         frame[4..8].copy_from_slice(&[0, 0, 8, 0]);
         assert!(matches!(decode(&frame, CAP), Err(CodecError::Malformed(_))));
+    }
+
+    #[cfg(feature = "encode")]
+    fn codec(configuration: serde_json::Value) -> zvf_meta::Codec {
+        zvf_meta::Codec {
+            configuration,
+            ..zvf_meta::Codec::named("blosc")
+        }
+    }
+
+    #[cfg(feature = "encode")]
+    #[test]
+    fn frames_of_every_configuration_come_back() {
+        let text: Vec<u8> = (0..50_000_u32)
+            .flat_map(|i| (i / 7).to_le_bytes())
+            .collect();
+        for cname in ["blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"] {
+            for shuffle in ["noshuffle", "shuffle", "bitshuffle"] {
+                for (clevel, blocksize) in [(0, 0), (1, 1000), (5, 0), (9, 1 << 20)] {
+                    let configuration = serde_json::json!({
+                        "typesize": 4, "cname": cname, "clevel": clevel, "shuffle": shuffle, "blocksize": blocksize,
+                    });
+                    let settings = super::settings(&codec(configuration)).unwrap();
+                    for bytes in [&text[..], &text[..13], &[]] {
+                        let frame = super::encode(settings, bytes).unwrap();
+                        assert_eq!(decode(&frame, CAP).unwrap(), bytes, "{cname} {shuffle}");
+                        assert!(clevel == 0 || bytes.len() < 100 || frame.len() < bytes.len() / 2);
+                    }
+                }
+            }
+        }
+    }
+
+    #[cfg(feature = "encode")]
+    #[test]
+    fn documents_state_what_is_written() {
+        for items in [1, 2, 3, 4, 8, 255] {
+            let codecs = crate::Compression::Blosc(items).codecs();
+            assert_eq!(super::settings(&codecs[0]), Ok(super::of_items(items)));
+        }
+    }
+
+    #[cfg(feature = "encode")]
+    #[test]
+    fn configurations_that_cannot_be_are_refused() {
+        let good = serde_json::json!({
+            "typesize": 4, "cname": "zstd", "clevel": 5, "shuffle": "shuffle", "blocksize": 0,
+        });
+        assert!(super::settings(&codec(good.clone())).is_ok());
+        for (name, value) in [
+            ("typesize", serde_json::json!(0)),
+            ("typesize", serde_json::json!(u32::MAX)),
+            ("typesize", serde_json::Value::Null),
+            ("cname", serde_json::json!("lzma")),
+            ("clevel", serde_json::json!(10)),
+            ("shuffle", serde_json::json!(1)),
+            ("blocksize", serde_json::json!(1_u64 << 31)),
+        ] {
+            let mut configuration = good.clone();
+            configuration[name] = value;
+            let found = super::settings(&codec(configuration)).unwrap_err();
+            assert!(found.starts_with(name), "{found}");
+        }
     }
 }

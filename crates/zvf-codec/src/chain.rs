@@ -61,10 +61,7 @@ impl Chain {
                     Step::Foreign(foreign::Foreign::new(codec)?)
                 }
                 #[cfg(feature = "blosc")]
-                "blosc" | "numcodecs.blosc" => match codec.configuration.get("cname") {
-                    Some(cname) if cname == "snappy" => return Err("blosc with snappy".to_owned()),
-                    _ => Step::Blosc,
-                },
+                "blosc" | "numcodecs.blosc" => Step::Blosc,
                 "crc32c" => Step::Crc32c,
                 "numcodecs.fletcher32" => Step::Fletcher32,
                 other => return Err(other.to_owned()),

@@ -1,7 +1,7 @@
 //! Bytes-to-bytes codecs: what is written in documents, and done to chunks.
 
 use std::cell::RefCell;
-use std::io::Write as _;
+use std::io::{Error, Write as _};
 
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use zvf_meta::Codec;
 use crate::names;
 #[cfg(feature = "zarrs")]
 use crate::pipeline;
-use crate::{Chain, CodecError};
+use crate::{Chain, CodecError, blosc};
 
 /// How chunks are compressed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -29,7 +29,7 @@ pub enum Compression {
     Gzip(u32),
     /// Blosc-1 frames of LZ4 over shuffled bytes, of items of so many bytes; single bytes are compressed by zstd. Reads several times faster
     /// than zstd alone, which spends most of the time of a scan. Writers take the size of the items of each array: see
-    /// [`of_items`](Self::of_items). Needs the feature `zarrs`.
+    /// [`of_items`](Self::of_items).
     Blosc(u8),
     /// Another compression, followed by a CRC-32C.
     Checksum(Box<Compression>),
@@ -79,11 +79,7 @@ impl Compression {
         match self {
             Self::None | Self::Zstd => Ok(()),
             Self::Blosc(0) => bad("blosc of items of 0 bytes".to_owned(), "1 to 255"),
-            Self::Blosc(_) if cfg!(feature = "zarrs") => Ok(()),
-            Self::Blosc(_) => bad(
-                "blosc".to_owned(),
-                "another one: this build lacks the feature `zarrs`",
-            ),
+            Self::Blosc(_) => Ok(()),
             Self::ZstdLevel(level) if zstd::compression_level_range().contains(level) => Ok(()),
             Self::ZstdLevel(level) => bad(format!("zstd level {level}"), "at most 22"),
             Self::Gzip(level) if *level <= 9 => Ok(()),
@@ -210,13 +206,13 @@ impl Compression {
                 encoder.write_all(&bytes).map_err(failed)?;
                 encoder.finish().map_err(failed)
             }
-            #[cfg(feature = "zarrs")]
-            Self::Blosc(_) => pipeline::encode(&self.codecs(), bytes),
+            Self::Blosc(items) => blosc::encode(blosc::of_items(*items), &bytes)
+                .map_err(|error| failed(Error::other(error))),
             #[cfg(feature = "zarrs")]
             Self::Pipeline(codecs) => pipeline::encode(codecs, bytes),
             // A specification that asks for it was refused.
             #[cfg(not(feature = "zarrs"))]
-            Self::Blosc(_) | Self::Pipeline(_) => self.check().map(|()| Vec::new()),
+            Self::Pipeline(_) => self.check().map(|()| Vec::new()),
             Self::Checksum(inner) => {
                 let mut bytes = inner.encode(bytes)?;
                 let sum = crc32c::crc32c(&bytes);

@@ -1,7 +1,7 @@
 //! Bytes-to-bytes codecs of Zarr arrays, in both directions.
 //!
 //! [`Chain`] decodes the chunks of an array, by its list of codecs, within a limit on what comes out. `Compression` encodes them
-//! (feature `encode`). Zstandard, gzip and checksums are applied by maintained crates, Blosc is read by `zvf-blosc`, and what else `zarrs` has
+//! (feature `encode`). Zstandard, gzip and checksums are applied by maintained crates, Blosc by `zvf-blosc`, and what else `zarrs` has
 //! by that crate, behind [`isolate`](mod@isolate).
 //!
 //! ```
@@ -24,8 +24,7 @@
 //!
 //! # Features
 //!
-//! `zstd`, `gzip`, `blosc` (default): codecs. `zarrs`: those that only the crate of that name has, and the encoder of Blosc. `encode`:
-//! `Compression`.
+//! `zstd`, `gzip`, `blosc` (default): codecs. `zarrs`: those that only the crate of that name has. `encode`: `Compression`.
 
 #[cfg(feature = "blosc")]
 mod blosc;
@@ -46,6 +45,8 @@ pub mod isolate;
 mod pipeline;
 #[cfg(feature = "encode")]
 mod text;
+#[cfg(feature = "zarrs")]
+mod zarrs_blosc;
 #[cfg(feature = "zstd")]
 mod zstd;
 
@@ -54,3 +55,5 @@ pub use chain::Chain;
 pub use compression::Compression;
 pub use data::Data;
 pub use error::{CodecError, names};
+#[cfg(feature = "zarrs")]
+pub use zarrs_blosc::register_blosc;

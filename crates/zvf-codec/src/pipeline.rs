@@ -6,10 +6,11 @@ use std::io::Error;
 use std::sync::Arc;
 
 use zarrs::array::{BytesToBytesCodecTraits, CodecOptions};
+use zvf_blosc::Settings;
 use zvf_meta::Codec;
 
 use crate::isolate::isolate;
-use crate::{CodecError, fletcher32, foreign, names};
+use crate::{CodecError, blosc, fletcher32, foreign, names};
 
 /// A list of codecs, ready to be used.
 #[derive(Debug, Clone)]
@@ -21,6 +22,8 @@ struct Pipeline {
 /// A codec, ready to be used.
 #[derive(Debug, Clone)]
 enum Made {
+    /// By `zvf-blosc`.
+    Blosc(Settings),
     /// One of `zarrs`.
     Zarrs(Arc<dyn BytesToBytesCodecTraits>),
     /// Its sum of `zarrs` 0.23.14 is wrong for an odd number of bytes.
@@ -29,14 +32,21 @@ enum Made {
 
 impl Made {
     fn new(codec: &Codec) -> Result<Self, String> {
-        if codec.name == "numcodecs.fletcher32" {
-            return Ok(Self::Fletcher32);
+        match codec.name.as_str() {
+            "blosc" => match blosc::settings(codec) {
+                Ok(settings) => Ok(Self::Blosc(settings)),
+                Err(why) => Err(format!("blosc: {why}")),
+            },
+            "numcodecs.fletcher32" => Ok(Self::Fletcher32),
+            _ => foreign::make(codec).map(Self::Zarrs),
         }
-        foreign::make(codec).map(Self::Zarrs)
     }
 
     fn encode<'a>(&self, bytes: Cow<'a, [u8]>) -> Result<Cow<'a, [u8]>, String> {
         match self {
+            Self::Blosc(settings) => blosc::encode(*settings, &bytes)
+                .map(Cow::Owned)
+                .map_err(|error| error.to_string()),
             Self::Zarrs(codec) => codec
                 .encode(bytes, &CodecOptions::default())
                 .map_err(|error| error.to_string()),

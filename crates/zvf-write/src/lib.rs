@@ -97,7 +97,7 @@
 //!
 //! # Features
 //!
-//! `zarrs`: [`Compression::Blosc`] and [`Compression::Pipeline`], any bytes-to-bytes codec of the `zarrs` crate. `http` or `cloud` of `zvf-store` say which backends an address can name; writing needs nothing
+//! `zarrs`: [`Compression::Pipeline`], any bytes-to-bytes codec of the `zarrs` crate. `http` or `cloud` of `zvf-store` say which backends an address can name; writing needs nothing
 //! of its own.
 
 pub mod arrow;

@@ -6,10 +6,15 @@ mod settings;
 use alloc::vec::Vec;
 
 use crate::filters::{bitshuffle, delta_first, delta_other, delta_word, shuffle};
-use crate::header::{LONG, MOST};
+use crate::header::MOST;
 use crate::{Codec, SpecialKind};
 pub use pack::Packers;
-pub use settings::{EncodeError, FirstFilter, LastFilter, Settings};
+pub use settings::{EncodeError, FirstFilter, Format, LastFilter, Settings};
+
+/// Flag of a chunk that stores the plain bytes.
+const STORED: u8 = 0x02;
+/// Flag of a chunk whose blocks are one stream each.
+const UNSPLIT: u8 = 0x10;
 
 /// What an encoded chunk became.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,10 +30,9 @@ pub enum Written {
     Compressed,
 }
 
-/// Makes Blosc2 chunks; keeps its buffers and codecs from chunk to chunk.
+/// Makes chunks of Blosc2 or Blosc 1; keeps its buffers and codecs from chunk to chunk.
 ///
-/// Chunks have a 32-byte header, unsplit streams and no dictionary: what every reader of the format takes
-/// (`spec/caterva-b2nd.md` 10).
+/// Chunks have unsplit streams and no dictionary: what every reader of the format takes (`spec/caterva-b2nd.md` 10).
 ///
 /// # Examples
 ///
@@ -92,36 +96,43 @@ impl Encoder {
             bytes: data.len() as u64,
         })?;
         let start = out.len();
-        let width = self.settings.typesize;
-        if n == 0 {
-            self.header(out, 0, 0x07, 0, LONG);
-            return Ok(Written::Stored);
-        }
-        if data.iter().all(|byte| *byte == 0) {
-            self.header(out, n, 0x05, SpecialKind::Zeros.code() << 4, LONG);
-            return Ok(Written::Zeros);
-        }
-        if data.len() > width
-            && data.len().is_multiple_of(width)
-            && data
-                .iter()
-                .zip(data.iter().skip(width))
-                .all(|(a, b)| a == b)
+        let head = self.settings.format.header_len();
+        if n > 0
+            && self.settings.format == Format::Blosc2
+            && let Some(special) = self.special(data, n, out)
         {
-            self.header(out, n, 0x05, SpecialKind::Value.code() << 4, LONG + width);
-            out.extend(data.iter().take(width));
-            return Ok(Written::Value);
+            return Ok(special);
         }
         if let Some(codec) = self.settings.codec
-            && data.len() >= LONG
+            && data.len() >= head
             && self.compress(codec, data, n, out)?
         {
             return Ok(Written::Compressed);
         }
         out.truncate(start);
-        self.header(out, n, 0x07, 0, data.len() + LONG);
+        self.header(out, n, STORED, 0, data.len() + head);
         out.extend(data);
         Ok(Written::Stored)
+    }
+
+    /// Appends a chunk without streams, where all items are the same.
+    fn special(&self, data: &[u8], n: u32, out: &mut Vec<u8>) -> Option<Written> {
+        let (width, head) = (self.settings.typesize, self.settings.format.header_len());
+        if data.iter().all(|byte| *byte == 0) {
+            self.header(out, n, 0, SpecialKind::Zeros.code() << 4, head);
+            return Some(Written::Zeros);
+        }
+        let repeats = data.len() > width
+            && data.len().is_multiple_of(width)
+            && data
+                .iter()
+                .zip(data.iter().skip(width))
+                .all(|(a, b)| a == b);
+        repeats.then(|| {
+            self.header(out, n, 0, SpecialKind::Value.code() << 4, head + width);
+            out.extend(data.iter().take(width));
+            Written::Value
+        })
     }
 
     /// Appends the compressed form; `false` when it is not shorter than the stored one.
@@ -133,8 +144,8 @@ impl Encoder {
         out: &mut Vec<u8>,
     ) -> Result<bool, EncodeError> {
         let start = out.len();
-        let most = data.len() + LONG;
-        self.header(out, n, 0x15 | codec.format() << 5, 0, 0);
+        let most = data.len() + self.settings.format.header_len();
+        self.header(out, n, UNSPLIT | codec.format() << 5, 0, 0);
         let length = self.settings.blocksize.min(data.len());
         let blocks = data.len().div_ceil(length);
         let table = out.len();
@@ -196,12 +207,13 @@ impl Encoder {
             }
             LastFilter::BitShuffle => {
                 self.last.resize(block.len(), 0);
-                bitshuffle(data, width, &mut self.last);
+                let whole = self.settings.format == Format::Blosc1;
+                bitshuffle(data, width, whole, &mut self.last);
                 data = &self.last;
             }
         }
         let byte = data.first().copied().unwrap_or_default();
-        if data.iter().all(|other| *other == byte) {
+        if self.settings.format == Format::Blosc2 && data.iter().all(|other| *other == byte) {
             out.extend((-i32::from(byte)).to_le_bytes());
             if byte != 0 {
                 out.push(1);
@@ -222,23 +234,31 @@ impl Encoder {
         Ok(())
     }
 
-    /// Appends a header of 32 bytes.
+    /// Appends a header.
     fn header(&self, out: &mut Vec<u8>, n: u32, flags: u8, blosc2_flags: u8, cbytes: usize) {
         let settings = &self.settings;
         let start = out.len();
-        let delta = if settings.first == FirstFilter::Delta {
-            8
-        } else {
-            0
-        };
         let typesize = u8::try_from(settings.chunk_typesize()).unwrap_or(1);
-        out.extend([5, 1, flags | delta, typesize]);
+        let (version, filters) = match settings.format {
+            Format::Blosc1 => match settings.last {
+                LastFilter::None => (2, 0),
+                LastFilter::Shuffle => (2, 1),
+                LastFilter::BitShuffle => (2, 4),
+            },
+            // Both bits of shuffles: the header is a long one.
+            Format::Blosc2 if settings.first == FirstFilter::Delta => (5, 5 | 8),
+            Format::Blosc2 => (5, 5),
+        };
+        out.extend([version, 1, flags | filters, typesize]);
         out.extend(n.to_le_bytes());
         out.extend([0; 8]);
         // The format has no block of no bytes, and no block longer than its chunk.
         let blocksize = settings.blocksize.min(n as usize).max(1);
         set(out, start + 8, blocksize);
         set(out, start + 12, cbytes);
+        if settings.format == Format::Blosc1 {
+            return;
+        }
         let (filters, metas) = settings.slots();
         out.extend(filters);
         out.extend([settings.codec.map_or(0, Codec::compressor), 0]);

@@ -27,6 +27,7 @@ impl Packers {
         match codec {
             Codec::BloscLz => true,
             Codec::Lz4 => cfg!(feature = "lz4"),
+            Codec::Snappy => cfg!(feature = "snappy"),
             Codec::Zlib => cfg!(feature = "zlib"),
             Codec::Zstd => cfg!(feature = "zstd"),
         }
@@ -51,6 +52,7 @@ impl Packers {
                 true
             }
             Codec::Lz4 => lz4(data, out),
+            Codec::Snappy => snappy(data, out),
             Codec::Zlib => self.zlib(level, data, out),
             Codec::Zstd => self.zstd(level, data, out),
         };
@@ -127,5 +129,22 @@ fn lz4(data: &[u8], out: &mut Vec<u8>) -> bool {
 
 #[cfg(not(feature = "lz4"))]
 fn lz4(_: &[u8], _: &mut Vec<u8>) -> bool {
+    false
+}
+
+#[cfg(feature = "snappy")]
+fn snappy(data: &[u8], out: &mut Vec<u8>) -> bool {
+    out.resize(snap::raw::max_compress_len(data.len()), 0);
+    match snap::raw::Encoder::new().compress(data, out) {
+        Ok(n) => {
+            out.truncate(n);
+            true
+        }
+        Err(_) => false,
+    }
+}
+
+#[cfg(not(feature = "snappy"))]
+fn snappy(_: &[u8], _: &mut Vec<u8>) -> bool {
     false
 }

@@ -2,8 +2,9 @@
 
 use core::fmt;
 
+use crate::Codec;
 use crate::filters::id;
-use crate::{Codec, header::MOST};
+use crate::header::{LONG, MOST, SHORT};
 
 /// A filter that comes before the shuffle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -31,9 +32,33 @@ pub enum LastFilter {
     BitShuffle,
 }
 
+/// The generation of a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Format {
+    /// A header of 16 bytes, no special chunks: what Blosc 1 and numcodecs read. Items of at most 255 bytes, and a shuffle as the only filter.
+    Blosc1,
+    /// A header of 32 bytes.
+    #[default]
+    Blosc2,
+}
+
+impl Format {
+    /// Bytes of a header.
+    #[must_use]
+    pub const fn header_len(self) -> usize {
+        match self {
+            Self::Blosc1 => SHORT,
+            Self::Blosc2 => LONG,
+        }
+    }
+}
+
 /// How chunks are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
+    /// Generation of the chunks.
+    pub format: Format,
     /// Bytes of an item, 1 or more. Above 255 the chunk says 1, and filters work on bytes.
     pub typesize: usize,
     /// Bytes of a block.
@@ -60,6 +85,7 @@ impl Settings {
             Codec::BloscLz
         };
         Self {
+            format: Format::Blosc2,
             typesize,
             blocksize,
             codec: Some(codec),
@@ -82,6 +108,12 @@ impl Settings {
             level,
             ..self
         }
+    }
+
+    /// The same for chunks of another generation.
+    #[must_use]
+    pub const fn with_format(self, format: Format) -> Self {
+        Self { format, ..self }
     }
 
     /// The same with other filters.
@@ -127,6 +159,13 @@ impl Settings {
         let setting = |what, found| Err(EncodeError::Setting { what, found });
         if self.typesize == 0 {
             return setting("item size", 0);
+        }
+        if self.format == Format::Blosc1 && self.typesize > 255 {
+            return setting("item size of Blosc 1", self.typesize as u64);
+        }
+        if self.format == Format::Blosc1 && self.first != FirstFilter::None {
+            let (ids, _) = self.slots();
+            return setting("filter of Blosc 1", u64::from(ids[4]));
         }
         if self.blocksize == 0 || u32::try_from(self.blocksize).map_or(true, |n| n > MOST) {
             return setting("block size", self.blocksize as u64);

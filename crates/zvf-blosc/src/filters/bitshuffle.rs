@@ -48,11 +48,11 @@ pub(crate) fn unbitshuffle(planes: &[u8], width: usize, whole: bool, out: &mut [
     }
 }
 
-/// Bit shuffle of items of `width` bytes.
+/// Bit shuffle of items of `width` bytes. With `whole`, blocks whose items are no multiple of 8 are copied.
 #[cfg(feature = "alloc")]
-pub(crate) fn bitshuffle(items: &[u8], width: usize, out: &mut [u8]) {
+pub(crate) fn bitshuffle(items: &[u8], width: usize, whole: bool, out: &mut [u8]) {
     let (width, n) = (width.max(1), items.len().min(out.len()));
-    let (shuffled, plane) = extent(n, width, false);
+    let (shuffled, plane) = extent(n, width, whole);
     if let (Some(to), Some(from)) = (out.get_mut(shuffled..n), items.get(shuffled..n)) {
         to.copy_from_slice(from);
     }

@@ -13,6 +13,7 @@ use crate::StoreError;
 use crate::container::{ContainerKind, GridArray};
 use crate::coord::Dotted;
 use zvf_codec::isolate::isolate_future;
+use zvf_codec::register_blosc;
 use zvf_io::{Kv, driven};
 
 /// Reads a box of elements.
@@ -41,6 +42,7 @@ async fn read_any(
     }
     let metadata: ArrayMetadata = serde_json::from_value(metadata)
         .map_err(|e| StoreError::unsupported(key(), e.to_string()))?;
+    register_blosc();
     let adapter = Adapter::new(kv);
     let failed = adapter.failed();
     let node = format!("/{}", path.trim_matches('/'));

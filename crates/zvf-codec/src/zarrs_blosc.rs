@@ -1,0 +1,110 @@
+//! Blosc for `zarrs`: its own codec is the C library, with a C++ library for Snappy in it.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::sync::{Arc, Once};
+
+use zarrs::array::codec::api::{
+    CodecRuntimePluginV2, CodecRuntimePluginV3, PartialDecoderCapability, PartialEncoderCapability,
+    register_codec_v2, register_codec_v3,
+};
+use zarrs::array::{
+    ArrayBytesRaw, BytesRepresentation, BytesToBytesCodecTraits, Codec as Made, CodecError,
+    CodecMetadataOptions, CodecOptions, CodecTraits, RecommendedConcurrency,
+};
+use zarrs::metadata::{Configuration, v2::MetadataV2, v3::MetadataV3};
+use zarrs::plugin::{ExtensionName, ZarrVersion};
+
+use crate::blosc;
+
+/// The name of the codec, in documents of both versions.
+const NAME: &str = "blosc";
+
+/// Most bytes of a chunk whose size `zarrs` does not know: no frame holds more.
+const MOST: u64 = i32::MAX as u64;
+
+/// Gives `zarrs` the codec `blosc`, decoded by `zvf-blosc`. To be called before arrays are opened; only the first call does anything.
+pub fn register_blosc() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let named = |name: &str| name == NAME;
+        register_codec_v3(CodecRuntimePluginV3::new(named, |_: &MetadataV3| {
+            Ok(Made::BytesToBytes(Arc::new(Blosc)))
+        }));
+        register_codec_v2(CodecRuntimePluginV2::new(named, |_: &MetadataV2| {
+            Ok(Made::BytesToBytes(Arc::new(Blosc)))
+        }));
+    });
+}
+
+/// The codec in one direction: a frame says itself how it was made, and nothing is written by `zarrs` with it.
+#[derive(Debug)]
+struct Blosc;
+
+impl ExtensionName for Blosc {
+    fn name(&self, _: ZarrVersion) -> Option<Cow<'static, str>> {
+        Some(Cow::Borrowed(NAME))
+    }
+}
+
+impl CodecTraits for Blosc {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn configuration(&self, _: ZarrVersion, _: &CodecMetadataOptions) -> Option<Configuration> {
+        Some(Configuration::default())
+    }
+
+    fn partial_decoder_capability(&self) -> PartialDecoderCapability {
+        PartialDecoderCapability {
+            partial_read: false,
+            partial_decode: false,
+        }
+    }
+
+    fn partial_encoder_capability(&self) -> PartialEncoderCapability {
+        PartialEncoderCapability {
+            partial_encode: false,
+        }
+    }
+}
+
+impl BytesToBytesCodecTraits for Blosc {
+    fn into_dyn(self: Arc<Self>) -> Arc<dyn BytesToBytesCodecTraits> {
+        self
+    }
+
+    fn recommended_concurrency(
+        &self,
+        _: &BytesRepresentation,
+    ) -> Result<RecommendedConcurrency, CodecError> {
+        Ok(RecommendedConcurrency::new_maximum(1))
+    }
+
+    fn encoded_representation(&self, _: &BytesRepresentation) -> BytesRepresentation {
+        BytesRepresentation::UnboundedSize
+    }
+
+    fn encode<'a>(
+        &self,
+        _: ArrayBytesRaw<'a>,
+        _: &CodecOptions,
+    ) -> Result<ArrayBytesRaw<'a>, CodecError> {
+        let what = "frames of Blosc are not written by zarrs";
+        Err(CodecError::Other(what.to_owned()))
+    }
+
+    fn decode<'a>(
+        &self,
+        frame: ArrayBytesRaw<'a>,
+        decoded: &BytesRepresentation,
+        _: &CodecOptions,
+    ) -> Result<ArrayBytesRaw<'a>, CodecError> {
+        let limit = decoded.size().unwrap_or(MOST);
+        let bytes = blosc::decode(&frame, limit);
+        bytes
+            .map(Cow::Owned)
+            .map_err(|error| CodecError::Other(error.to_string()))
+    }
+}
