@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
-use super::Cell;
+use super::decoder::Part;
 use crate::layout::Shard;
 use crate::{IoError, StoreError};
 use zvf_format::shard::ShardEntry;
@@ -85,23 +85,43 @@ impl ShardHead {
         })
     }
 
-    /// Refuses bytes of another state of the shard than the index was read from.
-    pub(super) fn check_same(&self, key: &str, object: &Object) -> Result<(), StoreError> {
-        match (&self.etag, &object.etag) {
-            (Some(first), Some(now)) if first != now => {
-                Err(StoreError::Io(IoError::SourceChanged {
-                    key: key.to_owned(),
-                    first: first.clone(),
-                    now: now.clone(),
-                }))
-            }
-            _ if self.size != object.size => Err(StoreError::Io(IoError::SourceChanged {
-                key: key.to_owned(),
-                first: format!("of {} bytes", self.size),
-                now: format!("of {} bytes", object.size),
-            })),
-            _ => Ok(()),
+    /// The bytes of one chunk; `None` where it is not stored.
+    fn range_of(&self, key: &str, entry: u64) -> Result<Option<Range<u64>>, StoreError> {
+        let found = usize::try_from(entry).ok();
+        let Some(found) = found.and_then(|entry| self.entries.get(entry)) else {
+            return Err(StoreError::malformed(
+                key,
+                format!("shard index: entry {entry} is missing"),
+            ));
+        };
+        if found.is_absent() {
+            return Ok(None);
         }
+        let (offset, length) = (found.offset.get(), found.nbytes.get());
+        match offset.checked_add(length) {
+            Some(end) if end <= self.size => Ok(Some(offset..end)),
+            _ => Err(StoreError::malformed(
+                key,
+                format!(
+                    "shard index: entry {entry} claims {length} bytes at {offset}, the shard has {}",
+                    self.size
+                ),
+            )),
+        }
+    }
+
+    /// Refuses bytes of another state of the shard than the index was read from.
+    fn check_same(&self, key: &str, size: u64, etag: Option<String>) -> Result<(), StoreError> {
+        let (first, now) = match (&self.etag, etag) {
+            (Some(first), Some(now)) if *first != now => (first.clone(), now),
+            _ if self.size != size => {
+                let of = |size| format!("of {size} bytes");
+                (of(self.size), of(size))
+            }
+            _ => return Ok(()),
+        };
+        let key = key.to_owned();
+        Err(IoError::SourceChanged { key, first, now }.into())
     }
 
     /// Bytes that keeping this head costs.
@@ -127,12 +147,20 @@ pub(super) fn first_ask(shard: Shard, gap: u64) -> Ask {
     }
 }
 
+/// One wanted cell: its place in the batch, the entry of the shard and the element of the chunk that it is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cell {
+    pub(super) want: usize,
+    pub(super) entry: u64,
+    pub(super) element: u64,
+}
+
 /// One chunk of a shard that is wanted.
 #[derive(Debug)]
 pub(super) struct ShardChunk {
-    pub(super) range: Range<u64>,
+    range: Range<u64>,
     /// Its bytes, when they came with the index.
-    pub(super) bytes: Option<Bytes>,
+    bytes: Option<Bytes>,
     pub(super) cells: Vec<Cell>,
 }
 
@@ -143,94 +171,113 @@ impl ShardChunk {
     }
 }
 
-/// The chunks that the wanted cells lie in, each once.
-pub(super) fn chunks(
-    key: &str,
-    head: &ShardHead,
-    cells: &[Cell],
-    cap: Cap,
-) -> Result<Vec<ShardChunk>, StoreError> {
-    let mut chunks: Vec<ShardChunk> = Vec::with_capacity(cells.len());
-    let mut seen: HashMap<u64, usize> = HashMap::with_capacity(cells.len());
-    for cell in cells {
-        if let Some(chunk) = seen.get(&cell.entry).and_then(|at| chunks.get_mut(*at)) {
-            chunk.cells.push(*cell);
-            continue;
-        }
-        let entry = usize::try_from(cell.entry)
-            .ok()
-            .and_then(|i| head.entries.get(i));
-        let Some(entry) = entry else {
-            return Err(StoreError::malformed(
-                key,
-                format!("shard index: entry {} is missing", cell.entry),
-            ));
-        };
-        if entry.is_absent() {
-            continue;
-        }
-        let (offset, length) = (entry.offset.get(), entry.nbytes.get());
-        let end = offset
-            .checked_add(length)
-            .filter(|end| *end <= head.size)
-            .ok_or_else(|| {
-                StoreError::malformed(
-                    key,
-                    format!(
-                        "shard index: entry {} claims {length} bytes at {offset}, the shard has {}",
-                        cell.entry, head.size
-                    ),
-                )
-            })?;
-        cap.check(key, length)?;
-        let bytes = offset
-            .checked_sub(head.start)
-            .and_then(|from| usize::try_from(from).ok())
-            .zip(usize::try_from(length).ok())
-            .and_then(|(from, length)| Some(from..from.checked_add(length)?))
-            .filter(|range| range.end <= head.tail.len())
-            .map(|range| head.tail.slice(range));
-        seen.insert(cell.entry, chunks.len());
-        chunks.push(ShardChunk {
-            range: offset..end,
-            bytes,
-            cells: vec![*cell],
-        });
-    }
-    Ok(chunks)
+/// The wanted chunks of one shard, and what was read of them. It does no I/O.
+#[derive(Debug)]
+pub(super) struct ShardRead {
+    head: Arc<ShardHead>,
+    chunks: Vec<ShardChunk>,
+    /// What was read beside the head, by its place in the shard.
+    parts: Vec<(u64, Bytes)>,
 }
 
-/// The bytes of a chunk, out of the head or the parts that were read.
-pub(super) fn cut(
-    key: &str,
-    chunk: &ShardChunk,
-    parts: &[(u64, Bytes)],
-) -> Result<Bytes, StoreError> {
-    if let Some(bytes) = &chunk.bytes {
-        return Ok(bytes.clone());
+impl ShardRead {
+    /// The chunks that the wanted cells lie in, each once.
+    ///
+    /// # Errors
+    /// Malformed: entries of the index that cannot be right; limit: a chunk over `cap`.
+    pub(super) fn new(
+        key: &str,
+        head: Arc<ShardHead>,
+        cells: &[Cell],
+        cap: Cap,
+    ) -> Result<Self, StoreError> {
+        let mut chunks: Vec<ShardChunk> = Vec::with_capacity(cells.len());
+        let mut seen: HashMap<u64, usize> = HashMap::with_capacity(cells.len());
+        for cell in cells {
+            if let Some(chunk) = seen.get(&cell.entry).and_then(|at| chunks.get_mut(*at)) {
+                chunk.cells.push(*cell);
+                continue;
+            }
+            let Some(range) = head.range_of(key, cell.entry)? else {
+                continue;
+            };
+            cap.check(key, range.end - range.start)?;
+            seen.insert(cell.entry, chunks.len());
+            chunks.push(ShardChunk {
+                bytes: cut(head.start, &head.tail, &range),
+                range,
+                cells: vec![*cell],
+            });
+        }
+        Ok(Self {
+            head,
+            chunks,
+            parts: Vec::new(),
+        })
     }
-    if chunk.range.is_empty() {
-        return Ok(Bytes::new());
+
+    pub(super) fn chunks(&self) -> &[ShardChunk] {
+        &self.chunks
     }
-    let after = parts.partition_point(|(start, _)| *start <= chunk.range.start);
-    let found = after
-        .checked_sub(1)
-        .and_then(|at| parts.get(at))
-        .and_then(|(start, bytes)| {
-            let from = usize::try_from(chunk.range.start - start).ok()?;
-            let length = usize::try_from(chunk.range.end - chunk.range.start).ok()?;
-            let to = from.checked_add(length)?;
-            (to <= bytes.len()).then(|| bytes.slice(from..to))
-        });
-    found.ok_or_else(|| {
-        StoreError::malformed(
-            key,
-            format!(
-                "the shard ends before byte {}, where a chunk should end",
-                chunk.range.end
-            ),
-        )
-    })
+
+    /// The ranges that did not come with the index, ascending.
+    pub(super) fn missing(&self) -> Vec<Range<u64>> {
+        let missing = self.chunks.iter().filter(|chunk| chunk.bytes.is_none());
+        let mut ranges: Vec<_> = missing.map(|chunk| chunk.range.clone()).collect();
+        ranges.retain(|range| !range.is_empty());
+        ranges.sort_unstable_by_key(|range| range.start);
+        ranges
+    }
+
+    /// Takes the bytes of a range that covers missing ones; ranges come in ascending order.
+    ///
+    /// # Errors
+    /// I/O: the shard changed since its index was read; malformed: it is gone.
+    pub(super) fn take(&mut self, key: &str, part: Option<Part<'_>>) -> Result<(), StoreError> {
+        let part =
+            part.ok_or_else(|| StoreError::malformed(key, "the shard vanished while it was read"))?;
+        if let Some((size, etag)) = part.state {
+            self.head.check_same(key, size, etag)?;
+        }
+        self.parts.push((part.start, part.data.into_bytes()));
+        Ok(())
+    }
+
+    /// The bytes of a chunk, out of the head or the parts that were read.
+    ///
+    /// # Errors
+    /// Malformed: the shard ends before the chunk does.
+    pub(super) fn bytes_of(&self, key: &str, chunk: &ShardChunk) -> Result<Bytes, StoreError> {
+        if let Some(bytes) = &chunk.bytes {
+            return Ok(bytes.clone());
+        }
+        if chunk.range.is_empty() {
+            return Ok(Bytes::new());
+        }
+        cut_of(&self.parts, &chunk.range).ok_or_else(|| {
+            StoreError::malformed(
+                key,
+                format!(
+                    "the shard ends before byte {}, where a chunk should end",
+                    chunk.range.end
+                ),
+            )
+        })
+    }
+}
+
+/// A range of an object, out of parts of it in ascending order.
+pub(super) fn cut_of(parts: &[(u64, Bytes)], range: &Range<u64>) -> Option<Bytes> {
+    let after = parts.partition_point(|(start, _)| *start <= range.start);
+    let (start, bytes) = parts.get(after.checked_sub(1)?)?;
+    cut(*start, bytes, range)
+}
+
+/// A range of an object, out of its bytes from `start` on.
+fn cut(start: u64, bytes: &Bytes, range: &Range<u64>) -> Option<Bytes> {
+    let from = usize::try_from(range.start.checked_sub(start)?).ok()?;
+    let to = usize::try_from(range.end.checked_sub(start)?).ok()?;
+    (to <= bytes.len()).then(|| bytes.slice(from..to))
 }
 
 /// Shard heads by key, bounded by bytes; the oldest go first. A head in flight is fetched once.
