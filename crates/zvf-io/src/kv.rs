@@ -17,6 +17,7 @@ use crate::remote::Remote;
 use crate::task::{blocking, driven};
 use crate::versions::Role;
 use crate::{Ask, Cap, IoError, IoOptions, Merge, Method, Object, Overlay, Question, Reply, Usage};
+use zvf_grid::int::wide;
 
 /// Where objects are.
 #[derive(Debug, Clone)]
@@ -135,7 +136,7 @@ impl Kv {
     /// What is read in the place of an object.
     fn draft(&self, key: &str, ask: &Ask) -> Option<Object> {
         let bytes = self.drafts.get(key)?.clone();
-        let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        let size = wide(bytes.len());
         let whole = Object {
             bytes,
             start: 0,
@@ -143,6 +144,21 @@ impl Kv {
             etag: None,
         };
         Some(whole.part(ask))
+    }
+
+    /// Runs work on files on a thread that may block, with a request slot.
+    pub(crate) async fn on_disk<R: Send + 'static>(
+        &self,
+        root: &Arc<Folder>,
+        work: impl FnOnce(&Folder, &Context) -> R + Send + 'static,
+    ) -> Result<R, IoError> {
+        let (root, context) = (Arc::clone(root), self.context.clone());
+        let slot = self.slot().await?;
+        blocking(move || {
+            let _slot = slot;
+            work(&root, &context)
+        })
+        .await
     }
 
     /// Reads an object or part of it; `None` when it does not exist.
@@ -178,14 +194,11 @@ impl Kv {
             }
             match &self.backend {
                 Backend::Local(root) => {
-                    let (root, key, context) =
-                        (Arc::clone(root), key.to_owned(), self.context.clone());
-                    let slot = self.slot().await?;
-                    blocking(move || {
-                        let _slot = slot;
-                        local::read(&root, &context, &key, &ask, limit)
-                    })
-                    .await?
+                    let key = key.to_owned();
+                    let read = move |root: &Folder, context: &Context| {
+                        local::read(root, context, &key, &ask, limit)
+                    };
+                    self.on_disk(root, read).await?
                 }
                 Backend::Remote(remote) => {
                     remote
@@ -209,23 +222,16 @@ impl Kv {
                     driven(async move { remote.usage(&context, &prefix).await }).await
                 }
                 Backend::Local(root) => {
-                    let slot = self.slot().await?;
-                    let start = self.trace().start();
-                    let (root, key) = (Arc::clone(root), prefix.to_owned());
-                    let limit = self.limits().cells_per_query;
-                    let sum = move || {
-                        let mut usage = Usage::default();
-                        local::usage(&root, &key, &mut usage, limit, 0).map(|()| Some(usage))
+                    let key = prefix.to_owned();
+                    let sum = move |root: &Folder, context: &Context| {
+                        let start = context.trace().start();
+                        let (mut usage, cap) = (Usage::default(), Cap::cells(context.limits()));
+                        let result = local::usage(root, &key, &mut usage, cap, 0);
+                        let count = result.is_ok().then_some(usage.objects);
+                        context.record(start, Method::List, &key, (None, None), count);
+                        result.map(|()| Some(usage))
                     };
-                    let usage = blocking(sum).await?;
-                    drop(slot);
-                    let count = usage
-                        .as_ref()
-                        .ok()
-                        .and_then(Option::as_ref)
-                        .map(|usage| usage.objects);
-                    self.record(start, Method::List, prefix, (None, None), count);
-                    usage
+                    self.on_disk(root, sum).await?
                 }
             }
         })
@@ -264,19 +270,14 @@ impl Kv {
     async fn ask_backend(&self, questions: Vec<Question>) -> Result<Replies, IoError> {
         match &self.backend {
             Backend::Local(root) => {
-                let (root, context) = (Arc::clone(root), self.context.clone());
-                let slot = self.slot().await?;
-                blocking(move || {
-                    let _slot = slot;
-                    questions
-                        .into_iter()
-                        .map(|q| {
-                            let reply = local::answer(&root, &context, &q);
-                            (q, reply)
-                        })
-                        .collect()
-                })
-                .await
+                let work = move |root: &Folder, context: &Context| {
+                    let replies = questions.into_iter().map(|q| {
+                        let reply = local::answer(root, context, &q);
+                        (q, reply)
+                    });
+                    replies.collect()
+                };
+                self.on_disk(root, work).await
             }
             Backend::Remote(remote) => {
                 let all = questions.into_iter().map(|q| async move {

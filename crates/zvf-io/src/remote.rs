@@ -19,6 +19,7 @@ use crate::retry::{Tries, transfer};
 use crate::single_flight::SingleFlight;
 use crate::versions::{Role, State};
 use crate::{Ask, Cap, IoError, IoOptions, Method, Object, Overlay, Question, Reply, Retry};
+use zvf_grid::int::wide;
 
 /// A prefix of an object store.
 #[derive(Debug, Clone)]
@@ -194,7 +195,7 @@ impl Remote {
         cap: Cap,
         role: Role,
     ) -> Result<Option<Object>, IoError> {
-        let id = (key.to_owned(), ask.clone(), cap.bytes);
+        let id = (key.to_owned(), ask.clone(), cap.most);
         let purpose = Use {
             cap,
             role: Some(role),
@@ -299,7 +300,7 @@ impl Remote {
                     _ => Method::Get,
                 };
                 let (bytes, failed) = match &result {
-                    Ok(Some(got)) => (u64::try_from(got.object.bytes.len()).ok(), None),
+                    Ok(Some(got)) => (Some(wide(got.object.bytes.len())), None),
                     Ok(None) => (None, None),
                     Err(failure) => (None, Some(failure.to_string())),
                 };
@@ -334,7 +335,7 @@ impl Remote {
             return match part {
                 Part::Whole => {
                     let bytes = unannounced(result, key, context, purpose.cap, tries).await?;
-                    state.size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+                    state.size = wide(bytes.len());
                     if let Some(role) = purpose.role {
                         context.versions().note(key, &state, role, &bytes)?;
                     }
@@ -394,7 +395,7 @@ impl Remote {
     ) -> Result<Reply, IoError> {
         match question {
             Question::Document(key) => {
-                let cap = Cap::document(context.limits());
+                let cap = question.cap(context.limits());
                 let reply = self
                     .get(context, key, Ask::Whole, cap, Role::Document)
                     .await;
@@ -407,13 +408,9 @@ impl Remote {
                 let work = async {
                     match question {
                         Question::Keys(_) => self.keys(context, prefix).await,
-                        Question::Cells(_) => {
-                            let limit = ("cells_per_query", context.limits().cells_per_query);
-                            self.folders(context, prefix, limit).await
-                        }
                         _ => {
-                            let limit = ("listed_names", context.limits().listed_names);
-                            self.folders(context, prefix, limit).await
+                            let cap = question.cap(context.limits());
+                            self.folders(context, prefix, cap).await
                         }
                     }
                 };
@@ -441,7 +438,7 @@ fn is_unannounced(result: &GetResult) -> bool {
     #[cfg(feature = "http")]
     return result
         .extensions
-        .get::<crate::lenient::Unannounced>()
+        .get::<crate::web_answers::Unannounced>()
         .is_some();
     #[cfg(not(feature = "http"))]
     {
@@ -462,10 +459,10 @@ async fn unannounced(
         return result.bytes().await.map_err(|e| sort(key, e));
     };
     // How much it will be shows at its end.
-    let _room = context.room(cap.bytes.min(RESERVED)).await?;
+    let _room = context.room(cap.most.min(RESERVED)).await?;
     let silence = tries.silence();
     let work = collect(stream, None, cap, key, silence);
-    tries.step(cap.bytes, work).await?
+    tries.step(cap.most, work).await?
 }
 
 /// Reads a body of `length` bytes: neither fewer nor more, and no pause longer than `silence`.
@@ -479,14 +476,14 @@ async fn body(
         GetResultPayload::Stream(stream) => {
             let cap = Cap {
                 what: "cell_bytes",
-                bytes: length,
+                most: length,
             };
             collect(stream, Some(length), cap, key, silence).await?
         }
         // Only the local file backend answers so, and only when a caller injects it.
         _ => result.bytes().await.map_err(|e| sort(key, e))?,
     };
-    let found = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    let found = wide(bytes.len());
     if found != length {
         return Err(Failure::passing(format!(
             "{found} bytes came, {length} were announced"
@@ -528,7 +525,7 @@ async fn collect(
             }
             pieces.extend_from_slice(&piece);
         }
-        let found = u64::try_from(whole.len().max(pieces.len())).unwrap_or(u64::MAX);
+        let found = wide(whole.len().max(pieces.len()));
         match length {
             Some(length) if found > length => {
                 return Err(Failure::passing(format!(

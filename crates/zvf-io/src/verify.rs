@@ -119,8 +119,8 @@ impl Remote {
         prefix: &str,
         first: Listed,
     ) -> Result<(), IoError> {
-        let limit = ("listed_names", context.limits().listed_names);
-        match self.folders(context, prefix, limit).await? {
+        let cap = Cap::names(context.limits());
+        match self.folders(context, prefix, cap).await? {
             Some(names) if context.versions().listed(&names) != first => {
                 Err(changed(prefix, &first, &context.versions().listed(&names)))
             }

@@ -8,11 +8,12 @@ use zvf_meta::ArrayDoc;
 
 use crate::cells::fetch_entries;
 use crate::codec::decode;
-use crate::layout::{self, Reader};
+use crate::layout::{self, Layout, Reader};
 use crate::once_cache::OnceCache;
 use crate::warnings::Warnings;
 use crate::{Limits, StoreError};
 use zvf_codec::Data;
+use zvf_format::int::wide;
 use zvf_io::{Ask, Cap, Kv, blocking};
 
 /// A one-dimensional variable-length array, read chunk by chunk; each chunk is loaded once and shared.
@@ -20,13 +21,13 @@ use zvf_io::{Ask, Cap, Kv, blocking};
 pub(crate) struct RaggedArray {
     path: String,
     doc: ArrayDoc,
-    reader: Reader,
+    reader: Reader<Layout>,
     rows: u64,
     /// Elements of a chunk, or of one inside a shard.
     per_chunk: u64,
     /// How many elements are not empty, where a document says it; otherwise whom to tell of a chunk that is missing.
     filled: Filled,
-    cache: Arc<OnceCache<RaggedChunk>>,
+    cache: Arc<OnceCache<u64, Arc<RaggedChunk>>>,
 }
 
 /// What is known of the elements that are not empty.
@@ -75,13 +76,12 @@ impl RaggedChunk {
 
     /// Bytes in memory.
     pub(crate) fn weight(&self) -> u64 {
-        u64::try_from(
+        wide(
             self.bytes
                 .len()
                 .saturating_add(self.ends.len().saturating_mul(4))
                 .saturating_add(256),
         )
-        .unwrap_or(u64::MAX)
     }
 
     fn parse(
@@ -130,14 +130,7 @@ impl RaggedArray {
             ));
         };
         let (rows, per_chunk) = (*rows, *per_chunk);
-        if rows > limits.object_rows {
-            return Err(StoreError::limit(
-                key(),
-                "object_rows",
-                rows,
-                limits.object_rows,
-            ));
-        }
+        Cap::rows(limits).check(&key(), rows)?;
         if per_chunk == 0 {
             return Err(StoreError::malformed(
                 key(),
@@ -157,7 +150,7 @@ impl RaggedArray {
             rows,
             per_chunk,
             filled: Filled::Any,
-            cache: Arc::new(OnceCache::new(limits.cache_bytes)),
+            cache: Arc::new(OnceCache::new(limits.cache_bytes, |chunk| chunk.weight())),
         })
     }
 
@@ -230,7 +223,7 @@ impl RaggedArray {
         }
         let (array, kv) = (Arc::clone(self), kv.clone());
         let load = Box::pin(async move { array.load(&kv, number).await });
-        self.cache.get(number, RaggedChunk::weight, load).await
+        self.cache.get(number, load).await
     }
 
     /// Forgets the chunks that are loaded.

@@ -197,8 +197,8 @@ impl Decoder for PackWant {
         let cap = cells.cap;
         for part in &self.parts {
             cap.check(path, part.length)?;
-            let length = usize::try_from(part.length)
-                .map_err(|_| StoreError::limit(path, cap.what, part.length, cap.bytes))?;
+            let length =
+                usize::try_from(part.length).map_err(|_| cap.exceeded(path, part.length))?;
             cells.spend(path, length)?;
             let end = part.offset.saturating_add(part.length);
             let bytes = match &self.found {

@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use super::CellWant;
 use crate::ChunkCoord;
+use zvf_format::int::wide;
 
 /// What an entry costs beside the bytes of its cell.
 const OVERHEAD: u64 = 256;
@@ -36,9 +37,7 @@ struct Entry {
 impl Entry {
     fn weight(&self) -> u64 {
         let bytes = self.cell.as_ref().map_or(0, Bytes::len);
-        u64::try_from(bytes)
-            .unwrap_or(u64::MAX)
-            .saturating_add(OVERHEAD)
+        wide(bytes).saturating_add(OVERHEAD)
     }
 }
 

@@ -10,6 +10,7 @@ use super::shard::Head;
 use crate::StoreError;
 use crate::layout::Shard;
 use zvf_codec::Data;
+use zvf_format::int::wide;
 use zvf_io::{Ask, Cap, Kv, Object};
 
 /// Turns the bytes of one or a few stored objects into the cells that want them.
@@ -113,7 +114,7 @@ pub(super) struct Cells {
     pub(super) cap: Cap,
     spent: u64,
     /// Most decoded bytes of the batch.
-    limit: u64,
+    most: Cap,
 }
 
 impl Cells {
@@ -123,7 +124,7 @@ impl Cells {
             cells: vec![None; plan.cells],
             cap: Cap::cell(kv.limits()),
             spent: 0,
-            limit: kv.limits().batch_bytes,
+            most: Cap::batch(kv.limits()),
         };
         for (want, bytes) in &plan.ready {
             *cells.slot(*want)? = Some(bytes.clone());
@@ -143,13 +144,9 @@ impl Cells {
     /// # Errors
     /// Limit: more than [`Limits::batch_bytes`](crate::Limits::batch_bytes).
     pub(super) fn spend(&mut self, key: &str, bytes: usize) -> Result<(), StoreError> {
-        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let bytes = wide(bytes);
         self.spent = self.spent.saturating_add(bytes);
-        if self.spent > self.limit {
-            let what = "batch_bytes";
-            return Err(StoreError::limit(key, what, self.spent, self.limit));
-        }
-        Ok(())
+        Ok(self.most.check(key, self.spent)?)
     }
 
     /// The first `asked` cells.

@@ -11,6 +11,7 @@ use super::shard::{self, Head, ShardCache, ShardHead};
 use crate::StoreError;
 use crate::layout::Shard;
 use zvf_codec::Data;
+use zvf_format::int::wide;
 use zvf_io::{Ask, Folder, Kv, Method, Object, local};
 
 /// One batch's view of the disk.
@@ -32,7 +33,7 @@ impl Disk<'_> {
     ) -> Result<(), StoreError> {
         let (mut next, mut opened) = (None, None);
         if let Some((key, shard)) = decoder.shard() {
-            let head = match self.shards.ready(key) {
+            let head = match self.shards.heads.ready(key) {
                 Some(head) => head,
                 None => {
                     // Where a chunk lies is known only from the index: what is read after it belongs to the next round.
@@ -73,7 +74,7 @@ impl Disk<'_> {
         let start = self.kv.trace().start();
         let mut size = None;
         let result = local::with_file(self.root, &get.key, get.cap, |contents| {
-            size = u64::try_from(contents.len()).ok();
+            size = Some(wide(contents.len()));
             use_bytes(Part {
                 data: match contents {
                     Cow::Borrowed(bytes) => Data::Borrowed(bytes),
@@ -107,18 +108,13 @@ impl Disk<'_> {
     fn read_head(&self, key: &str, shard: Shard) -> Result<Head, StoreError> {
         let start = self.kv.trace().start();
         let Some((file, state)) = self.open(key, true)? else {
-            self.shards.insert(key, None);
+            self.shards.heads.insert(key.to_owned(), None);
             return Ok(None);
         };
         let (size, etag) = state.unwrap_or_default();
-        let (from, to) = match shard::first_ask(shard, self.kv.merge().gap) {
-            Ask::Suffix(n) => (size.saturating_sub(n), size),
-            Ask::Prefix(n) => (0, size.min(n)),
-            Ask::Range(r) => (r.start.min(size), r.end.min(size)),
-            Ask::Whole => (0, size),
-        };
-        let bytes: Bytes = file.at(key, from, to.saturating_sub(from))?.into();
-        let read = u64::try_from(bytes.len()).ok();
+        let Range { start: from, end } = shard::first_ask(shard, self.kv.merge().gap).of(size);
+        let bytes: Bytes = file.at(key, from, end.saturating_sub(from))?.into();
+        let read = Some(wide(bytes.len()));
         self.kv.record(start, Method::Read, key, (None, None), read);
         let object = Object {
             bytes,
@@ -127,7 +123,7 @@ impl Disk<'_> {
             etag,
         };
         let head = Some(Arc::new(ShardHead::parse(key, shard, object)?));
-        self.shards.insert(key, head.clone());
+        self.shards.heads.insert(key.to_owned(), head.clone());
         Ok(head)
     }
 }
@@ -144,10 +140,7 @@ fn range_of<'b>(
     };
     let (start, length) = (kv.trace().start(), range.end.saturating_sub(range.start));
     let bytes: Bytes = file.at(key, range.start, length)?.into();
-    let (asked, read) = (
-        (Some(range.start), Some(length)),
-        u64::try_from(bytes.len()).ok(),
-    );
+    let (asked, read) = ((Some(range.start), Some(length)), Some(wide(bytes.len())));
     kv.record(start, Method::Read, key, asked, read);
     Ok(Some(Part {
         data: Data::Shared(bytes),

@@ -23,11 +23,11 @@ use futures::future::try_join_all;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::container::blobs::{Blobs, Slot};
-use crate::container::padded::{Padded, Source};
+use crate::container::padded::Padded;
 use crate::container::{Container, GridArray};
 use crate::layout::{Reader, object_key};
 use crate::{ChunkCoord, StoreError};
-use zvf_io::{Backend, Folder, Handover, Kv, blocking, driven};
+use zvf_io::{Backend, Cap, Folder, Handover, Kv, blocking, driven};
 
 use blobs::{BlobWant, PackPart, PackWant};
 use chunk::ObjectWant;
@@ -37,6 +37,7 @@ use local_disk::Disk;
 use padded::{BlockWant, Trim};
 use shard::Cell;
 pub(crate) use shard::ShardCache;
+use zvf_format::int::wide;
 
 /// One cell that is wanted.
 #[derive(Debug, Clone)]
@@ -216,13 +217,13 @@ impl Sorter {
         let Some(doc) = cell.array.doc() else {
             return Ok(());
         };
-        match &padded.source {
-            Source::Own { .. } => {}
-            Source::Generic => {
+        match &padded.reader {
+            Reader::Own(_) => {}
+            Reader::Generic => {
                 self.plan.generic.push((want, cell));
                 return Ok(());
             }
-            Source::Unsupported(what) => {
+            Reader::Unsupported(what) => {
                 return Err(StoreError::unsupported(cell.array.path(), what.clone()));
             }
         }
@@ -283,15 +284,7 @@ pub(crate) async fn fetch(
     wants: Vec<CellWant>,
     then: Then,
 ) -> Result<(), StoreError> {
-    let count = u64::try_from(wants.len()).unwrap_or(u64::MAX);
-    if count > kv.limits().cells_per_query {
-        return Err(StoreError::limit(
-            "cells of one call",
-            "cells_per_query",
-            count,
-            kv.limits().cells_per_query,
-        ));
-    }
+    Cap::cells(kv.limits()).check("cells of one call", wide(wants.len()))?;
     let plan = Plan::new(wants, &kv)?;
     let cells = Cells::new(&plan, &kv)?;
     // With a slot at hand the work starts at the first poll and needs no task of its own.

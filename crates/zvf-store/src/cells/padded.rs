@@ -10,6 +10,7 @@ use crate::StoreError;
 use crate::container::padded::{Count, Padded};
 use crate::container::{Container, GridArray};
 use crate::coord::Dotted;
+use zvf_format::int::wide;
 use zvf_io::{Ask, Cap, Kv};
 
 /// The block of one chunk, and the cells that want it.
@@ -99,7 +100,7 @@ pub(super) fn trim(trims: &[Trim], cells: &mut Cells) -> Result<(), StoreError> 
             let made = block.is_none();
             let cell = container.trim(&name, block, told.as_ref())?;
             if made && let Some(cell) = &cell {
-                let bytes = u64::try_from(cell.len()).unwrap_or(u64::MAX);
+                let bytes = wide(cell.len());
                 cells.cap.check(&name(), bytes)?;
                 cells.spend(&name(), cell.len())?;
             }

@@ -26,14 +26,14 @@ pub(super) async fn fetch(
     if let Some((key, shard)) = decoder.shard() {
         let (key, cap) = (key.to_owned(), Cap::cell(kv.limits()));
         // Where a chunk lies is known only from the index: what is asked for after it belongs to the next round.
-        round = round.saturating_add(u32::from(shards.ready(&key).is_none()));
+        round = round.saturating_add(u32::from(shards.heads.ready(&key).is_none()));
         let load = async {
             let ask = shard::first_ask(shard, kv.merge().gap);
             let object = kv.get_polled(&key, ask, cap).await?;
             let head = object.map(|object| ShardHead::parse(&key, shard, object));
             Ok(head.transpose()?.map(Arc::new))
         };
-        let head = shards.get_or_fetch(&key, load).await?;
+        let head = shards.heads.get_polled(key.clone(), load).await?;
         decoder.take_head(head, cap)?;
     }
     let (kv, gets) = (&kv.in_round(round), decoder.requests(kv)?);

@@ -3,7 +3,6 @@
 //! The first request asks for the index together with the bytes beside it: a small shard comes whole.
 
 use std::collections::{HashMap, VecDeque};
-use std::future::Future;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,9 +10,10 @@ use bytes::Bytes;
 
 use super::decoder::Part;
 use crate::layout::Shard;
+use crate::once_cache::OnceCache;
 use crate::{IoError, StoreError};
+use zvf_format::int::wide;
 use zvf_format::shard::ShardEntry;
-use zvf_io::Once;
 use zvf_io::local::OpenFile;
 use zvf_io::{Ask, Cap, Object};
 
@@ -44,7 +44,7 @@ impl ShardHead {
         };
         let bytes = &object.bytes;
         let reaches = if shard.at_end {
-            object.start + as_u64(bytes.len()) >= object.size
+            object.start + wide(bytes.len()) >= object.size
         } else {
             object.start == 0
         };
@@ -126,15 +126,11 @@ impl ShardHead {
 
     /// Bytes that keeping this head costs.
     fn weight(&self) -> u64 {
-        as_u64(self.entries.len())
-            .saturating_mul(as_u64(size_of::<ShardEntry>()))
-            .saturating_add(as_u64(self.tail.len()))
+        wide(self.entries.len())
+            .saturating_mul(wide(size_of::<ShardEntry>()))
+            .saturating_add(wide(self.tail.len()))
             .saturating_add(256)
     }
-}
-
-fn as_u64(n: usize) -> u64 {
-    u64::try_from(n).unwrap_or(u64::MAX)
 }
 
 /// The first request for a shard.
@@ -283,8 +279,7 @@ fn cut(start: u64, bytes: &Bytes, range: &Range<u64>) -> Option<Bytes> {
 /// Shard heads by key, bounded by bytes; the oldest go first. A head in flight is fetched once.
 #[derive(Debug)]
 pub(crate) struct ShardCache {
-    state: Mutex<State>,
-    limit: u64,
+    pub(super) heads: OnceCache<String, Head>,
     /// Files of a local disk, the one used last at the end.
     files: Mutex<VecDeque<(String, Arc<OpenFile>)>>,
 }
@@ -292,18 +287,11 @@ pub(crate) struct ShardCache {
 /// How many files stay open.
 const OPEN_FILES: usize = 32;
 
-#[derive(Debug, Default)]
-struct State {
-    heads: HashMap<String, Arc<Once<Head, StoreError>>>,
-    order: VecDeque<(String, u64)>,
-    weight: u64,
-}
-
 impl ShardCache {
     pub(crate) fn new(limit: u64) -> Self {
+        let weight = |head: &Head| head.as_ref().map_or(256, |head| head.weight());
         Self {
-            state: Mutex::default(),
-            limit,
+            heads: OnceCache::new(limit, weight),
             files: Mutex::default(),
         }
     }
@@ -311,11 +299,8 @@ impl ShardCache {
     /// An open file that was kept.
     pub(super) fn open_file(&self, key: &str) -> Option<Arc<OpenFile>> {
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        files
-            .iter()
-            .rev()
-            .find(|(name, _)| name == key)
-            .map(|(_, file)| Arc::clone(file))
+        let found = files.iter().rev().find(|(name, _)| name == key);
+        found.map(|(_, file)| Arc::clone(file))
     }
 
     /// Keeps a file open; the one kept longest is closed when there are too many.
@@ -325,57 +310,5 @@ impl ShardCache {
             files.pop_front();
         }
         files.push_back((key.to_owned(), file));
-    }
-
-    /// The head, when it is there already.
-    pub(super) fn ready(&self, key: &str) -> Option<Head> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.heads.get(key).and_then(|cell| cell.get())
-    }
-
-    /// Keeps a head.
-    pub(super) fn insert(&self, key: &str, head: Head) {
-        let cell = Arc::new(Once::ready(head.clone()));
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.heads.insert(key.to_owned(), cell);
-        drop(state);
-        self.account(key, &head);
-    }
-
-    /// The head, fetched by the first caller; the others wait for it.
-    pub(super) async fn get_or_fetch(
-        &self,
-        key: &str,
-        fetch: impl Future<Output = Result<Head, StoreError>>,
-    ) -> Result<Head, StoreError> {
-        let cell = {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(state.heads.entry(key.to_owned()).or_default())
-        };
-        let mut fetched = false;
-        let head = cell
-            .get_or_load(async {
-                fetched = true;
-                fetch.await
-            })
-            .await?;
-        if fetched {
-            self.account(key, &head);
-        }
-        Ok(head)
-    }
-
-    fn account(&self, key: &str, head: &Head) {
-        let weight = head.as_ref().map_or(256, |h| h.weight());
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.weight = state.weight.saturating_add(weight);
-        state.order.push_back((key.to_owned(), weight));
-        while state.weight > self.limit {
-            let Some((old, freed)) = state.order.pop_front() else {
-                break;
-            };
-            state.weight = state.weight.saturating_sub(freed);
-            state.heads.remove(&old);
-        }
     }
 }

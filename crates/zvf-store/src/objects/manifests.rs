@@ -10,6 +10,7 @@ use super::split::{Cut, Split};
 use crate::StoreError;
 use crate::ordered::all_in_order;
 use crate::ragged::{RaggedArray, RaggedChunk};
+use zvf_format::int::wide;
 use zvf_io::Kv;
 
 /// What the manifests of a level are stored in.
@@ -156,7 +157,7 @@ impl ManifestChunk {
     pub fn bytes(&self) -> u64 {
         match &self.form {
             Form::Vlen(chunk) => chunk.weight(),
-            Form::Cut(cut) => u64::try_from(cut.bytes.len()).unwrap_or(u64::MAX),
+            Form::Cut(cut) => wide(cut.bytes.len()),
         }
     }
 

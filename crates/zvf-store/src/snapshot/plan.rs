@@ -65,10 +65,7 @@ impl State {
     pub(super) fn folders_of(&self, level: u32, family: Family) -> Vec<&'static str> {
         const PADDED: &str = "attributes";
         let mut folders = vec![family.folder()];
-        let listed = self.folders(&level.to_string()).flatten();
-        if family == Family::Vertex
-            && listed.is_some_and(|names| names.iter().any(|name| name == PADDED))
-        {
+        if family == Family::Vertex && self.lists(&level.to_string(), PADDED) {
             folders.push(PADDED);
         }
         folders
