@@ -5,7 +5,6 @@
 //! decoding and the function run on a worker thread.
 
 mod blobs;
-pub(crate) mod cache;
 mod chunk;
 mod decoder;
 mod entries;
@@ -80,6 +79,7 @@ impl Plan {
             verify: kv.versions().is_on(),
             ..Sorter::default()
         };
+        sorter.objects.places.reserve(asked);
         // Cells that are wanted because padded ones are may want others in turn.
         let mut more = wants;
         while !more.is_empty() {
