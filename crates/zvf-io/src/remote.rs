@@ -52,40 +52,36 @@ struct Can {
 /// What of an object one request asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Part {
-    Whole,
-    Suffix(u64),
-    Range(Range<u64>),
     /// Nothing but its state.
     State,
+    Bytes(Ask),
 }
 
 impl Part {
     /// Offset and length, as the trace shows them.
     fn traced(&self) -> (Option<u64>, Option<u64>) {
         match self {
-            Self::Whole | Self::State => (None, None),
-            Self::Suffix(n) => (None, Some(*n)),
-            Self::Range(r) => (Some(r.start), Some(r.end.saturating_sub(r.start))),
+            Self::State => (None, None),
+            Self::Bytes(ask) => ask.traced(),
         }
     }
 
     fn options(&self) -> GetOptions {
         let options = GetOptions::new();
         match self {
-            Self::Whole => options,
             Self::State => options.with_head(true),
-            Self::Suffix(n) => options.with_range(Some(GetRange::Suffix(*n))),
-            Self::Range(r) => options.with_range(Some(GetRange::Bounded(r.clone()))),
+            Self::Bytes(Ask::Whole) => options,
+            Self::Bytes(Ask::Prefix(n)) => options.with_range(Some(GetRange::Bounded(0..*n))),
+            Self::Bytes(Ask::Suffix(n)) => options.with_range(Some(GetRange::Suffix(*n))),
+            Self::Bytes(Ask::Range(r)) => options.with_range(Some(GetRange::Bounded(r.clone()))),
         }
     }
 
     /// The bytes that the answer has to hold, of an object of `size` bytes.
     pub(crate) fn of(&self, size: u64) -> Range<u64> {
         match self {
-            Self::Whole => 0..size,
             Self::State => 0..0,
-            Self::Suffix(n) => size.saturating_sub(*n)..size,
-            Self::Range(r) => r.start.min(size)..r.end.min(size),
+            Self::Bytes(ask) => ask.of(size),
         }
     }
 }
@@ -217,10 +213,8 @@ impl Remote {
         let object = |got: Option<Got>| got.map(|got| got.object);
         if let Ask::Suffix(length) = ask {
             if can.suffix.load(Ordering::Relaxed) {
-                match self
-                    .send(context, key, Part::Suffix(*length), purpose)
-                    .await
-                {
+                let part = Part::Bytes(ask.clone());
+                match self.send(context, key, part, purpose).await {
                     Err(IoError::NotSupported { .. }) => {
                         can.suffix.store(false, Ordering::Relaxed);
                     }
@@ -240,7 +234,10 @@ impl Remote {
             };
             if size > 0 {
                 let range = size.saturating_sub(*length)..size;
-                match self.send(context, key, Part::Range(range), purpose).await {
+                match self
+                    .send(context, key, Part::Bytes(Ask::Range(range)), purpose)
+                    .await
+                {
                     Err(IoError::NotSupported { .. }) => {
                         can.range.store(false, Ordering::Relaxed);
                     }
@@ -248,21 +245,17 @@ impl Remote {
                 }
             }
         }
-        let bounded = match ask {
-            Ask::Range(range) => Some(range.clone()),
-            Ask::Prefix(length) => Some(0..*length),
-            Ask::Whole | Ask::Suffix(_) => None,
-        };
-        if let Some(range) = bounded
-            && can.range.load(Ordering::Relaxed)
-        {
-            match self.send(context, key, Part::Range(range), purpose).await {
+        if matches!(ask, Ask::Range(_) | Ask::Prefix(_)) && can.range.load(Ordering::Relaxed) {
+            let part = Part::Bytes(ask.clone());
+            match self.send(context, key, part, purpose).await {
                 // Also an object that ends before the range begins: that shows in the whole.
                 Err(IoError::NotSupported { .. }) => {}
                 other => return other.map(object),
             }
         }
-        let got = self.send(context, key, Part::Whole, purpose).await?;
+        let got = self
+            .send(context, key, Part::Bytes(Ask::Whole), purpose)
+            .await?;
         // A server without ranges answers whole: it will not do otherwise for the next range.
         let short = got.as_ref().is_some_and(|got| match ask {
             Ask::Range(range) => range.start >= got.state.size,
@@ -333,7 +326,7 @@ impl Remote {
         let mut state = state_of(&result.meta);
         if is_unannounced(&result) {
             return match part {
-                Part::Whole => {
+                Part::Bytes(Ask::Whole) => {
                     let bytes = unannounced(result, key, context, purpose.cap, tries).await?;
                     state.size = wide(bytes.len());
                     if let Some(role) = purpose.role {

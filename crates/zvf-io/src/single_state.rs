@@ -181,7 +181,8 @@ impl Remote {
         };
         match self.send(context, key, Part::State, purpose()).await {
             Err(error) if !error.is_transient() => {
-                self.send(context, key, Part::Range(0..1), purpose()).await
+                self.send(context, key, Part::Bytes(Ask::Range(0..1)), purpose())
+                    .await
             }
             answered => answered,
         }

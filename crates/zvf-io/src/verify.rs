@@ -10,7 +10,7 @@ use crate::kv::{Backend, Kv};
 use crate::remote::{Part, Remote, Use};
 use crate::task::{blocking, driven};
 use crate::versions::{ABSENT, Listed, Pinned, State, changed};
-use crate::{Cap, IoError, local};
+use crate::{Ask, Cap, IoError, local};
 
 /// A state in words.
 fn told(state: Option<&State>) -> &dyn fmt::Display {
@@ -94,7 +94,10 @@ impl Remote {
                 _ => {}
             }
         }
-        let now = match self.send(context, key, Part::Whole, purpose).await {
+        let now = match self
+            .send(context, key, Part::Bytes(Ask::Whole), purpose)
+            .await
+        {
             Err(IoError::Denied { .. }) if state.is_none() => return Ok(()),
             now => now?,
         };
