@@ -148,12 +148,7 @@ impl Groups {
                 StoreError::malformed(format!("{} group {g}", self.members.path()), what)
             };
             let blob = match &self.members {
-                Members::Ragged(array) => {
-                    let chunk = array.chunk(kv, array.chunk_of(g)).await?;
-                    let inside =
-                        usize::try_from(g.saturating_sub(chunk.first)).unwrap_or(usize::MAX);
-                    chunk.get_shared(inside).unwrap_or_default()
-                }
+                Members::Ragged(array) => array.element(kv, g).await?,
                 Members::Split { data, offsets } => {
                     let (data, offsets) = futures::try_join!(data.load(kv), offsets.load(kv))?;
                     cut(&data, &offsets, g).map_err(wrong)?

@@ -20,9 +20,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::FutureExt;
 
-use super::split::Cut;
 use crate::Limits;
 use crate::StoreError;
+use crate::elements::Elements;
 use crate::once_cache::OnceCache;
 use crate::ordered::all_in_order;
 use crate::typed::TypedArray;
@@ -103,7 +103,7 @@ impl Dense {
         self: &Arc<Self>,
         round: u32,
         rows: Range<u64>,
-    ) -> Result<Arc<Cut>, StoreError> {
+    ) -> Result<Arc<Elements>, StoreError> {
         let slots: Vec<u64> = rows.collect();
         self.build(round, slots).await
     }
@@ -129,7 +129,11 @@ impl Dense {
     }
 
     /// Reads the spans of rising slots, then their blocks, and makes manifests of them.
-    async fn build(self: &Arc<Self>, round: u32, slots: Vec<u64>) -> Result<Arc<Cut>, StoreError> {
+    async fn build(
+        self: &Arc<Self>,
+        round: u32,
+        slots: Vec<u64>,
+    ) -> Result<Arc<Elements>, StoreError> {
         let ranges: Vec<Range<u64>> = slots
             .iter()
             .map(|slot| *slot..slot.saturating_add(1))
@@ -181,7 +185,12 @@ impl Dense {
     }
 
     /// Writes the manifests: for each the number of blocks, and for each block the chunk, mode 0 and the fragment.
-    fn encode(&self, spans: &[Span], blocks: &Loaded, most: usize) -> Result<Arc<Cut>, StoreError> {
+    fn encode(
+        &self,
+        spans: &[Span],
+        blocks: &Loaded,
+        most: usize,
+    ) -> Result<Arc<Elements>, StoreError> {
         let mut bytes = Vec::with_capacity(most);
         let mut starts = Vec::with_capacity(spans.len().saturating_add(1));
         for span in spans {
@@ -205,10 +214,7 @@ impl Dense {
             }
         }
         starts.push(bytes.len());
-        Ok(Arc::new(Cut {
-            bytes: bytes.into(),
-            starts,
-        }))
+        Ok(Arc::new(Elements::new(bytes.into(), starts, 0)))
     }
 }
 
