@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use zvf_format::keys::parse_level;
 use zvf_meta::{NodeKind, is_known_family};
 
-use crate::snapshot::Tree;
+use crate::snapshot::{Tree, document_at};
 use crate::{Store, StoreError};
 use zvf_format::int::wide;
 use zvf_io::{Question, is_segment};
@@ -182,8 +182,7 @@ impl Store {
             let tree = self.tree();
             let paths = formats.iter().map(|format| format!("headers/{format}"));
             let paths: Vec<String> = paths.collect();
-            tree.ask(paths.iter().map(|path| document(path)).collect())
-                .await?;
+            tree.ask(paths.iter().map(document_at).collect()).await?;
             let mut finder = Finder::new(tree);
             let mut headers = BTreeMap::new();
             for (format, path) in formats.iter().zip(&paths) {
@@ -199,10 +198,6 @@ impl Store {
     }
 }
 
-fn document(path: &str) -> Question {
-    Question::Document(format!("{path}/zarr.json"))
-}
-
 fn first_round(levels: &[u32]) -> Vec<Question> {
     let mut questions: Vec<Question> = ["parametric", "headers"]
         .map(|path| Question::Names(path.to_owned()))
@@ -211,13 +206,13 @@ fn first_round(levels: &[u32]) -> Vec<Question> {
         questions.push(Question::Names(format!("parametric/{part}")));
     }
     questions.push(Question::Document("zarr.json".to_owned()));
-    questions.push(document("parametric"));
+    questions.push(document_at("parametric"));
     for part in ["objects", "names", "groups"] {
-        questions.push(document(&format!("parametric/{part}")));
+        questions.push(document_at(format_args!("parametric/{part}")));
     }
     for level in levels {
         questions.push(Question::Names(level.to_string()));
-        questions.push(document(&format!("{level}/geometry_index")));
+        questions.push(document_at(format_args!("{level}/geometry_index")));
     }
     questions
 }
@@ -225,11 +220,11 @@ fn first_round(levels: &[u32]) -> Vec<Question> {
 fn second_round(headers: &[String], kinds: &[(u32, String)]) -> Vec<Question> {
     let mut questions: Vec<Question> = headers
         .iter()
-        .map(|format| document(&format!("headers/{format}")))
+        .map(|format| document_at(format_args!("headers/{format}")))
         .collect();
     for (level, kind) in kinds {
-        questions.push(document(&format!("{level}/vertices_{kind}")));
-        questions.push(document(&format!("{level}/links_{kind}")));
+        questions.push(document_at(format_args!("{level}/vertices_{kind}")));
+        questions.push(document_at(format_args!("{level}/links_{kind}")));
         questions.push(Question::Names(format!("{level}/vertices_{kind}")));
     }
     questions

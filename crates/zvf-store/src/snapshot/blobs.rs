@@ -10,7 +10,7 @@ use std::sync::Arc;
 use zvf_format::dtype::DType;
 use zvf_meta::{ArrayAttributes, ArrayDoc, GroupDoc, NodeKind, RootDoc, node_kind};
 
-use super::{Node, State, Tree};
+use super::{Node, State, Tree, document_at};
 use crate::container::blobs::{Blobs, is_pack};
 use crate::container::{Container, ContainerKind, GridArray, Shared};
 use crate::coord::product;
@@ -72,7 +72,7 @@ impl Tree {
                 let mut packs = Vec::new();
                 let mut asked = false;
                 for name in names.iter().filter(|name| is_pack(name)) {
-                    let question = Question::Document(format!("{path}/{name}/zarr.json"));
+                    let question = document_at(format_args!("{path}/{name}"));
                     if self.asks(question, more) {
                         asked = true;
                         continue;

@@ -6,7 +6,7 @@ use zvf_format::dtype::{DType, DTypeKind};
 use zvf_format::keys::format_delta;
 use zvf_meta::{ArrayDoc, Kind, LevelDoc, LinkFamilyDoc, RootDoc};
 
-use super::{Node, Tree};
+use super::{Node, Tree, document_at};
 use crate::container::{ContainerKind, GridArray};
 use crate::level::Refused;
 use crate::links::{LinkArray, LinkFamily};
@@ -258,7 +258,7 @@ impl Tree {
             return Ok(());
         }
         let path = format!("{}/link_fragments", place.level);
-        if self.asks(Question::Document(format!("{path}/zarr.json")), more) {
+        if self.asks(document_at(&path), more) {
             return Ok(());
         }
         let groups = self.named_grid(&path, place.key_rank, more)?;

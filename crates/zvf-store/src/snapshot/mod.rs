@@ -310,6 +310,11 @@ impl State {
     }
 }
 
+/// The document of the node at a path, as a question.
+pub(crate) fn document_at(path: impl std::fmt::Display) -> Question {
+    Question::Document(format!("{path}/zarr.json"))
+}
+
 /// A node that may be an array, or a group that stands for one.
 #[derive(Debug)]
 enum Node {

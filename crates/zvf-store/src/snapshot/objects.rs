@@ -5,7 +5,7 @@ use std::sync::Arc;
 use zvf_meta::{ArrayAttributes, NodeKind, ObjectIndexDoc, ObjectLayout, node_kind};
 
 use super::plan::Family;
-use super::{Node, State, Tree, attributes_of_group};
+use super::{Node, State, Tree, attributes_of_group, document_at};
 use crate::blob_array::BlobArray;
 use crate::groups::{Groups, Members};
 use crate::level::Refused;
@@ -24,8 +24,7 @@ impl Tree {
         need: &Need,
         questions: &mut Vec<Question>,
     ) -> Result<(), StoreError> {
-        let mut document =
-            |path: String| questions.push(Question::Document(format!("{path}/zarr.json")));
+        let mut document = |path: String| questions.push(document_at(path));
         if need.objects {
             let index = format!("{level}/object_index");
             document(index.clone());
@@ -56,13 +55,12 @@ impl Tree {
             for name in names {
                 let path = format!("{folder}/{name}");
                 if let Some(attributes) = state.group_attributes(&path) {
-                    questions.push(Question::Document(format!("{path}/data/zarr.json")));
+                    questions.push(document_at(format_args!("{path}/data")));
                     if attributes.has_present_mask == Some(true) {
-                        questions
-                            .push(Question::Document(format!("{path}/present_mask/zarr.json")));
+                        questions.push(document_at(format_args!("{path}/present_mask")));
                     }
                 }
-                questions.push(Question::Document(format!("{path}/zarr.json")));
+                questions.push(document_at(&path));
             }
         }
         Ok(())

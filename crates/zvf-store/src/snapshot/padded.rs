@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use zvf_meta::ArrayDoc;
 
-use super::Tree;
 use super::blobs::level_of;
 use super::build::MISSING;
+use super::{Tree, document_at};
 use crate::StoreError;
 use crate::container::padded::Count;
 use crate::container::{ContainerKind, GridArray, Shared};
@@ -131,7 +131,7 @@ impl Tree {
         rank: usize,
         more: &mut Vec<Question>,
     ) -> Result<Option<Shared>, StoreError> {
-        if self.asks(Question::Document(format!("{path}/zarr.json")), more) {
+        if self.asks(document_at(path), more) {
             return Ok(None);
         }
         self.grid(path, MISSING, rank, more)
