@@ -5,7 +5,10 @@ use std::fmt;
 
 use object_store::Error;
 
-use crate::{IoError, Source};
+use crate::IoError;
+
+/// What a backend says.
+type Boxed = Box<dyn StdError + Send + Sync>;
 
 /// Why one try failed.
 #[derive(Debug)]
@@ -13,12 +16,12 @@ pub(crate) enum Failure {
     /// Another try would fail too.
     Final(IoError),
     /// Another try may not.
-    Passing(Source),
+    Passing(Boxed),
 }
 
 impl Failure {
     #[cold]
-    pub(crate) fn passing(what: impl Into<Source>) -> Self {
+    pub(crate) fn passing(what: impl Into<Boxed>) -> Self {
         Self::Passing(what.into())
     }
 }
@@ -56,10 +59,10 @@ pub(crate) fn sort(key: &str, error: Error) -> Failure {
     }
 }
 
-fn denied(key: &str, source: crate::Source) -> Failure {
+fn denied(key: &str, source: Boxed) -> Failure {
     Failure::Final(IoError::Denied {
         key: key.to_owned(),
-        source,
+        source: source.into(),
     })
 }
 

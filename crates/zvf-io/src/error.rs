@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A boxed source error.
-pub type Source = Box<dyn StdError + Send + Sync + 'static>;
+/// What an error comes from. Copies of an error, for several callers that waited for the same work, share it.
+pub type Source = Arc<dyn StdError + Send + Sync + 'static>;
 
 /// The classes of failure a caller can act on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -24,7 +24,7 @@ pub enum Class {
 }
 
 /// Why an address could not answer. Retrying helps only where [`is_transient`](Self::is_transient) is true.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum IoError {
     /// The backend refuses access with the credentials given.
@@ -102,18 +102,6 @@ pub enum IoError {
     },
 }
 
-/// An error that several callers get, who waited for the same work.
-pub trait Repeat: StdError + Send + Sync + Sized + 'static {
-    /// The same error for another caller. `first` is the error itself: sources cannot be cloned and are shared.
-    fn repeat(&self, first: &Arc<Self>) -> Self;
-}
-
-impl Repeat for IoError {
-    fn repeat(&self, first: &Arc<Self>) -> Self {
-        self.repeat_of(|| Box::new(Shared(Arc::clone(first))))
-    }
-}
-
 impl IoError {
     /// The class a caller acts on.
     pub fn class(&self) -> Class {
@@ -182,10 +170,13 @@ impl IoError {
 
     /// A failure that another try would not change.
     #[cold]
-    pub fn backend(key: impl Into<String>, source: impl Into<Source>) -> Self {
+    pub fn backend(
+        key: impl Into<String>,
+        source: impl Into<Box<dyn StdError + Send + Sync>>,
+    ) -> Self {
         Self::Backend {
             key: key.into(),
-            source: source.into(),
+            source: source.into().into(),
             tries: 1,
             elapsed: Duration::ZERO,
             transient: false,
@@ -198,7 +189,7 @@ impl IoError {
         match source.kind() {
             std::io::ErrorKind::PermissionDenied => Self::Denied {
                 key: key.into(),
-                source: source.into(),
+                source: Arc::new(source),
             },
             _ => Self::backend(key, source),
         }
@@ -210,72 +201,6 @@ impl IoError {
             key: key.into(),
             what: what.into(),
         }
-    }
-
-    /// The same error with another source, for errors that have one: see [`Repeat`].
-    #[cold]
-    pub fn repeat_of(&self, source: impl Fn() -> Source) -> Self {
-        match self {
-            Self::Denied { key, .. } => Self::Denied {
-                key: key.clone(),
-                source: source(),
-            },
-            Self::Backend {
-                key,
-                tries,
-                elapsed,
-                transient,
-                ..
-            } => Self::Backend {
-                key: key.clone(),
-                source: source(),
-                tries: *tries,
-                elapsed: *elapsed,
-                transient: *transient,
-            },
-            Self::NotSupported { key, what } => Self::NotSupported {
-                key: key.clone(),
-                what: what.clone(),
-            },
-            Self::NotAnObject { key, what } => Self::no_object(key, what),
-            Self::Address { url, what } => Self::Address {
-                url: url.clone(),
-                what: what.clone(),
-            },
-            Self::Misuse { what } => Self::misuse(what),
-            Self::Limit {
-                key,
-                what,
-                found,
-                limit,
-            } => Self::limit(key, what, *found, *limit),
-            Self::SourceChanged { key, first, now } => Self::SourceChanged {
-                key: key.clone(),
-                first: first.clone(),
-                now: now.clone(),
-            },
-            Self::Stopped => Self::Stopped,
-            Self::Bug { what } => Self::Bug { what },
-        }
-    }
-}
-
-/// The source of an error that several callers got.
-#[derive(Debug)]
-pub struct Shared<E>(pub Arc<E>);
-
-impl<E: StdError + 'static> fmt::Display for Shared<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match StdError::source(self.0.as_ref()) {
-            Some(source) => fmt::Display::fmt(source, f),
-            None => fmt::Display::fmt(&self.0, f),
-        }
-    }
-}
-
-impl<E: StdError + 'static> StdError for Shared<E> {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        StdError::source(self.0.as_ref()).and_then(StdError::source)
     }
 }
 

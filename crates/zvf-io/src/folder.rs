@@ -134,7 +134,7 @@ mod at {
     use rustix::io::Errno;
 
     use super::{Entry, VisitEntry};
-    use crate::regular;
+    use crate::regular_file;
 
     /// A handle that serves to look up names: no right to read is needed for it where the system knows such handles.
     #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -174,10 +174,10 @@ mod at {
 
         pub(crate) fn open(&self, _: &Path, key: &str) -> io::Result<File> {
             match self.handle(key, READ) {
-                Ok(handle) => regular::checked(File::from(handle)),
+                Ok(handle) => regular_file::checked(File::from(handle)),
                 // A socket cannot be opened at all.
                 Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
-                    Err(regular::refused("a socket or a device"))
+                    Err(regular_file::refused("a socket or a device"))
                 }
                 Err(error) => Err(error),
             }

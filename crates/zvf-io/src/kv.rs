@@ -18,6 +18,7 @@ use crate::remote::Remote;
 use crate::task::{blocking, driven};
 use crate::versions::Role;
 use crate::{Ask, Cap, IoError, IoOptions, Merge, Method, Object, Overlay, Question, Reply, Usage};
+use zvf_grid::int::wide;
 
 /// Folders of the local disk that are added up at one time.
 const FOLDERS: usize = 4;
@@ -139,7 +140,7 @@ impl Kv {
     /// What is read in the place of an object.
     fn draft(&self, key: &str, ask: &Ask) -> Option<Object> {
         let bytes = self.drafts.get(key)?.clone();
-        let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        let size = wide(bytes.len());
         let whole = Object {
             bytes,
             start: 0,
@@ -147,6 +148,21 @@ impl Kv {
             etag: None,
         };
         Some(whole.part(ask))
+    }
+
+    /// Runs work on files on a thread that may block, with a request slot.
+    pub(crate) async fn on_disk<R: Send + 'static>(
+        &self,
+        root: &Arc<Folder>,
+        work: impl FnOnce(&Folder, &Context) -> R + Send + 'static,
+    ) -> Result<R, IoError> {
+        let (root, context) = (Arc::clone(root), self.context.clone());
+        let slot = self.slot().await?;
+        blocking(move || {
+            let _slot = slot;
+            work(&root, &context)
+        })
+        .await
     }
 
     /// Reads an object or part of it; `None` when it does not exist.
@@ -182,14 +198,11 @@ impl Kv {
             }
             match &self.backend {
                 Backend::Local(root) => {
-                    let (root, key, context) =
-                        (Arc::clone(root), key.to_owned(), self.context.clone());
-                    let slot = self.slot().await?;
-                    blocking(move || {
-                        let _slot = slot;
-                        local::read(&root, &context, &key, &ask, limit)
-                    })
-                    .await?
+                    let key = key.to_owned();
+                    let read = move |root: &Folder, context: &Context| {
+                        local::read(root, context, &key, &ask, limit)
+                    };
+                    self.on_disk(root, read).await?
                 }
                 Backend::Remote(remote) => {
                     remote
@@ -227,17 +240,17 @@ impl Kv {
 
     /// As [`usage`](Self::usage), the folders of the prefix side by side: those of a level are its arrays, with thousands of files each.
     async fn local_usage(&self, root: &Arc<Folder>, prefix: &str) -> Result<Usage, IoError> {
-        let limit = self.limits().cells_per_query;
+        let cap = Cap::cells(self.limits());
         let (folder, key) = (Arc::clone(root), prefix.to_owned());
-        let first = blocking(move || local::folder_usage(&folder, &key, limit));
+        let first = blocking(move || local::folder_usage(&folder, &key, cap));
         let (mut usage, folders) = first.await??;
         let below = folders.into_iter().map(|key| {
             let root = Arc::clone(root);
-            blocking(move || local::usage(&root, &key, limit, 1))
+            blocking(move || local::usage(&root, &key, cap, 1))
         });
         let mut below = stream::iter(below).buffer_unordered(FOLDERS);
         while let Some(one) = below.next().await {
-            usage.merge(prefix, one??, limit)?;
+            usage.merge(prefix, one??, cap)?;
         }
         Ok(usage)
     }
@@ -275,19 +288,14 @@ impl Kv {
     async fn ask_backend(&self, questions: Vec<Question>) -> Result<Replies, IoError> {
         match &self.backend {
             Backend::Local(root) => {
-                let (root, context) = (Arc::clone(root), self.context.clone());
-                let slot = self.slot().await?;
-                blocking(move || {
-                    let _slot = slot;
-                    questions
-                        .into_iter()
-                        .map(|q| {
-                            let reply = local::answer(&root, &context, &q);
-                            (q, reply)
-                        })
-                        .collect()
-                })
-                .await
+                let work = move |root: &Folder, context: &Context| {
+                    let replies = questions.into_iter().map(|q| {
+                        let reply = local::answer(root, context, &q);
+                        (q, reply)
+                    });
+                    replies.collect()
+                };
+                self.on_disk(root, work).await
             }
             Backend::Remote(remote) => {
                 let all = questions.into_iter().map(|q| async move {

@@ -27,11 +27,12 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | from an address to a backend | `location.rs`; answers of web servers: `lenient.rs`, `checked.rs` |
+//! | from an address to a backend | `location.rs`; answers of web servers: `web_answers.rs`, `xml_answers.rs` |
 //! | what a request shares with others: slots, bytes in flight, limits, trace, round | `context.rs` |
 //! | one request, in a way that the backend takes; sent once for concurrent callers | `remote.rs`, `single_flight.rs` |
 //! | again after a failure; which failures pass | `retry.rs`, `classify.rs` |
-//! | files | `local.rs`, `folder.rs`, `regular.rs` |
+//! | files | `local.rs`, `folder.rs`, `regular_file.rs` |
+//! | state, ranges and listings of single objects | `single_state.rs` |
 //! | changes while reading | `versions.rs`, `verify.rs` |
 //! | objects in the place of others | `overlay.rs`, [`IoOptions::drafts`] |
 //!
@@ -49,15 +50,11 @@
 //!
 //! `http`: web servers, with TLS by rustls and ring (`use_ring`); `cloud`: those, S3, Google Cloud Storage and Azure.
 
-#[cfg(feature = "http")]
-mod checked;
 mod classify;
 mod context;
 mod error;
 mod folder;
 mod kv;
-#[cfg(feature = "http")]
-mod lenient;
 mod limits;
 mod list;
 pub mod local;
@@ -65,14 +62,14 @@ mod location;
 mod once;
 mod options;
 mod overlay;
-mod regular;
+mod regular_file;
 mod remote;
 mod request;
 mod retry;
 mod single_flight;
 mod single_object;
+mod single_state;
 mod stop;
-mod stored;
 mod task;
 #[cfg(feature = "http")]
 mod tls;
@@ -80,22 +77,26 @@ mod trace;
 mod upload;
 mod verify;
 mod versions;
+#[cfg(feature = "http")]
+mod web_answers;
+#[cfg(feature = "http")]
+mod xml_answers;
 
 pub use context::Context;
-pub use error::{Class, IoError, Repeat, Shared, Source};
+pub use error::{Class, IoError, Source};
 pub use folder::Folder;
 pub use kv::{Backend, Kv, Replies};
 pub use limits::Limits;
 pub use once::Once;
 pub use options::{IoOptions, Retry};
 pub use overlay::{Overlay, STAGING};
-pub use regular::{open_file, special};
+pub use regular_file::{open_file, special};
 pub use remote::Remote;
 pub use request::{Ask, Cap, Object, Question, Reply, Usage, is_segment};
 pub use retry::{Answer, Requests};
 pub use single_object::FileLocation;
+pub use single_state::{Listing, ObjectPart, ObjectState};
 pub use stop::Stop;
-pub use stored::{Listing, ObjectPart, ObjectState};
 pub use task::{Handover, blocking, driven};
 #[cfg(feature = "http")]
 pub use tls::use_ring;

@@ -72,18 +72,4 @@ impl Limits {
         self.cells_per_query = cells;
         self
     }
-
-    /// Replaces [`shard_entries`](Self::shard_entries).
-    #[must_use]
-    pub fn with_shard_entries(mut self, entries: u64) -> Self {
-        self.shard_entries = entries;
-        self
-    }
-
-    /// Replaces [`object_rows`](Self::object_rows).
-    #[must_use]
-    pub fn with_object_rows(mut self, rows: u64) -> Self {
-        self.object_rows = rows;
-        self
-    }
 }

@@ -7,7 +7,8 @@ use object_store::{Error, ListResult, ObjectMeta};
 use crate::classify::{Failure, sort};
 use crate::context::Context;
 use crate::remote::Remote;
-use crate::{IoError, Method, Usage};
+use crate::{Cap, IoError, Method, Usage};
+use zvf_grid::int::wide;
 
 impl Remote {
     /// Adds up the objects below a prefix; `None` when the backend cannot list.
@@ -16,9 +17,9 @@ impl Remote {
         context: &Context,
         prefix: &str,
     ) -> Result<Option<Usage>, IoError> {
-        let limit = context.limits().cells_per_query;
+        let cap = Cap::cells(context.limits());
         let mut usage = Usage::default();
-        let mut add = |meta: ObjectMeta| usage.add(prefix, meta.size, limit);
+        let mut add = |meta: ObjectMeta| usage.add(prefix, meta.size, cap);
         let walked = self.walk(context, prefix, &mut add).await?;
         Ok(walked.then_some(usage))
     }
@@ -29,7 +30,7 @@ impl Remote {
         context: &Context,
         prefix: &str,
     ) -> Result<Option<Vec<String>>, IoError> {
-        let limit = context.limits().cells_per_query;
+        let cap = Cap::cells(context.limits());
         let path = self.path(prefix)?;
         let mut keys = Vec::new();
         let mut add = |meta: ObjectMeta| {
@@ -37,11 +38,7 @@ impl Remote {
             if let Some(key) = location.strip_prefix(path.as_ref()) {
                 keys.push(key.trim_start_matches('/').to_owned());
             }
-            let found = u64::try_from(keys.len()).unwrap_or(u64::MAX);
-            if found > limit {
-                return Err(IoError::limit(prefix, "cells_per_query", found, limit));
-            }
-            Ok(())
+            cap.check(prefix, wide(keys.len()))
         };
         let walked = self.walk(context, prefix, &mut add).await?;
         if let Some(overlay) = self.overlay() {
@@ -55,12 +52,12 @@ impl Remote {
         &self,
         context: &Context,
         prefix: &str,
-        limit: (&'static str, u64),
+        cap: Cap,
     ) -> Result<Option<Vec<String>>, IoError> {
         let Some(listing) = self.delimited(context, prefix).await? else {
             return Ok(None);
         };
-        let mut names = names(prefix, &listing.common_prefixes, limit)?;
+        let mut names = names(prefix, &listing.common_prefixes, cap)?;
         if let Some(overlay) = self.overlay() {
             overlay.correct_folders(prefix, &mut names);
         }
@@ -91,11 +88,7 @@ impl Remote {
                 Err(silent) => Err(silent),
             };
             let outcome = match &listing {
-                Ok(found) => (
-                    u64::try_from(found.common_prefixes.len()).ok(),
-                    tries.made,
-                    None,
-                ),
+                Ok(found) => (Some(wide(found.common_prefixes.len())), tries.made, None),
                 Err(failure) => (None, tries.made, Some(failure.to_string())),
             };
             context.record_try(start, Method::List, prefix, (None, None), outcome);
@@ -173,20 +166,10 @@ impl Remote {
 }
 
 /// The last segments of folders, ascending.
-fn names(
-    prefix: &str,
-    folders: &[Path],
-    (what, limit): (&'static str, u64),
-) -> Result<Vec<String>, IoError> {
-    let found = u64::try_from(folders.len()).unwrap_or(u64::MAX);
-    if found > limit {
-        return Err(IoError::limit(prefix, what, found, limit));
-    }
-    let mut names: Vec<String> = folders
-        .iter()
-        .filter_map(|p| p.filename())
-        .map(str::to_owned)
-        .collect();
+fn names(prefix: &str, folders: &[Path], cap: Cap) -> Result<Vec<String>, IoError> {
+    cap.check(prefix, wide(folders.len()))?;
+    let names = folders.iter().filter_map(|path| path.filename());
+    let mut names: Vec<String> = names.map(str::to_owned).collect();
     names.sort_unstable();
     Ok(names)
 }

@@ -4,12 +4,14 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read};
+use std::ops::Range;
 
 use crate::context::Context;
 use crate::folder::{Entry, Folder};
 use crate::versions::changed;
 use crate::versions::{Role, State};
-use crate::{Ask, Cap, IoError, Method, Object, Question, Reply, Usage, regular};
+use crate::{Ask, Cap, IoError, Method, Object, Question, Reply, Usage, regular_file};
+use zvf_grid::int::wide;
 
 /// Reads a file or part of it; `None` when it does not exist. Blocks.
 ///
@@ -38,16 +40,10 @@ fn read_state(
     let result = read_file(root, key, ask, cap);
     if trace.is_on() {
         let bytes = match &result {
-            Ok(Some((object, _))) => u64::try_from(object.bytes.len()).ok(),
+            Ok(Some((object, _))) => Some(wide(object.bytes.len())),
             _ => None,
         };
-        let range = match ask {
-            Ask::Whole => (None, None),
-            Ask::Prefix(n) => (Some(0), Some(*n)),
-            Ask::Suffix(n) => (None, Some(*n)),
-            Ask::Range(r) => (Some(r.start), Some(r.end.saturating_sub(r.start))),
-        };
-        context.record(start, Method::Read, key, range, bytes);
+        context.record(start, Method::Read, key, ask.traced(), bytes);
     }
     result
 }
@@ -61,14 +57,9 @@ fn read_file(
     let Some(mut open) = OpenFile::open(root, key)? else {
         return Ok(None);
     };
-    let state = open.state_now(key)?;
+    let state = state_of(&open.metadata(key)?);
     let size = state.size;
-    let (start, end) = match ask {
-        Ask::Whole => (0, size),
-        Ask::Prefix(n) => (0, size.min(*n)),
-        Ask::Suffix(n) => (size.saturating_sub(*n), size),
-        Ask::Range(r) => (r.start.min(size), r.end.min(size)),
-    };
+    let Range { start, end } = ask.of(size);
     let length = end.saturating_sub(start);
     cap.check(key, length)?;
     let bytes = if *ask == Ask::Whole {
@@ -76,7 +67,7 @@ fn read_file(
     } else {
         open.at(key, start, length)?
     };
-    let found = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    let found = wide(bytes.len());
     if found != length {
         return Err(changed(key, &state, &format!("shorter than {size} bytes")));
     }
@@ -107,40 +98,28 @@ impl OpenFile {
             {
                 Ok(None)
             }
-            Err(error) => match regular::is_refused(&error) {
+            Err(error) => match regular_file::is_refused(&error) {
                 Some(what) => Err(IoError::no_object(key, what)),
                 None => Err(IoError::file(key, error)),
             },
         }
     }
 
-    /// Bytes of the file.
-    ///
-    /// # Errors
-    /// I/O; malformed: a folder.
-    pub fn size(&self, key: &str) -> Result<u64, IoError> {
+    fn metadata(&self, key: &str) -> Result<Metadata, IoError> {
         let meta = self.0.metadata().map_err(|e| IoError::file(key, e))?;
         if meta.is_dir() {
             return Err(IoError::no_object(key, "is a folder, expected a file"));
         }
-        Ok(meta.len())
+        Ok(meta)
     }
 
     /// Bytes of the file, and a text that changes when the file is replaced or written to.
     ///
     /// # Errors
-    /// As [`size`](Self::size).
+    /// I/O; malformed: a folder.
     pub fn state(&self, key: &str) -> Result<(u64, String), IoError> {
-        let state = self.state_now(key)?;
+        let state = state_of(&self.metadata(key)?);
         Ok((state.size, state.etag.unwrap_or_default()))
-    }
-
-    fn state_now(&self, key: &str) -> Result<State, IoError> {
-        let meta = self.0.metadata().map_err(|e| IoError::file(key, e))?;
-        if meta.is_dir() {
-            return Err(IoError::no_object(key, "is a folder, expected a file"));
-        }
-        Ok(state_of(&meta))
     }
 
     /// The rest of the file, which should have `length` bytes.
@@ -165,7 +144,7 @@ impl OpenFile {
         let mut bytes = vec![0; length];
         let mut filled = 0;
         while let Some(hole) = bytes.get_mut(filled..).filter(|hole| !hole.is_empty()) {
-            let offset = start.saturating_add(u64::try_from(filled).unwrap_or(u64::MAX));
+            let offset = start.saturating_add(wide(filled));
             match self.0.read_at(hole, offset) {
                 Ok(0) => break,
                 Ok(n) => filled += n,
@@ -267,7 +246,7 @@ pub fn with_file<R, E: From<IoError>>(
             match open.0.read(hole) {
                 Ok(0) => {
                     let small = buffer.get(..filled).unwrap_or_default();
-                    cap.check(key, u64::try_from(filled).unwrap_or(u64::MAX))?;
+                    cap.check(key, wide(filled))?;
                     return use_bytes(Cow::Borrowed(small)).map(Some);
                 }
                 Ok(n) => filled += n,
@@ -278,12 +257,12 @@ pub fn with_file<R, E: From<IoError>>(
                 Err(error) => return Err(IoError::file(key, error).into()),
             }
         }
-        let size = open.size(key)?;
+        let size = open.metadata(key)?.len();
         cap.check(key, size)?;
         let mut whole = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
         whole.extend_from_slice(buffer);
         (&mut open.0)
-            .take(cap.bytes)
+            .take(cap.most)
             .read_to_end(&mut whole)
             .map_err(|e| IoError::file(key, e))?;
         use_bytes(Cow::Owned(whole)).map(Some)
@@ -296,10 +275,10 @@ pub(crate) fn answer(
     context: &Context,
     question: &Question,
 ) -> Result<Reply, IoError> {
-    let (limits, trace) = (context.limits(), context.trace());
+    let start = context.trace().start();
     match question {
         Question::Document(key) => {
-            let cap = Cap::document(limits);
+            let cap = question.cap(context.limits());
             let read = read_state(root, context, key, &Ask::Whole, cap)?;
             if let Some((object, state)) = &read {
                 context
@@ -310,46 +289,29 @@ pub(crate) fn answer(
             }
             Ok(Reply::Document(read.map(|(object, _)| object)))
         }
-        Question::Names(prefix) | Question::Cells(prefix) => {
-            let start = trace.start();
-            let (what, limit) = match question {
-                Question::Cells(_) => ("cells_per_query", limits.cells_per_query),
-                _ => ("listed_names", limits.listed_names),
-            };
-            let mut names = folders(root, prefix, (what, limit))?;
-            if let Some(overlay) = root.overlay() {
-                overlay.correct_folders(prefix, &mut names);
+        Question::Names(prefix) | Question::Cells(prefix) | Question::Keys(prefix) => {
+            let cap = question.cap(context.limits());
+            let mut names = Vec::new();
+            if let Question::Keys(_) = question {
+                walk(root, prefix, "", &mut names, cap, 0)?;
+                if let Some(overlay) = root.overlay() {
+                    overlay.correct_keys(prefix, &mut names);
+                }
+            } else {
+                names = folders(root, prefix, cap)?;
+                if let Some(overlay) = root.overlay() {
+                    overlay.correct_folders(prefix, &mut names);
+                }
             }
-            context.record(
-                start,
-                Method::List,
-                prefix,
-                (None, None),
-                u64::try_from(names.len()).ok(),
-            );
+            let found = Some(wide(names.len()));
+            context.record(start, Method::List, prefix, (None, None), found);
             Ok(Reply::Names(Some(names)))
-        }
-        Question::Keys(prefix) => {
-            let start = trace.start();
-            let mut keys = Vec::new();
-            walk(root, prefix, "", &mut keys, limits.cells_per_query, 0)?;
-            if let Some(overlay) = root.overlay() {
-                overlay.correct_keys(prefix, &mut keys);
-            }
-            context.record(
-                start,
-                Method::List,
-                prefix,
-                (None, None),
-                u64::try_from(keys.len()).ok(),
-            );
-            Ok(Reply::Names(Some(keys)))
         }
     }
 }
 
 /// Visits what stands in a folder; nothing, when it does not exist.
-fn entries(
+pub(crate) fn entries(
     root: &Folder,
     key: &str,
     visit: &mut dyn FnMut(String, Entry) -> Result<(), Stop>,
@@ -372,7 +334,7 @@ fn visited(key: &str, result: Result<(), Stop>) -> Result<(), IoError> {
 }
 
 /// Why a visit ended early.
-enum Stop {
+pub(crate) enum Stop {
     Io(std::io::Error),
     Visit(IoError),
 }
@@ -389,22 +351,14 @@ impl From<IoError> for Stop {
     }
 }
 
-fn folders(
-    root: &Folder,
-    key: &str,
-    (what, limit): (&'static str, u64),
-) -> Result<Vec<String>, IoError> {
+fn folders(root: &Folder, key: &str, cap: Cap) -> Result<Vec<String>, IoError> {
     let mut names = Vec::new();
     entries(root, key, &mut |name, kind| {
         if kind == Entry::File {
             return Ok(());
         }
         names.push(name);
-        let found = u64::try_from(names.len()).unwrap_or(u64::MAX);
-        if found > limit {
-            return Err(IoError::limit(key, what, found, limit).into());
-        }
-        Ok(())
+        Ok(cap.check(key, wide(names.len()))?)
     })?;
     names.sort_unstable();
     Ok(names)
@@ -421,7 +375,7 @@ fn check_depth(key: &str, depth: usize) -> Result<(), IoError> {
     Ok(())
 }
 
-fn below(key: &str, name: &str) -> String {
+pub(crate) fn below(key: &str, name: &str) -> String {
     if key.is_empty() {
         name.to_owned()
     } else {
@@ -433,14 +387,14 @@ fn below(key: &str, name: &str) -> String {
 pub(crate) fn folder_usage(
     root: &Folder,
     key: &str,
-    limit: u64,
+    cap: Cap,
 ) -> Result<(Usage, Vec<String>), IoError> {
     let (mut usage, mut folders) = (Usage::default(), Vec::new());
     let summed = root.visit_sizes(key, &mut |name, size| {
         let key = below(key, &name);
         match size {
             None => folders.push(key),
-            Some(bytes) => usage.add(&key, bytes, limit)?,
+            Some(bytes) => usage.add(&key, bytes, cap)?,
         }
         Ok(())
     });
@@ -449,11 +403,11 @@ pub(crate) fn folder_usage(
 }
 
 /// Adds up the files below the folder of `key`. A folder is closed before those in it are opened, so that one handle is open at a time.
-pub(crate) fn usage(root: &Folder, key: &str, limit: u64, depth: usize) -> Result<Usage, IoError> {
+pub(crate) fn usage(root: &Folder, key: &str, cap: Cap, depth: usize) -> Result<Usage, IoError> {
     check_depth(key, depth)?;
-    let (mut usage, folders) = folder_usage(root, key, limit)?;
+    let (mut usage, folders) = folder_usage(root, key, cap)?;
     for folder in folders {
-        usage.merge(key, self::usage(root, &folder, limit, depth + 1)?, limit)?;
+        usage.merge(key, self::usage(root, &folder, cap, depth + 1)?, cap)?;
     }
     Ok(usage)
 }
@@ -464,7 +418,7 @@ fn walk(
     key: &str,
     prefix: &str,
     keys: &mut Vec<String>,
-    limit: u64,
+    cap: Cap,
     depth: usize,
 ) -> Result<(), IoError> {
     check_depth(key, depth)?;
@@ -475,15 +429,11 @@ fn walk(
             return Ok(());
         }
         keys.push(below(prefix, &name));
-        let found = u64::try_from(keys.len()).unwrap_or(u64::MAX);
-        if found > limit {
-            return Err(IoError::limit(key, "cells_per_query", found, limit).into());
-        }
-        Ok(())
+        Ok(cap.check(key, wide(keys.len()))?)
     })?;
     for name in deeper {
         let (key, prefix) = (below(key, &name), below(prefix, &name));
-        walk(root, &key, &prefix, keys, limit, depth + 1)?;
+        walk(root, &key, &prefix, keys, cap, depth + 1)?;
     }
     Ok(())
 }

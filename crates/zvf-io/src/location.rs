@@ -190,7 +190,7 @@ fn http(url: &Url, options: &IoOptions) -> Built {
     let store = HttpBuilder::new()
         .with_url(base)
         .with_client_options(client)
-        .with_http_connector(crate::lenient::Connector::default())
+        .with_http_connector(crate::web_answers::Connector::default())
         .with_retry(retries())
         .build()
         .map_err(NoBackend::Build)?;

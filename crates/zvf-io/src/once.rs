@@ -5,9 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::OnceCell;
 
-use crate::error::Repeat;
-
-type Shared<T, E> = Arc<OnceCell<Result<T, Arc<E>>>>;
+type Shared<T, E> = Arc<OnceCell<Result<T, E>>>;
 
 /// A value that the first caller loads while others wait for it.
 ///
@@ -22,7 +20,7 @@ impl<T, E> Default for Once<T, E> {
     }
 }
 
-impl<T: Clone, E: Repeat> Once<T, E> {
+impl<T: Clone, E: Clone> Once<T, E> {
     /// A value that is there already.
     pub fn ready(thing: T) -> Self {
         Self(Mutex::new(Arc::new(OnceCell::new_with(Some(Ok(thing))))))
@@ -47,19 +45,14 @@ impl<T: Clone, E: Repeat> Once<T, E> {
     /// Those of `load`.
     pub async fn get_or_load(&self, load: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         let shared = self.shared();
-        let result = shared
-            .get_or_init(|| async { load.await.map_err(Arc::new) })
-            .await;
-        match result {
-            Ok(thing) => Ok(thing.clone()),
-            Err(error) => {
-                let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-                if Arc::ptr_eq(&current, &shared) {
-                    *current = Arc::default();
-                }
-                Err(error.repeat(error))
+        let result = shared.get_or_init(|| load).await;
+        if result.is_err() {
+            let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if Arc::ptr_eq(&current, &shared) {
+                *current = Arc::default();
             }
         }
+        result.clone()
     }
 }
 

@@ -19,6 +19,7 @@ use crate::retry::{Tries, transfer};
 use crate::single_flight::SingleFlight;
 use crate::versions::{Role, State};
 use crate::{Ask, Cap, IoError, IoOptions, Method, Object, Overlay, Question, Reply, Retry};
+use zvf_grid::int::wide;
 
 /// A prefix of an object store.
 #[derive(Debug, Clone)]
@@ -51,40 +52,36 @@ struct Can {
 /// What of an object one request asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Part {
-    Whole,
-    Suffix(u64),
-    Range(Range<u64>),
     /// Nothing but its state.
     State,
+    Bytes(Ask),
 }
 
 impl Part {
     /// Offset and length, as the trace shows them.
     fn traced(&self) -> (Option<u64>, Option<u64>) {
         match self {
-            Self::Whole | Self::State => (None, None),
-            Self::Suffix(n) => (None, Some(*n)),
-            Self::Range(r) => (Some(r.start), Some(r.end.saturating_sub(r.start))),
+            Self::State => (None, None),
+            Self::Bytes(ask) => ask.traced(),
         }
     }
 
     fn options(&self) -> GetOptions {
         let options = GetOptions::new();
         match self {
-            Self::Whole => options,
             Self::State => options.with_head(true),
-            Self::Suffix(n) => options.with_range(Some(GetRange::Suffix(*n))),
-            Self::Range(r) => options.with_range(Some(GetRange::Bounded(r.clone()))),
+            Self::Bytes(Ask::Whole) => options,
+            Self::Bytes(Ask::Prefix(n)) => options.with_range(Some(GetRange::Bounded(0..*n))),
+            Self::Bytes(Ask::Suffix(n)) => options.with_range(Some(GetRange::Suffix(*n))),
+            Self::Bytes(Ask::Range(r)) => options.with_range(Some(GetRange::Bounded(r.clone()))),
         }
     }
 
     /// The bytes that the answer has to hold, of an object of `size` bytes.
     pub(crate) fn of(&self, size: u64) -> Range<u64> {
         match self {
-            Self::Whole => 0..size,
             Self::State => 0..0,
-            Self::Suffix(n) => size.saturating_sub(*n)..size,
-            Self::Range(r) => r.start.min(size)..r.end.min(size),
+            Self::Bytes(ask) => ask.of(size),
         }
     }
 }
@@ -194,7 +191,7 @@ impl Remote {
         cap: Cap,
         role: Role,
     ) -> Result<Option<Object>, IoError> {
-        let id = (key.to_owned(), ask.clone(), cap.bytes);
+        let id = (key.to_owned(), ask.clone(), cap.most);
         let purpose = Use {
             cap,
             role: Some(role),
@@ -216,10 +213,8 @@ impl Remote {
         let object = |got: Option<Got>| got.map(|got| got.object);
         if let Ask::Suffix(length) = ask {
             if can.suffix.load(Ordering::Relaxed) {
-                match self
-                    .send(context, key, Part::Suffix(*length), purpose)
-                    .await
-                {
+                let part = Part::Bytes(ask.clone());
+                match self.send(context, key, part, purpose).await {
                     Err(IoError::NotSupported { .. }) => {
                         can.suffix.store(false, Ordering::Relaxed);
                     }
@@ -239,7 +234,10 @@ impl Remote {
             };
             if size > 0 {
                 let range = size.saturating_sub(*length)..size;
-                match self.send(context, key, Part::Range(range), purpose).await {
+                match self
+                    .send(context, key, Part::Bytes(Ask::Range(range)), purpose)
+                    .await
+                {
                     Err(IoError::NotSupported { .. }) => {
                         can.range.store(false, Ordering::Relaxed);
                     }
@@ -247,21 +245,17 @@ impl Remote {
                 }
             }
         }
-        let bounded = match ask {
-            Ask::Range(range) => Some(range.clone()),
-            Ask::Prefix(length) => Some(0..*length),
-            Ask::Whole | Ask::Suffix(_) => None,
-        };
-        if let Some(range) = bounded
-            && can.range.load(Ordering::Relaxed)
-        {
-            match self.send(context, key, Part::Range(range), purpose).await {
+        if matches!(ask, Ask::Range(_) | Ask::Prefix(_)) && can.range.load(Ordering::Relaxed) {
+            let part = Part::Bytes(ask.clone());
+            match self.send(context, key, part, purpose).await {
                 // Also an object that ends before the range begins: that shows in the whole.
                 Err(IoError::NotSupported { .. }) => {}
                 other => return other.map(object),
             }
         }
-        let got = self.send(context, key, Part::Whole, purpose).await?;
+        let got = self
+            .send(context, key, Part::Bytes(Ask::Whole), purpose)
+            .await?;
         // A server without ranges answers whole: it will not do otherwise for the next range.
         let short = got.as_ref().is_some_and(|got| match ask {
             Ask::Range(range) => range.start >= got.state.size,
@@ -299,7 +293,7 @@ impl Remote {
                     _ => Method::Get,
                 };
                 let (bytes, failed) = match &result {
-                    Ok(Some(got)) => (u64::try_from(got.object.bytes.len()).ok(), None),
+                    Ok(Some(got)) => (Some(wide(got.object.bytes.len())), None),
                     Ok(None) => (None, None),
                     Err(failure) => (None, Some(failure.to_string())),
                 };
@@ -332,9 +326,9 @@ impl Remote {
         let mut state = state_of(&result.meta);
         if is_unannounced(&result) {
             return match part {
-                Part::Whole => {
+                Part::Bytes(Ask::Whole) => {
                     let bytes = unannounced(result, key, context, purpose.cap, tries).await?;
-                    state.size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+                    state.size = wide(bytes.len());
                     if let Some(role) = purpose.role {
                         context.versions().note(key, &state, role, &bytes)?;
                     }
@@ -394,7 +388,7 @@ impl Remote {
     ) -> Result<Reply, IoError> {
         match question {
             Question::Document(key) => {
-                let cap = Cap::document(context.limits());
+                let cap = question.cap(context.limits());
                 let reply = self
                     .get(context, key, Ask::Whole, cap, Role::Document)
                     .await;
@@ -407,13 +401,9 @@ impl Remote {
                 let work = async {
                     match question {
                         Question::Keys(_) => self.keys(context, prefix).await,
-                        Question::Cells(_) => {
-                            let limit = ("cells_per_query", context.limits().cells_per_query);
-                            self.folders(context, prefix, limit).await
-                        }
                         _ => {
-                            let limit = ("listed_names", context.limits().listed_names);
-                            self.folders(context, prefix, limit).await
+                            let cap = question.cap(context.limits());
+                            self.folders(context, prefix, cap).await
                         }
                     }
                 };
@@ -441,7 +431,7 @@ fn is_unannounced(result: &GetResult) -> bool {
     #[cfg(feature = "http")]
     return result
         .extensions
-        .get::<crate::lenient::Unannounced>()
+        .get::<crate::web_answers::Unannounced>()
         .is_some();
     #[cfg(not(feature = "http"))]
     {
@@ -462,10 +452,10 @@ async fn unannounced(
         return result.bytes().await.map_err(|e| sort(key, e));
     };
     // How much it will be shows at its end.
-    let _room = context.room(cap.bytes.min(RESERVED)).await?;
+    let _room = context.room(cap.most.min(RESERVED)).await?;
     let silence = tries.silence();
     let work = collect(stream, None, cap, key, silence);
-    tries.step(cap.bytes, work).await?
+    tries.step(cap.most, work).await?
 }
 
 /// Reads a body of `length` bytes: neither fewer nor more, and no pause longer than `silence`.
@@ -479,14 +469,14 @@ async fn body(
         GetResultPayload::Stream(stream) => {
             let cap = Cap {
                 what: "cell_bytes",
-                bytes: length,
+                most: length,
             };
             collect(stream, Some(length), cap, key, silence).await?
         }
         // Only the local file backend answers so, and only when a caller injects it.
         _ => result.bytes().await.map_err(|e| sort(key, e))?,
     };
-    let found = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    let found = wide(bytes.len());
     if found != length {
         return Err(Failure::passing(format!(
             "{found} bytes came, {length} were announced"
@@ -528,7 +518,7 @@ async fn collect(
             }
             pieces.extend_from_slice(&piece);
         }
-        let found = u64::try_from(whole.len().max(pieces.len())).unwrap_or(u64::MAX);
+        let found = wide(whole.len().max(pieces.len()));
         match length {
             Some(length) if found > length => {
                 return Err(Failure::passing(format!(

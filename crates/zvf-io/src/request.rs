@@ -19,6 +19,28 @@ pub enum Ask {
     Range(Range<u64>),
 }
 
+impl Ask {
+    /// The bytes that are wanted of an object of `size` bytes.
+    pub fn of(&self, size: u64) -> Range<u64> {
+        match self {
+            Self::Whole => 0..size,
+            Self::Prefix(n) => 0..size.min(*n),
+            Self::Suffix(n) => size.saturating_sub(*n)..size,
+            Self::Range(range) => range.start.min(size)..range.end.min(size),
+        }
+    }
+
+    /// Offset and length, as the trace shows them.
+    pub(crate) fn traced(&self) -> (Option<u64>, Option<u64>) {
+        match self {
+            Self::Whole => (None, None),
+            Self::Prefix(n) => (Some(0), Some(*n)),
+            Self::Suffix(n) => (None, Some(*n)),
+            Self::Range(r) => (Some(r.start), Some(r.end.saturating_sub(r.start))),
+        }
+    }
+}
+
 /// Part of an object.
 #[derive(Debug, Clone)]
 pub struct Object {
@@ -62,6 +84,17 @@ pub enum Question {
     Keys(String),
 }
 
+impl Question {
+    /// Most names or keys in the reply, or bytes of the document.
+    pub(crate) fn cap(&self, limits: &Limits) -> Cap {
+        match self {
+            Self::Document(_) => Cap::document(limits),
+            Self::Names(_) => Cap::names(limits),
+            Self::Cells(_) | Self::Keys(_) => Cap::cells(limits),
+        }
+    }
+}
+
 /// The answer to a [`Question`].
 #[derive(Debug, Clone)]
 pub enum Reply {
@@ -81,63 +114,79 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Counts one more object, up to `limit` of them.
-    pub(crate) fn add(&mut self, prefix: &str, bytes: u64, limit: u64) -> Result<(), IoError> {
-        self.merge(prefix, Self { objects: 1, bytes }, limit)
+    /// Counts one more object.
+    pub(crate) fn add(&mut self, prefix: &str, bytes: u64, cap: Cap) -> Result<(), IoError> {
+        self.merge(prefix, Self { objects: 1, bytes }, cap)
     }
 
-    /// Counts other objects, too, up to `limit` of them all.
-    pub(crate) fn merge(&mut self, prefix: &str, other: Self, limit: u64) -> Result<(), IoError> {
+    /// Counts other objects, too.
+    pub(crate) fn merge(&mut self, prefix: &str, other: Self, cap: Cap) -> Result<(), IoError> {
         self.objects = self.objects.saturating_add(other.objects);
         self.bytes = self.bytes.saturating_add(other.bytes);
-        if self.objects > limit {
-            return Err(IoError::limit(
-                prefix,
-                "cells_per_query",
-                self.objects,
-                limit,
-            ));
-        }
-        Ok(())
+        cap.check(prefix, self.objects)
     }
 }
 
-/// A limit on the bytes of one object.
+/// One of the [`Limits`]: most of what is counted, and the name of its field for the message.
 #[derive(Debug, Clone, Copy)]
 pub struct Cap {
-    /// The field of [`Limits`], for the message.
+    /// The field of [`Limits`].
     pub what: &'static str,
-    /// Most bytes.
-    pub bytes: u64,
+    /// Most bytes, cells, names or rows.
+    pub most: u64,
 }
 
 impl Cap {
     /// [`Limits::cell_bytes`].
     pub fn cell(limits: &Limits) -> Self {
-        Self {
-            what: "cell_bytes",
-            bytes: limits.cell_bytes,
-        }
+        Self::new("cell_bytes", limits.cell_bytes)
+    }
+
+    /// [`Limits::batch_bytes`].
+    pub fn batch(limits: &Limits) -> Self {
+        Self::new("batch_bytes", limits.batch_bytes)
     }
 
     /// [`Limits::document_bytes`].
     pub fn document(limits: &Limits) -> Self {
-        Self {
-            what: "document_bytes",
-            bytes: limits.document_bytes,
-        }
+        Self::new("document_bytes", limits.document_bytes)
     }
 
-    /// Checks the size of an object.
+    /// [`Limits::cells_per_query`].
+    pub fn cells(limits: &Limits) -> Self {
+        Self::new("cells_per_query", limits.cells_per_query)
+    }
+
+    /// [`Limits::listed_names`].
+    pub fn names(limits: &Limits) -> Self {
+        Self::new("listed_names", limits.listed_names)
+    }
+
+    /// [`Limits::object_rows`].
+    pub fn rows(limits: &Limits) -> Self {
+        Self::new("object_rows", limits.object_rows)
+    }
+
+    fn new(what: &'static str, most: u64) -> Self {
+        Self { what, most }
+    }
+
+    /// Checks what was counted of an object, or of a call.
     ///
     /// # Errors
-    /// Limit: more bytes than allowed.
-    pub fn check(self, key: &str, bytes: u64) -> Result<(), IoError> {
-        if bytes > self.bytes {
-            Err(IoError::limit(key, self.what, bytes, self.bytes))
+    /// Limit: more than allowed.
+    pub fn check(self, key: &str, found: u64) -> Result<(), IoError> {
+        if found > self.most {
+            Err(self.exceeded(key, found))
         } else {
             Ok(())
         }
+    }
+
+    /// The error for more than is allowed.
+    #[cold]
+    pub fn exceeded(self, key: &str, found: u64) -> IoError {
+        IoError::limit(key, self.what, found, self.most)
     }
 }
 

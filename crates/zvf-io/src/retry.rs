@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::classify::{Failure, sort};
 use crate::{IoError, IoOptions, Retry};
+use zvf_grid::int::wide;
 
 /// Bytes that a body brings in a second at the least.
 const SLOWEST: u64 = 256 << 10;
@@ -73,7 +74,7 @@ impl Tries {
         if self.made >= self.retry.attempts || pause >= left {
             return Err(IoError::Backend {
                 key: key.to_owned(),
-                source,
+                source: source.into(),
                 tries: self.made,
                 elapsed: self.spent,
                 transient: true,
@@ -125,7 +126,7 @@ impl Requests {
         bytes: usize,
         mut send: impl FnMut(u32) -> F,
     ) -> Result<Answer<T>, IoError> {
-        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let bytes = wide(bytes);
         let mut tries = Tries::new(self.retry, self.silence);
         loop {
             tries.made = tries.made.saturating_add(1);
@@ -219,7 +220,7 @@ async fn read_once(
     let meta = got.meta.clone();
     let bytes = tries.step(meta.size, got.bytes()).await?;
     let bytes = bytes.map_err(|error| sort(key, error))?;
-    let found = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    let found = wide(bytes.len());
     if found != meta.size {
         let announced = meta.size;
         return Err(Failure::passing(format!(

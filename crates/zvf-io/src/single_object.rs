@@ -131,9 +131,9 @@ impl Inner {
     async fn answer(&self, key: &str, options: GetOptions) -> Result<Outcome, IoError> {
         let part = match (options.head, options.range) {
             (true, _) => Part::State,
-            (false, None) => Part::Whole,
-            (false, Some(GetRange::Bounded(range))) => Part::Range(range),
-            (false, Some(GetRange::Suffix(length))) => Part::Suffix(length),
+            (false, None) => Part::Bytes(Ask::Whole),
+            (false, Some(GetRange::Bounded(range))) => Part::Bytes(Ask::Range(range)),
+            (false, Some(GetRange::Suffix(length))) => Part::Bytes(Ask::Suffix(length)),
             (false, Some(GetRange::Offset(_))) => {
                 return Err(IoError::misuse("a range without an end"));
             }
@@ -154,12 +154,12 @@ impl Inner {
             return Ok(Some(piece(got, part)));
         }
         let asked = match part {
-            Part::Whole => Err(false),
+            Part::Bytes(Ask::Whole) => Err(false),
             Part::State => match self.send(key, Part::State).await {
                 Ok(Some(got)) => Ok(Some(got)),
                 Err(error) if error.is_transient() => return Err(error),
                 // Some servers refuse HEAD, or answer it as if the object were not there.
-                Ok(None) | Err(_) => self.ranged(key, Part::Range(0..1)).await?,
+                Ok(None) | Err(_) => self.ranged(key, Part::Bytes(Ask::Range(0..1))).await?,
             },
             part => self.ranged(key, part.clone()).await?,
         };

@@ -66,13 +66,7 @@ pub fn put_file<'a>(
             .rsplit_once('/')
             .filter(|(folder, name)| !name.is_empty() && !folder.ends_with('/'))
             .ok_or_else(|| bad("found no name behind the last slash, expected that of a file"))?;
-        let local = |source: std::io::Error| IoError::Backend {
-            key: file.display().to_string(),
-            source: Box::new(source),
-            tries: 1,
-            elapsed: std::time::Duration::ZERO,
-            transient: false,
-        };
+        let local = |source: std::io::Error| IoError::backend(file.display().to_string(), source);
         let (store, prefix) = match Place::of(folder, options)? {
             Place::Folder(folder) => {
                 return std::fs::copy(file, folder.join(name))
@@ -100,13 +94,7 @@ pub fn put_file<'a>(
             let put = |_| put_parts(store.as_ref(), &path, file);
             requests.send(name, length, put).await?
         };
-        answer.map_err(|error| IoError::Backend {
-            key: address.to_owned(),
-            source: Box::new(error),
-            tries: 1,
-            elapsed: std::time::Duration::ZERO,
-            transient: false,
-        })
+        answer.map_err(|error| IoError::backend(address, error))
     })
 }
 

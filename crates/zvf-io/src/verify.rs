@@ -10,7 +10,7 @@ use crate::kv::{Backend, Kv};
 use crate::remote::{Part, Remote, Use};
 use crate::task::{blocking, driven};
 use crate::versions::{ABSENT, Listed, Pinned, State, changed};
-use crate::{Cap, IoError, local};
+use crate::{Ask, Cap, IoError, local};
 
 /// A state in words.
 fn told(state: Option<&State>) -> &dyn fmt::Display {
@@ -94,7 +94,10 @@ impl Remote {
                 _ => {}
             }
         }
-        let now = match self.send(context, key, Part::Whole, purpose).await {
+        let now = match self
+            .send(context, key, Part::Bytes(Ask::Whole), purpose)
+            .await
+        {
             Err(IoError::Denied { .. }) if state.is_none() => return Ok(()),
             now => now?,
         };
@@ -119,8 +122,8 @@ impl Remote {
         prefix: &str,
         first: Listed,
     ) -> Result<(), IoError> {
-        let limit = ("listed_names", context.limits().listed_names);
-        match self.folders(context, prefix, limit).await? {
+        let cap = Cap::names(context.limits());
+        match self.folders(context, prefix, cap).await? {
             Some(names) if context.versions().listed(&names) != first => {
                 Err(changed(prefix, &first, &context.versions().listed(&names)))
             }

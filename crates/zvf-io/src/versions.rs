@@ -10,6 +10,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use chrono::{DateTime, SecondsFormat};
+
 use crate::{IoError, STAGING};
 
 /// The state of an object, as far as the backend tells it.
@@ -46,28 +48,14 @@ impl fmt::Display for State {
 
 /// Writes microseconds since 1970 as date and time (UTC).
 fn write_time(f: &mut fmt::Formatter<'_>, micros: i64) -> fmt::Result {
-    let (seconds, micros) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
-    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    // Years that begin in March end with the day that leap years add; 400 of them are 146 097 days.
-    let day = days.saturating_add(719_468);
-    let (era, day) = (day.div_euclid(146_097), day.rem_euclid(146_097));
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let date = day - (153 * month + 2) / 5 + 1;
-    let (month, later) = if month < 10 {
-        (month + 3, 0)
-    } else {
-        (month - 9, 1)
+    let Some(time) = DateTime::from_timestamp_micros(micros) else {
+        return write!(f, "{micros} microseconds since 1970");
     };
-    let year = era.saturating_mul(400).saturating_add(year + later);
-    write!(f, "{year:04}-{month:02}-{date:02}T")?;
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    write!(f, "{hour:02}:{minute:02}:{second:02}")?;
-    if micros != 0 {
-        write!(f, ".{micros:06}")?;
-    }
-    f.write_str("Z")
+    let precision = match micros % 1_000_000 {
+        0 => SecondsFormat::Secs,
+        _ => SecondsFormat::Micros,
+    };
+    f.write_str(&time.to_rfc3339_opts(precision, true))
 }
 
 /// What role an object plays in the snapshot.

@@ -17,8 +17,8 @@ pub(crate) fn decode<'b>(
     data: Data<'b>,
     cap: Cap,
 ) -> Result<Data<'b>, StoreError> {
-    chain.decode(data, cap.bytes).map_err(|error| match error {
-        CodecError::Limit { bytes } => StoreError::limit(key, cap.what, bytes, cap.bytes),
+    chain.decode(data, cap.most).map_err(|error| match error {
+        CodecError::Limit { bytes } => cap.exceeded(key, bytes).into(),
         CodecError::Unsupported(what) => StoreError::unsupported(key, what),
         CodecError::Library(source) => IoError::file(key, source).into(),
         other => StoreError::malformed(key, other.to_string()),

@@ -123,6 +123,11 @@ impl fmt::Display for Dotted<'_> {
     }
 }
 
+/// The number of elements of a shape; `None` where it does not fit.
+pub(crate) fn product(counts: &[u64]) -> Option<u64> {
+    counts.iter().try_fold(1u64, |n, c| n.checked_mul(*c))
+}
+
 #[cfg(test)]
 mod tests {
     use super::ChunkCoord;

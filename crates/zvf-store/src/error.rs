@@ -5,11 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use zvf_format::DecodeError;
-use zvf_io::{Class, IoError, Repeat, Shared, Source};
+use zvf_io::{Class, IoError};
 use zvf_meta::MetaError;
 
 /// Why a store could not answer. Retrying helps only where [`is_transient`](Self::is_transient) is true.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum StoreError {
     /// The address could not answer, or a limit, a misuse, a bug: see its class.
@@ -78,37 +78,6 @@ impl From<IoError> for StoreError {
     }
 }
 
-impl Repeat for StoreError {
-    fn repeat(&self, first: &Arc<Self>) -> Self {
-        match self {
-            Self::Io(error) => Self::Io(error.repeat_of(|| Box::new(Shared(Arc::clone(first))))),
-            Self::NotFound { key, store } => Self::NotFound {
-                key: key.clone(),
-                store: store.clone(),
-            },
-            Self::NoStore { store, what } => Self::NoStore {
-                store: store.clone(),
-                what: what.clone(),
-            },
-            Self::NoSuchLevel { level, levels } => Self::NoSuchLevel {
-                level: *level,
-                levels: levels.clone(),
-            },
-            Self::Document { key, source } => Self::Document {
-                key: key.clone(),
-                source: Arc::clone(source),
-            },
-            Self::Version { found, supported } => Self::Version {
-                found: found.clone(),
-                supported,
-            },
-            Self::Decode { key, source } => Self::decode(key, *source),
-            Self::Malformed { key, what } => Self::malformed(key, what),
-            Self::Unsupported { key, what } => Self::unsupported(key, what),
-        }
-    }
-}
-
 impl StoreError {
     /// The class a caller acts on.
     pub fn class(&self) -> Class {
@@ -143,11 +112,6 @@ impl StoreError {
     /// Whether the store changed under its reader: opened again, it can be read as it is now.
     pub fn is_changed(&self) -> bool {
         matches!(self, Self::Io(error) if error.is_changed())
-    }
-
-    /// Whether the work was cancelled: see [`Stop`](crate::Stop).
-    pub fn is_stopped(&self) -> bool {
-        matches!(self, Self::Io(IoError::Stopped))
     }
 
     /// Whether the bytes are legal but this build does not read them.
@@ -235,7 +199,10 @@ impl StoreError {
     }
 
     #[cold]
-    pub(crate) fn backend(key: impl Into<String>, source: impl Into<Source>) -> Self {
+    pub(crate) fn backend(
+        key: impl Into<String>,
+        source: impl Into<Box<dyn StdError + Send + Sync>>,
+    ) -> Self {
         IoError::backend(key, source).into()
     }
 }

@@ -11,35 +11,15 @@ use std::collections::BTreeMap;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use zvf_format::keys::parse_level;
-use zvf_meta::NodeKind;
+use zvf_meta::{NodeKind, is_known_family};
 
-use crate::snapshot::Tree;
+use crate::snapshot::{Tree, document_at};
 use crate::{Store, StoreError};
+use zvf_format::int::wide;
 use zvf_io::{Question, is_segment};
 
 /// Headers and kinds of geometry of a level that are looked at; what is beyond is only counted as a warning.
 const MOST: usize = 256;
-
-/// Folders of a level that some known version defines.
-const FAMILIES: &[&str] = &[
-    "vertices",
-    "vertex_fragments",
-    "vertex_attributes",
-    "fragment_attributes",
-    "attributes",
-    "links",
-    "link_fragments",
-    "link_attributes",
-    "cross_chunk_links",
-    "cross_chunk_link_attributes",
-    "object_index",
-    "object_attributes",
-    "groups",
-    "groupings",
-    "group_attributes",
-    "groupings_attributes",
-    "geometry_index",
-];
 
 /// What else lies in a store.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -202,8 +182,7 @@ impl Store {
             let tree = self.tree();
             let paths = formats.iter().map(|format| format!("headers/{format}"));
             let paths: Vec<String> = paths.collect();
-            tree.ask(paths.iter().map(|path| document(path)).collect())
-                .await?;
+            tree.ask(paths.iter().map(document_at).collect()).await?;
             let mut finder = Finder::new(tree);
             let mut headers = BTreeMap::new();
             for (format, path) in formats.iter().zip(&paths) {
@@ -219,10 +198,6 @@ impl Store {
     }
 }
 
-fn document(path: &str) -> Question {
-    Question::Document(format!("{path}/zarr.json"))
-}
-
 fn first_round(levels: &[u32]) -> Vec<Question> {
     let mut questions: Vec<Question> = ["parametric", "headers"]
         .map(|path| Question::Names(path.to_owned()))
@@ -231,13 +206,13 @@ fn first_round(levels: &[u32]) -> Vec<Question> {
         questions.push(Question::Names(format!("parametric/{part}")));
     }
     questions.push(Question::Document("zarr.json".to_owned()));
-    questions.push(document("parametric"));
+    questions.push(document_at("parametric"));
     for part in ["objects", "names", "groups"] {
-        questions.push(document(&format!("parametric/{part}")));
+        questions.push(document_at(format_args!("parametric/{part}")));
     }
     for level in levels {
         questions.push(Question::Names(level.to_string()));
-        questions.push(document(&format!("{level}/geometry_index")));
+        questions.push(document_at(format_args!("{level}/geometry_index")));
     }
     questions
 }
@@ -245,11 +220,11 @@ fn first_round(levels: &[u32]) -> Vec<Question> {
 fn second_round(headers: &[String], kinds: &[(u32, String)]) -> Vec<Question> {
     let mut questions: Vec<Question> = headers
         .iter()
-        .map(|format| document(&format!("headers/{format}")))
+        .map(|format| document_at(format_args!("headers/{format}")))
         .collect();
     for (level, kind) in kinds {
-        questions.push(document(&format!("{level}/vertices_{kind}")));
-        questions.push(document(&format!("{level}/links_{kind}")));
+        questions.push(document_at(format_args!("{level}/vertices_{kind}")));
+        questions.push(document_at(format_args!("{level}/links_{kind}")));
         questions.push(Question::Names(format!("{level}/vertices_{kind}")));
     }
     questions
@@ -380,7 +355,7 @@ impl<'t> Finder<'t> {
             .node(&format!("headers/{format}"))
             .map(|node| node.attributes)
             .unwrap_or_default();
-        let size = |value: &Value| u64::try_from(value.to_string().len()).unwrap_or(u64::MAX);
+        let size = |value: &Value| wide(value.to_string().len());
         let members = attributes
             .iter()
             .map(|(name, value)| (name.clone(), size(value)))
@@ -492,11 +467,9 @@ impl<'t> Finder<'t> {
             .collect();
         for level in levels {
             let folders = self.folders(&level.to_string());
-            let strange = folders.iter().filter(|name| {
-                !FAMILIES.contains(&name.as_str())
-                    && !name.starts_with("vertices_")
-                    && !name.starts_with("links_")
-            });
+            let strange = folders
+                .iter()
+                .filter(|name| !is_known_family(name) && *name != "groupings_attributes");
             unknown.extend(strange.map(|name| format!("{level}/{name}")));
         }
         self.side.unknown = unknown;
@@ -506,7 +479,7 @@ impl<'t> Finder<'t> {
 /// Chunks of a chunk-grid array: its presence list, else the only cell it can have.
 fn cells(node: &Node) -> Option<u64> {
     match node.attributes.get("nonempty_chunks") {
-        Some(Value::Array(keys)) => u64::try_from(keys.len()).ok(),
+        Some(Value::Array(keys)) => Some(wide(keys.len())),
         _ if node.shape.iter().all(|cells| *cells <= 1) => Some(1),
         _ => None,
     }

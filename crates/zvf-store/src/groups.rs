@@ -15,7 +15,7 @@ use crate::StoreError;
 use crate::blob_array::BlobArray;
 use crate::ragged::RaggedArray;
 use crate::typed::TypedArray;
-use zvf_io::Kv;
+use zvf_io::{Cap, Kv};
 
 /// The groups of one level: lists of object ids.
 #[derive(Debug)]
@@ -60,15 +60,8 @@ impl Groups {
         members: Members,
     ) -> Result<Self, StoreError> {
         if let Members::Split { offsets, .. } = &members {
-            let (found, limit) = (offsets.length(), kv.limits().object_rows);
-            if found / 8 > limit {
-                return Err(StoreError::limit(
-                    offsets.path(),
-                    "object_rows",
-                    found / 8,
-                    limit,
-                ));
-            }
+            let found = offsets.length();
+            Cap::rows(kv.limits()).check(offsets.path(), found / 8)?;
             let stated = attributes.num_groups.unwrap_or(found / 8);
             // A table may have the last end as well.
             let fits = [stated, stated.saturating_add(1)].contains(&(found / 8));
@@ -155,12 +148,7 @@ impl Groups {
                 StoreError::malformed(format!("{} group {g}", self.members.path()), what)
             };
             let blob = match &self.members {
-                Members::Ragged(array) => {
-                    let chunk = array.chunk(kv, array.chunk_of(g)).await?;
-                    let inside =
-                        usize::try_from(g.saturating_sub(chunk.first)).unwrap_or(usize::MAX);
-                    chunk.get_shared(inside).unwrap_or_default()
-                }
+                Members::Ragged(array) => array.element(kv, g).await?,
                 Members::Split { data, offsets } => {
                     let (data, offsets) = futures::try_join!(data.load(kv), offsets.load(kv))?;
                     cut(&data, &offsets, g).map_err(wrong)?
@@ -202,15 +190,7 @@ impl Groups {
             .checked_sub(range.start)
             .and_then(|n| u64::try_from(n).ok())
             .unwrap_or(0);
-        let limit = self.kv.limits().object_rows;
-        if count > limit {
-            return Err(StoreError::limit(
-                self.members.path(),
-                "object_rows",
-                count,
-                limit,
-            ));
-        }
+        Cap::rows(self.kv.limits()).check(self.members.path(), count)?;
         Ok(Some((range.start..range.stop).collect()))
     }
 }

@@ -8,6 +8,7 @@ use zvf_format::shard::{ShardEntry, ShardTail};
 use zvf_meta::{ArrayDoc, Codec, Sharding};
 
 use crate::codec::{byte_order, index_checksum};
+use crate::coord::product;
 use crate::{Limits, StoreError};
 use zvf_codec::Chain;
 
@@ -106,10 +107,7 @@ impl Layout {
             },
             None => return Err(Refused::Foreign(first.name.clone())),
         };
-        let elements = layout
-            .chunk
-            .iter()
-            .try_fold(1u64, |n, c| n.checked_mul(*c))
+        let elements = product(&layout.chunk)
             .filter(|n| u32::try_from(*n).is_ok())
             .ok_or_else(|| {
                 malformed(format!(
@@ -229,15 +227,41 @@ fn is_vlen(codec: &Codec) -> bool {
     matches!(codec.name.as_str(), "vlen-bytes" | "numcodecs.vlen-bytes")
 }
 
-/// Who reads the cells of an array.
-#[derive(Debug)]
-pub(crate) enum Reader {
-    /// Framing and codecs of this crate.
-    Own(Layout),
+/// Who reads the chunks of an array.
+#[derive(Debug, Clone)]
+pub(crate) enum Reader<L> {
+    /// This crate: how chunks are stored.
+    Own(L),
     /// The generic Zarr reader.
     Generic,
-    /// Not at all: the name of the codec that is missing.
+    /// None: what is not read, by its name in the document.
     Unsupported(String),
+}
+
+impl<L> Reader<L> {
+    /// The reader of what this crate does not read itself: the generic one, where this build has it.
+    pub(crate) fn foreign(what: String) -> Self {
+        if cfg!(feature = "zarrs") {
+            Self::Generic
+        } else {
+            Self::Unsupported(what)
+        }
+    }
+
+    /// Byte order and codecs of chunks of numbers; where this crate does not read them, who does.
+    pub(crate) fn of_numbers(doc: &ArrayDoc) -> Result<(ByteOrder, Chain), Self> {
+        if let Some(transformer) = doc.storage_transformers.first() {
+            let what = format!("storage transformer {transformer}");
+            return Err(Self::Unsupported(what));
+        }
+        let Some((first, rest)) = doc.codecs.split_first() else {
+            return Err(Self::Unsupported("an empty codec list".to_owned()));
+        };
+        match byte_order(first).filter(|_| first.name == "bytes") {
+            Some(order) => Ok((order, Chain::new(rest).map_err(Self::foreign)?)),
+            None => Err(Self::foreign(first.name.clone())),
+        }
+    }
 }
 
 /// The key of a stored object of any array.
@@ -246,7 +270,11 @@ pub(crate) fn object_key(path: &str, doc: &ArrayDoc, index: &[u64]) -> String {
 }
 
 /// Chooses who reads a variable-length array.
-pub(crate) fn reader(path: &str, doc: &ArrayDoc, limits: &Limits) -> Result<Reader, StoreError> {
+pub(crate) fn reader(
+    path: &str,
+    doc: &ArrayDoc,
+    limits: &Limits,
+) -> Result<Reader<Layout>, StoreError> {
     if !doc.data_type.is_vlen_bytes() {
         return Err(StoreError::malformed(
             format!("{path}/zarr.json"),
@@ -270,11 +298,9 @@ pub(crate) fn reader(path: &str, doc: &ArrayDoc, limits: &Limits) -> Result<Read
     match Layout::new(path, doc, limits) {
         Ok(layout) => Ok(Reader::Own(layout)),
         Err(Refused::Error(error)) => Err(error),
-        Err(Refused::Foreign(name))
-            if cfg!(feature = "zarrs") && !name.contains("blosc inside shards") =>
-        {
-            Ok(Reader::Generic)
+        Err(Refused::Foreign(name)) if name.contains("blosc inside shards") => {
+            Ok(Reader::Unsupported(name))
         }
-        Err(Refused::Foreign(name)) => Ok(Reader::Unsupported(name)),
+        Err(Refused::Foreign(name)) => Ok(Reader::foreign(name)),
     }
 }

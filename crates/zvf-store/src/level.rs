@@ -6,7 +6,9 @@ use serde_json::Value;
 use zvf_format::dtype::DType;
 use zvf_meta::LevelDoc;
 
+use crate::coord::product;
 use crate::{GridArray, Groups, LinkFamily, ObjectIndex, StoreError, TypedArray};
+use zvf_format::int::wide;
 
 /// The documents and arrays of a level.
 #[derive(Debug)]
@@ -96,13 +98,11 @@ impl VertexAttribute {
         let attributes = array.attributes();
         let declared_width = match &attributes.row_shape {
             _ if array.row_width().is_some() => array.row_width(),
-            Some(shape) if !shape.is_empty() => {
-                shape.iter().try_fold(1u64, |n, c| n.checked_mul(*c))
-            }
+            Some(shape) if !shape.is_empty() => product(shape),
             _ => attributes
                 .channel_names
                 .as_ref()
-                .and_then(|names| u64::try_from(names.len()).ok()),
+                .and_then(|names| Some(wide(names.len()))),
         };
         Self {
             dtype: array.dtype(),

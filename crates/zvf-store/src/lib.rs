@@ -86,6 +86,7 @@ mod cells;
 mod codec;
 mod container;
 mod coord;
+mod elements;
 mod error;
 mod extras;
 mod generic;

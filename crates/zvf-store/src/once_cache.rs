@@ -1,8 +1,10 @@
-//! Things that are loaded once by number, shared, and forgotten by age when they are many.
+//! Things that are loaded once by key, shared, and forgotten by age when they are many.
 
+use std::borrow::Borrow;
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::StoreError;
 use zvf_io::Once;
@@ -10,21 +12,22 @@ use zvf_io::driven;
 
 /// A cache with a limit on the weight of what it holds.
 #[derive(Debug)]
-pub(crate) struct OnceCache<T> {
-    state: Mutex<State<T>>,
+pub(crate) struct OnceCache<K, V> {
+    state: Mutex<State<K, V>>,
+    weight: fn(&V) -> u64,
     limit: u64,
 }
 
 #[derive(Debug)]
-struct State<T> {
-    cells: HashMap<u64, Arc<Once<Arc<T>, StoreError>>>,
-    order: VecDeque<(u64, u64)>,
+struct State<K, V> {
+    cells: HashMap<K, Arc<Once<V, StoreError>>>,
+    order: VecDeque<(K, u64)>,
     weight: u64,
 }
 
-impl<T: Send + Sync + 'static> OnceCache<T> {
-    /// An empty cache that keeps things of `limit` bytes, and at least the last one.
-    pub(crate) fn new(limit: u64) -> Self {
+impl<K: Clone + Eq + Hash, V: Clone> OnceCache<K, V> {
+    /// An empty cache that keeps things of `limit` bytes, and at least the last one. `weight` tells how many one has.
+    pub(crate) fn new(limit: u64, weight: fn(&V) -> u64) -> Self {
         let state = State {
             cells: HashMap::new(),
             order: VecDeque::new(),
@@ -32,62 +35,69 @@ impl<T: Send + Sync + 'static> OnceCache<T> {
         };
         Self {
             state: Mutex::new(state),
+            weight,
             limit,
         }
     }
 
-    /// The item with that number, loaded by the first caller. Loading continues while no caller polls it,
-    /// since others may wait for it.
+    fn state(&self) -> MutexGuard<'_, State<K, V>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The item, when it is there already.
+    pub(crate) fn ready<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        self.state().cells.get(key)?.get()
+    }
+
+    /// Keeps an item.
+    pub(crate) fn insert(&self, key: K, thing: V) {
+        let weight = (self.weight)(&thing);
+        let cell = Arc::new(Once::ready(thing));
+        self.state().cells.insert(key.clone(), cell);
+        self.account(key, weight);
+    }
+
+    /// The item, loaded by the first caller while the others wait for it. For callers that are polled until they are done:
+    /// see [`driven`].
     ///
     /// # Errors
-    /// Those of `load`; the next who asks tries again.
-    pub(crate) async fn get<F>(
-        self: &Arc<Self>,
-        number: u64,
-        weight: fn(&T) -> u64,
-        load: F,
-    ) -> Result<Arc<T>, StoreError>
-    where
-        F: Future<Output = Result<Arc<T>, StoreError>> + Send + 'static,
-    {
-        let cell = {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(state.cells.entry(number).or_default())
-        };
-        if let Some(thing) = cell.get() {
-            return Ok(thing);
+    /// Those of `load`; a later caller tries again.
+    pub(crate) async fn get_polled(
+        &self,
+        key: K,
+        load: impl Future<Output = Result<V, StoreError>>,
+    ) -> Result<V, StoreError> {
+        let cell = Arc::clone(self.state().cells.entry(key.clone()).or_default());
+        let mut loaded = false;
+        let thing = cell
+            .get_or_load(async {
+                loaded = true;
+                load.await
+            })
+            .await?;
+        if loaded {
+            self.account(key, (self.weight)(&thing));
         }
-        let cache = Arc::clone(self);
-        driven(async move {
-            let mut loaded = false;
-            let thing = cell
-                .get_or_load(async {
-                    loaded = true;
-                    load.await
-                })
-                .await?;
-            if loaded {
-                cache.account(number, weight(&thing));
-            }
-            Ok(thing)
-        })
-        .await
+        Ok(thing)
     }
 
     /// Forgets what is loaded; what others still hold lives on.
     pub(crate) fn clear(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         let known = std::mem::take(&mut state.order);
-        for (number, weight) in known {
+        for (key, weight) in known {
             state.weight = state.weight.saturating_sub(weight);
-            state.cells.remove(&number);
+            state.cells.remove(&key);
         }
     }
 
-    fn account(&self, number: u64, weight: u64) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+    fn account(&self, key: K, weight: u64) {
+        let mut state = self.state();
         state.weight = state.weight.saturating_add(weight);
-        state.order.push_back((number, weight));
+        state.order.push_back((key, weight));
         while state.weight > self.limit && state.order.len() > 1 {
             let Some((old, freed)) = state.order.pop_front() else {
                 break;
@@ -95,5 +105,27 @@ impl<T: Send + Sync + 'static> OnceCache<T> {
             state.weight = state.weight.saturating_sub(freed);
             state.cells.remove(&old);
         }
+    }
+}
+
+impl<K, V> OnceCache<K, V>
+where
+    K: Clone + Eq + Hash + Send + Sync + 'static,
+    V: Clone + Send + Sync + 'static,
+{
+    /// As [`get_polled`](Self::get_polled), for any caller: loading continues while no caller polls it.
+    ///
+    /// # Errors
+    /// Those of `load`; a later caller tries again.
+    pub(crate) async fn get(
+        self: &Arc<Self>,
+        key: K,
+        load: impl Future<Output = Result<V, StoreError>> + Send + 'static,
+    ) -> Result<V, StoreError> {
+        if let Some(thing) = self.ready(&key) {
+            return Ok(thing);
+        }
+        let cache = Arc::clone(self);
+        driven(async move { cache.get_polled(key, load).await }).await
     }
 }

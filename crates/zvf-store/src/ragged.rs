@@ -8,7 +8,8 @@ use zvf_meta::ArrayDoc;
 
 use crate::cells::fetch_entries;
 use crate::codec::decode;
-use crate::layout::{self, Reader};
+use crate::elements::Elements;
+use crate::layout::{self, Layout, Reader};
 use crate::once_cache::OnceCache;
 use crate::warnings::Warnings;
 use crate::{Limits, StoreError};
@@ -20,13 +21,13 @@ use zvf_io::{Ask, Cap, Kv, blocking};
 pub(crate) struct RaggedArray {
     path: String,
     doc: ArrayDoc,
-    reader: Reader,
+    reader: Reader<Layout>,
     rows: u64,
     /// Elements of a chunk, or of one inside a shard.
     per_chunk: u64,
     /// How many elements are not empty, where a document says it; otherwise whom to tell of a chunk that is missing.
     filled: Filled,
-    cache: Arc<OnceCache<RaggedChunk>>,
+    cache: Arc<OnceCache<u64, Arc<Elements>>>,
 }
 
 /// What is known of the elements that are not empty.
@@ -40,84 +41,17 @@ enum Filled {
     Unknown(Arc<Warnings>),
 }
 
-/// The elements of one chunk.
-#[derive(Debug)]
-pub(crate) struct RaggedChunk {
-    pub(crate) first: u64,
-    bytes: Bytes,
-    /// End of each element; the elements are separated by four bytes of length.
-    ends: Vec<u32>,
-}
-
-impl RaggedChunk {
-    /// The element at `i` inside the chunk.
-    pub(crate) fn get(&self, i: usize) -> Option<&[u8]> {
-        self.range(i).and_then(|r| self.bytes.get(r))
+/// The first elements of a chunk, up to `most`.
+fn parse(key: &str, bytes: Bytes, elements: u64, most: u64) -> Result<Arc<Elements>, StoreError> {
+    let chunk = VlenChunk::parse(&bytes, elements).map_err(|e| StoreError::decode(key, e))?;
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    // The first element starts behind the chunk's count and its own length, the others behind their length.
+    let (mut starts, mut at) = (vec![8], 8_usize);
+    for element in chunk.iter().take(most) {
+        at = at.saturating_add(element.len()).saturating_add(4);
+        starts.push(at);
     }
-
-    /// The element at `i`, sharing the chunk's bytes.
-    pub(crate) fn get_shared(&self, i: usize) -> Option<Bytes> {
-        let range = self.range(i)?;
-        (range.start <= range.end && range.end <= self.bytes.len()).then(|| self.bytes.slice(range))
-    }
-
-    fn range(&self, i: usize) -> Option<std::ops::Range<usize>> {
-        let end = usize::try_from(*self.ends.get(i)?).ok()?;
-        // The first element starts behind the chunk's count and its own length, the others behind their length.
-        let start = match i.checked_sub(1) {
-            None => 8,
-            Some(before) => usize::try_from(*self.ends.get(before)?)
-                .ok()?
-                .checked_add(4)?,
-        };
-        Some(start.min(end)..end)
-    }
-
-    /// Bytes in memory.
-    pub(crate) fn weight(&self) -> u64 {
-        u64::try_from(
-            self.bytes
-                .len()
-                .saturating_add(self.ends.len().saturating_mul(4))
-                .saturating_add(256),
-        )
-        .unwrap_or(u64::MAX)
-    }
-
-    fn parse(
-        key: &str,
-        bytes: Bytes,
-        elements: u64,
-        first: u64,
-        rows: u64,
-    ) -> Result<Self, StoreError> {
-        if u32::try_from(bytes.len()).is_err() {
-            return Err(StoreError::limit(
-                key,
-                "cell_bytes",
-                u64::MAX,
-                u64::from(u32::MAX),
-            ));
-        }
-        let chunk = VlenChunk::parse(&bytes, elements).map_err(|e| StoreError::decode(key, e))?;
-        let wanted = usize::try_from(rows.saturating_sub(first)).unwrap_or(usize::MAX);
-        let mut ends = Vec::new();
-        let mut at = 4usize;
-        for element in chunk.iter().take(wanted) {
-            at = at.saturating_add(4).saturating_add(element.len());
-            ends.push(u32::try_from(at).unwrap_or(u32::MAX));
-        }
-        Ok(Self { first, bytes, ends })
-    }
-
-    /// What a chunk without an object holds: nothing but empty elements.
-    fn empty(first: u64) -> Self {
-        Self {
-            first,
-            bytes: Bytes::new(),
-            ends: Vec::new(),
-        }
-    }
+    Ok(Arc::new(Elements::new(bytes, starts, 4)))
 }
 
 impl RaggedArray {
@@ -130,14 +64,7 @@ impl RaggedArray {
             ));
         };
         let (rows, per_chunk) = (*rows, *per_chunk);
-        if rows > limits.object_rows {
-            return Err(StoreError::limit(
-                key(),
-                "object_rows",
-                rows,
-                limits.object_rows,
-            ));
-        }
+        Cap::rows(limits).check(&key(), rows)?;
         if per_chunk == 0 {
             return Err(StoreError::malformed(
                 key(),
@@ -157,7 +84,10 @@ impl RaggedArray {
             rows,
             per_chunk,
             filled: Filled::Any,
-            cache: Arc::new(OnceCache::new(limits.cache_bytes)),
+            cache: Arc::new(OnceCache::new(
+                limits.cache_bytes,
+                |chunk: &Arc<Elements>| chunk.weight(),
+            )),
         })
     }
 
@@ -172,7 +102,7 @@ impl RaggedArray {
     }
 
     /// What a chunk without an object holds.
-    fn empty(&self, key: &str, first: u64, end: u64) -> Result<Arc<RaggedChunk>, StoreError> {
+    fn empty(&self, key: &str, first: u64, end: u64) -> Result<Arc<Elements>, StoreError> {
         let rows = end.saturating_sub(first);
         match &self.filled {
             Filled::Stated(filled) if *filled > self.rows.saturating_sub(rows) => {
@@ -188,7 +118,7 @@ impl RaggedArray {
             )),
             Filled::Stated(_) | Filled::Any => {}
         }
-        Ok(Arc::new(RaggedChunk::empty(first)))
+        Ok(Arc::default())
     }
 
     pub(crate) fn path(&self) -> &str {
@@ -210,17 +140,12 @@ impl RaggedArray {
         self.per_chunk
     }
 
-    /// The chunk that holds a row.
-    pub(crate) fn chunk_of(&self, row: u64) -> u64 {
-        row / self.per_chunk
-    }
-
     /// Loads a chunk, once.
     pub(crate) async fn chunk(
         self: &Arc<Self>,
         kv: &Kv,
         number: u64,
-    ) -> Result<Arc<RaggedChunk>, StoreError> {
+    ) -> Result<Arc<Elements>, StoreError> {
         if number >= self.chunks() {
             return Err(StoreError::misuse(format!(
                 "{}: chunk {number} asked for, there are {}",
@@ -230,7 +155,14 @@ impl RaggedArray {
         }
         let (array, kv) = (Arc::clone(self), kv.clone());
         let load = Box::pin(async move { array.load(&kv, number).await });
-        self.cache.get(number, RaggedChunk::weight, load).await
+        self.cache.get(number, load).await
+    }
+
+    /// The element of a row, from the chunk that holds it.
+    pub(crate) async fn element(self: &Arc<Self>, kv: &Kv, row: u64) -> Result<Bytes, StoreError> {
+        let chunk = self.chunk(kv, row / self.per_chunk).await?;
+        let inside = usize::try_from(row % self.per_chunk).unwrap_or(usize::MAX);
+        Ok(chunk.get_shared(inside).unwrap_or_default())
     }
 
     /// Forgets the chunks that are loaded.
@@ -238,10 +170,10 @@ impl RaggedArray {
         self.cache.clear();
     }
 
-    async fn load(&self, kv: &Kv, number: u64) -> Result<Arc<RaggedChunk>, StoreError> {
+    async fn load(&self, kv: &Kv, number: u64) -> Result<Arc<Elements>, StoreError> {
         let first = number.saturating_mul(self.per_chunk);
-        let rows = self.rows;
-        let end = first.saturating_add(self.per_chunk).min(rows);
+        let most = self.rows.saturating_sub(first);
+        let end = first.saturating_add(self.per_chunk).min(self.rows);
         let layout = match &self.reader {
             Reader::Own(layout) => layout,
             Reader::Unsupported(what) => {
@@ -254,9 +186,7 @@ impl RaggedArray {
                 let key = self.path.clone();
                 return match bytes {
                     None => self.empty(&key, first, end),
-                    Some((bytes, elements)) => Ok(Arc::new(RaggedChunk::parse(
-                        &key, bytes, elements, first, rows,
-                    )?)),
+                    Some((bytes, elements)) => parse(&key, bytes, elements, most),
                 };
             }
         };
@@ -279,9 +209,7 @@ impl RaggedArray {
         let (chain, elements) = (layout.chain.clone(), layout.elements);
         let decode = move || {
             let bytes = decode(&chain, &key, Data::Shared(bytes), cap)?.into_bytes();
-            Ok(Arc::new(RaggedChunk::parse(
-                &key, bytes, elements, first, rows,
-            )?))
+            parse(&key, bytes, elements, most)
         };
         blocking(decode).await?
     }

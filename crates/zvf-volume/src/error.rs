@@ -118,8 +118,8 @@ impl From<object_store::Error> for VolumeError {
     /// What the requests of a store failed with, if it is in there.
     fn from(error: object_store::Error) -> Self {
         match error {
-            object_store::Error::Generic { source, .. } => match source.downcast::<StoreError>() {
-                Ok(error) => Self::Store(*error),
+            object_store::Error::Generic { source, .. } => match source.downcast::<IoError>() {
+                Ok(error) => (*error).into(),
                 Err(source) => Self::file("object store")(std::io::Error::other(source)),
             },
             error => Self::file("object store")(std::io::Error::other(error)),
@@ -148,5 +148,21 @@ impl From<zvf_caterva::Error> for VolumeError {
 impl From<GridError> for VolumeError {
     fn from(error: GridError) -> Self {
         Self::misuse(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Class, IoError, VolumeError};
+
+    #[test]
+    fn errors_of_requests_keep_their_class_and_text() {
+        let limit = IoError::limit("a.tet", "cell_bytes", 9, 8);
+        let text = limit.to_string();
+        let error = VolumeError::from(object_store::Error::Generic {
+            store: "zvf",
+            source: Box::new(limit),
+        });
+        assert_eq!((error.class(), error.to_string()), (Class::Limit, text));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use object_store::{ObjectStore, ObjectStoreExt};
 use zvf_caterva::{Array, Geometry, NdKind, ObjectArray};
 use zvf_format::dtype::DType;
-use zvf_store::{FileLocation, IoOptions, StoreError};
+use zvf_store::{FileLocation, IoError, IoOptions};
 use zvf_tet::{RemoteTet, TetFile};
 
 use crate::image::{self, ZarrArray};
@@ -179,8 +179,8 @@ async fn remote(
 fn is_transient(error: &object_store::Error) -> bool {
     match error {
         object_store::Error::Generic { source, .. } => source
-            .downcast_ref::<StoreError>()
-            .is_some_and(StoreError::is_transient),
+            .downcast_ref::<IoError>()
+            .is_some_and(IoError::is_transient),
         _ => false,
     }
 }
@@ -323,4 +323,28 @@ fn described(header: &zvf_caterva::FrameHeader) -> (String, Vec<String>) {
         other => format!("filter {other}"),
     });
     (codec, filters.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use object_store::Error;
+    use zvf_store::IoError;
+
+    #[test]
+    fn a_failure_after_all_tries_is_not_tried_in_another_way() {
+        let failed = |transient| Error::Generic {
+            store: "zvf",
+            source: Box::new(IoError::Backend {
+                key: "a.tet".to_owned(),
+                source: std::sync::Arc::new(std::io::Error::other("the line is cut")),
+                tries: 3,
+                elapsed: Duration::from_secs(1),
+                transient,
+            }),
+        };
+        assert!(super::is_transient(&failed(true)));
+        assert!(!super::is_transient(&failed(false)));
+    }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use zvf_blosc::{Body, Special};
+use zvf_blosc::Special;
 use zvf_grid::{GridError, Selection};
 
 use super::cache::Workspace;
@@ -217,22 +217,9 @@ impl Array {
     ) -> Result<(), Error> {
         let shape = selection.shape();
         for (chunk, part) in self.geometry.chunks_of(selection)? {
-            let counters = &self.frame.parts.counters;
-            let geometry = &self.geometry;
-            let visit = Visit {
-                geometry,
-                chunk,
-                part,
-                shape: &shape,
-                options,
-                counters,
-            };
-            let entry = self
-                .frame
-                .parts
-                .index
-                .entry(chunk)
-                .map_err(Error::chunk(chunk))?;
+            let parts = &self.frame.parts;
+            let visit = Visit::new(&self.geometry, parts, (chunk, part), &shape, options);
+            let entry = parts.index.entry(chunk).map_err(Error::chunk(chunk))?;
             match entry {
                 Entry::Special(kind) => {
                     let special = Special::of(kind, self.geometry.item);
@@ -253,11 +240,7 @@ impl Array {
     ) -> Result<(), Error> {
         let source = self.frame.chunk_source(visit.chunk, at)?;
         let table = self.frame.table(&source)?;
-        if let Body::Special(kind) = table.header.body() {
-            let special = match Special::of(kind, table.header.typesize()) {
-                _ if kind == zvf_blosc::SpecialKind::Value => Special::Value(table.value()),
-                other => other.map_err(Error::chunk(visit.chunk))?,
-            };
+        if let Some(special) = table.special().map_err(Error::chunk(visit.chunk))? {
             return visit.fill(special, out);
         }
         let mut extents = std::mem::take(&mut work.extents);

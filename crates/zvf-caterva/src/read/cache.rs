@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use zvf_blosc::{BlockTable, Body, Codecs, DecodeError, Header, Pipeline};
+use zvf_blosc::{BlockTable, Body, Codecs, DecodeError, Header, Pipeline, Special, SpecialKind};
 
 use zvf_grid::int::wide;
 
@@ -101,9 +101,16 @@ impl Table {
             .dictionary()
     }
 
-    /// The value behind the header of a special chunk.
-    pub(crate) fn value(&self) -> &[u8] {
-        self.head.get(self.header.len()..).unwrap_or_default()
+    /// What a special chunk consists of; `None` for other chunks.
+    pub(crate) fn special(&self) -> Result<Option<Special<'_>>, DecodeError> {
+        match self.header.body() {
+            Body::Special(SpecialKind::Value) => {
+                let value = self.head.get(self.header.len()..).unwrap_or_default();
+                Ok(Some(Special::Value(value)))
+            }
+            Body::Special(kind) => Special::of(kind, self.header.typesize()).map(Some),
+            _ => Ok(None),
+        }
     }
 
     fn weight(&self) -> usize {

@@ -9,7 +9,7 @@ use zvf_grid::{CellPart, Run, copy, fill};
 
 use super::cache::{Table, Workspace};
 use super::fetch::Fetched;
-use super::parts::Counters;
+use super::parts::{Counters, Parts};
 use super::plan::BlockPart;
 use super::{Error, ReadOptions};
 use crate::Geometry;
@@ -58,7 +58,25 @@ pub(crate) struct Visit<'a> {
     pub(crate) counters: &'a Counters,
 }
 
-impl Visit<'_> {
+impl<'a> Visit<'a> {
+    /// A read of `part` of a chunk for a result of `shape`.
+    pub(crate) fn new(
+        geometry: &'a Geometry,
+        parts: &'a Parts,
+        (chunk, part): (u64, CellPart),
+        shape: &'a [u64],
+        options: &'a ReadOptions<'a>,
+    ) -> Self {
+        Self {
+            geometry,
+            chunk,
+            part,
+            shape,
+            options,
+            counters: &parts.counters,
+        }
+    }
+
     /// Fills the part of a special chunk.
     pub(crate) fn fill(&self, special: Special<'_>, out: &mut [u8]) -> Result<(), Error> {
         let item = self.geometry.item;

@@ -251,7 +251,8 @@ impl ObjectArray {
             match ready {
                 Ready::Decoded(part, bytes) => part.place(item, &bytes, out, &shape)?,
                 Ready::Arrived(arrived) => {
-                    let visit = self.visit(arrived.chunk, arrived.part, &shape, options);
+                    let place = (arrived.chunk, arrived.part);
+                    let visit = Visit::new(&self.geometry, &self.parts, place, &shape, options);
                     decode(&visit, &arrived.content, &mut work, out)?;
                 }
             }
@@ -278,16 +279,6 @@ impl ObjectArray {
                 "a thread of the pool stopped",
             ))),
         }
-    }
-
-    fn visit<'v>(
-        &'v self,
-        chunk: u64,
-        part: CellPart,
-        shape: &'v [u64],
-        options: &'v ReadOptions<'v>,
-    ) -> Visit<'v> {
-        visit(&self.geometry, &self.parts, chunk, part, shape, options)
     }
 
     /// Where a chunk's bytes are.
@@ -364,7 +355,7 @@ impl ObjectArray {
         if begun.len() >= cbytes || matches!(table.header.body(), Body::Special(_)) {
             return Ok(arrived(Content::Whole(table, begun)));
         }
-        let visit = self.visit(chunk, part, shape, options);
+        let visit = Visit::new(&self.geometry, &self.parts, (chunk, part), shape, options);
         let mut extents = Vec::new();
         for window in visit.windows(&table)? {
             visit.extents(&table, &window?, None, &mut extents)?;
@@ -408,33 +399,14 @@ impl Arrived {
         let bytes = bytes.ok_or(GridError::TooLarge)?;
         let n = usize::try_from(bytes).map_err(|_| Error::Memory { bytes })?;
         let shape = self.part.shape();
-        let (part, options) = (self.part.alone(), ReadOptions::default());
-        let visit = visit(geometry, parts, self.chunk, part, &shape, &options);
+        let (place, options) = ((self.chunk, self.part.alone()), ReadOptions::default());
+        let visit = Visit::new(geometry, parts, place, &shape, &options);
         // No more than the result, which is there.
         let mut out = vec![0; n];
         let mut work = parts.pool.take();
         let decoded = decode(&visit, &self.content, &mut work, &mut out);
         parts.pool.put(work);
         decoded.map(|()| Ready::Decoded(self.part, out))
-    }
-}
-
-fn visit<'v>(
-    geometry: &'v Geometry,
-    parts: &'v Parts,
-    chunk: u64,
-    part: CellPart,
-    shape: &'v [u64],
-    options: &'v ReadOptions<'v>,
-) -> Visit<'v> {
-    let counters = &parts.counters;
-    Visit {
-        geometry,
-        chunk,
-        part,
-        shape,
-        options,
-        counters,
     }
 }
 
@@ -454,11 +426,7 @@ fn decode(
         Content::Whole(table, bytes) => (table, Fetched::Whole(bytes)),
         Content::Pieces(table, raw, segments) => (table, Fetched::Pieces(raw, segments)),
     };
-    if let Body::Special(kind) = table.header.body() {
-        let special = match kind {
-            zvf_blosc::SpecialKind::Value => Special::Value(table.value()),
-            kind => Special::of(kind, table.header.typesize()).map_err(bad)?,
-        };
+    if let Some(special) = table.special().map_err(bad)? {
         return visit.fill(special, out);
     }
     let (mut buffers, _) = work.split();

@@ -41,7 +41,7 @@ pub(super) fn s3(url: &Url, options: &IoOptions) -> Built {
         .with_url(url.as_str())
         .with_config(AmazonS3ConfigKey::Client(AllowHttp), "true")
         .with_config(AmazonS3ConfigKey::Client(Timeout), TIMEOUT)
-        .with_http_connector(crate::lenient::Connector::default())
+        .with_http_connector(crate::web_answers::Connector::default())
         .with_retry(retries());
     let mut builder = configured!(builder, s3_options(options), "S3");
     builder = profile::apply(builder, options).map_err(NoBackend::Build)?;
@@ -60,7 +60,7 @@ pub(super) fn gcs(url: &Url, options: &IoOptions) -> Built {
     let builder = GoogleCloudStorageBuilder::from_env()
         .with_url(url.as_str())
         .with_config(GoogleConfigKey::Client(Timeout), TIMEOUT)
-        .with_http_connector(crate::lenient::Connector::default())
+        .with_http_connector(crate::web_answers::Connector::default())
         .with_retry(retries());
     let mut builder = configured!(builder, &options.backend, "GCS");
     if options.anonymous {
@@ -79,7 +79,7 @@ pub(super) fn azure(url: &Url, options: &IoOptions) -> Built {
         .with_url(url.as_str())
         .with_config(AzureConfigKey::Client(AllowHttp), "true")
         .with_config(AzureConfigKey::Client(Timeout), TIMEOUT)
-        .with_http_connector(crate::lenient::Connector::default())
+        .with_http_connector(crate::web_answers::Connector::default())
         .with_retry(retries());
     let mut builder = configured!(builder, &options.backend, "MicrosoftAzure");
     if options.anonymous {

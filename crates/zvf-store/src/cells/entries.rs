@@ -1,10 +1,11 @@
 //! Inner chunks of one shard, for tables.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use futures::future::try_join_all;
 
-use super::Cell;
-use super::shard::{self, ShardHead};
+use super::shard::{self, Cell, ShardHead, ShardRead};
 use crate::StoreError;
 use crate::layout::Shard;
 use zvf_io::{Ask, Cap, Kv};
@@ -30,37 +31,22 @@ pub(crate) async fn fetch_entries(
     let Some(object) = first else {
         return Ok(found);
     };
-    let head = ShardHead::parse(key, shard, object)?;
-    let cells: Vec<Cell> = entries
-        .iter()
-        .enumerate()
-        .map(|(want, entry)| Cell {
-            want,
-            entry: *entry,
-            element: 0,
-        })
-        .collect();
-    let chunks = shard::chunks(key, &head, &cells, cap)?;
-    // Where a chunk lies is known only from the index: what is asked for after it belongs to the next round.
-    let next = kv.round().saturating_add(1);
-    let missing = chunks
-        .iter()
-        .filter(|chunk| chunk.bytes.is_none() && !chunk.range.is_empty());
-    let parts = missing.map(|chunk| async {
-        let range = chunk.range.clone();
-        let object = kv
-            .in_round(next)
-            .get(key, Ask::Range(range.clone()), cap)
-            .await?;
-        let object = object
-            .ok_or_else(|| StoreError::malformed(key, "the shard vanished while it was read"))?;
-        head.check_same(key, &object)?;
-        Ok::<_, StoreError>((range.start, object.bytes))
+    let head = Arc::new(ShardHead::parse(key, shard, object)?);
+    let cells = entries.iter().enumerate().map(|(want, entry)| Cell {
+        want,
+        entry: *entry,
+        element: 0,
     });
-    let mut parts = try_join_all(parts).await?;
-    parts.sort_unstable_by_key(|(start, _)| *start);
-    for chunk in &chunks {
-        let bytes = shard::cut(key, chunk, &parts)?;
+    let mut read = ShardRead::new(key, head, &cells.collect::<Vec<_>>(), cap)?;
+    // Where a chunk lies is known only from the index: what is asked for after it belongs to the next round.
+    let kv = kv.in_round(kv.round().saturating_add(1));
+    let ranges = read.missing().into_iter();
+    let parts = try_join_all(ranges.map(|range| kv.get(key, Ask::Range(range), cap)));
+    for object in parts.await? {
+        read.take(key, object.map(Into::into))?;
+    }
+    for chunk in read.chunks() {
+        let bytes = read.bytes_of(key, chunk)?;
         for cell in &chunk.cells {
             if let Some(place) = found.get_mut(cell.want) {
                 *place = Some(bytes.clone());

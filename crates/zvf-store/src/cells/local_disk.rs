@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::decoder::{Cells, Decoder, Get, Part};
 use super::shard::{self, Head, ShardCache, ShardHead};
-use super::{Budget, ObjectWant, unit};
 use crate::StoreError;
 use crate::layout::Shard;
 use zvf_codec::Data;
-use zvf_io::Method;
-use zvf_io::{Ask, Cap, Folder, Kv, Object, local};
+use zvf_format::int::wide;
+use zvf_io::{Ask, Folder, Kv, Method, Object, local};
 
 /// One batch's view of the disk.
 pub(super) struct Disk<'a> {
@@ -21,173 +21,130 @@ pub(super) struct Disk<'a> {
     pub(super) shards: &'a ShardCache,
 }
 
+/// An open file, and its size and state if they were looked at.
+type Opened = (Arc<local::OpenFile>, Option<(u64, Option<String>)>);
+
 impl Disk<'_> {
-    /// Reads and decodes the cells of one file.
+    /// Reads what a decoder asks for and decodes it.
     pub(super) fn read(
         &self,
-        object: &ObjectWant,
-        cells: &mut [Option<Bytes>],
-        budget: &mut Budget,
+        mut decoder: Box<dyn Decoder>,
+        cells: &mut Cells,
     ) -> Result<(), StoreError> {
-        let Some(layout) = object.array.layout() else {
-            return Ok(());
-        };
-        if let Some(shard) = layout.shard {
-            return self.read_shard(object, shard, cells, budget);
+        let (mut next, mut opened) = (None, None);
+        if let Some((key, shard)) = decoder.shard() {
+            let head = match self.shards.heads.ready(key) {
+                Some(head) => head,
+                None => {
+                    // Where a chunk lies is known only from the index: what is read after it belongs to the next round.
+                    next = Some(self.kv.in_round(self.kv.round().saturating_add(1)));
+                    self.read_head(key, shard)?
+                }
+            };
+            opened = self.shards.open_file(key).map(|file| (file, None));
+            decoder.take_head(head, cells.cap)?;
         }
-        let (key, cap) = (object.key.as_str(), Cap::cell(self.kv.limits()));
-        let found = self.whole(key, cap, |data| {
-            unit::decode(key, layout, data, &object.cells, cells, cap, budget)
-        })?;
-        match found {
-            Some(()) => Ok(()),
-            None => object.absent(self.kv, |_| true),
+        let kv = next.as_ref().unwrap_or(self.kv);
+        for (request, get) in decoder.requests(kv)?.into_iter().enumerate() {
+            if !decoder.needs(request) {
+                continue;
+            }
+            if let Ask::Range(range) = &get.ask {
+                if opened.is_none() {
+                    opened = self.open(&get.key, decoder.shard().is_some())?;
+                }
+                let part = range_of(kv, &get.key, range, opened.as_mut())?;
+                decoder.take(request, part, cells)?;
+            } else if self
+                .whole(&get, |part| decoder.take(request, Some(part), cells))?
+                .is_none()
+            {
+                decoder.take(request, None, cells)?;
+            }
         }
+        decoder.finish(cells)
     }
 
     /// Reads a whole file and hands its bytes to `use_bytes`; `Ok(None)` when it does not exist.
-    pub(super) fn whole<R>(
+    fn whole<R>(
         &self,
-        key: &str,
-        cap: Cap,
-        use_bytes: impl FnOnce(Data<'_>) -> Result<R, StoreError>,
+        get: &Get,
+        use_bytes: impl FnOnce(Part<'_>) -> Result<R, StoreError>,
     ) -> Result<Option<R>, StoreError> {
-        let trace = self.kv.trace();
-        let start = trace.start();
+        let start = self.kv.trace().start();
         let mut size = None;
-        let result = local::with_file(self.root, key, cap, |contents| {
-            size = u64::try_from(contents.len()).ok();
-            use_bytes(match contents {
-                Cow::Borrowed(bytes) => Data::Borrowed(bytes),
-                Cow::Owned(bytes) => Data::Shared(bytes.into()),
+        let result = local::with_file(self.root, &get.key, get.cap, |contents| {
+            size = Some(wide(contents.len()));
+            use_bytes(Part {
+                data: match contents {
+                    Cow::Borrowed(bytes) => Data::Borrowed(bytes),
+                    Cow::Owned(bytes) => Data::Shared(bytes.into()),
+                },
+                start: 0,
+                state: None,
             })
         })?;
-        if trace.is_on() {
-            self.kv.record(start, Method::Read, key, (None, None), size);
-        }
+        let asked = (None, None);
+        self.kv.record(start, Method::Read, &get.key, asked, size);
         Ok(result)
     }
 
-    /// Reads and decodes the cells of one shard: the index once, then merged ranges.
-    fn read_shard(
-        &self,
-        object: &ObjectWant,
-        shard: Shard,
-        cells: &mut [Option<Bytes>],
-        budget: &mut Budget,
-    ) -> Result<(), StoreError> {
-        let Some(layout) = object.array.layout() else {
-            return Ok(());
+    /// Opens a file for ranges; `None` when it does not exist.
+    fn open(&self, key: &str, keep: bool) -> Result<Option<Opened>, StoreError> {
+        let start = self.kv.trace().start();
+        let Some(file) = local::OpenFile::open(self.root, key)? else {
+            self.kv.record(start, Method::Read, key, (None, None), None);
+            return Ok(None);
         };
-        let (key, cap, trace) = (
-            object.key.as_str(),
-            Cap::cell(self.kv.limits()),
-            self.kv.trace(),
-        );
-        // Where a chunk lies is known only from the index: what is read after it belongs to the next round.
-        let (head, round) = match self.shards.ready(key) {
-            Some(head) => (head, self.kv.round()),
-            None => (
-                self.read_head(key, shard)?,
-                self.kv.round().saturating_add(1),
-            ),
-        };
-        let Some(head) = head else {
-            return object.absent(self.kv, |_| true);
-        };
-        let chunks = shard::chunks(key, &head, &object.cells, cap)?;
-        object.absent_from(self.kv, &chunks)?;
-        let missing: Vec<Range<u64>> = chunks
-            .iter()
-            .filter(|c| c.bytes.is_none())
-            .map(|c| c.range.clone())
-            .collect();
-        let mut parts = Vec::new();
-        let requests = self.kv.requests(missing);
-        if !requests.is_empty() {
-            let file = self.file(key, &head)?;
-            let kv = self.kv.in_round(round);
-            for range in requests {
-                let start = trace.start();
-                let bytes: Bytes = file.at(key, range.start, range.end - range.start)?.into();
-                if trace.is_on() {
-                    let asked = (Some(range.start), Some(range.end - range.start));
-                    let read = u64::try_from(bytes.len()).ok();
-                    kv.record(start, Method::Read, key, asked, read);
-                }
-                parts.push((range.start, bytes));
-            }
+        let (size, state) = file.state(key)?;
+        let file = Arc::new(file);
+        if keep {
+            self.shards.keep_file(key, Arc::clone(&file));
         }
-        for chunk in chunks {
-            let bytes = shard::cut(key, &chunk, &parts)?;
-            unit::decode(
-                key,
-                layout,
-                Data::Shared(bytes),
-                &chunk.cells,
-                cells,
-                cap,
-                budget,
-            )
-            .map_err(|e| e.renamed(chunk.name(key)))?;
-        }
-        Ok(())
+        Ok(Some((file, Some((size, Some(state))))))
     }
 
     /// Reads the index of a shard, with the bytes beside it.
     fn read_head(&self, key: &str, shard: Shard) -> Result<Head, StoreError> {
-        let trace = self.kv.trace();
-        let start = trace.start();
-        let Some(file) = local::OpenFile::open(self.root, key)? else {
-            self.kv.record(start, Method::Read, key, (None, None), None);
-            self.shards.insert(key, None);
+        let start = self.kv.trace().start();
+        let Some((file, state)) = self.open(key, true)? else {
+            self.shards.heads.insert(key.to_owned(), None);
             return Ok(None);
         };
-        let (size, state) = file.state(key)?;
-        let (from, to) = match shard::first_ask(shard, self.kv.merge().gap) {
-            Ask::Suffix(n) => (size.saturating_sub(n), size),
-            Ask::Prefix(n) => (0, size.min(n)),
-            Ask::Range(r) => (r.start.min(size), r.end.min(size)),
-            Ask::Whole => (0, size),
-        };
-        let bytes: Bytes = file.at(key, from, to.saturating_sub(from))?.into();
-        let read = u64::try_from(bytes.len()).ok();
+        let (size, etag) = state.unwrap_or_default();
+        let Range { start: from, end } = shard::first_ask(shard, self.kv.merge().gap).of(size);
+        let bytes: Bytes = file.at(key, from, end.saturating_sub(from))?.into();
+        let read = Some(wide(bytes.len()));
         self.kv.record(start, Method::Read, key, (None, None), read);
         let object = Object {
             bytes,
             start: from,
             size,
-            etag: Some(state),
+            etag,
         };
         let head = Some(Arc::new(ShardHead::parse(key, shard, object)?));
-        self.shards.insert(key, head.clone());
-        self.shards.keep_file(key, Arc::new(file));
+        self.shards.heads.insert(key.to_owned(), head.clone());
         Ok(head)
     }
+}
 
-    /// The open file of a shard; a new one has to be in the state that the index was read from.
-    fn file(&self, key: &str, head: &ShardHead) -> Result<Arc<local::OpenFile>, StoreError> {
-        if let Some(file) = self.shards.open_file(key) {
-            return Ok(file);
-        }
-        let Some(file) = local::OpenFile::open(self.root, key)? else {
-            return Err(StoreError::malformed(
-                key,
-                "the shard vanished while it was read",
-            ));
-        };
-        let (size, state) = file.state(key)?;
-        head.check_same(
-            key,
-            &Object {
-                bytes: Bytes::new(),
-                start: 0,
-                size,
-                etag: Some(state),
-            },
-        )?;
-        let file = Arc::new(file);
-        self.shards.keep_file(key, Arc::clone(&file));
-        Ok(file)
-    }
+/// Reads a range of an open file; its state counts for the first one.
+fn range_of<'b>(
+    kv: &Kv,
+    key: &str,
+    range: &Range<u64>,
+    opened: Option<&mut Opened>,
+) -> Result<Option<Part<'b>>, StoreError> {
+    let Some((file, state)) = opened else {
+        return Ok(None);
+    };
+    let (start, length) = (kv.trace().start(), range.end.saturating_sub(range.start));
+    let bytes: Bytes = file.at(key, range.start, length)?.into();
+    let (asked, read) = ((Some(range.start), Some(length)), Some(wide(bytes.len())));
+    kv.record(start, Method::Read, key, asked, read);
+    Ok(Some(Part {
+        data: Data::Shared(bytes),
+        start: range.start,
+        state: state.take(),
+    }))
 }

@@ -3,17 +3,17 @@
 //! The first request asks for the index together with the bytes beside it: a small shard comes whole.
 
 use std::collections::{HashMap, VecDeque};
-use std::future::Future;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
-use super::Cell;
+use super::decoder::Part;
 use crate::layout::Shard;
+use crate::once_cache::OnceCache;
 use crate::{IoError, StoreError};
+use zvf_format::int::wide;
 use zvf_format::shard::ShardEntry;
-use zvf_io::Once;
 use zvf_io::local::OpenFile;
 use zvf_io::{Ask, Cap, Object};
 
@@ -44,7 +44,7 @@ impl ShardHead {
         };
         let bytes = &object.bytes;
         let reaches = if shard.at_end {
-            object.start + as_u64(bytes.len()) >= object.size
+            object.start + wide(bytes.len()) >= object.size
         } else {
             object.start == 0
         };
@@ -85,36 +85,52 @@ impl ShardHead {
         })
     }
 
-    /// Refuses bytes of another state of the shard than the index was read from.
-    pub(super) fn check_same(&self, key: &str, object: &Object) -> Result<(), StoreError> {
-        match (&self.etag, &object.etag) {
-            (Some(first), Some(now)) if first != now => {
-                Err(StoreError::Io(IoError::SourceChanged {
-                    key: key.to_owned(),
-                    first: first.clone(),
-                    now: now.clone(),
-                }))
-            }
-            _ if self.size != object.size => Err(StoreError::Io(IoError::SourceChanged {
-                key: key.to_owned(),
-                first: format!("of {} bytes", self.size),
-                now: format!("of {} bytes", object.size),
-            })),
-            _ => Ok(()),
+    /// The bytes of one chunk; `None` where it is not stored.
+    fn range_of(&self, key: &str, entry: u64) -> Result<Option<Range<u64>>, StoreError> {
+        let found = usize::try_from(entry).ok();
+        let Some(found) = found.and_then(|entry| self.entries.get(entry)) else {
+            return Err(StoreError::malformed(
+                key,
+                format!("shard index: entry {entry} is missing"),
+            ));
+        };
+        if found.is_absent() {
+            return Ok(None);
         }
+        let (offset, length) = (found.offset.get(), found.nbytes.get());
+        match offset.checked_add(length) {
+            Some(end) if end <= self.size => Ok(Some(offset..end)),
+            _ => Err(StoreError::malformed(
+                key,
+                format!(
+                    "shard index: entry {entry} claims {length} bytes at {offset}, the shard has {}",
+                    self.size
+                ),
+            )),
+        }
+    }
+
+    /// Refuses bytes of another state of the shard than the index was read from.
+    fn check_same(&self, key: &str, size: u64, etag: Option<String>) -> Result<(), StoreError> {
+        let (first, now) = match (&self.etag, etag) {
+            (Some(first), Some(now)) if *first != now => (first.clone(), now),
+            _ if self.size != size => {
+                let of = |size| format!("of {size} bytes");
+                (of(self.size), of(size))
+            }
+            _ => return Ok(()),
+        };
+        let key = key.to_owned();
+        Err(IoError::SourceChanged { key, first, now }.into())
     }
 
     /// Bytes that keeping this head costs.
     fn weight(&self) -> u64 {
-        as_u64(self.entries.len())
-            .saturating_mul(as_u64(size_of::<ShardEntry>()))
-            .saturating_add(as_u64(self.tail.len()))
+        wide(self.entries.len())
+            .saturating_mul(wide(size_of::<ShardEntry>()))
+            .saturating_add(wide(self.tail.len()))
             .saturating_add(256)
     }
-}
-
-fn as_u64(n: usize) -> u64 {
-    u64::try_from(n).unwrap_or(u64::MAX)
 }
 
 /// The first request for a shard.
@@ -127,12 +143,20 @@ pub(super) fn first_ask(shard: Shard, gap: u64) -> Ask {
     }
 }
 
+/// One wanted cell: its place in the batch, the entry of the shard and the element of the chunk that it is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cell {
+    pub(super) want: usize,
+    pub(super) entry: u64,
+    pub(super) element: u64,
+}
+
 /// One chunk of a shard that is wanted.
 #[derive(Debug)]
 pub(super) struct ShardChunk {
-    pub(super) range: Range<u64>,
+    range: Range<u64>,
     /// Its bytes, when they came with the index.
-    pub(super) bytes: Option<Bytes>,
+    bytes: Option<Bytes>,
     pub(super) cells: Vec<Cell>,
 }
 
@@ -143,101 +167,119 @@ impl ShardChunk {
     }
 }
 
-/// The chunks that the wanted cells lie in, each once.
-pub(super) fn chunks(
-    key: &str,
-    head: &ShardHead,
-    cells: &[Cell],
-    cap: Cap,
-) -> Result<Vec<ShardChunk>, StoreError> {
-    let mut chunks: Vec<ShardChunk> = Vec::with_capacity(cells.len());
-    let mut seen: HashMap<u64, usize> = HashMap::with_capacity(cells.len());
-    for cell in cells {
-        if let Some(chunk) = seen.get(&cell.entry).and_then(|at| chunks.get_mut(*at)) {
-            chunk.cells.push(*cell);
-            continue;
-        }
-        let entry = usize::try_from(cell.entry)
-            .ok()
-            .and_then(|i| head.entries.get(i));
-        let Some(entry) = entry else {
-            return Err(StoreError::malformed(
-                key,
-                format!("shard index: entry {} is missing", cell.entry),
-            ));
-        };
-        if entry.is_absent() {
-            continue;
-        }
-        let (offset, length) = (entry.offset.get(), entry.nbytes.get());
-        let end = offset
-            .checked_add(length)
-            .filter(|end| *end <= head.size)
-            .ok_or_else(|| {
-                StoreError::malformed(
-                    key,
-                    format!(
-                        "shard index: entry {} claims {length} bytes at {offset}, the shard has {}",
-                        cell.entry, head.size
-                    ),
-                )
-            })?;
-        cap.check(key, length)?;
-        let bytes = offset
-            .checked_sub(head.start)
-            .and_then(|from| usize::try_from(from).ok())
-            .zip(usize::try_from(length).ok())
-            .and_then(|(from, length)| Some(from..from.checked_add(length)?))
-            .filter(|range| range.end <= head.tail.len())
-            .map(|range| head.tail.slice(range));
-        seen.insert(cell.entry, chunks.len());
-        chunks.push(ShardChunk {
-            range: offset..end,
-            bytes,
-            cells: vec![*cell],
-        });
-    }
-    Ok(chunks)
+/// The wanted chunks of one shard, and what was read of them. It does no I/O.
+#[derive(Debug)]
+pub(super) struct ShardRead {
+    head: Arc<ShardHead>,
+    chunks: Vec<ShardChunk>,
+    /// What was read beside the head, by its place in the shard.
+    parts: Vec<(u64, Bytes)>,
 }
 
-/// The bytes of a chunk, out of the head or the parts that were read.
-pub(super) fn cut(
-    key: &str,
-    chunk: &ShardChunk,
-    parts: &[(u64, Bytes)],
-) -> Result<Bytes, StoreError> {
-    if let Some(bytes) = &chunk.bytes {
-        return Ok(bytes.clone());
+impl ShardRead {
+    /// The chunks that the wanted cells lie in, each once.
+    ///
+    /// # Errors
+    /// Malformed: entries of the index that cannot be right; limit: a chunk over `cap`.
+    pub(super) fn new(
+        key: &str,
+        head: Arc<ShardHead>,
+        cells: &[Cell],
+        cap: Cap,
+    ) -> Result<Self, StoreError> {
+        let mut chunks: Vec<ShardChunk> = Vec::with_capacity(cells.len());
+        let mut seen: HashMap<u64, usize> = HashMap::with_capacity(cells.len());
+        for cell in cells {
+            if let Some(chunk) = seen.get(&cell.entry).and_then(|at| chunks.get_mut(*at)) {
+                chunk.cells.push(*cell);
+                continue;
+            }
+            let Some(range) = head.range_of(key, cell.entry)? else {
+                continue;
+            };
+            cap.check(key, range.end - range.start)?;
+            seen.insert(cell.entry, chunks.len());
+            chunks.push(ShardChunk {
+                bytes: cut(head.start, &head.tail, &range),
+                range,
+                cells: vec![*cell],
+            });
+        }
+        Ok(Self {
+            head,
+            chunks,
+            parts: Vec::new(),
+        })
     }
-    if chunk.range.is_empty() {
-        return Ok(Bytes::new());
+
+    pub(super) fn chunks(&self) -> &[ShardChunk] {
+        &self.chunks
     }
-    let after = parts.partition_point(|(start, _)| *start <= chunk.range.start);
-    let found = after
-        .checked_sub(1)
-        .and_then(|at| parts.get(at))
-        .and_then(|(start, bytes)| {
-            let from = usize::try_from(chunk.range.start - start).ok()?;
-            let length = usize::try_from(chunk.range.end - chunk.range.start).ok()?;
-            let to = from.checked_add(length)?;
-            (to <= bytes.len()).then(|| bytes.slice(from..to))
-        });
-    found.ok_or_else(|| {
-        StoreError::malformed(
-            key,
-            format!(
-                "the shard ends before byte {}, where a chunk should end",
-                chunk.range.end
-            ),
-        )
-    })
+
+    /// The ranges that did not come with the index, ascending.
+    pub(super) fn missing(&self) -> Vec<Range<u64>> {
+        let missing = self.chunks.iter().filter(|chunk| chunk.bytes.is_none());
+        let mut ranges: Vec<_> = missing.map(|chunk| chunk.range.clone()).collect();
+        ranges.retain(|range| !range.is_empty());
+        ranges.sort_unstable_by_key(|range| range.start);
+        ranges
+    }
+
+    /// Takes the bytes of a range that covers missing ones; ranges come in ascending order.
+    ///
+    /// # Errors
+    /// I/O: the shard changed since its index was read; malformed: it is gone.
+    pub(super) fn take(&mut self, key: &str, part: Option<Part<'_>>) -> Result<(), StoreError> {
+        let part =
+            part.ok_or_else(|| StoreError::malformed(key, "the shard vanished while it was read"))?;
+        if let Some((size, etag)) = part.state {
+            self.head.check_same(key, size, etag)?;
+        }
+        self.parts.push((part.start, part.data.into_bytes()));
+        Ok(())
+    }
+
+    /// The bytes of a chunk, out of the head or the parts that were read.
+    ///
+    /// # Errors
+    /// Malformed: the shard ends before the chunk does.
+    pub(super) fn bytes_of(&self, key: &str, chunk: &ShardChunk) -> Result<Bytes, StoreError> {
+        if let Some(bytes) = &chunk.bytes {
+            return Ok(bytes.clone());
+        }
+        if chunk.range.is_empty() {
+            return Ok(Bytes::new());
+        }
+        cut_of(&self.parts, &chunk.range).ok_or_else(|| {
+            StoreError::malformed(
+                key,
+                format!(
+                    "the shard ends before byte {}, where a chunk should end",
+                    chunk.range.end
+                ),
+            )
+        })
+    }
+}
+
+/// A range of an object, out of parts of it in ascending order.
+pub(super) fn cut_of(parts: &[(u64, Bytes)], range: &Range<u64>) -> Option<Bytes> {
+    let after = parts.partition_point(|(start, _)| *start <= range.start);
+    let (start, bytes) = parts.get(after.checked_sub(1)?)?;
+    cut(*start, bytes, range)
+}
+
+/// A range of an object, out of its bytes from `start` on.
+fn cut(start: u64, bytes: &Bytes, range: &Range<u64>) -> Option<Bytes> {
+    let from = usize::try_from(range.start.checked_sub(start)?).ok()?;
+    let to = usize::try_from(range.end.checked_sub(start)?).ok()?;
+    (to <= bytes.len()).then(|| bytes.slice(from..to))
 }
 
 /// Shard heads by key, bounded by bytes; the oldest go first. A head in flight is fetched once.
 #[derive(Debug)]
 pub(crate) struct ShardCache {
-    state: Mutex<State>,
-    limit: u64,
+    pub(super) heads: OnceCache<String, Head>,
     /// Files of a local disk, the one used last at the end.
     files: Mutex<VecDeque<(String, Arc<OpenFile>)>>,
 }
@@ -245,18 +287,11 @@ pub(crate) struct ShardCache {
 /// How many files stay open.
 const OPEN_FILES: usize = 32;
 
-#[derive(Debug, Default)]
-struct State {
-    heads: HashMap<String, Arc<Once<Head, StoreError>>>,
-    order: VecDeque<(String, u64)>,
-    weight: u64,
-}
-
 impl ShardCache {
     pub(crate) fn new(limit: u64) -> Self {
+        let weight = |head: &Head| head.as_ref().map_or(256, |head| head.weight());
         Self {
-            state: Mutex::default(),
-            limit,
+            heads: OnceCache::new(limit, weight),
             files: Mutex::default(),
         }
     }
@@ -264,11 +299,8 @@ impl ShardCache {
     /// An open file that was kept.
     pub(super) fn open_file(&self, key: &str) -> Option<Arc<OpenFile>> {
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        files
-            .iter()
-            .rev()
-            .find(|(name, _)| name == key)
-            .map(|(_, file)| Arc::clone(file))
+        let found = files.iter().rev().find(|(name, _)| name == key);
+        found.map(|(_, file)| Arc::clone(file))
     }
 
     /// Keeps a file open; the one kept longest is closed when there are too many.
@@ -278,57 +310,5 @@ impl ShardCache {
             files.pop_front();
         }
         files.push_back((key.to_owned(), file));
-    }
-
-    /// The head, when it is there already.
-    pub(super) fn ready(&self, key: &str) -> Option<Head> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.heads.get(key).and_then(|cell| cell.get())
-    }
-
-    /// Keeps a head.
-    pub(super) fn insert(&self, key: &str, head: Head) {
-        let cell = Arc::new(Once::ready(head.clone()));
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.heads.insert(key.to_owned(), cell);
-        drop(state);
-        self.account(key, &head);
-    }
-
-    /// The head, fetched by the first caller; the others wait for it.
-    pub(super) async fn get_or_fetch(
-        &self,
-        key: &str,
-        fetch: impl Future<Output = Result<Head, StoreError>>,
-    ) -> Result<Head, StoreError> {
-        let cell = {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(state.heads.entry(key.to_owned()).or_default())
-        };
-        let mut fetched = false;
-        let head = cell
-            .get_or_load(async {
-                fetched = true;
-                fetch.await
-            })
-            .await?;
-        if fetched {
-            self.account(key, &head);
-        }
-        Ok(head)
-    }
-
-    fn account(&self, key: &str, head: &Head) {
-        let weight = head.as_ref().map_or(256, |h| h.weight());
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.weight = state.weight.saturating_add(weight);
-        state.order.push_back((key.to_owned(), weight));
-        while state.weight > self.limit {
-            let Some((old, freed)) = state.order.pop_front() else {
-                break;
-            };
-            state.weight = state.weight.saturating_sub(freed);
-            state.heads.remove(&old);
-        }
     }
 }

@@ -125,8 +125,7 @@ impl Blob {
         cap: Cap,
     ) -> Result<Bytes, StoreError> {
         cap.check(path, self.length)?;
-        let length = usize::try_from(self.length)
-            .map_err(|_| StoreError::limit(path, cap.what, self.length, cap.bytes))?;
+        let length = usize::try_from(self.length).map_err(|_| cap.exceeded(path, self.length))?;
         if length == 0 {
             return Ok(Bytes::new());
         }
@@ -169,7 +168,7 @@ mod tests {
 
     const CAP: Cap = Cap {
         what: "cell_bytes",
-        bytes: 1 << 20,
+        most: 1 << 20,
     };
 
     fn doc(shape: &str, chunk: &str, more: &str) -> ArrayDoc {

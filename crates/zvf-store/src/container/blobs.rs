@@ -20,6 +20,8 @@ use zvf_meta::ArrayDoc;
 use super::blob::Blob;
 use crate::presence::Presence;
 use crate::{ChunkCoord, StoreError};
+use zvf_format::int::wide;
+use zvf_io::Cap;
 
 /// Where the blobs of a group lie.
 #[derive(Debug, Clone, Default)]
@@ -75,7 +77,7 @@ impl Blobs {
         rank: usize,
         names: &[String],
         packs: Vec<(String, ArrayDoc)>,
-        limit: u64,
+        cap: Cap,
     ) -> Result<(Self, Presence), StoreError> {
         let keys = names
             .iter()
@@ -101,10 +103,7 @@ impl Blobs {
             let path = format!("{path}/{name}");
             let blob = Blob::new(&path, &doc)?;
             index(&path, &doc, &blob, found.len(), rank, &mut cells)?;
-            let count = u64::try_from(cells.len()).unwrap_or(u64::MAX);
-            if count > limit {
-                return Err(StoreError::limit(path, "cells_per_query", count, limit));
-            }
+            cap.check(&path, wide(cells.len()))?;
             found.push(Pack { path, blob });
         }
         // Stable: of one chunk, the child of its own comes first.
@@ -259,7 +258,11 @@ mod tests {
         packs: Vec<(&str, ArrayDoc)>,
     ) -> Result<(Blobs, crate::Presence), crate::StoreError> {
         let packs = packs.into_iter().map(|(n, d)| (n.to_owned(), d)).collect();
-        Blobs::from_listing("0/x", 2, &names(list), packs, 100)
+        let cap = zvf_io::Cap {
+            what: "cells_per_query",
+            most: 100,
+        };
+        Blobs::from_listing("0/x", 2, &names(list), packs, cap)
     }
 
     #[test]

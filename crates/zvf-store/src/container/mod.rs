@@ -55,16 +55,16 @@ impl std::fmt::Display for ContainerKind {
 }
 
 /// The node that an array is read from.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Node {
     Array(Box<ArrayDoc>),
     Group(Box<ArrayAttributes>),
 }
 
 /// A container and what it needs to find cells.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Container {
-    Grid(Reader),
+    Grid(Reader<Layout>),
     Blobs(Blobs),
     Padded(Padded),
     Packed(Packed),
@@ -78,7 +78,7 @@ pub(crate) enum Container {
 /// also inside one level (trap T6).
 ///
 /// Source: specification 0.9, section 7; 0.8, section 3; 0.7, section 2.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct GridArray {
     path: String,
     node: Node,
@@ -102,20 +102,51 @@ impl GridArray {
         missing_dtype: DType,
         limits: &Limits,
     ) -> Result<Self, StoreError> {
-        let dtype = dtype_of(&path, &doc.attributes, missing_dtype)?;
-        let rank = doc.shape.len();
+        let dtype = stated_dtype(&path, &doc.attributes)?.unwrap_or(missing_dtype);
+        let (rank, reader) = (doc.shape.len(), layout::reader(&path, &doc, limits)?);
+        Self::in_grid_of(path, doc, dtype, rank, Container::Grid(reader))
+    }
+
+    /// An array whose grid is the first `rank` axes of its document.
+    fn in_grid_of(
+        path: String,
+        doc: ArrayDoc,
+        dtype: DType,
+        rank: usize,
+        container: Container,
+    ) -> Result<Self, StoreError> {
         let origin = origin_of(&path, &doc.attributes, rank)?;
-        let reader = layout::reader(&path, &doc, limits)?;
         Ok(Self {
             path,
             node: Node::Array(Box::new(doc)),
             dtype,
             rank,
             origin,
-            container: Container::Grid(reader),
+            container,
             presence: OnceLock::new(),
             columns: OnceLock::new(),
         })
+    }
+
+    /// An array whose cells are found by their keys.
+    fn by_key(
+        path: String,
+        node: Node,
+        dtype: DType,
+        container: Container,
+        presence: Arc<Presence>,
+    ) -> Self {
+        let rank = presence.rank();
+        Self {
+            path,
+            node,
+            dtype,
+            rank,
+            origin: vec![0; rank],
+            container,
+            presence: OnceLock::from(presence),
+            columns: OnceLock::new(),
+        }
     }
 
     /// An array whose cells are the children of a group; `presence` tells which there are.
@@ -129,17 +160,15 @@ impl GridArray {
         blobs: Blobs,
         presence: Arc<Presence>,
     ) -> Result<Self, StoreError> {
-        let rank = presence.rank();
-        Ok(Self {
-            dtype: dtype_of(&path, &attributes, missing_dtype)?,
+        let dtype = stated_dtype(&path, &attributes)?.unwrap_or(missing_dtype);
+        let node = Node::Group(Box::new(attributes));
+        Ok(Self::by_key(
             path,
-            node: Node::Group(Box::new(attributes)),
-            rank,
-            origin: vec![0; rank],
-            container: Container::Blobs(blobs),
-            presence: OnceLock::from(presence),
-            columns: OnceLock::new(),
-        })
+            node,
+            dtype,
+            Container::Blobs(blobs),
+            presence,
+        ))
     }
 
     /// An array whose cells were cut out of something else and are held in memory, by coordinates of `rank` numbers.
@@ -156,16 +185,15 @@ impl GridArray {
         cells: Vec<(ChunkCoord, Bytes)>,
     ) -> Result<Self, StoreError> {
         let (records, presence) = Records::new(&path, rank, cells)?;
-        Ok(Self {
+        let node = Node::Group(Box::new(attributes));
+        let container = Container::Records(records);
+        Ok(Self::by_key(
             path,
-            node: Node::Group(Box::new(attributes)),
+            node,
             dtype,
-            rank,
-            origin: vec![0; rank],
-            container: Container::Records(records),
-            presence: OnceLock::from(Arc::new(presence)),
-            columns: OnceLock::new(),
-        })
+            container,
+            Arc::new(presence),
+        ))
     }
 
     /// A numeric array with room for the longest cell in each chunk; `rank` axes of it are the grid.
@@ -179,17 +207,7 @@ impl GridArray {
         limits: &Limits,
     ) -> Result<Self, StoreError> {
         let (padded, dtype) = Padded::new(&path, &doc, rank, limits)?;
-        let origin = origin_of(&path, &doc.attributes, rank)?;
-        Ok(Self {
-            path,
-            node: Node::Array(Box::new(doc)),
-            dtype,
-            rank,
-            origin,
-            container: Container::Padded(padded),
-            presence: OnceLock::new(),
-            columns: OnceLock::new(),
-        })
+        Self::in_grid_of(path, doc, dtype, rank, Container::Padded(padded))
     }
 
     /// Sets what tells the rows of the cells of a padded array.
@@ -212,16 +230,15 @@ impl GridArray {
         limits: &Limits,
     ) -> Result<Self, StoreError> {
         let (packed, presence) = Packed::new(&path, &doc, rank, limits)?;
-        Ok(Self {
-            dtype: dtype_of(&path, &doc.attributes, missing_dtype)?,
+        let dtype = stated_dtype(&path, &doc.attributes)?.unwrap_or(missing_dtype);
+        let (node, container) = (Node::Array(Box::new(doc)), Container::Packed(packed));
+        Ok(Self::by_key(
             path,
-            node: Node::Array(Box::new(doc)),
-            rank,
-            origin: vec![0; rank],
-            container: Container::Packed(packed),
-            presence: OnceLock::from(Arc::new(presence)),
-            columns: OnceLock::new(),
-        })
+            node,
+            dtype,
+            container,
+            Arc::new(presence),
+        ))
     }
 
     /// Elements of a row, where the array's shape or a probed cell has it.
@@ -246,21 +263,10 @@ impl GridArray {
         }
     }
 
-    /// The same array with another type of the elements inside its cells; only of groups of blobs.
-    pub(crate) fn retyped(array: &Self, dtype: DType) -> Self {
-        Self {
-            path: array.path.clone(),
-            node: Node::Group(Box::new(array.attributes().clone())),
-            dtype,
-            rank: array.rank,
-            origin: array.origin.clone(),
-            container: match &array.container {
-                Container::Blobs(blobs) => Container::Blobs(blobs.clone()),
-                _ => Container::Blobs(Blobs::plain(false)),
-            },
-            presence: array.presence.clone(),
-            columns: array.columns.clone(),
-        }
+    /// The same array with another type of the elements inside its cells.
+    pub(crate) fn retyped(mut self, dtype: DType) -> Self {
+        self.dtype = dtype;
+        self
     }
 
     /// Sets which cells have content, for an array without a presence list.
@@ -455,14 +461,18 @@ impl GridArray {
     }
 }
 
-/// The declared type of the elements inside a cell.
-fn dtype_of(path: &str, attributes: &ArrayAttributes, missing: DType) -> Result<DType, StoreError> {
-    match &attributes.dtype {
-        Some(text) => {
-            DType::parse(text).map_err(|e| StoreError::decode(format!("{path}: dtype {text:?}"), e))
-        }
-        None => Ok(missing),
-    }
+/// The type of the elements of the node at `path`, where its attributes state one.
+///
+/// # Errors
+/// A type that is none.
+pub(crate) fn stated_dtype(
+    path: &str,
+    attributes: &ArrayAttributes,
+) -> Result<Option<DType>, StoreError> {
+    let parse = |text: &String| {
+        DType::parse(text).map_err(|e| StoreError::decode(format!("{path}: dtype {text:?}"), e))
+    };
+    attributes.dtype.as_ref().map(parse).transpose()
 }
 
 /// The declared coordinate of the cell at index zero.

@@ -10,17 +10,19 @@
 use serde_json::Value;
 use zvf_meta::ArrayDoc;
 
-use crate::layout::{self, Reader};
+use crate::layout::{self, Layout, Reader};
 use crate::presence::Presence;
 use crate::{Limits, StoreError};
+use zvf_format::int::wide;
+use zvf_io::Cap;
 
 /// The word of `layout` that names this form.
 const LAYOUT: &str = "packed_sharded";
 
 /// A list of cells.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Packed {
-    pub(crate) reader: Reader,
+    pub(crate) reader: Reader<Layout>,
     /// The element of each cell, in the order of the array's presence.
     elements: Vec<u64>,
 }
@@ -55,16 +57,13 @@ impl Packed {
             Some(Value::Array(keys)) => keys.as_slice(),
             _ => return Err(wrong("no cell_keys, expected an array of keys".to_owned())),
         };
-        let count = u64::try_from(keys.len()).unwrap_or(u64::MAX);
+        let count = wide(keys.len());
         if count != *length {
             return Err(wrong(format!(
                 "cell_keys has {count} keys, expected {length} of the shape"
             )));
         }
-        if count > limits.cells_per_query {
-            let limit = limits.cells_per_query;
-            return Err(StoreError::limit(path, "cells_per_query", count, limit));
-        }
+        Cap::cells(limits).check(path, count)?;
         let texts: Vec<&str> = keys
             .iter()
             .map(|key| key.as_str().unwrap_or_default())

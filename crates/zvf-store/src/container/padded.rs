@@ -18,17 +18,20 @@ use zvf_format::fragments::FragmentIndex;
 use zvf_meta::ArrayDoc;
 
 use super::GridArray;
-use crate::codec::{byte_order, decode};
+use crate::codec::decode;
+use crate::coord::product;
+use crate::layout::Reader;
 use crate::typed::{dtype_of, fill};
 use crate::{Limits, StoreError};
 use zvf_codec::{Chain, Data};
+use zvf_format::int::wide;
 use zvf_io::Cap;
 
 /// Most stored objects that one cell may lie in.
 const MOST_PIECES: u64 = 4096;
 
 /// A padded array.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Padded {
     /// Rows that a chunk has room for.
     rows: u64,
@@ -37,23 +40,20 @@ pub(crate) struct Padded {
     row_bytes: usize,
     /// One element of padding, as it is stored.
     fill: Vec<u8>,
-    pub(crate) source: Source,
+    pub(crate) reader: Reader<Blocks>,
     pub(crate) count: Count,
 }
 
-/// Who reads the blocks.
-#[derive(Debug)]
-pub(crate) enum Source {
-    /// This crate: so many rows in a stored object.
-    Own { chain: Chain, piece_rows: u64 },
-    /// The generic Zarr reader.
-    Generic,
-    /// Unknown: the name of what is missing.
-    Unsupported(String),
+/// How blocks are stored.
+#[derive(Debug, Clone)]
+pub(crate) struct Blocks {
+    chain: Chain,
+    /// Rows of a stored object.
+    piece_rows: u64,
 }
 
 /// What tells the rows of a cell.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Count {
     /// The last row that is not all fill.
     Fill,
@@ -102,20 +102,13 @@ impl Padded {
                 ),
             ));
         };
-        let width = rest.iter().try_fold(1u64, |n, c| n.checked_mul(*c));
-        let size = u64::try_from(dtype.size()).unwrap_or(u64::MAX);
+        let width = product(rest);
+        let size = wide(dtype.size());
         let row_bytes = width.and_then(|width| width.checked_mul(size));
         let bytes = row_bytes
             .and_then(|row| row.checked_mul(*rows))
             .unwrap_or(u64::MAX);
-        if bytes > limits.cell_bytes {
-            return Err(StoreError::limit(
-                key(),
-                "cell_bytes",
-                bytes,
-                limits.cell_bytes,
-            ));
-        }
+        Cap::cell(limits).check(&key(), bytes)?;
         let row_bytes = row_bytes.and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
         if row_bytes == 0 {
             return Err(StoreError::malformed(
@@ -140,7 +133,7 @@ impl Padded {
                 ),
             ));
         }
-        let (source, order) = source(doc, rank, *rows);
+        let (reader, order) = reader(doc, rank, *rows);
         let mut fill = fill::bytes(&doc.fill_value, dtype).ok_or_else(|| {
             StoreError::malformed(
                 key(),
@@ -156,7 +149,7 @@ impl Padded {
             width: width.unwrap_or(0),
             row_bytes,
             fill,
-            source,
+            reader,
             count: Count::Fill,
         };
         let kind = dtype.kind;
@@ -165,7 +158,7 @@ impl Padded {
 
     /// The indices of the stored objects that the block of a chunk lies in.
     pub(crate) fn pieces(&self, doc: &ArrayDoc, index: &[u64]) -> Vec<Vec<u64>> {
-        let Source::Own { piece_rows, .. } = &self.source else {
+        let Reader::Own(Blocks { piece_rows, .. }) = &self.reader else {
             return Vec::new();
         };
         let behind = doc.shape.len().saturating_sub(index.len() + 1);
@@ -181,7 +174,7 @@ impl Padded {
 
     /// Undoes the codecs of one stored object.
     pub(crate) fn decode(&self, key: &str, data: Data<'_>, cap: Cap) -> Result<Bytes, StoreError> {
-        let Source::Own { chain, piece_rows } = &self.source else {
+        let Reader::Own(Blocks { chain, piece_rows }) = &self.reader else {
             return Ok(Bytes::new());
         };
         let data = decode(chain, key, data, cap)?;
@@ -204,7 +197,7 @@ impl Padded {
     /// The block of a chunk, out of its decoded objects in order; `None` = none of them is stored.
     pub(crate) fn join(&self, pieces: Vec<Option<Bytes>>) -> Option<Bytes> {
         let length = self.bytes(self.rows);
-        let Source::Own { piece_rows, .. } = &self.source else {
+        let Reader::Own(Blocks { piece_rows, .. }) = &self.reader else {
             return None;
         };
         match pieces.as_slice() {
@@ -298,14 +291,12 @@ impl Padded {
     fn by_fill(&self, block: &[u8]) -> u64 {
         let is_fill = |row: &[u8]| row.chunks(self.fill.len()).all(|e| e == self.fill);
         let last = block.chunks(self.row_bytes).rposition(|row| !is_fill(row));
-        last.map_or(0, |last| {
-            u64::try_from(last).unwrap_or(u64::MAX).saturating_add(1)
-        })
+        last.map_or(0, |last| wide(last).saturating_add(1))
     }
 
     /// Rows in a trimmed cell.
     pub(super) fn rows_in(&self, cell: &[u8]) -> u64 {
-        u64::try_from(cell.len().checked_div(self.row_bytes).unwrap_or(0)).unwrap_or(u64::MAX)
+        wide(cell.len().checked_div(self.row_bytes).unwrap_or(0))
     }
 
     /// Bytes of so many rows; the product of all rows was checked when the document was read.
@@ -325,32 +316,12 @@ impl Padded {
     }
 }
 
-/// Who reads the blocks of an array, and in which byte order they come.
-fn source(doc: &ArrayDoc, rank: usize, rows: u64) -> (Source, ByteOrder) {
-    let foreign = |what: String| {
-        let source = if cfg!(feature = "zarrs") {
-            Source::Generic
-        } else {
-            Source::Unsupported(what)
-        };
-        (source, ByteOrder::Little)
-    };
-    if let Some(transformer) = doc.storage_transformers.first() {
-        let what = format!("storage transformer {transformer}");
-        return (Source::Unsupported(what), ByteOrder::Little);
-    }
-    let Some((first, rest)) = doc.codecs.split_first() else {
-        return (
-            Source::Unsupported("an empty codec list".to_owned()),
-            ByteOrder::Little,
-        );
-    };
-    let Some(order) = byte_order(first).filter(|_| first.name == "bytes") else {
-        return foreign(first.name.clone());
-    };
-    let chain = match Chain::new(rest) {
-        Ok(chain) => chain,
-        Err(name) => return foreign(name),
+/// Who reads the blocks of an array, and their byte order.
+fn reader(doc: &ArrayDoc, rank: usize, rows: u64) -> (Reader<Blocks>, ByteOrder) {
+    let foreign = |what| (Reader::foreign(what), ByteOrder::Little);
+    let (order, chain) = match Reader::of_numbers(doc) {
+        Ok(own) => own,
+        Err(other) => return (other, ByteOrder::Little),
     };
     let Some(&piece_rows) = doc.chunk_shape.get(rank) else {
         return foreign("a chunk without rows".to_owned());
@@ -358,5 +329,5 @@ fn source(doc: &ArrayDoc, rank: usize, rows: u64) -> (Source, ByteOrder) {
     if rows.div_ceil(piece_rows.max(1)) > MOST_PIECES {
         return foreign(format!("padded rows in chunks of {:?}", doc.chunk_shape));
     }
-    (Source::Own { chain, piece_rows }, order)
+    (Reader::Own(Blocks { chain, piece_rows }), order)
 }

@@ -8,7 +8,7 @@ use crate::presence::Presence;
 use crate::{ChunkCoord, StoreError};
 
 /// Cells in the lex order of their coordinates, which the array's [`Presence`] holds.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Records(Vec<Bytes>);
 
 impl Records {

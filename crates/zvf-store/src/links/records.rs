@@ -16,6 +16,7 @@ use zvf_meta::ArrayAttributes;
 
 use crate::container::GridArray;
 use crate::{ChunkCoord, StoreError};
+use zvf_format::int::wide;
 
 /// Type of the rows in the cells that are cut.
 pub(crate) const ROWS: DType = DType::little(DTypeKind::I64);
@@ -51,7 +52,7 @@ impl Cut {
         key_rank: usize,
     ) -> Result<Self, StoreError> {
         if let Some(count) = stated
-            && expected(count, width, key_rank) != u64::try_from(blob.len()).ok()
+            && expected(count, width, key_rank) != Some(wide(blob.len()))
         {
             return Err(StoreError::malformed(
                 path,

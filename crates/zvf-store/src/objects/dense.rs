@@ -20,13 +20,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::FutureExt;
 
-use super::split::Cut;
 use crate::Limits;
 use crate::StoreError;
+use crate::elements::Elements;
 use crate::once_cache::OnceCache;
 use crate::ordered::all_in_order;
 use crate::typed::TypedArray;
-use zvf_io::blocking;
+use zvf_format::int::wide;
+use zvf_io::{Cap, blocking};
 
 /// The two arrays.
 #[derive(Debug)]
@@ -35,9 +36,9 @@ pub(crate) struct Dense {
     blocks: Pieces,
     key_rank: usize,
     /// Most bytes of manifests made at once.
-    most: u64,
+    most: Cap,
     /// Most pieces read at once.
-    most_pieces: u64,
+    most_pieces: Cap,
 }
 
 /// First block and number of blocks of one object.
@@ -77,8 +78,8 @@ impl Dense {
             spans: Pieces::new(spans, limits.cache_bytes),
             blocks: Pieces::new(blocks, limits.cache_bytes),
             key_rank,
-            most: limits.cell_bytes,
-            most_pieces: limits.cells_per_query,
+            most: Cap::cell(limits),
+            most_pieces: Cap::cells(limits),
         })
     }
 
@@ -102,7 +103,7 @@ impl Dense {
         self: &Arc<Self>,
         round: u32,
         rows: Range<u64>,
-    ) -> Result<Arc<Cut>, StoreError> {
+    ) -> Result<Arc<Elements>, StoreError> {
         let slots: Vec<u64> = rows.collect();
         self.build(round, slots).await
     }
@@ -128,7 +129,11 @@ impl Dense {
     }
 
     /// Reads the spans of rising slots, then their blocks, and makes manifests of them.
-    async fn build(self: &Arc<Self>, round: u32, slots: Vec<u64>) -> Result<Arc<Cut>, StoreError> {
+    async fn build(
+        self: &Arc<Self>,
+        round: u32,
+        slots: Vec<u64>,
+    ) -> Result<Arc<Elements>, StoreError> {
         let ranges: Vec<Range<u64>> = slots
             .iter()
             .map(|slot| *slot..slot.saturating_add(1))
@@ -168,22 +173,24 @@ impl Dense {
 
     /// Bytes of the manifests of all spans.
     fn total(&self, spans: &[Span]) -> Result<usize, StoreError> {
-        let block = u64::try_from(self.key_rank)
-            .unwrap_or(u64::MAX)
-            .saturating_mul(8)
-            .saturating_add(9);
+        let block = wide(self.key_rank).saturating_mul(8).saturating_add(9);
         let total = spans.iter().fold(0u64, |sum, span| {
             sum.saturating_add(4)
                 .saturating_add(span.count.saturating_mul(block))
         });
         usize::try_from(total)
             .ok()
-            .filter(|_| total <= self.most)
-            .ok_or_else(|| StoreError::limit(self.path(), "cell_bytes", total, self.most))
+            .filter(|_| total <= self.most.most)
+            .ok_or_else(|| self.most.exceeded(self.path(), total).into())
     }
 
     /// Writes the manifests: for each the number of blocks, and for each block the chunk, mode 0 and the fragment.
-    fn encode(&self, spans: &[Span], blocks: &Loaded, most: usize) -> Result<Arc<Cut>, StoreError> {
+    fn encode(
+        &self,
+        spans: &[Span],
+        blocks: &Loaded,
+        most: usize,
+    ) -> Result<Arc<Elements>, StoreError> {
         let mut bytes = Vec::with_capacity(most);
         let mut starts = Vec::with_capacity(spans.len().saturating_add(1));
         for span in spans {
@@ -207,10 +214,7 @@ impl Dense {
             }
         }
         starts.push(bytes.len());
-        Ok(Arc::new(Cut {
-            bytes: bytes.into(),
-            starts,
-        }))
+        Ok(Arc::new(Elements::new(bytes.into(), starts, 0)))
     }
 }
 
@@ -220,7 +224,7 @@ struct Pieces {
     table: Arc<TypedArray>,
     /// Rows of a piece.
     per: u64,
-    cache: Arc<OnceCache<Vec<i64>>>,
+    cache: Arc<OnceCache<u64, Arc<Vec<i64>>>>,
 }
 
 /// Some pieces of a table, by number.
@@ -248,10 +252,12 @@ impl Loaded {
 
 impl Pieces {
     fn new(table: TypedArray, limit: u64) -> Self {
+        let weight =
+            |values: &Arc<Vec<i64>>| wide(values.len().saturating_mul(8).saturating_add(64));
         Self {
             per: table.chunk_rows(),
             table: Arc::new(table),
-            cache: Arc::new(OnceCache::new(limit)),
+            cache: Arc::new(OnceCache::new(limit, weight)),
         }
     }
 
@@ -260,7 +266,7 @@ impl Pieces {
         &self,
         round: u32,
         ranges: &[Range<u64>],
-        most: u64,
+        most: Cap,
     ) -> Result<Loaded, StoreError> {
         let mut numbers = Vec::new();
         for range in ranges.iter().filter(|range| range.start < range.end) {
@@ -271,16 +277,9 @@ impl Pieces {
                 Some(before) if *before == first => first.saturating_add(1),
                 _ => first,
             };
-            let have = u64::try_from(numbers.len()).unwrap_or(u64::MAX);
+            let have = wide(numbers.len());
             let want = have.saturating_add(last.saturating_add(1).saturating_sub(first));
-            if want > most {
-                return Err(StoreError::limit(
-                    self.table.path(),
-                    "cells_per_query",
-                    want,
-                    most,
-                ));
-            }
+            most.check(self.table.path(), want)?;
             numbers.extend(first..=last);
         }
         numbers.sort_unstable();
@@ -297,9 +296,6 @@ impl Pieces {
 
     async fn piece(&self, round: u32, number: u64) -> Result<Arc<Vec<i64>>, StoreError> {
         let (table, per) = (Arc::clone(&self.table), self.per);
-        let weight = |values: &Vec<i64>| {
-            u64::try_from(values.len().saturating_mul(8).saturating_add(64)).unwrap_or(u64::MAX)
-        };
         let load = async move {
             let first = number.saturating_mul(per);
             let rows = first..first.saturating_add(per);
@@ -318,6 +314,6 @@ impl Pieces {
             })
             .await?
         };
-        self.cache.get(number, weight, load).await
+        self.cache.get(number, load).await
     }
 }

@@ -8,6 +8,7 @@ use zvf_meta::ObjectLayout;
 use crate::StoreError;
 use crate::typed::TypedArray;
 use crate::warnings::Warnings;
+use zvf_format::int::wide;
 use zvf_io::Once;
 use zvf_io::blocking;
 
@@ -139,7 +140,7 @@ impl IdTable {
     pub fn len(&self) -> u64 {
         match &self.form {
             Form::Rows(count) => *count,
-            Form::Sorted(ids) | Form::Any(ids, _) => u64::try_from(ids.len()).unwrap_or(u64::MAX),
+            Form::Sorted(ids) | Form::Any(ids, _) => wide(ids.len()),
         }
     }
 
@@ -181,7 +182,7 @@ impl IdTable {
 
     /// Number of objects that exist.
     pub fn count(&self) -> u64 {
-        let deleted = u64::try_from(self.deleted.len()).unwrap_or(u64::MAX);
+        let deleted = wide(self.deleted.len());
         self.len().saturating_sub(deleted)
     }
 

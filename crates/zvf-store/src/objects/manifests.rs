@@ -6,10 +6,11 @@ use bytes::Bytes;
 use futures::FutureExt;
 
 use super::dense::Dense;
-use super::split::{Cut, Split};
+use super::split::Split;
 use crate::StoreError;
+use crate::elements::Elements;
 use crate::ordered::all_in_order;
-use crate::ragged::{RaggedArray, RaggedChunk};
+use crate::ragged::RaggedArray;
 use zvf_io::Kv;
 
 /// What the manifests of a level are stored in.
@@ -77,14 +78,14 @@ impl Manifests {
             )));
         }
         let end = first.saturating_add(self.per_part()).min(rows);
-        let form = match self {
-            Self::Vlen(array) => Form::Vlen(array.chunk(kv, i).await?),
-            Self::Split(split) => Form::Cut(split.load(kv).await?),
-            Self::Dense(dense) => Form::Cut(dense.part(kv.round(), first..end).await?),
+        let manifests = match self {
+            Self::Vlen(array) => array.chunk(kv, i).await?,
+            Self::Split(split) => split.load(kv).await?,
+            Self::Dense(dense) => dense.part(kv.round(), first..end).await?,
         };
         Ok(ManifestChunk {
             first,
-            form,
+            manifests,
             rows: usize::try_from(end.saturating_sub(first)).unwrap_or(usize::MAX),
         })
     }
@@ -127,13 +128,7 @@ impl Manifests {
 pub struct ManifestChunk {
     first: u64,
     rows: usize,
-    form: Form,
-}
-
-#[derive(Debug, Clone)]
-enum Form {
-    Vlen(Arc<RaggedChunk>),
-    Cut(Arc<Cut>),
+    manifests: Arc<Elements>,
 }
 
 impl ManifestChunk {
@@ -154,10 +149,7 @@ impl ManifestChunk {
 
     /// Bytes of the chunk as it is in memory.
     pub fn bytes(&self) -> u64 {
-        match &self.form {
-            Form::Vlen(chunk) => chunk.weight(),
-            Form::Cut(cut) => u64::try_from(cut.bytes.len()).unwrap_or(u64::MAX),
-        }
+        self.manifests.weight()
     }
 
     /// The manifest of a row of the level; empty when the row has none, or lies in another chunk.
@@ -165,22 +157,14 @@ impl ManifestChunk {
     /// # Shape
     /// The bytes of section 11.3 of the page on 0.9, whatever the manifests are stored in.
     pub fn blob(&self, slot: u64) -> &[u8] {
-        self.place(slot)
-            .and_then(|i| match &self.form {
-                Form::Vlen(chunk) => chunk.get(i),
-                Form::Cut(cut) => cut.get(i),
-            })
-            .unwrap_or_default()
+        let manifest = self.place(slot).and_then(|i| self.manifests.get(i));
+        manifest.unwrap_or_default()
     }
 
     /// As [`blob`](Self::blob), sharing the chunk's bytes.
     pub fn blob_shared(&self, slot: u64) -> Bytes {
-        self.place(slot)
-            .and_then(|i| match &self.form {
-                Form::Vlen(chunk) => chunk.get_shared(i),
-                Form::Cut(cut) => cut.get_shared(i),
-            })
-            .unwrap_or_default()
+        let manifest = self.place(slot).and_then(|i| self.manifests.get_shared(i));
+        manifest.unwrap_or_default()
     }
 
     fn place(&self, slot: u64) -> Option<usize> {

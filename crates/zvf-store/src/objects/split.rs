@@ -14,30 +14,8 @@ use tokio::sync::OnceCell;
 
 use crate::StoreError;
 use crate::blob_array::BlobArray;
+use crate::elements::Elements;
 use zvf_io::{Kv, blocking};
-
-/// Manifests one after the other in one buffer.
-#[derive(Debug, Default)]
-pub(super) struct Cut {
-    pub(super) bytes: Bytes,
-    /// Where each manifest starts, and where the last one ends: one number more than manifests.
-    pub(super) starts: Vec<usize>,
-}
-
-impl Cut {
-    fn range(&self, i: usize) -> Option<std::ops::Range<usize>> {
-        let (start, end) = (*self.starts.get(i)?, *self.starts.get(i.checked_add(1)?)?);
-        (start <= end && end <= self.bytes.len()).then_some(start..end)
-    }
-
-    pub(super) fn get(&self, i: usize) -> Option<&[u8]> {
-        self.bytes.get(self.range(i)?)
-    }
-
-    pub(super) fn get_shared(&self, i: usize) -> Option<Bytes> {
-        self.range(i).map(|range| self.bytes.slice(range))
-    }
-}
 
 /// The two blobs, and the manifests once they are loaded.
 #[derive(Debug)]
@@ -45,7 +23,7 @@ pub(crate) struct Split {
     data: Arc<BlobArray>,
     offsets: Arc<BlobArray>,
     rows: u64,
-    cut: OnceCell<Arc<Cut>>,
+    cut: OnceCell<Arc<Elements>>,
 }
 
 impl Split {
@@ -86,7 +64,7 @@ impl Split {
     }
 
     /// All manifests. Two requests, once.
-    pub(super) async fn load(self: &Arc<Self>, kv: &Kv) -> Result<Arc<Cut>, StoreError> {
+    pub(super) async fn load(self: &Arc<Self>, kv: &Kv) -> Result<Arc<Elements>, StoreError> {
         if let Some(cut) = self.cut.get() {
             return Ok(Arc::clone(cut));
         }
@@ -98,7 +76,7 @@ impl Split {
         Ok(Arc::clone(self.cut.get_or_init(|| async { cut }).await))
     }
 
-    fn parse(&self, data: Bytes, offsets: &[u8]) -> Result<Arc<Cut>, StoreError> {
+    fn parse(&self, data: Bytes, offsets: &[u8]) -> Result<Arc<Elements>, StoreError> {
         let rows = usize::try_from(self.rows).unwrap_or(usize::MAX);
         let mut starts: Vec<usize> = Vec::new();
         let (numbers, _) = offsets.as_chunks::<8>();
@@ -133,9 +111,6 @@ impl Split {
                 ),
             ));
         }
-        Ok(Arc::new(Cut {
-            bytes: data,
-            starts,
-        }))
+        Ok(Arc::new(Elements::new(data, starts, 0)))
     }
 }

@@ -10,12 +10,13 @@ use std::sync::Arc;
 use zvf_format::dtype::DType;
 use zvf_meta::{ArrayAttributes, ArrayDoc, GroupDoc, NodeKind, RootDoc, node_kind};
 
-use super::{State, Tree};
+use super::{Node, State, Tree, document_at};
 use crate::container::blobs::{Blobs, is_pack};
 use crate::container::{Container, ContainerKind, GridArray, Shared};
+use crate::coord::product;
 use crate::presence::Presence;
 use crate::{IoError, StoreError};
-use zvf_io::Question;
+use zvf_io::{Cap, Question};
 
 /// What the arrays of a level have in common.
 #[derive(Debug, Clone)]
@@ -47,17 +48,13 @@ impl Tree {
     pub(super) fn blob_group(
         &self,
         path: &str,
+        group: &GroupDoc,
         missing: DType,
         rank: usize,
         more: &mut Vec<Question>,
     ) -> Result<Option<Shared>, StoreError> {
-        let key = format!("{path}/zarr.json");
-        let Some(bytes) = self.document(&key) else {
-            return Ok(None);
-        };
-        let attributes = GroupDoc::parse(&bytes)
-            .and_then(|group| ArrayAttributes::from_group(&group))
-            .map_err(|e| StoreError::document(key, e))?;
+        let attributes = ArrayAttributes::from_group(group)
+            .map_err(|e| StoreError::document(format!("{path}/zarr.json"), e))?;
         let incomplete = |attributes| {
             let presence = Arc::new(Presence::from_known(rank, Vec::new()));
             let name = path.to_owned();
@@ -75,9 +72,8 @@ impl Tree {
                 let mut packs = Vec::new();
                 let mut asked = false;
                 for name in names.iter().filter(|name| is_pack(name)) {
-                    let question = Question::Document(format!("{path}/{name}/zarr.json"));
-                    if !self.state().knows(&question) {
-                        more.push(question);
+                    let question = document_at(format_args!("{path}/{name}"));
+                    if self.asks(question, more) {
                         asked = true;
                         continue;
                     }
@@ -87,18 +83,14 @@ impl Tree {
                 if asked {
                     return incomplete(attributes);
                 }
-                let limit = self.kv.limits().cells_per_query;
-                let (blobs, presence) = Blobs::from_listing(path, rank, &names, packs, limit)?;
+                let cap = Cap::cells(self.kv.limits());
+                let (blobs, presence) = Blobs::from_listing(path, rank, &names, packs, cap)?;
                 (blobs, Arc::new(presence))
             }
             Chunks::Unknown => (Blobs::plain(false), Arc::new(self.guessed(path, rank)?)),
         };
         let array = GridArray::from_blobs(path.to_owned(), attributes, missing, blobs, presence)?;
-        let array = Arc::new(array);
-        self.state()
-            .grids
-            .insert(path.to_owned(), Arc::clone(&array));
-        Ok(Some(array))
+        Ok(Some(self.keep(path, array)))
     }
 
     /// Where the chunks of a group come from.
@@ -119,8 +111,7 @@ impl Tree {
             && !packed
             && matches!(kind, Some(ContainerKind::Grid | ContainerKind::Blobs));
         if shares && let Some(main) = &vertices {
-            let built = self.state().grids.get(main).cloned();
-            match built {
+            match self.built(main) {
                 None => return Chunks::Later,
                 // Packed without saying so in the root: this array may be, too.
                 Some(array) if matches!(array.contents(), Container::Blobs(b) if b.is_packed()) => {
@@ -136,22 +127,14 @@ impl Tree {
 
     /// The container of the node at `path`, as far as its document tells without being parsed in full.
     pub(super) fn container_of(&self, path: &str) -> Option<ContainerKind> {
-        let built = self.state().grids.get(path).map(|array| array.container());
-        if built.is_some() {
-            return built;
+        if let Some(array) = self.built(path) {
+            return Some(array.container());
         }
-        let bytes = self.document(&format!("{path}/zarr.json"))?;
-        match node_kind(&bytes).ok()? {
-            NodeKind::Group => Some(ContainerKind::Blobs),
-            NodeKind::Array => {
-                let doc = ArrayDoc::parse(&bytes).ok()?;
-                Some(if doc.data_type.is_vlen_bytes() {
-                    ContainerKind::Grid
-                } else {
-                    ContainerKind::Padded
-                })
-            }
-        }
+        Some(match self.node(path).ok()?? {
+            Node::Group(_) => ContainerKind::Blobs,
+            Node::Array(doc) if doc.data_type.is_vlen_bytes() => ContainerKind::Grid,
+            Node::Array(_) => ContainerKind::Padded,
+        })
     }
 
     /// The chunks to try where a backend cannot list: all that `bounds` spans.
@@ -184,14 +167,8 @@ impl Tree {
         ));
         let (lo, counts) = spanned(&root, &facts)
             .ok_or_else(|| StoreError::malformed("zarr.json", "bounds span no grid of chunks"))?;
-        let limit = self.kv.limits().cells_per_query;
-        let total = counts
-            .iter()
-            .try_fold(1u64, |n, c| n.checked_mul(*c))
-            .unwrap_or(u64::MAX);
-        if total > limit {
-            return Err(StoreError::limit(path, "cells_per_query", total, limit));
-        }
+        let total = product(&counts).unwrap_or(u64::MAX);
+        Cap::cells(self.kv.limits()).check(path, total)?;
         let mut flat = Vec::new();
         let mut index = vec![0; rank];
         for _ in 0..total {

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use zvf_format::dtype::{DType, DTypeKind};
-use zvf_meta::{LevelDoc, NodeKind, RootDoc, node_kind};
+use zvf_meta::{LevelDoc, RootDoc};
 
 use super::blobs::{LevelFacts, level_of};
 use super::plan::Family;
-use super::{Tree, links};
+use super::{Node, Tree, links};
 use crate::container::packed::is_packed;
 use crate::container::{GridArray, Shared};
 use crate::level::{LevelInner, Refused, VertexAttribute};
 use crate::{Need, StoreError};
+use zvf_format::int::wide;
 use zvf_io::Question;
 
 /// Type of a grid array whose document does not say.
@@ -66,7 +67,7 @@ impl Tree {
                 chunk_shape: chunk_shape.clone(),
                 prefixes: (key_rank > dims).then(|| {
                     let values = doc.chunk_attribute_values.as_ref();
-                    values.map_or(1, |v| u64::try_from(v.len()).unwrap_or(u64::MAX))
+                    values.map_or(1, |v| wide(v.len()))
                 }),
             },
         );
@@ -188,29 +189,20 @@ impl Tree {
         key_rank: usize,
         more: &mut Vec<Question>,
     ) -> Result<Option<Shared>, StoreError> {
-        if let Some(array) = self.state().grids.get(path) {
-            return Ok(Some(Arc::clone(array)));
+        if let Some(array) = self.built(path) {
+            return Ok(Some(array));
         }
-        let doc = match self.array_doc(path) {
-            Ok(Some(doc)) => doc,
-            Ok(None) => return self.check_there(path).map(|()| None),
-            Err(error) => {
-                let bytes = self.document(&format!("{path}/zarr.json"));
-                return match bytes.map(|bytes| node_kind(&bytes)) {
-                    Some(Ok(NodeKind::Group)) => self.blob_group(path, missing, key_rank, more),
-                    _ => Err(error),
-                };
+        let doc = match self.node(path)? {
+            Some(Node::Array(doc)) => *doc,
+            Some(Node::Group(group)) => {
+                return self.blob_group(path, &group, missing, key_rank, more);
             }
+            None => return Ok(None),
         };
         if is_packed(&doc) {
             let limits = self.kv.limits();
             let array = GridArray::from_packed(path.to_owned(), doc, missing, key_rank, limits)?;
-            let array = Arc::new(array);
-            self.used(path);
-            self.state()
-                .grids
-                .insert(path.to_owned(), Arc::clone(&array));
-            return Ok(Some(array));
+            return Ok(Some(self.keep(path, array)));
         }
         if !doc.data_type.is_vlen_bytes() {
             return self.padded_array(path, doc, key_rank, more);
@@ -227,20 +219,13 @@ impl Tree {
             ));
         }
         if lacks {
-            let question = Question::Keys(path.to_owned());
-            if !self.state().knows(&question) {
-                more.push(question);
+            if self.asks(Question::Keys(path.to_owned()), more) {
                 return Ok(Some(Arc::new(array)));
             }
             let listed = self.listed_presence(&array)?;
             array = array.with_presence(Arc::new(listed));
         }
-        let array = Arc::new(array);
-        self.used(path);
-        self.state()
-            .grids
-            .insert(path.to_owned(), Arc::clone(&array));
-        Ok(Some(array))
+        Ok(Some(self.keep(path, array)))
     }
 
     /// Says that attributes may belong to other rows: only re-binning writes `bin_shape` into level 0, and it sorts rows

@@ -3,12 +3,14 @@
 //! What such a node is follows from the node and its children (specification 0.8, section 9.7). Two side dialects
 //! and a table of global vertex numbers exist under the same name; they are refused by name.
 
+use std::sync::Arc;
+
 use zvf_format::keys::format_delta;
 use zvf_format::links::CellForm;
-use zvf_meta::{ArrayAttributes, ArrayDoc, GroupDoc, LinkFamilyDoc, LinkStore};
+use zvf_meta::{ArrayDoc, LinkFamilyDoc, LinkStore};
 
 use super::Tree;
-use super::links::{MISSING_LINK, Node, Place, check_rank, check_width, empty};
+use super::links::{LinkNode, MISSING_LINK, Place, check_rank, check_width, empty};
 use crate::StoreError;
 use crate::container::blob::{self, decode_child};
 use crate::level::Refused;
@@ -32,7 +34,7 @@ pub(super) enum Form {
 
 /// Tells what a node is, from its document and the names of its children; `None` = they cannot be listed.
 pub(super) fn identify(
-    node: Option<&Node>,
+    node: Option<&LinkNode>,
     policy: &LinkFamilyDoc,
     children: Option<&[String]>,
     has_data: bool,
@@ -42,7 +44,7 @@ pub(super) fn identify(
         .link_width
         .and_then(|width| usize::try_from(width).ok())
         .and_then(|width| width.checked_mul(key_rank));
-    if let Some(Node::Array(doc)) = node {
+    if let Some(LinkNode::Array(doc)) = node {
         return identify_array(doc, policy, cells);
     }
     let refuse = |why: String| Form::Refused(why);
@@ -139,7 +141,7 @@ impl Tree {
         };
         let top = format!("{level}/cross_chunk_links");
         if delta == 0
-            && let Some(Node::Array(doc)) = self.link_node(&top)?
+            && let Some(LinkNode::Array(doc)) = self.link_node(&top)?
         {
             let form = identify_array(&doc, &LinkFamilyDoc::default(), None);
             if let Form::Refused(why) = form {
@@ -246,8 +248,7 @@ impl Tree {
         width: usize,
     ) -> Result<Option<LinkArray>, StoreError> {
         let data = format!("{path}/data");
-        let built = self.state().grids.get(&data).cloned();
-        let array = match built {
+        let array = match self.built(&data) {
             Some(array) => array,
             None => {
                 let Some((_, bytes)) = self.blob_at(&data)? else {
@@ -255,13 +256,9 @@ impl Tree {
                 };
                 let cut = Cut::new(&data, &bytes, policy.num_links, width, place.key_rank)?;
                 let attributes = self.group_attributes(path)?;
-                let array =
-                    std::sync::Arc::new(cut.links(&bytes, attributes, width, place.key_rank)?);
-                self.used_key(&format!("{data}/{}", blob::CHUNK));
-                let mut state = self.state();
-                state.cuts.insert(path.to_owned(), std::sync::Arc::new(cut));
-                state.grids.insert(data, std::sync::Arc::clone(&array));
-                array
+                let array = cut.links(&bytes, attributes, width, place.key_rank)?;
+                self.state().cuts.insert(path.to_owned(), Arc::new(cut));
+                self.keep_blob(&data, array)
             }
         };
         let form = CellForm {
@@ -291,16 +288,5 @@ impl Tree {
         let cap = Cap::cell(self.kv.limits());
         let bytes = decode_child(path, &doc, stored.map(Data::Shared), cap)?;
         Ok(Some((doc, bytes)))
-    }
-
-    /// The attributes of a group that stands for one array.
-    pub(super) fn group_attributes(&self, path: &str) -> Result<ArrayAttributes, StoreError> {
-        let key = format!("{path}/zarr.json");
-        let Some(bytes) = self.document(&key) else {
-            return Ok(ArrayAttributes::default());
-        };
-        GroupDoc::parse(&bytes)
-            .and_then(|group| ArrayAttributes::from_group(&group))
-            .map_err(|e| StoreError::document(key, e))
     }
 }

@@ -73,10 +73,9 @@ impl Tree {
             state.documents.get(&format!("{path}/zarr.json")),
             Some(Document::Absent)
         );
-        let named = path.rsplit_once('/').is_some_and(|(above, name)| {
-            let listed = state.folders(above).flatten();
-            listed.is_some_and(|names| names.iter().any(|one| one == name))
-        });
+        let named = path
+            .rsplit_once('/')
+            .is_some_and(|(above, name)| state.lists(above, name));
         let between = path.split('/').any(|part| {
             parse_delta(part).is_ok_and(|delta| delta != 0) && part.starts_with(['+', '-'])
         });

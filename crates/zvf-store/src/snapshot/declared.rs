@@ -140,8 +140,7 @@ impl Tree {
 
     /// The array of a level's vertices, when it is built.
     fn vertices_of(&self, level: u32) -> Option<Shared> {
-        let path = format!("{level}/vertices");
-        self.state().grids.get(&path).cloned()
+        self.built(&format!("{level}/vertices"))
     }
 
     /// Warns of an array whose chunks have other keys than those of the level's vertices, or where these are a group of blobs, than the

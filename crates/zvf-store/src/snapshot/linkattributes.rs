@@ -1,16 +1,13 @@
 //! From documents to link attributes.
 
-use std::sync::Arc;
-
-use zvf_format::dtype::DType;
 use zvf_format::keys::{format_delta, parse_delta};
-use zvf_meta::ArrayAttributes;
 
 use super::build::MISSING;
 use super::links::Place;
 use super::plan::Family;
 use super::{Document, Tree};
-use crate::container::{ContainerKind, GridArray, Shared};
+use crate::container::{ContainerKind, GridArray, Shared, stated_dtype};
+use crate::coord::product;
 use crate::level::Refused;
 use crate::links::{LinkArray, LinkAttribute, LinkFamily, Placement};
 use crate::{Class, Names, Need, StoreError};
@@ -129,13 +126,12 @@ impl Tree {
             state.documents.get(&format!("{path}/zarr.json")),
             Some(Document::Absent)
         );
-        let listed = |path: &str| state.folders(path).flatten();
-        let named = listed(&folder).is_some_and(|names| names.iter().any(|one| one == name));
+        let named = state.lists(&folder, name);
         let links = match kind {
             Family::CrossLink => "cross_chunk_links",
             _ => "links",
         };
-        let families = listed(&format!("{level}/{links}"));
+        let families = state.folders(&format!("{level}/{links}")).flatten();
         let alone = families.is_none_or(|names| {
             let mut others = names.iter().filter(|one| *one != delta);
             others.all(|one| parse_delta(one).is_err())
@@ -200,28 +196,16 @@ impl Tree {
         cut: &crate::links::records::Cut,
     ) -> Result<Option<Shared>, StoreError> {
         let data = format!("{path}/data");
-        if let Some(array) = self.state().grids.get(&data) {
-            return Ok(Some(Arc::clone(array)));
+        if let Some(array) = self.built(&data) {
+            return Ok(Some(array));
         }
         let Some((_, bytes)) = self.blob_at(&data)? else {
             return Ok(None);
         };
         let attributes = self.group_attributes(path)?;
-        let dtype = dtype_of(path, &attributes)?;
-        let array: Arc<GridArray> = Arc::new(cut.attribute(&data, &bytes, attributes, dtype)?);
-        self.used_key(&format!("{data}/{}", crate::container::blob::CHUNK));
-        self.state().grids.insert(data, Arc::clone(&array));
-        Ok(Some(array))
-    }
-}
-
-/// Declared type of the values of a group that stands for one array.
-pub(super) fn dtype_of(path: &str, attributes: &ArrayAttributes) -> Result<DType, StoreError> {
-    match &attributes.dtype {
-        None => Ok(MISSING),
-        Some(text) => {
-            DType::parse(text).map_err(|e| StoreError::decode(format!("{path}: dtype {text:?}"), e))
-        }
+        let dtype = stated_dtype(path, &attributes)?.unwrap_or(MISSING);
+        let array = cut.attribute(&data, &bytes, attributes, dtype)?;
+        Ok(Some(self.keep_blob(&data, array)))
     }
 }
 
@@ -233,10 +217,5 @@ pub(super) fn width_of(array: &GridArray) -> Option<u64> {
         (None, Some(shape)) => shape.get(1..)?,
         (None, None) => return array.row_width(),
     };
-    Some(
-        shape
-            .iter()
-            .try_fold(1u64, |n, c| n.checked_mul(*c))
-            .unwrap_or(u64::MAX),
-    )
+    Some(product(shape).unwrap_or(u64::MAX))
 }

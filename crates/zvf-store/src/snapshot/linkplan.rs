@@ -5,7 +5,7 @@ use zvf_meta::{LinkFamilyDoc, LinkStore, NodeKind, node_kind};
 
 use super::links::is_same_key;
 use super::plan::Family;
-use super::{State, Tree};
+use super::{State, Tree, document_at};
 use crate::container::blob::CHUNK;
 use crate::{Deltas, Need, StoreError};
 use zvf_io::{Question, is_segment};
@@ -148,19 +148,17 @@ impl Tree {
         }
         for delta in deltas {
             let text = format_delta(delta);
-            questions.push(Question::Document(format!(
-                "{level}/links/{text}/zarr.json"
-            )));
+            questions.push(document_at(format_args!("{level}/links/{text}")));
             let target = u32::try_from(i64::from(level) + i64::from(delta)).ok();
             if let Some(target) = target.filter(|t| delta != 0 && state.levels.contains(t)) {
-                questions.push(Question::Document(format!("{target}/zarr.json")));
+                questions.push(document_at(target));
             }
             let linked = format!("{level}/links/{text}/zarr.json");
             let built = state.grids.contains_key(&format!("{level}/links/{text}"));
             if built || state.bytes(&linked).is_some_and(|bytes| one_array(&bytes)) {
                 for name in names.iter().flatten() {
-                    questions.push(Question::Document(format!(
-                        "{level}/link_attributes/{name}/{text}/zarr.json"
+                    questions.push(document_at(format_args!(
+                        "{level}/link_attributes/{name}/{text}"
                     )));
                 }
                 continue;
@@ -171,12 +169,10 @@ impl Tree {
                 continue;
             };
             for segment in &segments {
-                questions.push(Question::Document(format!(
-                    "{level}/links/{text}/{segment}/zarr.json"
-                )));
+                questions.push(document_at(format_args!("{level}/links/{text}/{segment}")));
                 for name in names.iter().flatten() {
-                    questions.push(Question::Document(format!(
-                        "{level}/link_attributes/{name}/{text}/{segment}/zarr.json"
+                    questions.push(document_at(format_args!(
+                        "{level}/link_attributes/{name}/{text}/{segment}"
                     )));
                 }
             }
@@ -210,7 +206,7 @@ impl Tree {
         questions: &mut Vec<Question>,
     ) -> Result<(), StoreError> {
         let top = format!("{level}/cross_chunk_links");
-        questions.push(Question::Document(format!("{top}/zarr.json")));
+        questions.push(document_at(&top));
         if need.link_deltas == Deltas::All && self.kv.can_list() {
             questions.push(Question::Names(top.clone()));
         }
@@ -226,7 +222,7 @@ impl Tree {
                 .flatten()
                 .map(|name| format!("{level}/{values}/{name}/{text}"));
             for path in std::iter::once(format!("{top}/{text}")).chain(attributes) {
-                questions.push(Question::Document(format!("{path}/zarr.json")));
+                questions.push(document_at(&path));
                 if self.kv.can_list() {
                     questions.push(Question::Cells(path.clone()));
                 }
@@ -236,7 +232,7 @@ impl Tree {
                     Some(None) | None => true,
                 };
                 if blob {
-                    questions.push(Question::Document(format!("{path}/data/zarr.json")));
+                    questions.push(document_at(format_args!("{path}/data")));
                     questions.push(Question::Document(format!("{path}/data/{CHUNK}")));
                 }
             }

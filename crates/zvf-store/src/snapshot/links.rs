@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use zvf_format::dtype::{DType, DTypeKind};
 use zvf_format::keys::format_delta;
-use zvf_meta::{ArrayDoc, Kind, LevelDoc, LinkFamilyDoc, NodeKind, RootDoc, node_kind};
+use zvf_meta::{ArrayDoc, Kind, LevelDoc, LinkFamilyDoc, RootDoc};
 
-use super::Tree;
+use super::{Node, Tree, document_at};
 use crate::container::{ContainerKind, GridArray};
 use crate::level::Refused;
 use crate::links::{LinkArray, LinkFamily};
 use crate::{Need, StoreError};
-use zvf_io::Question;
+use zvf_format::int::wide;
+use zvf_io::{Cap, Question};
 
 /// Type of a link array whose document does not say.
 pub(super) const MISSING_LINK: DType = DType::little(DTypeKind::I64);
@@ -27,12 +28,12 @@ pub(super) struct Place<'a> {
 
 /// A node that stands for a link family or part of one.
 #[derive(Debug)]
-pub(super) enum Node {
+pub(super) enum LinkNode {
     Array(Box<ArrayDoc>),
     Group(Box<LinkFamilyDoc>),
 }
 
-impl Node {
+impl LinkNode {
     /// What the node's attributes say of the family.
     pub(super) fn policy(&self, path: &str) -> Result<LinkFamilyDoc, StoreError> {
         match self {
@@ -62,7 +63,7 @@ impl Tree {
             let built = match self.link_node(&path) {
                 Ok(None) if self.ask_for_links(place, more) => Ok(None),
                 Ok(None) => self.check_there(&path).map(|()| None),
-                Ok(Some(Node::Group(doc))) if !is_same_key(&doc) => {
+                Ok(Some(LinkNode::Group(doc))) if !is_same_key(&doc) => {
                     self.at_offsets(place, &path, delta, *doc, more).map(Some)
                 }
                 Ok(Some(node)) => self.same_key(place, &path, delta, &node, more).map(Some),
@@ -95,40 +96,29 @@ impl Tree {
         ) {
             return false;
         }
-        let level = place.level;
-        let folder = format!("{level}/links");
-        let state = self.state();
-        let there = state.folders(&level.to_string()).flatten();
-        let there = there.is_some_and(|names| names.iter().any(|name| name == "links"));
-        let question = Question::Names(folder);
-        let asks = there && self.kv.can_list() && !state.knows(&question);
-        if asks {
-            more.push(question);
-        }
-        asks
+        let level = place.level.to_string();
+        let there = self.state().lists(&level, "links");
+        there && self.kv.can_list() && self.asks(Question::Names(format!("{level}/links")), more)
     }
 
     /// The node at a path, when there is one.
-    pub(super) fn link_node(&self, path: &str) -> Result<Option<Node>, StoreError> {
+    pub(super) fn link_node(&self, path: &str) -> Result<Option<LinkNode>, StoreError> {
         let key = format!("{path}/zarr.json");
-        let wrong = |e| StoreError::document(key.clone(), e);
-        let Some(bytes) = self.document(&key) else {
+        let policy = match (self.document(&key), self.built(path)) {
+            (Some(bytes), _) => match Node::parse(&bytes) {
+                Ok(Node::Array(doc)) => return Ok(Some(LinkNode::Array(doc))),
+                Ok(Node::Group(_)) => LinkFamilyDoc::parse(&bytes),
+                Err(error) => Err(error),
+            },
             // The document of an array that is built is kept in parsed form only.
-            let built = self.state().grids.get(path).cloned();
-            let Some(array) = built else {
-                return Ok(None);
-            };
-            return Ok(Some(match array.doc() {
-                Some(doc) => Node::Array(Box::new(doc.clone())),
-                None => Node::Group(Box::new(
-                    LinkFamilyDoc::from_array(array.attributes()).map_err(wrong)?,
-                )),
-            }));
+            (None, Some(array)) => match array.doc() {
+                Some(doc) => return Ok(Some(LinkNode::Array(Box::new(doc.clone())))),
+                None => LinkFamilyDoc::from_array(array.attributes()),
+            },
+            (None, None) => return Ok(None),
         };
-        Ok(Some(match node_kind(&bytes).map_err(wrong)? {
-            NodeKind::Array => Node::Array(Box::new(ArrayDoc::parse(&bytes).map_err(wrong)?)),
-            NodeKind::Group => Node::Group(Box::new(LinkFamilyDoc::parse(&bytes).map_err(wrong)?)),
-        }))
+        let policy = policy.map_err(|e| StoreError::document(key, e))?;
+        Ok(Some(LinkNode::Group(Box::new(policy))))
     }
 
     /// A family of 0.9: one array for each set of offsets.
@@ -155,11 +145,7 @@ impl Tree {
         let segments = self
             .segments_of(&self.state(), place.level, delta)
             .unwrap_or_default();
-        let (found, limit) = (segments.len(), self.kv.limits().listed_names);
-        if u64::try_from(found).unwrap_or(u64::MAX) > limit {
-            let found = u64::try_from(found).unwrap_or(u64::MAX);
-            return Err(StoreError::limit(folder, "listed_names", found, limit));
-        }
+        Cap::names(self.kv.limits()).check(folder, wide(segments.len()))?;
         for segment in segments {
             let path = format!("{folder}/{segment}");
             let Some(array) = self.grid(&path, MISSING_LINK, place.key_rank, more)? else {
@@ -218,7 +204,7 @@ impl Tree {
         place: Place<'_>,
         path: &str,
         delta: i32,
-        node: &Node,
+        node: &LinkNode,
         more: &mut Vec<Question>,
     ) -> Result<LinkFamily, StoreError> {
         let key = format!("{path}/zarr.json");
@@ -240,7 +226,7 @@ impl Tree {
             ));
         }
         let width = match (&family.doc.link_width, node) {
-            (_, Node::Array(doc)) if padded => {
+            (_, LinkNode::Array(doc)) if padded => {
                 doc.shape.last().and_then(|n| u32::try_from(*n).ok())
             }
             (stated, _) => *stated,
@@ -266,16 +252,13 @@ impl Tree {
         links: &GridArray,
         more: &mut Vec<Question>,
     ) -> Result<(), StoreError> {
-        let vertices = format!("{}/vertices", place.level);
-        let vertices = self.state().grids.get(&vertices).cloned();
+        let vertices = self.built(&format!("{}/vertices", place.level));
         let cells = links.presence().len();
         if vertices.is_none_or(|vertices| vertices.presence().len() <= cells) {
             return Ok(());
         }
         let path = format!("{}/link_fragments", place.level);
-        let question = Question::Document(format!("{path}/zarr.json"));
-        if !self.state().knows(&question) {
-            more.push(question);
+        if self.asks(document_at(&path), more) {
             return Ok(());
         }
         let groups = self.named_grid(&path, place.key_rank, more)?;

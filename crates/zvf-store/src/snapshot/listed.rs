@@ -7,7 +7,10 @@ use zvf_meta::{ArrayDoc, KeyScheme, LevelDoc};
 use super::Tree;
 use crate::StoreError;
 use crate::container::{ContainerKind, GridArray};
+use crate::coord::product;
 use crate::presence::Presence;
+use zvf_format::int::wide;
+use zvf_io::Cap;
 
 impl Tree {
     /// Whether the level of an array states that its lists follow when its writers are done: cells are listed until then.
@@ -25,10 +28,10 @@ impl Tree {
         let Some(doc) = array.doc() else {
             return Ok(Presence::default());
         };
-        let limit = self.kv.limits().cells_per_query;
+        let cap = Cap::cells(self.kv.limits());
         let objects = self.state().objects(path);
         let mut flat = Vec::new();
-        let mut block = |index: &[u64]| push_block(array, index, &mut flat, limit);
+        let mut block = |index: &[u64]| push_block(array, index, &mut flat, cap);
         match objects {
             Some(keys) => {
                 if array.container() != ContainerKind::Padded && !self.is_deferred(path) {
@@ -71,13 +74,8 @@ impl Tree {
                     .take(rank)
                     .map(|(n, c)| n.div_ceil((*c).max(1)))
                     .collect();
-                let total = counts
-                    .iter()
-                    .try_fold(1u64, |n, c| n.checked_mul(*c))
-                    .unwrap_or(u64::MAX);
-                if total > limit {
-                    return Err(StoreError::limit(path, "cells_per_query", total, limit));
-                }
+                let total = product(&counts).unwrap_or(u64::MAX);
+                cap.check(path, total)?;
                 let mut index = vec![0; rank];
                 for _ in 0..total {
                     block(&index)?;
@@ -100,7 +98,7 @@ fn push_block(
     array: &GridArray,
     index: &[u64],
     flat: &mut Vec<i64>,
-    limit: u64,
+    cap: Cap,
 ) -> Result<(), StoreError> {
     let Some(doc) = array.doc() else {
         return Ok(());
@@ -115,19 +113,9 @@ fn push_block(
         lo.push(start);
         counts.push((*chunk).min(shape - start));
     }
-    let total = counts
-        .iter()
-        .try_fold(1u64, |n, c| n.checked_mul(*c))
-        .unwrap_or(u64::MAX);
-    let have = u64::try_from(flat.len() / index.len().max(1)).unwrap_or(u64::MAX);
-    if total.saturating_add(have) > limit {
-        return Err(StoreError::limit(
-            array.path(),
-            "cells_per_query",
-            total.saturating_add(have),
-            limit,
-        ));
-    }
+    let total = product(&counts).unwrap_or(u64::MAX);
+    let have = wide(flat.len() / index.len().max(1));
+    cap.check(array.path(), total.saturating_add(have))?;
     let mut inside = vec![0; index.len()];
     for _ in 0..total {
         for ((i, start), origin) in inside.iter().zip(&lo).zip(array.origin()) {

@@ -24,9 +24,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use zvf_meta::{ArrayDoc, RootDoc};
+use zvf_meta::{ArrayAttributes, ArrayDoc, GroupDoc, MetaError, NodeKind, RootDoc, node_kind};
 
-use crate::container::Shared;
+use crate::container::blob::CHUNK;
+use crate::container::{GridArray, Shared};
 use crate::groups::Groups;
 use crate::level::Refused;
 use crate::links::records::Cut;
@@ -75,7 +76,7 @@ pub(crate) struct State {
 #[derive(Debug, Clone)]
 enum Document {
     Absent,
-    Denied(Arc<str>),
+    Denied(IoError),
     Bytes(Bytes),
     /// Parsed and kept in that form.
     Used,
@@ -123,10 +124,7 @@ impl Tree {
     #[cold]
     pub(crate) fn missing(&self, key: &str) -> StoreError {
         match self.state().documents.get(key) {
-            Some(Document::Denied(source)) => StoreError::Io(IoError::Denied {
-                key: key.to_owned(),
-                source: source.to_string().into(),
-            }),
+            Some(Document::Denied(error)) => error.clone().into(),
             _ => StoreError::NotFound {
                 key: key.to_owned(),
                 store: self.address.clone(),
@@ -150,20 +148,76 @@ impl Tree {
         }
     }
 
-    /// Forgets the bytes of a document that is kept in parsed form.
-    pub(crate) fn used(&self, path: &str) {
-        self.used_key(&format!("{path}/zarr.json"));
+    /// The node at a path, parsed, when there is one.
+    fn node(&self, path: &str) -> Result<Option<Node>, StoreError> {
+        let key = format!("{path}/zarr.json");
+        let Some(bytes) = self.document(&key) else {
+            return self.check_there(path).map(|()| None);
+        };
+        let node = Node::parse(&bytes).map(Some);
+        node.map_err(|e| StoreError::document(key, e))
     }
 
-    /// As [`used`](Self::used), by key.
-    pub(crate) fn used_key(&self, key: &str) {
-        if let Some(document) = self.state().documents.get_mut(key) {
-            *document = Document::Used;
+    /// The attributes of a group that stands for one array; none where it has no document.
+    fn group_attributes(&self, path: &str) -> Result<ArrayAttributes, StoreError> {
+        let key = format!("{path}/zarr.json");
+        match self.document(&key) {
+            Some(bytes) => attributes_of_group(&bytes).map_err(|e| StoreError::document(key, e)),
+            None => Ok(ArrayAttributes::default()),
         }
+    }
+
+    /// An array that was built before.
+    fn built(&self, path: &str) -> Option<Shared> {
+        self.state().grids.get(path).cloned()
+    }
+
+    /// Keeps an array that is complete, in the place of its document.
+    fn keep(&self, path: &str, array: GridArray) -> Shared {
+        let array = Arc::new(array);
+        let mut state = self.state();
+        state.forget(&format!("{path}/zarr.json"));
+        state.grids.insert(path.to_owned(), Arc::clone(&array));
+        array
+    }
+
+    /// Keeps an array that is made of the blob at `path`, in the place of the blob's bytes.
+    fn keep_blob(&self, path: &str, array: GridArray) -> Shared {
+        let array = Arc::new(array);
+        let mut state = self.state();
+        state.forget(&format!("{path}/{CHUNK}"));
+        state.grids.insert(path.to_owned(), Arc::clone(&array));
+        array
+    }
+
+    /// Adds a question to `more` unless it was asked before; whether it did.
+    fn asks(&self, question: Question, more: &mut Vec<Question>) -> bool {
+        let asks = !self.state().knows(&question);
+        more.extend(asks.then_some(question));
+        asks
+    }
+
+    /// The store, for requests of the next round.
+    fn next_kv(&self) -> Kv {
+        let round = self.state().rounds.saturating_add(1);
+        self.kv.in_round(round)
     }
 }
 
 impl State {
+    /// Forgets the bytes of a document that is kept in parsed form.
+    fn forget(&mut self, key: &str) {
+        if let Some(document) = self.documents.get_mut(key) {
+            *document = Document::Used;
+        }
+    }
+
+    /// Whether a folder was listed and has a child of that name.
+    fn lists(&self, folder: &str, name: &str) -> bool {
+        let names = self.folders.get(folder).and_then(Option::as_ref);
+        names.is_some_and(|names| names.iter().any(|one| one == name))
+    }
+
     fn knows(&self, question: &Question) -> bool {
         match question {
             Question::Document(key) => self.documents.contains_key(key),
@@ -223,9 +277,8 @@ impl State {
             }
             // Buckets that may not be listed answer "denied" for what does not exist. Whether that matters is
             // known only when the document turns out to be needed.
-            (Question::Document(key), Err(IoError::Denied { source, .. })) => {
-                self.documents
-                    .insert(key, Document::Denied(source.to_string().into()));
+            (Question::Document(key), Err(error @ IoError::Denied { .. })) => {
+                self.documents.insert(key, Document::Denied(error));
             }
             (Question::Document(_), Err(error)) => return Err(error.into()),
             (Question::Names(prefix) | Question::Cells(prefix), Ok(Reply::Names(names))) => {
@@ -255,6 +308,32 @@ impl State {
         }
         Ok(())
     }
+}
+
+/// The document of the node at a path, as a question.
+pub(crate) fn document_at(path: impl std::fmt::Display) -> Question {
+    Question::Document(format!("{path}/zarr.json"))
+}
+
+/// A node that may be an array, or a group that stands for one.
+#[derive(Debug)]
+enum Node {
+    Array(Box<ArrayDoc>),
+    Group(Box<GroupDoc>),
+}
+
+impl Node {
+    fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
+        Ok(match node_kind(bytes)? {
+            NodeKind::Array => Self::Array(Box::new(ArrayDoc::parse(bytes)?)),
+            NodeKind::Group => Self::Group(Box::new(GroupDoc::parse(bytes)?)),
+        })
+    }
+}
+
+/// The attributes of a group that stands for one array.
+fn attributes_of_group(bytes: &[u8]) -> Result<ArrayAttributes, MetaError> {
+    ArrayAttributes::from_group(&GroupDoc::parse(bytes)?)
 }
 
 /// Whether a backend says that it does not list, or not for this caller.

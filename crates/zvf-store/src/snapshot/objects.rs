@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use zvf_meta::{
-    ArrayAttributes, ArrayDoc, GroupDoc, NodeKind, ObjectIndexDoc, ObjectLayout, node_kind,
-};
+use zvf_meta::{ArrayAttributes, NodeKind, ObjectIndexDoc, ObjectLayout, node_kind};
 
 use super::plan::Family;
-use super::{State, Tree};
+use super::{Node, State, Tree, attributes_of_group, document_at};
 use crate::blob_array::BlobArray;
 use crate::groups::{Groups, Members};
 use crate::level::Refused;
@@ -15,14 +13,7 @@ use crate::objects::{Dense, Manifests, ObjectIndex, Parts, Split};
 use crate::ragged::RaggedArray;
 use crate::typed::TypedArray;
 use crate::{Need, StoreError};
-use zvf_io::Question;
-
-/// A node of a table or a list.
-enum Node {
-    Array(Box<ArrayDoc>),
-    /// Blobs below a group, or a slot that was reserved and never written.
-    Group(Box<ArrayAttributes>),
-}
+use zvf_io::{Cap, Question};
 
 impl Tree {
     /// The documents of objects, groups and their tables that can be asked for now.
@@ -33,8 +24,7 @@ impl Tree {
         need: &Need,
         questions: &mut Vec<Question>,
     ) -> Result<(), StoreError> {
-        let mut document =
-            |path: String| questions.push(Question::Document(format!("{path}/zarr.json")));
+        let mut document = |path: String| questions.push(document_at(path));
         if need.objects {
             let index = format!("{level}/object_index");
             document(index.clone());
@@ -52,8 +42,7 @@ impl Tree {
                 document(format!("{groups}/offsets"));
             }
             // Padded lists have another name.
-            let padded = state.folders(&level.to_string()).flatten();
-            if padded.is_some_and(|names| names.iter().any(|name| name == "groupings")) {
+            if state.lists(&level.to_string(), "groupings") {
                 document(format!("{level}/groupings"));
             }
         }
@@ -66,13 +55,12 @@ impl Tree {
             for name in names {
                 let path = format!("{folder}/{name}");
                 if let Some(attributes) = state.group_attributes(&path) {
-                    questions.push(Question::Document(format!("{path}/data/zarr.json")));
+                    questions.push(document_at(format_args!("{path}/data")));
                     if attributes.has_present_mask == Some(true) {
-                        questions
-                            .push(Question::Document(format!("{path}/present_mask/zarr.json")));
+                        questions.push(document_at(format_args!("{path}/present_mask")));
                     }
                 }
-                questions.push(Question::Document(format!("{path}/zarr.json")));
+                questions.push(document_at(&path));
             }
         }
         Ok(())
@@ -111,14 +99,14 @@ impl Tree {
         path: String,
         name: String,
     ) -> Result<Option<TypedArray>, StoreError> {
-        let round = self.state().rounds.saturating_add(1);
-        match self.node_at(&path)? {
+        let kv = self.next_kv();
+        match self.node(&path)? {
             None => Ok(None),
             Some(Node::Array(doc)) => {
-                TypedArray::new(&self.kv.in_round(round), path, name, *doc, self.kv.limits())
-                    .map(Some)
+                TypedArray::new(&kv, path, name, *doc, Cap::rows(kv.limits())).map(Some)
             }
-            Some(Node::Group(attributes)) => {
+            Some(Node::Group(_)) => {
+                let attributes = self.group_attributes(&path)?;
                 let Some(data) = self.blob_array(format!("{path}/data"))? else {
                     if attributes.shape.is_none() && attributes.dtype.is_none() {
                         return Ok(None);
@@ -145,33 +133,9 @@ impl Tree {
                 } else {
                     None
                 };
-                TypedArray::of_blobs(
-                    &self.kv.in_round(round),
-                    path,
-                    name,
-                    *attributes,
-                    data,
-                    mask,
-                )
-                .map(Some)
+                TypedArray::of_blobs(&kv, path, name, attributes, data, mask).map(Some)
             }
         }
-    }
-
-    /// The node at a path, when there is one.
-    fn node_at(&self, path: &str) -> Result<Option<Node>, StoreError> {
-        let key = format!("{path}/zarr.json");
-        let Some(bytes) = self.document(&key) else {
-            return self.check_there(path).map(|()| None);
-        };
-        let node = match node_kind(&bytes) {
-            Ok(NodeKind::Array) => ArrayDoc::parse(&bytes).map(|doc| Node::Array(Box::new(doc))),
-            Ok(NodeKind::Group) => GroupDoc::parse(&bytes)
-                .and_then(|group| ArrayAttributes::from_group(&group))
-                .map(|attributes| Node::Group(Box::new(attributes))),
-            Err(error) => Err(error),
-        };
-        node.map(Some).map_err(|e| StoreError::document(key, e))
     }
 
     /// One blob, when it exists.
@@ -181,11 +145,10 @@ impl Tree {
     }
 
     /// One table of the object index, when it exists.
-    fn index_table(&self, path: String, most: u64) -> Result<Option<TypedArray>, StoreError> {
-        let round = self.state().rounds.saturating_add(1);
+    fn index_table(&self, path: String, most: Cap) -> Result<Option<TypedArray>, StoreError> {
         let name = path.rsplit('/').next().unwrap_or_default().to_owned();
         let doc = self.array_doc(&path)?;
-        doc.map(|doc| TypedArray::with_most(&self.kv.in_round(round), path, name, doc, most))
+        doc.map(|doc| TypedArray::new(&self.next_kv(), path, name, doc, most))
             .transpose()
     }
 
@@ -233,15 +196,8 @@ impl Tree {
             }
             _ => {}
         }
-        let round = self.state().rounds.saturating_add(1);
-        let warnings = Arc::clone(&self.warnings);
-        let index = ObjectIndex::new(
-            &self.kv.in_round(round),
-            (&key, doc),
-            key_rank,
-            parts,
-            warnings,
-        )?;
+        let (kv, warnings) = (self.next_kv(), Arc::clone(&self.warnings));
+        let index = ObjectIndex::new(&kv, (&key, doc), key_rank, parts, warnings)?;
         let index = Arc::new(index);
         self.state()
             .object_indexes
@@ -288,10 +244,14 @@ impl Tree {
         };
         let dense = named == Some(ObjectLayout::Dense) || manifests.is_none();
         if dense
-            && let Some(spans) = self.index_table(child("manifest_spans"), limits.object_rows)?
+            && let Some(spans) = self.index_table(child("manifest_spans"), Cap::rows(limits))?
         {
             // Blocks are not rows of a table that is ever read whole.
-            let Some(blocks) = self.index_table(child("manifest_blocks"), u64::MAX)? else {
+            let cap = Cap {
+                most: u64::MAX,
+                ..Cap::rows(limits)
+            };
+            let Some(blocks) = self.index_table(child("manifest_blocks"), cap)? else {
                 return Err(self.missing(&format!("{}/zarr.json", child("manifest_blocks"))));
             };
             parts.layout = Some(ObjectLayout::Dense);
@@ -299,7 +259,7 @@ impl Tree {
                 spans, blocks, key_rank, limits,
             )?)));
             // The table may hold ids that were never committed.
-            parts.table = table(limits.object_rows)?;
+            parts.table = table(Cap::rows(limits))?;
             return Ok(parts);
         }
         if named.is_none()
@@ -308,15 +268,7 @@ impl Tree {
                 self.blob_array(child("offsets"))?,
             )
         {
-            if objects > limits.object_rows {
-                let key = format!("{folder}/zarr.json");
-                return Err(StoreError::limit(
-                    key,
-                    "object_rows",
-                    objects,
-                    limits.object_rows,
-                ));
-            }
+            Cap::rows(limits).check(&format!("{folder}/zarr.json"), objects)?;
             parts.manifests = Some(Manifests::Split(Arc::new(Split::new(
                 data, offsets, objects,
             )?)));
@@ -334,7 +286,7 @@ impl Tree {
             self.compare_keys(folder, &path, doc);
         }
         parts.layout = Some(layout);
-        parts.table = table(limits.object_rows)?;
+        parts.table = table(Cap::rows(limits))?;
         if parts.table.is_none() && layout == ObjectLayout::V2 && objects > 0 {
             return Err(StoreError::malformed(
                 format!("{}/zarr.json", child("object_ids")),
@@ -354,16 +306,16 @@ impl Tree {
         if let Some(groups) = self.state().groups.get(&level) {
             return Ok(Some(Arc::clone(groups)));
         }
-        let round = self.state().rounds.saturating_add(1);
         let path = format!("{level}/groups");
-        let (attributes, members) = match self.node_at(&path)? {
+        let (attributes, members) = match self.node(&path)? {
             Some(Node::Array(doc)) => {
                 let attributes = doc.attributes.clone();
                 self.compare_keys(&level.to_string(), &path, &doc);
                 let array = RaggedArray::new(path, *doc, self.kv.limits())?;
                 (attributes, Members::Ragged(Arc::new(array)))
             }
-            Some(Node::Group(attributes)) => {
+            Some(Node::Group(_)) => {
+                let attributes = self.group_attributes(&path)?;
                 let data = self.blob_array(format!("{path}/data"))?;
                 let offsets = self.blob_array(format!("{path}/offsets"))?;
                 // A slot that was reserved (0.8, section 10.3).
@@ -371,11 +323,11 @@ impl Tree {
                     return Ok(None);
                 };
                 let (data, offsets) = (Arc::new(data), Arc::new(offsets));
-                (*attributes, Members::Split { data, offsets })
+                (attributes, Members::Split { data, offsets })
             }
             None => {
                 let path = format!("{level}/groupings");
-                let Some(table) = self.index_table(path, self.kv.limits().object_rows)? else {
+                let Some(table) = self.index_table(path, Cap::rows(self.kv.limits()))? else {
                     return Ok(None);
                 };
                 if let Some(doc) = table.doc() {
@@ -384,7 +336,7 @@ impl Tree {
                 (table.attributes().clone(), Members::Padded(Box::new(table)))
             }
         };
-        let groups = Arc::new(Groups::new(&self.kv.in_round(round), attributes, members)?);
+        let groups = Arc::new(Groups::new(&self.next_kv(), attributes, members)?);
         self.state().groups.insert(level, Arc::clone(&groups));
         Ok(Some(groups))
     }
@@ -417,8 +369,6 @@ impl State {
 
     /// The attributes of the group at a path, where one is known.
     fn group_attributes(&self, path: &str) -> Option<ArrayAttributes> {
-        let bytes = self.bytes(&format!("{path}/zarr.json"))?;
-        let group = GroupDoc::parse(&bytes).ok()?;
-        ArrayAttributes::from_group(&group).ok()
+        attributes_of_group(&self.bytes(&format!("{path}/zarr.json"))?).ok()
     }
 }

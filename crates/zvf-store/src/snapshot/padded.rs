@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use zvf_meta::ArrayDoc;
 
-use super::Tree;
 use super::blobs::level_of;
 use super::build::MISSING;
+use super::{Tree, document_at};
 use crate::StoreError;
 use crate::container::padded::Count;
 use crate::container::{ContainerKind, GridArray, Shared};
@@ -86,9 +86,7 @@ impl Tree {
             let presence = match count.companion() {
                 Some(companion) => Arc::clone(companion.shared_presence()),
                 None => {
-                    let question = Question::Keys(path.to_owned());
-                    if !self.state().knows(&question) {
-                        more.push(question);
+                    if self.asks(Question::Keys(path.to_owned()), more) {
                         return Ok(Some(Arc::new(array)));
                     }
                     Arc::new(self.listed_presence(&array)?)
@@ -96,12 +94,7 @@ impl Tree {
             };
             array = array.with_presence(presence);
         }
-        let array = Arc::new(array.counted_by(count));
-        self.used(path);
-        self.state()
-            .grids
-            .insert(path.to_owned(), Arc::clone(&array));
-        Ok(Some(array))
+        Ok(Some(self.keep(path, array.counted_by(count))))
     }
 
     /// Refuses an array whose chunks are not those of the array that counts its rows: what is not found reads as fill.
@@ -138,9 +131,7 @@ impl Tree {
         rank: usize,
         more: &mut Vec<Question>,
     ) -> Result<Option<Shared>, StoreError> {
-        let question = Question::Document(format!("{path}/zarr.json"));
-        if !self.state().knows(&question) {
-            more.push(question);
+        if self.asks(document_at(path), more) {
             return Ok(None);
         }
         self.grid(path, MISSING, rank, more)

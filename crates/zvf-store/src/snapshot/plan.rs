@@ -1,6 +1,6 @@
 //! Which documents and listings a level needs next. No I/O.
 
-use super::{State, Tree};
+use super::{State, Tree, document_at};
 use crate::{KnownNames, Names, Need, StoreError};
 use zvf_io::{Question, is_segment};
 
@@ -65,10 +65,7 @@ impl State {
     pub(super) fn folders_of(&self, level: u32, family: Family) -> Vec<&'static str> {
         const PADDED: &str = "attributes";
         let mut folders = vec![family.folder()];
-        let listed = self.folders(&level.to_string()).flatten();
-        if family == Family::Vertex
-            && listed.is_some_and(|names| names.iter().any(|name| name == PADDED))
-        {
+        if family == Family::Vertex && self.lists(&level.to_string(), PADDED) {
             folders.push(PADDED);
         }
         folders
@@ -149,11 +146,10 @@ impl Tree {
     pub(crate) fn plan(&self, level: u32, need: &Need) -> Result<Vec<Question>, StoreError> {
         let state = self.state();
         let mut questions = Vec::new();
-        let mut document =
-            |path: &str| questions.push(Question::Document(format!("{level}/{path}/zarr.json")));
+        let mut document = |path: &str| questions.push(document_at(format_args!("{level}/{path}")));
         document("vertices");
         document("vertex_fragments");
-        questions.push(Question::Document(format!("{level}/zarr.json")));
+        questions.push(document_at(level));
         if self.kv.can_list() {
             // The families of older generations are found by listing the level's folder.
             questions.push(Question::Names(level.to_string()));
@@ -163,7 +159,7 @@ impl Tree {
             match self.names_of(&state, level, family, need)? {
                 Some(names) => {
                     for folder in state.folders_of(level, family) {
-                        let key = |n| Question::Document(format!("{level}/{folder}/{n}/zarr.json"));
+                        let key = |n| document_at(format_args!("{level}/{folder}/{n}"));
                         questions.extend(names.iter().map(key));
                     }
                 }

@@ -18,6 +18,7 @@ use crate::StoreError;
 use crate::cells::{self, CellWant, ShardCache};
 use crate::container::{ContainerKind, GridArray, Shared};
 use crate::level::LevelInner;
+use zvf_format::int::wide;
 use zvf_io::{Kv, driven};
 
 /// How many chunks are looked at before the claim is believed.
@@ -97,10 +98,9 @@ impl Tree {
         ));
         let order = claimed.order;
         let kind = DTypeKind::F64;
-        let corrected = GridArray::retyped(vertices, DType { kind, order });
-        state
-            .grids
-            .insert(vertices.path().to_owned(), Arc::new(corrected));
+        let corrected = GridArray::clone(vertices).retyped(DType { kind, order });
+        let path = vertices.path().to_owned();
+        state.grids.insert(path, Arc::new(corrected));
         Ok(true)
     }
 }
@@ -134,7 +134,7 @@ async fn look(
         let Some(implied) = implied(index, claimed, dims) else {
             continue;
         };
-        let stored = u64::try_from(rows.len()).unwrap_or(u64::MAX);
+        let stored = wide(rows.len());
         let doubled = stored == implied.saturating_mul(2);
         return Ok(Finding { doubled, round });
     }

@@ -20,7 +20,9 @@ use zvf_meta::ArrayAttributes;
 use super::{Source, TypedArray, TypedValues, row_width};
 use crate::StoreError;
 use crate::blob_array::BlobArray;
-use zvf_io::Kv;
+use crate::container::stated_dtype;
+use zvf_format::int::wide;
+use zvf_io::{Cap, Kv};
 
 /// The two blobs of a table.
 #[derive(Debug, Clone)]
@@ -46,21 +48,16 @@ impl TypedArray {
         mask: Option<BlobArray>,
     ) -> Result<Self, StoreError> {
         let key = || format!("{path}/zarr.json");
-        let stated = match &attributes.dtype {
-            Some(text) => DType::parse(text)
-                .map_err(|e| StoreError::decode(format!("{path}: dtype {text:?}"), e))?,
-            None => return Err(StoreError::malformed(key(), "dtype is missing")),
+        let Some(stated) = stated_dtype(&path, &attributes)? else {
+            return Err(StoreError::malformed(key(), "dtype is missing"));
         };
-        let size = u64::try_from(stated.size()).unwrap_or(u64::MAX).max(1);
+        let size = wide(stated.size()).max(1);
         let (rows, width) = match attributes.shape.as_deref().map(<[u64]>::split_first) {
             Some(Some((rows, rest))) => (*rows, row_width(&path, rest)?),
             Some(None) => return Err(StoreError::malformed(key(), "shape is empty")),
             None => (data.length() / size, 1),
         };
-        let limit = kv.limits().object_rows;
-        if rows > limit {
-            return Err(StoreError::limit(key(), "object_rows", rows, limit));
-        }
+        Cap::rows(kv.limits()).check(&key(), rows)?;
         let expected = rows.checked_mul(width).and_then(|n| n.checked_mul(size));
         if expected != Some(data.length()) {
             return Err(StoreError::malformed(
@@ -123,12 +120,8 @@ impl Masked {
         };
         let row = index(table.width).and_then(|width| Some((width, width.checked_mul(size)?)));
         let (Some((width, row)), Some(count)) = (row, index(rows.end - rows.start)) else {
-            return Err(StoreError::limit(
-                table.path.clone(),
-                "cell_bytes",
-                u64::MAX,
-                table.kv.limits().cell_bytes,
-            ));
+            let cap = Cap::cell(table.kv.limits());
+            return Err(cap.exceeded(&table.path, u64::MAX).into());
         };
         let short = || StoreError::malformed(table.path.clone(), "the rows end early");
         let mut bytes = cut(&data, row).ok_or_else(short)?;

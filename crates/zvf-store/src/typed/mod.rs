@@ -16,11 +16,12 @@ use futures::future::BoxFuture;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind, TimeUnit};
 use zvf_meta::{ArrayAttributes, ArrayDoc, DataType};
 
+use crate::StoreError;
 use crate::codec::{byte_order, index_checksum};
-use crate::layout::Shard;
-use crate::{Limits, StoreError};
+use crate::coord::product;
+use crate::layout::{Reader, Shard};
 use zvf_codec::Chain;
-use zvf_io::Kv;
+use zvf_io::{Cap, Kv};
 
 use masked::Masked;
 
@@ -44,30 +45,23 @@ pub struct TypedArray {
 #[derive(Debug, Clone)]
 enum Source {
     /// One numeric array.
-    Array(Arc<ArrayDoc>, Reader),
+    Array(Arc<ArrayDoc>, Reader<Chunks>),
     /// Two blobs.
     Blobs(Masked),
 }
 
+/// How the chunks of a table are stored.
 #[derive(Debug, Clone)]
-enum Reader {
-    /// `bytes` in this order, then codecs of this crate; chunks of `chunk_rows` rows and `chunk_width` columns.
-    Own {
-        order: ByteOrder,
-        chain: Chain,
-        chunk_rows: u64,
-        chunk_width: u64,
-    },
-    /// As `Own`, with chunks inside shards of `shard_rows` rows.
-    Sharded {
-        order: ByteOrder,
-        chain: Chain,
-        chunk_rows: u64,
-        shard_rows: u64,
-        shard: Shard,
-    },
-    Generic,
-    Unsupported(String),
+struct Chunks {
+    /// Byte order of the numbers.
+    order: ByteOrder,
+    chain: Chain,
+    /// Rows of a chunk.
+    rows: u64,
+    /// Elements of a row inside a chunk.
+    width: u64,
+    /// Rows of a shard, where chunks are inside of shards, and its index.
+    shard: Option<(u64, Shard)>,
 }
 
 /// Values of a table, little-endian, row after row.
@@ -167,23 +161,13 @@ impl TypedValues {
 }
 
 impl TypedArray {
+    /// The table that a document describes, of no more rows than `most`.
     pub(crate) fn new(
         kv: &Kv,
         path: String,
         name: String,
         doc: ArrayDoc,
-        limits: &Limits,
-    ) -> Result<Self, StoreError> {
-        Self::with_most(kv, path, name, doc, limits.object_rows)
-    }
-
-    /// As [`new`](Self::new), with another limit on the rows.
-    pub(crate) fn with_most(
-        kv: &Kv,
-        path: String,
-        name: String,
-        doc: ArrayDoc,
-        most: u64,
+        most: Cap,
     ) -> Result<Self, StoreError> {
         let key = || format!("{path}/zarr.json");
         let dtype = dtype_of(&doc.data_type).ok_or_else(|| {
@@ -198,9 +182,7 @@ impl TypedArray {
                 ));
             }
         };
-        if rows > most {
-            return Err(StoreError::limit(key(), "object_rows", rows, most));
-        }
+        most.check(&key(), rows)?;
         let width = row_width(&path, rest)?;
         if doc.chunk_shape.len() != doc.shape.len() || doc.chunk_shape.contains(&0) {
             return Err(StoreError::malformed(
@@ -311,14 +293,6 @@ impl TypedArray {
         self.read_rows_in(self.kv.round(), 0..self.rows).await
     }
 
-    /// Reads all rows, as part of the given round of requests.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read).
-    pub async fn read_in(&self, round: u32) -> Result<TypedValues, StoreError> {
-        self.read_rows_in(round, 0..self.rows).await
-    }
-
     /// Reads a range of rows; only the chunks that hold them are asked for. Rows past the end are left out.
     ///
     /// # Errors
@@ -358,12 +332,8 @@ fn row_width(path: &str, rest: &[u64]) -> Result<u64, StoreError> {
     }
 }
 
-fn product(counts: &[u64]) -> Option<u64> {
-    counts.iter().try_fold(1u64, |n, c| n.checked_mul(*c))
-}
-
 /// Chunks inside shards, where both hold whole rows; `None` for any other sharding.
-fn sharded(doc: &ArrayDoc, most_entries: u64) -> Option<Reader> {
+fn sharded(doc: &ArrayDoc, most_entries: u64) -> Option<Chunks> {
     let sharding = doc.sharding().ok()??;
     let checksum = index_checksum(&sharding.index_codecs).ok()?;
     let (first, rest) = sharding.codecs.split_first()?;
@@ -381,66 +351,47 @@ fn sharded(doc: &ArrayDoc, most_entries: u64) -> Option<Reader> {
     {
         return None;
     }
-    Some(Reader::Sharded {
+    let shard = Shard {
+        entries,
+        at_end: sharding.index_at_end,
+        checksum,
+    };
+    Some(Chunks {
         order: byte_order(first)?,
         chain: Chain::new(rest).ok()?,
-        chunk_rows: *chunk_rows,
-        shard_rows: *shard_rows,
-        shard: Shard {
-            entries,
-            at_end: sharding.index_at_end,
-            checksum,
-        },
+        rows: *chunk_rows,
+        width: product(columns)?,
+        shard: Some((*shard_rows, shard)),
     })
 }
 
-fn reader(doc: &ArrayDoc, most_entries: u64) -> Reader {
-    let foreign = |what: String| {
-        if cfg!(feature = "zarrs") {
-            Reader::Generic
-        } else {
-            Reader::Unsupported(what)
+fn reader(doc: &ArrayDoc, most_entries: u64) -> Reader<Chunks> {
+    if doc.storage_transformers.is_empty()
+        && let Some(chunks) = sharded(doc, most_entries)
+    {
+        return Reader::Own(chunks);
+    }
+    let (order, chain) = match Reader::of_numbers(doc) {
+        Ok(own) => own,
+        Err(other) => return other,
+    };
+    let (rows, width) = match (doc.shape.as_slice(), doc.chunk_shape.as_slice()) {
+        ([_, _], [rows, width]) => (*rows, Some(*width)),
+        ([_, shape @ ..], [rows, chunk @ ..]) if shape == chunk => (*rows, product(chunk)),
+        _ => {
+            let what = "chunks that cut a row in more than one way";
+            return Reader::foreign(what.to_owned());
         }
     };
-    if !doc.storage_transformers.is_empty() {
-        return Reader::Unsupported("a storage transformer".to_owned());
-    }
-    if let Some(reader) = sharded(doc, most_entries) {
-        return reader;
-    }
-    let Some((first, rest)) = doc.codecs.split_first() else {
-        return Reader::Unsupported("an empty codec list".to_owned());
-    };
-    let Some(order) = byte_order(first).filter(|_| first.name == "bytes") else {
-        return foreign(first.name.clone());
-    };
-    let chain = match Chain::new(rest) {
-        Ok(chain) => chain,
-        Err(name) => return foreign(name),
-    };
-    match (doc.shape.as_slice(), doc.chunk_shape.as_slice()) {
-        ([_], [chunk_rows]) => Reader::Own {
+    match width {
+        Some(width) => Reader::Own(Chunks {
             order,
             chain,
-            chunk_rows: *chunk_rows,
-            chunk_width: 1,
-        },
-        ([_, _], [chunk_rows, chunk_width]) => Reader::Own {
-            order,
-            chain,
-            chunk_rows: *chunk_rows,
-            chunk_width: *chunk_width,
-        },
-        ([_, shape @ ..], [chunk_rows, chunk @ ..]) if shape == chunk => match product(chunk) {
-            Some(chunk_width) => Reader::Own {
-                order,
-                chain,
-                chunk_rows: *chunk_rows,
-                chunk_width,
-            },
-            None => Reader::Unsupported("a chunk of that size".to_owned()),
-        },
-        _ => foreign("chunks that cut a row in more than one way".to_owned()),
+            rows,
+            width,
+            shard: None,
+        }),
+        None => Reader::Unsupported("a chunk of that size".to_owned()),
     }
 }
 

@@ -7,14 +7,14 @@ use futures::FutureExt;
 use zvf_format::dtype::ByteOrder;
 use zvf_meta::ArrayDoc;
 
-use super::{Reader, TypedArray, TypedValues};
+use super::{Chunks, TypedArray, TypedValues};
 use crate::StoreError;
 use crate::cells::fetch_entries;
 use crate::codec::decode;
-use crate::layout::Shard;
-use crate::layout::object_key;
+use crate::layout::{Reader, Shard, object_key};
 use crate::ordered::all_in_order;
-use zvf_codec::{Chain, Data};
+use zvf_codec::Data;
+use zvf_format::int::wide;
 use zvf_io::{Ask, Cap, Kv, blocking};
 
 /// One stored chunk, with its position in rows and columns.
@@ -29,25 +29,18 @@ pub(super) async fn rows(
     array: &TypedArray,
     kv: &Kv,
     doc: &ArrayDoc,
-    reader: &Reader,
+    reader: &Reader<Chunks>,
     rows: Range<u64>,
 ) -> Result<TypedValues, StoreError> {
-    let size = u64::try_from(array.dtype.size()).unwrap_or(u64::MAX);
+    let size = wide(array.dtype.size());
     let count = rows.end - rows.start;
     let total = count
         .checked_mul(array.width)
         .and_then(|n| n.checked_mul(size))
         .unwrap_or(u64::MAX);
-    let limit = kv.limits().cell_bytes;
-    if total > limit {
-        return Err(StoreError::limit(
-            array.path.clone(),
-            "cell_bytes",
-            total,
-            limit,
-        ));
-    }
-    let over = |n: u64| StoreError::limit(array.path.clone(), "cell_bytes", n, limit);
+    let cap = Cap::cell(kv.limits());
+    cap.check(&array.path, total)?;
+    let over = |n: u64| cap.exceeded(&array.path, n);
     let shape = Shape {
         count: usize::try_from(count).map_err(|_| over(count))?,
         width: usize::try_from(array.width).map_err(|_| over(array.width))?,
@@ -59,38 +52,17 @@ pub(super) async fn rows(
         }
         _ if total == 0 => Bytes::new(),
         Reader::Generic => crate::generic::read_rows(kv, &array.path, doc, rows, total).await?,
-        Reader::Own { order, chain, .. } | Reader::Sharded { order, chain, .. } => {
-            let (pieces, chunk_rows, chunk_width) = match reader {
-                Reader::Sharded {
-                    chunk_rows,
-                    shard_rows,
-                    shard,
-                    ..
-                } => {
-                    let sizes = (*chunk_rows, *shard_rows);
-                    let pieces = fetch_inner(array, kv, doc, &rows, sizes, *shard).await?;
-                    (pieces, *chunk_rows, array.width)
+        Reader::Own(chunks) => {
+            let pieces = match chunks.shard {
+                Some((shard_rows, shard)) => {
+                    let sizes = (chunks.rows, shard_rows);
+                    fetch_inner(array, kv, doc, &rows, sizes, shard).await?
                 }
-                Reader::Own {
-                    chunk_rows,
-                    chunk_width,
-                    ..
-                } => {
-                    let pieces = fetch(array, kv, doc, &rows, *chunk_rows, *chunk_width).await?;
-                    (pieces, *chunk_rows, *chunk_width)
-                }
-                Reader::Generic | Reader::Unsupported(_) => (Vec::new(), 1, 1),
+                None => fetch(array, kv, doc, &rows, (chunks.rows, chunks.width)).await?,
             };
-            let (chain, order, fill) = (chain.clone(), *order, array.fill.clone());
-            let grid = Grid {
-                first: rows.start,
-                chunk_rows,
-                chunk_width,
-            };
-            let number = array.dtype.number_size();
-            let cap = Cap::cell(kv.limits());
-            blocking(move || assemble(pieces, &chain, order, number, &fill, shape, grid, cap))
-                .await??
+            let (chunks, fill) = (chunks.clone(), array.fill.clone());
+            let (first, number) = (rows.start, array.dtype.number_size());
+            blocking(move || assemble(pieces, &chunks, number, &fill, shape, first, cap)).await??
         }
     };
     Ok(TypedValues {
@@ -111,36 +83,19 @@ struct Shape {
     size: usize,
 }
 
-/// Where chunks lie: first wanted row, rows and columns of a chunk.
-#[derive(Debug, Clone, Copy)]
-struct Grid {
-    first: u64,
-    chunk_rows: u64,
-    chunk_width: u64,
-}
-
 async fn fetch(
     array: &TypedArray,
     kv: &Kv,
     doc: &ArrayDoc,
     rows: &Range<u64>,
-    chunk_rows: u64,
-    chunk_width: u64,
+    (chunk_rows, chunk_width): (u64, u64),
 ) -> Result<Vec<Piece>, StoreError> {
     let cap = Cap::cell(kv.limits());
     let chunks = |n: u64, chunk: u64| n.div_ceil(chunk.max(1));
     let pieces = chunks(rows.end - rows.start, chunk_rows)
         .saturating_add(1)
         .saturating_mul(chunks(array.width, chunk_width));
-    let limit = kv.limits().cells_per_query;
-    if pieces > limit {
-        return Err(StoreError::limit(
-            array.path.clone(),
-            "cells_per_query",
-            pieces,
-            limit,
-        ));
-    }
+    Cap::cells(kv.limits()).check(&array.path, pieces)?;
     let mut keys = Vec::new();
     let mut row = rows.start / chunk_rows * chunk_rows;
     while row < rows.end {
@@ -184,20 +139,12 @@ async fn fetch_inner(
     shard: Shard,
 ) -> Result<Vec<Piece>, StoreError> {
     let (chunk_rows, shard_rows) = (sizes.0.max(1), sizes.1.max(1));
-    let limit = kv.limits().cells_per_query;
     let (first, last) = (
         rows.start / chunk_rows,
         rows.end.saturating_sub(1) / chunk_rows,
     );
     let count = last.saturating_sub(first).saturating_add(1);
-    if count > limit {
-        return Err(StoreError::limit(
-            array.path.clone(),
-            "cells_per_query",
-            count,
-            limit,
-        ));
-    }
+    Cap::cells(kv.limits()).check(&array.path, count)?;
     let per = (shard_rows / chunk_rows).max(1);
     let shards = (first / per..=last / per).map(|number| {
         let mut index = vec![0; doc.shape.len()];
@@ -224,18 +171,14 @@ async fn fetch_inner(
     Ok(found.into_iter().flatten().collect())
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "moved to a worker thread as plain values"
-)]
+/// The wanted rows out of chunks: `first` is the first of them, `number` the bytes of a number of an element.
 fn assemble(
     pieces: Vec<Piece>,
-    chain: &Chain,
-    order: ByteOrder,
+    chunks: &Chunks,
     number: usize,
     fill: &[u8],
     shape: Shape,
-    grid: Grid,
+    first: u64,
     cap: Cap,
 ) -> Result<Bytes, StoreError> {
     let Shape { count, width, size } = shape;
@@ -244,13 +187,13 @@ fn assemble(
     let mut decoded = Vec::with_capacity(pieces.len());
     for piece in pieces {
         let Some(bytes) = piece.bytes else { continue };
-        let data = decode(chain, &piece.key, Data::Shared(bytes), cap)?;
-        let expected = grid
-            .chunk_rows
-            .checked_mul(grid.chunk_width)
+        let data = decode(&chunks.chain, &piece.key, Data::Shared(bytes), cap)?;
+        let expected = chunks
+            .rows
+            .checked_mul(chunks.width)
             .and_then(|n| n.checked_mul(u64::try_from(size).ok()?))
             .unwrap_or(u64::MAX);
-        let found = u64::try_from(data.as_slice().len()).unwrap_or(u64::MAX);
+        let found = wide(data.as_slice().len());
         if found != expected {
             return Err(StoreError::malformed(
                 piece.key,
@@ -259,12 +202,11 @@ fn assemble(
         }
         decoded.push((piece.key, piece.row, piece.column, data.into_bytes()));
     }
-    let little = order == ByteOrder::Little || number == 1;
+    let little = chunks.order == ByteOrder::Little || number == 1;
     // One chunk with whole rows: no copy.
     if let ([(_, row, 0, bytes)], true) = (decoded.as_slice(), little)
-        && u64::try_from(width).is_ok_and(|w| w == grid.chunk_width)
-        && let Some(start) = grid
-            .first
+        && u64::try_from(width).is_ok_and(|w| w == chunks.width)
+        && let Some(start) = first
             .checked_sub(*row)
             .and_then(|n| usize::try_from(n).ok())
         && let Some(from) = start.checked_mul(row_bytes)
@@ -277,7 +219,7 @@ fn assemble(
     if !little {
         (stored_fill.chunks_exact_mut(number.max(1))).for_each(<[u8]>::reverse);
     }
-    let stride = usize::try_from(grid.chunk_width)
+    let stride = usize::try_from(chunks.width)
         .unwrap_or(usize::MAX)
         .saturating_mul(size);
     for (key, row, column, bytes) in decoded {
@@ -286,11 +228,8 @@ fn assemble(
             .saturating_mul(size);
         let columns = stride.min(row_bytes.saturating_sub(left));
         for (i, source) in bytes.chunks_exact(stride.max(1)).enumerate() {
-            let at = u64::try_from(i).unwrap_or(u64::MAX).saturating_add(row);
-            let Some(target) = at
-                .checked_sub(grid.first)
-                .and_then(|r| usize::try_from(r).ok())
-            else {
+            let at = wide(i).saturating_add(row);
+            let Some(target) = at.checked_sub(first).and_then(|r| usize::try_from(r).ok()) else {
                 continue;
             };
             if target >= count {

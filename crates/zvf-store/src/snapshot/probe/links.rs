@@ -13,12 +13,15 @@ use zvf_format::keys::format_key;
 use zvf_meta::{ArrayAttributes, LinkStore};
 
 use crate::cells::{self, CellWant, ShardCache};
-use crate::container::{ContainerKind, GridArray, Shared};
+use crate::container::{ContainerKind, GridArray, Shared, stated_dtype};
+use crate::coord::product;
 use crate::level::LevelInner;
 use crate::links::{LinkArray, LinkFamily, Placement};
 use crate::snapshot::Tree;
-use crate::snapshot::linkattributes::{dtype_of, width_of};
+use crate::snapshot::build::MISSING;
+use crate::snapshot::linkattributes::width_of;
 use crate::{ChunkCoord, Class, StoreError};
+use zvf_format::int::wide;
 
 /// How many cells are looked at before an attribute is taken to have one column.
 const MOST: u32 = 4;
@@ -80,7 +83,7 @@ impl Tree {
         *link.placement() == Placement::Tuple
             && link.array.container() != ContainerKind::Records
             && values.container() == ContainerKind::Records
-            && !self.state().grids.contains_key(values.path())
+            && self.built(values.path()).is_none()
     }
 
     /// Finds the columns of one attribute: bytes of its cell by the records of the link cell beside it.
@@ -144,11 +147,10 @@ impl Tree {
         link: &LinkArray,
     ) -> Result<Option<Shared>, StoreError> {
         let data = format!("{path}/data");
-        if let Some(array) = self.state().grids.get(&data) {
-            return Ok(Some(Arc::clone(array)));
+        if let Some(array) = self.built(&data) {
+            return Ok(Some(array));
         }
-        let listed = self.state().folders(path).flatten();
-        let named = listed.is_some_and(|names| names.iter().any(|name| name == "data"));
+        let named = self.state().lists(path, "data");
         let Some((_, bytes)) = self.blob_at(&data)? else {
             return if named {
                 Err(StoreError::malformed(
@@ -166,7 +168,7 @@ impl Tree {
             ));
         }
         let attributes = self.group_attributes(path)?;
-        let dtype = dtype_of(path, &attributes)?;
+        let dtype = stated_dtype(path, &attributes)?.unwrap_or(MISSING);
         let rows = attributes.shape.as_ref().and_then(|shape| shape.first());
         let stated = family.doc.num_links;
         let Some(rows) = rows.filter(|rows| stated.is_none_or(|stated| stated == **rows)) else {
@@ -183,7 +185,7 @@ impl Tree {
         let expected = width
             .and_then(|width| width.checked_mul(*rows))
             .and_then(|n| n.checked_mul(u64::try_from(dtype.size()).ok()?));
-        if expected != u64::try_from(bytes.len()).ok() {
+        if expected != Some(wide(bytes.len())) {
             return Err(StoreError::malformed(
                 data,
                 format!(
@@ -237,13 +239,7 @@ impl Tree {
                 Vec::new(),
             )
         })?;
-        self.used_key(&format!(
-            "{}/{}",
-            values.path(),
-            crate::container::blob::CHUNK
-        ));
-        let path = values.path().to_owned();
-        self.state().grids.insert(path, Arc::new(array));
+        self.keep_blob(values.path(), array);
         Ok(true)
     }
 
@@ -298,7 +294,7 @@ impl Tree {
 /// Elements of a row that a group says by its `shape`.
 fn width_in(attributes: &ArrayAttributes) -> Option<u64> {
     let shape = attributes.shape.as_ref()?.get(1..)?;
-    shape.iter().try_fold(1_u64, |n, c| n.checked_mul(*c))
+    product(shape)
 }
 
 /// Elements of a row, where `bytes` are a whole number of elements for each of `rows` rows.

@@ -13,6 +13,7 @@ use crate::kv::{Backend, Kv};
 use crate::remote::{Got, Part, Remote, Use};
 use crate::task::{blocking, driven};
 use crate::{Ask, Cap, IoError, local};
+use zvf_grid::int::wide;
 
 /// The state of one stored object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,21 +57,18 @@ impl Kv {
         Box::pin(async move {
             match self.backend() {
                 Backend::Local(root) => {
-                    let (root, key) = (Arc::clone(root), key.to_owned());
-                    let context = Context::clone(self);
-                    let slot = self.slot().await?;
-                    blocking(move || {
-                        let _slot = slot;
-                        if !is_file_within(&root, &key)? {
+                    let key = key.to_owned();
+                    let look = move |root: &Folder, context: &Context| {
+                        if !is_file_within(root, &key)? {
                             return Ok(None);
                         }
-                        let state = local::state(&root, &context, &key)?;
+                        let state = local::state(root, context, &key)?;
                         Ok(state.map(|state| ObjectState {
                             size: state.size,
                             etag: state.etag,
                         }))
-                    })
-                    .await?
+                    };
+                    self.on_disk(root, look).await?
                 }
                 Backend::Remote(remote) => {
                     let (context, remote) = (Context::clone(self), remote.clone());
@@ -127,16 +125,12 @@ impl Kv {
         prefix: &'a str,
     ) -> BoxFuture<'a, Result<Option<Listing>, IoError>> {
         Box::pin(async move {
-            let limit = self.limits().listed_names;
+            let cap = Cap::names(self.limits());
             match self.backend() {
                 Backend::Local(root) => {
-                    let (root, prefix) = (Arc::clone(root), prefix.to_owned());
-                    let slot = self.slot().await?;
-                    blocking(move || {
-                        let _slot = slot;
-                        local_listing(&root, &prefix, limit).map(Some)
-                    })
-                    .await?
+                    let prefix = prefix.to_owned();
+                    let list = move |root: &Folder, _: &Context| local_listing(root, &prefix, cap);
+                    self.on_disk(root, list).await?.map(Some)
                 }
                 Backend::Remote(remote) => {
                     let (context, remote) = (Context::clone(self), remote.clone());
@@ -150,7 +144,7 @@ impl Kv {
                         let folders = found.common_prefixes.iter();
                         listing.folders.extend(folders.filter_map(last_name));
                         listing.objects.extend(objects.filter_map(last_name));
-                        listing.finish(&prefix, limit).map(Some)
+                        listing.finish(&prefix, cap).map(Some)
                     })
                     .await
                 }
@@ -169,12 +163,9 @@ fn unquoted(etag: String) -> String {
 }
 
 impl Listing {
-    fn finish(mut self, prefix: &str, limit: u64) -> Result<Self, IoError> {
+    fn finish(mut self, prefix: &str, cap: Cap) -> Result<Self, IoError> {
         let found = self.folders.len().saturating_add(self.objects.len());
-        let found = u64::try_from(found).unwrap_or(u64::MAX);
-        if found > limit {
-            return Err(IoError::limit(prefix, "listed_names", found, limit));
-        }
+        cap.check(prefix, wide(found))?;
         self.folders.sort_unstable();
         self.objects.sort_unstable();
         Ok(self)
@@ -190,7 +181,8 @@ impl Remote {
         };
         match self.send(context, key, Part::State, purpose()).await {
             Err(error) if !error.is_transient() => {
-                self.send(context, key, Part::Range(0..1), purpose()).await
+                self.send(context, key, Part::Bytes(Ask::Range(0..1)), purpose())
+                    .await
             }
             answered => answered,
         }
@@ -226,23 +218,17 @@ fn kind_within(root: &Folder, key: &str) -> Result<Option<Entry>, IoError> {
     }
 }
 
-fn local_listing(root: &Folder, prefix: &str, limit: u64) -> Result<Listing, IoError> {
+fn local_listing(root: &Folder, prefix: &str, cap: Cap) -> Result<Listing, IoError> {
     let mut listing = Listing::default();
     if kind_within(root, prefix)? != Some(Entry::Folder) {
         return Ok(listing);
     }
     let mut count = 0u64;
-    root.visit::<Visited>(prefix, &mut |name, entry| {
+    local::entries(root, prefix, &mut |name, entry| {
         count = count.saturating_add(1);
-        if count > limit {
-            return Err(Visited::TooMany);
-        }
-        let key = match prefix {
-            "" => name.clone(),
-            prefix => format!("{prefix}/{name}"),
-        };
+        cap.check(prefix, count)?;
         let kind = match entry {
-            Entry::Other => kind_within(root, &key).map_err(Visited::Failed)?,
+            Entry::Other => kind_within(root, &local::below(prefix, &name))?,
             known => Some(known),
         };
         match kind {
@@ -251,24 +237,6 @@ fn local_listing(root: &Folder, prefix: &str, limit: u64) -> Result<Listing, IoE
             _ => {}
         }
         Ok(())
-    })
-    .map_err(|failed| match failed {
-        Visited::Io(error) => IoError::file(prefix, error),
-        Visited::TooMany => IoError::limit(prefix, "listed_names", count, limit),
-        Visited::Failed(error) => error,
     })?;
-    listing.finish(prefix, limit)
-}
-
-/// Why a folder was not listed to its end.
-enum Visited {
-    Io(std::io::Error),
-    TooMany,
-    Failed(IoError),
-}
-
-impl From<std::io::Error> for Visited {
-    fn from(error: std::io::Error) -> Self {
-        Self::Io(error)
-    }
+    listing.finish(prefix, cap)
 }

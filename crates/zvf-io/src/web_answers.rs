@@ -6,7 +6,7 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService,
 };
 
-use crate::checked;
+use crate::xml_answers;
 
 /// Stands in the extensions of an answer whose body ends where it ends: no length was announced.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +17,7 @@ const NO_DATE: HeaderValue = HeaderValue::from_static("Thu, 01 Jan 1970 00:00:00
 
 /// Makes clients that put up with such answers.
 #[derive(Debug, Default)]
-pub(crate) struct Connector(checked::Connector);
+pub(crate) struct Connector(xml_answers::Connector);
 
 impl HttpConnector for Connector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {

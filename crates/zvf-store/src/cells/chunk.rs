@@ -1,0 +1,176 @@
+//! Cells of variable-length arrays: a stored object is a chunk of them, or a shard of such chunks.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes};
+use zvf_format::vlen::VlenChunk;
+
+use super::decoder::{Cells, Decoder, Get, Part};
+use super::shard::{Cell, Head, ShardRead};
+use crate::container::GridArray;
+use crate::coord::Dotted;
+use crate::layout::{Layout, Shard};
+use crate::{ChunkCoord, StoreError, codec};
+use zvf_codec::Data;
+use zvf_io::{Ask, Cap, Kv};
+
+/// A stored object and the wanted cells in it.
+#[derive(Debug)]
+pub(super) struct ObjectWant {
+    array: Arc<GridArray>,
+    key: String,
+    /// For each cell: place in the batch, entry of the shard, element of the chunk.
+    cells: Vec<Cell>,
+    /// The chunk of each cell.
+    chunks: Vec<ChunkCoord>,
+    /// Whether cells that a presence list names have to be there.
+    ///
+    /// A store that is removed or replaced loses cells while its documents still stand, and without this the cells
+    /// that are gone would be taken for empty ones.
+    must_exist: bool,
+    /// What is read of a shard.
+    shard: Option<ShardRead>,
+}
+
+impl ObjectWant {
+    /// No cells yet of the object at `key`; `verify` if changes of the store are looked for.
+    pub(super) fn new(array: Arc<GridArray>, key: &str, verify: bool) -> Self {
+        Self {
+            must_exist: verify && array.attributes().nonempty_chunks.is_some(),
+            array,
+            key: key.to_owned(),
+            cells: Vec::new(),
+            chunks: Vec::new(),
+            shard: None,
+        }
+    }
+
+    pub(super) fn add(&mut self, cell: Cell, chunk: ChunkCoord) {
+        self.cells.push(cell);
+        self.chunks.push(chunk);
+    }
+
+    /// Nothing is stored for the cells that are not `there`: they are empty, unless a presence list says that they are not.
+    fn absent(&self, there: &HashSet<usize>) -> Result<(), StoreError> {
+        let mut listed = self.cells.iter().zip(&self.chunks);
+        let gone = listed.find(|(cell, chunk)| {
+            self.must_exist && !there.contains(&cell.want) && self.array.presence().contains(chunk)
+        });
+        match gone {
+            None => Ok(()),
+            Some((_, chunk)) => Err(StoreError::malformed(
+                format!("{} at {}", self.array.path(), Dotted(chunk)),
+                format!(
+                    "nonempty_chunks lists chunk {}, but {} does not hold it",
+                    Dotted(chunk),
+                    self.key
+                ),
+            )),
+        }
+    }
+}
+
+impl Decoder for ObjectWant {
+    fn shard(&self) -> Option<(&str, Shard)> {
+        Some((&self.key, self.array.layout()?.shard?))
+    }
+
+    fn take_head(&mut self, head: Head, cap: Cap) -> Result<(), StoreError> {
+        let Some(head) = head else {
+            return self.absent(&HashSet::new());
+        };
+        let read = ShardRead::new(&self.key, head, &self.cells, cap)?;
+        let chunks = read.chunks().iter();
+        if chunks.clone().map(|chunk| chunk.cells.len()).sum::<usize>() < self.cells.len() {
+            let there = chunks.flat_map(|chunk| chunk.cells.iter().map(|cell| cell.want));
+            self.absent(&there.collect())?;
+        }
+        self.shard = Some(read);
+        Ok(())
+    }
+
+    fn requests(&self, kv: &Kv) -> Result<Vec<Get>, StoreError> {
+        let get = |ask| Get::new(&self.key, ask, Cap::cell(kv.limits()));
+        Ok(match (&self.shard, self.shard()) {
+            (Some(read), _) => {
+                let ranges = kv.requests(read.missing()).into_iter();
+                ranges.map(|range| get(Ask::Range(range))).collect()
+            }
+            (None, Some(_)) => Vec::new(),
+            (None, None) => vec![get(Ask::Whole)],
+        })
+    }
+
+    fn take(
+        &mut self,
+        _: usize,
+        part: Option<Part<'_>>,
+        cells: &mut Cells,
+    ) -> Result<(), StoreError> {
+        match (&mut self.shard, part, self.array.layout()) {
+            (Some(read), part, _) => read.take(&self.key, part),
+            (None, Some(part), Some(layout)) => {
+                decode(&self.key, layout, part.data, &self.cells, cells)
+            }
+            (None, _, _) => self.absent(&HashSet::new()),
+        }
+    }
+
+    fn finish(self: Box<Self>, cells: &mut Cells) -> Result<(), StoreError> {
+        let (Some(read), Some(layout)) = (&self.shard, self.array.layout()) else {
+            return Ok(());
+        };
+        for chunk in read.chunks() {
+            let data = Data::Shared(read.bytes_of(&self.key, chunk)?);
+            decode(&self.key, layout, data, &chunk.cells, cells)
+                .map_err(|error| error.renamed(chunk.name(&self.key)))?;
+        }
+        Ok(())
+    }
+}
+
+/// Decodes a chunk and hands its elements to the cells that want them.
+fn decode(
+    key: &str,
+    layout: &Layout,
+    data: Data<'_>,
+    wants: &[Cell],
+    cells: &mut Cells,
+) -> Result<(), StoreError> {
+    let data = codec::decode(&layout.chain, key, data, cells.cap)?;
+    cells.spend(key, data.as_slice().len())?;
+    if let ([cell], 1) = (wants, layout.elements) {
+        *cells.slot(cell.want)? = single(key, data)?;
+        return Ok(());
+    }
+    let bytes = data.into_bytes();
+    let chunk =
+        VlenChunk::parse(&bytes, layout.elements).map_err(|e| StoreError::decode(key, e))?;
+    for cell in wants {
+        let element = u32::try_from(cell.element)
+            .ok()
+            .and_then(|i| chunk.get(i))
+            .unwrap_or_default();
+        *cells.slot(cell.want)? = (!element.is_empty()).then(|| bytes.slice_ref(element));
+    }
+    Ok(())
+}
+
+/// The only element of a chunk: a count of 1, a length, the bytes. Without a copy where the bytes are shared.
+fn single(key: &str, data: Data<'_>) -> Result<Option<Bytes>, StoreError> {
+    let length = VlenChunk::parse_cell(data.as_slice())
+        .map_err(|e| StoreError::decode(key, e))?
+        .len();
+    if length == 0 {
+        return Ok(None);
+    }
+    match data {
+        Data::Shared(mut bytes) if bytes.len() >= length.saturating_add(8) => {
+            bytes.advance(8);
+            bytes.truncate(length);
+            Ok(Some(bytes))
+        }
+        data => Ok(data.slice(8..length.saturating_add(8))),
+    }
+}

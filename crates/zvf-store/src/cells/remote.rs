@@ -1,0 +1,70 @@
+//! Cells of an object store or a web server: the requests of all decoders go out together.
+
+use std::sync::Arc;
+
+use futures::future::try_join_all;
+
+use super::decoder::{Cells, Decoder};
+use super::shard::{self, ShardCache, ShardHead};
+use crate::StoreError;
+use zvf_io::{Cap, IoError, Kv, Object};
+
+/// A decoder, and what was fetched for its requests.
+#[derive(Debug)]
+pub(super) struct Fetched {
+    decoder: Box<dyn Decoder>,
+    objects: Vec<Option<Object>>,
+}
+
+/// Fetches what a decoder asks for.
+pub(super) async fn fetch(
+    kv: &Kv,
+    shards: &ShardCache,
+    mut decoder: Box<dyn Decoder>,
+) -> Result<Fetched, StoreError> {
+    let mut round = kv.round();
+    if let Some((key, shard)) = decoder.shard() {
+        let (key, cap) = (key.to_owned(), Cap::cell(kv.limits()));
+        // Where a chunk lies is known only from the index: what is asked for after it belongs to the next round.
+        round = round.saturating_add(u32::from(shards.heads.ready(&key).is_none()));
+        let load = async {
+            let ask = shard::first_ask(shard, kv.merge().gap);
+            let object = kv.get_polled(&key, ask, cap).await?;
+            let head = object.map(|object| ShardHead::parse(&key, shard, object));
+            Ok(head.transpose()?.map(Arc::new))
+        };
+        let head = shards.heads.get_polled(key.clone(), load).await?;
+        decoder.take_head(head, cap)?;
+    }
+    let (kv, gets) = (&kv.in_round(round), decoder.requests(kv)?);
+    let answers = gets.iter().map(|get| async move {
+        match kv.get_polled(&get.key, get.ask.clone(), get.cap).await {
+            Err(IoError::Denied { .. }) if get.denied_is_absent => Ok(Ok(None)),
+            Err(error) if get.depends => Ok(Err(error)),
+            answer => answer.map(Ok),
+        }
+    });
+    let answers = try_join_all(answers).await?;
+    let mut objects: Vec<Option<Object>> = Vec::with_capacity(answers.len());
+    for answer in answers {
+        let is_needed = objects.last().is_none_or(Option::is_some);
+        objects.push(match answer {
+            Err(_) if !is_needed => None,
+            answer => answer?,
+        });
+    }
+    Ok(Fetched { decoder, objects })
+}
+
+impl Fetched {
+    /// Decodes what was fetched.
+    pub(super) fn decode(self, cells: &mut Cells) -> Result<(), StoreError> {
+        let mut decoder = self.decoder;
+        for (request, object) in self.objects.into_iter().enumerate() {
+            if decoder.needs(request) {
+                decoder.take(request, object.map(Into::into), cells)?;
+            }
+        }
+        decoder.finish(cells)
+    }
+}
