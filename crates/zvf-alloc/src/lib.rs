@@ -1,12 +1,12 @@
 //! The allocator of the program `zvf` and of the wheel: mimalloc 3.
 //!
-//! Cells are decoded on one thread and dropped on another, which the system's allocator does slowly: it cost a tenth of a query.
+//! Cells are decoded on one thread and freed on another. The system's allocator is slow at that: it took a tenth of the time of a query.
 //! Linking this crate makes mimalloc the allocator of the whole program, so libraries never depend on it.
 //!
-//! mimalloc keeps freed memory for a second before the system gets it back. In that second a scan decodes hundreds of megabytes,
-//! so the peak of a program that holds 150 MB was 300 MB; with ten milliseconds it is 220 MB and no slower (`docs/benchmarks.md`).
-//! The time is an option of the C library that no safe function sets: [`free_soon`] is the reason why this is a crate of its
-//! own, as every other crate but `zvf-mmap` forbids `unsafe`.
+//! By default mimalloc returns freed memory to the system after a second. A scan decodes hundreds of megabytes in that time,
+//! so the peak of a program that holds 150 MB was 300 MB; with ten milliseconds it is 220 MB, and no slower (`docs/benchmarks.md`).
+//! The delay is an option of the C library without a safe setter. [`free_soon`] sets it, so it is in a crate of its own: all other
+//! crates but `zvf-mmap` forbid `unsafe`.
 //!
 //! ```
 //! zvf_alloc::free_soon();

@@ -1,8 +1,8 @@
 //! Bytes-to-bytes codecs of Zarr arrays, in both directions.
 //!
-//! [`Chain`] decodes the chunks of an array, by its list of codecs, within a limit on what comes out. `Compression` encodes them
-//! (feature `encode`). Zstandard, gzip and checksums are applied by maintained crates, Blosc is read by `zvf-blosc`, and what else `zarrs` has
-//! by that crate, behind [`isolate`](mod@isolate).
+//! [`Chain`] decodes the chunks of an array by its list of codecs, within a limit on the decoded size. `Compression` encodes them
+//! (feature `encode`). Maintained crates apply Zstandard, gzip and checksums, `zvf-blosc` decodes Blosc, and `zarrs` has all other
+//! codecs, called through [`isolate`](mod@isolate).
 //!
 //! ```
 //! # #[cfg(feature = "encode")]
@@ -24,7 +24,7 @@
 //!
 //! # Features
 //!
-//! `zstd`, `gzip`, `blosc` (default): codecs. `zarrs`: those that only the crate of that name has, and the encoder of Blosc. `encode`:
+//! `zstd`, `gzip`, `blosc` (default): codecs. `zarrs`: codecs that only that crate has, and the encoder of Blosc. `encode`:
 //! `Compression`.
 
 #[cfg(feature = "blosc")]
