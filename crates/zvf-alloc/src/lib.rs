@@ -21,17 +21,17 @@ use libmimalloc_sys::{mi_option_get, mi_option_set, mi_option_t};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// `mi_option_purge_delay` of `mimalloc.h`, version 3: after so many milliseconds freed memory goes back to the system.
+/// `mi_option_purge_delay` of `mimalloc.h`, version 3: the delay in milliseconds after which freed memory is returned to the system.
 const PURGE_DELAY: mi_option_t = 15;
 
-/// What version 3 starts with.
+/// The default of version 3.
 const DEFAULT: c_long = 1000;
 
-/// Freed memory goes back to the system after ten milliseconds instead of a second.
+/// Makes mimalloc return freed memory to the system after ten milliseconds instead of a second.
 ///
-/// The variable `MIMALLOC_PURGE_DELAY` wins, and where the option has another default than is known here, nothing is done.
+/// The variable `MIMALLOC_PURGE_DELAY` takes precedence. If the option has an unexpected default, the function does nothing.
 ///
-/// To be called once, before the program starts threads that allocate.
+/// Call it once, before the program starts threads that allocate.
 #[allow(
     unsafe_code,
     reason = "options of the C library have no safe function; the condition is on this function"

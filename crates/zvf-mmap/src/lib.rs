@@ -37,12 +37,12 @@ impl Map {
     ///
     /// # Errors
     ///
-    /// What opening or mapping answers, and [`io::ErrorKind::InvalidInput`] for what is not a regular file.
+    /// Errors of opening and mapping, and [`io::ErrorKind::InvalidInput`] for anything but a regular file.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         Self::of(&File::open(path)?)
     }
 
-    /// Maps a whole file that is open for reading; under the same condition as [`open`](Self::open).
+    /// Maps a whole file that is open for reading, under the condition of [`open`](Self::open).
     ///
     /// # Errors
     ///
