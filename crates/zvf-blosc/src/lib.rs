@@ -28,7 +28,7 @@
 //! let bytes = [
 //!     5, 1, 0x35, 4, 16, 0, 0, 0, 8, 0, 0, 0, 54, 0, 0, 0, // lz4, unsplit; 16 bytes in blocks of 8; 54 stored
 //!     0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0,      // shuffle in slot 5
-//!     44, 0, 0, 0, 40, 0, 0, 0,                            // block 1 lies before block 0
+//!     44, 0, 0, 0, 40, 0, 0, 0,                            // block 1 is stored before block 0
 //!     0, 0, 0, 0,                                          // block 1: zeros
 //!     8, 0, 0, 0, 7, 9, 1, 0, 0, 0,                        // block 0 is cut short
 //! ];
@@ -44,7 +44,7 @@
 //! # Ok::<(), zvf_blosc::DecodeError>(())
 //! ```
 //!
-//! A reader that fetches ranges parses [`Header`] and [`BlockTable`] of a prefix and hands the bytes of single blocks to
+//! A reader that fetches ranges parses [`Header`] and [`BlockTable`] of a prefix and passes the bytes of single blocks to
 //! [`stream::decode_block`]. [`Chunk::decode_vec`] decodes a whole chunk, of Blosc1 too, under a cap.
 //!
 //! # Hostile bytes

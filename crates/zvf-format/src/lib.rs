@@ -49,7 +49,7 @@
 //!     12, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 19, 0, 0, 0, 0, 0, 0, 0,
 //! ];
 //! let index = FragmentIndex::parse(&blob)?; // O(1): bounds of every table
-//! index.check_rows(28)?;                    // O(n): what the tables say, against 28 rows
+//! index.check_rows(28)?;                    // O(n): the contents of the tables, against 28 rows
 //!
 //! assert_eq!(index.range(2), Some((20, 8)));
 //! assert_eq!(index.indices(1).ok_or("three fragments")?.collect::<Vec<_>>(), [12, 7, 19]);
@@ -122,5 +122,5 @@ mod testing;
 pub mod vlen;
 
 pub use error::{DecodeError, EncodeError};
-/// The unaligned little-endian numbers that views hand out; `get` reads one.
+/// The unaligned little-endian numbers that views return; `get` reads one.
 pub use zerocopy::byteorder::little_endian::{I64, U32, U64};

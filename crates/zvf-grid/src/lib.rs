@@ -41,7 +41,7 @@
 //!
 //! let mut result = vec![0u8; 12];
 //! for cell in wanted.cells(&tile)? {
-//!     // What the file has of this tile: bytes that say row * 10 + column.
+//!     // The stored tile: bytes with the values row * 10 + column.
 //!     let extent = Dims::clipped(&cell.coord(), &tile, &shape)?;
 //!     let stored: Vec<u8> = (0..extent[0])
 //!         .flat_map(|r| (0..extent[1]).map(move |c| (r, c)))

@@ -5,7 +5,7 @@ use serde_json::Value;
 /// Why a document is not one of this format.
 ///
 /// Every path is a JSON pointer (RFC 6901) inside the document, such as
-/// `/attributes/zarr_vectors/bounds/0/1`; the caller, who knows the key of the document, adds it.
+/// `/attributes/zarr_vectors/bounds/0/1`; the caller adds the key of the document.
 /// All variants mean bad or unsupported data: reading the same bytes again never helps.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -47,7 +47,7 @@ impl<'a> FragmentIndex<'a> {
     /// Reads the head and bounds every table; [`verify`](Self::verify) checks the contents of the
     /// tables.
     ///
-    /// Bytes after the last table are ignored, as the specification says (9.3); see
+    /// Bytes after the last table are ignored, as the specification requires (9.3); see
     /// [`trailing`](Self::trailing).
     ///
     /// # Cost
