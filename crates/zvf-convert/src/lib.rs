@@ -32,19 +32,19 @@
 //!
 //! | extension | kind | objects | vertex attributes |
 //! |---|---|---|---|
-//! | `.swc` | skeleton, or graph | one a file | `radius`, `type`, `node_id` |
-//! | `.csv`, `.tsv`, `.txt`, also packed: `.csv.gz` | points; polylines or streamlines with an object column | by the object column, or one a file | all other columns |
+//! | `.swc` | skeleton, or graph | one per file | `radius`, `type`, `node_id` |
+//! | `.csv`, `.tsv`, `.txt`, also packed: `.csv.gz` | points; polylines or streamlines with an object column | by the object column, or one per file | all other columns |
 //! | `.arrow`, `.feather`, `.ipc`, `.arrows`: files or streams | the same | the same | all other columns; dictionaries and texts are categories |
 //! | `.parquet` | the same | the same | the same; with the feature `parquet` |
-//! | `.npy` | points | none, or one a file | none: the array is positions, `(N, D)` |
-//! | `.npz` | by its arrays | by `object_id` | all other arrays of a row a vertex; see [`Format::Npz`] |
-//! | `.ply` | mesh, graph or points, by what it holds | one a file, none for points of one file | all other properties of vertices |
-//! | `.obj` | mesh of triangles or quads | one a file | `color` where vertices have one |
-//! | `.stl` | mesh of triangles | one a file | none |
-//! | `.trk` | streamline, or polyline | one a streamline, with its properties | scalars |
-//! | `.tck` | streamline, or polyline | one a streamline | none |
-//! | `.trx` | streamline, or polyline | one a streamline, with `dps` | `dpv` |
-//! | a folder with `info`: [`Format::Precomputed`] | by what it holds | one a segment or line, with segment properties | attributes of skeletons, properties of points |
+//! | `.npy` | points | none, or one per file | none: the array is positions, `(N, D)` |
+//! | `.npz` | by its arrays | by `object_id` | all other arrays with one row per vertex; see [`Format::Npz`] |
+//! | `.ply` | mesh, graph or points, by what it holds | one per file, none for points of one file | all other properties of vertices |
+//! | `.obj` | mesh of triangles or quads | one per file | `color` where vertices have one |
+//! | `.stl` | mesh of triangles | one per file | none |
+//! | `.trk` | streamline, or polyline | one per streamline, with its properties | scalars |
+//! | `.tck` | streamline, or polyline | one per streamline | none |
+//! | `.trx` | streamline, or polyline | one per streamline, with `dps` | `dpv` |
+//! | a folder with `info`: [`Format::Precomputed`] | by what it holds | one per segment or line, with segment properties | attributes of skeletons, properties of points |
 //!
 //! A table of vertices may have a table of edges or faces beside it ([`Options::edges`], [`Options::faces`]): a graph, a skeleton or a
 //! mesh. Further columns of numbers are attributes of the links.
