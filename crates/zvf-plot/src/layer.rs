@@ -188,7 +188,7 @@ impl Opened {
     ///
     /// # Errors
     ///
-    /// Misuse: the attribute of the colour rule does not exist. Limit: more linked vertices than the budget. The errors of the query.
+    /// Misuse: the attribute of the colour rule does not exist. Limit: more linked vertices than the budget. Also the errors of the query.
     pub(crate) async fn begin(
         layer: &Layer,
         space: &Space,

@@ -108,7 +108,7 @@ const JOB: usize = 1 << 16;
 /// # Errors
 ///
 /// Misuse: no layer, a size that is not from 1 to 2^26 pixels, colours by an attribute that does not exist. Limit: more linked vertices than
-/// [`PlotOptions::vertices`]. The errors of the queries.
+/// [`PlotOptions::vertices`]. Also the errors of the queries.
 pub async fn plot(layers: &[Layer], options: &PlotOptions) -> Result<Drawn<Picture>, PlotError> {
     let mut scene = Scene::new(layers, options).await?;
     let [width, height] = options.size;
