@@ -1,13 +1,13 @@
 //! The allocator of the program `zvf` and of the wheel: mimalloc 3.
 //!
-//! Cells are decoded on one thread and dropped on another, which the system's allocator does slowly: it cost a tenth of a query.
+//! Cells are decoded on one thread and freed on another. The system's allocator is slow at that: it took a tenth of the time of a query.
 //! Linking this crate makes mimalloc the allocator of the whole program, so libraries never depend on it.
 //!
-//! [`configure`] sets two options of mimalloc. It keeps freed memory for a second before the system gets it back: in that second a scan
-//! decodes hundreds of megabytes, so the peak of a program that holds 150 MB was 300 MB; with ten milliseconds it is 220 MB and no
-//! slower (`docs/benchmarks.md`). And when the program ends, it returns its memory to the system piece by piece, which the system does
-//! at once without it. Options of the C library have no safe function: that is why this is a crate of its own, as every other
-//! crate but `zvf-mmap` forbids `unsafe`.
+//! [`configure`] sets two options of mimalloc. By default it returns freed memory to the system after a second. A scan decodes hundreds
+//! of megabytes in that time, so the peak of a program that holds 150 MB was 300 MB; with ten milliseconds it is 220 MB, and no slower
+//! (`docs/benchmarks.md`). By default it also returns its memory piece by piece when the process ends, although the system then frees all
+//! of it at once. These options of the C library have no safe setter, so this is a crate of its own: all other crates but `zvf-mmap` forbid
+//! `unsafe`.
 //!
 //! ```
 //! zvf_alloc::configure();
@@ -22,13 +22,13 @@ use libmimalloc_sys::{mi_option_get, mi_option_set, mi_option_t};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// `mi_option_purge_delay` of `mimalloc.h`, version 3: after so many milliseconds freed memory goes back to the system.
+/// `mi_option_purge_delay` of `mimalloc.h`, version 3: the delay in milliseconds after which freed memory is returned to the system.
 const PURGE_DELAY: mi_option_t = 15;
 
-/// Its default in version 3.
+/// The default of version 3.
 const DEFAULT: c_long = 1000;
 
-/// `mi_option_destroy_on_exit`: above 1, nothing is done at the end of the process.
+/// `mi_option_destroy_on_exit`: above 1, mimalloc does nothing when the process ends.
 const DESTROY_ON_EXIT: mi_option_t = 22;
 
 /// `mi_option_arena_reserve`, in KiB: the option after it.
@@ -37,11 +37,12 @@ const ARENA_RESERVE: mi_option_t = 23;
 /// Its default.
 const RESERVED: c_long = 1 << 20;
 
-/// Returns freed memory to the system after ten milliseconds instead of a second, and leaves the rest to the system at the end of the process.
+/// Makes mimalloc return freed memory to the system after ten milliseconds instead of a second, and leave its memory to the system when the
+/// process ends.
 ///
-/// The variable `MIMALLOC_PURGE_DELAY` takes precedence. Where the options have other defaults than those of version 3, they are left alone.
+/// The variable `MIMALLOC_PURGE_DELAY` takes precedence. If an option has an unexpected default, the function does not set it.
 ///
-/// To be called once, before the program starts threads that allocate.
+/// Call it once, before the program starts threads that allocate.
 #[allow(
     unsafe_code,
     reason = "options of the C library have no safe function; the condition is on this function"

@@ -1,7 +1,7 @@
-//! Test support: bundled stores that are broken in one named way each, with the check that has to say so.
+//! Test support: bundled stores, each broken in one named way, with the check that must report it.
 //!
-//! What is wrong with a store is what its line of the table does to it. What a line expects is a rule of the format's pages;
-//! nothing here asks the validator.
+//! A line of the table defines how a store is broken. The expected check is a rule of the format's pages and never taken from
+//! the validator's output.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,18 +1,18 @@
-//! BloscLZ, the codec Blosc brings along: a byte-oriented LZ77 with 13-bit distances and an escape to 16 bits
+//! BloscLZ, Blosc's own codec: a byte-oriented LZ77 with 13-bit distances and an escape to 16 bits
 //! (`spec/caterva-b2nd.md` 7.6).
 //!
-//! A control byte below 32 stands before that many plus one literal bytes. Any other starts a match: three bits
+//! A control byte below 32 is followed by that many plus one literal bytes. Any other starts a match: three bits
 //! of length, five of distance, then bytes that extend the length while they are 255, one byte of distance, and
-//! two more where the distance is at its end. The top bits of the first control byte carry a version.
+//! two more if the distance has its largest value. The top bits of the first control byte hold a version.
 
-/// Distance after which the two escape bytes count.
+/// Largest distance without the two escape bytes.
 const FAR: usize = 8191;
 
-/// Decompresses `stream` into exactly `out`; `false` when the bytes are no stream of that length.
+/// Decompresses `stream` into exactly `out`; `false` if the bytes are no stream of that length.
 ///
 /// # Cost
 ///
-/// Linear in both. Nothing is allocated. Panics never.
+/// Linear in both. Never allocates or panics.
 ///
 /// # Examples
 ///

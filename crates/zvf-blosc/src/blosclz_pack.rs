@@ -1,12 +1,12 @@
-//! BloscLZ streams, written: greedy, one candidate per hash of four bytes.
+//! Encodes BloscLZ streams: greedy, one candidate for each hash of four bytes.
 
 use alloc::vec::Vec;
 
 /// Entries of the table of candidates.
 const SLOTS: usize = 1 << 13;
-/// Most literals behind one control byte.
+/// Most literals after one control byte.
 const LITERALS: usize = 32;
-/// Shortest match that is taken.
+/// Shortest match that is used.
 const SHORTEST: usize = 5;
 /// Distance, less one, from which on the two escape bytes are used.
 const NEAR: usize = 8191;

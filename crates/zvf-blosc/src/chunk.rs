@@ -7,25 +7,25 @@ use crate::{Body, DecodeError, Expand, Expected, Header, Pipeline, Special, Spec
 /// Most bytes of a dictionary.
 const DICTIONARY: u32 = 32768;
 
-/// The table of block starts, and the dictionary behind it: the part of a compressed chunk that is needed before any
+/// The table of block starts, and the dictionary after it: the part of a compressed chunk that is needed before any
 /// of its blocks (`spec/caterva-b2nd.md` 7.3).
 #[derive(Debug, Clone, Copy)]
 pub struct BlockTable<'a> {
     starts: &'a [[u8; 4]],
-    /// Where they lie in the chunk.
+    /// Their offset in the chunk.
     at: usize,
     dictionary: Option<&'a [u8]>,
-    /// First byte a stream may lie at.
+    /// First byte at which a stream may start.
     first: usize,
     cbytes: usize,
 }
 
 impl<'a> BlockTable<'a> {
-    /// Reads the table from `bytes`, which begins with the chunk and may end behind table and dictionary.
+    /// Parses the table from `bytes`, which begins with the chunk and may end after table and dictionary.
     ///
     /// # Errors
     ///
-    /// Truncated: the table or the dictionary is not there. Malformed: a dictionary of a size that cannot be.
+    /// Truncated: the table or the dictionary is missing. Malformed: a dictionary of an impossible size.
     pub fn parse(header: &Header, bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let end = header.table_end();
         let Some(table) = bytes.get(header.len()..end) else {
@@ -75,7 +75,7 @@ impl<'a> BlockTable<'a> {
         self.dictionary
     }
 
-    /// How many blocks the table has.
+    /// Number of blocks.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.starts.len()
@@ -87,7 +87,7 @@ impl<'a> BlockTable<'a> {
         self.starts.is_empty()
     }
 
-    /// Where block `block` starts, from the start of the chunk.
+    /// Start of block `block`, from the start of the chunk.
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl<'a> BlockTable<'a> {
     }
 }
 
-/// A chunk whose bytes are all there.
+/// A complete chunk in memory.
 ///
 /// # Examples
 ///
@@ -136,7 +136,7 @@ pub struct Chunk<'a> {
 }
 
 impl<'a> Chunk<'a> {
-    /// Reads the chunk at the start of `bytes`; what lies behind its `cbytes` is left alone.
+    /// Parses the chunk at the start of `bytes`; bytes after its `cbytes` are ignored.
     ///
     /// # Cost
     ///
@@ -144,7 +144,7 @@ impl<'a> Chunk<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [`Header::parse`] and [`BlockTable::parse`]; truncated where `cbytes` are not there.
+    /// Those of [`Header::parse`] and [`BlockTable::parse`]; truncated if there are fewer than `cbytes`.
     ///
     /// # Panics
     ///
@@ -198,7 +198,7 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// Decodes block `block` alone into `out`, which is as long as the block. Errors say positions in the chunk.
+    /// Decodes block `block` alone into `out`, which is as long as the block. Errors state positions in the chunk.
     ///
     /// `scratch` is as long or longer; `reference` is block 0, decoded, for other blocks of a chunk with delta.
     ///
@@ -305,14 +305,14 @@ impl<'a> Chunk<'a> {
 
 #[cfg(feature = "alloc")]
 impl Chunk<'_> {
-    /// Most bytes that a byte of a stream stands for: Zstandard's runs.
+    /// Largest number of decoded bytes for a byte of a stream: Zstandard's runs.
     const GAIN: usize = 1 << 18;
 
-    /// Decodes the whole chunk, if it is at most `cap` bytes and no more than its stored bytes can stand for.
+    /// Decodes the whole chunk, if it has at most `cap` bytes and no more than its stored bytes can produce.
     ///
     /// # Errors
     ///
-    /// Limit: the chunk says that it decodes to more. Otherwise those of [`Self::decode_into`].
+    /// Limit: the header states a larger decoded size. Otherwise those of [`Self::decode_into`].
     pub fn decode_vec(
         &self,
         frame_typesize: usize,

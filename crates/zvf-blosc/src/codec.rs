@@ -1,4 +1,4 @@
-//! The codecs of streams, behind one trait.
+//! The codecs of streams, with one trait.
 
 use core::fmt;
 
@@ -62,7 +62,7 @@ impl fmt::Display for Codec {
     }
 }
 
-/// Why a codec gave no bytes.
+/// Why a codec returned no bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StreamError {
@@ -72,9 +72,9 @@ pub enum StreamError {
     Missing,
 }
 
-/// Something that expands streams; [`Codecs`] is the one of this crate.
+/// A decoder of streams; [`Codecs`] is the implementation of this crate.
 pub trait Expand {
-    /// Expands `stream` into exactly `out`; with the history `dictionary` where there is one.
+    /// Decodes `stream` into exactly `out`; with the history `dictionary` if there is one.
     ///
     /// # Errors
     ///
@@ -88,9 +88,9 @@ pub trait Expand {
     ) -> Result<(), StreamError>;
 }
 
-/// The codecs this crate was built with; keeps their state from stream to stream.
+/// The codecs that this crate was built with; keeps their state from stream to stream.
 ///
-/// BloscLZ is always there; the others follow the crate's features.
+/// BloscLZ is always available; the others depend on the crate's features.
 #[derive(Default)]
 pub struct Codecs {
     #[cfg(feature = "zlib")]
@@ -106,7 +106,7 @@ impl fmt::Debug for Codecs {
 }
 
 impl Codecs {
-    /// Codecs without state; each is set up when it is first used.
+    /// Codecs without state; each is initialised when it is first used.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -1,4 +1,4 @@
-//! What went wrong in some bytes, and where: [`DecodeError`].
+//! The error of decoding, with the field and its position: [`DecodeError`].
 
 use core::fmt;
 
@@ -14,11 +14,11 @@ pub enum Class {
     Malformed,
     /// A version, codec or filter that this build does not read; the bytes may be sound.
     Unsupported,
-    /// A size above what the caller allows, or what the bytes can justify.
+    /// A size above the caller's limit, or above what the bytes can produce.
     Limit,
 }
 
-/// What would have been right.
+/// The expected value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Expected {
@@ -28,7 +28,7 @@ pub enum Expected {
     AtLeast(i64),
     /// This number or less.
     AtMost(i64),
-    /// In words.
+    /// A description.
     Text(&'static str),
 }
 
@@ -43,9 +43,9 @@ impl fmt::Display for Expected {
     }
 }
 
-/// Why some bytes could not be decoded: the field, its byte, found and expected.
+/// Why bytes could not be decoded: the field, its byte, found and expected value.
 ///
-/// A small `Copy` value without a heap behind it. [`class`](Self::class) tells the four classes apart.
+/// A small `Copy` value without heap data. [`class`](Self::class) is one of four classes.
 ///
 /// # Examples
 ///
@@ -56,7 +56,7 @@ impl fmt::Display for Expected {
 /// assert_eq!(error.class(), Class::Truncated);
 /// assert_eq!(error.to_string(), "chunk header at byte 0: cut short, found 3 bytes, expected 16");
 /// ```
-// The twin of `zvf_format::DecodeError`, on purpose: chunks are used without Zarr Vectors, so neither crate may need the other,
+// A deliberate duplicate of `zvf_format::DecodeError`: chunks are used without Zarr Vectors, so neither crate may need the other,
 // and a crate for the 40 lines that are the same would be a third one for both to depend on. This one knows codecs, that one
 // the letters of texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +76,7 @@ enum Kind {
 }
 
 impl DecodeError {
-    /// The bytes end before the field `what` at byte `at` does.
+    /// The bytes end before the end of the field `what` at byte `at`.
     #[cold]
     #[must_use]
     pub const fn truncated(what: &'static str, at: u64, have: u64, need: u64) -> Self {
@@ -100,7 +100,7 @@ impl DecodeError {
         Self { what, at, kind }
     }
 
-    /// The field asks for more than the caller allows.
+    /// The field states more than the caller allows.
     #[cold]
     #[must_use]
     pub const fn limit(what: &'static str, at: u64, found: u64, limit: u64) -> Self {
@@ -108,7 +108,7 @@ impl DecodeError {
         Self { what, at, kind }
     }
 
-    /// A codec cannot make the expected number of bytes out of a stream.
+    /// A codec did not return the expected number of bytes for a stream.
     #[cold]
     #[must_use]
     pub const fn stream(codec: Codec, at: u64) -> Self {
@@ -117,7 +117,7 @@ impl DecodeError {
         Self { what, at, kind }
     }
 
-    /// The same error of a part that begins `base` bytes into something larger.
+    /// The same error with its position moved by `base` bytes, for a part of something larger.
     #[must_use]
     pub const fn shifted(self, base: u64) -> Self {
         let at = self.at.saturating_add(base);

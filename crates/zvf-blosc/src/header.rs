@@ -1,11 +1,11 @@
-//! The head of a chunk.
+//! The header of a chunk.
 //!
 //! ```text
 //!  0  u8     chunk format version   5; 1 to 4 are older, 6 has blocks of variable length
 //!  1  u8     codec format version
 //!  2  u8     flags                  bits 0 and 2 both: 32 bytes; bit 1 stored; 3 delta; 4 unsplit; 5-7 codec format
-//!  3  u8     typesize               1 when the real size is above 255
-//!  4  i32    nbytes                 when decoded
+//!  3  u8     typesize               1 if the real size is above 255
+//!  4  i32    nbytes                 decoded size
 //!  8  i32    blocksize
 //! 12  i32    cbytes                 header included
 //! 16  u8[6]  filter ids             from here on only with 32 bytes
@@ -25,11 +25,11 @@ pub const LONG: usize = 32;
 /// Most bytes a chunk decodes to (`spec/caterva-b2nd.md` 5.4).
 pub const MOST: u32 = i32::MAX as u32 - 32;
 
-/// What lies behind a header, in the order in which it is found out.
+/// The body after a header, in the order in which it is detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Body {
-    /// All items are equal by convention; nothing but perhaps one value is stored.
+    /// All items are equal by convention; at most one value is stored.
     Special(SpecialKind),
     /// Nothing: the chunk decodes to no bytes.
     Empty,
@@ -47,14 +47,14 @@ pub enum SpecialKind {
     Zeros,
     /// The quiet NaN of 4- and 8-byte floats.
     Nan,
-    /// One value, stored behind the header.
+    /// One value, stored after the header.
     Value,
     /// Never written; read as zero bytes.
     Uninit,
 }
 
 impl SpecialKind {
-    /// The kind behind a code of chunk headers and index entries.
+    /// The kind that a code of chunk headers and index entries denotes.
     #[must_use]
     pub const fn from_code(code: u8) -> Option<Self> {
         match code {
@@ -95,9 +95,9 @@ pub struct Header {
 }
 
 impl Header {
-    /// Reads and checks the header at the start of `bytes`, which may end behind it.
+    /// Parses and checks the header at the start of `bytes`, which may be longer.
     ///
-    /// Whether the chunk's `cbytes` are there is for the caller to see to: [`crate::Chunk::parse`] does.
+    /// The caller checks that the chunk's `cbytes` exist, as [`crate::Chunk::parse`] does.
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl Header {
         Ok(header)
     }
 
-    /// Reads the header of a chunk that has to decode to `nbytes` bytes, and first of all checks that.
+    /// Parses the header of a chunk, and first checks that it decodes to `nbytes` bytes.
     ///
     /// # Errors
     ///
@@ -314,7 +314,7 @@ impl Header {
         self.flags
     }
 
-    /// Item size in bytes as far as the chunk knows: 1 where the real one is above 255.
+    /// Item size in bytes as stated in the chunk: 1 if the real one is above 255.
     #[must_use]
     pub const fn typesize(&self) -> usize {
         self.typesize as usize
@@ -342,7 +342,7 @@ impl Header {
         self.cbytes as usize
     }
 
-    /// The byte of Blosc2 flags (offset 31); 0 under a short header.
+    /// The byte of Blosc2 flags (offset 31); 0 with a short header.
     #[must_use]
     pub const fn blosc2_flags(&self) -> u8 {
         self.blosc2_flags
@@ -361,7 +361,7 @@ impl Header {
         slots
     }
 
-    /// What lies behind the header.
+    /// The kind of body after the header.
     #[must_use]
     pub const fn body(&self) -> Body {
         if let Some(kind) = SpecialKind::from_code((self.blosc2_flags >> 4) & 7) {
@@ -407,7 +407,7 @@ impl Header {
         }
     }
 
-    /// How many blocks the chunk has.
+    /// Number of blocks of the chunk.
     #[must_use]
     pub const fn block_count(&self) -> usize {
         let block = self.blocksize();
@@ -418,7 +418,7 @@ impl Header {
         }
     }
 
-    /// Decoded bytes of block `block`: the blocksize, or less in a short last one; 0 behind the last.
+    /// Decoded bytes of block `block`: the blocksize, or less in a short last one; 0 beyond the last.
     #[must_use]
     pub const fn block_len(&self, block: usize) -> usize {
         let before = block.saturating_mul(self.blocksize());
@@ -430,7 +430,7 @@ impl Header {
         }
     }
 
-    /// Streams of block `block` (`spec/caterva-b2nd.md` 7.4; the older rule under a short header).
+    /// Streams of block `block` (`spec/caterva-b2nd.md` 7.4; the older rule with a short header).
     #[must_use]
     pub const fn stream_count(&self, block: usize) -> usize {
         let width = self.typesize();
@@ -443,11 +443,11 @@ impl Header {
         }
     }
 
-    /// The filters, to be undone with the width `frame_typesize` where the format asks for the frame's.
+    /// The filters; they use the width `frame_typesize` if the format requires the frame's.
     ///
     /// # Errors
     ///
-    /// Unsupported: a filter this crate does not know, by its id.
+    /// Unsupported: an unknown filter, by its id.
     pub fn pipeline(&self, frame_typesize: usize) -> Result<Pipeline, DecodeError> {
         if self.long {
             return Pipeline::new(&self.filters(), self.typesize(), frame_typesize);
@@ -459,7 +459,7 @@ impl Header {
         ))
     }
 
-    /// Bytes of header and block table: what to read before any block.
+    /// Bytes of header and block table, which are needed before any block.
     #[must_use]
     pub const fn table_end(&self) -> usize {
         match self.body() {

@@ -1,9 +1,9 @@
-//! Blosc and Blosc2 chunks: views, blocks one by one, filters and codecs. The core needs no std and no heap.
+//! Blosc and Blosc2 chunks: views, decoding block by block, filters and codecs. The core needs no std and no heap.
 //!
 //! A *chunk* is a compressed buffer: a header of 16 (Blosc1) or 32 bytes (Blosc2), a table of block starts, and blocks
 //! that can be decoded one at a time. Arrays of Caterva and b2nd frames are lists of such chunks, and numcodecs' `blosc`
-//! codec writes single ones. This crate knows one chunk and nothing of frames, files or arrays; the page it follows is
-//! `spec/caterva-b2nd.md` 7, and where that page and upstream notes disagree, both follow the bytes.
+//! codec writes single ones. This crate handles one chunk, not frames, files or arrays. It follows
+//! `spec/caterva-b2nd.md` 7; where that page and upstream notes disagree, the actual bytes decide.
 //!
 //! # A chunk
 //!
@@ -12,12 +12,12 @@
 //!                                                       └ in any order; a block is one stream, or `typesize` of them
 //! ```
 //!
-//! | body | what it is | [`Body`] |
+//! | body | content | [`Body`] |
 //! |---|---|---|
 //! | special | every item equal: zeros, NaN, one value, never written | [`Special`] |
 //! | empty | no bytes | |
 //! | stored | the plain bytes | |
-//! | compressed | [`BlockTable`], [`stream::Streams`], then the [`Pipeline`] of filters undone | |
+//! | compressed | [`BlockTable`], [`stream::Streams`], then the [`Pipeline`] of filters | |
 //!
 //! # Reading one block
 //!
@@ -28,7 +28,7 @@
 //! let bytes = [
 //!     5, 1, 0x35, 4, 16, 0, 0, 0, 8, 0, 0, 0, 54, 0, 0, 0, // lz4, unsplit; 16 bytes in blocks of 8; 54 stored
 //!     0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0,      // shuffle in slot 5
-//!     44, 0, 0, 0, 40, 0, 0, 0,                            // block 1 lies before block 0
+//!     44, 0, 0, 0, 40, 0, 0, 0,                            // block 1 is stored before block 0
 //!     0, 0, 0, 0,                                          // block 1: zeros
 //!     8, 0, 0, 0, 7, 9, 1, 0, 0, 0,                        // block 0 is cut short
 //! ];
@@ -44,14 +44,14 @@
 //! # Ok::<(), zvf_blosc::DecodeError>(())
 //! ```
 //!
-//! A reader that fetches ranges parses [`Header`] and [`BlockTable`] of a prefix and hands the bytes of single blocks to
+//! A reader that fetches ranges parses [`Header`] and [`BlockTable`] of a prefix and passes the bytes of single blocks to
 //! [`stream::decode_block`]. [`Chunk::decode_vec`] decodes a whole chunk, of Blosc1 too, under a cap.
 //!
 //! # Hostile bytes
 //!
-//! Nothing panics, every loop is bounded by bytes that are there, and nothing is allocated but by `decode_vec`, which
-//! believes no size that the chunk's own bytes cannot stand for. A [`DecodeError`] names field, position, found and
-//! expected, and has a [`Class`]. The format has no checksum: a flipped bit in stored bytes or literals goes unnoticed.
+//! Nothing panics, and every loop is bounded by the available bytes. Only `decode_vec` allocates, and only sizes
+//! that the chunk's own bytes can produce. A [`DecodeError`] names field, position, found and
+//! expected value, and has a [`Class`]. The format has no checksum: a flipped bit in stored bytes or literals is not detected.
 //!
 //! # Features
 //!
@@ -60,9 +60,9 @@
 //! | none | views, filters, special, stored and BloscLZ chunks, other codecs through [`Expand`] | own |
 //! | `alloc` | [`Chunk::decode_vec`], [`Encoder`] | own |
 //! | `lz4`, `zlib` | those codecs | Rust |
-//! | `lz4-c` | LZ4 read two to three times as fast where matches are long | C |
-//! | `zstd` | Zstandard, both ways | C |
-//! | `ruzstd` | Zstandard, reading, where `zstd` is off | Rust |
+//! | `lz4-c` | LZ4 decoded two to three times as fast for long matches | C |
+//! | `zstd` | Zstandard, decoding and encoding | C |
+//! | `ruzstd` | Zstandard, decoding, if `zstd` is off | Rust |
 //! | `pure` | all of them without C | |
 //!
 //! The default is `lz4`, `lz4-c`, `zlib` and `zstd`.

@@ -2,10 +2,10 @@
 
 use ruzstd::decoding::{Dictionary, FrameDecoder};
 
-/// The widest window a stream may ask for: blocks of chunks are smaller.
+/// The largest window that a stream may request: blocks of chunks are smaller.
 const WINDOW: u64 = 8 << 20;
 
-/// Expands one frame into exactly `out`; `false` when the bytes are no frame of that length.
+/// Decodes one frame into exactly `out`; `false` if the bytes are no frame of that length.
 pub(crate) fn decode(frame: &[u8], dictionary: Option<&[u8]>, out: &mut [u8]) -> bool {
     let mut decoder = FrameDecoder::new();
     decoder.set_max_window_size(WINDOW.max(out.len() as u64));

@@ -1,13 +1,13 @@
-//! Special chunks: all items equal, and what they are.
+//! Special chunks: all items are equal.
 
 use crate::{DecodeError, Expected, SpecialKind};
 
-/// What every item of a special chunk is.
+/// The value of every item of a special chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Special<'a> {
-    /// Zero bytes; also what was never written.
+    /// Zero bytes; also for chunks that were never written.
     Zeros,
-    /// These bytes, over and over.
+    /// These bytes, repeated.
     Value(&'a [u8]),
 }
 
@@ -17,7 +17,7 @@ const NAN4: [u8; 4] = [0, 0, 0xc0, 0x7f];
 const NAN8: [u8; 8] = [0, 0, 0, 0, 0, 0, 0xf8, 0x7f];
 
 impl Special<'static> {
-    /// What the items of a special chunk without bytes of its own are (index entries, `spec/caterva-b2nd.md` 3.4).
+    /// The items of a special chunk without stored bytes (index entries, `spec/caterva-b2nd.md` 3.4).
     ///
     /// # Errors
     ///

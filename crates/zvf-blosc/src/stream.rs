@@ -1,4 +1,4 @@
-//! The streams of one block, and the block made of them (`spec/caterva-b2nd.md` 7.4).
+//! The streams of one block, and the block that they decode to (`spec/caterva-b2nd.md` 7.4).
 
 use crate::error::signed;
 use crate::{DecodeError, Expand, Expected, Header, Pipeline, StreamError};
@@ -6,7 +6,7 @@ use crate::{DecodeError, Expand, Expected, Header, Pipeline, StreamError};
 /// One stream of a block, as stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream<'a> {
-    /// The same byte over and over.
+    /// One repeated byte.
     Run(u8),
     /// The plain bytes.
     Raw(&'a [u8]),
@@ -14,7 +14,7 @@ pub enum Stream<'a> {
     Packed(&'a [u8]),
 }
 
-/// The streams of a block of which each decodes to `each` bytes; positions in errors are relative to `bytes`.
+/// The streams of a block, each of which decodes to `each` bytes; positions in errors are relative to `bytes`.
 #[derive(Debug, Clone)]
 pub struct Streams<'a> {
     rest: &'a [u8],
@@ -24,7 +24,7 @@ pub struct Streams<'a> {
 }
 
 impl<'a> Streams<'a> {
-    /// The streams of block `block` of a chunk, where `bytes` begins with the first of them.
+    /// The streams of block `block` of a chunk; `bytes` begins with the first of them.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl<'a> Streams<'a> {
         })
     }
 
-    /// Takes the next stream, with its position; none behind the last.
+    /// Takes the next stream, with its position; none after the last.
     ///
     /// # Errors
     ///
@@ -121,7 +121,7 @@ impl<'a> Streams<'a> {
     }
 }
 
-/// What a block needs besides its own bytes.
+/// The data that decoding a block needs besides its own bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
     /// The chunk's header.
@@ -134,14 +134,14 @@ pub struct Context<'a> {
     pub reference: Option<&'a [u8]>,
 }
 
-/// Decodes one compressed block from its own bytes: `bytes` begins with its first stream, and what lies behind its
-/// last is not looked at.
+/// Decodes one compressed block from its own bytes: `bytes` begins with its first stream; bytes after its
+/// last are ignored.
 ///
 /// `out` is exactly as long as the block; `scratch` at least as long.
 ///
 /// # Errors
 ///
-/// Truncated, malformed or unsupported, with the position from the start of `bytes`; limit where a buffer is too short.
+/// Truncated, malformed or unsupported, with the position from the start of `bytes`; limit if a buffer is too short.
 ///
 /// # Panics
 ///
@@ -174,7 +174,7 @@ pub fn decode_block(
 }
 
 /// Decodes the streams of a compressed block one after another into `out`, which is as long as the block. Filters are
-/// not undone.
+/// not reversed.
 ///
 /// # Errors
 ///

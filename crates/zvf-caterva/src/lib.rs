@@ -1,13 +1,13 @@
-//! Caterva and b2nd arrays in Blosc2 frames: views without std or heap, readers that touch only the blocks they need, a
+//! Caterva and b2nd arrays in Blosc2 frames: views without std or heap, readers that decode only the needed blocks, a
 //! writer.
 //!
 //! An array is cut into equal *chunks*, every chunk into equal *blocks*. A chunk is one compressed buffer, a block the
-//! unit that can be decompressed alone; so a plane of a volume costs the blocks it cuts, not the chunks. The bytes follow
-//! `spec/caterva-b2nd.md`; chunks themselves are the business of [`zvf_blosc`].
+//! unit that can be decompressed alone; so a plane of a volume costs the blocks that it intersects, not the chunks. The bytes follow
+//! `spec/caterva-b2nd.md`; single chunks are decoded by [`zvf_blosc`].
 //!
 //! ```text
 //! header 87 | metalayers: b2nd or caterva, others | chunks ... | index | trailer: variable-length metalayers
-//!                         └ shape, chunks, blocks, dtype          └ position of every chunk, or what all its items are
+//!                         └ shape, chunks, blocks, dtype          └ position of every chunk, or the value of all its items
 //! ```
 //!
 //! | part | view | page |
@@ -17,7 +17,7 @@
 //! | n-d metalayer | [`NdMeta`], with any of 0 to 16 dimensions | 5 |
 //! | index entries | [`Entry`] | 3.4 |
 //! | all of them, of a frame in memory | [`FrameView`] | 3 |
-//! | shapes and what follows from them | [`Geometry`] | 6 |
+//! | shapes, and the grid that they define | [`Geometry`] | 6 |
 //! | item types | [`dtype::Dtype`] | 5.3 |
 //!
 //! # One write, one read
@@ -41,18 +41,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is read
+//! # Cost of reading
 //!
-//! Opening takes two reads, of the head and of everything from the index on. A slice takes, for each chunk it meets, one
-//! read of the block table, which is kept, and one for each run of needed blocks; small chunks, and chunks of which most
+//! Opening takes two reads, of the header and of everything from the index on. For each chunk that a slice intersects there is one
+//! read of the block table, which is cached, and one for each run of needed blocks; small chunks, and chunks of which most
 //! is needed, are read whole. Special chunks are filled in without being read. [`Array::counts`] and
-//! [`ReadOptions::observer`] say what a read did. Threads work on slabs of the result; one thread reads and decodes in
-//! the caller's.
+//! [`ReadOptions::observer`] report what a read did. Threads work on slabs of the result; a single thread reads and decodes in
+//! the caller's thread.
 //!
 //! # Hostile bytes
 //!
-//! Nothing panics, and no size is believed before the bytes behind it are there: a repeated-value index of 40 bytes
-//! stands for any number of chunks and stays 40 bytes. A damaged chunk does not keep others from being read
+//! Nothing panics, and no size is used before the bytes that it describes are known to exist: a repeated-value index of 40 bytes
+//! describes any number of chunks and stays 40 bytes. A damaged chunk does not prevent reading the others
 //! ([`Error::Chunk`], [`Error::Block`]). The format has no checksum.
 //!
 //! # Features

@@ -1,8 +1,8 @@
-//! The `zvf` program: looks at, queries and takes apart Zarr Vectors stores.
+//! The `zvf` program: shows, queries and dissects Zarr Vectors stores.
 //!
-//! Everything it knows about stores comes from `zvf-store` and `zvf-query`; here are the command line, the output formats and
-//! the explanations for people. Results go to stdout or `-o`, everything else to stderr, and the exit code says which class
-//! of failure it was. The program is a library, too, so that the Python package can carry it: [`run`] is all of it.
+//! Knowledge about stores is in `zvf-store`, `zvf-query` and the other libraries; this crate has the command line, the output formats
+//! and the explanations for people. Results are written to stdout or `-o`, everything else to stderr; the exit code states the class
+//! of a failure. The program is also a library with one function, [`run`], so that the Python package can include it.
 
 mod args;
 mod commands;

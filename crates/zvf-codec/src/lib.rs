@@ -1,8 +1,8 @@
 //! Bytes-to-bytes codecs of Zarr arrays, in both directions.
 //!
-//! [`Chain`] decodes the chunks of an array, by its list of codecs, within a limit on what comes out. `Compression` encodes them
-//! (feature `encode`). Zstandard, gzip and checksums are applied by maintained crates, Blosc by `zvf-blosc`, and what else `zarrs` has
-//! by that crate, behind [`isolate`](mod@isolate).
+//! [`Chain`] decodes the chunks of an array by its list of codecs, within a limit on the decoded size. `Compression` encodes them
+//! (feature `encode`). Maintained crates apply Zstandard, gzip and checksums, `zvf-blosc` Blosc, and `zarrs` has all other
+//! codecs, called through [`isolate`](mod@isolate).
 //!
 //! ```
 //! # #[cfg(feature = "encode")]
@@ -24,7 +24,7 @@
 //!
 //! # Features
 //!
-//! `zstd`, `gzip`, `blosc` (default): codecs. `zarrs`: those that only the crate of that name has. `encode`: `Compression`.
+//! `zstd`, `gzip`, `blosc` (default): codecs. `zarrs`: codecs that only that crate has. `encode`: `Compression`.
 
 #[cfg(feature = "blosc")]
 mod blosc;

@@ -1,9 +1,9 @@
 //! Files of other formats to and from Zarr Vectors stores: [`Import`] here, [`export`] in its module.
 //!
-//! [`Import::open`] reads the files once and says what a store for them needs: a [`StoreSpec`] with kind, axes, number types,
-//! attributes and a chunk size chosen from the data. [`Import::read`] reads them again and hands over [`Batch`]es;
-//! [`Import::record_batches`] hands them over as Arrow record batches, for programs that want no store. None of them holds
-//! more than a batch, one skeleton, or the vertices of one file of corners.
+//! [`Import::open`] reads the files once and returns the specification of a store for them: a [`StoreSpec`] with kind, axes, number
+//! types, attributes and a chunk size chosen from the data. [`Import::read`] reads them again and pushes [`Batch`]es;
+//! [`Import::record_batches`] returns them as Arrow record batches, for programs that need no store. Each holds at most
+//! one batch, one skeleton, or the vertices of one file of corners in memory.
 //!
 //! ```
 //! use zvf_convert::{Import, Options};
@@ -30,42 +30,43 @@
 //!
 //! # Formats
 //!
-//! | ending | kind | objects | vertex attributes |
+//! | extension | kind | objects | vertex attributes |
 //! |---|---|---|---|
-//! | `.swc` | skeleton, or graph | one a file | `radius`, `type`, `node_id` |
-//! | `.csv`, `.tsv`, `.txt`, also packed: `.csv.gz` | points; polylines or streamlines with an object column | by the object column, or one a file | all other columns |
+//! | `.swc` | skeleton, or graph | one per file | `radius`, `type`, `node_id` |
+//! | `.csv`, `.tsv`, `.txt`, also packed: `.csv.gz` | points; polylines or streamlines with an object column | by the object column, or one per file | all other columns |
 //! | `.arrow`, `.feather`, `.ipc`, `.arrows`: files or streams | the same | the same | all other columns; dictionaries and texts are categories |
 //! | `.parquet` | the same | the same | the same; with the feature `parquet` |
-//! | `.npy` | points | none, or one a file | none: the array is positions, `(N, D)` |
-//! | `.npz` | by its arrays | by `object_id` | all other arrays of a row a vertex; see [`Format::Npz`] |
-//! | `.ply` | mesh, graph or points, by what it holds | one a file, none for points of one file | all other properties of vertices |
-//! | `.obj` | mesh of triangles or quads | one a file | `color` where vertices have one |
-//! | `.stl` | mesh of triangles | one a file | none |
-//! | `.trk` | streamline, or polyline | one a streamline, with its properties | scalars |
-//! | `.tck` | streamline, or polyline | one a streamline | none |
-//! | `.trx` | streamline, or polyline | one a streamline, with `dps` | `dpv` |
-//! | a folder with `info`: [`Format::Precomputed`] | by what it holds | one a segment or line, with segment properties | attributes of skeletons, properties of points |
+//! | `.npy` | points | none, or one per file | none: the array is positions, `(N, D)` |
+//! | `.npz` | by its arrays | by `object_id` | all other arrays with one row per vertex; see [`Format::Npz`] |
+//! | `.ply` | mesh, graph or points, by what it holds | one per file, none for points of one file | all other properties of vertices |
+//! | `.obj` | mesh of triangles or quads | one per file | `color` where vertices have one |
+//! | `.stl` | mesh of triangles | one per file | none |
+//! | `.trk` | streamline, or polyline | one per streamline, with its properties | scalars |
+//! | `.tck` | streamline, or polyline | one per streamline | none |
+//! | `.trx` | streamline, or polyline | one per streamline, with `dps` | `dpv` |
+//! | a folder with `info`: [`Format::Precomputed`] | by what it holds | one per segment or line, with segment properties | attributes of skeletons, properties of points |
 //!
 //! A table of vertices may have a table of edges or faces beside it ([`Options::edges`], [`Options::faces`]): a graph, a skeleton or a
 //! mesh. Further columns of numbers are attributes of the links.
 //!
 //! # Numbers
 //!
-//! Moments, dates, times and durations become int64 with a unit ([`time_number`]); [`Nulls`] says what becomes of missing values.
-//! Text becomes float32 where that keeps every decimal that the file shows, for all values of the column, else float64. Whole
+//! Timestamps, dates, times and durations become int64 with a unit ([`time_number`]); [`Nulls`] decides about missing values.
+//! Text becomes float32 if that preserves every decimal of the file, for all values of the column, else float64. Whole
 //! numbers become int32, int64 or uint64. Binary numbers keep their type.
 //!
 //! # Frames
 //!
-//! Positions of tractograms become millimetres of the scanner, as nibabel loads them, unless [`Options::space`] asks for others. What a header says
-//! (affine, voxel size, voxel order) and the map that was applied are kept as JSON in the store's `headers/<format>`, see [`Import::frame`] and
-//! [`Frame`]; [`export`] uses them to restore the frame of the file. Positions of all other formats are those of the files, unless
-//! [`Options::affine`], [`Options::scale`] or a number before the unit transform them. All maps are applied in float64, and rounded once.
+//! Positions of tractograms are stored as scanner millimetres, as nibabel loads them, unless [`Options::space`] selects another frame. The
+//! header (affine, voxel size, voxel order) and the map that was applied are kept as JSON in the store's `headers/<format>`, see
+//! [`Import::frame`] and [`Frame`]; [`export`] uses them to restore the frame of the file. Positions of all other formats are those of the
+//! files, unless [`Options::affine`], [`Options::scale`] or a number before the unit transform them. All maps are applied in float64,
+//! and rounded once.
 //!
 //! # Errors
 //!
-//! The first line (or byte) that is not what the format allows, with what was expected: nothing is skipped, guessed or read as a
-//! default. What a store has no place for is named by [`Import::notes`]. Nothing panics on input.
+//! An error names the first line (or byte) that the format does not allow, and what was expected: nothing is skipped, guessed or read as
+//! a default. [`Import::notes`] lists data that a store cannot hold. Nothing panics on input.
 
 mod affine;
 mod archive;

@@ -1,8 +1,8 @@
-//! Changes a store that exists: appends, deletes, moves, sets attributes, replaces documents.
+//! Changes an existing store: appends, deletes, moves, sets attributes, replaces documents.
 //!
-//! An [`Edit`] changes level 0 as a whole or not at all: what changes waits in a folder until the root names it, and readers
-//! look there until it is where it belongs. [`vacuum`] drops what edits leave. What stays, what is refused and what other
-//! readers see stands in `docs/editing.md`.
+//! An [`Edit`] changes level 0 as a whole or not at all: new objects are staged in a folder until the root names it, and readers
+//! use that folder until they are copied to their final keys. [`vacuum`] removes what edits leave behind. `docs/editing.md` describes
+//! what stays, what is refused and what other readers see.
 //!
 //! ```
 //! use zvf_store::blocking::Runtime;

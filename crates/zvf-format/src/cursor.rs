@@ -1,4 +1,4 @@
-//! The naming cursor: every read says what it reads, so that every message says what and where.
+//! A cursor whose reads name the field, so that every error states field and position.
 
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
@@ -30,7 +30,7 @@ impl<'a> Cursor<'a> {
         self.rest
     }
 
-    /// Takes one value, or says what was cut short and where.
+    /// Takes one value, or fails with the field that was cut short and its position.
     #[inline]
     pub(crate) fn take<T>(&mut self, what: &'static str) -> Result<&'a T, DecodeError>
     where
@@ -51,7 +51,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes `count` values, or says what was cut short and where.
+    /// Takes `count` values, or fails with the field that was cut short and its position.
     #[inline]
     pub(crate) fn take_slice<T>(
         &mut self,

@@ -1,8 +1,8 @@
-//! What went wrong in some bytes, and where: [`DecodeError`] and [`EncodeError`].
+//! Errors of decoding and encoding, with field and position: [`DecodeError`] and [`EncodeError`].
 //!
-//! Both are small `Copy` values without a heap behind them. A decoder names every field it reads
-//! (`what`) and knows the byte at which it stood (`at`), so that each message says what, where,
-//! found and expected:
+//! Both are small `Copy` values without heap data. A decoder names every field that it reads
+//! (`what`) and records the byte at which it begins (`at`), so that each message has the field, the
+//! position, the found and the expected value:
 //!
 //! ```text
 //! fragment index magic at byte 0: found 7, expected 1515603527
@@ -13,9 +13,9 @@ use core::fmt;
 
 /// Why some bytes or some text could not be decoded.
 ///
-/// Four classes can be told apart, by [`is_truncated`](Self::is_truncated),
-/// [`is_malformed`](Self::is_malformed), [`is_unsupported`](Self::is_unsupported) and
-/// [`is_limit`](Self::is_limit); exactly one of them holds.
+/// An error has exactly one of four classes: [`is_truncated`](Self::is_truncated),
+/// [`is_malformed`](Self::is_malformed), [`is_unsupported`](Self::is_unsupported) or
+/// [`is_limit`](Self::is_limit).
 ///
 /// # Examples
 ///
@@ -39,7 +39,7 @@ enum Kind {
     Truncated { have: u64, need: u64 },
     /// A value the format does not allow.
     Malformed { found: Found, expected: Expected },
-    /// A value a later version or another tool may allow, and this crate does not know.
+    /// A value that a later version or another tool may allow, and this crate does not support.
     Unsupported { found: Found, expected: Expected },
     /// A count that this target or this caller cannot hold.
     Limit { found: u64, limit: u64 },
@@ -53,7 +53,7 @@ pub(crate) enum Found {
     End,
 }
 
-/// What would have been right.
+/// The expected value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expected {
     Exactly(i64),
@@ -118,7 +118,7 @@ impl DecodeError {
         }
     }
 
-    /// A character of a text that is not the one the grammar asks for; `None` is the end of it.
+    /// A character of a text that the grammar does not allow; `None` is its end.
     #[cold]
     pub(crate) fn text(
         what: &'static str,
@@ -164,7 +164,7 @@ impl DecodeError {
         }
     }
 
-    /// The same error of a part that begins `base` bytes into a larger blob.
+    /// The same error with its position moved by `base` bytes, for a part of a larger blob.
     #[must_use]
     pub fn shifted(self, base: u64) -> Self {
         Self {
@@ -185,7 +185,7 @@ impl DecodeError {
         self.at
     }
 
-    /// Whether the bytes end before the field does.
+    /// Whether the bytes end before the end of the field.
     #[must_use]
     pub fn is_truncated(&self) -> bool {
         matches!(self.kind, Kind::Truncated { .. })
@@ -197,13 +197,13 @@ impl DecodeError {
         matches!(self.kind, Kind::Malformed { .. })
     }
 
-    /// Whether the field names a version, flag or type that this crate does not know.
+    /// Whether the field names a version, flag or type that this crate does not support.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
         matches!(self.kind, Kind::Unsupported { .. })
     }
 
-    /// Whether a count is more than the target can address or the caller made room for.
+    /// Whether a count is more than the target can address or the caller allows.
     #[must_use]
     pub fn is_limit(&self) -> bool {
         matches!(self.kind, Kind::Limit { .. })
@@ -242,7 +242,7 @@ impl From<DecodeError> for std::io::Error {
     }
 }
 
-/// Why some values cannot be encoded: the caller's program is to be fixed.
+/// Why some values cannot be encoded: a bug of the caller.
 ///
 /// # Examples
 ///
@@ -280,7 +280,7 @@ impl EncodeError {
         self.what
     }
 
-    /// Which of the values given it is, counted from 0.
+    /// The index of that value among the given ones, counted from 0.
     #[must_use]
     pub fn item(&self) -> u64 {
         self.item

@@ -1,7 +1,7 @@
-//! Changes of integer width that lose nothing, by name: [`wide`] and [`index`] are for every crate above this one, which then needs no `as` between
+//! Lossless changes of integer width, by name: every crate above this one uses [`wide`] and [`index`] instead of `as` between
 //! integer types.
 //!
-//! This crate refuses targets with 16-bit pointers, so a `u32` always fits a `usize`. Changes that may fail are `try_from` of the standard library.
+//! This crate refuses targets with 16-bit pointers, so a `u32` always fits a `usize`. For changes that may fail use `try_from`.
 
 #[cfg(target_pointer_width = "16")]
 compile_error!("zvf-format needs pointers of at least 32 bits");
@@ -39,13 +39,13 @@ pub const fn halves128(value: u128) -> [u64; 2] {
     [(value >> 64) as u64, value as u64]
 }
 
-/// The low 32 bits; callers have bounded the value before.
+/// The low 32 bits; callers bound the value before.
 #[inline]
 pub(crate) const fn low32(value: usize) -> u32 {
     value as u32
 }
 
-/// An unsigned value as the signed one with the same bits; large ones come out negative.
+/// An unsigned value as the signed one with the same bits; large ones become negative.
 #[inline]
 pub(crate) const fn same_bits(value: u64) -> i64 {
     value as i64

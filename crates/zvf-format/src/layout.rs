@@ -1,14 +1,14 @@
-//! Declared layouts: a struct for each wire structure, its size asserted, and the table of its fields beside it.
+//! Declared layouts: a struct for each wire structure, its size asserted, and a table of its fields.
 //!
-//! Decoders read the struct, printers of bytes the table. [`layout!`](crate::layout!) makes both from one declaration, so that they cannot
-//! disagree: offsets and widths are the compiler's, a rule is the documentation of its member.
+//! Decoders use the struct, programs that print bytes the table. [`layout!`](crate::layout!) generates both from one declaration, so that
+//! they cannot disagree: the compiler computes offsets and widths, and a rule is the documentation of its member.
 
 use zerocopy::byteorder::{big_endian as be, little_endian as le};
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
-/// What can be read in place, at any address.
+/// A type that can be read in place, at any address.
 pub trait Wire: FromBytes + KnownLayout + Immutable + Unaligned + Sized + 'static {
-    /// The first `count` values in `bytes`. None where there are fewer.
+    /// The first `count` values in `bytes`. None if there are fewer.
     #[must_use]
     fn several(bytes: &[u8], count: usize) -> Option<&[Self]> {
         let (values, _) = <[Self]>::ref_from_prefix_with_elems(bytes, count).ok()?;
@@ -26,7 +26,7 @@ pub trait Layout: Wire {
 /// One field of a wire structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
-    /// Its name in the words of the format.
+    /// Its name in the format's terms.
     pub name: &'static str,
     /// First byte, from the start of the structure.
     pub at: usize,
@@ -34,7 +34,7 @@ pub struct Field {
     pub width: usize,
     /// The numbers that it consists of.
     pub numbers: Numbers,
-    /// What it means, and which values are legal.
+    /// Its meaning, and the legal values.
     pub rule: &'static str,
 }
 
@@ -73,11 +73,11 @@ impl Field {
     }
 }
 
-/// A type of fields.
+/// A type that a field can have.
 pub trait Value: Wire {
     /// Its numbers.
     const NUMBERS: Numbers;
-    /// Bytes before the first of them that belong to the encoding.
+    /// Bytes of the encoding before the first number.
     const MARKER: usize = 0;
 }
 
@@ -109,7 +109,7 @@ impl<T: Value, const N: usize> Value for [T; N] {
     const NUMBERS: Numbers = T::NUMBERS;
 }
 
-/// The first of some names: the one that [`layout!`](crate::layout!) was given, or else the member's.
+/// The first of some names: the one given to [`layout!`](crate::layout!), or else the member's.
 #[doc(hidden)]
 #[must_use]
 pub const fn first(names: &[&'static str]) -> &'static str {

@@ -1,16 +1,16 @@
 //! Zero-copy codecs for every blob of the Zarr Vectors Format (ZVF): no std, no heap, no panics.
 //!
 //! A ZVF store keeps points, lines, streamlines, graphs, skeletons and meshes in chunks on Zarr v3.
-//! This crate knows the *bytes* of one cell, once something else has fetched and decompressed
-//! it, and the *grammar* of the names that address cells. It reads no files, knows no JSON and no
-//! compression, and holds the bytes of all format versions since 0.6, which share them.
+//! This crate decodes and encodes the *bytes* of one cell, after it was fetched and decompressed,
+//! and the *grammar* of the names that address cells. It reads no files, no JSON and no
+//! compressed data, and covers all format versions since 0.6, which share these bytes.
 //!
-//! # What lies where
+//! # Layout of a store
 //!
 //! ```text
 //! <store>/0/vertices             N x D numbers, no header            dtype
-//!          /vertex_fragments     ZVFG: which rows belong together    fragments ──┐
-//!          /object_index/        B x (chunk, mode, fragments)        manifest ───┘ names them
+//!          /vertex_fragments     ZVFG: the rows of each fragment     fragments ──┐
+//!          /object_index/        B x (chunk, mode, fragments)        manifest ───┘ refers to them
 //!          /links/0/0.0.0        M x L rows of the same chunk        links, flat
 //!          /links/0/+1.0.0       groups of (perm, rows)              links, in a ragged blob
 //!                 │   └ offsets of the other endpoints' chunks       keys
@@ -22,14 +22,14 @@
 //! |---|---|---|
 //! | [`fragments`] | the fragment index of a chunk | `spec/zvf-0.9.md` 9 |
 //! | [`manifest`] | the manifest of an object | 11.3 |
-//! | [`ragged`] | groups behind a table of offsets | 13.4 |
+//! | [`ragged`] | groups after a table of offsets | 13.4 |
 //! | [`vlen`] | the `vlen-bytes` framing of cells | 4.2 |
 //! | [`shard`] | the index at the end of a shard | 4.4 |
 //! | [`links`] | edges and faces, and their placement | 13 |
 //! | [`keys`] | chunk keys, deltas, offset segments, level names | 1, 3, 13.1 |
 //! | [`dtype`] | names of element types | 8.2 |
 //!
-//! Fixed structures are declared by [`mod@layout`], with tables of their fields for printers of bytes.
+//! Fixed structures are declared by [`mod@layout`], with tables of their fields for programs that print bytes.
 //!
 //! # One read
 //!
@@ -49,7 +49,7 @@
 //!     12, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 19, 0, 0, 0, 0, 0, 0, 0,
 //! ];
 //! let index = FragmentIndex::parse(&blob)?; // O(1): bounds of every table
-//! index.check_rows(28)?;                    // O(n): what the tables say, against 28 rows
+//! index.check_rows(28)?;                    // O(n): the contents of the tables, against 28 rows
 //!
 //! assert_eq!(index.range(2), Some((20, 8)));
 //! assert_eq!(index.indices(1).ok_or("three fragments")?.collect::<Vec<_>>(), [12, 7, 19]);
@@ -76,12 +76,12 @@
 //! # Parse, then check
 //!
 //! *Parse* is cheap and makes every later access safe. *Check* is linear and proves the rest. Parse
-//! alone is never unsound: a view of damaged bytes answers `None` or ends early, and nothing in
-//! this crate panics on input. Counts in the bytes are not believed: every loop is bounded by the
-//! bytes that are there, and nothing is reserved before they are seen.
+//! alone is never unsound: a view of damaged bytes returns `None` or ends early, and nothing in
+//! this crate panics on input. Counts in the bytes are not trusted: every loop is bounded by the
+//! available bytes, and nothing is reserved before they are seen.
 //!
-//! A [`DecodeError`] is a small `Copy` value that names the field and its byte, and says which of
-//! four classes it is: truncated, malformed, unsupported, or over a limit.
+//! A [`DecodeError`] is a small `Copy` value that names the field and its byte, and has one of
+//! four classes: truncated, malformed, unsupported, or over a limit.
 //!
 //! # Features
 //!
@@ -91,8 +91,8 @@
 //! | `alloc` (default) | encoders, owned directories | writers, tests |
 //! | `std` | `From<DecodeError>` for `std::io::Error` | programs |
 //!
-//! The only dependency is zerocopy. Views hand out unaligned little-endian numbers ([`I64`],
-//! [`U32`]), because cells sit at odd offsets inside larger chunks: `get` reads one, on every
+//! The only dependency is zerocopy. Views return unaligned little-endian numbers ([`I64`],
+//! [`U32`]), because cells are stored at odd offsets inside larger chunks: `get` reads one, on every
 //! machine, regardless of its byte order.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -122,5 +122,5 @@ mod testing;
 pub mod vlen;
 
 pub use error::{DecodeError, EncodeError};
-/// The unaligned little-endian numbers that views hand out; `get` reads one.
+/// The unaligned little-endian numbers that views return; `get` reads one.
 pub use zerocopy::byteorder::little_endian::{I64, U32, U64};

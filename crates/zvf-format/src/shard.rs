@@ -1,4 +1,4 @@
-//! The index of a shard: inner chunks back to back, then where each lies.
+//! The index of a shard: consecutive inner chunks, then the position of each.
 //!
 //! `spec/zvf-0.9.md` section 4.4, the codec `sharding_indexed` of Zarr v3 with its index at the end and a checksum:
 //!
@@ -9,7 +9,7 @@
 //!                  C order of the inner chunks         of the index
 //! ```
 //!
-//! The checksum is compared by the caller: this crate has none.
+//! The caller compares the checksum: this crate has no CRC.
 
 use zerocopy::FromBytes;
 use zerocopy::byteorder::little_endian::{U32, U64};
@@ -18,7 +18,7 @@ use crate::error::{DecodeError, Expected};
 use crate::int::{same_bits, wide};
 
 crate::layout! {
-    /// One inner chunk in the index; both numbers are 2^64 - 1 where it is absent.
+    /// One inner chunk in the index; both numbers are 2^64 - 1 if it is absent.
     pub struct ShardEntry: 16 {
         /// first byte of the inner chunk in the shard
         pub offset: U64,
@@ -34,7 +34,7 @@ crate::layout! {
 }
 
 impl ShardEntry {
-    /// The entry of an inner chunk that is not there.
+    /// The entry of an absent inner chunk.
     pub const ABSENT: Self = Self {
         offset: U64::MAX_VALUE,
         nbytes: U64::MAX_VALUE,
@@ -49,13 +49,13 @@ impl ShardEntry {
         }
     }
 
-    /// The entries of an index, without the checksum behind them. None where bytes are left over.
+    /// The entries of an index, without the checksum after them. None if bytes are left over.
     #[must_use]
     pub fn all(index: &[u8]) -> Option<&[Self]> {
         <[Self]>::ref_from_bytes(index).ok()
     }
 
-    /// Whether there is no such inner chunk.
+    /// Whether the inner chunk is absent.
     #[must_use]
     pub fn is_absent(&self) -> bool {
         *self == Self::ABSENT
@@ -72,13 +72,13 @@ pub struct ShardIndex<'a> {
 }
 
 impl<'a> ShardIndex<'a> {
-    /// Finds the index of a shard of `count` inner chunks. What the entries say is left to [`check`](Self::check).
+    /// Finds the index of a shard of `count` inner chunks. [`check`](Self::check) checks the entries.
     ///
     /// # Cost
     /// O(1).
     ///
     /// # Errors
-    /// Truncated where the shard is shorter than its index.
+    /// Truncated if the shard is shorter than its index.
     ///
     /// # Panics
     /// Never.
@@ -100,7 +100,7 @@ impl<'a> ShardIndex<'a> {
         parts.ok_or_else(|| DecodeError::truncated("shard index", 0, wide(shard.len()), need))
     }
 
-    /// The inner chunks, in any order and perhaps with bytes that belong to none.
+    /// The inner chunks, in any order and possibly with unused bytes.
     #[must_use]
     pub fn data(&self) -> &'a [u8] {
         self.data
@@ -112,13 +112,13 @@ impl<'a> ShardIndex<'a> {
         self.entries
     }
 
-    /// The entries and the checksum behind them, as the codec `crc32c` of Zarr stores bytes.
+    /// The entries and the checksum after them, as the codec `crc32c` of Zarr stores bytes.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The bytes of inner chunk `i`; `None` where it is absent or the shard does not hold what its entry says.
+    /// The bytes of inner chunk `i`; `None` if it is absent or its entry points outside the data.
     #[must_use]
     pub fn get(&self, i: usize) -> Option<&'a [u8]> {
         let entry = self.entries.get(i)?;
@@ -127,7 +127,7 @@ impl<'a> ShardIndex<'a> {
         self.data.get(start..usize::try_from(end).ok()?)
     }
 
-    /// Proves that every inner chunk that is not absent lies before the index.
+    /// Proves that every present inner chunk is before the index.
     ///
     /// # Cost
     /// O(entries).

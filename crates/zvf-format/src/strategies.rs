@@ -91,7 +91,7 @@ pub(crate) fn integer() -> impl Strategy<Value = DType> {
     prop::sample::select(integers().to_vec())
 }
 
-/// Any type there is a name for.
+/// Any type that has a name.
 pub(crate) fn dtype() -> impl Strategy<Value = DType> {
     let unit = prop::sample::select(std::vec![
         TimeUnit::Generic,

@@ -1,4 +1,4 @@
-//! What the tests of several modules share: bytes from a dump, and ways to damage them.
+//! Helpers that the tests of several modules share: bytes from a dump, and ways to damage them.
 
 use std::string::String;
 use std::vec::Vec;

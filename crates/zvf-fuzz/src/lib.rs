@@ -1,10 +1,10 @@
-//! Fuzz targets: one function a decoder.
+//! Fuzz targets: one function for each decoder.
 //!
-//! A target takes any bytes, reads the parameters a decoder needs from the first of them, decodes the rest, walks
-//! everything that decoded, and asserts what must then hold: views agree with each other, and what is written from a
-//! decoded value decodes to the same value. A target that returns is a pass.
+//! A target takes any bytes, reads the parameters of a decoder from the first of them, decodes the rest, walks
+//! everything that decoded, and asserts that views agree with each other and that what is written from a
+//! decoded value decodes to the same value. A target that returns has passed.
 //!
-//! `cargo xtask fuzz` runs them under a fuzzer; the bodies live here and not in the fuzzer's own workspace, so that plain
+//! `cargo xtask fuzz` runs them under a fuzzer; the functions are here and not in the fuzzer's own workspace, so that plain
 //! `cargo test` replays the corpus in `testdata/fuzz`, crashes included.
 #![allow(
     clippy::panic,

@@ -1,9 +1,9 @@
-//! The cells of a grid that a selection meets.
+//! The cells of a grid that a selection intersects.
 
 use crate::dims::same_rank;
 use crate::{Axis, Dims, GridError, MAX_RANK, Run, Selection};
 
-/// What one axis of a selection takes of one cell.
+/// The elements of one cell that one axis of a selection takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
     /// The cell's place in the grid on this axis.
@@ -17,7 +17,7 @@ pub struct Part {
 pub struct AxisParts {
     range: Axis,
     cell: u64,
-    /// Indices handed out so far.
+    /// Indices returned so far.
     done: u64,
 }
 
@@ -60,7 +60,7 @@ impl Iterator for AxisParts {
     }
 }
 
-/// What a selection takes of one cell: a [`Run`] for each axis.
+/// The elements of one cell that a selection takes: a [`Run`] for each axis.
 #[derive(Debug, Clone, Copy)]
 pub struct CellPart {
     coord: Dims,
@@ -74,13 +74,13 @@ impl CellPart {
         self.coord
     }
 
-    /// One run an axis: from the cell (`src`) to the result (`dst`). As [`crate::copy`] takes them.
+    /// One run for each axis: from the cell (`src`) to the result (`dst`), as [`crate::copy`] takes them.
     #[must_use]
     pub fn runs(&self) -> &[Run] {
         self.runs.get(..self.coord.len()).unwrap_or(&[])
     }
 
-    /// The elements in the cell's own coordinates, for the blocks inside a chunk. The result of that selection goes to
+    /// The elements in the cell's own coordinates, for the blocks inside a chunk. The result of that selection is copied to
     /// `dst` of [`Self::runs`] in the result of the first one.
     #[must_use]
     pub fn inner(&self) -> Selection {
@@ -116,8 +116,8 @@ impl CellPart {
         shape
     }
 
-    /// The same elements of the cell as a result of their own, of [`Self::shape`], which [`Self::place`] brings to its place:
-    /// for parts that are decoded where the whole result is out of reach, such as on another thread.
+    /// The same elements of the cell as a separate result of [`Self::shape`], which [`Self::place`] copies into the whole
+    /// result: for parts that are decoded without access to the whole result, such as on another thread.
     #[must_use]
     pub fn alone(&self) -> Self {
         let mut part = *self;
@@ -147,7 +147,7 @@ impl CellPart {
         crate::copy(item, alone, &self.shape(), into, shape, runs)
     }
 
-    /// Whether the part is the whole cell of these extents, every element in its place.
+    /// Whether the part is the whole cell of these extents, with every element in its place.
     #[must_use]
     pub fn is_whole(&self, extent: &[u64]) -> bool {
         extent.len() == self.coord.len()
@@ -158,7 +158,7 @@ impl CellPart {
                 .all(|(run, n)| run.count == *n && (run.step == 1 || run.count <= 1))
     }
 
-    /// Elements of the part. None where 64 bits do not hold the number.
+    /// Number of elements of the part. None if it exceeds 64 bits.
     #[must_use]
     pub fn count(&self) -> Option<u64> {
         self.runs()
@@ -167,29 +167,29 @@ impl CellPart {
     }
 }
 
-/// All cells that a selection meets, in C order; one odometer of [`AxisParts`].
+/// All cells that a selection intersects, in C order; an odometer of [`AxisParts`].
 #[derive(Debug, Clone)]
 pub struct Cells {
     cell: Dims,
-    /// The iterators as they stand behind the current part of each axis.
+    /// The iterators, each positioned after the current part of its axis.
     axes: [AxisParts; MAX_RANK],
     selection: Selection,
-    /// The part that comes next; none at the end.
+    /// The next part; none at the end.
     next: Option<CellPart>,
 }
 
 impl Selection {
-    /// The cells of extent `cell` that one axis of the selection meets. Nothing for an axis that is not there, and for
+    /// The cells of extent `cell` that one axis of the selection intersects. Empty for an axis that does not exist, and for
     /// cells of extent 0.
     #[must_use]
     pub fn parts(&self, axis: usize, cell: u64) -> AxisParts {
         AxisParts::new(self.axes().get(axis).copied().unwrap_or(Axis::all(0)), cell)
     }
 
-    /// All cells of a grid of `cell`s that the selection meets, in C order.
+    /// All cells of a grid of `cell`s that the selection intersects, in C order.
     ///
     /// # Errors
-    /// [`GridError::RankMismatch`]; [`GridError::EmptyCell`] where a cell has extent 0 and the selection is not empty.
+    /// [`GridError::RankMismatch`]; [`GridError::EmptyCell`] if a cell has extent 0 and the selection is not empty.
     pub fn cells(&self, cell: &[u64]) -> Result<Cells, GridError> {
         same_rank(cell.len(), self.rank())?;
         let cell = Dims::new(cell)?;
@@ -219,7 +219,7 @@ impl Selection {
 }
 
 impl Cells {
-    /// How many cells come in all, found without visiting them. None where 64 bits do not hold the number.
+    /// Total number of cells, computed without visiting them. None if it exceeds 64 bits.
     #[must_use]
     pub fn total(&self) -> Option<u64> {
         if self.selection.is_empty() {
@@ -234,7 +234,7 @@ impl Cells {
             })
     }
 
-    /// Moves `next` on by one: the last axis that has another part takes it, those behind it start again.
+    /// Advances `next` by one: the last axis that has another part takes it, later axes start again.
     fn advance(&mut self, mut current: CellPart) -> Option<CellPart> {
         for axis in (0..self.selection.rank()).rev() {
             let slot = self.axes.get_mut(axis)?;
@@ -270,7 +270,7 @@ impl Iterator for Cells {
     }
 }
 
-/// Cells of extent `cell` (at least 1) that a range (not empty) meets.
+/// Number of cells of extent `cell` (at least 1) that a range (not empty) intersects.
 fn cells_of_axis(range: &Axis, cell: u64) -> u64 {
     if cell == 0 || range.is_empty() {
         return 0;

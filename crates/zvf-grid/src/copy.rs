@@ -1,4 +1,4 @@
-//! Moving elements between two buffers in C order.
+//! Copying elements between two buffers in C order.
 
 use crate::dims::same_rank;
 use crate::{Dims, GridError, MAX_RANK};
@@ -10,7 +10,7 @@ pub struct Run {
     pub src: u64,
     /// Distance of neighbouring indices in the source, at least 1.
     pub step: u64,
-    /// First index in the target; there the elements lie side by side.
+    /// First index in the target, where the elements are adjacent.
     pub dst: u64,
     /// Elements.
     pub count: u64,
@@ -28,13 +28,13 @@ impl Default for Run {
 }
 
 /// Copies elements of `item` bytes from `src` (of `src_shape`) to `dst` (of `dst_shape`), both in C order, one [`Run`]
-/// an axis. Everything is checked before the first byte moves. Bytes of `dst` outside the runs stay as they are.
+/// for each axis. Everything is checked before the first byte is copied. Bytes of `dst` outside the runs are unchanged.
 ///
 /// Cost: one `memcpy` for the longest contiguous tail of axes, else a loop over elements of the last axis.
 ///
 /// # Errors
-/// [`GridError::RankMismatch`], [`GridError::TooManyAxes`], [`GridError::BufferLength`] where a buffer is not as long as
-/// its shape and `item` say, [`GridError::OutOfBuffer`], [`GridError::TooLarge`].
+/// [`GridError::RankMismatch`], [`GridError::TooManyAxes`], [`GridError::BufferLength`] if a buffer does not have the
+/// length that its shape and `item` need, [`GridError::OutOfBuffer`], [`GridError::TooLarge`].
 pub fn copy(
     item: usize,
     src: &[u8],
@@ -55,8 +55,8 @@ pub fn copy(
     Ok(())
 }
 
-/// Writes `value` (one element) to every element of `dst` (of `dst_shape`) that `runs` name; `src` and `step` of the
-/// runs do not matter.
+/// Writes `value` (one element) to every element of `dst` (of `dst_shape`) in `runs`; `src` and `step` of the
+/// runs are ignored.
 ///
 /// # Errors
 /// As [`copy`].
@@ -92,7 +92,7 @@ struct Loop {
     dst: usize,
 }
 
-/// A copy that was checked: loops over `outer`, and inside them `inner` elements of `item` bytes.
+/// A checked copy: loops over `outer`, and inside them `inner` elements of `item` bytes.
 #[derive(Debug)]
 struct Plan {
     loops: [Loop; MAX_RANK],
@@ -107,7 +107,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// Checks shapes, lengths and runs; merges the axes that lie side by side in both buffers.
+    /// Checks shapes, lengths and runs; merges axes that are contiguous in both buffers.
     fn new(
         item: usize,
         src: Option<(usize, &[u64])>,
@@ -210,7 +210,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The next free loop, counted from the inside out.
+    /// The next free loop, from the innermost outwards.
     fn slot(&mut self) -> Result<&mut Loop, GridError> {
         let at = self.outer;
         self.outer += 1;
@@ -219,7 +219,7 @@ impl Plan {
             .ok_or(GridError::TooManyAxes { found: at })
     }
 
-    /// Calls `each(from, to, bytes)` for every innermost run. Recursion as deep as there are loops, 16 at most.
+    /// Calls `each(from, to, bytes)` for every innermost run. The recursion is as deep as the number of loops, at most 16.
     fn walk(
         &self,
         depth: usize,
@@ -282,7 +282,7 @@ fn strided<const N: usize>(source: &[u8], stride: usize, target: &mut [u8]) {
     }
 }
 
-/// The bytes of a buffer against its shape.
+/// Compares the length of a buffer with its shape.
 fn length(found: usize, shape: &[u64], item: usize) -> Result<(), GridError> {
     let found = u64::try_from(found).unwrap_or(u64::MAX);
     let expected = Dims::new(shape)?
@@ -296,7 +296,7 @@ fn length(found: usize, shape: &[u64], item: usize) -> Result<(), GridError> {
     }
 }
 
-/// Whether `count` elements from `start`, every `step`-th, lie below `extent`.
+/// Whether `count` elements from `start`, every `step`-th, are below `extent`.
 fn inside(axis: usize, start: u64, step: u64, count: u64, extent: u64) -> Result<(), GridError> {
     let Some(last) = count.checked_sub(1) else {
         return Ok(());

@@ -1,11 +1,11 @@
-//! Extents or coordinates: one number an axis, kept inline.
+//! Extents or coordinates: one number for each axis, stored inline.
 
 use core::fmt;
 use core::ops::Deref;
 
 use crate::{GridError, MAX_RANK};
 
-/// One number for each axis, up to [`MAX_RANK`], without allocation; reads as a slice.
+/// One number for each axis, up to [`MAX_RANK`], without allocation; dereferences to a slice.
 #[derive(Clone, Copy)]
 pub struct Dims {
     values: [u64; MAX_RANK],
@@ -37,8 +37,8 @@ impl Dims {
         }
     }
 
-    /// Extents of the cell at `coord` of a grid of `cell`s, cut off where the array of `shape` ends: 0 on axes on which
-    /// the cell lies outside.
+    /// Extents of the cell at `coord` of a grid of `cell`s, clipped to the array of `shape`: 0 on axes on which
+    /// the cell is outside.
     ///
     /// # Errors
     /// [`GridError::RankMismatch`], [`GridError::TooManyAxes`].
@@ -56,8 +56,8 @@ impl Dims {
     /// Cells on each axis of a grid of `cell`s over `shape`: the extents divided, rounded up.
     ///
     /// # Errors
-    /// [`GridError::RankMismatch`], [`GridError::TooManyAxes`], and [`GridError::EmptyCell`] where a cell has extent 0
-    /// and the array has not.
+    /// [`GridError::RankMismatch`], [`GridError::TooManyAxes`], and [`GridError::EmptyCell`] if a cell has extent 0
+    /// on an axis on which the array has elements.
     pub fn grid(shape: &[u64], cell: &[u64]) -> Result<Self, GridError> {
         same_rank(cell.len(), shape.len())?;
         let mut grid = Self::new(shape)?;
@@ -71,7 +71,7 @@ impl Dims {
         Ok(grid)
     }
 
-    /// The product of all numbers; 1 for no axes. None where 64 bits do not hold it.
+    /// The product of all numbers; 1 for no axes. None if it exceeds 64 bits.
     #[must_use]
     pub fn count(&self) -> Option<u64> {
         // A zero anywhere makes the product 0, also where the others overflow.
@@ -81,7 +81,7 @@ impl Dims {
         self.iter().try_fold(1u64, |all, n| all.checked_mul(*n))
     }
 
-    /// Position of `coord` in C order in an array of these extents. None where it lies outside or 64 bits do not hold it.
+    /// Position of `coord` in C order in an array of these extents. None if it is outside or exceeds 64 bits.
     #[must_use]
     pub fn position(&self, coord: &[u64]) -> Option<u64> {
         if coord.len() != self.len() {
@@ -126,7 +126,7 @@ impl fmt::Debug for Dims {
     }
 }
 
-/// Fails where two ranks differ.
+/// Fails if two ranks differ.
 pub(crate) fn same_rank(found: usize, expected: usize) -> Result<(), GridError> {
     if found == expected {
         Ok(())

@@ -1,8 +1,8 @@
-//! What can be wrong with a selection, a shape or a copy.
+//! The error of selections, shapes and copies.
 
 use core::fmt;
 
-/// A shape, selection or copy that makes no sense, with the axis and the numbers.
+/// An invalid shape, selection or copy, with the axis and the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GridError {
@@ -11,20 +11,20 @@ pub enum GridError {
         /// Axes given.
         found: usize,
     },
-    /// Two things that belong together have different numbers of axes.
+    /// Two arguments have different numbers of axes.
     RankMismatch {
         /// Axes given.
         found: usize,
         /// Axes of the array.
         expected: usize,
     },
-    /// A range of one axis ends before it starts, ends behind the array, or has step 0.
+    /// A range of one axis ends before it starts, ends beyond the array, or has step 0.
     BadRange {
         /// The axis, from 0.
         axis: usize,
-        /// First index asked for.
+        /// First requested index.
         start: u64,
-        /// One past the last index asked for.
+        /// One past the last requested index.
         stop: u64,
         /// Distance of the indices.
         step: u64,
@@ -36,9 +36,9 @@ pub enum GridError {
         /// The axis, from 0.
         axis: usize,
     },
-    /// A product of extents is more than 64 bits hold.
+    /// A product of extents exceeds 64 bits.
     TooLarge,
-    /// A buffer is not as long as its shape says.
+    /// A buffer does not have the length of its shape.
     BufferLength {
         /// Bytes given.
         found: u64,

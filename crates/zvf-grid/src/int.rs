@@ -1,4 +1,4 @@
-//! Changes of integer width that lose nothing, for the crates of containers. Changes that may fail are `try_from` of the standard library.
+//! Lossless changes of integer width, for the crates of containers. For changes that may fail use `try_from`.
 
 #[cfg(target_pointer_width = "16")]
 compile_error!("zvf-grid needs pointers of at least 32 bits");

@@ -1,11 +1,10 @@
-//! Rectangular, strided selections of arrays in C order, the cells of a regular grid that they meet, and the copies
+//! Rectangular, strided selections of arrays in C order, the cells of a regular grid that they intersect, and the copies
 //! between a cell and a result.
 //!
-//! TET tiles, Caterva chunks and the blocks inside them, and the chunks of a Zarr image are all the same thing: an
-//! array is cut into equal boxes, a reader wants some of its elements, and must find out which boxes to fetch and
-//! where each of their elements goes; boxes that are stored near each other are fetched together ([`Merge`]). This crate is
-//! that arithmetic and nothing else. It knows no file format, does no
-//! I/O, never allocates and needs neither `std` nor `alloc`.
+//! TET tiles, Caterva chunks and their blocks, and the chunks of a Zarr image have the same structure: an
+//! array is cut into equal boxes, and a reader that wants some of its elements must compute which boxes to fetch and
+//! where each of their elements is copied to. Boxes that are stored near each other are fetched together ([`Merge`]). This crate
+//! does that arithmetic only: it knows no file format, does no I/O, never allocates and needs neither `std` nor `alloc`.
 //!
 //! # Terms
 //!
@@ -13,13 +12,13 @@
 //! * A [`Selection`] takes, on every axis, the indices `start, start + step, …` below `stop` ([`Axis`]). Its *result* is
 //!   a dense C-order array of the elements it takes.
 //! * A *cell* is one box of the grid: a tile, a chunk or a block. Cells start at multiples of the cell's shape; the last
-//!   one of an axis may stick out of the array. How a format stores such a cell (clipped, padded) is its own affair: the
+//!   one of an axis may extend beyond the array. The format decides how such a cell is stored (clipped, padded): the
 //!   shape of the buffer is an argument of [`copy`].
 //!
 //! # Cost
 //!
-//! Everything is proportional to what the selection meets, not to the grid: [`Selection::cells`] of one column of a grid
-//! of 2⁶⁰ cells takes as long as that column has cells, and cells that a step jumps over are not visited. [`copy`] moves
+//! Cost is proportional to what the selection intersects, not to the grid: [`Selection::cells`] of one column of a grid
+//! of 2⁶⁰ cells takes as long as that column has cells, and cells that a step jumps over are not visited. [`copy`] copies
 //! contiguous tails with one `memcpy` each, and single elements of 1, 2, 4, 8 and 16 bytes without a call per element.
 //!
 //! # Limits
@@ -42,7 +41,7 @@
 //!
 //! let mut result = vec![0u8; 12];
 //! for cell in wanted.cells(&tile)? {
-//!     // What the file has of this tile: bytes that say row * 10 + column.
+//!     // The stored tile: bytes with the values row * 10 + column.
 //!     let extent = Dims::clipped(&cell.coord(), &tile, &shape)?;
 //!     let stored: Vec<u8> = (0..extent[0])
 //!         .flat_map(|r| (0..extent[1]).map(move |c| (r, c)))

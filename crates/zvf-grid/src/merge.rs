@@ -1,41 +1,41 @@
-//! Joining neighbouring byte ranges into few requests.
+//! Merges neighbouring byte ranges into few requests.
 
 use core::iter::Peekable;
 use core::ops::Range;
 
-/// When two ranges of one object become one request: two numbers a backend.
+/// Decides when two ranges of one object become one request: two numbers for each backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Merge {
     /// Largest number of unwanted bytes between two ranges of one request.
     pub gap: u64,
-    /// Largest request; a single larger range is still asked for whole.
+    /// Largest request; a single larger range is still requested whole.
     pub most: u64,
 }
 
 impl Merge {
-    /// A disk: a few pages more cost less than another call. 16 KiB and 16 MiB.
+    /// A disk: reading a few more pages costs less than another call. 16 KiB and 16 MiB.
     pub const DISK: Self = Self {
         gap: 16 << 10,
         most: 16 << 20,
     };
-    /// A bucket: some 20 ms to the first byte are worth some 256 KiB. 256 KiB and 16 MiB.
+    /// A bucket: some 20 ms to the first byte cost as much as some 256 KiB. 256 KiB and 16 MiB.
     pub const BUCKET: Self = Self {
         gap: 256 << 10,
         most: 16 << 20,
     };
-    /// A plain web server: often near, and on a narrower line. 64 KiB and 8 MiB.
+    /// A plain web server: often near, with less bandwidth. 64 KiB and 8 MiB.
     pub const WEB: Self = Self {
         gap: 64 << 10,
         most: 8 << 20,
     };
 
-    /// The requests that cover `ranges`, and how many of the ranges each covers.
+    /// The requests that cover `ranges`, and how many ranges each covers.
     ///
-    /// Ranges have to be sorted by where they start; they may overlap. Each lies in one request.
+    /// Ranges must be sorted by their start; they may overlap. Each is inside one request.
     ///
     /// # Cost
     ///
-    /// Linear, without a heap.
+    /// Linear, without allocation.
     pub fn requests<I>(self, ranges: I) -> Requests<I::IntoIter>
     where
         I: IntoIterator<Item = Range<u64>>,

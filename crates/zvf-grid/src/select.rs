@@ -1,4 +1,4 @@
-//! Which elements of an array are wanted.
+//! Selections of elements of an array.
 
 use crate::dims::same_rank;
 use crate::{Dims, GridError, MAX_RANK};
@@ -8,7 +8,7 @@ use crate::{Dims, GridError, MAX_RANK};
 pub struct Axis {
     /// First index.
     pub start: u64,
-    /// One past the last index that may be taken.
+    /// One past the largest index that may be selected.
     pub stop: u64,
     /// Distance of neighbouring indices, at least 1.
     pub step: u64,
@@ -33,7 +33,7 @@ impl Axis {
         Self::new(index, index.saturating_add(1), 1)
     }
 
-    /// How many indices are taken; 0 for a step of 0.
+    /// Number of selected indices; 0 for a step of 0.
     #[must_use]
     pub const fn count(&self) -> u64 {
         if self.step == 0 {
@@ -43,14 +43,14 @@ impl Axis {
         }
     }
 
-    /// Whether no index is taken.
+    /// Whether no index is selected.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.count() == 0
     }
 }
 
-/// The elements that are wanted of one array: one [`Axis`] for each of its axes, all inside the array.
+/// Selected elements of one array: one [`Axis`] for each of its axes, all inside the array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Selection {
     axes: [Axis; MAX_RANK],
@@ -90,7 +90,7 @@ impl Selection {
         ))
     }
 
-    /// A selection of axes that are known to lie in their array; `shape` gives their number, its values are replaced.
+    /// A selection of axes that are known to be inside their array; `shape` gives their number, its values are replaced.
     pub(crate) fn of(axes: impl Iterator<Item = Axis>, mut shape: Dims) -> Self {
         let mut kept = [Axis::all(0); MAX_RANK];
         for ((range, slot), extent) in axes.zip(&mut kept).zip(shape.as_mut()) {
@@ -100,13 +100,13 @@ impl Selection {
         Self { axes: kept, shape }
     }
 
-    /// The ranges, one an axis.
+    /// The ranges, one for each axis.
     #[must_use]
     pub fn axes(&self) -> &[Axis] {
         self.axes.get(..self.shape.len()).unwrap_or(&[])
     }
 
-    /// Axes of the array.
+    /// Number of axes of the array.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.shape.len()
@@ -118,19 +118,19 @@ impl Selection {
         self.shape
     }
 
-    /// Elements of the result; 1 for an array without axes. None where 64 bits do not hold the number.
+    /// Number of elements of the result; 1 for an array without axes. None if it exceeds 64 bits.
     #[must_use]
     pub fn count(&self) -> Option<u64> {
         self.shape.count()
     }
 
-    /// Whether nothing is taken.
+    /// Whether no element is selected.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.shape.contains(&0)
     }
 
-    /// The same selection with another range on one axis. Unchanged where the axis is not there.
+    /// The same selection with another range on one axis. Unchanged if the axis does not exist.
     pub(crate) fn with_axis(mut self, axis: usize, range: Axis) -> Self {
         if let (Some(slot), Some(extent)) =
             (self.axes.get_mut(axis), self.shape.as_mut().get_mut(axis))

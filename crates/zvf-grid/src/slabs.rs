@@ -1,8 +1,8 @@
-//! Cutting a selection into consecutive pieces.
+//! Cuts a selection into consecutive pieces.
 
 use crate::{Axis, Selection};
 
-/// The pieces of [`Selection::slabs`], in order. The result of each is a consecutive part of the whole result.
+/// The slabs of [`Selection::slabs`], in order. The result of each is a contiguous part of the whole result.
 #[derive(Debug, Clone, Copy)]
 pub struct Slabs {
     selection: Selection,
@@ -10,16 +10,16 @@ pub struct Slabs {
     axis: usize,
     /// Extent of a cell there.
     cell: u64,
-    /// Indices of a piece, at least; it is rounded up to the next border of cells.
+    /// Smallest number of indices of a slab, which is rounded up to the next border of cells.
     each: u64,
-    /// Indices handed out so far.
+    /// Indices returned so far.
     done: u64,
 }
 
 impl Selection {
-    /// Cuts the selection into at most `most` selections whose results, one behind the other, are the result: along the
-    /// first axis that takes more than one index, at borders of cells. For readers that fill parts of one buffer at
-    /// the same time (`split_at_mut`): no cell is met by two slabs.
+    /// Cuts the selection into at most `most` selections whose results, one after the other, are the whole result: along the
+    /// first axis with more than one index, at borders of cells. For readers that fill parts of one buffer at
+    /// the same time (`split_at_mut`): no cell is in two slabs.
     #[must_use]
     pub fn slabs(&self, cell: &[u64], most: u64) -> Slabs {
         let axis = self.shape().iter().position(|n| *n > 1).unwrap_or(0);

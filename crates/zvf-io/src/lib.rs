@@ -1,7 +1,7 @@
 //! Objects by key below an address: a folder, a bucket or a web server.
 //!
-//! All readers and writers of this workspace send their requests through this crate: stores by [`Kv`], single files of other
-//! formats by [`FileLocation`], writers by [`Requests`]. It moves bytes and knows none of the formats.
+//! All readers and writers of this workspace send their requests through this crate: stores through [`Kv`], single files of other
+//! formats through [`FileLocation`], writers through [`Requests`]. It moves bytes and knows none of the formats.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -25,26 +25,26 @@
 //! # }
 //! ```
 //!
-//! | what | where |
+//! | task | file |
 //! |---|---|
-//! | from an address to a backend | `location.rs`; answers of web servers: `web_answers.rs`, `xml_answers.rs` |
-//! | what a request shares with others: slots, bytes in flight, limits, trace, round | `context.rs` |
-//! | one request, in a way that the backend takes; sent once for concurrent callers | `remote.rs`, `single_flight.rs` |
-//! | again after a failure; which failures pass | `retry.rs`, `classify.rs` |
-//! | files | `local.rs`, `folder.rs`, `regular_file.rs` |
+//! | resolve an address to a backend | `location.rs`; answers of web servers: `web_answers.rs`, `xml_answers.rs` |
+//! | state shared by requests: slots, bytes in flight, limits, trace, round | `context.rs` |
+//! | send one request in a form that the backend supports; single-flight for concurrent callers | `remote.rs`, `single_flight.rs` |
+//! | retry a failed request; classify failures | `retry.rs`, `classify.rs` |
+//! | read files | `local.rs`, `folder.rs`, `regular_file.rs` |
 //! | state, ranges and listings of single objects | `single_state.rs` |
-//! | changes while reading | `versions.rs`, `verify.rs` |
-//! | objects in the place of others | `overlay.rs`, [`IoOptions::drafts`] |
+//! | detect changes while reading | `versions.rs`, `verify.rs` |
+//! | read objects as if others replaced them | `overlay.rs`, [`IoOptions::drafts`] |
 //!
 //! # Requests
 //!
-//! A request that failed in a way that may pass is sent again by this crate, and by no layer below it ([`Retry`]); a try
-//! that stays silent is given up ([`IoOptions::request_timeout`]); every try is in the trace. One limit holds for the
-//! requests in flight and one for their bytes. What a backend does not take is learnt from its first refusal: suffix ranges
-//! (a HEAD request and a range instead), any ranges (the whole object), listings.
+//! This crate, and no layer below it, retries requests whose failure may be transient ([`Retry`]). An attempt
+//! that stays silent is abandoned ([`IoOptions::request_timeout`]); every attempt is in the trace. One limit bounds the number of
+//! requests in flight, another their bytes. Missing features of a backend are detected at its first refusal: suffix ranges
+//! (replaced by a HEAD request and a range), any ranges (the whole object), listings.
 //!
-//! What was read stays as it was read: another ETag, time or size later, and an object that is newer than the snapshot,
-//! are [`IoError::SourceChanged`]. [`Kv::verify`] reads the state of documents again at the end of an answer.
+//! A snapshot is consistent: if an object that was read has another ETag, time or size later, or an object is newer than the snapshot,
+//! the error is [`IoError::SourceChanged`]. [`Kv::verify`] reads the state of documents again at the end of an answer.
 //!
 //! # Features
 //!

@@ -1,10 +1,10 @@
-//! Affine maps: between elements and the world, between frames.
+//! Affine maps between elements and world coordinates, and between frames.
 
-/// Why numbers are no map, or a map has no inverse.
+/// Why numbers do not define a map, or a map has no inverse.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct AffineError {
-    /// What was found, and what was expected.
+    /// The found and the expected values.
     pub what: String,
 }
 
@@ -15,7 +15,7 @@ impl AffineError {
     }
 }
 
-/// `to = matrix * from + offset`, as many axes on both sides, in float64.
+/// `to = matrix * from + offset`, with the same number of axes on both sides, in float64.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Affine {
     rank: usize,
@@ -25,7 +25,7 @@ pub struct Affine {
 }
 
 impl Affine {
-    /// Every place is mapped to itself.
+    /// The identity map.
     #[must_use]
     pub fn identity(rank: usize) -> Self {
         let mut matrix = vec![0.0; rank.saturating_mul(rank)];
@@ -40,11 +40,11 @@ impl Affine {
         }
     }
 
-    /// A map by its rows, each with its offset at the end: `rank` rows of `rank + 1` numbers, and if there is one more row,
+    /// A map by its rows, each with its offset at the end: `rank` rows of `rank + 1` numbers, and optionally followed by a row of
     /// zeros and a one, as NIfTI writes it.
     ///
     /// # Errors
-    /// Misuse: another number of numbers, a number that is not finite, a last row that is another one.
+    /// Misuse: another number of values, a value that is not finite, another last row.
     pub fn from_rows(numbers: &[f64], rank: usize) -> Result<Self, AffineError> {
         let width = rank.saturating_add(1);
         let rows: Vec<&[f64]> = numbers.chunks(width).collect();
@@ -89,7 +89,7 @@ impl Affine {
         })
     }
 
-    /// The map of one factor an axis.
+    /// The map with one factor for each axis.
     #[must_use]
     pub fn of_scale(factors: &[f64]) -> Self {
         let mut map = Self::identity(factors.len());
@@ -103,7 +103,7 @@ impl Affine {
         map
     }
 
-    /// This map behind another one: `self(first(x))`. Both have the same rank, else this map is given back.
+    /// The composition `self(first(x))`. Both must have the same rank, else this map is returned.
     #[must_use]
     pub fn after(&self, first: &Self) -> Self {
         if first.rank != self.rank {
@@ -150,19 +150,19 @@ impl Affine {
         rows
     }
 
-    /// Whether it maps every place to itself.
+    /// Whether it is the identity.
     #[must_use]
     pub fn is_identity(&self) -> bool {
         *self == Self::identity(self.rank)
     }
 
-    /// Axes on each side.
+    /// Number of axes on each side.
     #[must_use]
     pub const fn rank(&self) -> usize {
         self.rank
     }
 
-    /// Maps one place.
+    /// Maps one position.
     pub fn apply(&self, from: &[f64], to: &mut [f64]) {
         let rows = self.matrix.chunks(self.rank.max(1)).zip(&self.offset);
         for (to, (row, offset)) in to.iter_mut().zip(rows) {
@@ -173,10 +173,10 @@ impl Affine {
         }
     }
 
-    /// The map back.
+    /// The inverse map.
     ///
     /// # Errors
-    /// Misuse: a matrix that cannot be turned round.
+    /// Misuse: a singular matrix.
     pub fn inverse(&self) -> Result<Self, AffineError> {
         let n = self.rank;
         let mut left: Vec<Vec<f64>> = self.matrix.chunks(n.max(1)).map(<[f64]>::to_vec).collect();

@@ -19,49 +19,49 @@ use crate::node::{NodeKind, take_head};
 ///
 /// # Cost
 ///
-/// Parsing is one pass; the presence list costs two growing buffers, not one allocation a key.
+/// Parsing is one pass; the presence list costs two growing buffers, not one allocation for each key.
 ///
 /// Source: 0.9 §4.2 to §4.5 and §7.3.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArrayDoc {
-    /// Elements along each axis of the array: for a chunk-grid array cells, else rows and channels.
+    /// Elements along each axis of the array: cells for a chunk-grid array, else rows and channels.
     pub shape: Vec<u64>,
     /// The Zarr data type.
     pub data_type: DataType,
-    /// Elements of one stored chunk along each axis; of one shard where the array is sharded.
+    /// Elements of one stored chunk along each axis; of one shard if the array is sharded.
     pub chunk_shape: Vec<u64>,
-    /// `chunk_grid` as it stood in the document; on writing its chunk shape is replaced by
+    /// `chunk_grid` as stored in the document; writing replaces its chunk shape by
     /// [`chunk_shape`](Self::chunk_shape).
     pub chunk_grid: JsonObject,
     /// How chunk indices become object keys.
     pub key_encoding: KeyEncoding,
-    /// The value of absent elements, as it stands in the document.
+    /// The value of absent elements, as stored in the document.
     pub fill_value: Value,
-    /// The codecs in writing order.
+    /// The codecs, in the order of encoding.
     pub codecs: Vec<Codec>,
     /// Axis names; unused by this format.
     pub dimension_names: Option<Vec<Option<String>>>,
     /// The attributes.
     pub attributes: ArrayAttributes,
-    /// `storage_transformers`; the reference writes an empty list. Nothing else can be read.
+    /// `storage_transformers`; the reference writes an empty list. Any other list is refused.
     pub storage_transformers: Vec<Value>,
     /// Unknown members.
     pub extra: JsonObject,
 }
 
-/// A Zarr data type: a name, and a configuration where it has one.
+/// A Zarr data type: a name, and an optional configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DataType {
     /// Such as `float32`, `variable_length_bytes`, `fixed_length_utf32`.
     pub name: String,
-    /// Such as `{"length_bytes": 20}`; empty when the type was written as a text.
+    /// Such as `{"length_bytes": 20}`; empty if the type was written as a text.
     pub configuration: JsonObject,
     /// Unknown members.
     pub extra: JsonObject,
 }
 
 impl DataType {
-    /// Makes a type without configuration.
+    /// Creates a type without configuration.
     #[must_use]
     pub fn named(name: impl Into<String>) -> Self {
         Self {
@@ -70,13 +70,13 @@ impl DataType {
         }
     }
 
-    /// Tells whether elements are byte strings: `variable_length_bytes`, or its synonym `bytes`.
+    /// Returns whether elements are byte strings: `variable_length_bytes`, or its synonym `bytes`.
     #[must_use]
     pub fn is_vlen_bytes(&self) -> bool {
         matches!(self.name.as_str(), "variable_length_bytes" | "bytes")
     }
 
-    /// Returns the bytes of one element of a fixed-length text or byte type, as its configuration says.
+    /// Returns the bytes of one element of a fixed-length text or byte type, by its configuration.
     #[must_use]
     pub fn length_bytes(&self) -> Option<u64> {
         self.configuration
@@ -92,11 +92,11 @@ impl fmt::Display for DataType {
 }
 
 impl ArrayDoc {
-    /// Reads an array document.
+    /// Parses an array document.
     ///
     /// # Errors
     ///
-    /// When the bytes are not JSON, describe no Zarr v3 array with a regular chunk grid, or a member is missing or
+    /// If the bytes are not JSON, describe no Zarr v3 array with a regular chunk grid, or a member is missing or
     /// of another type.
     pub fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
         let parsed = match std::str::from_utf8(bytes) {
@@ -133,8 +133,8 @@ impl ArrayDoc {
         })
     }
 
-    /// Returns the document as a JSON value. One text a key of the presence list: prefer
-    /// [`to_json`](Self::to_json) where the list is long.
+    /// Returns the document as a JSON value. It has one text for each key of the presence list: prefer
+    /// [`to_json`](Self::to_json) if the list is long.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let mut members = self.members();
@@ -149,11 +149,11 @@ impl ArrayDoc {
         serde_json::to_string_pretty(self).unwrap_or_else(|_| self.to_value().to_string())
     }
 
-    /// Returns the sharding of the array, or `None` when its chunks are stored one by one.
+    /// Returns the sharding of the array, or `None` if its chunks are stored one by one.
     ///
     /// # Errors
     ///
-    /// When the configuration of `sharding_indexed` is malformed.
+    /// If the configuration of `sharding_indexed` is malformed.
     pub fn sharding(&self) -> Result<Option<Sharding>, MetaError> {
         match self.codecs.first() {
             Some(codec) if codec.name == "sharding_indexed" => Sharding::of(codec).map(Some),
@@ -171,7 +171,7 @@ impl ArrayDoc {
         }
     }
 
-    /// All members; `attributes` is there as a placeholder to keep its place.
+    /// All members, with a placeholder for `attributes` to keep its position.
     fn members(&self) -> JsonObject {
         let mut chunk_grid = self.chunk_grid.clone();
         chunk_grid
@@ -284,7 +284,7 @@ impl ToJson for DataType {
     }
 }
 
-/// All members but the presence list, which goes straight into its own type.
+/// All members but the presence list, which is parsed straight into its own type.
 #[derive(Default)]
 struct RawArray {
     members: JsonObject,

@@ -9,7 +9,7 @@ use crate::json::{Builder, FromJson, JsonObject, Members, Pointer};
 use crate::keylist::KeyList;
 use crate::node::GroupDoc;
 
-/// The attributes that arrays of this format carry; which of them depends on the array.
+/// The attributes of arrays of this format; each array has some of them.
 ///
 /// Source: 0.9 §7.3, §11 and §12.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,17 +18,17 @@ pub struct ArrayAttributes {
     pub nonempty_chunks: Option<KeyList>,
     /// Chunk coordinate of the array's first cell, `K` numbers; absent means zeros (§7.2).
     pub chunk_grid_origin: Option<Vec<i64>>,
-    /// What the array is. The old spelling `zvf_array` is read and never written.
+    /// The role of the array. The old spelling `zvf_array` is read and never written.
     pub zv_array: Option<String>,
     /// Name of the attribute; repeats the path.
     pub name: Option<String>,
-    /// Element type of the payload, as numpy spells it; absent means `float32` on `vertices` (§8.2).
+    /// Element type of the payload, in numpy's spelling; absent means `float32` on `vertices` (§8.2).
     pub dtype: Option<String>,
     /// `raw`, `draco`, `fragment_index_v1` or `dictionary`.
     pub encoding: Option<String>,
-    /// Declared channels: `[]` for one, `[w]` for `w`. The bytes are to be trusted, not this (trap T8).
+    /// Declared channels: `[]` for one, `[w]` for `w`. The bytes decide, not this (trap T8).
     pub row_shape: Option<Vec<u64>>,
-    /// One name a channel.
+    /// One name for each channel.
     pub channel_names: Option<Vec<String>>,
     /// Value of each code of a categorical attribute (§12.3).
     pub categories: Option<Vec<Value>>,
@@ -38,7 +38,7 @@ pub struct ArrayAttributes {
     pub fill_code: Option<i64>,
     /// Unit of the values.
     pub unit: Option<String>,
-    /// What the values are.
+    /// Description of the values.
     pub description: Option<String>,
     /// Chunk offsets of endpoints 1.. of a link record, `L - 1` lists of `K`; repeats the path (§13.1).
     pub offsets: Option<Vec<Vec<i64>>>,
@@ -48,8 +48,8 @@ pub struct ArrayAttributes {
     pub link_width: Option<u32>,
     /// Levels spanned; repeats the path.
     pub level_delta: Option<i32>,
-    /// Some links have no value, and none is missing: a member of ours in copies of stores before 0.9, whose writers gave values to
-    /// links inside chunks alone.
+    /// Some links legitimately have no value: a member that this workspace writes in copies of stores before 0.9, whose writers gave
+    /// values to links inside chunks only.
     pub links_without_values: Option<bool>,
     /// Rows and channels of an object or group attribute; repeats the array's shape (§11.4).
     pub shape: Option<Vec<u64>>,
@@ -59,7 +59,7 @@ pub struct ArrayAttributes {
     pub fill_sentinel_meaning: Option<String>,
     /// Rows of `groups` (§11.5).
     pub num_groups: Option<u64>,
-    /// Members of groups that are a run of object ids, and replace the stored ones.
+    /// Members of groups that are a run of object ids; they replace the stored ones.
     pub group_ranges: Option<Vec<GroupRange>>,
     /// Name of each group; may be shorter than the rows.
     pub group_names: Option<Vec<String>>,
@@ -76,7 +76,7 @@ pub struct GroupRange {
     pub group: u64,
     /// First object id.
     pub start: i64,
-    /// Object id behind the last one.
+    /// One past the last object id.
     pub stop: i64,
 }
 
@@ -96,11 +96,11 @@ impl ArrayAttributes {
         }
     }
 
-    /// Reads the attributes of a group that stands for one array: its blobs or parts are children (0.7 §2.5).
+    /// Parses the attributes of a group that represents one array: its blobs or parts are children (0.7 §2.5).
     ///
     /// # Errors
     ///
-    /// When a member is of another type.
+    /// If a member is of another type.
     pub fn from_group(group: &GroupDoc) -> Result<Self, MetaError> {
         let mut members = group.attributes.clone();
         let presence = members
@@ -124,7 +124,7 @@ impl ArrayAttributes {
         Self::from_parts(presence, members)
     }
 
-    /// Tells whether the payload holds codes of [`categories`](Self::categories).
+    /// Returns whether the payload holds codes of [`categories`](Self::categories).
     #[must_use]
     pub fn is_categorical(&self) -> bool {
         self.encoding.as_deref() == Some("dictionary")
@@ -228,7 +228,7 @@ impl Serialize for ArrayAttributes {
     }
 }
 
-/// Takes `zv_array`, or the old spelling `zvf_array` where the new one is absent.
+/// Takes `zv_array`, or the old spelling `zvf_array` if the new one is absent.
 pub(crate) fn discriminator(members: &mut Members<'_>) -> Result<Option<String>, MetaError> {
     if members.has("zv_array") {
         return members.optional("zv_array");

@@ -1,8 +1,8 @@
 //! Capability tokens of the root document.
 //!
-//! `format_capabilities` is a hint: what the writer used. No reader branches on it, and unknown tokens are kept.
-//! `required_capabilities` is a demand: a reader that does not know one of its tokens must not read the store,
-//! regardless of what the version says: additive levels are announced by it, and a later format will stop this crate by it.
+//! `format_capabilities` is a hint: it lists what the writer used. No reader branches on it, and unknown tokens are kept.
+//! `required_capabilities` is a demand: a reader that does not support one of its tokens must not read the store,
+//! regardless of the version. Additive levels use it, and so can later formats.
 
 use crate::error::{MetaError, shorten};
 
@@ -12,23 +12,23 @@ pub const SHARED_FRAGMENTS: &str = "shared_fragments";
 pub const PRESERVED_OBJECT_IDS: &str = "preserved_object_ids";
 /// Link families between levels exist.
 pub const MULTISCALE_LINKS: &str = "multiscale_links";
-/// Says nothing: fragments are always held by the fragment index. Defined, never written.
+/// Without meaning: fragments are always in the fragment index. Defined, never written.
 pub const FRAGMENT_INDEX: &str = "fragment_index";
-/// A level with `refinement` `add` holds only what the next coarser level does not.
+/// A level with `refinement` `add` holds only what the next coarser level lacks.
 pub const ADDITIVE_LEVELS: &str = "additive_levels";
 /// An object index of numeric arrays exists: layout `dense_manifests_v1`.
 pub const DENSE_MANIFESTS: &str = "dense_manifests";
 /// Some level has one link group for each vertex fragment, in that order. A hint for readers of parts of cells.
 pub const FRAGMENT_LINK_GROUPS: &str = "fragment_link_groups";
-/// A link layout of 0.8 that 0.9 gave up; known by name, never required of a 0.9 reader.
+/// A link layout of 0.8 that 0.9 dropped; known by name, never required in 0.9.
 pub const PARTITIONED_CROSS_CHUNK_LINKS: &str = "partitioned_cross_chunk_links";
 
-/// What is known about one token.
+/// Description of one token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capability {
-    /// The token, as it stands in the document.
+    /// The token, as stored in the document.
     pub token: &'static str,
-    /// What a reader may conclude from it, in one sentence.
+    /// Its meaning for readers, in one sentence.
     pub meaning: &'static str,
     /// Whether this crate reads stores that require it.
     pub supported: bool,
@@ -36,7 +36,7 @@ pub struct Capability {
     pub source: &'static str,
 }
 
-/// All tokens that any known version defines.
+/// All tokens of all known versions.
 pub const KNOWN: &[Capability] = &[
     Capability {
         token: SHARED_FRAGMENTS,

@@ -12,14 +12,14 @@ use crate::json::{Builder, FromJson, JsonObject, Members, Pointer, ToJson};
 pub struct Codec {
     /// Such as `vlen-bytes`, `bytes`, `zstd`, `blosc`, `gzip`, `crc32c`, `sharding_indexed`.
     pub name: String,
-    /// Its configuration as it stands in the document; null when there is none.
+    /// Its configuration as stored in the document; null if there is none.
     pub configuration: Value,
     /// Unknown members.
     pub extra: JsonObject,
 }
 
 impl Codec {
-    /// Makes a codec without configuration.
+    /// Creates a codec without configuration.
     #[must_use]
     pub fn named(name: impl Into<String>) -> Self {
         Self {
@@ -28,15 +28,15 @@ impl Codec {
         }
     }
 
-    /// A list of codecs, as the member `codecs` of an array document has it.
+    /// Parses a list of codecs, as in the member `codecs` of an array document.
     ///
     /// # Errors
-    /// Where the value is not a list of names and of objects with a name.
+    /// If the value is not a list of names and of objects with a name.
     pub fn list(value: Value) -> Result<Vec<Self>, MetaError> {
         Vec::from_json(value, &Pointer::Prefix(""))
     }
 
-    /// The codec as it stands in documents.
+    /// The codec as in documents.
     #[must_use]
     pub fn to_value(&self) -> Value {
         self.to_json()
@@ -84,16 +84,16 @@ pub struct Sharding {
     pub codecs: Vec<Codec>,
     /// Codecs of the index: `bytes`, then `crc32c`.
     pub index_codecs: Vec<Codec>,
-    /// The index is the last thing in the shard, and not the first.
+    /// The index is at the end of the shard, not at its start.
     pub index_at_end: bool,
 }
 
 impl Sharding {
-    /// Reads the configuration of a `sharding_indexed` codec.
+    /// Parses the configuration of a `sharding_indexed` codec.
     ///
     /// # Errors
     ///
-    /// When a member is missing or of another type, or a chunk extent is 0.
+    /// If a member is missing or of another type, or a chunk extent is 0.
     pub fn of(codec: &Codec) -> Result<Self, MetaError> {
         let at = Pointer::Prefix("/codecs/0/configuration");
         let mut members = Members::of(codec.configuration.clone(), &at)?;

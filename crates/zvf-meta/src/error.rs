@@ -1,11 +1,11 @@
-//! Why a document could not be read.
+//! The error of reading documents.
 
 use serde_json::Value;
 
-/// Why a document is not a document of this format.
+/// Why a document is not one of this format.
 ///
 /// Every path is a JSON pointer (RFC 6901) inside the document, such as
-/// `/attributes/zarr_vectors/bounds/0/1`; the caller, who knows the key of the document, adds it.
+/// `/attributes/zarr_vectors/bounds/0/1`; the caller adds the key of the document.
 /// All variants mean bad or unsupported data: reading the same bytes again never helps.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -14,13 +14,13 @@ pub enum MetaError {
     /// other than a list of texts where the presence list belongs.
     #[error("the {document} document cannot be read at line {line} column {column}")]
     Json {
-        /// Which kind of document was expected: `root`, `level`, `array`, `group`.
+        /// The expected kind of document: `root`, `level`, `array`, `group`.
         document: &'static str,
         /// Line of the failure, from 1.
         line: usize,
-        /// Column of the failure in bytes, from 1; 0 when the failure has no place.
+        /// Column of the failure in bytes, from 1; 0 if the failure has no position.
         column: usize,
-        /// What the JSON reader says.
+        /// The error of the JSON reader.
         source: serde_json::Error,
     },
     /// A required member is absent or null.
@@ -28,17 +28,17 @@ pub enum MetaError {
     Missing {
         /// JSON pointer of the absent member.
         path: String,
-        /// What should stand there.
+        /// The expected value.
         expected: &'static str,
     },
-    /// A member is there and is not what the format says.
+    /// A member does not have the type or value that the format requires.
     #[error("{path} is {found}, expected {expected}")]
     Unexpected {
         /// JSON pointer of the member.
         path: String,
-        /// What stands there, shortened.
+        /// The found value, shortened.
         found: String,
-        /// What should stand there.
+        /// The expected value.
         expected: String,
     },
     /// The store is of a format version that this crate does not read.
@@ -49,7 +49,7 @@ pub enum MetaError {
         /// The versions that are read.
         expected: &'static str,
     },
-    /// The store says that a reader must know a capability, and this crate does not know it.
+    /// The store requires a capability that this crate does not support.
     #[error("required capability {token:?} is unknown, expected one of {expected}")]
     Capability {
         /// The first unknown token.
@@ -60,7 +60,7 @@ pub enum MetaError {
 }
 
 impl MetaError {
-    /// Returns the JSON pointer of the member at fault, or `None` when the whole document is.
+    /// Returns the JSON pointer of the member at fault, or `None` if it is the whole document.
     #[must_use]
     pub fn path(&self) -> Option<&str> {
         match self {
@@ -69,7 +69,7 @@ impl MetaError {
         }
     }
 
-    /// Tells whether the document may be right and only this crate too old (or too new) for it:
+    /// Returns whether the document may be valid for another version of this crate:
     /// an unsupported version or an unknown required capability.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
@@ -119,7 +119,7 @@ impl MetaError {
 /// Longest text of a found value in a message, in characters.
 const SHOWN: usize = 60;
 
-/// Names a JSON value in a message: its kind, and the value itself where that is short.
+/// Describes a JSON value for a message: its kind, and the value itself if it is short.
 #[cold]
 pub(crate) fn describe(value: &Value) -> String {
     match value {
@@ -132,7 +132,7 @@ pub(crate) fn describe(value: &Value) -> String {
     }
 }
 
-/// Cuts a long text at a character.
+/// Cuts a long text at a character boundary.
 #[cold]
 pub(crate) fn shorten(text: &str) -> &str {
     let cut = text
@@ -142,7 +142,7 @@ pub(crate) fn shorten(text: &str) -> &str {
     text.get(..cut).unwrap_or_default()
 }
 
-/// Quotes a text for a message and cuts it when it is long.
+/// Quotes a text for a message and cuts it if it is long.
 #[cold]
 pub(crate) fn quote(text: &str) -> String {
     let shown = shorten(text);

@@ -17,37 +17,37 @@ pub struct ObjectIndexDoc {
     pub zv_array: Option<String>,
     /// Rows of the index. Absent in a group that was created and never filled: no objects.
     pub num_objects: Option<u64>,
-    /// Rows with a non-empty manifest; absent or stale at times, so count manifests where it matters.
+    /// Rows with a non-empty manifest; sometimes absent or stale, so count manifests if it matters.
     pub num_present: Option<u64>,
     /// `K`, rank of the chunk coordinates inside manifests.
     pub sid_ndim: Option<u32>,
     /// Word of [`ObjectLayout`]; see [`layout`](Self::layout). Absent in indexes of two blobs (0.7 §10.2).
     pub layout: Option<String>,
-    /// The table of ids ascends, so that a binary search may find an id.
+    /// The table of ids is ascending, so that binary search works.
     pub object_ids_sorted: Option<bool>,
     /// Unknown members.
     pub extra: JsonObject,
-    /// Unknown members beside `attributes`.
+    /// Unknown members next to `attributes`.
     pub node_extra: JsonObject,
 }
 
 const AT: Pointer<'static> = Pointer::Prefix("/attributes");
 
 impl ObjectIndexDoc {
-    /// Reads the document of the group.
+    /// Parses the document of the group.
     ///
     /// # Errors
     ///
-    /// When the bytes are not JSON, describe no Zarr v3 group, or a member is of another type.
+    /// If the bytes are not JSON, describe no Zarr v3 group, or a member is of another type.
     pub fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
         Self::from_group(GroupDoc::parse(bytes)?)
     }
 
-    /// Gives the attributes of a group their types.
+    /// Parses the attributes of a group.
     ///
     /// # Errors
     ///
-    /// When a member is of another type.
+    /// If a member is of another type.
     pub fn from_group(group: GroupDoc) -> Result<Self, MetaError> {
         let mut members = Members::new(group.attributes, &AT);
         Ok(Self {
@@ -84,11 +84,11 @@ impl ObjectIndexDoc {
         self.to_group().to_json_line()
     }
 
-    /// Returns how rows are named.
+    /// Returns how rows are identified.
     ///
     /// # Errors
     ///
-    /// When the word is absent or unknown: guessing would give rows to the wrong objects.
+    /// If the word is absent or unknown: a guess could assign rows to the wrong objects.
     pub fn layout(&self) -> Result<ObjectLayout, MetaError> {
         let at = "/attributes/layout";
         let name = self
@@ -118,9 +118,9 @@ pub struct LinkFamilyDoc {
     pub store: LinkStore,
     /// `K`, rank of chunk keys. Without it the family reads as empty.
     pub sid_ndim: Option<u32>,
-    /// Logical records; absent or stale at times.
+    /// Logical records; sometimes absent or stale.
     pub num_links: Option<u64>,
-    /// Rows on disk; absent or stale at times.
+    /// Rows on disk; sometimes absent or stale.
     pub num_physical_records: Option<u64>,
     /// Element type of the rows, before 0.9 (0.7 §9.1).
     pub dtype: Option<String>,
@@ -129,26 +129,26 @@ pub struct LinkFamilyDoc {
     pub layout: Option<String>,
     /// Unknown members.
     pub extra: JsonObject,
-    /// Unknown members beside `attributes`.
+    /// Unknown members next to `attributes`.
     pub node_extra: JsonObject,
 }
 
 impl LinkFamilyDoc {
-    /// Reads the document of the group.
+    /// Parses the document of the group.
     ///
     /// # Errors
     ///
-    /// When the bytes are not JSON, describe no Zarr v3 group, a member is of another type, or `store` is a word
+    /// If the bytes are not JSON, describe no Zarr v3 group, a member is of another type, or `store` is a word
     /// other than `canonical` and `duplicate`.
     pub fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
         Self::from_group(GroupDoc::parse(bytes)?)
     }
 
-    /// Gives the attributes of a group their types.
+    /// Parses the attributes of a group.
     ///
     /// # Errors
     ///
-    /// When a member is of another type, or `store` is an unknown word.
+    /// If a member is of another type, or `store` is an unknown word.
     pub fn from_group(group: GroupDoc) -> Result<Self, MetaError> {
         Ok(Self {
             node_extra: group.extra,
@@ -156,11 +156,11 @@ impl LinkFamilyDoc {
         })
     }
 
-    /// Gives the attributes of a node their types: a family of 0.8 may be a group or one array.
+    /// Parses the attributes of a node: a family of 0.8 may be a group or one array.
     ///
     /// # Errors
     ///
-    /// When a member is of another type, or `store` is an unknown word.
+    /// If a member is of another type, or `store` is an unknown word.
     pub fn from_attributes(attributes: JsonObject) -> Result<Self, MetaError> {
         let mut members = Members::new(attributes, &AT);
         Ok(Self {
@@ -210,7 +210,7 @@ impl LinkFamilyDoc {
         self.to_group().to_json_line()
     }
 
-    /// Reads the policy out of the attributes of an array, where the family is one array (0.8 §3.4 and §9.8).
+    /// Parses the policy from the attributes of an array, if the family is one array (0.8 §3.4 and §9.8).
     ///
     /// # Errors
     ///
@@ -263,29 +263,29 @@ pub struct LinkAttributeFamilyDoc {
     pub name: Option<String>,
     /// Levels spanned; repeats the group's name.
     pub level_delta: Option<i32>,
-    /// Logical records; absent or stale at times.
+    /// Logical records; sometimes absent or stale.
     pub num_links: Option<u64>,
     /// Unknown members.
     pub extra: JsonObject,
-    /// Unknown members beside `attributes`.
+    /// Unknown members next to `attributes`.
     pub node_extra: JsonObject,
 }
 
 impl LinkAttributeFamilyDoc {
-    /// Reads the document of the group.
+    /// Parses the document of the group.
     ///
     /// # Errors
     ///
-    /// When the bytes are not JSON, describe no Zarr v3 group, or a member is of another type.
+    /// If the bytes are not JSON, describe no Zarr v3 group, or a member is of another type.
     pub fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
         Self::from_group(GroupDoc::parse(bytes)?)
     }
 
-    /// Gives the attributes of a group their types.
+    /// Parses the attributes of a group.
     ///
     /// # Errors
     ///
-    /// When a member is of another type.
+    /// If a member is of another type.
     pub fn from_group(group: GroupDoc) -> Result<Self, MetaError> {
         let mut members = Members::new(group.attributes, &AT);
         Ok(Self {
@@ -319,7 +319,7 @@ impl LinkAttributeFamilyDoc {
     }
 }
 
-/// Tells whether a group's attributes are those of a family, by its `zv_array`.
+/// Returns whether a group's attributes are those of a family, by its `zv_array`.
 #[must_use]
 pub fn group_discriminator(group: &GroupDoc) -> Option<&str> {
     group

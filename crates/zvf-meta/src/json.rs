@@ -1,4 +1,4 @@
-//! From JSON values to typed members and back, with the JSON pointer of every failure.
+//! Converts JSON values to typed members and back; failures have a JSON pointer.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::error::{MetaError, describe};
 /// A JSON object: member names to values, in document order.
 pub type JsonObject = Map<String, Value>;
 
-/// Where a value stands in its document. Displays as a JSON pointer; composed only when shown.
+/// The position of a value in its document. Displays as a JSON pointer, which is composed only then.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pointer<'a> {
     /// The whole document, or a fixed prefix such as `/attributes/zarr_vectors`.
@@ -32,9 +32,9 @@ impl fmt::Display for Pointer<'_> {
     }
 }
 
-/// A type that one JSON value can be turned into.
+/// A type that can be parsed from one JSON value.
 pub(crate) trait FromJson: Sized {
-    /// What messages say was expected.
+    /// The expected value, for messages.
     const EXPECTED: &'static str;
 
     fn from_json(value: Value, at: &Pointer<'_>) -> Result<Self, MetaError>;
@@ -86,10 +86,10 @@ impl FromJson for bool {
     }
 }
 
-/// 2^53: up to here an f64 counts every integer.
+/// 2^53: up to here f64 represents every integer.
 pub(crate) const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// Takes a whole f64 as an integer; `None` for fractions, for NaN, and beyond 2^53, where digits were lost.
+/// Converts a whole f64 to an integer; `None` for fractions, for NaN, and beyond 2^53, where digits are lost.
 fn exact_i64(value: f64) -> Option<i64> {
     // Whole and exact, so nothing is rounded.
     (value.fract() == 0.0 && value.abs() <= EXACT).then_some(value as i64)
@@ -185,7 +185,7 @@ impl<T: FromJson> FromJson for Option<T> {
     }
 }
 
-/// A type that becomes one JSON value.
+/// A type that can be written as one JSON value.
 pub(crate) trait ToJson {
     fn to_json(&self) -> Value;
 }
@@ -243,7 +243,7 @@ impl<T: ToJson> ToJson for Option<T> {
     }
 }
 
-/// The members of one object, taken out one by one; what is never taken is unknown and kept.
+/// The members of one object, taken out one by one; members that are not taken are unknown and kept.
 #[derive(Debug)]
 pub(crate) struct Members<'a> {
     map: JsonObject,
@@ -267,13 +267,13 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Takes a member out that must be there and not null.
+    /// Takes a member out that must exist and not be null.
     pub(crate) fn required<T: FromJson>(&mut self, name: &str) -> Result<T, MetaError> {
         self.optional(name)?
             .ok_or_else(|| MetaError::missing(Pointer::Member(self.at, name), T::EXPECTED))
     }
 
-    /// Takes a member out where it has the wanted form; otherwise it stays among the unknown ones.
+    /// Takes a member out if it has the expected type; otherwise it stays among the unknown ones.
     pub(crate) fn lenient<T: FromJson>(&mut self, name: &str) -> Option<T> {
         let value = self.map.get(name).filter(|value| !value.is_null())?;
         let taken = T::from_json(value.clone(), &Pointer::Member(self.at, name)).ok()?;
@@ -291,7 +291,7 @@ impl<'a> Members<'a> {
     }
 }
 
-/// Members put together in the order in which the reference writes them.
+/// Builds an object with members in the order in which the reference writes them.
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
     map: JsonObject,
@@ -314,7 +314,7 @@ impl Builder {
         if flag { self.put(name, &true) } else { self }
     }
 
-    /// Adds the unknown members behind the known ones. A known member of the same name wins.
+    /// Adds the unknown members after the known ones. A known member of the same name takes precedence.
     pub(crate) fn finish(self, extra: &JsonObject) -> JsonObject {
         let mut map = self.map;
         for (name, value) in extra {
@@ -326,7 +326,7 @@ impl Builder {
     }
 }
 
-/// Reads bytes as one JSON object.
+/// Parses bytes as one JSON object.
 pub(crate) fn parse_object(document: &'static str, bytes: &[u8]) -> Result<JsonObject, MetaError> {
     let value: Value =
         serde_json::from_slice(bytes).map_err(|source| MetaError::json(document, source))?;

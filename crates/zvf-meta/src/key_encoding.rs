@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::error::{MetaError, describe, quote};
 use crate::json::{Builder, FromJson, JsonObject, Members, Pointer, ToJson};
 
-/// How the index of a chunk becomes the key of its object.
+/// The mapping from the index of a chunk to the key of its object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyEncoding {
     /// `default` (a leading `c`) or `v2` (none).
@@ -26,7 +26,7 @@ pub enum KeyScheme {
 }
 
 impl Default for KeyEncoding {
-    /// What the reference writes: `default` with `/`.
+    /// As the reference writes it: `default` with `/`.
     fn default() -> Self {
         Self {
             scheme: KeyScheme::Default,

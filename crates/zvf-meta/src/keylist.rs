@@ -1,4 +1,4 @@
-//! The presence list: many short chunk keys in one text.
+//! The presence list: many short chunk keys, stored in one text.
 
 use std::fmt;
 
@@ -7,20 +7,20 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The chunk keys of `nonempty_chunks`, in document order.
 ///
-/// A level may list a hundred thousand keys; they are kept as one text and the end of each key in it, so that
-/// reading a list costs two growing buffers and not one allocation a key.
+/// A level may list a hundred thousand keys; they are stored as one text and the end of each key in it, so that
+/// reading a list costs two growing buffers and not one allocation for each key.
 ///
 /// # Shape
 ///
-/// Keys are texts such as `-1.0.12` (`K` decimal integers joined by `.`, absolute chunk coordinates). Nothing here
-/// checks them; [`rules`](crate::rules) does.
+/// Keys are texts such as `-1.0.12` (`K` decimal integers joined by `.`, absolute chunk coordinates). They
+/// are not checked here, but by [`rules`](crate::rules).
 ///
 /// Source: 0.9 §7.4.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct KeyList {
-    /// All keys, back to back.
+    /// All keys, concatenated.
     text: String,
-    /// Byte offset in `text` behind each key.
+    /// Byte offset in `text` after each key.
     ends: Vec<u32>,
 }
 
@@ -30,7 +30,7 @@ pub struct KeyList {
 pub struct KeyListFull;
 
 impl KeyList {
-    /// Makes an empty list.
+    /// Creates an empty list.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -40,7 +40,7 @@ impl KeyList {
     ///
     /// # Errors
     ///
-    /// When the text of all keys would pass 4 GiB; the list is unchanged then.
+    /// If the text of all keys would exceed 4 GiB; the list is then unchanged.
     pub fn push(&mut self, key: &str) -> Result<(), KeyListFull> {
         let end = self.text.len().checked_add(key.len()).ok_or(KeyListFull)?;
         let end = u32::try_from(end).map_err(|_| KeyListFull)?;
@@ -55,7 +55,7 @@ impl KeyList {
         self.ends.len()
     }
 
-    /// Tells whether the list has no key.
+    /// Returns whether the list has no key.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
@@ -72,7 +72,7 @@ impl KeyList {
         self.text.get(start..end)
     }
 
-    /// Visits the keys in document order, without allocating.
+    /// Iterates the keys in document order, without allocating.
     #[must_use]
     pub fn iter(&self) -> KeyIter<'_> {
         KeyIter {
@@ -82,11 +82,11 @@ impl KeyList {
         }
     }
 
-    /// Tells whether the keys rise strictly in ASCII order, as the format wants.
+    /// Returns whether the keys are strictly ascending in ASCII order, as the format requires.
     ///
     /// # Cost
     ///
-    /// One comparison a key.
+    /// One comparison for each key.
     #[must_use]
     pub fn is_sorted(&self) -> bool {
         let mut before: Option<&str> = None;
@@ -94,7 +94,7 @@ impl KeyList {
             .all(|key| before.replace(key).is_none_or(|before| before < key))
     }
 
-    /// Returns the bytes of memory behind the list, to be counted against a limit.
+    /// Returns the bytes of memory of the list, to be counted against a limit.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.text

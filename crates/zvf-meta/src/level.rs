@@ -6,7 +6,7 @@ use crate::error::{MetaError, describe};
 use crate::json::{Builder, FromJson, JsonObject, Members, Pointer, parse_object};
 use crate::node::{NodeKind, pretty, take_head};
 
-/// The document `<n>/zarr.json`: the block `attributes.zarr_vectors_level` and what stands beside it.
+/// The document `<n>/zarr.json`: the block `attributes.zarr_vectors_level` and the members next to it.
 ///
 /// Lengths are in world units along the axes; `D` is the number of axes.
 ///
@@ -15,9 +15,9 @@ use crate::node::{NodeKind, pretty, take_head};
 pub struct LevelDoc {
     /// Number of the level; equals the group name.
     pub level: u32,
-    /// Rows of all chunks together. May be stale or 0: a hint, never a count to rely on.
+    /// Rows of all chunks together. May be stale or 0: a hint, not a reliable count.
     pub vertex_count: u64,
-    /// Array families, kept by hand by writers and unreliable.
+    /// Array families, maintained by writers and unreliable.
     pub arrays_present: Vec<String>,
     /// Share of the objects that this level keeps, above 0 and at most 1. Absent means 1.
     pub object_sparsity: f64,
@@ -27,9 +27,9 @@ pub struct LevelDoc {
     pub parent_level: Option<u32>,
     /// World size of a chunk of this level, `D` numbers; absent means the root's. See [`crate::space`].
     pub chunk_shape: Option<Vec<f64>>,
-    /// `[attribute, axes...]` where chunks are split by an attribute as well.
+    /// `[attribute, axes...]` if chunks are also split by an attribute.
     pub chunk_dims: Option<Vec<String>>,
-    /// The attribute by which chunks are split; keys have a leading bin number then (K = D + 1).
+    /// The attribute by which chunks are split; keys then have a leading bin number (K = D + 1).
     pub chunk_attribute_name: Option<String>,
     /// Attribute value of each bin number.
     pub chunk_attribute_values: Option<Vec<Value>>,
@@ -39,15 +39,15 @@ pub struct LevelDoc {
     pub inherited_num_objects: Option<u64>,
     /// Several manifests may name the same fragment.
     pub shared_fragments: bool,
-    /// Every fragment index of the level tiles its buffer (§9.4). A claim, to be verified before it is used.
+    /// Every fragment index of the level tiles its buffer (§9.4). A claim that must be verified before use.
     pub fragments_tile: bool,
-    /// Link groups follow vertex fragments. A claim, of use only to readers of parts of cells.
+    /// Link groups follow vertex fragments. A claim, useful only for reading parts of cells.
     pub fragment_link_groups: bool,
     /// Whether the level's own data is its complete content.
     pub refinement: Refinement,
-    /// Bin shape, where `multiscales` has none; `D` numbers.
+    /// Bin shape, if `multiscales` has none; `D` numbers.
     pub bin_shape: Option<Vec<f64>>,
-    /// Fold of the bins against level 0, where `multiscales` has none; `D` numbers.
+    /// Ratio of the bins to those of level 0, if `multiscales` has none; `D` numbers.
     pub bin_ratio: Option<Vec<f64>>,
     /// Old name of [`bin_shape`](Self::bin_shape).
     pub bin_size: Option<Vec<f64>>,
@@ -57,11 +57,11 @@ pub struct LevelDoc {
     pub user_metadata: Option<Value>,
     /// Unknown members of `attributes`.
     pub attributes_extra: JsonObject,
-    /// Unknown members beside `attributes`.
+    /// Unknown members next to `attributes`.
     pub node_extra: JsonObject,
 }
 
-/// What a level's own data is to its complete content (`refinement` of the level's block).
+/// How a level's own data relates to its complete content (`refinement` of the level's block).
 ///
 /// Source: upstream's page on additive refinement, capability `additive_levels`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl FromJson for Refinement {
 const BLOCK: &str = "/attributes/zarr_vectors_level";
 
 impl LevelDoc {
-    /// Whether arrays of the level have no presence lists yet, since writers still run: the member `zarr_vectors_presence` (0.9.3).
+    /// Whether arrays of the level have no presence lists yet, because writers are still running: the member `zarr_vectors_presence` (0.9.3).
     pub fn presence_is_deferred(&self) -> bool {
         let places = [&self.attributes_extra, &self.extra];
         let mut stated = places
@@ -98,11 +98,11 @@ impl LevelDoc {
         stated.any(|word| word == "deferred")
     }
 
-    /// Reads a level document.
+    /// Parses a level document.
     ///
     /// # Errors
     ///
-    /// When the bytes are not JSON, describe no Zarr v3 group, or a member is missing or of another type.
+    /// If the bytes are not JSON, describe no Zarr v3 group, or a member is missing or of another type.
     pub fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
         let at = Pointer::Prefix("");
         let mut node = Members::new(parse_object("level", bytes)?, &at);
@@ -136,7 +136,7 @@ impl LevelDoc {
         pretty(&self.to_value())
     }
 
-    /// Tells whether chunks are split by an attribute, so that keys have one component more than axes.
+    /// Returns whether chunks are split by an attribute, so that keys have one component more than axes.
     #[must_use]
     pub fn is_attribute_chunked(&self) -> bool {
         self.chunk_attribute_name.is_some()

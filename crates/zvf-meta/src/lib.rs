@@ -1,8 +1,8 @@
-//! The JSON documents of the Zarr Vectors Format: typed, checked, and kept whole.
+//! The JSON documents of the Zarr Vectors Format: typed, checked, and preserved completely.
 //!
-//! A store is a Zarr v3 hierarchy, and every node of it has a document `zarr.json`. This crate turns the bytes of such
-//! a document into a typed struct and back. It reads no files, knows no cells and no backend; it depends on
-//! `serde_json` and nothing else of weight.
+//! A store is a Zarr v3 hierarchy, and every node of it has a document `zarr.json`. This crate parses the bytes of such
+//! a document into a typed struct and writes it back. It reads no files, and knows neither cells nor backends; its only large dependency is
+//! `serde_json`.
 //!
 //! | document | type |
 //! |---|---|
@@ -14,7 +14,7 @@
 //! | `<level>/link_attributes/<name>/<delta>` | [`LinkAttributeFamilyDoc`] |
 //! | any other group | [`GroupDoc`] |
 //!
-//! [`node_kind`] tells groups from arrays, and [`Role::of`] tells what an array is by its path.
+//! [`node_kind`] distinguishes groups from arrays, and [`Role::of`] derives the role of an array from its path.
 //!
 //! # Reading a root
 //!
@@ -44,25 +44,25 @@
 //! # Ok::<(), zvf_meta::MetaError>(())
 //! ```
 //!
-//! # What holds for every type
+//! # Rules for every type
 //!
-//! - **Unknown members survive.** Each struct keeps what it has no field for, in document order, and writes it behind
-//!   the members it knows. Known members are written in the order of the reference, so that a document of the
-//!   reference comes back byte for byte, in both of its forms (indented, and the one-line form of families).
-//! - **Null is absent**, and a number may be written as an integer or as a float, as real stores do. Where a member
-//!   stands twice, the last one counts.
-//! - **Nothing is guessed.** A member of another type is a [`MetaError`] with its JSON pointer, what was found and what
-//!   was expected. Words of closed sets ([`Kind`], [`LinksConvention`], ...) stay texts in the struct, so that a
-//!   document with an unknown word can be shown, and are judged by the method that needs them.
-//! - **Reading is not judging.** A document that parses may still break rules of the format. [`rules`] has one function
+//! - **Unknown members survive.** Each struct keeps the members that it has no field for, in document order, and writes them after
+//!   the known members. Known members are written in the order of the reference, so that a document of the
+//!   reference is written back byte for byte, in both of its forms (indented, and the one-line form of families).
+//! - **Null is absent**, and a number may be written as an integer or as a float, as in real stores. If a member
+//!   occurs twice, the last one counts.
+//! - **Nothing is guessed.** A member of another type is a [`MetaError`] with its JSON pointer, the found and the
+//!   expected value. Words of closed sets ([`Kind`], [`LinksConvention`], ...) stay texts in the struct, so that a
+//!   document with an unknown word can be shown; the method that needs the word checks it.
+//! - **Reading does not validate.** A document that parses may still break rules of the format. [`rules`] has one function
 //!   for each, and [`rules::check_documents`] applies them all.
-//! - **Hostile documents are errors.** No input panics; memory stays in proportion to the bytes given, whose number the
-//!   caller limits; nesting is limited by the JSON reader.
+//! - **Hostile documents are errors.** No input panics; memory is proportional to the input, whose size the
+//!   caller limits; the JSON reader limits nesting.
 //!
 //! # Versions
 //!
 //! Format 0.6.0 to 0.9.4 is read, later versions with a warning, older ones are refused by name: see
-//! [`version::gate`] and [`RootDoc::admit`]. A store may also list capabilities that its readers must know: see
+//! [`version::gate`] and [`RootDoc::admit`]. A store may also list capabilities that its readers must have: see
 //! [`capabilities`].
 //!
 //! Sources are given as page and section of the format notes: "0.9 §5.1".

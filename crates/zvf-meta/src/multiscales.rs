@@ -1,4 +1,4 @@
-//! The `multiscales` member: the only home of axes and of level bin shapes.
+//! The `multiscales` member, the only source of axes and of level bin shapes.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ pub struct Multiscales {
 }
 
 impl Multiscales {
-    /// Returns the axes: those of entry 0, regardless of what the other entries say.
+    /// Returns the axes of entry 0; those of other entries are ignored.
     #[must_use]
     pub fn axes(&self) -> &[Axis] {
         self.entries.first().map_or(&[], |entry| &entry.axes)
@@ -47,7 +47,7 @@ pub struct Multiscale {
     pub name: Option<String>,
     /// The axes in column order. Only those of entry 0 count.
     pub axes: Vec<Axis>,
-    /// One dataset a level, sorted by number.
+    /// One dataset for each level, sorted by number.
     pub datasets: Vec<Dataset>,
     /// `metadata`; the reference writes `{"format": "zarr_vectors"}`.
     pub metadata: Option<Value>,
@@ -55,7 +55,7 @@ pub struct Multiscale {
     pub extra: JsonObject,
 }
 
-/// One coordinate axis. Its place in the list is the column of `vertices` and the component of every chunk key.
+/// One coordinate axis. Its position in the list is the column of `vertices` and the component of every chunk key.
 ///
 /// Source: 0.9 §5.2.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,14 +64,14 @@ pub struct Axis {
     pub name: String,
     /// Type: `space`, `time`, `channel` or another word; absent means `space`.
     pub type_: Option<String>,
-    /// Unit of positions along the axis, such as `micrometer`; absent when unknown.
+    /// Unit of positions along the axis, such as `micrometer`; absent if unknown.
     pub unit: Option<String>,
     /// Unknown members.
     pub extra: JsonObject,
 }
 
 impl Axis {
-    /// Makes an axis without a unit.
+    /// Creates an axis without a unit.
     #[must_use]
     pub fn new(name: impl Into<String>, type_: impl Into<String>) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl Axis {
         }
     }
 
-    /// Returns the axis type, `space` when the document says nothing.
+    /// Returns the axis type, `space` if the document states none.
     #[must_use]
     pub fn kind(&self) -> &str {
         self.type_.as_deref().unwrap_or("space")
@@ -94,7 +94,7 @@ impl Axis {
 pub struct Dataset {
     /// The level's number as text.
     pub path: String,
-    /// Scale and translation. Other transforms are kept and not understood.
+    /// Scale and translation. Other transforms are kept but not interpreted.
     pub transforms: Vec<Transform>,
     /// Unknown members.
     pub extra: JsonObject,
@@ -121,14 +121,14 @@ impl Dataset {
 pub enum Transform {
     /// `{"type": "scale", "scale": [..]}`.
     Scale {
-        /// One factor an axis.
+        /// One factor for each axis.
         scale: Vec<f64>,
         /// Unknown members.
         extra: JsonObject,
     },
     /// `{"type": "translation", "translation": [..]}`.
     Translation {
-        /// One distance an axis, in world units.
+        /// One distance for each axis, in world units.
         translation: Vec<f64>,
         /// Unknown members.
         extra: JsonObject,
@@ -137,7 +137,7 @@ pub enum Transform {
     Other(JsonObject),
 }
 
-/// Scale and translation of one level, as they mean here: not a mapping of coordinates, but bin sizes.
+/// Scale and translation of one level. In this format they are not a mapping of coordinates, but bin sizes.
 ///
 /// Source: 0.9 §5.2.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -147,26 +147,26 @@ pub struct LevelTransform<'a> {
 }
 
 impl<'a> LevelTransform<'a> {
-    /// Returns the scale: bin shape of the level over bin shape of level 0, a fold without unit.
+    /// Returns the scale: bin shape of the level over bin shape of level 0, a ratio without unit.
     #[must_use]
     pub fn scale(&self) -> Option<&'a [f64]> {
         self.scale
     }
 
     /// Returns the translation in world units: half a bin. On level 0 of a store with a `coordinate_offset` it is
-    /// that offset instead (trap T35), which is why level 0 never takes its bins from here.
+    /// that offset instead (trap T35), so level 0 never takes its bins from here.
     #[must_use]
     pub fn translation(&self) -> Option<&'a [f64]> {
         self.translation
     }
 
-    /// Returns the fold of the level's bins against those of level 0. The same as [`scale`](Self::scale).
+    /// Returns the ratio of the level's bins to those of level 0. The same as [`scale`](Self::scale).
     #[must_use]
     pub fn bin_ratio(&self) -> Option<&'a [f64]> {
         self.scale
     }
 
-    /// Returns the bin shape in world units, twice the translation; `None` where the translation is absent.
+    /// Returns the bin shape in world units, twice the translation; `None` if the translation is absent.
     /// Meaningful at levels above 0 only.
     #[must_use]
     pub fn bin_shape(&self) -> Option<Vec<f64>> {

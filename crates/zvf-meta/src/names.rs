@@ -23,7 +23,7 @@ macro_rules! words {
                 }
             }
 
-            /// Returns the word as it stands in documents.
+            /// Returns the word that documents use.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -66,7 +66,7 @@ words! {
 }
 
 impl Kind {
-    /// Tells whether stores of this kind may have a link convention.
+    /// Returns whether stores of this kind may have a link convention.
     ///
     /// Source: 0.9 §19, level 4.
     #[must_use]
@@ -83,15 +83,15 @@ impl Kind {
 }
 
 words! {
-    /// How the edges of a store are found.
+    /// How the edges of a store are defined.
     ///
     /// Source: 0.9 §5.1 and §14.
     LinksConvention {
-        /// Edges are the stored links and nothing else.
+        /// Edges are the stored links only.
         Explicit = "explicit",
         /// Consecutive rows of an object are joined. The meaning of an absent `links_convention`.
         ImplicitSequential = "implicit_sequential",
-        /// Consecutive rows of a fragment are joined, and stored links say where branches begin.
+        /// Consecutive rows of a fragment are joined, and stored links define where branches begin.
         ImplicitSequentialWithBranches = "implicit_sequential_with_branches",
     }
 }
@@ -104,19 +104,19 @@ impl Default for LinksConvention {
 }
 
 words! {
-    /// What `object_index_convention` says; no reader acts on it.
+    /// The value of `object_index_convention`; no reader uses it.
     ///
     /// Source: 0.9 §5.1 and trap T30.
     ObjectIndexConvention {
         /// Ids are found through the id table. The meaning of an absent member.
         Standard = "standard",
-        /// Ids are said to be row numbers; not to be relied upon.
+        /// Ids are claimed to be row numbers; not reliable.
         Identity = "identity",
     }
 }
 
 words! {
-    /// What `cross_chunk_strategy` says; purely informative.
+    /// The value of `cross_chunk_strategy`; purely informative.
     ///
     /// Source: 0.9 §5.1.
     CrossChunkStrategy {
@@ -130,7 +130,7 @@ words! {
 }
 
 words! {
-    /// What `cross_level_storage` says about links between levels.
+    /// The value of `cross_level_storage`, about links between levels.
     ///
     /// Source: 0.9 §5.1.
     CrossLevelStorage {
@@ -148,7 +148,7 @@ words! {
     ///
     /// Source: 0.9 §13.2 and §13.3.
     LinkStore {
-        /// One, at the chunk of the first endpoint in sorted (or, when directed, given) order.
+        /// One, at the chunk of the first endpoint in sorted (or, if directed, given) order.
         /// The meaning of an absent member.
         Canonical = "canonical",
         /// One for each distinct chunk among the endpoints.
@@ -164,18 +164,18 @@ impl Default for LinkStore {
 }
 
 words! {
-    /// How an object index holds manifests, and how its rows are named.
+    /// How an object index stores manifests, and how its rows are identified.
     ///
-    /// An index without the word holds manifests as two blobs, `data` and `offsets` (0.7 §10.2).
+    /// An index without the word stores manifests as two blobs, `data` and `offsets` (0.7 §10.2).
     ///
     /// Source: 0.9 §11.2; 0.9.4, dense manifests.
     ObjectLayout {
-        /// The row number is the id; a table of ids is ignored even where there is one.
+        /// The row number is the id; a table of ids is ignored even if there is one.
         V1 = "vlen_manifests_v1",
         /// `object_ids` holds the id of each row.
         V2 = "vlen_manifests_v2",
         /// `manifest_spans` and `manifest_blocks` hold the manifests as integers, and `object_ids` the id of each row
-        /// where there is such a table.
+        /// if there is such a table.
         Dense = "dense_manifests_v1",
     }
 }

@@ -1,4 +1,4 @@
-//! Zarr v3 nodes: what kind a document is, and plain groups.
+//! Zarr v3 nodes: the kind of a document, and plain groups.
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use std::io;
 use crate::error::{MetaError, describe};
 use crate::json::{Builder, JsonObject, Members, Pointer, ToJson, parse_object};
 
-/// What a `zarr.json` document describes.
+/// The kind of node that a `zarr.json` document describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
     /// A group: attributes and children.
@@ -29,16 +29,16 @@ impl NodeKind {
     }
 }
 
-/// Reads only `zarr_format` and `node_type`, to learn what a document is before parsing it in full.
+/// Reads only `zarr_format` and `node_type`, to determine the kind of a document before parsing it in full.
 ///
 /// # Cost
 ///
-/// One pass over the bytes, no allocation for what is skipped.
+/// One pass over the bytes, no allocation for skipped members.
 ///
 /// # Errors
 ///
-/// When the bytes are not a JSON object, `zarr_format` is not 3, or `node_type` is neither `group` nor `array`, or it is
-/// `group` and there is a `chunk_grid`, which only arrays have.
+/// If the bytes are not a JSON object, `zarr_format` is not 3, or `node_type` is neither `group` nor `array`, or a
+/// `group` has a `chunk_grid`, which only arrays have.
 pub fn node_kind(bytes: &[u8]) -> Result<NodeKind, MetaError> {
     #[derive(Deserialize)]
     struct Head {
@@ -61,21 +61,21 @@ pub fn node_kind(bytes: &[u8]) -> Result<NodeKind, MetaError> {
     Ok(kind)
 }
 
-/// What is odd about the members of a node; JSON pointers.
+/// An invalid member of a node, by JSON pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OddMember {
-    /// A member that Zarr does not know.
+    /// A member that Zarr does not define.
     Unknown(String),
-    /// A member of another type than Zarr says, and that type.
+    /// A member of another type than Zarr defines, and that type.
     Other(String, &'static str),
-    /// A member that Zarr asks for.
+    /// A missing member that Zarr requires.
     Missing(String),
 }
 
-/// The first member of a node that Zarr does not know, else one of another type than Zarr says (`attributes`, the byte
-/// order of codecs), else the first one that it asks for and that is not there; `None` for a sound node, and for bytes that are no JSON object.
+/// The first member of a node that Zarr does not define, else one of another type than Zarr defines (`attributes`, the byte
+/// order of codecs), else the first missing one that it requires; `None` for a valid node, and for bytes that are no JSON object.
 ///
-/// A member that says `"must_understand": false` may have any name.
+/// A member with `"must_understand": false` may have any name.
 ///
 /// Source: Zarr v3 core, "Array metadata" and "Group metadata".
 ///
@@ -172,23 +172,23 @@ pub(crate) fn take_head(members: &mut Members<'_>, expected: NodeKind) -> Result
     ))
 }
 
-/// A group whose attributes this crate gives no types: an intermediate group, a header, a registry.
+/// A group whose attributes have no type in this crate: an intermediate group, a header, a registry.
 ///
 /// Source: 0.9 §4.1.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GroupDoc {
-    /// Members of `attributes`; empty when the member is absent.
+    /// Members of `attributes`; empty if the member is absent.
     pub attributes: JsonObject,
     /// Other members of the document, such as `consolidated_metadata`, which is kept and never used.
     pub extra: JsonObject,
 }
 
 impl GroupDoc {
-    /// Reads a group document.
+    /// Parses a group document.
     ///
     /// # Errors
     ///
-    /// When the bytes are not JSON, or describe something other than a Zarr v3 group.
+    /// If the bytes are not JSON, or describe something other than a Zarr v3 group.
     pub fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
         let at = Pointer::Prefix("");
         let mut members = Members::new(parse_object("group", bytes)?, &at);
@@ -242,7 +242,7 @@ pub(crate) fn pretty(value: &Value) -> String {
     format!("{value:#}")
 }
 
-/// Writes a value on one line with a blank behind each comma and colon.
+/// Writes a value on one line with a blank after each comma and colon.
 fn spaced(value: &Value) -> String {
     let mut out = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut out, Spaced);

@@ -6,7 +6,7 @@ use crate::error::MetaError;
 use crate::json::{Builder, FromJson, JsonObject, Members, Pointer, ToJson};
 use crate::multiscales::Axis;
 
-/// `attributes.ome`: an OME-Zarr collection node. Nothing in the format is read from it.
+/// `attributes.ome`: an OME-Zarr collection node. Readers of the format do not use it.
 ///
 /// Source: 0.9 §5.3.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,7 +19,7 @@ pub struct Ome {
     pub name: Option<String>,
     /// `attributes`: the scene with its coordinate systems, and foreign entries.
     pub attributes: Option<JsonObject>,
-    /// One node a level, in increasing order.
+    /// One node for each level, in increasing order.
     pub nodes: Vec<OmeNode>,
     /// Unknown members.
     pub extra: JsonObject,
@@ -51,7 +51,7 @@ impl Ome {
         self.to_json()
     }
 
-    /// Returns the axes of the first coordinate system of the scene, or `None` where they are absent or malformed.
+    /// Returns the axes of the first coordinate system of the scene, or `None` if they are absent or malformed.
     #[must_use]
     pub fn scene_axes(&self) -> Option<Vec<Axis>> {
         let scene = self.attributes.as_ref()?.get("scene")?;

@@ -1,4 +1,4 @@
-//! What an array inside a level is, told by its path.
+//! The role of an array inside a level, derived from its path.
 
 /// The role of an array, from its path inside the level group.
 ///
@@ -78,7 +78,7 @@ pub enum Role<'a> {
 }
 
 impl<'a> Role<'a> {
-    /// Finds the role of a path inside a level, or `None` for a group or a foreign array.
+    /// Derives the role of a path inside a level, or `None` for a group or a foreign array.
     #[must_use]
     pub fn of(path: &'a str) -> Option<Self> {
         let mut parts = path.split('/');
@@ -136,7 +136,7 @@ impl<'a> Role<'a> {
         }
     }
 
-    /// Tells whether the array has one cell for each chunk of the level's grid.
+    /// Returns whether the array has one cell for each chunk of the level's grid.
     ///
     /// Source: 0.9 §7.1.
     #[must_use]
@@ -154,7 +154,7 @@ impl<'a> Role<'a> {
         )
     }
 
-    /// Tells whether elements are byte strings: all chunk-grid arrays, manifests and groups.
+    /// Returns whether elements are byte strings: all chunk-grid arrays, manifests and groups.
     ///
     /// Source: 0.9 §4.2.
     #[must_use]
@@ -162,7 +162,7 @@ impl<'a> Role<'a> {
         self.is_chunk_grid() || matches!(self, Self::Manifests | Self::Groups)
     }
 
-    /// Returns what `zv_array` says for this role; `None` where the reference writes nothing.
+    /// Returns the value of `zv_array` for this role; `None` if the reference writes none.
     ///
     /// Source: 0.9 §7.3 and §11.
     #[must_use]
@@ -211,10 +211,10 @@ impl<'a> Role<'a> {
     }
 }
 
-/// Tells whether a level may have a child of that name, in any version that is known.
+/// Returns whether a level may have a child of that name, in any version that is known.
 ///
-/// A store of a later version is read where every node is one of these, and refused by the name of the first that is
-/// not: what it holds may change what the others mean.
+/// A store of a later version is read if every node is one of these, and refused by the name of the first that is
+/// not: its content may change the meaning of the others.
 ///
 /// Source: 0.9 §3; 0.8 §4; 0.7 §3.
 #[must_use]

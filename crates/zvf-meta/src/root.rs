@@ -20,13 +20,13 @@ pub struct RootDoc {
     pub zarr_vectors: ZarrVectors,
     /// `attributes.multiscales`: axes and level transforms.
     pub multiscales: Multiscales,
-    /// `attributes.ome`: a derived description that nothing here reads.
+    /// `attributes.ome`: a derived description that readers do not use.
     pub ome: Option<Ome>,
     /// `attributes.user_metadata`: namespace to members (§16.3).
     pub user_metadata: Option<Value>,
     /// Unknown members of `attributes`.
     pub extra: JsonObject,
-    /// Unknown members beside `attributes`.
+    /// Unknown members next to `attributes`.
     pub node_extra: JsonObject,
 }
 
@@ -41,7 +41,7 @@ pub struct ZarrVectors {
     pub zv_version: String,
     /// Tokens of what the writer used; see [`capabilities`](crate::capabilities).
     pub format_capabilities: Vec<String>,
-    /// Tokens that every reader must know; mostly empty.
+    /// Tokens that every reader must support; mostly empty.
     pub required_capabilities: Vec<String>,
     /// World size of a level-0 chunk, `D` numbers above 0.
     pub chunk_shape: Vec<f64>,
@@ -53,21 +53,21 @@ pub struct ZarrVectors {
     pub base_bin_shape: Option<Vec<f64>>,
     /// Word of [`LinksConvention`]; absent means `implicit_sequential`.
     pub links_convention: Option<String>,
-    /// Word of [`ObjectIndexConvention`](crate::ObjectIndexConvention); no reader acts on it.
+    /// Word of [`ObjectIndexConvention`](crate::ObjectIndexConvention); no reader uses it.
     pub object_index_convention: Option<String>,
     /// Word of [`CrossChunkStrategy`](crate::CrossChunkStrategy); informative.
     pub cross_chunk_strategy: Option<String>,
     /// Coordinate reference system, opaque.
     pub crs: Option<Value>,
-    /// Over how many levels links go; -1 means all. Absent means 1.
+    /// The number of levels that links span; -1 means all. Absent means 1.
     pub cross_level_depth: Option<i64>,
     /// Word of [`CrossLevelStorage`](crate::CrossLevelStorage); absent means `explicit`.
     pub cross_level_storage: Option<String>,
     /// Informative, 2 or more. Absent means 8.
     pub reduction_factor: Option<i64>,
-    /// Declared attributes: scope to name to specification. Arrays may be missing all the same.
+    /// Declared attributes: scope to name to specification. Arrays may be missing nevertheless.
     pub attribute_specs: Option<JsonObject>,
-    /// How new object indexes hold manifests: `vlen` or `dense`. Each index says for itself what it is.
+    /// How new object indexes store manifests: `vlen` or `dense`. Each index states its own layout.
     pub manifest_layout: Option<String>,
     /// World position minus stored position, `D` numbers (§15.7); absent means zeros.
     pub coordinate_offset: Option<Vec<f64>>,
@@ -78,17 +78,17 @@ pub struct ZarrVectors {
 const BLOCK: &str = "/attributes/zarr_vectors";
 
 impl RootDoc {
-    /// Reads a root document.
+    /// Parses a root document.
     ///
-    /// The version is not judged here, so that a tool can show an old store; readers call [`admit`](Self::admit).
+    /// The version is not checked here, so that a tool can show an old store; readers call [`admit`](Self::admit).
     ///
-    /// An `ome` node of another shape is no error, since nothing is read from it: it is kept in
+    /// An `ome` node of another shape is no error, since readers do not use it: it is kept in
     /// [`extra`](Self::extra).
     ///
     /// # Errors
     ///
-    /// When the bytes are not JSON, describe no Zarr v3 group, or a member is missing or of another type. Where the
-    /// store says that it is of an older version, that is the error.
+    /// If the bytes are not JSON, describe no Zarr v3 group, or a member is missing or of another type. If the
+    /// store states an older version, that is the error.
     pub fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
         let document = parse_object("root", bytes)?;
         let version = stated_version(&document);
@@ -154,7 +154,7 @@ impl RootDoc {
     ///
     /// # Errors
     ///
-    /// When `geometry_types` is empty or its first word is unknown.
+    /// If `geometry_types` is empty or its first word is unknown.
     pub fn kind(&self) -> Result<Kind, MetaError> {
         let at = "/attributes/zarr_vectors/geometry_types/0";
         let name = self
@@ -165,11 +165,11 @@ impl RootDoc {
         Kind::from_name(name).ok_or_else(|| MetaError::unexpected(at, quote(name), Kind::EXPECTED))
     }
 
-    /// Returns the link convention, `implicit_sequential` when the document says nothing.
+    /// Returns the link convention, `implicit_sequential` if the document states none.
     ///
     /// # Errors
     ///
-    /// When the word is unknown.
+    /// If the word is unknown.
     pub fn links_convention(&self) -> Result<LinksConvention, MetaError> {
         match &self.zarr_vectors.links_convention {
             None => Ok(LinksConvention::default()),
@@ -180,7 +180,7 @@ impl RootDoc {
         }
     }
 
-    /// Judges the version of the store.
+    /// Checks the version of the store.
     #[must_use]
     pub fn gate(&self) -> Gate {
         version::gate(&self.zarr_vectors.zv_version)
@@ -188,12 +188,12 @@ impl RootDoc {
 
     /// Decides whether this crate may read the store, by its version and its required capabilities.
     ///
-    /// Returns the version when it is newer than all known ones, as a warning to pass on.
+    /// Returns the version if it is newer than all known ones, for a warning.
     ///
     /// # Errors
     ///
-    /// [`MetaError::Version`] for an older version or a text that is none, [`MetaError::Capability`] for a required
-    /// capability that is unknown.
+    /// [`MetaError::Version`] for an older version or an invalid text, [`MetaError::Capability`] for an unknown required
+    /// capability.
     pub fn admit(&self) -> Result<Option<Version>, MetaError> {
         let newer = match self.gate() {
             Gate::Supported(_) => None,
@@ -216,7 +216,7 @@ impl RootDoc {
     }
 }
 
-/// The version that a root document states, also by the name that stores before 0.5 gave it.
+/// The version that a root document states, also under the name that stores before 0.5 used.
 fn stated_version(document: &JsonObject) -> Option<String> {
     let block = document.get("attributes")?.get("zarr_vectors")?;
     let text = block

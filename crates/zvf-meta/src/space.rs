@@ -1,6 +1,6 @@
-//! Chunks and bins in space: what a level's documents say together.
+//! Chunks and bins in space, derived from a level's documents.
 //!
-//! All arithmetic is in f64 with true division, as the format wants (trap T26).
+//! All arithmetic is in f64 with true division, as the format requires (trap T26).
 
 use crate::array::ArrayDoc;
 use crate::error::MetaError;
@@ -8,7 +8,7 @@ use crate::json::EXACT;
 use crate::level::LevelDoc;
 use crate::root::RootDoc;
 
-/// Where the grid of an array lies: the chunk coordinate of its first cell and its extent, one number a component.
+/// The position of an array's grid: the chunk coordinate of its first cell and its extent, one number for each component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid {
     /// Chunk coordinate of cell 0.
@@ -18,8 +18,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Returns the same grid with a leading component for `bins` attribute values, as an attribute-chunked level
-    /// has it.
+    /// Returns the same grid with a leading component for `bins` attribute values, as in an attribute-chunked level.
     #[must_use]
     pub fn with_bins(mut self, bins: u64) -> Self {
         self.origin.insert(0, 0);
@@ -27,7 +26,7 @@ impl Grid {
         self
     }
 
-    /// Returns the cell index of a chunk coordinate, or `None` outside the grid or when the ranks differ.
+    /// Returns the cell index of a chunk coordinate, or `None` outside the grid or if the ranks differ.
     #[must_use]
     pub fn index(&self, chunk: &[i64]) -> Option<Vec<u64>> {
         if chunk.len() != self.origin.len() || chunk.len() != self.shape.len() {
@@ -42,7 +41,7 @@ impl Grid {
     }
 }
 
-/// One component of a cell index: `c - origin`, where that lies in `0..extent`.
+/// One component of a cell index: `c - origin`, if that is in `0..extent`.
 pub(crate) fn cell(chunk: i64, origin: i64, extent: u64) -> Option<u64> {
     let index = i128::from(chunk) - i128::from(origin);
     u64::try_from(index).ok().filter(|&index| index < extent)
@@ -54,7 +53,7 @@ pub(crate) fn cell(chunk: i64, origin: i64, extent: u64) -> Option<u64> {
 ///
 /// # Errors
 ///
-/// When the lengths differ, a chunk size is not above 0, or a corner is not finite or beyond 2^63 chunks.
+/// If the lengths differ, a chunk size is not above 0, or a corner is not finite or beyond 2^63 chunks.
 ///
 /// Source: 0.9 §7.2.
 ///
@@ -130,24 +129,24 @@ pub fn chunk_at(position: f64, size: f64) -> Option<i64> {
 /// 2^63.
 const I64_END: f64 = 9_223_372_036_854_775_808.0;
 
-/// Takes a rounded f64 as an integer; `None` for NaN and outside the range of the type.
+/// Converts a rounded f64 to an integer; `None` for NaN and outside the range of the type.
 fn whole_i64(value: f64) -> Option<i64> {
     // In range; NaN fails both comparisons.
     (-I64_END..I64_END).contains(&value).then_some(value as i64)
 }
 
-/// Takes a rounded f64 as a count; `None` for NaN, below 0 and beyond 2^53.
+/// Converts a rounded f64 to a count; `None` for NaN, below 0 and beyond 2^53.
 fn whole_u64(value: f64) -> Option<u64> {
     (0.0..=EXACT).contains(&value).then_some(value as u64)
 }
 
-/// Below it every whole number and its neighbours are f64.
+/// Below it f64 represents every whole number and its neighbours.
 const SMALL: f64 = 4_503_599_627_370_496.0;
 
-/// Returns how many bins a chunk holds along each axis, rounded half to even; `None` when the lengths differ or a
+/// Returns how many bins a chunk holds along each axis, rounded half to even; `None` if the lengths differ or a
 /// quotient is not a finite number of 0 or more.
 ///
-/// Meaningful at level 0 only: bins of coarse levels are often larger than chunks and nothing is cut by them.
+/// Meaningful at level 0 only: bins of coarse levels are often larger than chunks and cut nothing.
 ///
 /// Source: 0.9 §6.
 #[must_use]
@@ -182,12 +181,12 @@ impl RootDoc {
 
     /// Returns the bin shape of a level in world units.
     ///
-    /// Level 0 takes `base_bin_shape`, else `chunk_shape`, regardless of what its transforms say: with a `coordinate_offset`
-    /// its translation is no half bin (trap T35). Above, it is twice the translation in `multiscales`; where that is
-    /// missing, `bin_shape` or `bin_size` of the level's own block; where these are missing too, the fold times the
-    /// bins of level 0, which is what the fold means.
+    /// Level 0 uses `base_bin_shape`, else `chunk_shape`, and ignores its transforms: with a `coordinate_offset`
+    /// its translation is no half bin (trap T35). At other levels it is twice the translation in `multiscales`; if that is
+    /// missing, `bin_shape` or `bin_size` of the level's own block; if these are missing too, the ratio times the
+    /// bins of level 0.
     ///
-    /// `None` when nothing says it.
+    /// `None` if no member states it.
     ///
     /// Source: 0.9 §5.2, §6 and §15.7.
     #[must_use]
@@ -213,7 +212,7 @@ impl RootDoc {
             })
     }
 
-    /// Returns the fold of a level's bins against those of level 0: its scale in `multiscales`, else `bin_ratio` of
+    /// Returns the ratio of a level's bins to those of level 0: its scale in `multiscales`, else `bin_ratio` of
     /// its own block. Level 0 has none.
     ///
     /// Source: 0.9 §5.2.
@@ -233,7 +232,7 @@ impl RootDoc {
         bins_per_chunk(&self.zarr_vectors.chunk_shape, self.base_bin_shape())
     }
 
-    /// Returns what is to be added to stored positions, or `None` when that is nothing.
+    /// Returns the offset to add to stored positions, or `None` if there is none.
     ///
     /// Source: 0.9 §15.7.
     #[must_use]
@@ -244,7 +243,7 @@ impl RootDoc {
             .filter(|offset| offset.iter().any(|&part| part != 0.0))
     }
 
-    /// Computes the grid that the declared bounds give a level. Arrays that a bulk writer makes have the grid of their
+    /// Computes the grid of a level from the declared bounds. Arrays of a bulk writer have the grid of their
     /// data instead, so every array's own document decides (trap T6): see [`ArrayDoc::grid`].
     ///
     /// # Errors
@@ -267,7 +266,7 @@ impl ArrayDoc {
     ///
     /// # Errors
     ///
-    /// When the origin has another number of components than the shape.
+    /// If the origin has another number of components than the shape.
     ///
     /// Source: 0.9 §7.2.
     pub fn grid(&self) -> Result<Grid, MetaError> {

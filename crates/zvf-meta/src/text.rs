@@ -1,6 +1,6 @@
 //! The short texts of keys and paths: chunk keys, deltas, offset segments, level names.
 //!
-//! Only what rules need. The decoder of hot paths has its own, without allocation.
+//! Only for rules. Decoders use those of `zvf-format`, which do not allocate.
 
 /// Decimal digits without a redundant zero.
 fn digits(text: &str) -> Option<&str> {
@@ -19,14 +19,14 @@ fn key_part(text: &str) -> Option<i64> {
     }
 }
 
-/// Reads a chunk key such as `-1.0.12` into `out`; `false` when it is none.
+/// Parses a chunk key such as `-1.0.12` into `out`; `false` if it is not one.
 pub(crate) fn chunk_key(text: &str, out: &mut Vec<i64>) -> bool {
     out.clear();
     text.split('.')
         .all(|part| key_part(part).map(|part| out.push(part)).is_some())
 }
 
-/// Reads a number that wears its sign: `0`, `+1`, `-2`.
+/// Parses a number with a required sign: `0`, `+1`, `-2`.
 fn signed(text: &str) -> Option<i64> {
     match text.as_bytes().first()? {
         b'+' | b'-' => digits(text.get(1..)?)
@@ -36,12 +36,12 @@ fn signed(text: &str) -> Option<i64> {
     }
 }
 
-/// Reads the name of a link family: levels spanned.
+/// Parses the name of a link family: the levels that it spans.
 pub(crate) fn delta(text: &str) -> Option<i32> {
     signed(text).and_then(|delta| i32::try_from(delta).ok())
 }
 
-/// Reads an offsets segment such as `+1.0.0_+1.+1.0`: one list of components an offset; `self` has none.
+/// Parses an offsets segment such as `+1.0.0_+1.+1.0`: one list of components for each offset; `self` has none.
 pub(crate) fn offsets(text: &str) -> Option<Vec<Vec<i64>>> {
     if text == "self" {
         return Some(Vec::new());
@@ -51,7 +51,7 @@ pub(crate) fn offsets(text: &str) -> Option<Vec<Vec<i64>>> {
         .collect()
 }
 
-/// Reads a level's group name: `0|[1-9][0-9]*`.
+/// Parses a level's group name: `0|[1-9][0-9]*`.
 pub(crate) fn level(text: &str) -> Option<u32> {
     digits(text)?.parse().ok()
 }

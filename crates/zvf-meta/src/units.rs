@@ -1,4 +1,4 @@
-//! Units of length, by the names that OME-Zarr gives them.
+//! Units of length, by their names in OME-Zarr.
 //!
 //! ```
 //! use zvf_meta::units;
@@ -9,8 +9,8 @@
 //! assert!(units::parse("foo").is_err());
 //! ```
 
-/// Units of length of OME-Zarr 0.4 and 0.5: the name, then its symbols and further names. Symbols are compared as they are (`Mm` is no
-/// `mm`), names without regard to case, in the spelling `metre` and in the plural, too.
+/// Units of length of OME-Zarr 0.4 and 0.5: the name, then its symbols and further names. Symbols are case-sensitive (`Mm` is no
+/// `mm`), names are not, in the spelling `metre` and in the plural, too.
 const UNITS: &[(&str, &[&str])] = &[
     ("angstrom", &["Å", "Å", "ångström", "angström"]),
     ("attometer", &["am"]),
@@ -41,7 +41,7 @@ const UNITS: &[(&str, &[&str])] = &[
     ("zettameter", &["Zm"]),
 ];
 
-/// The name of a unit of length; `None` for what is none.
+/// The name of a unit of length; `None` for other texts.
 #[must_use]
 pub fn name(text: &str) -> Option<&'static str> {
     let text = text.trim();
@@ -58,17 +58,17 @@ pub fn name(text: &str) -> Option<&'static str> {
     found.map(|(name, _)| *name)
 }
 
-/// Whether two units are the same one, by their names where they are known, else by their texts.
+/// Whether two units are the same, by their names if they are known, else by their texts.
 #[must_use]
 pub fn same(one: &str, other: &str) -> bool {
     let known = |text| name(text).ok_or(text);
     known(one) == known(other)
 }
 
-/// A unit as a user writes it, with a number before it or not: how many of the unit, and its name.
+/// Parses a unit as a user writes it, with an optional number before it: the number, and the unit's name.
 ///
 /// # Errors
-/// What was found, and the units that are known.
+/// The found text and the known units.
 pub fn parse(text: &str) -> Result<(f64, &'static str), String> {
     let text = text.trim();
     let wrong = || {

@@ -1,4 +1,4 @@
-//! Format versions and which of them are read.
+//! Format versions, and which of them are read.
 
 use std::fmt;
 
@@ -9,14 +9,14 @@ use std::fmt;
 pub struct Version {
     /// First number.
     pub major: u32,
-    /// Second number; 0 where the text has none.
+    /// Second number; 0 if the text has none.
     pub minor: u32,
-    /// Third number; 0 where the text has none.
+    /// Third number; 0 if the text has none.
     pub patch: u32,
 }
 
 impl Version {
-    /// Makes a version from its three numbers.
+    /// Creates a version from its three numbers.
     #[must_use]
     pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
         Self {
@@ -26,7 +26,7 @@ impl Version {
         }
     }
 
-    /// Reads `X[.Y[.Z]]`; missing numbers are 0, and what follows a third dot is ignored.
+    /// Parses `X[.Y[.Z]]`; missing numbers are 0, and text after a third dot is ignored.
     ///
     /// `0.9`, `0.9.2` and `0.9.2.dev3` are versions. `0.9.2-rc1`, `v0.9.2`, `0..9` and the empty text are not.
     ///
@@ -66,26 +66,26 @@ impl fmt::Display for Version {
     }
 }
 
-/// The oldest version that is read. What is older has another layout, which no later release of the reference reads.
+/// The oldest version that is read. Older ones have another layout, which no later release of the reference reads.
 pub const OLDEST: Version = Version::new(0, 6, 0);
 
-/// The newest version that is known; what is newer is read with a warning.
+/// The newest known version; newer ones are read with a warning.
 pub const NEWEST: Version = Version::new(0, 9, 4);
 
 /// The first version whose documents the [rules](crate::rules) describe in full: one array for each family, with
-/// links in families of offsets. Of older stores only the root is judged.
+/// links in families of offsets. For older stores only the root is checked.
 pub const RULED: Version = Version::new(0, 9, 0);
 
 /// The first version whose writers describe the store for other tools (0.9 §5.3).
 pub const DESCRIBED: Version = Version::new(0, 9, 2);
 
-/// Whether the rules about arrays and families are about stores of this version: of [`RULED`] and later ones.
+/// Whether the rules about arrays and families apply to stores of this version: [`RULED`] and later.
 #[must_use]
 pub fn is_ruled(text: &str) -> bool {
     matches!(gate(text), Gate::Supported(version) | Gate::Newer(version) if version >= RULED)
 }
 
-/// Whether a store of this version may be changed where it is: of the minor version of [`NEWEST`], regardless of its patch.
+/// Whether a store of this version may be changed in place: versions with the minor number of [`NEWEST`].
 ///
 /// ```
 /// use zvf_meta::version::is_editable;
@@ -101,18 +101,18 @@ pub fn is_editable(text: &str) -> bool {
     (version.major, version.minor) == (NEWEST.major, NEWEST.minor)
 }
 
-/// What messages say about versions.
+/// The versions that are read, for messages.
 pub const EXPECTED: &str = "0.6.0 to 0.9.4";
 
-/// What messages say to the owner of a store that is older than [`OLDEST`].
+/// Message for a store that is older than [`OLDEST`].
 pub const OLDER: &str = "0.6.0 to 0.9.4; versions before 0.6 have another layout, which only the release that wrote them reads: write the store again from its source";
 
-/// What a reader does with a store of some version.
+/// The decision of a reader about a store of some version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
     /// Read it.
     Supported(Version),
-    /// Read it and warn: a later version may have changed what the documents mean.
+    /// Read it and warn: a later version may have changed the meaning of documents.
     Newer(Version),
     /// Refuse it and name the version: the layout is another one.
     Older(Version),
@@ -121,18 +121,18 @@ pub enum Gate {
 }
 
 impl Gate {
-    /// Tells whether the store may be read, with or without a warning.
+    /// Returns whether the store may be read, with or without a warning.
     #[must_use]
     pub fn is_open(self) -> bool {
         matches!(self, Self::Supported(_) | Self::Newer(_))
     }
 }
 
-/// Decides what to do with a store that claims a version.
+/// Decides whether a store of this version is read.
 ///
-/// The reference never runs its version rule (trap T4); this crate does. There is no upper bound: additions are
-/// announced by `required_capabilities`, which [`RootDoc::admit`](crate::RootDoc::admit) checks as well. How an array
-/// or a family is stored follows from its node, never from the version.
+/// The reference never runs its version check (trap T4); this crate does. There is no upper bound: additions are
+/// announced by `required_capabilities`, which [`RootDoc::admit`](crate::RootDoc::admit) checks as well. The layout of an array
+/// or a family is detected from its node, never from the version.
 ///
 /// Source: 0.9 §5.4; 0.8 §5.1; 0.7 §4.3 and §18.
 ///

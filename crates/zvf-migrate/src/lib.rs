@@ -1,18 +1,18 @@
-//! Copies of stores: old ones brought to the version that is written, and new shapes of chunks, bins and shards.
+//! Copies of stores: into the version that is written, and into other chunks, bins and shards.
 //!
 //! ```text
 //! vertices   chunk for chunk, of all levels         cells
 //! objects    manifests, ids, values, groups         objects, tables
 //! links      record for record, to all levels       records, links
 //! the rest   headers, parametric objects, …         side
-//! documents  what is not understood is kept         documents
+//! documents  unknown members are kept               documents
 //! ── the root makes the store ──
 //! both stores are read again and compared           verify
 //! ```
 //!
-//! A chunk keeps its rows and its fragments in their order, so that every answer about the new store is that about the
-//! old one. Only where the shape of chunks changes, or that of bins, rows move (`destinations.rs`): objects keep
-//! their vertices in their order all the same.
+//! A chunk keeps its rows and its fragments in their order, so that every query returns the same answer from both stores.
+//! Rows move only if the shape of chunks or of bins changes (`destinations.rs`); objects keep the order of their vertices
+//! even then.
 //!
 //! ```
 //! use zvf_migrate::{MigrateOptions, migrate};

@@ -1,11 +1,11 @@
-//! Read-only maps of whole files, for readers whose formats were made for it.
+//! Read-only memory maps of whole files, for formats that are designed to be mapped.
 //!
-//! Every other crate of this workspace forbids `unsafe`. A map cannot be made without it, because the operating system
-//! does not keep other programs from changing a file under the map. This crate is that one block, and its condition:
+//! Every other crate of this workspace but `zvf-alloc` forbids `unsafe`. A map needs it, because the operating system
+//! does not keep other programs from changing a file under the map. This crate has that one `unsafe` block, and its condition:
 //!
 //! **While a [`Map`] lives, no program truncates the file or writes into it.** Replacing the file by renaming another one
-//! over its name is fine: the map keeps the old content. Where that cannot be promised, read the file instead. A file that
-//! is truncated under a map ends the process with a signal; one that is rewritten changes bytes that were checked before.
+//! over its name is allowed: the map keeps the old content. If that cannot be guaranteed, read the file instead. If a file
+//! is truncated under a map, a signal ends the process; if it is rewritten, bytes change that were already checked.
 //!
 //! ```
 //! let file = tempfile::NamedTempFile::new()?;
@@ -37,12 +37,12 @@ impl Map {
     ///
     /// # Errors
     ///
-    /// What opening or mapping answers, and [`io::ErrorKind::InvalidInput`] for what is not a regular file.
+    /// Errors of opening and mapping, and [`io::ErrorKind::InvalidInput`] for anything but a regular file.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         Self::of(&File::open(path)?)
     }
 
-    /// Maps a whole file that is open for reading; under the same condition as [`open`](Self::open).
+    /// Maps a whole file that is open for reading, under the condition of [`open`](Self::open).
     ///
     /// # Errors
     ///

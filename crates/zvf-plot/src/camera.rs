@@ -1,4 +1,4 @@
-//! Where the viewer stands and how world positions become pixels.
+//! The camera: position of the viewer, and projection of world positions to pixels.
 //!
 //! ```
 //! use zvf_plot::{Camera, Projection, View};
@@ -20,16 +20,16 @@ use crate::PlotError;
 /// A position or direction in world coordinates.
 pub type Point = [f64; 3];
 
-/// How depth shows.
+/// The kind of projection.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Projection {
     /// Parallel rays: lengths across the view are the same everywhere.
     Orthographic,
-    /// Rays from one point, which stands so far away that a sphere around all data is seen under this angle, in degrees.
+    /// Rays from one point, at the distance from which a sphere around all data is seen under this angle, in degrees.
     Perspective(f64),
 }
 
-/// The orientation of a picture: which directions of the world point right and up in it.
+/// The orientation of a picture: the directions of the world that point right and up in it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct View {
     right: Point,
@@ -45,7 +45,7 @@ impl View {
         back: [0.0, 0.0, 1.0],
     };
 
-    /// A view by two directions, which need not be of length 1; `up` is made perpendicular to `right`.
+    /// A view with two directions, which need not be of length 1; `up` is made perpendicular to `right`.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl View {
     }
 
     /// A view from a direction: azimuth in the plane of x and y, counted from x towards y, and elevation above that plane, both in
-    /// degrees; z points up. The numbers mean what they mean in matplotlib.
+    /// degrees; z points up. The angles are those of matplotlib.
     ///
     /// # Errors
     ///
@@ -87,12 +87,12 @@ impl View {
         Self::new(right, up)
     }
 
-    /// Parses `xy`, `xz`, `yz` and any other pair of axes, right and then up, each with a minus sign where it points the other way
+    /// Parses `xy`, `xz`, `yz` and any other pair of axes, right and then up, each with a minus sign for the opposite direction
     /// (`x-z`); `iso`; or `AZ,EL` in degrees.
     ///
     /// # Errors
     ///
-    /// Misuse, with what was expected.
+    /// Misuse, with the expected syntax.
     pub fn parse(text: &str, up: UpAxis) -> Result<Self, PlotError> {
         let wrong = || {
             PlotError::usage(format!(
@@ -194,7 +194,7 @@ impl UpAxis {
 impl FromStr for UpAxis {
     type Err = PlotError;
 
-    /// `x`, `y` or `z`, with a minus sign where the axis points down, as rows of images do: `-y`.
+    /// `x`, `y` or `z`, with a minus sign if the axis points down, as rows of images do: `-y`.
     fn from_str(text: &str) -> Result<Self, PlotError> {
         let (down, name) = match text.strip_prefix('-') {
             Some(name) => (true, name),
@@ -209,7 +209,7 @@ impl FromStr for UpAxis {
     }
 }
 
-/// A world position as it is seen.
+/// A projected world position.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Seen {
     /// Pixels from the left edge of the picture; pixel `i` reaches from `i` to `i + 1`.
@@ -218,11 +218,11 @@ pub struct Seen {
     pub y: f64,
     /// Grows with the distance from the viewer, and is linear along a straight line of the picture.
     pub depth: f64,
-    /// Size of things here against their size at the target: 1 in orthographic views.
+    /// Scale at this position relative to the target: 1 in orthographic views.
     pub size: f64,
 }
 
-/// From world positions to pixels.
+/// Projects world positions to pixels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Camera {
     view: View,
@@ -233,13 +233,13 @@ pub struct Camera {
     distance: Option<f64>,
 }
 
-/// Nearer to the viewer than this share of the distance to the target nothing is drawn.
+/// Nothing is drawn nearer to the viewer than this share of the distance to the target.
 const NEAR: f64 = 0.01;
 
 impl Camera {
     /// A camera that looks at `target`, which is shown at the pixel position `center`, where a pixel is `units_per_pixel` wide.
     ///
-    /// In perspective, the viewer is as far away as makes a height of `2 * center[1]` pixels the angle of the projection.
+    /// In perspective, the viewer is at the distance at which a height of `2 * center[1]` pixels has the angle of the projection.
     ///
     /// # Units
     ///
@@ -266,8 +266,8 @@ impl Camera {
         }
     }
 
-    /// A camera that shows all `points` inside a rectangle of the picture, `[left, top, right, bottom]` in pixels, as large as
-    /// they fit. Without points, or with one place alone, a pixel is a unit.
+    /// A camera that shows all `points` inside a rectangle of the picture, `[left, top, right, bottom]` in pixels, at the largest
+    /// scale that fits. Without points, or with a single position, a pixel is a unit.
     pub fn fit(view: View, projection: Projection, points: &[Point], inside: [f64; 4]) -> Self {
         let mut range = Bounds::EMPTY;
         points.iter().for_each(|point| range.add(*point));
@@ -313,7 +313,7 @@ impl Camera {
         camera
     }
 
-    /// Where a position is seen; `None` for what is at the viewer or behind, and for positions that are not finite.
+    /// Projects a position; `None` for positions at or behind the viewer, and for positions that are not finite.
     pub fn project(&self, point: Point) -> Option<Seen> {
         let from: Point = std::array::from_fn(|axis| part(point, axis) - part(self.target, axis));
         let away = -dot(from, self.view.back);
@@ -338,7 +338,7 @@ impl Camera {
         (seen.x.is_finite() && seen.y.is_finite() && depth.is_finite()).then_some(seen)
     }
 
-    /// The part of a line between two positions that is in front of the viewer; `None` where none is.
+    /// The part of a line between two positions that is in front of the viewer; `None` if no part is.
     pub(crate) fn in_front(&self, a: Point, b: Point) -> Option<(Point, Point)> {
         let Some(distance) = self.distance else {
             return Some((a, b));
@@ -360,7 +360,7 @@ impl Camera {
         }
     }
 
-    /// The distance behind the plane of the target, in world units, of a depth that [`project`](Self::project) returned.
+    /// The distance beyond the plane of the target, in world units, of a depth that [`project`](Self::project) returned.
     pub fn away(&self, depth: f64) -> f64 {
         match self.distance {
             None => depth,
@@ -368,7 +368,7 @@ impl Camera {
         }
     }
 
-    /// The same view in a picture of `times` as many pixels each way.
+    /// The same view in a picture with `times` as many pixels in each direction.
     #[must_use]
     pub fn scaled(mut self, times: f64) -> Self {
         self.units_per_pixel /= times;
@@ -381,7 +381,7 @@ impl Camera {
         &self.view
     }
 
-    /// The position that is looked at.
+    /// The position that the camera looks at.
     pub fn target(&self) -> Point {
         self.target
     }
@@ -391,7 +391,7 @@ impl Camera {
         self.units_per_pixel
     }
 
-    /// Where the target is seen, in pixels.
+    /// The projected target, in pixels.
     pub fn center(&self) -> [f64; 2] {
         self.center
     }
@@ -407,18 +407,18 @@ impl Camera {
 pub struct Bounds {
     /// The smallest coordinates.
     pub low: Point,
-    /// The largest coordinates; below `low` while nothing was added.
+    /// The largest coordinates; below `low` if the box is empty.
     pub high: Point,
 }
 
 impl Bounds {
-    /// Nothing yet.
+    /// An empty box.
     pub const EMPTY: Self = Self {
         low: [f64::INFINITY; 3],
         high: [f64::NEG_INFINITY; 3],
     };
 
-    /// Takes a position in; coordinates that are not finite are left out.
+    /// Adds a position; coordinates that are not finite are ignored.
     pub fn add(&mut self, point: Point) {
         if !point.iter().all(|one| one.is_finite()) {
             return;
@@ -429,7 +429,7 @@ impl Bounds {
         }
     }
 
-    /// Whether nothing was added.
+    /// Whether the box is empty.
     pub fn is_empty(&self) -> bool {
         self.low
             .iter()
@@ -437,7 +437,7 @@ impl Bounds {
             .any(|(low, high)| low > high)
     }
 
-    /// The middle; the origin of nothing.
+    /// The middle; the origin for an empty box.
     pub fn center(&self) -> Point {
         if self.is_empty() {
             return [0.0; 3];
@@ -445,7 +445,7 @@ impl Bounds {
         std::array::from_fn(|axis| part(self.low, axis) / 2.0 + part(self.high, axis) / 2.0)
     }
 
-    /// The eight corners; none of nothing.
+    /// The eight corners; none for an empty box.
     pub fn corners(&self) -> Vec<Point> {
         if self.is_empty() {
             return Vec::new();
@@ -485,7 +485,7 @@ fn distance(a: Point, b: Point) -> f64 {
         .sqrt()
 }
 
-/// The direction of length 1; `None` of nothing.
+/// The direction of length 1; `None` for a zero vector.
 fn unit(direction: Point) -> Option<Point> {
     let length = dot(direction, direction).sqrt();
     (length.is_finite() && length > 1e-9).then(|| direction.map(|one| one / length))

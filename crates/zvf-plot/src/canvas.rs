@@ -1,23 +1,23 @@
-//! The pixels that shapes are drawn into, and the loops that draw them.
+//! The pixels that shapes are drawn into, and the drawing loops.
 //!
-//! A pixel keeps the nearest thing that was drawn there: its depth and 32 bits that say what it was, a colour or a number. The two are
-//! one integer that only falls, so that the picture does not depend on the order of drawing, nor on how many threads share the work.
+//! A pixel holds the nearest shape that was drawn there: its depth and 32 bits with its colour or number. Both are
+//! one integer that only decreases, so that the picture depends neither on the order of drawing nor on the number of threads.
 
 use crate::pen::{Pen, Vertex};
 
-/// Nothing was drawn here.
+/// A pixel without a shape.
 const EMPTY: u64 = u64::MAX;
 
 /// Full brightness.
 const BRIGHT: u8 = 255;
 
-/// Lines up to this width, in pixels, are stamped along their longer axis; wider ones are drawn as round bars with light.
+/// Lines up to this width, in pixels, are stamped along their longer axis; wider ones are drawn as lit round bars.
 const THIN: f32 = 5.0;
 
-/// Where light comes from, as seen in the picture: right, up, towards the viewer. Of length 1.
+/// The direction of the light in the picture: right, up, towards the viewer. Of length 1.
 const LIGHT: [f32; 3] = [-0.397_36, 0.496_7, 0.771_6];
 
-/// Brightness where no light falls.
+/// Brightness of unlit surfaces.
 const AMBIENT: f32 = 0.35;
 
 /// Pixels with depth.
@@ -26,27 +26,27 @@ pub(crate) struct Canvas {
     width: usize,
     height: usize,
     pixels: Vec<u64>,
-    /// Brightness of lit surfaces; empty where nothing is lit.
+    /// Brightness of lit surfaces; empty if no surface is lit.
     shades: Vec<u8>,
     tiles: Tiles,
 }
 
-/// Squares of pixels, and how far away the farthest pixel of each was when it was last looked at: pixels only come nearer, so a line
-/// that is farther away than that in all its tiles is hidden, and its pixels need not be looked at one by one.
+/// Squares of pixels, and the depth of the farthest pixel of each at its last update: pixels only get nearer, so a line
+/// that is farther away than that in all its tiles is hidden, and its pixels need not be tested.
 #[derive(Debug, Clone)]
 struct Tiles {
-    /// Tiles in a row of them.
+    /// Number of tiles in a row.
     across: usize,
-    /// The upper half of the keys of pixels, at most.
+    /// Upper bound of the upper halves of pixel keys.
     farthest: Vec<u32>,
-    /// Lines that began in a tile since it was looked at.
+    /// Lines that began in a tile since its last update.
     lines: Vec<u8>,
 }
 
 /// Pixels along a side of a tile.
 const TILE: usize = 16;
 
-/// Lines after which a tile is looked at again.
+/// Number of lines after which a tile is updated.
 const LINES: u8 = 64;
 
 impl Canvas {
@@ -54,7 +54,7 @@ impl Canvas {
     ///
     /// # Cost
     ///
-    /// 8 bytes a pixel, 9 of lit ones.
+    /// 8 bytes for each pixel, 9 for lit canvases.
     pub(crate) fn new(width: usize, height: usize, lit: bool) -> Self {
         let all = width * height;
         Self {
@@ -74,7 +74,7 @@ impl Canvas {
         self.height
     }
 
-    /// Takes the nearer one of each pixel of two canvases of one size.
+    /// Takes the nearer value of each pixel of two canvases of one size.
     pub(crate) fn merge(&mut self, other: &Self) {
         if self.shades.is_empty() {
             for (mine, other) in self.pixels.iter_mut().zip(&other.pixels) {
@@ -90,7 +90,7 @@ impl Canvas {
         }
     }
 
-    /// What was drawn, pixel by pixel, rows from the top: depth, value and brightness; `None` where nothing was.
+    /// The pixels, rows from the top: depth, value and brightness; `None` for an empty pixel.
     pub(crate) fn pixels(&self) -> impl Iterator<Item = Option<(f32, u32, u8)>> + '_ {
         self.pixels.iter().enumerate().map(|(at, pixel)| {
             let shade = self.shades.get(at).copied().unwrap_or(BRIGHT);
@@ -98,7 +98,7 @@ impl Canvas {
         })
     }
 
-    /// Replaces values by others, such as numbers by colours; brightness is given to the function and then full.
+    /// Maps values, such as numbers to colours; the function receives the brightness, which is then reset to full.
     pub(crate) fn map(&mut self, color: impl Fn(u32, u8) -> u32) {
         for (at, pixel) in self.pixels.iter_mut().enumerate() {
             if *pixel != EMPTY {
@@ -109,7 +109,7 @@ impl Canvas {
         self.shades = Vec::new();
     }
 
-    /// Marks one pixel, if it is in the picture and nothing nearer is there.
+    /// Sets one pixel, if it is in the picture and not hidden.
     #[inline]
     fn put(&mut self, x: i32, y: i32, key: u64, shade: u8) {
         let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else {
@@ -132,7 +132,7 @@ impl Canvas {
         }
     }
 
-    /// The columns and rows that a box of the picture meets, `None` where it is outside.
+    /// The columns and rows that a box of the picture covers, `None` if it is outside.
     fn covered(&self, low: [f32; 2], high: [f32; 2]) -> Option<[i32; 4]> {
         let (width, height) = (self.width as f32, self.height as f32);
         let inside = high[0] >= 0.0 && high[1] >= 0.0 && low[0] < width && low[1] < height;
@@ -189,7 +189,7 @@ impl Canvas {
         }
     }
 
-    /// Whether everything of a line is behind what was drawn already: pixels at most `stamps` around it, no nearer than `nearest`.
+    /// Whether a line is completely hidden: pixels at most `stamps` around it, no nearer than `nearest`.
     fn hides(&mut self, a: &Vertex, b: &Vertex, stamps: i32, nearest: f32) -> bool {
         let reach = stamps as f32;
         let low = [a.x.min(b.x) - reach, a.y.min(b.y) - reach];
@@ -239,7 +239,7 @@ impl Canvas {
         }
     }
 
-    /// The part of a line that can be seen, with a margin of its width.
+    /// The visible part of a line, with a margin of its width.
     fn clipped(&self, a: &Vertex, b: &Vertex, width: f32) -> Option<(Vertex, Vertex)> {
         let margin = width + 1.0;
         let (wide, tall) = (self.width as f32 + margin, self.height as f32 + margin);
@@ -398,14 +398,14 @@ impl Tiles {
     }
 }
 
-/// The pixel that a place is in. Faster than the function of the library, which is a call on processors without SSE 4.1.
+/// The pixel of a coordinate. Faster than the library function, which is a call on processors without SSE 4.1.
 #[inline]
 fn floor(place: f32) -> i32 {
     let whole = place as i32;
     whole.saturating_sub(i32::from(whole as f32 > place))
 }
 
-/// Brightness of a surface that looks to a direction.
+/// Brightness of a surface with a normal.
 fn shade(normal: [f32; 3]) -> u8 {
     let light = normal[0] * LIGHT[0] + normal[1] * LIGHT[1] + normal[2] * LIGHT[2];
     // What looks to the viewer has its full colour.
@@ -413,7 +413,7 @@ fn shade(normal: [f32; 3]) -> u8 {
     ((AMBIENT + (1.0 - AMBIENT) * light.max(0.0)) / full * 255.0).min(255.0) as u8
 }
 
-/// Brightness of a surface with two sides, of which the viewer sees the one that looks to the viewer.
+/// Brightness of a two-sided surface, whose side towards the viewer is visible.
 pub(crate) fn surface(normal: [f32; 3]) -> u8 {
     let length = normal.iter().map(|one| one * one).sum::<f32>().sqrt();
     let sign = if normal[2] < 0.0 { -1.0 } else { 1.0 };
@@ -421,7 +421,7 @@ pub(crate) fn surface(normal: [f32; 3]) -> u8 {
     shade(normal.map(|one| one * scale))
 }
 
-/// Depth and value as one integer that is smaller the nearer the depth is.
+/// Depth and value as one integer; nearer depths give smaller integers.
 #[inline]
 pub(crate) fn key(depth: f32, value: u32) -> u64 {
     let bits = depth.to_bits();

@@ -1,4 +1,4 @@
-//! Colours: what they stand for, colour maps, and names.
+//! Colours: colour rules, colour maps, and names.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,7 +24,7 @@ impl Rgb {
         Self(r, g, b)
     }
 
-    /// The colour in between, `share` of the way to another one.
+    /// The colour at `share` of the way to another one.
     pub(crate) fn mix(self, other: Self, share: f32) -> Self {
         let mix = |a: u8, b: u8| {
             let value = f32::from(a) + share * (f32::from(b) - f32::from(a));
@@ -37,12 +37,12 @@ impl Rgb {
         )
     }
 
-    /// As bright as a share of itself.
+    /// The colour with its brightness multiplied by a share.
     pub(crate) fn dimmed(self, share: f32) -> Self {
         Self::BLACK.mix(self, share)
     }
 
-    /// Brightness for the eye, from 0 to 1.
+    /// Perceived brightness, from 0 to 1.
     pub fn luminance(self) -> f32 {
         (0.2126 * f32::from(self.0) + 0.7152 * f32::from(self.1) + 0.0722 * f32::from(self.2))
             / 255.0
@@ -100,15 +100,15 @@ impl FromStr for Rgb {
     }
 }
 
-/// What colours stand for.
+/// The colour rule.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum ColorBy {
-    /// Direction for lines, polylines and streamlines; density for many points; objects where there are several; else one colour.
+    /// Direction for lines, polylines and streamlines; density for many points; objects if there are several; else one colour.
     #[default]
     Auto,
     /// One colour.
     Solid(Rgb),
-    /// Values of a vertex attribute, or of an object attribute where vertices have none of that name; a channel of several.
+    /// Values of a vertex attribute, or of an object attribute if vertices have none of that name; with the number of a channel.
     Attribute(String, usize),
     /// A colour for each object.
     Object,
@@ -116,7 +116,7 @@ pub enum ColorBy {
     Group,
     /// Red, green and blue are the shares of x, y and z in the direction of a line, as in tractography, or of a surface's normal.
     Direction,
-    /// How many vertices or lines lie in each pixel, on a logarithmic scale.
+    /// The number of vertices or lines in each pixel, on a logarithmic scale.
     Density,
 }
 
@@ -124,7 +124,7 @@ impl FromStr for ColorBy {
     type Err = PlotError;
 
     /// `auto`, `object`, `group`, `direction`, `density`, a colour (`#rrggbb` or a name), or the name of an attribute, with a channel
-    /// (`NAME[1]`); what follows `attribute:` is always an attribute.
+    /// (`NAME[1]`); a text after `attribute:` is always an attribute.
     fn from_str(text: &str) -> Result<Self, PlotError> {
         match text {
             "auto" => return Ok(Self::Auto),
@@ -177,7 +177,7 @@ const MAPS: &[(&str, colorous::Gradient)] = &[
 ];
 
 impl Colormap {
-    /// From black by violet and orange to a light yellow.
+    /// From black through violet and orange to a light yellow.
     pub const MAGMA: Self = Self {
         name: "magma",
         gradient: colorous::MAGMA,
@@ -193,7 +193,7 @@ impl Colormap {
         self.name
     }
 
-    /// The colour of a number from 0 to 1; what is outside has the colour of the end.
+    /// The colour of a number from 0 to 1; numbers outside have the colour of the nearer end.
     pub fn at(&self, number: f32) -> Rgb {
         let number = if number.is_nan() { 0.0 } else { number };
         let color = self
@@ -238,7 +238,7 @@ impl FromStr for Colormap {
     }
 }
 
-/// Colours of layers and groups, that are easily told apart on light and on dark grounds.
+/// Colours of layers and groups, easy to distinguish on light and on dark backgrounds.
 const SEVERAL: [Rgb; 10] = [
     Rgb(0x5b, 0x9b, 0xd5),
     Rgb(0xf2, 0x8e, 0x2b),
@@ -252,7 +252,7 @@ const SEVERAL: [Rgb; 10] = [
     Rgb(0xa0, 0xa8, 0xb0),
 ];
 
-/// The colour of one of a few things; they repeat after ten.
+/// The colour of one of a few layers or groups; colours repeat after ten.
 pub(crate) fn of_few(number: usize) -> Rgb {
     SEVERAL
         .get(number % SEVERAL.len())
@@ -260,7 +260,7 @@ pub(crate) fn of_few(number: usize) -> Rgb {
         .unwrap_or(Rgb::WHITE)
 }
 
-/// The colour of one of many things by its id: the same in every picture.
+/// The colour of one of many objects by its id: the same in every picture.
 pub(crate) fn of_id(id: i64) -> Rgb {
     // Consecutive ids get hues that are far apart (splitmix64).
     let mut bits = id.cast_unsigned().wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -1,10 +1,10 @@
-//! What stands beside the data: colour bars, a scale bar, the axes, names of layers and groups.
+//! Decorations: colour bars, a scale bar, the axes, names of layers and groups.
 
 use crate::camera::Camera;
 use crate::color::{Colormap, Rgb, of_direction};
 use crate::scale;
 
-/// Something to draw over the picture. Lengths are in pixels; y counts from the top.
+/// An item to draw over the picture. Lengths are in pixels; y counts from the top.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Item {
     /// A filled rectangle: left, top, width, height.
@@ -22,7 +22,7 @@ pub(crate) enum Item {
     },
 }
 
-/// Which part of a text is at its position.
+/// The part of a text that is at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
@@ -40,7 +40,7 @@ pub(crate) struct ColorBar {
     pub(crate) log: bool,
 }
 
-/// What is to be said beside the data.
+/// The contents of the decorations.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Legend {
     pub(crate) bars: Vec<ColorBar>,
@@ -54,7 +54,7 @@ pub(crate) struct Legend {
     pub(crate) directions: bool,
 }
 
-/// Sizes of a picture's frame.
+/// Sizes of the decorations.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
     pub(crate) width: f32,
@@ -63,11 +63,11 @@ pub(crate) struct Layout {
     pub(crate) text: Option<u8>,
 }
 
-/// Names of layers and groups that are listed; the rest is counted.
+/// Number of layers and groups that are listed by name; the others are counted.
 const NAMES: usize = 12;
 
 impl Layout {
-    /// Of a picture of a size; without decorations if it is too small for text.
+    /// The layout for a picture of a size; without decorations if it is too small for text.
     pub(crate) fn new(size: [u32; 2], decorated: bool) -> Self {
         let (width, height) = (size[0] as f32, size[1] as f32);
         let text = match width.min(height) {
@@ -83,7 +83,7 @@ impl Layout {
         }
     }
 
-    /// Sizes in the frame against those beside text of 16 pixels.
+    /// Scale relative to text of 16 pixels.
     fn unit(self) -> f32 {
         f32::from(self.text.unwrap_or(0)) / 16.0
     }
@@ -107,12 +107,12 @@ impl Layout {
         .map(f64::from)
     }
 
-    /// Width of a colour bar with its numbers, beside text of 16 pixels.
+    /// Width of a colour bar with its numbers, for text of 16 pixels.
     fn bar_width(self) -> f32 {
         100.0
     }
 
-    /// Everything beside the data.
+    /// All decorations.
     pub(crate) fn items(self, legend: &Legend, camera: &Camera, ink: Rgb) -> Vec<Item> {
         let mut items = Vec::new();
         if self.text.is_none() {
@@ -174,7 +174,7 @@ impl Layout {
         items.extend(arrows.into_iter().flat_map(|(_, line, text)| [line, text]));
     }
 
-    /// A bar of a round length in the lower right corner, left of the colour bars.
+    /// A bar of a round length in the lower right corner, to the left of the colour bars.
     fn scale_bar(self, legend: &Legend, camera: &Camera, ink: Rgb, items: &mut Vec<Item>) {
         let unit = self.unit();
         let room = f64::from(self.width) * 0.2;

@@ -1,8 +1,8 @@
-//! Counts of vertices or lines by pixel.
+//! Counts of vertices or lines for each pixel.
 
 use crate::pen::{Pen, Vertex};
 
-/// How much was drawn at each pixel.
+/// The number of shapes at each pixel.
 #[derive(Debug, Clone)]
 pub(crate) struct Counts {
     width: usize,
@@ -11,11 +11,11 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Nothing yet.
+    /// Counts of 0.
     ///
     /// # Cost
     ///
-    /// 4 bytes a pixel.
+    /// 4 bytes for each pixel.
     pub(crate) fn new(width: usize, height: usize) -> Self {
         Self {
             width,
@@ -31,7 +31,7 @@ impl Counts {
         }
     }
 
-    /// Counts pixel by pixel, rows from the top.
+    /// The counts, rows from the top.
     pub(crate) fn counts(&self) -> &[u32] {
         &self.counts
     }
@@ -56,7 +56,7 @@ impl Pen for Counts {
         self.add(vertex.x, vertex.y);
     }
 
-    /// Counts every pixel along the line once, but for the last one, which the next line of a chain counts.
+    /// Counts every pixel along the line once, except the last one, which the next line of a chain counts.
     fn segment(&mut self, a: &Vertex, b: &Vertex) {
         let (dx, dy) = (b.x - a.x, b.y - a.y);
         let length = dx.abs().max(dy.abs());

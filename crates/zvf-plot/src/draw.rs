@@ -1,4 +1,4 @@
-//! From rows to shapes.
+//! Draws rows as shapes.
 
 use std::sync::Arc;
 
@@ -15,17 +15,17 @@ pub(crate) struct Lens {
     pub(crate) line: f32,
     /// Half of the diameter of points, in pixels.
     pub(crate) point: f32,
-    /// Half of a width that lines have at least where they have radii.
+    /// Half of the smallest width of lines with radii.
     pub(crate) least: f32,
-    /// Units of the picture in one of radii.
+    /// Units of the picture in one unit of radii.
     pub(crate) scale: f64,
-    /// Colours follow from directions.
+    /// Colours are those of directions.
     pub(crate) directions: bool,
     pub(crate) numeric: bool,
 }
 
 impl Lens {
-    /// A vertex as it is seen; `None` behind the viewer.
+    /// A projected vertex; `None` behind the viewer.
     #[inline]
     fn vertex(&self, point: Point, value: u32, radius: Option<f32>, plain: f32) -> Option<Vertex> {
         let seen = self.camera.project(point)?;
@@ -50,7 +50,7 @@ impl Lens {
         })
     }
 
-    /// Points.
+    /// Draws points.
     pub(crate) fn points(&self, rows: &Rows, pen: &mut impl Pen) {
         for (row, point) in rows.positions.iter().enumerate() {
             let radius = rows.radii.get(row).copied();
@@ -60,7 +60,7 @@ impl Lens {
         }
     }
 
-    /// Chains: rows that follow each other and are of one object. `before` ends with the row before the first one.
+    /// Draws chains: consecutive rows of one object. `before` ends with the row before the first one.
     pub(crate) fn chains(&self, before: Option<&Rows>, rows: &Rows, pen: &mut impl Pen) {
         let end = before.and_then(|rows| Some((rows, rows.positions.len().checked_sub(1)?)));
         let mut last = end.and_then(|(rows, row)| self.link(rows, row));
@@ -114,7 +114,7 @@ impl Lens {
         pen.segment(&a, &b);
     }
 
-    /// A line of which an end is behind the viewer.
+    /// Draws a line with an end behind the viewer.
     fn cut(&self, a: (Point, u32), b: (Point, u32), radius: Option<f32>, pen: &mut impl Pen) {
         let finite = a.0.iter().chain(&b.0).all(|one| one.is_finite());
         let Some((from, to)) = self.camera.in_front(a.0, b.0).filter(|_| finite) else {
@@ -144,10 +144,10 @@ type Vec3 = [f32; 3];
 /// Vertices that links refer to, in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
-    /// What positions are relative to.
+    /// The origin of positions.
     origin: Point,
     positions: Vec<Vec3>,
-    /// One for all, or one each.
+    /// One for all vertices, or one for each.
     values: Vec<u32>,
     radii: Vec<f32>,
     /// Sums of the normals of the faces at each vertex; empty: faces are flat.
@@ -160,7 +160,7 @@ impl Held {
     ///
     /// # Cost
     ///
-    /// 12 bytes a row, 4 more each for values and radii.
+    /// 12 bytes for each row, 4 more each for values and radii.
     pub(crate) fn push(&mut self, rows: &Rows) {
         if self.positions.is_empty() {
             self.origin = rows.positions.first().copied().unwrap_or_default();
@@ -184,7 +184,7 @@ impl Held {
         self.radii.extend(&rows.radii);
     }
 
-    /// Every position.
+    /// Passes every position to a function.
     pub(crate) fn each(&self, mut take: impl FnMut(Point)) {
         for near in &self.positions {
             take(std::array::from_fn(|axis| {
@@ -194,7 +194,7 @@ impl Held {
         }
     }
 
-    /// How many there are.
+    /// Number of vertices.
     pub(crate) fn len(&self) -> usize {
         self.positions.len()
     }
@@ -257,7 +257,7 @@ impl Held {
     ///
     /// # Cost
     ///
-    /// 12 bytes a triangle, and 12 a vertex.
+    /// 12 bytes for each triangle, and 12 for each vertex.
     pub(crate) fn keep(&mut self, links: &[u64], corners: usize) {
         self.normals.resize(self.positions.len(), [0.0; 3]);
         for face in triangles(links, corners) {
@@ -276,7 +276,7 @@ impl Held {
         }
     }
 
-    /// How many faces are kept.
+    /// Number of kept faces.
     pub(crate) fn faces(&self) -> usize {
         self.faces.len()
     }
@@ -286,7 +286,7 @@ impl Held {
         self.normals = Vec::new();
     }
 
-    /// Draws faces that were kept.
+    /// Draws kept faces.
     pub(crate) fn kept(&self, lens: &Lens, range: std::ops::Range<usize>, pen: &mut impl Pen) {
         for face in self.faces.get(range).unwrap_or_default() {
             self.face(lens, *face, pen);

@@ -1,9 +1,9 @@
-//! Why a picture could not be made.
+//! The error of pictures.
 
 use zvf_query::QueryError;
 use zvf_store::{Class, StoreError};
 
-/// Why a picture could not be made. [`class`](Self::class) says what to do about it.
+/// Why a picture could not be made. [`class`](Self::class) tells how to react.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlotError {
@@ -13,25 +13,25 @@ pub enum PlotError {
     /// The selection could not be read.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// What was asked for cannot be drawn.
+    /// The request cannot be drawn.
     #[error("{what}")]
     Misuse {
-        /// What was asked for, and what would be right.
+        /// The request, and what is allowed.
         what: String,
     },
     /// The picture needs more than a limit allows.
     #[error("{what}")]
     Limit {
-        /// What there is, how much is allowed, and what helps.
+        /// The actual number, the limit, and advice.
         what: String,
     },
     /// The picture could not be encoded.
     #[error("PNG: {0}")]
     Png(#[from] png::EncodingError),
-    /// This library broke a rule of its own: please report it.
+    /// A broken internal invariant: please report it.
     #[error("internal error at {at}: {what}")]
     Bug {
-        /// The rule, and what was found instead.
+        /// The invariant, and the found value.
         what: String,
         /// File and line.
         at: &'static std::panic::Location<'static>,
@@ -51,7 +51,7 @@ impl PlotError {
         Self::Limit { what: what.into() }
     }
 
-    /// A broken rule of this library.
+    /// A broken internal invariant.
     #[cold]
     #[track_caller]
     pub(crate) fn bug(what: impl Into<String>) -> Self {

@@ -1,11 +1,11 @@
-//! How far vertices reach, in the directions of a view.
+//! The extent of vertices in the directions of a view.
 
 use crate::camera::{Bounds, Point, View};
 
-/// The vertices that are farthest in 26 directions: what a camera has to show.
+/// The vertices that are farthest in 26 directions; a camera has to show them.
 #[derive(Debug, Clone)]
 pub(crate) struct Extent {
-    /// A direction, and the vertices that are farthest against it and along it.
+    /// The directions, with the vertices that are farthest against and along each.
     ends: Vec<End>,
 }
 
@@ -17,7 +17,7 @@ struct End {
 }
 
 impl Extent {
-    /// Nothing yet, in the directions of a view and all diagonals between them.
+    /// An empty extent, in the directions of a view and all diagonals between them.
     pub(crate) fn new(view: &View) -> Self {
         let (right, up, back) = (view.right(), view.up(), view.back());
         let mut ends = Vec::new();
@@ -37,7 +37,7 @@ impl Extent {
         Self { ends }
     }
 
-    /// Takes a position in; one that is not finite is left out.
+    /// Adds a position; one that is not finite is ignored.
     pub(crate) fn add(&mut self, point: Point) {
         for end in &mut self.ends {
             let way = end.direction;
@@ -54,7 +54,7 @@ impl Extent {
         }
     }
 
-    /// Takes the corners of a box in.
+    /// Adds the corners of a box.
     pub(crate) fn add_box(&mut self, bounds: &Bounds) {
         bounds
             .corners()
@@ -62,7 +62,7 @@ impl Extent {
             .for_each(|corner| self.add(corner));
     }
 
-    /// The vertices; none of nothing.
+    /// The vertices; none for an empty extent.
     pub(crate) fn points(&self) -> Vec<Point> {
         let found = self.ends.iter().filter(|end| end.low.0 <= end.high.0);
         found.flat_map(|end| [end.low.1, end.high.1]).collect()

@@ -1,4 +1,4 @@
-//! A store on its way into a picture: which level, how vertices are linked, what their colours follow from.
+//! Layers: the level of a store, the links of its vertices, and its colour rule.
 
 use std::sync::Arc;
 
@@ -19,26 +19,26 @@ use crate::level::{self, LevelChoice};
 use crate::rows::{self, Columns, Paint};
 use crate::scale;
 
-/// A store, what of it is drawn, and how.
+/// A store with the selection and the style in which it is drawn.
 #[derive(Debug, Clone)]
 pub struct Layer {
     /// The store.
     pub store: Store,
     /// Its name in the legend.
     pub name: String,
-    /// The selection: box, objects, groups, filter, limit. Level, columns and outputs are chosen by the picture.
+    /// The selection: box, objects, groups, filter, limit. The picture chooses level, columns and outputs.
     pub query: Query,
-    /// What the selection keeps. `None`: whole objects of lines, polylines and streamlines, else vertices.
+    /// The rows that the selection returns. `None`: whole objects of lines, polylines and streamlines, else vertices.
     pub select: Option<Select>,
-    /// Which level.
+    /// The level to draw.
     pub level: LevelChoice,
-    /// What colours stand for.
+    /// The colour rule.
     pub color: ColorBy,
-    /// Colours of numbers. `None`: viridis, and magma for densities.
+    /// Colour map of numbers. `None`: viridis, and magma for densities.
     pub colormap: Option<Colormap>,
     /// The numbers at the ends of the colour map. `None`: the smallest and the largest one.
     pub range: Option<(f64, f64)>,
-    /// Diameter of points in pixels. `None`: by their number.
+    /// Diameter of points in pixels. `None`: depends on their number.
     pub point_size: Option<f32>,
     /// Width of lines in pixels. `None`: 1, or the radius of the vertices.
     pub line_width: Option<f32>,
@@ -47,7 +47,7 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// All of a store, by default.
+    /// A layer with all of a store and default style.
     pub fn new(store: Store, name: impl Into<String>) -> Self {
         Self {
             store,
@@ -65,37 +65,37 @@ impl Layer {
     }
 }
 
-/// How vertices become shapes.
+/// The shapes of vertices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shapes {
     Points,
-    /// Rows that follow each other in an object are linked.
+    /// Consecutive rows of an object are linked.
     Chains,
-    /// The link table says which vertices are linked.
+    /// The link table defines which vertices are linked.
     Edges,
     Faces,
 }
 
-/// A layer whose answer has begun.
+/// A layer whose query is running.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) answer: Answer,
     pub(crate) kind: Kind,
     pub(crate) shapes: Shapes,
     pub(crate) columns: Columns,
-    /// Batches that were read to find out how far the vertices reach.
+    /// Batches that were read to compute the extent of the vertices.
     pub(crate) early: Vec<RecordBatch>,
-    /// All vertices, where links need them.
+    /// All vertices, if links need them.
     pub(crate) held: Held,
     /// The first batch of links.
     pub(crate) links: Option<RecordBatch>,
     pub(crate) density: bool,
-    /// What numbers are: name and unit.
+    /// Name and unit of the numbers.
     pub(crate) title: String,
     /// Colours and names of groups.
     pub(crate) groups: Vec<(Rgb, String)>,
     pub(crate) level: u32,
-    /// Vertices, about.
+    /// Approximate number of vertices.
     pub(crate) vertices: u64,
 }
 
@@ -106,13 +106,13 @@ pub(crate) struct Space {
     pub(crate) unit: Option<String>,
 }
 
-/// More vertices than this, and points show their density.
+/// Number of vertices above which points are drawn as densities.
 const MANY: u64 = 200_000;
 
-/// Rows that are read before anything is drawn, so that the picture is as large as they need.
+/// Number of rows that are read before drawing, so that the view covers them.
 const EARLY: usize = 1_000_000;
 
-/// Groups that have colours of their own in a table.
+/// Number of groups that have their own colours in a table.
 const GROUPS: u64 = 100_000;
 
 impl Space {
@@ -162,7 +162,7 @@ impl Space {
         }
     }
 
-    /// How many units of this space one unit of a store is, and what is odd about it.
+    /// The size of a store's unit in units of this space, and a warning.
     fn scale(&self, store: &Store, name: &str) -> (f64, Option<String>) {
         let own = Self::of(store).unit;
         match (&self.unit, &own) {
@@ -184,11 +184,11 @@ impl Space {
 }
 
 impl Opened {
-    /// Begins the answer of a layer and reads its first rows, of linked vertices all.
+    /// Starts the query of a layer and reads its first rows, or all if vertices are linked.
     ///
     /// # Errors
     ///
-    /// Misuse: what colours stand for is not there. Limit: more linked vertices than the budget. As the query says.
+    /// Misuse: the attribute of the colour rule does not exist. Limit: more linked vertices than the budget. Also the errors of the query.
     pub(crate) async fn begin(
         layer: &Layer,
         space: &Space,
@@ -260,7 +260,7 @@ impl Opened {
         Ok(opened)
     }
 
-    /// Gives all of the layer one colour.
+    /// Sets one colour for the whole layer.
     pub(crate) fn recolor(&mut self, color: Rgb) {
         self.columns.paint = Paint::Solid(color);
         self.held.recolor(color.bits());
@@ -300,7 +300,7 @@ impl Opened {
         Ok(())
     }
 
-    /// How far the layer reaches: by its vertices where all of them are here, else by the documents or by a query of its own.
+    /// The extent of the layer: from its vertices if all of them are in memory, else from the documents or by a separate query.
     pub(crate) async fn extent(&self, layer: &Layer, view: &View) -> Result<Extent, PlotError> {
         let mut extent = Extent::new(view);
         self.held.each(|point| extent.add(point));
@@ -326,7 +326,7 @@ impl Opened {
         }
     }
 
-    /// The box that the store declares, or what of it is inside the one asked for.
+    /// The bounds that the store declares, intersected with the requested box.
     fn declared(&self, layer: &Layer) -> Option<Bounds> {
         let mut bounds = Bounds::EMPTY;
         let (low, high) = &layer.store.root().zarr_vectors.bounds;
@@ -350,7 +350,7 @@ impl Opened {
         (ordered && finite && low != high).then_some(bounds)
     }
 
-    /// Reads all positions once to see how far they reach.
+    /// Reads all positions once to compute their extent.
     async fn survey(&self, layer: &Layer, mut extent: Extent) -> Result<Extent, PlotError> {
         let mut asked = asked(layer, &self.columns, self.shapes, self.level);
         asked.columns = vec![Column::Position];
@@ -403,7 +403,7 @@ fn asked(layer: &Layer, columns: &Columns, shapes: Shapes, level: u32) -> Query 
     query
 }
 
-/// The one colour of a kind.
+/// The default colour of a kind.
 fn plain(kind: Kind) -> Rgb {
     match kind {
         Kind::Mesh => Rgb(0xd9, 0xc3, 0xa5),
@@ -412,7 +412,7 @@ fn plain(kind: Kind) -> Rgb {
     }
 }
 
-/// The name of a vertex attribute that the level has.
+/// Checks that the level has a vertex attribute, and returns its name.
 fn known(level: &Level, name: &str) -> Result<String, PlotError> {
     let names: Vec<&str> = level
         .vertex_attributes()
@@ -435,7 +435,7 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-/// What the colours of a layer follow from.
+/// The colour rule of a layer, resolved for its level.
 struct Colors {
     paint: Paint,
     title: String,

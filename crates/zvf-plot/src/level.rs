@@ -1,4 +1,4 @@
-//! Which level is drawn, and how many vertices that is about.
+//! Chooses the level to draw, and estimates its number of vertices.
 
 use zvf_meta::Refinement;
 use zvf_query::Query;
@@ -6,7 +6,7 @@ use zvf_store::{Level, Need, Store};
 
 use crate::PlotError;
 
-/// Which level is drawn.
+/// The choice of the level to draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LevelChoice {
     /// The finest one with no more vertices, in the selection, than the budget; the coarsest one if none has.
@@ -20,13 +20,13 @@ pub enum LevelChoice {
 #[derive(Debug)]
 pub(crate) struct Chosen {
     pub(crate) level: Level,
-    /// Vertices of the selection, about.
+    /// Approximate number of vertices of the selection.
     pub(crate) vertices: u64,
     /// Whether the level is completed by others.
     pub(crate) additive: bool,
 }
 
-/// Chooses the level that a selection is drawn of.
+/// Chooses the level to draw for a selection.
 ///
 /// # Cost
 ///
@@ -85,7 +85,7 @@ async fn measured(
     })
 }
 
-/// The share of a level's vertices that a selection takes, by its chunks and objects; what a filter takes is not known.
+/// The share of a level's vertices that a selection takes, by its chunks and objects; the effect of a condition is unknown.
 fn share(store: &Store, level: &Level, query: &Query) -> f64 {
     let mut share: f64 = 1.0;
     let presence = level.vertices().presence();

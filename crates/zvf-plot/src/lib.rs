@@ -2,7 +2,7 @@
 //!
 //! [`plot`] draws one or several [`Layer`]s, each a selection of a store, into a [`Picture`]; [`plot_svg`] writes small ones as SVG. Points,
 //! lines and faces are drawn into pixels with depth as batches of `zvf-query` arrive, on several threads, and give the same picture in
-//! any order. Points and whole lines are never all in memory; vertices of stored links are, within [`PlotOptions::vertices`].
+//! any order. Only some of the points and whole lines are in memory at a time; vertices of stored links are, up to [`PlotOptions::vertices`].
 //!
 //! ```
 //! use zvf_plot::{Layer, PlotOptions, plot};
@@ -22,10 +22,10 @@
 //! # }
 //! ```
 //!
-//! # Where things are
+//! # Camera
 //!
-//! A [`Camera`] turns world positions into pixels and is all there is to projections: what was drawn says which one it was
-//! ([`Drawn::camera`]), so that other programs can be compared with the same one.
+//! A [`Camera`] defines the projection from world positions to pixels. [`Drawn::camera`] is the one that was used,
+//! so that other programs can draw the same view.
 
 mod camera;
 mod canvas;

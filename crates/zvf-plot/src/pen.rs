@@ -1,6 +1,6 @@
-//! What shapes are drawn with: pixels, counts of pixels, or the elements of an SVG file.
+//! The targets of drawing: pixels, counts of pixels, or the elements of an SVG file.
 
-/// A vertex as it is seen.
+/// A projected vertex.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Vertex {
     /// Pixels from the left.
@@ -9,7 +9,7 @@ pub(crate) struct Vertex {
     pub(crate) y: f32,
     /// Grows with the distance.
     pub(crate) depth: f32,
-    /// Size of things here against their size at the target: what values are weighted with along a line.
+    /// Scale at this vertex relative to the target; the weight of values along a line.
     pub(crate) size: f32,
     /// Half of a line's width or a point's diameter, in pixels.
     pub(crate) radius: f32,
@@ -22,7 +22,7 @@ pub(crate) struct Vertex {
 }
 
 impl Vertex {
-    /// The vertex at a share of the way between two, as it is seen.
+    /// The vertex at a share of the projected line between two vertices.
     pub(crate) fn between(a: &Self, b: &Self, share: f32) -> Self {
         let mix = |a: f32, b: f32| a + share * (b - a);
         Self {
@@ -37,7 +37,7 @@ impl Vertex {
         }
     }
 
-    /// The value at a share of the way between two vertices, as it is seen: nearer halves of a line are longer in the picture.
+    /// The value at a share of the projected line between two vertices, with perspective correction.
     #[inline]
     pub(crate) fn mix(a: &Self, b: &Self, share: f32) -> u32 {
         if a.value == b.value {
@@ -46,7 +46,7 @@ impl Vertex {
         Self::blend([a, b, b], [1.0 - share, share, 0.0])
     }
 
-    /// The value at a place of a triangle, by its shares of the corners, as they are seen.
+    /// The value inside a projected triangle, by barycentric coordinates, with perspective correction.
     pub(crate) fn blend(corners: [&Self; 3], share: [f32; 3]) -> u32 {
         let [a, b, c] = corners;
         if a.value == b.value && b.value == c.value {
@@ -74,6 +74,6 @@ pub(crate) trait Pen: Send + 'static {
     fn point(&mut self, vertex: &Vertex);
     /// A line between two vertices.
     fn segment(&mut self, a: &Vertex, b: &Vertex);
-    /// A face; normals are as seen: right, up, towards the viewer.
+    /// A face; normals are in view coordinates: right, up, towards the viewer.
     fn triangle(&mut self, corners: [&Vertex; 3], normals: [[f32; 3]; 3]);
 }

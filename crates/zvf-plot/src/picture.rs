@@ -1,4 +1,4 @@
-//! A finished picture: from layers of pixels with depth to colours, with text, as a PNG file.
+//! The finished picture: combines layers of pixels with depth, adds text, and encodes PNG.
 
 use noto_sans_mono_bitmap::{FontWeight, RasterHeight, get_raster};
 
@@ -8,7 +8,7 @@ use crate::canvas::Canvas;
 use crate::color::Rgb;
 use crate::decor::{Anchor, Item};
 
-/// A picture: rows from the top, four bytes a pixel, red, green, blue and opacity.
+/// A picture: rows from the top, four bytes for each pixel, red, green, blue and opacity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
     width: u32,
@@ -16,10 +16,10 @@ pub struct Picture {
     rgba: Vec<u8>,
 }
 
-/// How strongly a pixel is darkened by nearer ones beside it, against the depth of the whole scene.
+/// How strongly nearer neighbours darken a pixel, relative to the depth of the whole scene.
 const RELIEF: f32 = 24.0;
 
-/// What remains of the brightness of a pixel that is far behind its neighbours.
+/// The least brightness of a pixel that is far behind its neighbours.
 const RELIEF_LEAST: f32 = 0.45;
 
 impl Picture {
@@ -39,7 +39,7 @@ impl Picture {
     ///
     /// # Errors
     ///
-    /// Misuse: another number of bytes than four a pixel.
+    /// Misuse: another number of bytes than four for each pixel.
     pub fn of_rgba(width: u32, height: u32, rgba: Vec<u8>) -> Result<Self, PlotError> {
         let all = u64::from(width) * u64::from(height) * 4;
         if rgba.len() as u64 != all {
@@ -55,7 +55,7 @@ impl Picture {
         })
     }
 
-    /// Pixels a row.
+    /// Pixels in a row.
     pub fn width(&self) -> u32 {
         self.width
     }
@@ -74,7 +74,7 @@ impl Picture {
     ///
     /// # Errors
     ///
-    /// Should the encoder fail, which needs a picture without pixels.
+    /// If the encoder fails, which happens only for a picture without pixels.
     pub fn to_png(&self) -> Result<Vec<u8>, PlotError> {
         let mut bytes = Vec::new();
         let mut encoder = png::Encoder::new(&mut bytes, self.width, self.height);
@@ -101,7 +101,7 @@ impl Picture {
         Ok(bytes)
     }
 
-    /// The picture in a smaller one: every pixel is the mean of those that it replaces.
+    /// A smaller picture: every pixel is the mean of those that it replaces.
     #[must_use]
     pub fn shrunk(&self, width: u32, height: u32) -> Self {
         let (width, height) = (width.clamp(1, self.width), height.clamp(1, self.height));
@@ -134,7 +134,7 @@ impl Picture {
         }
     }
 
-    /// Puts a colour over a pixel, as opaque as `share` says.
+    /// Blends a colour over a pixel with opacity `share`.
     fn blend(&mut self, x: i64, y: i64, color: Rgb, share: f32) {
         if x < 0 || y < 0 || x >= i64::from(self.width) || y >= i64::from(self.height) {
             return;
@@ -161,8 +161,8 @@ impl Picture {
         }
     }
 
-    /// Puts a canvas of colours over the picture, `times` of its pixels for one each way. Far things fade into the ground by
-    /// `fading`, and things behind an edge are darker.
+    /// Draws a canvas of colours over the picture, with `times` canvas pixels for one in each direction. Distant shapes fade into the
+    /// background by `fading`, and shapes behind an edge are darker.
     pub(crate) fn develop(&mut self, canvas: &Canvas, camera: &Camera, times: usize, light: Light) {
         let (wide, tall) = (canvas.width(), canvas.height());
         let away = |seen: Option<(f32, u32, u8)>| {
@@ -227,7 +227,7 @@ impl Picture {
         }
     }
 
-    /// Draws what stands beside the data, in text of a height.
+    /// Draws decorations, with text of a height.
     pub(crate) fn decorate(&mut self, items: &[Item], text: u8) {
         for item in items {
             match item {
@@ -319,16 +319,16 @@ impl Picture {
     }
 }
 
-/// How light shows depth.
+/// Depth cues.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Light {
-    /// How much of the farthest thing is lost in the ground, from 0 to 1.
+    /// The share of the background in the farthest shapes, from 0 to 1.
     pub(crate) fading: f32,
-    /// Whether things behind an edge are darker.
+    /// Whether shapes behind an edge are darker.
     pub(crate) relief: bool,
 }
 
-/// The share of a pixel, from `at` to `at + 1`, that lies in a range.
+/// The share of a pixel, from `at` to `at + 1`, that is in a range.
 fn overlap(at: f32, low: f32, high: f32) -> f32 {
     ((at + 1.0).min(high) - at.max(low)).clamp(0.0, 1.0)
 }

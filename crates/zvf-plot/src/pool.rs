@@ -1,17 +1,17 @@
-//! Threads that draw, each with a canvas of its own.
+//! Drawing threads, each with its own canvas.
 
 use tokio::task::JoinSet;
 
 use crate::PlotError;
 use crate::pen::Pen;
 
-/// Jobs that draw, a few at a time; each has a pen that no other one has meanwhile.
+/// Runs drawing jobs, a few at a time; each has exclusive use of a pen.
 pub(crate) struct Pool<P> {
-    /// What a pen is made by.
+    /// Creates a pen.
     make: Box<dyn Fn() -> P + Send + Sync>,
     idle: Vec<P>,
     running: JoinSet<Result<(P, Range), PlotError>>,
-    /// Pens at one time.
+    /// Largest number of pens.
     most: usize,
     range: Range,
 }
@@ -20,7 +20,7 @@ pub(crate) struct Pool<P> {
 pub(crate) type Range = Option<(f32, f32)>;
 
 impl<P: Pen> Pool<P> {
-    /// A pool of at most so many pens.
+    /// A pool of at most `most` pens.
     pub(crate) fn new(most: usize, make: impl Fn() -> P + Send + Sync + 'static) -> Self {
         Self {
             make: Box::new(make),
@@ -31,7 +31,7 @@ impl<P: Pen> Pool<P> {
         }
     }
 
-    /// Begins a job; waits while as many run as there may be pens.
+    /// Starts a job; waits if all pens are in use.
     ///
     /// # Errors
     ///
@@ -62,7 +62,7 @@ impl<P: Pen> Pool<P> {
         Ok(true)
     }
 
-    /// Waits for all jobs; every pen that was used, and the range of numbers.
+    /// Waits for all jobs; returns every used pen, and the range of numbers.
     ///
     /// # Errors
     ///
@@ -76,7 +76,7 @@ impl<P: Pen> Pool<P> {
     }
 }
 
-/// The range of two ranges.
+/// The union of two ranges.
 pub(crate) fn union(a: Range, b: Range) -> Range {
     match (a, b) {
         (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),

@@ -16,19 +16,19 @@ use crate::PlotError;
 use crate::camera::Point;
 use crate::color::{Rgb, of_few, of_id};
 
-/// The colour of what has no value.
+/// The colour of missing values.
 pub(crate) const MISSING: Rgb = Rgb(128, 128, 128);
 
-/// What the colour of a vertex follows from.
+/// The source of a vertex's colour.
 #[derive(Debug, Clone)]
 pub(crate) enum Paint {
     /// One colour.
     Solid(Rgb),
-    /// A channel of a column of numbers, which a colour map shows; of texts, a few colours.
+    /// A channel of a column of numbers, drawn with a colour map; for texts, a few colours.
     Column { name: String, channel: usize },
     /// The object.
     Object,
-    /// The object, by a table of colours, or of the bits of numbers.
+    /// The object, with a table of colours or of the bits of numbers.
     Table {
         of: Arc<FxHashMap<i64, u32>>,
         numeric: bool,
@@ -38,18 +38,18 @@ pub(crate) enum Paint {
 }
 
 impl Paint {
-    /// Whether the object of every vertex needs to be known.
+    /// Whether the object of every vertex is needed.
     pub(crate) fn by_object(&self) -> bool {
         matches!(self, Self::Object | Self::Table { .. })
     }
 }
 
-/// Where things are in the vertex table, and what becomes of them.
+/// The columns of the vertex table that are drawn, and their conversion.
 #[derive(Debug, Clone)]
 pub(crate) struct Columns {
     /// The columns of positions that are x, y and z; a store of two axes has no third one.
     pub(crate) axes: Vec<usize>,
-    /// What positions are multiplied with: units of the picture in one of the store.
+    /// Factor of positions: units of the picture in one unit of the store.
     pub(crate) scale: f64,
     pub(crate) paint: Paint,
     /// The column with the radius of lines.
@@ -60,12 +60,12 @@ pub(crate) struct Columns {
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     pub(crate) positions: Vec<Point>,
-    /// Colours, or bits of numbers; one for all, or one a row.
+    /// Colours, or bits of numbers; one for all rows, or one for each.
     pub(crate) values: Vec<u32>,
     pub(crate) numeric: bool,
-    /// One a row, or none.
+    /// One for each row, or none.
     pub(crate) radii: Vec<f32>,
-    /// One a row, or none.
+    /// One for each row, or none.
     pub(crate) ids: Vec<i64>,
 }
 
@@ -201,7 +201,7 @@ impl Columns {
     }
 }
 
-/// A column that is there.
+/// A column that must exist.
 pub(crate) fn column(batch: &RecordBatch, name: &str) -> Result<ArrayRef, PlotError> {
     // An attribute whose name a table uses itself has a longer one.
     let found = batch.column_by_name(&format!("attribute:{name}"));
@@ -211,7 +211,7 @@ pub(crate) fn column(batch: &RecordBatch, name: &str) -> Result<ArrayRef, PlotEr
         .ok_or_else(|| PlotError::bug(format!("the answer has no column {name}")))
 }
 
-/// The values below a list of a fixed size, and that size; of other columns themselves, and 1.
+/// The values of a fixed-size list, and its size; for other columns the column and 1.
 fn values_of(column: &ArrayRef) -> (ArrayRef, usize) {
     match column.as_fixed_size_list_opt() {
         Some(list) => {
@@ -262,7 +262,7 @@ fn texts(column: &ArrayRef) -> Result<Vec<u32>, PlotError> {
     Ok(found.iter().map(color).collect())
 }
 
-/// Numbers row by row, and how many a row; absent values are NaN.
+/// Numbers row by row, and the number of values in a row; absent values are NaN.
 pub(crate) fn numbers(column: &ArrayRef) -> Result<(Vec<f64>, usize), PlotError> {
     let (flat, width) = values_of(column);
     let mut found = as_f64(&flat)?;
@@ -315,7 +315,7 @@ fn as_f64(flat: &ArrayRef) -> Result<Vec<f64>, PlotError> {
     })
 }
 
-/// Links as rows of the vertex table, and how many vertices a link has.
+/// Links as rows of the vertex table, and the number of vertices of a link.
 pub(crate) fn links(batch: &RecordBatch) -> Result<(Vec<u64>, usize), PlotError> {
     let (flat, width) = values_of(&column(batch, "vertices")?);
     let flat = flat

@@ -1,6 +1,6 @@
-//! Round numbers: ticks of a colour bar, the length of a scale bar, and how they are written.
+//! Round numbers: ticks of a colour bar, the length of a scale bar, and their text.
 
-/// Units of length that scale bars are written in: the name, the symbol, and how many metres.
+/// Units of length of scale bars: the name, the symbol, and the size in metres.
 const METRIC: &[(&str, &str, f64)] = &[
     ("angstrom", "Å", 1e-10),
     ("picometer", "pm", 1e-12),
@@ -21,12 +21,12 @@ fn metric(unit: &str) -> Option<(&'static str, f64)> {
     found.map(|(_, symbol, meters)| (*symbol, *meters))
 }
 
-/// How many of one unit of length another one is; `None` unless both are known.
+/// The ratio of two units of length; `None` unless both are known.
 pub(crate) fn ratio(unit: &str, of: &str) -> Option<f64> {
     Some(metric(unit)?.1 / metric(of)?.1)
 }
 
-/// A length as people write it: in a unit that makes a number from 1 to 1000 of it, where the unit is known.
+/// A length as text: in a unit in which the number is from 1 to 1000, if the unit is known.
 pub(crate) fn length(value: f64, unit: Option<&str>) -> String {
     let Some(unit) = unit else {
         return number(value);
@@ -47,7 +47,7 @@ pub(crate) fn length(value: f64, unit: Option<&str>) -> String {
     }
 }
 
-/// A number in few characters.
+/// A number as a short text.
 pub(crate) fn number(value: f64) -> String {
     let size = value.abs();
     if value == 0.0 {
@@ -70,7 +70,7 @@ fn trimmed(text: &str) -> &str {
     }
 }
 
-/// The largest of 1, 2 and 5 times a power of ten that is not above a number.
+/// The largest of 1, 2 and 5 times a power of ten that does not exceed a number.
 pub(crate) fn round_down(value: f64) -> f64 {
     if value.is_nan() || value <= 0.0 || value.is_infinite() {
         return 1.0;

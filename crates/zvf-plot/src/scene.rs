@@ -1,4 +1,4 @@
-//! Several layers in one picture.
+//! Combines layers in one picture.
 
 use std::sync::Arc;
 
@@ -20,26 +20,26 @@ use crate::pool::{Pool, Range};
 use crate::rows::{self, MISSING, Paint};
 use crate::svg;
 
-/// What a picture looks like.
+/// Settings of a picture.
 #[derive(Debug, Clone)]
 pub struct PlotOptions {
     /// Width and height in pixels. Default 1200 by 900.
     pub size: [u32; 2],
-    /// Which directions point right and up. Default x and y.
+    /// The directions that point right and up. Default x and y.
     pub view: View,
-    /// Default orthographic.
+    /// The projection. Default orthographic.
     pub projection: Projection,
-    /// Colour of the ground; `None`: transparent. Default black.
+    /// Colour of the background; `None`: transparent. Default black.
     pub background: Option<Rgb>,
-    /// The position in the middle, and units a pixel; `None`: all is shown.
+    /// The position in the middle, and units per pixel; `None`: everything is shown.
     pub look_at: Option<(Point, f64)>,
     /// Axes, scale bar, colour bars and names. Default on; pictures below 200 pixels have none.
     pub decorated: bool,
-    /// How much of the farthest things is lost in the ground, from 0 to 1. Default 0.35.
+    /// The share of the background in the farthest shapes, from 0 to 1. Default 0.35.
     pub fading: f32,
-    /// The most vertices of a layer that level `auto` draws, and that linked layers hold. Default 10 000 000.
+    /// Largest number of vertices of a layer that level `auto` draws, and that linked layers hold. Default 10 000 000.
     pub vertices: u64,
-    /// The most shapes of an SVG file. Default 50 000.
+    /// Largest number of shapes of an SVG file. Default 50 000.
     pub shapes: usize,
 }
 
@@ -59,39 +59,39 @@ impl Default for PlotOptions {
     }
 }
 
-/// What was drawn.
+/// The result of drawing.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Drawn<P> {
     /// The picture: pixels, or the text of an SVG file.
     pub picture: P,
-    /// How world positions became pixels.
+    /// The camera that was used.
     pub camera: Camera,
     /// One for each layer.
     pub layers: Vec<DrawnLayer>,
-    /// What the stores got wrong without making a picture impossible, and what could not be drawn.
+    /// Defects of the stores that did not prevent the picture, and what could not be drawn.
     pub warnings: Vec<String>,
 }
 
-/// What was drawn of a layer.
+/// The drawn part of a layer.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct DrawnLayer {
     /// The level.
     pub level: u32,
-    /// Vertices that were read.
+    /// Number of vertices that were read.
     pub vertices: u64,
-    /// The numbers at the ends of the colour map, where colours stand for numbers.
+    /// The numbers at the ends of the colour map, if colours show numbers.
     pub range: Option<(f64, f64)>,
 }
 
-/// Pixels of the canvas for one of the picture, each way.
+/// Pixels of the canvas for one of the picture, in each direction.
 const SAMPLES: usize = 2;
 
-/// The most pixels of a picture.
+/// Largest number of pixels of a picture.
 const MOST_PIXELS: u64 = 1 << 26;
 
-/// Faces that are kept to make them smooth; larger meshes have flat ones.
+/// Largest number of faces that are kept for smooth shading; larger meshes are flat.
 const SMOOTH: usize = 4_000_000;
 
 /// Links or vertices of one job.
@@ -101,14 +101,14 @@ const JOB: usize = 1 << 16;
 ///
 /// # Cost
 ///
-/// 32 bytes a pixel and thread, of which there are as many as cores, four at most, and the memory budget of each query. The first
-/// million rows of points and chains stay in memory, of layers with stored links all vertices (20 bytes, 50 of smooth meshes). Colours
-/// by group or by object attributes keep 16 bytes an object.
+/// 32 bytes for each pixel and thread (as many as cores, at most four), and the memory budget of each query. The first
+/// million rows of points and chains are kept in memory, for layers with stored links all vertices (20 bytes each, 50 for smooth meshes).
+/// Colours by group or by object attributes keep 16 bytes for each object.
 ///
 /// # Errors
 ///
-/// Misuse: no layer, a size that is not from 1 to 2^26 pixels, colours by what is not there. Limit: more linked vertices than
-/// [`PlotOptions::vertices`]. As the queries say.
+/// Misuse: no layer, a size that is not from 1 to 2^26 pixels, colours by an attribute that does not exist. Limit: more linked vertices than
+/// [`PlotOptions::vertices`]. Also the errors of the queries.
 pub async fn plot(layers: &[Layer], options: &PlotOptions) -> Result<Drawn<Picture>, PlotError> {
     let mut scene = Scene::new(layers, options).await?;
     let [width, height] = options.size;
@@ -188,7 +188,7 @@ pub async fn plot(layers: &[Layer], options: &PlotOptions) -> Result<Drawn<Pictu
 ///
 /// # Cost
 ///
-/// About 100 bytes a shape, beside what [`plot`] holds of layers.
+/// About 100 bytes for each shape, in addition to what [`plot`] holds of layers.
 ///
 /// # Errors
 ///
@@ -242,7 +242,7 @@ pub async fn plot_svg(layers: &[Layer], options: &PlotOptions) -> Result<Drawn<S
     })
 }
 
-/// Layers that have begun, and the camera that shows them.
+/// Layers whose queries run, and the camera that shows them.
 struct Scene {
     opened: Vec<Opened>,
     camera: Camera,
@@ -251,7 +251,7 @@ struct Scene {
     several: bool,
 }
 
-/// What is still known of a layer when it is drawn.
+/// Data of a layer that is needed after drawing.
 struct Info {
     kind: Kind,
     level: u32,
@@ -280,7 +280,7 @@ impl Info {
         }
     }
 
-    /// What densities count.
+    /// The name of what densities count.
     fn counted(&self) -> &'static str {
         match self.kind {
             Kind::PointCloud => "points/px",
@@ -298,7 +298,7 @@ impl Info {
     }
 }
 
-/// A lens, and whether wide lines and points have light.
+/// A lens, and whether wide lines and points are lit.
 struct LitLens {
     lens: Lens,
     lit: bool,
@@ -373,7 +373,7 @@ impl Scene {
         })
     }
 
-    /// How a layer is drawn on a canvas of so many pixels for one of the picture, each way.
+    /// The lens of a layer on a canvas with `samples` pixels for one of the picture, in each direction.
     fn lens(&self, layer: &Layer, opened: &Opened, samples: usize) -> LitLens {
         let times = samples as f32;
         let line = layer.line_width.unwrap_or(match opened.kind {
@@ -405,7 +405,7 @@ impl Scene {
         }
     }
 
-    /// Puts what the colours of a layer stand for into the legend.
+    /// Adds the colour rule of a layer to the legend.
     fn explain(&mut self, layer: &Layer, info: &Info, colors: Numbers) {
         if let Some((low, high)) = colors.range {
             self.legend.bars.push(ColorBar {
@@ -435,7 +435,7 @@ impl Scene {
     }
 }
 
-/// From numbers to colours.
+/// The map from numbers to colours.
 #[derive(Debug, Clone, Copy)]
 struct Numbers {
     map: Colormap,
@@ -471,7 +471,7 @@ impl Numbers {
     }
 }
 
-/// The colour of a count; none of nothing.
+/// The colour of a count; none for 0.
 fn shown(count: u32, high: f64, map: Colormap) -> Option<Rgb> {
     let share = match high > 1.0 {
         true => f64::from(count).ln() / high.ln(),
@@ -481,7 +481,7 @@ fn shown(count: u32, high: f64, map: Colormap) -> Option<Rgb> {
     (count > 0).then(|| map.at((0.18 + 0.82 * share) as f32))
 }
 
-/// Draws the rest of a layer; how many vertices it has.
+/// Draws the rest of a layer; returns its number of vertices.
 async fn draw<P: Pen>(
     mut opened: Opened,
     lens: LitLens,

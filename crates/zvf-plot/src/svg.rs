@@ -1,4 +1,4 @@
-//! Small pictures as SVG files: lines as paths, points as circles, faces as polygons.
+//! Encodes small pictures as SVG files: lines as paths, points as circles, faces as polygons.
 
 use std::fmt::Write;
 
@@ -7,13 +7,13 @@ use crate::color::Rgb;
 use crate::decor::{Anchor, Item};
 use crate::pen::{Pen, Vertex};
 
-/// Shapes of an SVG file, which are drawn from far to near.
+/// Shapes of an SVG file, to be drawn from far to near.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shapes {
     shapes: Vec<Shape>,
-    /// The most that are kept.
+    /// Largest number of shapes.
     most: usize,
-    /// More were drawn.
+    /// Whether more were drawn.
     over: bool,
 }
 
@@ -35,7 +35,7 @@ enum Form {
 }
 
 impl Shapes {
-    /// Room for so many shapes.
+    /// A list of at most `most` shapes.
     pub(crate) fn new(most: usize) -> Self {
         Self {
             most,
@@ -43,7 +43,7 @@ impl Shapes {
         }
     }
 
-    /// Whether there was no room for all of them.
+    /// Whether there were more shapes than allowed.
     pub(crate) fn is_over(&self) -> bool {
         self.over
     }
@@ -55,7 +55,7 @@ impl Shapes {
         }
     }
 
-    /// Adds the shapes of another layer, with the colours that its numbers have.
+    /// Appends the shapes of another layer, with the colours of its numbers.
     pub(crate) fn append(&mut self, other: Self, color: impl Fn(u32) -> u32) {
         self.over |= other.over;
         for mut shape in other.shapes {
@@ -67,7 +67,7 @@ impl Shapes {
         }
     }
 
-    /// The file.
+    /// Writes the file.
     pub(crate) fn write(
         mut self,
         size: [u32; 2],
@@ -141,7 +141,7 @@ impl Shapes {
     }
 }
 
-/// Something beside the data.
+/// Writes a decoration.
 fn beside(out: &mut String, item: &Item, number: usize, height: u8) {
     let _ = match item {
         Item::Rect([x, y, width, height], color) => writeln!(

@@ -1,7 +1,7 @@
-//! Makes coarse levels of a store that exists.
+//! Makes coarse levels of an existing store.
 //!
-//! [`build_pyramid`] adds levels, all of them at once; [`refresh_pyramid`] rebuilds them after edits, and [`remove_pyramid`]
-//! removes them: see `docs/pyramids.md`.
+//! [`build_pyramid`] adds all levels at once; [`refresh_pyramid`] rebuilds them after edits, and [`remove_pyramid`]
+//! removes them. `docs/pyramids.md` describes the methods.
 //!
 //! ```
 //! # use std::sync::Arc;

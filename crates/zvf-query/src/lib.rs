@@ -1,8 +1,8 @@
 //! Objects, boxes, links and filters of Zarr Vectors stores, as Arrow record batches.
 //!
-//! A [`Query`] asks one level of a store: a box, object ids, groups, a filter on vertex attributes, a limit; all
-//! conditions combine with *and*. [`query`] plans it from the level's documents, asks for everything that does not
-//! depend on anything else at once, and returns an [`Answer`]: up to three tables, each a stream of record batches.
+//! A [`Query`] selects from one level of a store by a box, object ids, groups, a condition on vertex attributes and a limit; all
+//! conditions combine with *and*. [`query`] plans it from the level's documents, sends all independent requests
+//! at once, and returns an [`Answer`]: up to three tables, each a stream of record batches.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -34,59 +34,59 @@
 //! # }
 //! ```
 //!
-//! # What comes back
+//! # Result tables
 //!
 //! | table | rows | columns |
 //! |---|---|---|
-//! | [`Table::Vertices`] | one a vertex | `position`, attributes; on request `chunk`, `row`, `fragment`, `object_id`, `object_ids` |
-//! | [`Table::Links`] | one a link whose ends are all in the vertex table | `vertices`: rows of the vertex table; link attributes |
-//! | [`Table::Objects`] | one an object | `object_id`; `start` and `length`, or `vertices`; object attributes |
+//! | [`Table::Vertices`] | one for each vertex | `position`, attributes; on request `chunk`, `row`, `fragment`, `object_id`, `object_ids` |
+//! | [`Table::Links`] | one for each link whose ends are all in the vertex table | `vertices`: rows of the vertex table; link attributes |
+//! | [`Table::Objects`] | one for each object | `object_id`; `start` and `length`, or `vertices`; object attributes |
 //!
 //! Positions are world coordinates, `coordinate_offset` included, in the stored number type; the box test is
-//! `lo <= p <= hi` on exactly the value that is returned. Axis names and units ride in the schema metadata (`zvf.axes`,
+//! `lo <= p <= hi` on exactly the value that is returned. Axis names and units are in the schema metadata (`zvf.axes`,
 //! `zvf.units`, `zvf.kind`, `zvf.level`, `zvf.version`); units and descriptions of attributes in the metadata of their
-//! fields. An attribute whose name a table uses itself is called `attribute:NAME`. Columns that say where a row lies, such as `chunk` or
-//! `start`, have `zvf.column` = `place` in the metadata of their fields.
+//! fields. An attribute that has the name of one of the table's own columns is called `attribute:NAME`. Columns that state the place of
+//! a row, such as `chunk` or `start`, have `zvf.column` = `place` in the metadata of their fields.
 //!
-//! Without objects the rows stand in chunk order: chunks by coordinate, rows as stored, each once. With object ids,
+//! Without objects the rows are in chunk order: chunks by coordinate, rows as stored, each once. With object ids,
 //! groups or [`Select::Objects`] they are grouped by object, each object in the order of its manifest; a vertex that
-//! two objects share comes once for each.
+//! two objects share is returned once for each.
 //!
 //! # Links
 //!
-//! Graphs and meshes have the links that are stored. Rows of lines, polylines and streamlines are linked to the next row of
-//! their object, fragment after fragment as its manifest says. A row of a skeleton is linked to its parent: the row
+//! Links of graphs and meshes are stored. Rows of lines, polylines and streamlines are linked to the next row of
+//! their object, fragment by fragment in the order of its manifest. A row of a skeleton is linked to its parent: the row
 //! before it in its fragment, unless a stored record names another one, even one outside the box. (`zvf-0.9`, section 14.)
 //!
 //! # Additive levels
 //!
-//! A level whose document says `refinement: "add"` stores what the next coarser level does not. A query of it, and the
-//! lists of objects and links, give its complete content: its own rows, then those of the levels that complete it, finest
-//! first, as [`Summary::levels`] says. An object is one row of the object table and one stretch of the vertex table,
-//! wherever it lives; links lie inside one level. An attribute that a level lacks is null there, with a warning; of
-//! types that differ the wider one is taken. A limit counts over the chain, [`Select::Chunks`] takes the chunks of the coarser
-//! grids that overlap. [`Query::own_level_only`] asks one level alone.
+//! A level whose document has `refinement: "add"` stores only what the next coarser level lacks. Queries of it, and the
+//! lists of objects and links, return its complete content: its own rows, then those of the levels that complete it, finest
+//! first; [`Summary::levels`] lists them. An object is one row of the object table and one run of the vertex table,
+//! whichever levels store it; a link never joins two levels. An attribute that a level lacks is null there, with a warning; if
+//! types differ, the wider one is used. A limit counts over all levels, [`Select::Chunks`] takes the overlapping chunks of the coarser
+//! grids. [`Query::own_level_only`] reads one level alone.
 //!
 //! # Rounds and memory
 //!
-//! After the documents, a box is one round of requests, objects are two (manifests, then cells), whole objects of a box
-//! are two. Groups of chunks are read, decoded, tested and gathered on worker threads, several at a time, as
-//! [`Query::memory_budget`] allows, and nothing is read until the next batch is requested. What is kept to the end:
-//! eight bytes a fragment, four bytes a kept row of partly kept chunks, and the manifests of the chunks concerned. Levels of
-//! a chain share the budget; each keeps this until its links are out.
+//! After the documents, a box takes one round of requests, objects take two (manifests, then cells), whole objects of a box
+//! two. Groups of chunks are read, decoded, filtered and gathered on worker threads, several at a time, as
+//! [`Query::memory_budget`] allows, and nothing is read until the next batch is requested. Kept until the end are
+//! eight bytes for each fragment, four bytes for each returned row of partly returned chunks, and the manifests of these chunks.
+//! Additive levels share the budget; each keeps this until its links are returned.
 //!
-//! Objects are gathered one after another. Where that would read many chunks again, each is read once, in chunk order, and the rows
-//! lie in a temporary file until their object is sent. By object, 20 bytes are kept for each fragment asked for, and 48 more where
-//! links are stored or have attributes, or under a limit.
+//! Objects are gathered one after another. If that would read many chunks again, each is read once, in chunk order, and the rows
+//! are stored in a temporary file until their object is returned. By object, 20 bytes are kept for each requested fragment, and 48 more
+//! if links are stored or have attributes, or under a limit.
 //!
-//! At the end of every answer, before its last batch, the store is asked once whether it is still the one that was read
-//! (`Store::verify`); a store that changed is an error of the answer.
+//! At the end of every answer, before its last batch, `Store::verify` checks that the store did not change;
+//! a change is an error of the answer.
 //!
 //! # Errors
 //!
-//! [`QueryError::class`] tells I/O, malformed data, misuse and limits apart. Parts of a store that contradict each
-//! other are malformed, with level, array, chunk and object; what is merely missing is a warning in the
-//! [`Summary`] and null or nothing in the answer. Nothing panics on input.
+//! [`QueryError::class`] distinguishes I/O, malformed data, misuse and limits. Parts of a store that contradict each
+//! other are malformed, with level, array, chunk and object; missing data is a warning in the
+//! [`Summary`] and null or absent in the answer. Nothing panics on input.
 
 mod answer;
 mod boxes;

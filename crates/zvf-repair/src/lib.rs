@@ -1,9 +1,9 @@
-//! Makes the documents of a Zarr Vectors store right again, from the cells that are there.
+//! Corrects the documents of a Zarr Vectors store from its cells.
 //!
-//! [`plan`] looks at a store as [`zvf_validate`] does, works out which members of which documents would have to change, looks
-//! at the store as it would be then, and answers with a [`Plan`]: every change with its old and new value, and every finding that
-//! stays, with the reason. It writes nothing. [`apply`] carries a plan out, after the documents were kept beside the store;
-//! [`undo`] puts them back.
+//! [`plan`] validates a store as [`zvf_validate`] does, computes which members of which documents have to change, validates
+//! the store as it would be then, and returns a [`Plan`]: every change with its old and new value, and every finding that
+//! remains, with the reason. It writes nothing. [`apply`] executes a plan, after it saved the documents beside the store;
+//! [`undo`] restores them.
 //!
 //! ```
 //! use zvf_repair::{RepairOptions, plan};
@@ -18,16 +18,17 @@
 //!
 //! # What is derived
 //!
-//! Presence lists, from the objects and shards that are there. Counts of vertices, links and objects, bounds and claims about
-//! tiling, from cells. What an array repeats of its path, and a family of the paths of its arrays. What the root repeats of its
-//! levels: datasets of `multiscales`, the `ome` node, capabilities. [`Mend`](zvf_validate::Mend) says it for each check.
+//! Presence lists, from the existing objects and shards. Counts of vertices, links and objects, bounds and claims about
+//! tiling, from cells. Members of arrays that repeat their path, and of families that repeat the paths of their arrays. Members of the
+//! root that repeat its levels: datasets of `multiscales`, the `ome` node, capabilities. [`Mend`](zvf_validate::Mend) states it for
+//! each check.
 //!
 //! # What is never done
 //!
-//! No payload is written, moved or removed, whatever it holds: only objects called `zarr.json` change, and only members that
-//! follow from something else. A change that makes a finding which was not there before, of the severity of a warning or
-//! worse, is not planned: a key that is listed without a cell stays listed where other cells or objects refer to it, since the
-//! cell was lost. Stores of versions before 0.9 are refused: `zvf migrate` copies them into 0.9 and derives all of this again.
+//! No payload is written, moved or removed: only objects called `zarr.json` change, and only members that
+//! can be derived. A change that would cause a new warning or error is not planned: a key that is listed without a cell
+//! stays listed if other cells or objects refer to it, because the cell was lost. Stores of versions before 0.9 are refused:
+//! `zvf migrate` copies them to 0.9 and derives all of this again.
 
 mod apply;
 mod documents;

@@ -1,4 +1,4 @@
-//! How clients reach the server.
+//! The URL of the server.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ impl Base {
         format!("http://{}{}", self.address, self.prefix)
     }
 
-    /// The server's URL as the client of a request wrote it: behind a proxy or on all addresses the bound one is of no use.
+    /// The server's URL as the client of a request wrote it, since the bound address is useless behind a proxy or on all interfaces.
     pub(crate) fn of(&self, headers: &HeaderMap) -> String {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']');
         let host = headers

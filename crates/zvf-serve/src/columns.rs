@@ -9,16 +9,16 @@ use crate::precomputed::{Property, PropertyType, SkeletonAttribute, Values};
 use crate::refusal::{Answer, Refusal};
 use crate::units::identifier;
 
-/// Most components of an attribute that is shown.
+/// Largest number of components of a shown attribute.
 const MOST: usize = 8;
 
-/// Most names of values of an attribute of categories.
+/// Largest number of names of a categorical attribute.
 const MOST_LABELS: usize = 1000;
 
 /// The code of a missing category.
 const NO_CATEGORY: f64 = 4_294_967_295.0;
 
-/// One attribute that can be shown.
+/// An attribute that can be shown.
 ///
 /// Whole numbers of up to 32 bits and float32 keep their type; all other numbers become float32. Categories become numbers with
 /// names. A missing number is NaN, a missing whole number 0.
@@ -28,7 +28,7 @@ pub(crate) struct Attribute {
     /// Identifier for Neuroglancer.
     id: String,
     kind: PropertyType,
-    /// Components of a row.
+    /// Number of components of a row.
     width: usize,
     description: Option<String>,
     labels: Vec<(u32, String)>,
@@ -42,7 +42,7 @@ pub(crate) struct Attributes {
 }
 
 impl Attributes {
-    /// Reads them from the schema of a table, and from any batch of it, for the names of categories. `skip` names columns that
+    /// Derives them from the schema of a table, and from any batch of it for the names of categories. `skip` names columns that
     /// are no attributes.
     pub(crate) fn of(schema: &Schema, batch: Option<&RecordBatch>, skip: &[&str]) -> Self {
         let mut found = Self::default();
@@ -128,7 +128,7 @@ impl Attribute {
         self.kind.size().saturating_mul(self.width)
     }
 
-    /// A colour: three or four bytes.
+    /// The type, if the attribute is a colour of three or four bytes.
     fn color(&self) -> Option<PropertyType> {
         match (self.kind, self.width) {
             (PropertyType::Uint8, 3) => Some(PropertyType::Rgb),
@@ -163,10 +163,10 @@ impl Attribute {
         }
     }
 
-    /// The numbers of a batch, row-major; all missing where the batch does not have the column.
+    /// The numbers of a batch, row-major; all missing if the batch does not have the column.
     ///
     /// # Errors
-    /// 500 where the column has another width than the documents or the first cell said.
+    /// 500 if the column has another width than in the documents or the first cell.
     pub(crate) fn numbers(&self, batch: &RecordBatch) -> Answer<Vec<f64>> {
         let Some(column) = batch.column_by_name(&self.column) else {
             let missing = match self.labels.is_empty() {
@@ -210,7 +210,7 @@ impl Attribute {
     }
 }
 
-/// Numbers as bytes of a type. The values come from that type, or are missing.
+/// Numbers as bytes of a type. The values are of that type, or missing.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -236,7 +236,7 @@ fn put(kind: PropertyType, numbers: &[f64], out: &mut Vec<u8>) {
 #[derive(Debug, Clone)]
 pub(crate) struct Properties {
     pub(crate) described: Vec<Property>,
-    /// For each property: which attribute, and which component of it; `None`: all of them.
+    /// For each property: the number of its attribute and of the component; `None`: all components.
     parts: Vec<(usize, Option<usize>)>,
 }
 
@@ -304,10 +304,10 @@ impl Properties {
     }
 }
 
-/// The positions of a batch: `dims` numbers a row.
+/// The positions of a batch: `dims` numbers for each row.
 ///
 /// # Errors
-/// 500 where a batch has none.
+/// 500 if a batch has none.
 pub(crate) fn positions(batch: &RecordBatch, dims: usize) -> Answer<Vec<f64>> {
     let column = batch.column_by_name("position");
     let numbers = column.map(floats).unwrap_or_default().values;
@@ -322,7 +322,7 @@ pub(crate) fn positions(batch: &RecordBatch, dims: usize) -> Answer<Vec<f64>> {
     }
 }
 
-/// Coordinates as the formats of Neuroglancer have them.
+/// Coordinates as float32, as in Neuroglancer's formats.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the formats have float32 only"

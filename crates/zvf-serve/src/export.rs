@@ -1,4 +1,4 @@
-//! The views of a store as files, for buckets and web servers that know nothing of stores.
+//! Exports the views of a store as files, for plain buckets and web servers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,48 +13,48 @@ use crate::opened::Opened;
 use crate::refusal::{Answer, Refusal};
 use crate::views::{Content, View, content, lines, multilod, points};
 
-/// Files of an index at most before [`Shards::Auto`] makes shards of them.
+/// Largest number of files of an index for which [`Shards::Auto`] makes no shards.
 const FEW_FILES: u64 = 10_000;
 
-/// Bytes of the lists of a cell of points that are made at one time.
+/// Bytes of the lists of a cell of points that are in memory at one time.
 const CELL_BYTES: u64 = 24 << 20;
 
-/// Whether objects of an index are files of their own.
+/// Whether objects of an index are written as files or in shards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shards {
-    /// Shards where an index would have more than 10 000 files; as many as its objects and bytes ask for.
+    /// Shards if an index would have more than 10 000 files; their number depends on objects and bytes.
     #[default]
     Auto,
-    /// A file each.
+    /// One file for each object.
     None,
     /// Two to the power of this many shards for each index, at most 2^20.
     Bits(u32),
 }
 
-/// What was written.
+/// The result of an export.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exported {
     /// Folders of views, as in the paths of the server.
     pub views: Vec<&'static str>,
-    /// Files.
+    /// Number of files.
     pub files: u64,
-    /// Their bytes.
+    /// Total bytes of the files.
     pub bytes: u64,
     /// Attributes that no view can show.
     pub left_out: Vec<String>,
 }
 
-/// Why the views were not written. What was written before stays.
+/// Why the views were not written. Files written before the failure stay.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// A view cannot be made.
+    /// A view cannot be generated.
     #[error("{path}: {message}")]
     View {
         /// The file of the view.
         path: String,
-        /// What is wrong.
+        /// Description of the failure.
         message: String,
         /// The class of the failure.
         class: Class,
@@ -64,7 +64,7 @@ pub enum ExportError {
     Shards {
         /// The folder.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the failure.
         source: ShardError,
     },
     /// A file cannot be written.
@@ -72,7 +72,7 @@ pub enum ExportError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: std::io::Error,
     },
 }
@@ -89,15 +89,15 @@ impl ExportError {
     }
 }
 
-/// Writes every view of a store below `folder`, which has to exist: the same files that the server sends, or shards of them.
+/// Writes every view of a store below `folder`, which must exist: the same files that the server sends, or shards of them.
 ///
 /// # Cost
-/// What is made of one object, of the largest chunk of points (24 MiB of its lists at a time) or of 3 MiB of lines is held in memory, and of
-/// shards 32 bytes for each object of the largest one. Chunks of points are read once, larger ones once for each 24 MiB; lines once;
-/// other objects once in each of their views. Shards need as many bytes again of temporary files in `folder`.
+/// In memory are the encoded form of one object, of the largest chunk of points (24 MiB of its lists at a time) or of 3 MiB of lines, and
+/// 32 bytes for each object of the largest shard. Chunks of points are read once, larger ones once for each 24 MiB; lines once;
+/// other objects once for each of their views. Shards need temporary files of the same size in `folder`.
 ///
 /// # Errors
-/// As the store and its queries say; an object of more than 64 MiB; two objects of one id; I/O.
+/// The errors of the store and its queries; an object of more than 64 MiB; two objects of one id; I/O.
 pub fn export_precomputed<'a>(
     store: Store,
     folder: &'a Path,
@@ -131,24 +131,24 @@ struct Writer<'a> {
     done: Exported,
 }
 
-/// Objects of a folder by their keys: files, or shards that are made of them at the end.
+/// Objects of a folder by their keys: files, or shards that are written at the end.
 struct Index<'p> {
     path: Vec<&'p str>,
     shards: Option<ShardWriter>,
 }
 
-/// What the keys of an index are.
+/// The kind of keys of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keys {
     /// Ids of objects of some hundred bytes or more.
     Ids,
-    /// Ids of objects that are too small to be packed.
+    /// Ids of objects that are too small to be compressed.
     SmallIds,
-    /// Morton codes of so many bits; `None`: they do not fit into 64 bits.
+    /// Morton codes with this number of bits; `None`: they do not fit into 64 bits.
     Cells(Option<u32>),
 }
 
-/// The failure of a view.
+/// Converts the failure of a view.
 fn failed(path: &str, refusal: &Refusal) -> ExportError {
     ExportError::View {
         path: path.to_owned(),
@@ -300,7 +300,7 @@ impl Writer<'_> {
         Ok(objects.first(usize::MAX))
     }
 
-    /// Begins an index of about `count` objects.
+    /// Starts an index of about `count` objects.
     fn index<'p>(
         &self,
         path: Vec<&'p str>,
@@ -329,7 +329,7 @@ impl Writer<'_> {
         Ok(Index { path, shards })
     }
 
-    /// Adds an object: to the shards, with what is in front of it there, or as a file.
+    /// Adds an object: to the shards, with its prefix there, or as a file.
     fn add(
         &mut self,
         index: &mut Index<'_>,
@@ -350,7 +350,7 @@ impl Writer<'_> {
         })
     }
 
-    /// Writes the shards of an index, and how they are laid out into its description.
+    /// Writes the shards of an index, and their layout into its description.
     fn finish(&mut self, index: Index<'_>, owner: &mut Value) -> Result<(), ExportError> {
         let Some(shards) = index.shards else {
             return Ok(());
@@ -374,7 +374,7 @@ impl Writer<'_> {
         content.map_err(|refusal| failed(&path.join("/"), &refusal))
     }
 
-    /// Writes one file; returns it where it is a document.
+    /// Writes one file; returns it if it is a document.
     async fn file(&mut self, path: &[&str]) -> Result<Option<Value>, ExportError> {
         match self.content(path).await? {
             Content::File(bytes) => self.put(path, &bytes).map(|()| None),

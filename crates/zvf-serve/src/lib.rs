@@ -5,10 +5,10 @@
 //! | `/store/NAME/…` | the objects of a store as they are stored: GET, HEAD, single ranges, ETags; folders as pages of links |
 //! | `/precomputed/NAME/…` | views for Neuroglancer, made on demand: `points`, `lines`, `skeletons`, `multilod`, `meshes` |
 //! | `/query` | rows of a query, as an Arrow stream or JSON |
-//! | `/stores`, `/state.json` | what is served, and a state of Neuroglancer that shows all of it |
+//! | `/stores`, `/state.json` | the list of stores, and a state of Neuroglancer that shows all of them |
 //! | `/` | with the feature `viewer` Neuroglancer in that state, else as `/stores` |
 //!
-//! The bytes of Neuroglancer's formats are made by [`precomputed`], which knows no store and no network.
+//! [`precomputed`] encodes Neuroglancer's formats; it knows no store and no network.
 //!
 //! ```
 //! use zvf_serve::{ServeOptions, Server};
@@ -26,16 +26,16 @@
 //! # }
 //! ```
 //!
-//! # Who may ask
+//! # Access
 //!
-//! On the addresses of the machine itself everybody may, web pages of any origin included: that is how viewers in the browser read.
-//! On every other address paths begin with a [`Token`].
+//! On the loopback address every client may send requests, including web pages of any origin, because viewers in the browser
+//! are web pages. On every other address paths begin with a [`Token`].
 //!
 //! # Limits
 //!
-//! Connections and computed views are bounded, further ones wait. Objects are sent in pieces of 1 MiB. No answer is made of more
-//! than 64 MiB; what is larger is refused with 413. Paths are decoded once and lead downwards only; a symbolic link is
-//! followed inside of its store. Nothing panics on input.
+//! Connections and computed views are bounded, further ones wait. Objects are sent in pieces of 1 MiB. An answer has at most
+//! 64 MiB; a larger one is refused with 413. Paths are decoded once and cannot lead upwards; a symbolic link is
+//! followed only inside its store. Nothing panics on input.
 
 mod base;
 mod columns;

@@ -1,4 +1,4 @@
-//! Pages of the folders of a store: links in the form that Neuroglancer and fsspec read.
+//! Listings of the folders of a store: pages of links that Neuroglancer and fsspec can read.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -11,7 +11,7 @@ use crate::reply::with_tag;
 /// The page of one folder, for clients that accept HTML.
 ///
 /// # Errors
-/// 404 for a folder without content; 501 where the backend of the store cannot list; 406 for other media types.
+/// 404 for a folder without content; 501 if the backend of the store cannot list; 406 for other media types.
 pub(crate) async fn page(raw: &RawStore, name: &str, key: &str, headers: &HeaderMap) -> Answer {
     if !accepts_html(headers) {
         return Err(Refusal::new(

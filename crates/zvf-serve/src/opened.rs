@@ -1,4 +1,4 @@
-//! An open store, and what was learnt of it for its views.
+//! An open store, and cached data for its views.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,10 +18,10 @@ use crate::precomputed::Dimension;
 use crate::refusal::Answer;
 use crate::units;
 
-/// Bytes of rendered answers that are kept.
+/// Bytes of cached answers.
 const KEPT: usize = 32 << 20;
 
-/// An open store. What it learns is kept as long as the store does not change.
+/// An open store. Derived data is cached as long as the store does not change.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) store: Store,
@@ -77,7 +77,7 @@ impl Opened {
     /// The vertex attributes of level 0.
     ///
     /// # Errors
-    /// As a query for one vertex.
+    /// The errors of a query for one vertex.
     pub(crate) async fn attributes(&self) -> Answer<Arc<Attributes>> {
         let read = || async {
             let one = Query {
@@ -98,16 +98,16 @@ impl Opened {
     /// The objects of level 0.
     ///
     /// # Errors
-    /// As the list of objects.
+    /// The errors of the list of objects.
     pub(crate) async fn objects(&self) -> Answer<Arc<Objects>> {
         let read = || async { Objects::read(&self.store).await.map(Arc::new) };
         self.objects.get_or_try_init(read).await.cloned()
     }
 
-    /// How points are shown.
+    /// The plan of the view of points.
     ///
     /// # Errors
-    /// As the documents of the levels.
+    /// The errors of reading the documents of the levels.
     pub(crate) async fn points(&self) -> Answer<Arc<PointsPlan>> {
         let read = || async {
             let attributes = self.attributes().await?;
@@ -122,10 +122,10 @@ impl Opened {
         self.points.get_or_try_init(read).await.cloned()
     }
 
-    /// How lines are shown.
+    /// The plan of the view of lines.
     ///
     /// # Errors
-    /// As the list of objects.
+    /// The errors of the list of objects.
     pub(crate) async fn lines(&self) -> Answer<Arc<LinesPlan>> {
         let read = || async {
             let (objects, points) = (self.objects().await?, self.points().await?);
@@ -134,14 +134,14 @@ impl Opened {
         self.lines.get_or_try_init(read).await.cloned()
     }
 
-    /// An answer that was kept.
+    /// A cached answer.
     pub(crate) fn rendered(&self, key: &str) -> Option<Bytes> {
         let kept = self.rendered.lock().unwrap_or_else(PoisonError::into_inner);
         let found = kept.list.iter().find(|(name, _)| name == key);
         found.map(|(_, bytes)| bytes.clone())
     }
 
-    /// Keeps an answer in the place of the oldest ones.
+    /// Caches an answer and evicts the oldest ones.
     pub(crate) fn keep(&self, key: String, bytes: Bytes) {
         let mut kept = self.rendered.lock().unwrap_or_else(PoisonError::into_inner);
         if bytes.len() > KEPT || kept.list.iter().any(|(name, _)| *name == key) {
@@ -158,7 +158,7 @@ impl Opened {
     }
 }
 
-/// The vertex table alone.
+/// Selects only the vertex table.
 pub(crate) const VERTICES: Outputs = Outputs {
     vertices: true,
     links: false,

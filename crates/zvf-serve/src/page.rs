@@ -1,4 +1,4 @@
-//! `/stores` and `/state.json`: what is served, and how a viewer shows all of it.
+//! `/stores` and `/state.json`: the list of stores, and a viewer's state that shows all of them.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::reply::with_tag;
 use crate::sources::{Source, Sources};
 use crate::views::View;
 
-/// Most segments that are shown at first.
+/// Largest number of segments that are shown at first.
 const MOST_SEGMENTS: usize = 200;
 
 /// The paragraph with the link that shows all stores.
@@ -28,7 +28,7 @@ fn all_stores(_: &str) -> String {
         .to_owned()
 }
 
-/// The paragraph with the link that shows all stores, in the viewer that its authors host.
+/// The paragraph with the link that shows all stores, in the viewer hosted by its authors.
 #[cfg(not(feature = "viewer"))]
 fn all_stores(root: &str) -> String {
     format!(
@@ -122,7 +122,7 @@ async fn document(sources: &Sources, base: &Base, headers: &HeaderMap) -> Answer
     Ok(state)
 }
 
-/// Lines without a marker at each vertex, which the viewer draws by default.
+/// Shader that draws lines without the viewer's default marker at each vertex.
 const LINES_ALONE: &str = "void main() {\n  setColor(defaultColor());\n  setEndpointMarkerSize(0.0);\n  setEndpointMarkerBorderWidth(0.0);\n}\n";
 
 /// The layers of one store.
@@ -191,7 +191,7 @@ fn annotation_source(url: &str, opened: &Opened) -> Value {
     json!({"url": url, "transform": {"inputDimensions": dimensions, "outputDimensions": dimensions}})
 }
 
-/// A dimension as it is shown: an axis of space without a unit counts as nanometres.
+/// A dimension of the viewer's state: an axis of space without a unit is assumed to be in nanometres.
 fn shown(number: usize, dimension: &Dimension) -> Dimension {
     match dimension.unit.is_empty() && number < 3 {
         true => Dimension {
@@ -203,7 +203,7 @@ fn shown(number: usize, dimension: &Dimension) -> Dimension {
     }
 }
 
-/// The space of all stores: the axes of those that came first, and the box of all.
+/// The space of all stores: the axes of the first ones, and the box around all.
 #[derive(Debug, Default)]
 struct Space {
     axes: Vec<(Dimension, f64, f64)>,

@@ -1,10 +1,10 @@
-//! Paths of requests: split, then decoded once, segment by segment.
+//! Paths of requests: split, then decoded once, by segment.
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
 use crate::refusal::{Answer, Refusal};
 
-/// What is encoded in a segment of a link.
+/// Characters that are encoded in a segment of a link.
 const SEGMENT: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -21,7 +21,7 @@ const SEGMENT: &AsciiSet = &CONTROLS
     .add(b'{')
     .add(b'}');
 
-/// The decoded path behind a route.
+/// The decoded path after a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Segments {
     /// Non-empty segments, none of them `.` or `..`, without slashes, backslashes or control characters.
@@ -30,13 +30,13 @@ pub(crate) struct Segments {
     pub(crate) folder: bool,
 }
 
-/// Most segments of a path.
+/// Largest number of segments of a path.
 const MOST: usize = 64;
 
 /// Splits the encoded path that follows `prefix`.
 ///
 /// # Errors
-/// 400 for anything that is not a plain path downwards.
+/// 400 for anything but a plain path that leads downwards.
 pub(crate) fn segments(path: &str, prefix: &str) -> Answer<Segments> {
     let wrong = || Refusal::bad_request("found a path with empty, dotted or illegal segments");
     let rest = path.strip_prefix(prefix).ok_or_else(wrong)?;
@@ -62,12 +62,12 @@ pub(crate) fn segments(path: &str, prefix: &str) -> Answer<Segments> {
     Ok(Segments { names, folder })
 }
 
-/// A segment as it is written in a link.
+/// A segment, encoded for a link.
 pub(crate) fn encoded(segment: &str) -> String {
     utf8_percent_encode(segment, SEGMENT).to_string()
 }
 
-/// A text as it is written in HTML.
+/// A text, escaped for HTML.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

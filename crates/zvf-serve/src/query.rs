@@ -1,4 +1,4 @@
-//! `/query`: the answer of a query as Arrow or JSON.
+//! `/query`: answers of queries as Arrow or JSON.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -27,14 +27,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const KNOWN: &str =
     "store, level, bbox, objects, groups, where, select, limit, attributes, columns, table, format";
 
-/// What an answer is written as.
+/// The format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     /// The Arrow IPC streaming format.
     Arrow,
     /// One JSON array of objects.
     Json,
-    /// One JSON object a line.
+    /// One JSON object on each line.
     Lines,
 }
 
@@ -198,7 +198,7 @@ fn wanted(given: &Given, table: Table) -> Answer<Query> {
     })
 }
 
-/// Numbers between commas.
+/// Comma-separated numbers.
 fn numbers<T: std::str::FromStr>(given: &Given, name: &str) -> Answer<Option<Vec<T>>> {
     let Some(list) = given.get(name) else {
         return Ok(None);
@@ -210,7 +210,7 @@ fn numbers<T: std::str::FromStr>(given: &Given, name: &str) -> Answer<Option<Vec
         .map_err(|_| Refusal::bad_request(format!("{name}: expected whole numbers between commas")))
 }
 
-/// Writes one table batch by batch; the next one is made when the client has taken the last one.
+/// Writes one table batch by batch; the next batch is read after the client has received the last one.
 async fn send(
     answer: &mut zvf_query::Answer,
     table: Table,
@@ -319,7 +319,7 @@ impl TableText {
         }
     }
 
-    /// What was written since the last call.
+    /// The bytes written since the last call.
     fn take(&mut self) -> std::io::Result<Bytes> {
         match self {
             Self::Arrow(writer) => Ok(std::mem::take(writer.get_mut()).into()),

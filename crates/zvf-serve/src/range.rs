@@ -1,11 +1,11 @@
-//! The header `Range`, as far as it names one range of bytes.
+//! The header `Range`, for single ranges of bytes.
 
 use std::ops::Range;
 
-/// What of an object a request asks for.
+/// The requested part of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// All of it: no range, several ranges, another unit, or a header that cannot be read. HTTP lets servers ignore these.
+    /// The whole object: no range, several ranges, another unit, or an invalid header. HTTP allows servers to ignore these.
     Whole,
     /// These bytes.
     Part(Range<u64>),
@@ -49,7 +49,7 @@ enum Position {
     Wrong,
 }
 
-/// A number of digits alone; one that does not fit is beyond the end of every object.
+/// A number of digits; one that exceeds 64 bits is beyond the end of every object.
 fn position(text: &str) -> Position {
     match text {
         "" => Position::None,

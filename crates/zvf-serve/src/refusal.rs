@@ -1,4 +1,4 @@
-//! Answers that are no data: a status and one line of text.
+//! Error responses: a status and one line of text.
 
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -14,11 +14,11 @@ pub(crate) struct Refusal {
     status: StatusCode,
     message: String,
     header: Option<(HeaderName, HeaderValue)>,
-    /// The store is not the one that was opened: opening it again may help.
+    /// Whether the store changed after it was opened: reopening it may help.
     changed: bool,
 }
 
-/// What a handler returns.
+/// The result of a handler.
 pub(crate) type Answer<T = Response> = Result<T, Refusal>;
 
 impl Refusal {
@@ -39,12 +39,12 @@ impl Refusal {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// An answer that would be larger than the server sends.
+    /// An answer that exceeds the server's limit.
     pub(crate) fn too_large(message: impl Into<String>) -> Self {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, message)
     }
 
-    /// Data of the store that contradict each other.
+    /// Inconsistent data of the store.
     pub(crate) fn malformed(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
     }
@@ -62,7 +62,7 @@ impl Refusal {
         &self.message
     }
 
-    /// The class of the failure, outside of HTTP.
+    /// The class of the failure.
     pub(crate) fn class(&self) -> Class {
         match self.status {
             StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND => Class::Misuse,

@@ -21,7 +21,7 @@ pub(crate) fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
         .any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
 }
 
-/// The range of an answer of `size` bytes that a request asks for, and its `Content-Range`; `None`: all of the answer.
+/// The requested range of an answer of `size` bytes, and its `Content-Range`; `None`: the whole answer.
 ///
 /// # Errors
 /// 416 for a range without a byte of the answer.
@@ -52,7 +52,7 @@ pub(crate) fn part(
     }
 }
 
-/// A response with an ETag that clients ask for again every time.
+/// A response with an ETag that clients revalidate every time.
 pub(crate) fn with_tag(status: StatusCode, tag: Option<HeaderValue>, body: Body) -> Response {
     let mut response = Response::new(body);
     *response.status_mut() = status;

@@ -29,20 +29,20 @@ use crate::sources::Sources;
 use crate::token::Token;
 use crate::{page, query, store_files, views};
 
-/// Gets one line for each request.
+/// Receives one line for each request.
 pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// How a server runs.
+/// Options of a server.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ServeOptions {
     /// The address that is bound. Default 127.0.0.1.
     pub host: IpAddr,
-    /// The port; 0 takes a free one. Default 0.
+    /// The port; 0 selects a free one. Default 0.
     pub port: u16,
-    /// The secret first segment of every path. Default none; a server on another address than the machine's own has one always.
+    /// The secret first segment of every path. Default none; a server on another address than a loopback one always has one.
     pub token: Option<Token>,
-    /// How stores are opened.
+    /// Options with which stores are opened.
     pub open: OpenOptions,
     /// Connections at one time; further ones wait. Default 1024.
     pub connections: usize,
@@ -52,7 +52,7 @@ pub struct ServeOptions {
     pub memory_budget: u64,
     /// How long requests may take to end when the server stops. Default 10 s.
     pub grace: Duration,
-    /// Gets one line for each request. Default: none is written.
+    /// Receives one line for each request. Default: no log.
     pub log: Option<Log>,
 }
 
@@ -89,19 +89,19 @@ impl ServeOptions {
     }
 }
 
-/// Why a server does not start or ends.
+/// Why a server does not start, or stopped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
     /// An address of a store is wrong.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The address cannot be bound, or has no source of random numbers.
+    /// The address cannot be bound, or there is no source of random numbers.
     #[error("{address}: {source}")]
     Bind {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The error of the system.
         source: std::io::Error,
     },
 }
@@ -117,10 +117,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds the address. Stores are named and not yet opened.
+    /// Binds the address. Stores are not opened yet.
     ///
     /// # Errors
-    /// An address of a store that no backend knows; an address that cannot be bound.
+    /// An address of a store without a backend; an address that cannot be bound.
     pub fn bind<'a>(
         stores: &'a [String],
         options: ServeOptions,
@@ -155,7 +155,7 @@ impl Server {
         })
     }
 
-    /// The address that clients ask, with the token in it.
+    /// The URL for clients, including the token.
     #[must_use]
     pub fn url(&self) -> String {
         self.base.url()
@@ -167,7 +167,7 @@ impl Server {
         self.base.address
     }
 
-    /// Serves until `stop` is ready, then waits for the requests under way.
+    /// Serves until `stop` is ready, then waits for the requests in flight.
     ///
     /// # Cost
     /// Memory is bounded by the connections: about 1 MiB for each that reads an object, and for each view or query that is
@@ -216,7 +216,7 @@ impl Server {
     }
 }
 
-/// The routes, behind the token where there is one.
+/// The routes, below the token if there is one.
 fn app(sources: Arc<Sources>, base: Base, token: Option<Token>, log: Option<Log>) -> Router {
     let pages = Router::new()
         .route("/stores", get(page::stores))
@@ -288,7 +288,7 @@ async fn behind(token: &Token, routes: Router, mut request: Request) -> Response
     }
 }
 
-/// Sends clients from `/TOKEN` to `/TOKEN/`, below which the links of the pages lead.
+/// Redirects clients from `/TOKEN` to `/TOKEN/`, to which the links of the pages are relative.
 fn below(token: &Token) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::PERMANENT_REDIRECT;

@@ -1,4 +1,4 @@
-//! The stores that are served, by name.
+//! The served stores, by name.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use crate::opened::Opened;
 use crate::path::encoded;
 use crate::refusal::{Answer, Refusal};
 
-/// Bytes of each cache of a store: manifests, indexes of shards. They spare the requests that follow each other, not all of them.
+/// Bytes of each cache of a store: manifests, indexes of shards. They help consecutive requests, and need not hold everything.
 const CACHE: u64 = 32 << 20;
 
 /// Bytes of a unit of work.
 const UNIT: u64 = 1 << 20;
 
-/// Units that a semaphore counts.
+/// Largest number of units of the semaphore.
 const MOST_UNITS: u32 = 1 << 20;
 
-/// Bytes of the list or the object that an answer is made of, beside what a query decodes.
+/// Bytes of the list or the object of an answer, in addition to what a query decodes.
 const LIST: u64 = 8 << 20;
 
 /// One store.
@@ -31,33 +31,33 @@ pub(crate) struct Source {
     opened: Mutex<Option<Arc<Opened>>>,
 }
 
-/// All stores, and what they share.
+/// All stores, and their shared state.
 #[derive(Debug)]
 pub(crate) struct Sources {
     list: Vec<Source>,
-    /// Bytes of views and queries that are computed at one time, in units of [`UNIT`].
+    /// Memory of views and queries that are computed at one time, in units of [`UNIT`].
     work: Arc<Semaphore>,
-    /// All units.
+    /// Total number of units.
     units: u32,
-    /// Answers that take much memory: one of each kind at a time, of all stores.
+    /// Answers that take much memory: one of each kind at a time, over all stores.
     scans: Arc<Mutex<()>>,
     meshes: Arc<Mutex<()>>,
-    /// Decoded bytes of one of them.
+    /// Decoded bytes of one answer.
     pub(crate) budget: u64,
 }
 
-/// What an answer is made of, as far as its memory goes.
+/// The kind of an answer, which determines its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Work {
     /// One query, and one list or object.
     Query,
-    /// A mesh in all its levels of detail, with what is made of it.
+    /// A mesh in all its levels of detail, and its encoded form.
     Mesh,
-    /// Objects from most chunks of a store. It is read on all cores anyway.
+    /// Objects from most chunks of a store, which are read on all cores.
     Scan,
 }
 
-/// The right to compute, until it is dropped.
+/// The permit to compute, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
     _units: OwnedSemaphorePermit,
@@ -65,10 +65,10 @@ pub(crate) struct Permit {
 }
 
 impl Sources {
-    /// Names the stores; nothing is read.
+    /// Names the stores, without reading them.
     ///
     /// # Errors
-    /// Misuse for an address that no backend knows.
+    /// Misuse for an address without a backend.
     pub(crate) fn new(
         addresses: &[String],
         options: &OpenOptions,
@@ -123,7 +123,7 @@ impl Sources {
             .ok_or_else(|| Refusal::not_found("no such store"))
     }
 
-    /// Waits for the right to compute one query.
+    /// Waits for a permit to compute one query.
     ///
     /// # Errors
     /// 503 while the server stops.
@@ -131,7 +131,7 @@ impl Sources {
         self.permit_for(Work::Query).await
     }
 
-    /// Waits for the right to compute an answer. What waits for its turn among those of its kind has no bytes yet, so that others go on.
+    /// Waits for a permit to compute an answer. An answer that waits for others of its kind holds no units, so that it does not block other kinds.
     ///
     /// # Errors
     /// 503 while the server stops.
@@ -187,7 +187,7 @@ impl Source {
     /// The store, opened once.
     ///
     /// # Errors
-    /// As the store says.
+    /// The errors of the store.
     pub(crate) async fn opened(&self) -> Answer<Arc<Opened>> {
         let mut held = self.opened.lock().await;
         if let Some(opened) = held.as_ref() {
@@ -199,7 +199,7 @@ impl Source {
         Ok(opened)
     }
 
-    /// Drops a snapshot that is not the store's state any more; the next request opens the store again.
+    /// Drops a stale snapshot; the next request opens the store again.
     pub(crate) async fn forget(&self, stale: &Arc<Opened>) {
         let mut held = self.opened.lock().await;
         if held.as_ref().is_some_and(|held| Arc::ptr_eq(held, stale)) {
@@ -208,7 +208,7 @@ impl Source {
     }
 }
 
-/// The last segment of an address without the ending of stores, made of characters that need no encoding.
+/// The last segment of an address without the extension of stores, with characters that need no encoding.
 fn base_name(address: &str) -> String {
     let path = address.split(['?', '#']).next().unwrap_or(address);
     let last = path

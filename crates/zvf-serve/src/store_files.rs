@@ -14,7 +14,7 @@ use crate::refusal::{Answer, Refusal};
 use crate::reply::{is_known, part, with_tag};
 use crate::sources::Sources;
 
-/// Bytes that are read at once of what is sent: all that one answer holds in memory.
+/// Bytes that are read and sent at once; one answer holds no more in memory.
 const PIECE: u64 = 1 << 20;
 
 /// Answers GET and HEAD.
@@ -78,7 +78,7 @@ async fn object(raw: RawStore, key: String, method: &Method, headers: &HeaderMap
     Ok(response)
 }
 
-/// What is still to be sent of an object.
+/// The rest of an object that is still to be sent.
 struct Rest {
     raw: RawStore,
     key: String,
@@ -90,7 +90,7 @@ impl Rest {
     /// The next piece.
     ///
     /// # Errors
-    /// I/O; the object is not the one whose size was announced.
+    /// I/O; the object changed after its size was announced.
     async fn piece(&mut self) -> Result<Bytes, StoreError> {
         let end = self.range.end.min(self.range.start.saturating_add(PIECE));
         let changed = |now: String| {
@@ -116,7 +116,7 @@ impl Rest {
     }
 }
 
-/// The pieces of an object; nothing is read before the one before it was sent.
+/// The pieces of an object; each is read after the one before it was sent.
 fn pieces(first: Bytes, rest: Rest) -> impl futures::Stream<Item = Result<Bytes, StoreError>> {
     stream::try_unfold((Some(first), rest), async |(first, mut rest)| {
         let piece = match first {

@@ -1,4 +1,4 @@
-//! The secret first segment of every path, where others than this machine can reach the server.
+//! The secret first segment of every path, for servers that other machines can reach.
 
 use subtle::ConstantTimeEq;
 
@@ -16,7 +16,7 @@ impl Token {
     /// A new secret from the system's source of random numbers.
     ///
     /// # Errors
-    /// When the system has none.
+    /// If the system has no such source.
     pub fn new() -> std::io::Result<Self> {
         let mut bytes = [0u8; 16];
         getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
@@ -31,7 +31,7 @@ impl Token {
         &self.0
     }
 
-    /// Whether a path is `/TOKEN` without a slash behind it.
+    /// Whether a path is `/TOKEN` without a trailing slash.
     pub(crate) fn is_whole(&self, path: &str) -> bool {
         let last = path
             .strip_prefix('/')
@@ -39,7 +39,7 @@ impl Token {
         last && self.strip(path).is_some()
     }
 
-    /// The path behind `/TOKEN`; `None` where another segment stands first. Takes the same time for every wrong token of
+    /// The path after `/TOKEN`; `None` if another segment is first. Takes the same time for every wrong token of
     /// the right length.
     pub(crate) fn strip<'p>(&self, path: &'p str) -> Option<&'p str> {
         let rest = path.strip_prefix('/')?;

@@ -1,4 +1,4 @@
-//! Units of axes, folded to metres and seconds as Neuroglancer takes them.
+//! Units of axes, converted to metres and seconds for Neuroglancer.
 
 use zvf_meta::{Axis, units};
 
@@ -54,7 +54,7 @@ fn seconds(unit: &str) -> Option<f64> {
 /// The axes of a store as dimensions of Neuroglancer.
 ///
 /// # Units
-/// A unit of length is folded to metres, one of time to seconds; axes of other units, or none, have the scale 1 and no unit.
+/// A unit of length is converted to metres, one of time to seconds; axes of other units, or none, have the scale 1 and no unit.
 pub(crate) fn dimensions(axes: &[Axis]) -> Vec<Dimension> {
     let mut found: Vec<Dimension> = Vec::with_capacity(axes.len());
     for axis in axes {
@@ -71,7 +71,7 @@ pub(crate) fn dimensions(axes: &[Axis]) -> Vec<Dimension> {
     found
 }
 
-/// Nanometres of one unit of each of the three axes of space. An axis without a unit of length counts as nanometres; where a store
+/// Nanometres of one unit of each of the three axes of space. An axis without a unit of length is assumed to be in nanometres; if a store
 /// has two axes, the third has length 1.
 pub(crate) fn nanometres(dimensions: &[Dimension]) -> [f64; 3] {
     let mut scales = [1.0; 3];
@@ -83,7 +83,7 @@ pub(crate) fn nanometres(dimensions: &[Dimension]) -> [f64; 3] {
     scales
 }
 
-/// A name as Neuroglancer takes it, `[a-z][a-zA-Z0-9_]*`, unlike all those that are `taken`.
+/// A name that Neuroglancer accepts, `[a-z][a-zA-Z0-9_]*`, different from all `taken` ones.
 pub(crate) fn identifier(name: &str, taken: &[&str]) -> String {
     let legal = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut plain: String = name

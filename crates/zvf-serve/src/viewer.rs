@@ -1,6 +1,6 @@
 //! The viewer of `/`: Neuroglancer and its page, built by `cargo xtask viewer` and embedded.
 //!
-//! Each file is a route of its own. No path of a request is looked up in a folder.
+//! Each file has its own route. Paths of requests are never looked up in a folder.
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -27,8 +27,8 @@ const INDEX: &str = "/index.html";
 /// The folder whose files have a hash of their content in their names.
 const HASHED: &str = "/assets/";
 
-/// Scripts of this server alone, which make functions for the properties of annotations; data and images from wherever a state of the
-/// viewer says.
+/// Scripts only from this server, which generate functions for the properties of annotations; data and images from any source that a
+/// state of the viewer names.
 const POLICY: &str = "default-src 'self'; script-src 'self' 'unsafe-eval'; worker-src 'self' blob:; \
     style-src 'self' 'unsafe-inline'; img-src * data: blob:; connect-src * data: blob:; object-src 'none'; base-uri 'none'";
 

@@ -1,8 +1,8 @@
 //! Reads Zarr Vectors stores from disks, buckets and web servers.
 //!
 //! A store is a tree of Zarr v3 arrays: for each resolution level one array of positions, one of fragment indexes,
-//! attributes, links, objects. This crate turns an address into a snapshot of its documents, and wanted chunks into
-//! decoded cells. It knows where bytes lie and how they are packed; what a streamline or a mesh is, it does not know.
+//! attributes, links, objects. This crate turns an address into a snapshot of its documents, and requested chunks into
+//! decoded cells. It knows where cells are stored and how they are encoded, but not what a streamline or a mesh is.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -46,38 +46,38 @@
 //!
 //! # Reading in rounds
 //!
-//! [`Store::open`] asks for the root and, beside it, for every document and listing of level 0 whose key does not
-//! depend on the root: one round of requests. [`Store::level`] asks for what the names found there lead to: the
-//! second. [`Store::fetch_map`] is the third. Documents are kept and never read again; cells are not kept, that is
-//! the caller's choice. [`IoTrace`] records every request with its round.
+//! [`Store::open`] requests the root together with every document and listing of level 0 whose key does not
+//! depend on the root: one round of requests. [`Store::level`] requests the documents that these refer to: the
+//! second. [`Store::fetch_map`] is the third. Documents are cached and never read again; cells are not cached, that is
+//! left to the caller. [`IoTrace`] records every request with its round.
 //!
-//! Names of attributes and link arrays are in no document, so they are listed, a level deep and in the first round.
-//! Where a backend cannot list, they come from [`KnownNames`] or `attribute_specs`. Cells are never listed, as long as
+//! Names of attributes and link arrays are in no document, so they are listed, one level deep and in the first round.
+//! If a backend cannot list, they are taken from [`KnownNames`] or `attribute_specs`. Cells are never listed if
 //! an array has its list `nonempty_chunks`.
 //!
 //! # Cells
 //!
-//! The framing of cells, zstd, gzip, crc32c and shards are read by code of this crate on maintained codec crates, and
-//! blosc by `zvf-blosc`: no copy where nothing is compressed, one decompression context a thread, one request for a
+//! Code of this crate on maintained codec crates reads the framing of cells, zstd, gzip, crc32c and shards,
+//! `zvf-blosc` reads blosc: no copy if nothing is compressed, one decompression context for each thread, one request for a
 //! small shard and merged ranges for a large one. On a local disk a batch is one blocking task that opens, reads, decodes and
-//! runs the caller's function: batches of about 64 cells pay. Any other layout, and tables of other types, are read
-//! by the `zarrs` crate when the feature of that name is on, else refused by the codec's name.
+//! runs the caller's function: batches of about 64 cells pay. The `zarrs` crate reads any other layout, and tables of other
+//! types, if the feature of that name is on; otherwise they are refused by the codec's name.
 //!
 //! # Requests
 //!
-//! Requests are those of [`zvf_io`]: sent again where that may help ([`Retry`]), bounded, shared, traced. What was read
-//! stays as it was read: a change is [`IoError::SourceChanged`]. [`Store::verify`] reads the state of the documents again at the
+//! [`zvf_io`] sends all requests: retried if that may help ([`Retry`]), bounded, shared, traced. A snapshot is
+//! consistent: a change is [`IoError::SourceChanged`]. [`Store::verify`] reads the state of the documents again at the
 //! end of an answer.
 //!
-//! # What can go wrong
+//! # Errors
 //!
-//! Every count in a file is untrusted and spends from [`Limits`]. A [`StoreError`] tells classes of failure apart
-//! ([`Class`]): I/O, malformed, misuse, limit; and absent, denied and failed are three things. An absent cell is no
-//! error: it is `None`. Nothing panics on input.
+//! Every count in a file is untrusted and is charged to [`Limits`]. A [`StoreError`] has a class
+//! ([`Class`]): I/O, malformed, misuse, limit. Absent, denied and failed are different: an absent cell is
+//! `None`, not an error. Nothing panics on input.
 //!
 //! # Features
 //!
-//! `zstd`, `gzip`, `blosc` (default): codecs. `http`: web servers; `cloud`: those, S3, Google Cloud Storage and Azure.
+//! `zstd`, `gzip`, `blosc` (default): codecs. `http`: web servers; `cloud`: web servers, S3, Google Cloud Storage and Azure.
 //! `zarrs`: the generic reader.
 
 mod blob_array;

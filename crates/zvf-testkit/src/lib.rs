@@ -1,8 +1,8 @@
-//! Test support: the bundled stores and what went into them.
+//! Test support: the bundled stores and their expected contents.
 //!
-//! `testdata/zvf` holds small stores of every generation of the format, real and made, one folder a generation. Each archive
-//! carries the store, the questions to ask of it ([`Case`]) and the input that the store was made from ([`Truth`]). Tests
-//! compare what we read with that input, never with what another program reads.
+//! `testdata/zvf` holds small stores of every generation of the format, real and made, one folder for each generation. Each archive
+//! has the store, the queries to run on it ([`Case`]) and the input from which the store was made ([`Truth`]). Tests
+//! compare results with that input, never with the results of another program.
 //!
 //! ```
 //! # fn main() -> anyhow::Result<()> {
@@ -17,7 +17,7 @@
 //! Stores reorder rows, so compare by content: sets of positions with their attributes, edges as pairs of
 //! positions, faces as cyclic triples, lines and streamlines in order.
 //!
-//! With the feature `faults` there are backends that fail, wait, lie and change under the reader: `faults`.
+//! With the feature `faults` there are backends that fail, delay, return wrong data and change under the reader: `faults`.
 
 mod archive;
 mod case;

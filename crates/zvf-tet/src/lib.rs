@@ -1,15 +1,15 @@
-//! TET: one file with named arrays, cut into tiles, behind an index that can be used in place.
+//! TET: one file with named arrays, cut into tiles, with an index that can be used in place.
 //!
 //! ```text
 //! superblock 32 | directory: names, types, shapes | index: 104 bytes a tile | payloads | footer: JSON, tail 16
 //! ```
 //!
-//! The crate has two halves. The first needs neither `std` nor a heap: [`Tet`] is a view on the front of a file, with
-//! every check of the format as a typed [`TetError`]. The second, behind `std`, reads selections of any rank and stride
+//! The crate has two halves. The first needs neither `std` nor a heap: [`Tet`] is a view of the front of a file, with
+//! every check of the format as a typed [`TetError`]. The second, with `std`, reads selections of any rank and stride
 //! from memory, files, maps ([`TetFile`]) and buckets (`RemoteTet`, feature `object_store`), verifies ([`verify`]) and
-//! writes ([`TetWriter`]). What the bytes mean is in `docs/tet.md`.
+//! writes ([`TetWriter`]). `docs/tet.md` describes the format.
 //!
-//! # Look at a file, without a heap
+//! # Inspect a file without a heap
 //!
 //! ```
 //! use zvf_tet::{Profile, Tet};
@@ -62,8 +62,8 @@
 //!
 //! # Trust
 //!
-//! Every number of a file is hostile: lengths are checked before memory is asked for, decoders are bounded by the length
-//! of the tile, zone maps and secondary indexes are never looked at, and nothing panics. NaN is data like any other.
+//! Every number of a file is untrusted: lengths are checked before memory is allocated, decoders are bounded by the length
+//! of the tile, zone maps and secondary indexes are never used, and nothing panics. NaN is data like any other.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,8 @@
-//! Whether a Zarr Vectors store can be trusted.
+//! Validates Zarr Vectors stores.
 //!
-//! [`validate`] looks at a store of any version that is read (0.6 to 0.9), on a disk or far away, and answers with a [`Report`]:
-//! every place where a rule of the format is broken, with a stable code, how much it matters, what was found, what was expected,
-//! and what helps. What is wrong with a store is never an error of this crate, and nothing in a store makes it panic.
+//! [`validate`] checks a store of any version that is read (0.6 to 0.9), local or remote, and returns a [`Report`]:
+//! every violation of a rule of the format, with a stable code, severity, place, the found and the expected value,
+//! and advice. A defect of a store is never an error of this crate, and no input makes it panic.
 //!
 //! ```
 //! use zvf_validate::{Depth, ValidateOptions, validate};
@@ -19,25 +19,25 @@
 //!
 //! A check belongs to a [`Depth`], and each depth includes those before it.
 //!
-//! | level | looks at | reads |
+//! | level | checks | reads |
 //! |---|---|---|
 //! | L1 structure | folders and documents | documents, listings of folders |
-//! | L2 metadata | what documents say | the same |
+//! | L2 metadata | the contents of documents | the same |
 //! | L3 consistency | whether all cells decode and agree with documents and with each other | every cell once, a listing of every array |
-//! | L4 conformance | where vertices lie; what a kind of geometry asks: trees, faces, lines | the same |
-//! | L5 multiscale | levels among each other | the same |
+//! | L4 conformance | placement of vertices; the rules of each kind of geometry: trees, faces, lines | the same |
+//! | L5 multiscale | relations between levels | the same |
 //!
 //! The number of requests of levels 1 and 2 does not grow with the number of chunks. [`Check::all`] is the table of all checks; the
-//! list in `docs/checks.md` is made from it. The rules about documents are those of [`zvf_meta::rules`], which readers ask as well.
+//! list in `docs/checks.md` is generated from it. The rules about documents are those of [`zvf_meta::rules`], which readers apply, too.
 //!
-//! [`Profile::Viewer`] asks in addition, from the documents alone, whether viewers can show the store; the names of its checks begin
+//! [`Profile::Viewer`] also checks, from the documents alone, whether viewers can show the store; the names of its checks begin
 //! with `viewer-`.
 //!
-//! # What is believed
+//! # Trust
 //!
-//! Nothing. A cell that cannot be read is a finding, and what depends on it is left out: one damaged cell gives one finding and not
-//! hundreds. Where the released package warns about every store of points, or reads over a damaged chunk, the rule is what counts
-//! (0.9 §19, trap T16).
+//! No part of a store is trusted. A cell that cannot be read is a finding, and checks that depend on it are skipped: one damaged cell
+//! gives one finding, not hundreds. Where the released package warns about every store of points, or reads over a damaged chunk, the rule
+//! of the format decides (0.9 §19, trap T16).
 //!
 //! # Order and bounds
 //!
@@ -45,8 +45,8 @@
 //! options give the same report. Of one check [`ValidateOptions::most`] findings are kept; all are counted. Memory is bounded by the
 //! limits of the store and by what [`validate`] states.
 //!
-//! A validation that takes long can keep what it has done in a file ([`ValidateOptions::journal`]) and, cut off and begun again,
-//! resumes from there and gives the same report.
+//! A long validation can record its progress in a file ([`ValidateOptions::journal`]); when it is started again after an interruption,
+//! it resumes from there and gives the same report.
 
 mod chains;
 mod check;

@@ -1,24 +1,24 @@
 //! Dense volumes beside vector data: an FA map along streamlines, a label volume under synapses.
 //!
 //! [`Volume`] is one view over three containers: datasets of TET files (`zvf-tet`), Caterva and b2nd arrays in Blosc2
-//! frames (`zvf-caterva`), and Zarr arrays, plain or as levels of an OME-Zarr image (by the crate `zarrs`, behind the
-//! storage of `zvf-store`). All of them are read from the local disk and from buckets and web servers, by boxes and
-//! strides, and only the tiles, blocks or chunks that a selection meets are fetched.
+//! frames (`zvf-caterva`), and Zarr arrays, plain or as levels of an OME-Zarr image (by the crate `zarrs`, on the
+//! storage of `zvf-store`). All of them are read from the local disk, buckets and web servers, by boxes and
+//! strides, and only the tiles, blocks or chunks that a selection intersects are fetched.
 //!
 //! # Addresses
 //!
-//! `FILE[#NAME]`: a path or URL; `#NAME` picks one of several datasets or levels, `#@N` by number. Without it the only
-//! volume is meant, or the first level of an image.
+//! `FILE[#NAME]`: a path or URL; `#NAME` selects one of several datasets or levels, `#@N` by number. Without it the only
+//! volume is selected, or the first level of an image.
 //!
 //! # Coordinates
 //!
-//! Images say where their elements are ([`AxisInfo::place`], from OME-Zarr `coordinateTransformations`); TET and Caterva
+//! Images state the positions of their elements ([`AxisInfo::place`], from OME-Zarr `coordinateTransformations`); TET and Caterva
 //! do not. Element `i` of an axis is the centre of a voxel.
 //!
 //! # Cost
 //!
-//! Opening reads the front (and end) of a file, or the documents of an image. A read takes the bytes of what it meets and
-//! its result; memory beside the result is bounded by the chunks under way.
+//! Opening reads the front (and end) of a file, or the documents of an image. A read takes the bytes of the intersected chunks and
+//! the result; memory beside the result is bounded by the chunks in flight.
 //!
 //! # Example
 //!

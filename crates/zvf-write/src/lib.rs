@@ -1,6 +1,6 @@
-//! Writes Zarr Vectors stores: batches of any size in, every chunk written once, a store that is there or not.
+//! Writes Zarr Vectors stores from batches of any size: every chunk is written once, and the store is complete or absent.
 //!
-//! A [`StoreSpec`] says what the store shall be; a [`StoreWriter`] takes [`Batch`]es of vertices in any number, and tables
+//! A [`StoreSpec`] specifies the store; a [`StoreWriter`] takes any number of [`Batch`]es of vertices, and tables
 //! of objects and groups; [`finish`](StoreWriter::finish) writes the store. All seven kinds of geometry, one to four
 //! dimensions, any number type, coordinates on both sides of zero.
 //!
@@ -51,54 +51,54 @@
 //!   4  documents: arrays, level, root                                          documents, commit
 //! ```
 //!
-//! Nothing is written to the store's place before `finish`, and `finish` reads nothing of it but whether it is free.
-//! Which vertex goes where, in which order rows and fragments lie, and what is decided where the format leaves a choice,
-//! stands in `docs/writing.md`.
+//! Nothing is written to the store's address before `finish`, and `finish` reads only whether the address is free.
+//! `docs/writing.md` describes the placement of vertices, the order of rows and fragments, and the decisions where the format
+//! leaves a choice.
 //!
 //! # What a crash leaves
 //!
-//! No store, or all of it. `zarr.json` of the root is the last object that is put, and only where none lies; before it
-//! everything else is durable. A marker, `zvf-unfinished.json`, is there from the first write to the last: by it a place
-//! with leftovers is distinguished from a place with other files, and only the former can be taken over
+//! No store, or a complete one. `zarr.json` of the root is written last, and only if none exists; everything else is durable
+//! before it. A marker, `zvf-unfinished.json`, exists from the first write to the last. It distinguishes an address
+//! with stale files of an interrupted writer from one with other files; only the former can be taken over
 //! ([`Leftovers::Remove`]).
 //!
-//! [`WriteOptions::journal`] keeps what was pushed, so that a writer resumes after its last batch.
+//! [`WriteOptions::journal`] records pushed batches, so that a writer resumes after its last one.
 //!
-//! Each protocol keeps one promise of its own:
+//! Each protocol has one guarantee:
 //!
-//! | file | promise |
+//! | file | guarantee |
 //! |---|---|
-//! | `commit.rs` | a new store appears as a whole, at a place where nothing was |
-//! | `part.rs`, `parts.rs` | no two programs write one object of a new store; its end is that of `commit.rs` |
-//! | `lease.rs` | of several writers of one existing store one holds the marker; that of a dead one is free in time |
-//! | `change.rs` | the root of an existing store is replaced only if it is the one that was read; coarse levels where none were need no more, since no reader asks for them before |
-//! | `redo.rs`, `target/stage.rs` | objects that readers use change with the root; `settle` ends or takes back any interrupted change |
-//! | `frames.rs` | a record that was appended is whole or cut off: journals of imports and of copies |
+//! | `commit.rs` | a new store appears as a whole, at an empty address |
+//! | `part.rs`, `parts.rs` | no two programs write one object of a new store; it is committed by `commit.rs` |
+//! | `lease.rs` | of several writers of an existing store one holds the marker; that of a dead writer expires |
+//! | `change.rs` | the root of an existing store is replaced only if it is the one that was read; new coarse levels need no more, since no reader requests them before |
+//! | `redo.rs`, `target/stage.rs` | objects that readers use change with the root; `settle` finishes or rolls back any interrupted change |
+//! | `frames.rs` | an appended record is complete or cut off: journals of imports and of copies |
 //!
 //! # Several programs
 //!
-//! [`PartedStore`]: each program writes some chunks of one store, and one of them commits what all wrote.
+//! [`PartedStore`]: each program writes some chunks of one store, and one program commits them.
 //!
-//! # Stores that exist
+//! # Existing stores
 //!
-//! `zvf-edit` changes them, `zvf-migrate` copies them into other versions and chunks, `zvf-pyramid` adds coarse levels. They
+//! `zvf-edit` changes them, `zvf-migrate` copies them to other versions and chunks, `zvf-pyramid` adds coarse levels. They
 //! share the encode side of this crate.
 //!
 //! # Memory
 //!
-//! [`WriteOptions::memory_budget`] bounds what waits; the rest lies in temporary files that vanish with the writer. Beside
-//! the budget there are: for every thread the records and cells of one chunk, or of one shard; a few dozen bytes a chunk
-//! and 8 an object; the tables of objects as they were pushed; the ids of skeletons.
+//! [`WriteOptions::memory_budget`] bounds buffered data; the rest is written to temporary files that are removed with the writer. In
+//! addition there are: for every thread the records and cells of one chunk, or of one shard; a few dozen bytes for each chunk
+//! and 8 for each object; the tables of objects as they were pushed; the ids of skeletons.
 //!
 //! # Errors
 //!
-//! [`WriteError::class`] tells I/O, misuse and limits apart. A specification is refused by the name of its member, a batch
-//! by its column and row; nothing of a refused batch is taken. Nothing panics on input.
+//! [`WriteError::class`] distinguishes I/O, misuse and limits. Errors of a specification name its member, those of a batch
+//! its column and row; a refused batch has no effect. Nothing panics on input.
 //!
 //! # Features
 //!
-//! `zarrs`: [`Compression::Pipeline`], any bytes-to-bytes codec of the `zarrs` crate. `http` or `cloud` of `zvf-store` say which backends an address can name; writing needs nothing
-//! of its own.
+//! `zarrs`: [`Compression::Pipeline`], any bytes-to-bytes codec of the `zarrs` crate. `http` or `cloud` of
+//! `zvf-store` decide which backends an address can name; writing needs no features of its own for them.
 
 pub mod arrow;
 mod blobs;

@@ -16,7 +16,7 @@ const STORED: u8 = 0x02;
 /// Flag of a chunk whose blocks are one stream each.
 const UNSPLIT: u8 = 0x10;
 
-/// What an encoded chunk became.
+/// The body of an encoded chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Written {
@@ -24,15 +24,15 @@ pub enum Written {
     Zeros,
     /// Every item is the same: a chunk of a header and one item.
     Value,
-    /// The plain bytes: compression did not pay, or was not asked for.
+    /// The plain bytes: compression did not make them shorter, or was not requested.
     Stored,
     /// Streams.
     Compressed,
 }
 
-/// Makes chunks of Blosc2 or Blosc 1; keeps its buffers and codecs from chunk to chunk.
+/// Encodes chunks of Blosc2 or Blosc 1; keeps its buffers and codecs from chunk to chunk.
 ///
-/// Chunks have unsplit streams and no dictionary: what every reader of the format takes (`spec/caterva-b2nd.md` 10).
+/// Chunks have unsplit streams and no dictionary, which every reader of the format supports (`spec/caterva-b2nd.md` 10).
 ///
 /// # Examples
 ///
@@ -51,18 +51,18 @@ pub enum Written {
 pub struct Encoder {
     settings: Settings,
     packers: Packers,
-    /// The block after its first and its last filter, and as a stream.
+    /// The block after its first and its last filter, and its stream.
     first: Vec<u8>,
     last: Vec<u8>,
     stream: Vec<u8>,
 }
 
 impl Encoder {
-    /// An encoder, after a check of its settings.
+    /// Creates an encoder and checks its settings.
     ///
     /// # Errors
     ///
-    /// [`EncodeError`]: settings that the format or this build does not have.
+    /// [`EncodeError`]: settings that the format or this build does not support.
     pub fn new(settings: Settings) -> Result<Self, EncodeError> {
         settings.check()?;
         if let Some(codec) = settings.codec
@@ -79,13 +79,13 @@ impl Encoder {
         })
     }
 
-    /// What the encoder was made with.
+    /// The settings of the encoder.
     #[must_use]
     pub const fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Appends one chunk of `data` to `out`, and says what it became.
+    /// Appends one chunk of `data` to `out`, and returns the kind of its body.
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl Encoder {
         })
     }
 
-    /// Appends the compressed form; `false` when it is not shorter than the stored one.
+    /// Appends the compressed body; `false` if it is not shorter than the stored one.
     fn compress(
         &mut self,
         codec: Codec,

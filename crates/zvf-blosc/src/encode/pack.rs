@@ -1,10 +1,10 @@
-//! The codecs in the direction of writing.
+//! Encoders of the codecs.
 
 use alloc::vec::Vec;
 
 use crate::{Codec, EncodeError};
 
-/// The codecs this crate was built with; keeps their state from stream to stream.
+/// The codecs that this crate was built with; keeps their state from stream to stream.
 #[derive(Default)]
 pub struct Packers {
     #[cfg(feature = "zlib")]
@@ -21,7 +21,7 @@ impl core::fmt::Debug for Packers {
 }
 
 impl Packers {
-    /// Whether this build writes the codec. The pure-Rust Zstandard only reads.
+    /// Whether this build encodes the codec. The pure-Rust Zstandard only decodes.
     #[must_use]
     pub const fn writes(codec: Codec) -> bool {
         match codec {
@@ -33,7 +33,7 @@ impl Packers {
         }
     }
 
-    /// Puts the stream of `data` into `out`, which is emptied first; a stream that got longer than `data` may be cut.
+    /// Writes the stream of `data` into `out`, which is emptied first; a stream longer than `data` may be cut.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Bit shuffle: bit `b` of byte `j` of every item together, eight items a byte.
+//! Bit shuffle: bit `b` of byte `j` of every item together, eight items in a byte.
 
 /// Transposes a matrix of 8 times 8 bits: byte = row, bit = column.
 const fn transpose(mut x: u64) -> u64 {
@@ -20,7 +20,7 @@ const fn extent(n: usize, width: usize, whole: bool) -> (usize, usize) {
     (k8 * width, k8 / 8)
 }
 
-/// Undoes a bit shuffle of items of `width` bytes. With `whole`, blocks whose items are no multiple of 8 are copied.
+/// Reverses a bit shuffle of items of `width` bytes. With `whole`, blocks whose items are no multiple of 8 are copied.
 pub(crate) fn unbitshuffle(planes: &[u8], width: usize, whole: bool, out: &mut [u8]) {
     let (width, n) = (width.max(1), planes.len().min(out.len()));
     let (shuffled, plane) = extent(n, width, whole);

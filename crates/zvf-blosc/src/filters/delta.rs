@@ -9,7 +9,7 @@ pub(crate) const fn word(typesize: usize) -> usize {
     }
 }
 
-/// Undoes delta in block 0, in place. Bytes behind the last whole word stay.
+/// Reverses delta in block 0, in place. Bytes after the last whole word stay.
 pub(crate) fn decode_first(data: &mut [u8], word: usize) {
     match word {
         2 => running::<2>(data),
@@ -29,7 +29,7 @@ fn running<const W: usize>(data: &mut [u8]) {
     }
 }
 
-/// Undoes delta in another block than 0, in place.
+/// Reverses delta in another block than 0, in place.
 pub(crate) fn decode_other(data: &mut [u8], reference: &[u8], word: usize) {
     let whole = data.len() - data.len() % word.max(1);
     for (byte, other) in data.iter_mut().take(whole).zip(reference) {
@@ -49,7 +49,7 @@ pub(crate) fn encode_first(data: &[u8], word: usize, out: &mut [u8]) {
     }
 }
 
-/// Applies delta to another block: from `data` to `out`. The step undoes itself.
+/// Applies delta to another block: from `data` to `out`. The step is its own inverse.
 #[cfg(feature = "alloc")]
 pub(crate) fn encode_other(data: &[u8], reference: &[u8], word: usize, out: &mut [u8]) {
     out.copy_from_slice(data);

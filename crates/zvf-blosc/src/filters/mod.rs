@@ -1,7 +1,7 @@
-//! The filter pipeline of a chunk, undone block by block.
+//! The filter pipeline of a chunk, reversed block by block.
 //!
-//! Slots 0 to 5 are applied in that order when a chunk is written, and undone from 5 to 0 here. A pipeline is found out
-//! once for a chunk; undoing needs two buffers of one block, the output and a scratch, and never more.
+//! Slots 0 to 5 are applied in that order when a chunk is written, and reversed from 5 to 0 here. A pipeline is resolved
+//! once for each chunk; reversing needs two buffers of one block, the output and a scratch buffer.
 
 mod bitshuffle;
 mod delta;
@@ -30,11 +30,11 @@ pub mod id {
     pub const BITSHUFFLE: u8 = 2;
     /// XOR with block 0, or with the word before.
     pub const DELTA: u8 = 3;
-    /// Truncated mantissas; nothing to undo.
+    /// Truncated mantissas; nothing to reverse.
     pub const TRUNC_PREC: u8 = 4;
     /// Byte delta, a registered plugin.
     pub const BYTEDELTA: u8 = 35;
-    /// Truncated integers, a registered plugin; nothing to undo.
+    /// Truncated integers, a registered plugin; nothing to reverse.
     pub const INT_TRUNC: u8 = 36;
 }
 
@@ -56,7 +56,7 @@ impl Op {
     }
 }
 
-/// The filters of one chunk, ready to be undone.
+/// The resolved filters of one chunk, to be reversed.
 ///
 /// # Examples
 ///
@@ -73,7 +73,7 @@ impl Op {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pipeline {
-    /// In the order of undoing.
+    /// In the order of reversal.
     ops: [Op; 6],
 }
 
@@ -82,7 +82,7 @@ impl Pipeline {
     ///
     /// # Errors
     ///
-    /// Unsupported: a filter this crate does not know, with its id and the byte in the header.
+    /// Unsupported: an unknown filter, with its id and the byte in the header.
     pub fn new(
         slots: &[(u8, u8); 6],
         typesize: usize,
@@ -119,7 +119,7 @@ impl Pipeline {
         Ok(Self { ops })
     }
 
-    /// The pipeline that the flags of a 16-byte header stand for.
+    /// The pipeline that the flags of a 16-byte header encode.
     pub(crate) const fn from_flags(flags: u8, typesize: usize, version: u8) -> Self {
         let mut ops = [Op::Nothing; 6];
         if flags & 1 != 0 && typesize > 1 {
@@ -139,13 +139,13 @@ impl Pipeline {
         self.ops.iter().any(|op| matches!(op, Op::Delta(_)))
     }
 
-    /// Whether streams are to be put into the scratch buffer, not into the output, before [`Self::undo`].
+    /// Whether streams must be decoded into the scratch buffer, not into the output, before [`Self::undo`].
     #[must_use]
     pub fn starts_in_scratch(&self) -> bool {
         self.ops.iter().filter(|op| op.moves()).count() % 2 == 1
     }
 
-    /// The item width when a byte shuffle is all there is to undo.
+    /// The item width if a byte shuffle is the only filter.
     #[must_use]
     pub fn only_shuffle(&self) -> Option<usize> {
         let mut found = None;
@@ -159,15 +159,15 @@ impl Pipeline {
         found
     }
 
-    /// Whether there is nothing to undo.
+    /// Whether there is no filter to reverse.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ops.iter().all(|op| matches!(op, Op::Nothing))
     }
 
-    /// Undoes the filters of one block; the result is in `out`.
+    /// Reverses the filters of one block; the result is in `out`.
     ///
-    /// The joined streams lie in `scratch` or `out`, as [`Self::starts_in_scratch`] says; both are as long as the
+    /// The joined streams are in `scratch` or `out`, see [`Self::starts_in_scratch`]; both are as long as the
     /// block. `reference` is the decoded block 0 of the chunk, or none in block 0 itself; under delta only.
     ///
     /// # Errors

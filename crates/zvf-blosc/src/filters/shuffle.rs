@@ -1,17 +1,17 @@
 //! Byte shuffle: byte `j` of every item together, then byte `j + 1`.
 
-/// Items of a tile: what fits the first cache with the bytes it is made of.
+/// Items of a tile: it fits the first cache together with its source bytes.
 const TILE: usize = 512;
 
-/// Puts byte `j` of item `i`, stored at `j * k + i`, back to `i * width + j`, where `k` is the number of whole items;
-/// what is left behind them is copied.
+/// Moves byte `j` of item `i`, stored at `j * k + i`, back to `i * width + j`, where `k` is the number of whole items;
+/// the remaining bytes are copied.
 ///
 /// # Cost
 ///
 /// One pass. Widths of 2, 4, 8 and 16 run at 10 GB/s and more with the vector instructions that every 64-bit machine
 /// has; other multiples of 4 move four bytes at a time.
 ///
-/// Works on the shorter of the two buffers. Panics never.
+/// Works on the shorter of the two buffers. Never panics.
 pub fn unshuffle(planes: &[u8], width: usize, out: &mut [u8]) {
     let n = planes.len().min(out.len());
     let (Some(planes), Some(out)) = (planes.get(..n), out.get_mut(..n)) else {
@@ -97,7 +97,7 @@ fn sixteens(planes: &[u8], k: usize, out: &mut [u8]) {
     }
 }
 
-/// Multiples of 4: a tile of words at a time, put down at the distance of items.
+/// Multiples of 4: a tile of words at a time, written at the distance of items.
 fn quads(planes: &[u8], k: usize, width: usize, out: &mut [u8]) {
     let mut tile = [0u32; TILE];
     let each = (16384 / width).clamp(16, TILE);
@@ -115,9 +115,9 @@ fn quads(planes: &[u8], k: usize, width: usize, out: &mut [u8]) {
     }
 }
 
-/// Undoes the shuffle of some items only: `count` of them from item `first` on, every `step`-th, into `out`.
+/// Reverses the shuffle of some items only: `count` of them from item `first` on, every `step`-th, into `out`.
 ///
-/// For selections that take little of a block. Items outside of the planes are left as they are in `out`.
+/// For selections of a small part of a block. Items outside the planes are left as they are in `out`.
 pub fn unshuffle_some(planes: &[u8], width: usize, first: usize, step: usize, out: &mut [u8]) {
     match width {
         2 => some::<2>(planes, first, step, out),
@@ -157,7 +157,7 @@ fn some_of_any(planes: &[u8], width: usize, first: usize, step: usize, out: &mut
     }
 }
 
-/// Any width, in stripes of items that stay in the first cache while all their planes are visited.
+/// Any width, in stripes of items that stay in the first cache while all their planes are read.
 fn any(planes: &[u8], width: usize, out: &mut [u8]) {
     let k = out.len() / width;
     let stripe = (8192 / width).max(16);

@@ -1,6 +1,6 @@
-//! Byte delta (filter 35): every byte of a plane less the one before it.
+//! Byte delta (filter 35): every byte of a plane minus the one before it.
 
-/// Undoes it in place, for planes of `width` interleaved bytes that lie one after another. The tail stays.
+/// Reverses it in place, for consecutive planes of `width` interleaved bytes. The tail stays.
 pub(crate) fn undo(data: &mut [u8], width: usize) {
     let k = data.len() / width.max(1);
     if k == 0 {

@@ -4,7 +4,7 @@ use super::{ByteOrder, DType, DTypeKind};
 use crate::int::same_bits;
 
 impl DType {
-    /// Smallest and largest value that the type and an i64 both hold; `None` when it is not an integer.
+    /// Smallest and largest value that the type and an i64 both hold; `None` if it is not an integer.
     #[must_use]
     pub const fn integer_bounds(&self) -> Option<(i64, i64)> {
         Some(match self.kind {
@@ -20,9 +20,9 @@ impl DType {
         })
     }
 
-    /// Value `i` of a list of integers; `None` past the last whole one, and when the type is not an integer.
+    /// Value `i` of a list of integers; `None` past the last whole one, and if the type is not an integer.
     ///
-    /// An unsigned value above 2^63 - 1 comes out negative, which no row number is.
+    /// An unsigned value above 2^63 - 1 is returned as a negative number, which no row number is.
     #[must_use]
     #[inline]
     pub fn integer_at(&self, bytes: &[u8], i: usize) -> Option<i64> {

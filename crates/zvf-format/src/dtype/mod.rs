@@ -1,6 +1,6 @@
-//! Names of element types, as numpy spells them.
+//! Names of element types, in numpy's spelling.
 //!
-//! `spec/zvf-0.9.md` section 8.2. They stand in the `dtype` attributes of arrays:
+//! `spec/zvf-0.9.md` section 8.2. They are stored in the `dtype` attributes of arrays:
 //!
 //! ```text
 //! dtype  := name | order? code | order? letter
@@ -12,7 +12,7 @@
 //! ```
 //!
 //! The user's spelling is kept on disk, so `f4`, `<f4` and `float32` are one type; `>f4` is the
-//! same type stored big-endian. A [`DType`] is displayed in the one spelling numpy prefers.
+//! same type stored big-endian. A [`DType`] is displayed in numpy's preferred spelling.
 
 mod integer;
 mod parse;
@@ -22,10 +22,10 @@ mod tests;
 
 use core::fmt;
 
-/// The type of the elements of a cell: a kind and the order of its bytes.
+/// The type of the elements of a cell: a kind and a byte order.
 ///
 /// # Shape
-/// One element; rows of several are said elsewhere (`row_shape`, `link_width`).
+/// One element; other members define rows of several (`row_shape`, `link_width`).
 ///
 /// # Examples
 ///
@@ -39,13 +39,13 @@ use core::fmt;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DType {
-    /// What an element is.
+    /// The kind of an element.
     pub kind: DTypeKind,
-    /// How its bytes are ordered; [`ByteOrder::Little`] where there is nothing to order.
+    /// Its byte order; [`ByteOrder::Little`] for types without one.
     pub order: ByteOrder,
 }
 
-/// Order of the bytes of one number.
+/// Byte order of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ByteOrder {
     /// Least significant byte first; also of types without an order (`bool`, `int8`, `|S3`).
@@ -54,7 +54,7 @@ pub enum ByteOrder {
     Big,
 }
 
-/// What one element is.
+/// The kind of an element, without its byte order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DTypeKind {
@@ -96,21 +96,21 @@ pub enum DTypeKind {
         /// Width in bytes; at least 1.
         len: u32,
     },
-    /// Moments as i64 since 1970-01-01T00:00:00; the smallest number is "not a time".
+    /// Timestamps as i64 since 1970-01-01T00:00:00; the smallest number is "not a time".
     Datetime {
-        /// What the number counts.
+        /// The unit of the number.
         unit: TimeUnit,
     },
-    /// Spans as i64; the smallest number is "not a time".
+    /// Durations as i64; the smallest number is "not a time".
     Timedelta {
-        /// What the number counts.
+        /// The unit of the number.
         unit: TimeUnit,
     },
-    /// Memory addresses of another process (trap T14): there is no value to read.
+    /// Memory addresses of another process (trap T14), without a value to read.
     Object,
 }
 
-/// What a date or time counts.
+/// The unit of a date or time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TimeUnit {
     /// No unit was named.
@@ -150,7 +150,7 @@ impl DType {
         order: ByteOrder::Little,
     };
 
-    /// Little-endian 64-bit integers: what writers store link rows as.
+    /// Little-endian 64-bit integers, in which writers store link rows.
     pub const I64: Self = Self::little(DTypeKind::I64);
 
     /// The little-endian type of a kind.
@@ -162,7 +162,7 @@ impl DType {
         }
     }
 
-    /// Bytes of one element; never 0. Of `object` it is the size of the addresses stored.
+    /// Bytes of one element; never 0. For `object` it is the size of the stored addresses.
     #[must_use]
     pub const fn size(&self) -> usize {
         use crate::int::index;
@@ -184,7 +184,7 @@ impl DType {
     }
 
     /// Bytes of one number inside an element: the unit in which a big-endian element is reversed.
-    /// 4 for `complex64` and text, 1 where there is nothing to reverse.
+    /// 4 for `complex64` and text, 1 for types without a byte order.
     #[must_use]
     pub const fn number_size(&self) -> usize {
         match self.kind {
@@ -232,7 +232,7 @@ impl TimeUnit {
     }
 }
 
-/// The spelling numpy gives the type: its name where it is little-endian, `>f4` where not.
+/// numpy's spelling of the type: its name if it is little-endian, else `>f4` and the like.
 impl fmt::Display for DType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let big = self.order == ByteOrder::Big;

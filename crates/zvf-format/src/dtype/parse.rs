@@ -1,13 +1,13 @@
-//! Text to type.
+//! Parses the text of a type.
 
 use super::{ByteOrder, DType, DTypeKind, TimeUnit};
 use crate::error::DecodeError;
 
 impl DType {
-    /// Reads a numpy type: a name (`float32`, `datetime64[ns]`), or a byte order and a code
+    /// Parses a numpy type: a name (`float32`, `datetime64[ns]`), or a byte order and a code
     /// (`>f4`, `<U5`, `|S3`, `f4`).
     ///
-    /// `=` and a missing order mean little-endian: that is what every writer's machine was.
+    /// `=` and a missing order mean little-endian, the order of every writer's machine.
     ///
     /// # Cost
     /// O(text), no allocation.
@@ -128,7 +128,7 @@ fn width(digits: &str) -> Option<u32> {
     digits.parse().ok().filter(|&width| width > 0)
 }
 
-/// `[ns]`, or nothing. Multiples such as `[25s]` are not known.
+/// `[ns]`, or nothing. Multiples such as `[25s]` are not supported.
 fn unit(text: &str) -> Option<TimeUnit> {
     if text.is_empty() {
         return Some(TimeUnit::Generic);

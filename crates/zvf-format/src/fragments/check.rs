@@ -1,4 +1,4 @@
-//! Linear proofs: what a reader must refuse, what a writer must not write, extent and tiling.
+//! Linear checks: the rules for readers, the rules for writers, extent and tiling.
 //!
 //! `spec/zvf-0.9.md` sections 9.2 to 9.4, and the write-time invariants of the fragment-index page.
 
@@ -59,7 +59,7 @@ impl FragmentIndex<'_> {
         Ok(())
     }
 
-    /// Proves what a reader of a row buffer of `rows` rows has to know: [`verify`](Self::verify),
+    /// Proves what a reader of a row buffer of `rows` rows needs: [`verify`](Self::verify),
     /// and every row of every fragment is in `0..rows`. Padding is ignored.
     ///
     /// After it, `start..start + count` and every list entry can be used as indices.
@@ -188,7 +188,7 @@ impl FragmentIndex<'_> {
     /// O(R + T).
     ///
     /// # Errors
-    /// Malformed for a negative start, count or row, and for a range that runs past 2^63 - 1.
+    /// Malformed for a negative start, count or row, and for a range that exceeds 2^63 - 1.
     ///
     /// # Panics
     /// Never.

@@ -1,4 +1,4 @@
-//! Walking fragments and rows in order, one constant step each.
+//! Iterators over fragments and rows, each with constant steps.
 
 use core::iter::FusedIterator;
 
@@ -18,7 +18,7 @@ impl<'a> FragmentIndex<'a> {
     /// All fragments in order.
     ///
     /// # Cost
-    /// O(1) a step, no allocation.
+    /// O(1) for each step, no allocation.
     #[must_use]
     #[inline]
     pub fn iter(&self) -> FragmentIter<'a> {
@@ -48,7 +48,7 @@ impl<'a> Fragment<'a> {
     /// The rows, in order.
     ///
     /// # Cost
-    /// O(1) a step. A range that was not checked against the row buffer may be 2^63 rows long:
+    /// O(1) for each step. A range that was not checked against the row buffer may be 2^63 rows long:
     /// call [`check_rows`](FragmentIndex::check_rows) first.
     #[must_use]
     #[inline]
@@ -62,8 +62,8 @@ impl<'a> Fragment<'a> {
 
 /// The fragments of one index in order: what [`FragmentIndex::iter`] returns.
 ///
-/// On an index that passes [`verify`](FragmentIndex::verify) exactly F fragments come out. On
-/// another one the walk ends at the first fragment that the tables do not hold.
+/// An index that passes [`verify`](FragmentIndex::verify) yields exactly F fragments. On
+/// another one the iterator ends at the first fragment that the tables do not hold.
 #[derive(Debug, Clone)]
 pub struct FragmentIter<'a> {
     left: u32,

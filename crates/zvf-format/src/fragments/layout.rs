@@ -8,7 +8,7 @@ pub const MAGIC: u32 = 0x5A56_4647;
 /// The first four bytes.
 pub const MAGIC_BYTES: [u8; 4] = MAGIC.to_le_bytes();
 
-/// The only version of the layout there is.
+/// The only version of the layout.
 pub const VERSION: u16 = 1;
 
 crate::layout! {
@@ -38,7 +38,7 @@ crate::layout! {
 }
 
 impl FragmentHead {
-    /// Bytes of the bitmap that hold bits, and of the padding behind them.
+    /// Bytes of the bitmap that hold bits, and of the padding after them.
     #[must_use]
     pub fn bitmap_bytes(&self) -> (u64, u64) {
         let used = u64::from(self.fragments.get()).div_ceil(8);

@@ -1,4 +1,4 @@
-//! The fragment index, ZVFG version 1: which rows of a chunk belong together.
+//! The fragment index, ZVFG version 1: the rows of each fragment of a chunk.
 //!
 //! `spec/zvf-0.9.md` section 9, `spec/zvf-0.8.md` and `spec/zvf-0.7.md` section 7: the layout is
 //! the same in every version since 0.6. One blob is the cell of one chunk in `vertex_fragments`
@@ -20,11 +20,11 @@
 //!       └───────────────────────────────────────────┘
 //! ```
 //!
-//! # Depths of trust
+//! # Levels of checking
 //!
 //! | call | cost | proves |
 //! |---|---|---|
-//! | [`FragmentIndex::parse`] | O(1) | every table lies inside the blob |
+//! | [`FragmentIndex::parse`] | O(1) | every table is inside the blob |
 //! | [`FragmentIndex::verify`] | O(F/64 + E) | the tables agree: popcount is R, offsets never fall |
 //! | [`FragmentIndex::check_rows`] | and O(R + T) | every row is in the buffer; a reader may gather |
 //! | [`FragmentIndex::check`] | the same | every write-time invariant, padding and length too |
@@ -32,13 +32,13 @@
 //! Padding bits and bytes are ignored on read, and zero on write. An empty list is a fragment of its own,
 //! distinct from an empty range.
 //!
-//! # Which access pays
+//! # Cost of access
 //!
-//! [`FragmentIndex::is_range`] is one bit test. [`FragmentIndex::iter`] visits fragments in order for a constant step
-//! each and is what nearly every reader wants. [`FragmentIndex::get`] counts the bits before f, one word
-//! at a time; [`RankDirectory`] remembers those counts.
+//! [`FragmentIndex::is_range`] is one bit test. [`FragmentIndex::iter`] visits fragments in order with constant steps
+//! and suits nearly every reader. [`FragmentIndex::get`] counts the bits before f, one word
+//! at a time; [`RankDirectory`] stores those counts.
 //!
-//! Measured with `cargo bench -p zvf-format` on a two-core x86-64 server that did other work meanwhile;
+//! Measured with `cargo bench -p zvf-format` on a two-core x86-64 server with other work running;
 //! 10 000 fragments, all of them ranges or half of them lists:
 //!
 //! | step | ranges | half lists |

@@ -1,4 +1,4 @@
-//! The borrowed view: [`FragmentIndex`] and what it hands out.
+//! The borrowed view: [`FragmentIndex`] and its items.
 
 use zerocopy::byteorder::little_endian::{I64, U32, U64};
 
@@ -23,13 +23,13 @@ pub struct FragmentIndex<'a> {
     /// The bitmap with its padding: bit f of the bytes is bit f % 64 of word f / 64.
     pub(super) words: &'a [U64],
     pub(super) table: &'a [RangeEntry],
-    /// E + 1 running offsets; empty when there are no fragments.
+    /// E + 1 running offsets; empty if there are no fragments.
     pub(super) offsets: &'a [U32],
     pub(super) rows: &'a [I64],
     pub(super) trailing: &'a [u8],
 }
 
-/// One fragment: which rows of the chunk it holds, in order.
+/// One fragment: its rows of the chunk, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fragment<'a> {
     /// Rows `start .. start + count`.
@@ -44,17 +44,17 @@ pub enum Fragment<'a> {
 }
 
 impl<'a> FragmentIndex<'a> {
-    /// Reads the head and bounds every table; what the tables say is left to
-    /// [`verify`](Self::verify).
+    /// Reads the head and bounds every table; [`verify`](Self::verify) checks the contents of the
+    /// tables.
     ///
-    /// Bytes after the last table are ignored, as the specification says (9.3); see
+    /// Bytes after the last table are ignored, as the specification requires (9.3); see
     /// [`trailing`](Self::trailing).
     ///
     /// # Cost
     /// O(1), regardless of the number of fragments.
     ///
     /// # Errors
-    /// Truncated when any table runs past the end, malformed for a wrong magic or R > F,
+    /// Truncated if any table runs past the end, malformed for a wrong magic or R > F,
     /// unsupported for another version or any flag.
     ///
     /// # Panics
@@ -137,14 +137,14 @@ impl<'a> FragmentIndex<'a> {
     }
 
     /// The E + 1 running offsets of the lists into [`list_rows`](Self::list_rows), in rows; empty
-    /// when there are no fragments.
+    /// if there are no fragments.
     #[must_use]
     pub fn list_offsets(&self) -> &'a [U32] {
         self.offsets
     }
 
-    /// The bitmap with its padding as little-endian words; bit f % 64 of word f / 64 is set when
-    /// fragment f is a range. Bits from F on mean nothing.
+    /// The bitmap with its padding as little-endian words; bit f % 64 of word f / 64 is set if
+    /// fragment f is a range. Bits from F on have no meaning.
     #[must_use]
     pub fn bitmap_words(&self) -> &'a [U64] {
         self.words
@@ -156,7 +156,7 @@ impl<'a> FragmentIndex<'a> {
         self.trailing
     }
 
-    /// Where the tables lie: byte offsets of bitmap, range table, list offsets, list rows and the
+    /// Positions of the tables: byte offsets of bitmap, range table, list offsets, list rows and the
     /// end. For annotated dumps.
     #[must_use]
     pub fn table_offsets(&self) -> TableOffsets {
@@ -188,10 +188,10 @@ impl<'a> FragmentIndex<'a> {
     /// Fragment `f`, found by counting the bits before it.
     ///
     /// # Cost
-    /// O(F / 64) word counts. Visiting all fragments is [`iter`](Self::iter)'s task; for random
+    /// O(F / 64) word counts. To visit all fragments use [`iter`](Self::iter); for random
     /// access to large indexes see [`RankDirectory`](super::RankDirectory).
     ///
-    /// `None` past the last fragment; on an index that was not verified also where the tables do
+    /// `None` past the last fragment; on an index that was not verified also if the tables do
     /// not hold the fragment.
     #[must_use]
     pub fn get(&self, f: u32) -> Option<Fragment<'a>> {
@@ -204,7 +204,7 @@ impl<'a> FragmentIndex<'a> {
         self.resolve(f, is_range, before)
     }
 
-    /// Fragment `f`, given how many ranges lie in the words before its own.
+    /// Fragment `f`, given the number of ranges in the words before its own.
     #[inline]
     pub(super) fn resolve(&self, f: u32, is_range: bool, before: u32) -> Option<Fragment<'a>> {
         let word = self.words.get(index(f >> 6))?.get();
@@ -249,7 +249,7 @@ pub struct TableOffsets {
 }
 
 impl Fragment<'_> {
-    /// How many rows the fragment has; a negative count, which no verified index has, is 0 rows.
+    /// Number of rows of the fragment; a negative count, which no verified index has, is 0 rows.
     #[must_use]
     #[inline]
     pub fn len(&self) -> u64 {
@@ -266,7 +266,7 @@ impl Fragment<'_> {
     }
 }
 
-/// Says which field of the head is refused. Kept out of line: parse is on the hot path.
+/// The error for a refused field of the head. Not inlined, since parse is on the hot path.
 #[cold]
 fn refuse_head(head: &FragmentHead) -> DecodeError {
     if head.magic.get() != MAGIC {

@@ -4,12 +4,12 @@ use super::parse::{Fragment, FragmentIndex};
 use crate::error::DecodeError;
 use crate::int::{index, wide};
 
-/// How many ranges lie before each bitmap word, so that fragment f is found in O(1).
+/// The number of ranges before each bitmap word, with which fragment f is found in O(1).
 ///
-/// One `u32` per 64 fragments, in storage of the caller's choice: a borrowed slice without any
+/// One `u32` per 64 fragments, in storage that the caller chooses: a borrowed slice without any
 /// feature (`build_in`), a `Vec` with `alloc`
 /// (`build`). The directory does not borrow the index, so it can be kept
-/// in a cache beside the bytes.
+/// in a cache together with the bytes.
 ///
 /// # Examples
 ///
@@ -30,13 +30,13 @@ pub struct RankDirectory<S> {
 }
 
 impl<'s> RankDirectory<&'s [u32]> {
-    /// Counts once through the bitmap of `index_`, into `storage`.
+    /// Counts the bitmap of `index_` once, into `storage`.
     ///
     /// # Cost
     /// O(F / 64); no allocation. Needs [`words_needed`](RankDirectory::words_needed) entries.
     ///
     /// # Errors
-    /// Limit when `storage` is too short.
+    /// Limit if `storage` is too short.
     pub fn build_in(
         index_: &FragmentIndex<'_>,
         storage: &'s mut [u32],
@@ -59,7 +59,7 @@ impl<'s> RankDirectory<&'s [u32]> {
         Ok(Self { before })
     }
 
-    /// How many entries a directory of `index_` has: one per 64 fragments.
+    /// Number of entries of a directory of `index_`: one per 64 fragments.
     #[must_use]
     pub fn words_needed(index_: &FragmentIndex<'_>) -> usize {
         index_.words.len()
@@ -68,7 +68,7 @@ impl<'s> RankDirectory<&'s [u32]> {
 
 #[cfg(feature = "alloc")]
 impl RankDirectory<alloc::vec::Vec<u32>> {
-    /// Counts once through the bitmap of `index_`.
+    /// Counts the bitmap of `index_` once.
     ///
     /// # Cost
     /// O(F / 64), one allocation of 4 bytes per 64 fragments, never more than half a byte for
@@ -86,7 +86,7 @@ impl RankDirectory<alloc::vec::Vec<u32>> {
 }
 
 impl<S: AsRef<[u32]>> RankDirectory<S> {
-    /// Fragment `f` of the index that the directory was built from; with another index the answer
+    /// Fragment `f` of the index that the directory was built from; with another index the result
     /// is some fragment of that index or `None`, never a panic.
     ///
     /// # Cost

@@ -1,4 +1,4 @@
-//! The encoder: [`FragmentIndexBuilder`], after the writer rules of `spec/zvf-0.9.md` 9.2.
+//! The encoder: [`FragmentIndexBuilder`], by the writer rules of `spec/zvf-0.9.md` 9.2.
 
 use alloc::vec::Vec;
 
@@ -12,7 +12,7 @@ use crate::int::{index, signed};
 
 /// Collects fragments in order and writes one fragment index.
 ///
-/// What it writes passes [`check`](super::FragmentIndex::check) against any row buffer that is
+/// The index passes [`check`](super::FragmentIndex::check) against any row buffer that is
 /// long enough.
 ///
 /// # Examples
@@ -60,13 +60,13 @@ impl FragmentIndexBuilder {
         }
     }
 
-    /// How many fragments were pushed so far; also the number the next one gets.
+    /// Number of pushed fragments; also the number of the next one.
     #[must_use]
     pub fn len(&self) -> u32 {
         self.fragments
     }
 
-    /// Whether nothing was pushed yet.
+    /// Whether no fragment was pushed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.fragments == 0
@@ -75,7 +75,7 @@ impl FragmentIndexBuilder {
     /// Appends the rows `start .. start + count`; `count` may be 0.
     ///
     /// # Errors
-    /// When `start` or `count` is negative, their sum exceeds 2^63 - 1, or there are 2^32 - 1
+    /// If `start` or `count` is negative, their sum exceeds 2^63 - 1, or there are 2^32 - 1
     /// fragments already. The builder is then unchanged.
     pub fn push_range(&mut self, start: i64, count: i64) -> Result<(), EncodeError> {
         let item = index(self.fragments);
@@ -111,7 +111,7 @@ impl FragmentIndexBuilder {
     /// stored as a range; an empty list stays a list.
     ///
     /// # Errors
-    /// When a row is negative, or the index is full: 2^32 - 1 fragments or listed rows. The
+    /// If a row is negative, or the index is full: 2^32 - 1 fragments or listed rows. The
     /// builder is then unchanged.
     pub fn push_rows(&mut self, rows: &[i64]) -> Result<(), EncodeError> {
         if let Some((item, &row)) = rows.iter().enumerate().find(|&(_, &row)| row < 0) {
@@ -141,7 +141,7 @@ impl FragmentIndexBuilder {
         Ok(())
     }
 
-    /// Appends a fragment as it is: a list stays a list even where it is a run. For rewriting an
+    /// Appends a fragment as it is: a list stays a list even if it is a run. For rewriting an
     /// index byte for byte.
     ///
     /// # Errors
@@ -175,7 +175,7 @@ impl FragmentIndexBuilder {
         Ok(())
     }
 
-    /// Writes the blob: 16 bytes when there are no fragments, padding bits all zero.
+    /// Writes the blob: 16 bytes if there are no fragments, padding bits all zero.
     ///
     /// # Cost
     /// One allocation of exactly the size of the blob.

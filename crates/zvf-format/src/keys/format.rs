@@ -1,4 +1,4 @@
-//! Numbers to text, and the order of the text without writing it.
+//! Formats numbers as text, and compares texts without writing them.
 
 use core::cmp::Ordering;
 use core::fmt;
@@ -8,7 +8,7 @@ use super::number::{LONGEST, decimal, write_signed};
 /// The chunk key of a coordinate: `-1.0.12`.
 ///
 /// # Cost
-/// Nothing until it is displayed; no allocation then.
+/// None until it is displayed; no allocation then.
 ///
 /// # Examples
 ///
@@ -61,7 +61,7 @@ impl fmt::Display for DeltaText {
     }
 }
 
-/// The offsets segment of a link array: `+1.0.0_0.-1.0`, or `self` when there are no offsets.
+/// The offsets segment of a link array: `+1.0.0_0.-1.0`, or `self` if there are no offsets.
 ///
 /// # Shape
 /// `offsets` holds `(L - 1) * key_rank` numbers, offset by offset.
@@ -105,7 +105,7 @@ impl fmt::Display for OffsetsText<'_> {
 }
 
 /// Compares two coordinates by the text of their keys, byte for byte: the order of presence lists
-/// and of link numbering (13.5). It is not the order of the numbers: `10.0` comes before `2.0`.
+/// and of link numbering (13.5). It is not the order of the numbers: `10.0` is before `2.0`.
 ///
 /// # Cost
 /// No allocation; numbers are written to the stack only where the coordinates differ.

@@ -1,4 +1,4 @@
-//! Names that carry numbers: chunk keys, cell keys, deltas, offset segments, level names.
+//! Names that contain numbers: chunk keys, cell keys, deltas, offset segments, level names.
 //!
 //! `spec/zvf-0.9.md` sections 1, 3 and 13.1, `spec/zvf-0.8.md` section 9.1.
 //!
@@ -15,8 +15,8 @@
 //! level    := "0" | [1-9][0-9]*                   10            <store>/<level>
 //! ```
 //!
-//! Texts are read into slices of the caller's and written by `Display` values, without a heap.
-//! Keys have exactly one spelling; of signed numbers a redundant one (`+01`) is read, as the
+//! Texts are parsed into slices of the caller and written by `Display` values, without a heap.
+//! Keys have exactly one spelling; for signed numbers a redundant one (`+01`) is read, as the
 //! reference does, and never written.
 //!
 //! Presence lists and link numbering are in the order of the *text*, which is not that of the
@@ -34,6 +34,6 @@ pub use format::{
 };
 pub use parse::{parse_cell_key, parse_delta, parse_key, parse_level, parse_offsets};
 
-/// The largest rank K of a chunk coordinate that decoders accept. The format names no limit; real
+/// The largest rank K of a chunk coordinate that decoders accept. The format defines no limit; real
 /// stores have at most 5.
 pub const MAX_RANK: usize = 16;

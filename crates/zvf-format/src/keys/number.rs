@@ -8,7 +8,7 @@ use crate::int::wide;
 /// Longest text of an i64: a sign and 19 digits.
 pub(super) const LONGEST: usize = 20;
 
-/// A reader of one text, which remembers where it stands.
+/// A reader of one text, with its position.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Text<'t> {
     bytes: &'t [u8],
@@ -36,7 +36,7 @@ impl<'t> Text<'t> {
         self.at >= self.bytes.len()
     }
 
-    /// Steps over `byte`, or says that it is not there.
+    /// Skips `byte`, or fails if it is missing.
     #[inline]
     pub(super) fn expect(
         &mut self,
@@ -51,7 +51,7 @@ impl<'t> Text<'t> {
         Err(DecodeError::text(what, self.at, self.peek(), expected))
     }
 
-    /// Digits, at least one. With `plain` no zero may lead. The sign was taken before.
+    /// At least one digit. With `plain` no leading zero is allowed. The sign was taken before.
     #[inline]
     pub(super) fn digits(
         &mut self,
@@ -110,7 +110,7 @@ impl<'t> Text<'t> {
         )
     }
 
-    /// `0`, or digits behind an optional minus: a component of a chunk key.
+    /// `0`, or digits after an optional minus: a component of a chunk key.
     #[inline]
     pub(super) fn plain(&mut self, what: &'static str) -> Result<i64, DecodeError> {
         let negative = self.peek() == Some(b'-');
@@ -120,7 +120,7 @@ impl<'t> Text<'t> {
         self.digits(negative, true, what)
     }
 
-    /// `0`, or digits behind a required sign: a component of a delta or an offset.
+    /// `0`, or digits after a required sign: a component of a delta or an offset.
     #[inline]
     pub(super) fn signed(&mut self, what: &'static str) -> Result<i64, DecodeError> {
         match self.peek() {
@@ -136,7 +136,7 @@ impl<'t> Text<'t> {
         }
     }
 
-    /// Nothing may follow.
+    /// Fails if anything follows.
     pub(super) fn end(&self, what: &'static str) -> Result<(), DecodeError> {
         if self.is_at_end() {
             return Ok(());
@@ -145,7 +145,7 @@ impl<'t> Text<'t> {
     }
 }
 
-/// Puts `value` at `out[*used]`, or says that the caller made too little room.
+/// Puts `value` at `out[*used]`, or fails if `out` is too short.
 #[inline]
 pub(super) fn put(
     out: &mut [i64],
@@ -168,7 +168,7 @@ pub(super) fn put(
     Ok(())
 }
 
-/// A wrong number of components in a text.
+/// The error for a wrong number of components in a text.
 #[cold]
 pub(super) fn wrong_count(
     what: &'static str,

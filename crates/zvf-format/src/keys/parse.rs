@@ -1,9 +1,9 @@
-//! Text to numbers.
+//! Parses text into numbers.
 
 use super::number::{Text, put, wrong_count};
 use crate::error::DecodeError;
 
-/// Reads a chunk key, `-1.0.12`, into the front of `out`; returns its rank.
+/// Parses a chunk key, `-1.0.12`, into the front of `out`; returns its rank.
 ///
 /// Only the text that [`format_key`](super::format_key) writes is accepted: no plus sign, no
 /// leading zeros, no `-0`, so that every chunk has one key.
@@ -15,7 +15,7 @@ use crate::error::DecodeError;
 /// O(text), no allocation.
 ///
 /// # Errors
-/// Malformed for text that is not a key; limit when `out` is too short.
+/// Malformed for text that is not a key; limit if `out` is too short.
 ///
 /// # Panics
 /// Never.
@@ -42,14 +42,14 @@ pub fn parse_key(text: &str, out: &mut [i64]) -> Result<usize, DecodeError> {
     }
 }
 
-/// Reads the key of a cross-chunk cell of 0.8: the chunk keys of all endpoints, joined by dots.
+/// Parses the key of a cross-chunk cell of 0.8: the chunk keys of all endpoints, joined by dots.
 ///
 /// # Shape
 /// Fills the first `link_width * key_rank` numbers of `out`, endpoint by endpoint, in the order
 /// in which they are stored (`spec/zvf-0.8.md` 9.1).
 ///
 /// # Errors
-/// As [`parse_key`]; malformed when the number of components differs.
+/// As [`parse_key`]; malformed if the number of components differs.
 ///
 /// # Panics
 /// Never.
@@ -67,9 +67,9 @@ pub fn parse_cell_key(
     Ok(())
 }
 
-/// Reads a delta: `0`, `+n` or `-n`, the levels that a link family spans.
+/// Parses a delta: `0`, `+n` or `-n`, the levels that a link family spans.
 ///
-/// Leading zeros behind the sign are read, as the reference does (13.1), and never written.
+/// Leading zeros after the sign are read, as the reference does (13.1), and never written.
 ///
 /// # Errors
 /// Malformed for any other text, and for numbers beyond 32 bits.
@@ -100,8 +100,8 @@ pub fn parse_delta(text: &str) -> Result<i32, DecodeError> {
     })
 }
 
-/// Reads the offsets segment of a link array, `+1.0.0_0.-1.0` or `self`; returns how many numbers
-/// it put into `out`.
+/// Parses the offsets segment of a link array, `+1.0.0_0.-1.0` or `self`; returns how many numbers
+/// it wrote to `out`.
 ///
 /// # Shape
 /// `(link_width - 1) * key_rank` numbers: for each endpoint after the first, its chunk minus the
@@ -112,7 +112,7 @@ pub fn parse_delta(text: &str) -> Result<i32, DecodeError> {
 ///
 /// # Errors
 /// Malformed for unsigned numbers other than `0`, a wrong number of offsets or components, and
-/// `self` with another width than 1; limit when `out` is too short.
+/// `self` with another width than 1; limit if `out` is too short.
 ///
 /// # Panics
 /// Never.
@@ -171,8 +171,8 @@ pub fn parse_offsets(
     Ok(used)
 }
 
-/// Reads the name of a level group: `0` or digits that do not begin with 0, within 32 bits.
-/// `None` for any other name, which is then no level (section 3).
+/// Parses the name of a level group: `0` or digits that do not begin with 0, within 32 bits.
+/// `None` for any other name, which is no level (section 3).
 ///
 /// # Examples
 ///

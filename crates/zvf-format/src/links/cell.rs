@@ -1,4 +1,4 @@
-//! A link cell with its form: flat or ragged, with or without a permutation column.
+//! A link cell and its layout: flat or ragged, with or without a permutation column.
 
 use super::lehmer::{self, MAX_WIDTH};
 use super::rows::{LinkRows, RowView};
@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::error::{DecodeError, Expected};
 use crate::int::wide;
 
-/// How the cells of one link array are laid out.
+/// Layout of the cells of one link array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CellForm {
     /// L, endpoints of one record.
@@ -20,7 +20,7 @@ pub struct CellForm {
 }
 
 impl CellForm {
-    /// The form that follows from a family's policy and an array's offsets (13.3, 13.4).
+    /// The layout that follows from a family's policy and an array's offsets (13.3, 13.4).
     ///
     /// Only arrays inside one chunk and one level are flat. A permutation is stored where a writer
     /// may have reordered endpoints: across chunks, inside one level, unless the family is directed
@@ -78,10 +78,10 @@ pub struct LinkCell<'a> {
 }
 
 impl<'a> LinkCell<'a> {
-    /// Reads a cell of the given form.
+    /// Parses a cell of the given layout.
     ///
     /// # Cost
-    /// O(1) for a flat cell, O(groups) for a ragged one; no allocation. Rows are not looked at: see
+    /// O(1) for a flat cell, O(groups) for a ragged one; no allocation. Rows are not read: see
     /// [`check`](Self::check).
     ///
     /// # Errors
@@ -126,7 +126,7 @@ impl<'a> LinkCell<'a> {
         Ok(())
     }
 
-    /// How many records the cell holds.
+    /// Number of records in the cell.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rows.len()
@@ -138,13 +138,13 @@ impl<'a> LinkCell<'a> {
         self.rows.is_empty()
     }
 
-    /// The rows behind the records, permutation column included.
+    /// The rows of the records, permutation column included.
     #[must_use]
     pub fn rows(&self) -> LinkRows<'a> {
         self.rows
     }
 
-    /// The form it was read with.
+    /// The layout of the cell.
     #[must_use]
     pub fn form(&self) -> CellForm {
         self.form
@@ -175,7 +175,7 @@ pub struct LinkRecord<'a> {
 }
 
 impl LinkRecord<'_> {
-    /// The permutation code; 0, the identity, where the cell stores none.
+    /// The permutation code; 0, the identity, if the cell stores none.
     #[must_use]
     #[inline]
     pub fn perm(&self) -> i64 {
@@ -196,7 +196,7 @@ impl LinkRecord<'_> {
         self.row.get(i + usize::from(self.form.has_perm))
     }
 
-    /// Which endpoint of the application each stored endpoint is: fills `out`, of length L.
+    /// For each stored endpoint, its number in the application's order: fills `out`, of length L.
     ///
     /// # Errors
     /// Malformed for a code out of range and an `out` of another length.

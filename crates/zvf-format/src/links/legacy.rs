@@ -1,7 +1,7 @@
 //! Link records of older versions: flat records of 0.7 and the leaf dialect of 0.8.
 //!
 //! `spec/zvf-0.7.md` section 9.4 and `spec/zvf-0.8.md` sections 9.9 and 9.10. The cells of 0.8 itself
-//! (9.4) are ragged blobs with a permutation column, one group a record: read them as a
+//! (9.4) are ragged blobs with a permutation column, one group for each record: read them as a
 //! [`LinkCell`](super::LinkCell) with `has_perm` and `ragged`.
 //!
 //! ```text
@@ -30,13 +30,13 @@ pub struct FlatRecords<'a> {
 }
 
 impl<'a> FlatRecords<'a> {
-    /// Reads records of `link_width` endpoints with chunk coordinates of `key_rank` numbers.
+    /// Parses records of `link_width` endpoints with chunk coordinates of `key_rank` numbers.
     ///
     /// # Cost
     /// O(1).
     ///
     /// # Errors
-    /// Malformed when the bytes are not a whole number of records; limit for a width or rank of 0.
+    /// Malformed if the bytes are not a whole number of records; limit for a width or rank of 0.
     ///
     /// # Panics
     /// Never.
@@ -95,13 +95,13 @@ pub struct LeafRecords<'a> {
 }
 
 impl<'a> LeafRecords<'a> {
-    /// Reads records of `link_width` endpoints among `chunks` chunks.
+    /// Parses records of `link_width` endpoints among `chunks` chunks.
     ///
     /// # Cost
     /// O(N).
     ///
     /// # Errors
-    /// Malformed when the bytes are not a whole number of records or an endpoint names a chunk that
+    /// Malformed if the bytes are not a whole number of records or an endpoint names a chunk that
     /// the path does not have; limit for a width of 0.
     ///
     /// # Panics

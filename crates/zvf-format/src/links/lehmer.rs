@@ -1,7 +1,7 @@
 //! The permutation code of a link row: Lehmer code, the lexicographic rank of a permutation.
 //!
 //! `spec/zvf-0.9.md` section 13.3, `spec/zvf-0.8.md` section 9.2. A placement s lists, for each
-//! stored endpoint, which endpoint of the application it is:
+//! stored endpoint, its number in the application's order:
 //!
 //! ```text
 //! code = sum over i of d_i * (L-1-i)!     d_i = how many unused values are smaller than s_i
@@ -12,13 +12,13 @@
 use crate::error::{DecodeError, Expected};
 use crate::int::{signed, wide};
 
-/// The most endpoints whose permutations have a code here: 8! = 40320 of them.
+/// The largest number of endpoints whose permutations have a code here: 8! = 40320 permutations.
 pub const MAX_WIDTH: usize = 8;
 
 /// `FACTORIALS[n]` = n!
 const FACTORIALS: [u32; MAX_WIDTH + 1] = [1, 1, 2, 6, 24, 120, 720, 5040, 40320];
 
-/// The code of a permutation of `0..L`; `None` when `perm` is not one or L is above
+/// The code of a permutation of `0..L`; `None` if `perm` is not one or L is above
 /// [`MAX_WIDTH`].
 ///
 /// # Examples
@@ -47,7 +47,7 @@ pub fn encode(perm: &[u8]) -> Option<u32> {
 /// Writes the permutation of `0..L` with code `code` into `out`, whose length is L.
 ///
 /// # Errors
-/// Malformed when the code is negative or not below L!; limit when L is above [`MAX_WIDTH`]. `out`
+/// Malformed if the code is negative or not below L!; limit if L is above [`MAX_WIDTH`]. `out`
 /// is then unchanged. The position in the error is 0: the caller knows the row.
 ///
 /// # Panics
@@ -109,7 +109,7 @@ pub fn decode(code: i64, out: &mut [u8]) -> Result<(), DecodeError> {
 /// Puts stored endpoints back into application order: `out[s[i]] = placed[i]`.
 ///
 /// # Errors
-/// Malformed when the lengths differ or `s` names a place that is not there; `out` is then
+/// Malformed if the lengths differ or `s` names a place that does not exist; `out` is then
 /// unspecified. The position is the index in `s`.
 ///
 /// # Panics
@@ -190,7 +190,7 @@ fn bad_place(i: usize, place: u8, width: usize) -> DecodeError {
     DecodeError::malformed("link permutation", wide(i), i64::from(place), expected)
 }
 
-/// L!, how many codes links of width L have; `None` above [`MAX_WIDTH`].
+/// L!, the number of codes of links of width L; `None` above [`MAX_WIDTH`].
 #[must_use]
 pub fn code_count(width: usize) -> Option<u32> {
     FACTORIALS.get(width).copied()

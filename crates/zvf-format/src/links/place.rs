@@ -1,4 +1,4 @@
-//! Where a record is placed, and which chunks a placed record touches (13.3, 13.5, 13.6).
+//! The placement of a record, and the chunks of a placed record (13.3, 13.5, 13.6).
 
 use core::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use super::lehmer::MAX_WIDTH;
 use crate::error::{DecodeError, Expected};
 use crate::int::{low32, signed, wide};
 
-/// One endpoint of a record, as the application gives it.
+/// One endpoint of a record, in the application's order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Endpoint<'a> {
     /// Absolute chunk coordinate.
@@ -24,14 +24,14 @@ impl Endpoint<'_> {
 }
 
 /// The placement s of an undirected canonical record: positions sorted by (chunk, row), stable.
-/// A record inside one chunk keeps its order, as does any of a directed family: there s is the
+/// A record inside one chunk keeps its order, as does any record of a directed family: their s is the
 /// identity and needs no function.
 ///
 /// # Shape
 /// Fills `out`, of length L: stored endpoint i is endpoint `out[i]` of the application.
 ///
 /// # Errors
-/// Limit above [`MAX_WIDTH`] endpoints; malformed when the lengths differ.
+/// Limit above [`MAX_WIDTH`] endpoints; malformed if the lengths differ.
 ///
 /// # Panics
 /// Never.
@@ -103,7 +103,7 @@ pub fn duplicate_order(
     Ok(())
 }
 
-/// `0, 1, 2, …`, if there is room and a code for it.
+/// `0, 1, 2, …`, if `out` is long enough and the permutation has a code.
 fn identity(endpoints: &[Endpoint<'_>], out: &mut [u8]) -> Result<(), DecodeError> {
     let width = endpoints.len();
     if width > MAX_WIDTH {
@@ -129,7 +129,7 @@ fn identity(endpoints: &[Endpoint<'_>], out: &mut [u8]) -> Result<(), DecodeErro
     Ok(())
 }
 
-/// Sorts positions by their endpoints, ties by position. No stable sort is in `core`, but the
+/// Sorts positions by their endpoints, ties by position. `core` has no stable sort, but the
 /// position makes every key distinct.
 fn sort(endpoints: &[Endpoint<'_>], out: &mut [u8]) {
     out.sort_unstable_by(|&a, &b| {
@@ -147,7 +147,7 @@ fn sort(endpoints: &[Endpoint<'_>], out: &mut [u8]) {
 /// `r_source` and `r_target` are the chunk shapes of the two levels as multiples of the root's.
 ///
 /// # Errors
-/// Malformed for a factor below 1 or slices of different lengths; limit when a product leaves
+/// Malformed for a factor below 1 or slices of different lengths; limit if a product exceeds
 /// 64 bits. The position in the error is the axis.
 ///
 /// # Panics
@@ -205,8 +205,8 @@ pub fn anchor(
 /// `source` and `anchor` have K numbers, `offsets` (L - 1) K; fills the first L K numbers of `out`.
 ///
 /// # Errors
-/// Malformed when `offsets` is not a whole number of coordinates; limit when `out` is too short or
-/// a sum leaves 64 bits.
+/// Malformed if `offsets` is not a whole number of coordinates; limit if `out` is too short or
+/// a sum exceeds 64 bits.
 ///
 /// # Panics
 /// Never.

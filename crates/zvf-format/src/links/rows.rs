@@ -27,13 +27,13 @@ pub struct LinkRows<'a> {
 }
 
 impl<'a> LinkRows<'a> {
-    /// Reads a flat matrix of `width` columns: an intra-chunk cell.
+    /// Parses a flat matrix of `width` columns: an intra-chunk cell.
     ///
     /// # Cost
     /// O(1).
     ///
     /// # Errors
-    /// Malformed when the bytes are not a whole number of rows; limit for a width of 0 or one
+    /// Malformed if the bytes are not a whole number of rows; limit for a width of 0 or one
     /// whose row does not fit in memory; unsupported for a type that is not an integer.
     ///
     /// # Panics
@@ -49,8 +49,8 @@ impl<'a> LinkRows<'a> {
         })
     }
 
-    /// Reads a ragged blob of matrices of `width` columns: every other cell. The groups follow
-    /// each other, so their rows number through.
+    /// Parses a ragged blob of matrices of `width` columns: every other cell. The groups are
+    /// consecutive, and their rows are numbered through.
     ///
     /// # Cost
     /// O(groups), no allocation.
@@ -124,7 +124,7 @@ impl<'a> LinkRows<'a> {
     /// The rows, in stored order, group after group.
     ///
     /// # Cost
-    /// O(1) a step, no allocation.
+    /// O(1) for each step, no allocation.
     #[must_use]
     pub fn iter(&self) -> LinkRowIter<'a> {
         LinkRowIter {
@@ -133,8 +133,8 @@ impl<'a> LinkRows<'a> {
         }
     }
 
-    /// All columns of all rows as one slice, where the cell is stored as little-endian i64; `None`
-    /// for other types. The fast way through a large cell.
+    /// All columns of all rows as one slice, if the cell is stored as little-endian i64; `None`
+    /// for other types. The fastest access to a large cell.
     #[must_use]
     pub fn as_i64s(&self) -> Option<&'a [I64]> {
         match self.dtype {
@@ -143,14 +143,14 @@ impl<'a> LinkRows<'a> {
         }
     }
 
-    /// Copies all columns of all rows into the front of `out`, row by row; returns how many
-    /// numbers that were.
+    /// Copies all columns of all rows into the front of `out`, row by row; returns the
+    /// number of values.
     ///
     /// # Cost
     /// O(M W).
     ///
     /// # Errors
-    /// Limit when `out` is too short; nothing is written then.
+    /// Limit if `out` is too short; nothing is written then.
     pub fn copy_to(&self, out: &mut [i64]) -> Result<usize, DecodeError> {
         let size = self.dtype.size();
         let count = self.data.len() / size;
@@ -197,7 +197,7 @@ impl<'a> LinkRows<'a> {
             .saturating_add(data_at)
     }
 
-    /// Bytes of a row; not 0, since the width is not.
+    /// Bytes of a row; never 0, since the width is not 0.
     #[inline]
     fn row_bytes(&self) -> usize {
         (self.width * self.dtype.size()).max(1)
@@ -236,7 +236,7 @@ fn row_bytes(width: usize, dtype: DType) -> Result<usize, DecodeError> {
     }
 }
 
-/// A length that is a whole number of rows.
+/// Checks that a length is a whole number of rows.
 fn whole_rows(what: &'static str, at: u64, length: usize, row: usize) -> Result<(), DecodeError> {
     if length.is_multiple_of(row) {
         return Ok(());
@@ -256,7 +256,7 @@ pub struct RowView<'a> {
 impl<'a> RowView<'a> {
     /// The value in column `column`; `None` past the last one.
     ///
-    /// An unsigned value above 2^63 - 1 comes out negative, which no row number is.
+    /// An unsigned value above 2^63 - 1 is returned as a negative number, which no row number is.
     #[must_use]
     #[inline]
     pub fn get(&self, column: usize) -> Option<i64> {

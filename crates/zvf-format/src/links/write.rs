@@ -9,7 +9,7 @@ use crate::error::{EncodeError, Expected};
 use crate::int::{signed, wide};
 use crate::ragged::RaggedBuilder;
 
-/// Collects the rows of one link cell and writes it, flat or ragged as its form says.
+/// Collects the rows of one link cell and writes it, flat or ragged by its layout.
 ///
 /// # Examples
 ///
@@ -46,13 +46,13 @@ impl LinkCellBuilder {
         }
     }
 
-    /// How many rows were pushed so far.
+    /// Number of pushed rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rows
     }
 
-    /// Whether nothing was pushed yet.
+    /// Whether no row was pushed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows == 0
@@ -61,8 +61,8 @@ impl LinkCellBuilder {
     /// Appends a record: its placement s and its rows in placed order.
     ///
     /// # Errors
-    /// When the type of the columns is not an integer; when either has not L entries; when the form has no permutation column and s is not the
-    /// identity, or s is no permutation of at most 8; when a row is negative or larger than the
+    /// If the type of the columns is not an integer; if either does not have L entries; if the layout has no permutation column
+    /// and s is not the identity, or s is no permutation of at most 8; if a row is negative or larger than the
     /// element type holds. The builder is then unchanged.
     pub fn push(&mut self, placement: &[u8], placed: &[i64]) -> Result<(), EncodeError> {
         let width = self.form.link_width;
@@ -131,7 +131,7 @@ impl LinkCellBuilder {
         Ok(())
     }
 
-    /// Ends the current group: the next record begins another one. Only ragged cells keep groups;
+    /// Ends the current group: the next record begins another one. Only ragged cells have groups;
     /// in a flat cell this does nothing, its groups are in `link_fragments`. An empty group is kept.
     pub fn end_group(&mut self) {
         if self.form.ragged {

@@ -2,7 +2,7 @@
 
 use zerocopy::byteorder::little_endian::{I64, U32};
 
-/// Largest fragment number there can be: a fragment index holds at most 2^32 - 1 fragments.
+/// Largest possible fragment number: a fragment index holds at most 2^32 - 1 fragments.
 pub(super) const LAST_FRAGMENT: i64 = 0xFFFF_FFFE;
 
 crate::layout! {
@@ -12,7 +12,7 @@ crate::layout! {
         pub blocks as "B": U32,
     }
 
-    /// Behind the chunk coordinate of a block: how it names fragments.
+    /// After the chunk coordinate of a block: how it names fragments.
     pub struct BlockMode: 1 {
         /// 0 one fragment, 1 a run, 2 a list
         pub mode: u8,

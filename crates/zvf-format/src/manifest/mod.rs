@@ -1,4 +1,4 @@
-//! Object manifests: which fragments of which chunks make up one object, in order.
+//! Object manifests: the fragments of one object, in order, by chunk.
 //!
 //! `spec/zvf-0.9.md` section 11.3, `spec/zvf-0.8.md` and `spec/zvf-0.7.md` section 10.1: the same
 //! bytes in every version. One blob is one element of `object_index/manifests`.
@@ -12,12 +12,12 @@
 //!                                         └──────────────────────────────────────────┘
 //! ```
 //!
-//! Nothing is aligned, and the blob is consumed exactly. K comes from the store (`sid_ndim`), not
-//! from the blob. An object without vertices is `00 00 00 00`; a row that was never written has no
-//! bytes at all and reads the same (trap T31).
+//! Nothing is aligned, and no bytes follow the last block. K is a property of the store (`sid_ndim`), not
+//! of the blob. An object without vertices is `00 00 00 00`; a row that was never written has no
+//! bytes and reads the same (trap T31).
 //!
 //! [`Manifest::parse`] validates everything that can be validated without the chunks, so that
-//! walking cannot fail. Whether a fragment exists is known only beside its chunk's index:
+//! iteration cannot fail. Whether a fragment exists can only be checked with its chunk's index:
 //! [`FragmentRefs::check`], which costs O(1) for a range of any length.
 
 mod layout;

@@ -28,7 +28,7 @@ pub struct Manifest<'a> {
     fragments: u64,
 }
 
-/// One block: a chunk and the fragments of it that come next in the object.
+/// One block: a chunk and its next fragments in the object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block<'a> {
     /// Absolute coordinate of the chunk, K numbers.
@@ -54,7 +54,7 @@ pub enum FragmentRefs<'a> {
 }
 
 impl<'a> Manifest<'a> {
-    /// Reads and validates a whole manifest for chunk coordinates of `key_rank` numbers.
+    /// Parses and validates a whole manifest for chunk coordinates of `key_rank` numbers.
     ///
     /// A blob of no bytes is a row that was never written; it reads as a manifest without blocks
     /// (trap T31).
@@ -63,7 +63,7 @@ impl<'a> Manifest<'a> {
     /// O(bytes), no allocation. A huge block count fails at once: every block takes bytes.
     ///
     /// # Errors
-    /// Truncated when a block runs past the end; unsupported for a mode above 2; malformed for
+    /// Truncated if a block runs past the end; unsupported for a mode above 2; malformed for
     /// negative fragment numbers, numbers of 2^32 - 1 and more, and bytes after the last block;
     /// limit for a `key_rank` of 0 or beyond [`MAX_RANK`](crate::keys::MAX_RANK).
     ///
@@ -139,13 +139,13 @@ impl<'a> Manifest<'a> {
         self.blocks == 0
     }
 
-    /// K, how many numbers a chunk coordinate has.
+    /// K, the number of components of a chunk coordinate.
     #[must_use]
     pub fn key_rank(&self) -> usize {
         self.key_rank
     }
 
-    /// How many (chunk, fragment) references the blocks make together. May be huge in a hostile
+    /// Number of (chunk, fragment) references of all blocks. May be huge in a hostile
     /// manifest, since a range takes 16 bytes regardless of its length: see
     /// [`FragmentRefs::check`].
     #[must_use]
@@ -156,7 +156,7 @@ impl<'a> Manifest<'a> {
     /// The blocks, in object order. Cannot fail: [`parse`](Self::parse) has read them all.
     ///
     /// # Cost
-    /// O(1) a step, no allocation.
+    /// O(1) for each step, no allocation.
     #[must_use]
     pub fn blocks(&self) -> Blocks<'a> {
         Blocks {
@@ -169,7 +169,7 @@ impl<'a> Manifest<'a> {
     /// Every (chunk, fragment) reference, in object order.
     ///
     /// # Cost
-    /// O(1) a step, no allocation. Check untrusted blocks with [`FragmentRefs::check`] first: a
+    /// O(1) for each step, no allocation. Check untrusted blocks with [`FragmentRefs::check`] first: a
     /// range may name 2^32 fragments.
     #[must_use]
     pub fn fragment_refs(&self) -> FragmentRefIter<'a> {
@@ -298,7 +298,7 @@ impl ExactSizeIterator for Blocks<'_> {}
 impl FusedIterator for Blocks<'_> {}
 
 impl<'a> FragmentRefs<'a> {
-    /// How many fragments the block names.
+    /// Number of fragments of the block.
     #[must_use]
     pub fn len(&self) -> u64 {
         match *self {
@@ -325,10 +325,10 @@ impl<'a> FragmentRefs<'a> {
     }
 
     /// The first fragment number that a chunk with `fragments` fragments does not have; `None`
-    /// when all are there.
+    /// if all exist.
     ///
     /// # Cost
-    /// O(1), O(n) for a list: bounded by the bytes, so it is the thing to call before
+    /// O(1), O(n) for a list: bounded by the bytes, so call it before
     /// [`iter`](Self::iter) on an untrusted manifest.
     #[must_use]
     pub fn check(&self, fragments: u32) -> Option<i64> {
@@ -348,7 +348,7 @@ impl<'a> FragmentRefs<'a> {
     /// The fragment numbers, in order.
     ///
     /// # Cost
-    /// O(1) a step, no allocation.
+    /// O(1) for each step, no allocation.
     #[must_use]
     #[inline]
     pub fn iter(&self) -> FragmentNumbers<'a> {

@@ -8,13 +8,13 @@ use crate::int::{index, signed};
 
 /// Collects blocks in object order and writes one manifest.
 ///
-/// The mode of a block follows from what is pushed:
+/// The mode of a block depends on the pushed fragments:
 ///
 /// | pushed | mode |
 /// |---|---|
 /// | one fragment, by any of the three calls | 0 |
 /// | two or more that rise by one | 1 |
-/// | anything else | 2 |
+/// | other lists | 2 |
 /// | none | no block |
 ///
 /// Bulk writers of the reference write mode 0 only, one block per fragment; push fragments one
@@ -46,7 +46,7 @@ impl ManifestBuilder {
     /// Starts a manifest for chunk coordinates of `key_rank` numbers.
     ///
     /// # Errors
-    /// When `key_rank` is 0 or beyond [`MAX_RANK`](crate::keys::MAX_RANK).
+    /// If `key_rank` is 0 or beyond [`MAX_RANK`](crate::keys::MAX_RANK).
     pub fn new(key_rank: usize) -> Result<Self, EncodeError> {
         if key_rank == 0 || key_rank > crate::keys::MAX_RANK {
             let expected = Expected::Text("1 to 16");
@@ -67,7 +67,7 @@ impl ManifestBuilder {
     /// Appends one fragment of a chunk: mode 0.
     ///
     /// # Errors
-    /// When `chunk` has not K numbers, or the fragment is negative or above 2^32 - 2.
+    /// If `chunk` does not have K numbers, or the fragment is negative or above 2^32 - 2.
     pub fn push(&mut self, chunk: &[i64], fragment: i64) -> Result<(), EncodeError> {
         self.check_fragment(0, fragment)?;
         self.start(chunk, 0)?;

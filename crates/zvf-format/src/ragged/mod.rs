@@ -1,4 +1,4 @@
-//! Ragged blobs: groups of bytes behind a table of byte offsets.
+//! Ragged blobs: groups of bytes after a table of byte offsets.
 //!
 //! `spec/zvf-0.9.md` section 13.4 (every link cell that is not flat), `spec/zvf-0.8.md` section 9.4
 //! and `spec/zvf-0.7.md` section 1.1.
@@ -8,13 +8,13 @@
 //! │ i64 G │ G x i64 offset │ data: group 0, group 1, …        │
 //! └───────┴────────────────┴──────────────────────────────────┘
 //!                          0 ── offsets count bytes from here; a group ends where the next begins,
-//!                               the last one with the blob
+//!                               the last one at the end of the blob
 //! ```
 //!
-//! Before 0.8 the same groups lie in two arrays, `offsets` without a count and `data`
+//! Before 0.8 the same groups are in two arrays, `offsets` without a count and `data`
 //! (`spec/zvf-0.7.md` sections 10.2 and 10.4): [`SplitBlob`].
 //!
-//! Both forms are validated when they are opened; walking cannot fail.
+//! Both layouts are validated when they are opened; iteration cannot fail.
 
 mod parse;
 #[cfg(feature = "alloc")]

@@ -17,7 +17,7 @@ crate::layout! {
     }
 }
 
-/// Groups of bytes behind a table of offsets, borrowed and fully validated.
+/// Groups of bytes after a table of offsets, borrowed and fully validated.
 #[derive(Debug, Clone, Copy)]
 pub struct RaggedBlob<'a> {
     groups: Groups<'a>,
@@ -33,8 +33,8 @@ impl<'a> RaggedBlob<'a> {
     /// O(G), no allocation.
     ///
     /// # Errors
-    /// Truncated when the table runs past the end; malformed for a negative count, offsets that do
-    /// not begin at 0, fall or pass the end, and data that no group holds.
+    /// Truncated if the table runs past the end; malformed for a negative count, offsets that do
+    /// not begin at 0, fall or pass the end, and data outside all groups.
     ///
     /// # Panics
     /// Never.
@@ -113,7 +113,7 @@ impl<'a> RaggedBlob<'a> {
         self.groups.data
     }
 
-    /// Where each group begins inside [`data`](Self::data), in bytes.
+    /// Start of each group inside [`data`](Self::data), in bytes.
     #[must_use]
     pub fn offsets(&self) -> &'a [I64] {
         self.groups.offsets
@@ -134,14 +134,14 @@ pub struct SplitBlob<'a> {
 }
 
 impl<'a> SplitBlob<'a> {
-    /// Joins `offsets`, one i64 a group counting bytes of `data`, with `data`.
+    /// Joins `offsets`, one i64 for each group counting bytes of `data`, with `data`.
     ///
     /// # Cost
     /// O(G), no allocation.
     ///
     /// # Errors
-    /// Truncated when `offsets` ends inside a number; malformed for offsets that do not begin at
-    /// 0, fall or pass the end, and data that no group holds. Positions are those in `offsets`.
+    /// Truncated if `offsets` ends inside a number; malformed for offsets that do not begin at
+    /// 0, fall or pass the end, and data outside all groups. Positions are those in `offsets`.
     ///
     /// # Panics
     /// Never.
@@ -186,7 +186,7 @@ impl<'a> SplitBlob<'a> {
     }
 }
 
-/// What both forms share: group g is `data[offsets[g] .. offsets[g + 1]]`, the last one open.
+/// The common part of both layouts: group g is `data[offsets[g] .. offsets[g + 1]]`, the last one open.
 #[derive(Debug, Clone, Copy)]
 struct Groups<'a> {
     offsets: &'a [I64],

@@ -31,13 +31,13 @@ impl RaggedBuilder {
         Self::default()
     }
 
-    /// How many groups were pushed so far.
+    /// Number of pushed groups.
     #[must_use]
     pub fn len(&self) -> usize {
         self.offsets.len()
     }
 
-    /// Whether nothing was pushed yet.
+    /// Whether no group was pushed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.offsets.is_empty()
@@ -61,7 +61,7 @@ impl RaggedBuilder {
         bytes
     }
 
-    /// Writes the two blobs of the older form: the offsets, then the data.
+    /// Writes the two blobs of the older layout: the offsets, then the data.
     #[must_use]
     pub fn finish_split(&self) -> (Vec<u8>, Vec<u8>) {
         (

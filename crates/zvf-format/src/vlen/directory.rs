@@ -6,9 +6,9 @@ use super::parse::{ElementHead, VlenChunk};
 use crate::error::DecodeError;
 use crate::int::{index, wide};
 
-/// Where each element of a chunk begins, so that element i is found in O(1).
+/// The start of each element of a chunk, with which element i is found in O(1).
 ///
-/// One `usize` per element, in storage of the caller's choice: a borrowed slice without any
+/// One `usize` per element, in storage that the caller chooses: a borrowed slice without any
 /// feature, a `Vec` with `alloc`. It does not borrow the chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VlenDirectory<S> {
@@ -17,13 +17,13 @@ pub struct VlenDirectory<S> {
 }
 
 impl<'s> VlenDirectory<&'s [usize]> {
-    /// Walks `chunk` once and writes one start per element into `storage`.
+    /// Iterates `chunk` once and writes one start per element into `storage`.
     ///
     /// # Cost
     /// O(n), no allocation.
     ///
     /// # Errors
-    /// Limit when `storage` has fewer than [`VlenChunk::len`] entries.
+    /// Limit if `storage` has fewer than [`VlenChunk::len`] entries.
     pub fn build_in(chunk: &VlenChunk<'_>, storage: &'s mut [usize]) -> Result<Self, DecodeError> {
         let need = index(chunk.len());
         let room = storage.len();
@@ -46,7 +46,7 @@ impl<'s> VlenDirectory<&'s [usize]> {
 
 #[cfg(feature = "alloc")]
 impl VlenDirectory<alloc::vec::Vec<usize>> {
-    /// Walks `chunk` once.
+    /// Iterates `chunk` once.
     ///
     /// # Cost
     /// O(n), one allocation of n entries; the chunk has at least 4 bytes for each.
@@ -63,7 +63,7 @@ impl VlenDirectory<alloc::vec::Vec<usize>> {
 }
 
 impl<S: AsRef<[usize]>> VlenDirectory<S> {
-    /// Element `i` of the chunk that the directory was built from; with another chunk the answer is
+    /// Element `i` of the chunk that the directory was built from; with another chunk the result is
     /// some bytes of it or `None`, never a panic.
     ///
     /// # Cost

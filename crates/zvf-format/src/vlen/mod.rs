@@ -9,13 +9,13 @@
 //!            └────────────┴────────────────┘
 //! ```
 //!
-//! Chunk-grid arrays have one element a chunk: [`VlenChunk::parse_cell`] takes it out. The arrays
+//! Chunk-grid arrays have one element in each chunk: [`VlenChunk::parse_cell`] returns it. The arrays
 //! of rank 1 (`object_index/manifests`, `groups`) have many, and an edge chunk is padded with empty
-//! elements to the full length: the count is always that of the chunk shape, and a chunk that says
-//! otherwise is refused.
+//! elements to the full length: the count is always that of the chunk shape, and a chunk with
+//! another count is refused.
 //!
-//! Elements are walked in order at a constant step. [`VlenChunk::get`] walks too; a
-//! [`VlenDirectory`] of their starts costs one walk and answers in O(1).
+//! Elements are iterated in order with constant steps. [`VlenChunk::get`] iterates, too; a
+//! [`VlenDirectory`] of their starts costs one iteration and finds elements in O(1).
 
 mod directory;
 mod parse;

@@ -30,20 +30,20 @@ crate::layout! {
 #[derive(Debug, Clone, Copy)]
 pub struct VlenChunk<'a> {
     count: u32,
-    /// The elements with their lengths, without what follows them.
+    /// The elements with their lengths, without trailing bytes.
     body: &'a [u8],
     trailing: &'a [u8],
 }
 
 impl<'a> VlenChunk<'a> {
-    /// The number of elements that a chunk claims. None where there is no head.
+    /// The number of elements that a chunk states. None without a head.
     #[must_use]
     pub fn count(bytes: &[u8]) -> Option<u64> {
         let (head, _) = VlenHead::ref_from_prefix(bytes).ok()?;
         Some(u64::from(head.count.get()))
     }
 
-    /// Reads a chunk that holds `expected` elements, the product of the array's chunk shape.
+    /// Parses a chunk that holds `expected` elements, the product of the array's chunk shape.
     ///
     /// Bytes after the last element are ignored, as the reference does (4.2); see
     /// [`trailing`](Self::trailing).
@@ -52,7 +52,7 @@ impl<'a> VlenChunk<'a> {
     /// O(n), no allocation; O(1) for the one-element chunks of the chunk-grid arrays.
     ///
     /// # Errors
-    /// Truncated when an element runs past the end, malformed when the count is not `expected`.
+    /// Truncated if an element runs past the end, malformed if the count is not `expected`.
     ///
     /// # Panics
     /// Never.
@@ -128,7 +128,7 @@ impl<'a> VlenChunk<'a> {
     /// Element `i`; `None` past the last one.
     ///
     /// # Cost
-    /// O(i): lengths are walked. For random access to many elements see
+    /// O(i): lengths are iterated. For random access to many elements see
     /// [`VlenDirectory`](super::VlenDirectory).
     #[must_use]
     pub fn get(&self, i: u32) -> Option<&'a [u8]> {
@@ -138,7 +138,7 @@ impl<'a> VlenChunk<'a> {
     /// The elements, in order.
     ///
     /// # Cost
-    /// O(1) a step, no allocation.
+    /// O(1) for each step, no allocation.
     #[must_use]
     pub fn iter(&self) -> VlenIter<'a> {
         VlenIter {

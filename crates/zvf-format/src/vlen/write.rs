@@ -43,7 +43,7 @@ impl VlenBuilder {
     /// The chunk of a single element: the cell of a chunk-grid array.
     ///
     /// # Errors
-    /// When the element has 4 GiB or more.
+    /// If the element has 4 GiB or more.
     pub fn cell(element: &[u8]) -> Result<Vec<u8>, EncodeError> {
         let mut builder = Self {
             count: 0,
@@ -54,13 +54,13 @@ impl VlenBuilder {
         Ok(builder.finish())
     }
 
-    /// How many elements were pushed so far.
+    /// Number of pushed elements.
     #[must_use]
     pub fn len(&self) -> u32 {
         self.count
     }
 
-    /// Whether nothing was pushed yet.
+    /// Whether no element was pushed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
@@ -69,7 +69,7 @@ impl VlenBuilder {
     /// Appends one element.
     ///
     /// # Errors
-    /// When the element has 4 GiB or more, or there are 2^32 - 1 elements already.
+    /// If the element has 4 GiB or more, or there are 2^32 - 1 elements already.
     pub fn push(&mut self, element: &[u8]) -> Result<(), EncodeError> {
         let item = index(self.count);
         let expected = Expected::AtMost(i64::from(u32::MAX));
@@ -107,7 +107,7 @@ impl VlenBuilder {
     /// Writes the chunk, padded with empty elements to `count`: edge chunks have the full length.
     ///
     /// # Errors
-    /// When there are more than `count` elements.
+    /// If there are more than `count` elements.
     pub fn finish_padded(mut self, count: u32) -> Result<Vec<u8>, EncodeError> {
         let Some(missing) = count.checked_sub(self.count) else {
             let expected = Expected::AtMost(i64::from(count));

@@ -1,10 +1,10 @@
-//! Rules about what an array says it is.
+//! Rules about the type and role that an array declares.
 
 use super::{ArrayAt, LevelAt, Problem, Problems, Rule, list};
 use crate::error::quote;
 use crate::role::Role;
 
-/// Compares `zv_array` of some document with the word that belongs there.
+/// Compares `zv_array` of a document with the expected word.
 pub(super) fn compare(problems: &mut Problems, found: Option<&str>, wanted: &str) {
     match found {
         None => problems.add(
@@ -179,7 +179,7 @@ pub fn row_shape(array: ArrayAt<'_>) -> Vec<Problem> {
     problems.done()
 }
 
-/// Tells whether a dtype text names an integer type, in any of numpy's spellings.
+/// Returns whether a dtype text names an integer type, in any of numpy's spellings.
 fn is_integer(dtype: &str) -> bool {
     let dtype = dtype.trim_start_matches(['<', '>', '|', '=']);
     let digits = dtype

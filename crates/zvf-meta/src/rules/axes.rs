@@ -163,7 +163,7 @@ fn datasets(root: &RootDoc) -> impl Iterator<Item = (String, &Dataset)> {
     })
 }
 
-/// The datasets that count: the first of each level.
+/// The first dataset of each level; only these are used.
 fn leading(root: &RootDoc) -> impl Iterator<Item = (String, u32, &Dataset)> {
     let mut seen = BTreeSet::new();
     datasets(root).filter_map(move |(at, dataset)| {
@@ -246,7 +246,7 @@ pub fn dataset_present(root: &RootDoc, levels: &[&str]) -> Vec<Problem> {
     problems.done()
 }
 
-/// Returns the problems against [`Rule::DatasetStale`]: removing a level leaves its dataset behind.
+/// Returns the problems against [`Rule::DatasetStale`]: removing a level leaves a stale dataset.
 #[must_use]
 pub fn dataset_stale(root: &RootDoc, levels: &[&str]) -> Vec<Problem> {
     let mut problems = Problems::root();
@@ -347,7 +347,7 @@ pub fn scale_base(root: &RootDoc) -> Vec<Problem> {
 
 /// Returns the problems against [`Rule::TranslationBase`].
 ///
-/// A writer that shifts coordinates copies the shift over this translation (trap T35), so both values pass then.
+/// A writer that shifts coordinates overwrites this translation with the shift (trap T35), so both values pass then.
 #[must_use]
 pub fn translation_base(root: &RootDoc) -> Vec<Problem> {
     let mut problems = Problems::root();

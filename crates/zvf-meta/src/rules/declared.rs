@@ -1,4 +1,4 @@
-//! Rules about what a store declares for its users: attributes and their own metadata.
+//! Rules about declarations for users: attributes and user metadata.
 
 use serde_json::Value;
 

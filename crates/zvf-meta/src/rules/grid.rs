@@ -7,13 +7,13 @@ use crate::error::quote;
 use crate::space::cell;
 use crate::text;
 
-/// Rank, when the array and its level agree on it: rules about single axes are silent otherwise.
+/// Rank, if the array and its level agree on it; otherwise rules about single axes report nothing.
 fn rank(array: ArrayAt<'_>) -> Option<usize> {
     let rank = array.level.key_rank();
     (array.role.is_chunk_grid() && array.doc.shape.len() == rank).then_some(rank)
 }
 
-/// The origin as stored, zeros when absent; `None` when its length is wrong.
+/// The origin as stored, zeros if absent; `None` if its length is wrong.
 fn origin(array: ArrayAt<'_>, rank: usize) -> Option<Vec<i64>> {
     match &array.doc.attributes.chunk_grid_origin {
         None => Some(vec![0; rank]),
@@ -102,7 +102,7 @@ pub fn grid_origin_zero(array: ArrayAt<'_>) -> Vec<Problem> {
 
 /// Returns the problems against [`Rule::GridBounds`].
 ///
-/// A note: arrays that a bulk writer makes have the grid of their data, smaller or larger (trap T6).
+/// A note: arrays of a bulk writer have the grid of their data, smaller or larger (trap T6).
 #[must_use]
 pub fn grid_bounds(array: ArrayAt<'_>) -> Vec<Problem> {
     let mut problems = array.problems();

@@ -8,7 +8,7 @@ use crate::text;
 const AT: &str = "/attributes/zarr_vectors_level";
 
 /// Returns the problems against [`Rule::LevelName`], for the given names of level groups: those that a lenient
-/// reader would take for a number (trap T33).
+/// reader would accept as a number (trap T33).
 #[must_use]
 pub fn level_names(_: &RootDoc, levels: &[&str]) -> Vec<Problem> {
     let mut list = Vec::new();
@@ -140,8 +140,8 @@ pub fn level_chunk_nests(level: LevelAt<'_>) -> Vec<Problem> {
 
 /// Returns the problems against [`Rule::LevelChunkBins`].
 ///
-/// Only a chunk shape of the level's own is judged; chunks of the root's size may be smaller than coarse bins, and
-/// those of level 0 are another rule's.
+/// Only the level's own chunk shape is checked; chunks of the root's size may be smaller than coarse bins, and
+/// another rule checks those of level 0.
 #[must_use]
 pub fn level_chunk_bins(level: LevelAt<'_>) -> Vec<Problem> {
     let mut problems = level.problems();
@@ -257,7 +257,7 @@ pub fn level_split_values(level: LevelAt<'_>) -> Vec<Problem> {
 
 /// Returns the problems against [`Rule::LevelSplitDims`].
 ///
-/// A level rechunked by another dimension has a first name of its own; only the axes behind it are judged then.
+/// In a level rechunked by another dimension the first name is that dimension; only the axes after it are checked then.
 #[must_use]
 pub fn level_split_dims(level: LevelAt<'_>) -> Vec<Problem> {
     let mut problems = level.problems();
@@ -372,7 +372,7 @@ pub fn level_bin_ratio(level: LevelAt<'_>) -> Vec<Problem> {
     problems.done()
 }
 
-/// Returns the problems against [`Rule::LevelZeroBins`]: rebinning leaves one behind.
+/// Returns the problems against [`Rule::LevelZeroBins`]: rebinning leaves a stale one.
 #[must_use]
 pub fn level_zero_bins(level: LevelAt<'_>) -> Vec<Problem> {
     let mut problems = level.problems();

@@ -1,15 +1,15 @@
-//! The rules of the format that a store's documents can keep or break.
+//! The rules of the format about a store's documents.
 //!
 //! Each rule is one function that takes parsed documents and returns the places where they break it; none reads a
-//! file. A validator loads the documents, calls [`check_documents`] (or, piece by piece, [`check_root`],
-//! [`check_store`], [`check_level`], [`check_array`] and their like), and has every finding with its rule, severity, place, what was
-//! found and what was expected. A reader calls single functions where it depends on a rule.
+//! file. A validator loads the documents and calls [`check_documents`] (or, piece by piece, [`check_root`],
+//! [`check_store`], [`check_level`], [`check_array`] and the like), which return every problem with its rule, severity, place, found and
+//! expected value. A reader calls single functions if it depends on a rule.
 //!
-//! What a document's types already say (a missing required member, a text where a number belongs) is a
-//! [`MetaError`](crate::MetaError) of parsing and no rule here. What only cells can tell (row bounds, tiling, sizes)
-//! is beyond documents.
+//! Violations of a document's types (a missing required member, a text instead of a number) are a
+//! [`MetaError`](crate::MetaError) of parsing and no rule here. Properties of cells (row bounds, tiling, sizes)
+//! cannot be checked from documents.
 //!
-//! [`RULES`] lists all rules with one sentence and the section of the format page behind each.
+//! [`RULES`] lists all rules with one sentence and the section of the format page.
 
 use std::fmt;
 
@@ -48,9 +48,9 @@ use crate::root::RootDoc;
 /// How much a broken rule matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Worth knowing; the store is fine.
+    /// Information; the store is valid.
     Note,
-    /// Readers cope, but the store is not as the format wants it.
+    /// The store breaks the format, but readers handle it.
     Warning,
     /// Some reader gets wrong data, or none.
     Error,
@@ -71,13 +71,13 @@ impl fmt::Display for Severity {
 pub struct Problem {
     /// The rule.
     pub rule: Rule,
-    /// How much it matters; that of the rule.
+    /// The severity of the rule.
     pub severity: Severity,
     /// Key of the document inside the store, `#`, and a JSON pointer: `0/vertices/zarr.json#/attributes/dtype`.
     pub path: String,
-    /// What stands there.
+    /// The found value.
     pub found: String,
-    /// What should stand there.
+    /// The expected value.
     pub expected: String,
 }
 
@@ -130,18 +130,18 @@ pub struct ArrayAt<'a> {
     pub level: LevelAt<'a>,
     /// Path of the array inside the level.
     pub path: &'a str,
-    /// What the array is; [`Role::of`] the path.
+    /// The role of the array; [`Role::of`] the path.
     pub role: Role<'a>,
     /// The array's document.
     pub doc: &'a ArrayDoc,
-    /// The document of `links/<delta>`, for links and their attributes; rules that need it are silent without it.
+    /// The document of `links/<delta>`, for links and their attributes; without it rules that need it report nothing.
     pub family: Option<&'a LinkFamilyDoc>,
-    /// The document of `object_index`; rules that need it are silent without it.
+    /// The document of `object_index`; without it rules that need it report nothing.
     pub index: Option<&'a ObjectIndexDoc>,
 }
 
 impl<'a> ArrayAt<'a> {
-    /// Puts an array into its level; `None` when the path is no array of this format.
+    /// Combines an array with its level; `None` if the path is no array of this format.
     #[must_use]
     pub fn new(level: LevelAt<'a>, path: &'a str, doc: &'a ArrayDoc) -> Option<Self> {
         Some(Self {
@@ -159,7 +159,7 @@ impl<'a> ArrayAt<'a> {
     }
 }
 
-/// Most problems that one rule reports about one document: a list of a hundred thousand bad keys is one fault.
+/// Largest number of problems that one rule reports about one document: a list of a hundred thousand bad keys is one defect.
 pub const MOST_PROBLEMS: usize = 16;
 
 /// Collects the problems of one document.
@@ -212,7 +212,7 @@ impl Problems {
 /// Most bytes of one text in a problem.
 const LONGEST: usize = 400;
 
-/// Cuts a text that a document made too long to read.
+/// Cuts a text that is too long for a message.
 fn cut(mut text: String) -> String {
     if text.len() > LONGEST {
         text.truncate(text.floor_char_boundary(LONGEST));
@@ -231,13 +231,13 @@ fn list<T: fmt::Display>(items: &[T]) -> String {
     format!("[{}]", items.join(", "))
 }
 
-/// Tells whether `a / b` is a whole number of 1 or more, within 1e-9.
+/// Returns whether `a / b` is a whole number of 1 or more, within 1e-9.
 fn divides(a: f64, b: f64) -> bool {
     let fold = a / b;
     fold.is_finite() && fold.round() >= 1.0 && (fold - fold.round()).abs() <= 1e-9
 }
 
-/// Tells whether two numbers are the same within 1e-9 of their size.
+/// Returns whether two numbers are equal within 1e-9 of their size.
 fn close(a: f64, b: f64) -> bool {
     a == b || (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }

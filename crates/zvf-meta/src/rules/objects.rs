@@ -62,7 +62,7 @@ pub fn index_counts(level: LevelAt<'_>, index: &ObjectIndexDoc) -> Vec<Problem> 
     problems.done()
 }
 
-/// Returns the problems against [`Rule::ObjectIds`]. Layout 1 ignores the table and may leave a stale one.
+/// Returns the problems against [`Rule::ObjectIds`]. Layout 1 ignores the table, which may be stale.
 #[must_use]
 pub fn object_ids(array: ArrayAt<'_>) -> Vec<Problem> {
     let mut problems = array.problems();
@@ -194,7 +194,7 @@ pub fn typed_dtype(array: ArrayAt<'_>) -> Vec<Problem> {
     problems.done()
 }
 
-/// Returns the problems against [`Rule::Sentinel`]. Types without a sentinel of their own (bool, complex) pass.
+/// Returns the problems against [`Rule::Sentinel`]. Types without a sentinel (bool, complex) pass.
 #[must_use]
 pub fn sentinel(array: ArrayAt<'_>) -> Vec<Problem> {
     let mut problems = array.problems();

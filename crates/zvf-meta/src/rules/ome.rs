@@ -1,4 +1,4 @@
-//! Rules about the derived `ome` node. Nothing is read from it, so all are warnings.
+//! Rules about the derived `ome` node. Readers do not use it, so all are warnings.
 
 use super::{Problem, Problems, Rule};
 use crate::error::describe;

@@ -73,7 +73,7 @@ pub fn capabilities(root: &RootDoc) -> Vec<Problem> {
     problems.done()
 }
 
-/// One number an axis. Without axes there is nothing to compare with; [`Rule::AxesPresent`] reports it.
+/// Checks for one number for each axis. Without axes nothing is compared; [`Rule::AxesPresent`] reports that.
 fn length(problems: &mut Problems, rule: Rule, root: &RootDoc, at: &str, found: usize) {
     let dims = root.dims();
     if dims > 0 && found != dims {
@@ -250,7 +250,7 @@ pub fn links_convention(root: &RootDoc) -> Vec<Problem> {
 
 /// Returns the problems against [`Rule::LinksConventionFits`].
 ///
-/// Only the first kind counts: it decides how the store is read, and later writers leave the convention alone. A
+/// Only the first kind is checked: it decides how the store is read, and later writers do not change the convention. A
 /// store without a convention has no typed data yet.
 #[must_use]
 pub fn links_convention_fits(root: &RootDoc) -> Vec<Problem> {

@@ -16,17 +16,17 @@ use crate::role::Role;
 use crate::root::RootDoc;
 use crate::version::is_ruled;
 
-/// What [`check_documents`] finds.
+/// The result of [`check_documents`].
 #[derive(Debug, Default)]
 pub struct Checked {
     /// Broken rules, in the order root, store, levels, and inside a level by path.
     pub problems: Vec<Problem>,
-    /// Documents that cannot be read at all, by key. What depends on them is not checked.
+    /// Documents that cannot be read at all, by key. Rules that depend on them are not checked.
     pub unreadable: Vec<(String, MetaError)>,
 }
 
-/// Applies every rule to the documents of one store. Of a store before 0.9 only the root is checked: the rules here
-/// are about the arrays and families of 0.9.
+/// Applies every rule to the documents of one store. For a store before 0.9 only the root is checked: the rules
+/// concern the arrays and families of 0.9.
 ///
 /// # Shape
 ///
@@ -91,7 +91,7 @@ pub fn check_documents<B: AsRef<[u8]>>(documents: &BTreeMap<String, B>) -> Check
     checked
 }
 
-/// What a lenient reader takes for the number of a level: digits with or without a sign.
+/// Whether a lenient reader would accept the path as the number of a level: digits with or without a sign.
 fn is_level(path: &str) -> bool {
     let digits = path.strip_prefix(['-', '+']).unwrap_or(path);
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
@@ -114,7 +114,7 @@ fn read<T>(
     }
 }
 
-/// Checks families first, so that the rules about arrays know their policy.
+/// Checks families first, because rules about arrays need their policy.
 fn check_inside(checked: &mut Checked, level: LevelAt<'_>, nodes: &BTreeMap<&str, &[u8]>) {
     let inside: BTreeMap<&str, (&str, &[u8])> = nodes
         .iter()
@@ -197,8 +197,8 @@ fn check_inside(checked: &mut Checked, level: LevelAt<'_>, nodes: &BTreeMap<&str
     }
 }
 
-/// The problem against [`Rule::KeyEncoding`] of an array that does not say how its objects are named: readers take the
-/// default, but Zarr demands the member.
+/// The problem against [`Rule::KeyEncoding`] of an array without that member: readers use the
+/// default, but Zarr requires the member.
 fn unnamed_keys(level: LevelAt<'_>, path: &str, bytes: &[u8]) -> Vec<Problem> {
     #[derive(serde::Deserialize)]
     struct Head {
@@ -212,7 +212,7 @@ fn unnamed_keys(level: LevelAt<'_>, path: &str, bytes: &[u8]) -> Vec<Problem> {
     problems.done()
 }
 
-/// Whether a path is one of a group of the format.
+/// Whether the path is that of a group of the format.
 fn is_group(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     match parts.as_slice() {
@@ -246,7 +246,7 @@ fn misplaced(checked: &mut Checked, path: &str, found: &'static str, expected: &
         .push((format!("{path}/zarr.json"), error));
 }
 
-/// Tables that an index of objects has to have.
+/// Tables that an index of objects must have.
 fn index_tables(
     level: LevelAt<'_>,
     index: &ObjectIndexDoc,

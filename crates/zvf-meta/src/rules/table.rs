@@ -1,17 +1,17 @@
-//! The one list of all rules.
+//! The list of all rules.
 
 use std::fmt;
 
 use super::Severity;
 
-/// What there is to say about a rule.
+/// Description of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RuleInfo {
     /// The rule.
     pub rule: Rule,
     /// Stable name, for reports and for switching a rule off.
     pub name: &'static str,
-    /// How much a breach matters.
+    /// Severity of a violation.
     pub severity: Severity,
     /// The rule in one sentence.
     pub title: &'static str,
@@ -21,7 +21,7 @@ pub struct RuleInfo {
 
 macro_rules! rules {
     ($($variant:ident $name:literal $severity:ident $source:literal $title:literal;)*) => {
-        /// A rule of the format; [`RULES`] says what each one asks.
+        /// A rule of the format; [`RULES`] describes each one.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Rule {
@@ -46,7 +46,7 @@ macro_rules! rules {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// Returns how much a breach matters.
+            /// Returns the severity of a violation.
             #[must_use]
             pub const fn severity(self) -> Severity {
                 match self { $(Self::$variant => Severity::$severity,)* }

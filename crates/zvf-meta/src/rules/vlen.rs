@@ -69,7 +69,7 @@ pub fn vlen_fill(array: ArrayAt<'_>) -> Vec<Problem> {
     problems.done()
 }
 
-/// The codecs that make elements into bytes: inside shards, the inner ones. An unreadable configuration has none.
+/// The codecs that convert elements to bytes; inside shards, the inner ones. None for an unreadable configuration.
 fn inner(array: ArrayAt<'_>) -> (Vec<Codec>, &'static str) {
     match array.doc.sharding() {
         Ok(None) => (array.doc.codecs.clone(), "/codecs/0"),

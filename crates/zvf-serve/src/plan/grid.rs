@@ -18,10 +18,10 @@ pub(crate) struct ChunkGrid {
 }
 
 impl ChunkGrid {
-    /// The grid of a level; `None` where it has no chunk.
+    /// The grid of a level; `None` if it has no chunks.
     ///
     /// # Errors
-    /// 413 for coordinates that do not fit.
+    /// 413 for coordinates that are too large.
     pub(crate) fn of(level: &Level) -> Answer<Option<Self>> {
         let presence = level.vertices().presence();
         let Some((lo, hi)) = presence.extent() else {
@@ -68,7 +68,7 @@ impl ChunkGrid {
         self.corner(ends)
     }
 
-    /// Number of the first chunk of the cell at `corner`, where chunks begin there; `None` where the grids do not fit together.
+    /// Coordinate of the first chunk of the cell at `corner`, if chunks begin there; `None` if the grids are not aligned.
     pub(crate) fn chunk_at(&self, corner: &[f64]) -> Option<Vec<i64>> {
         let axes = corner.iter().zip(&self.chunk).zip(&self.offset);
         axes.map(|((corner, size), offset)| {
@@ -99,7 +99,7 @@ fn whole(at: f64) -> i64 {
 /// Parses the name of a cell, such as `0_3_1`.
 ///
 /// # Errors
-/// 404 for what is no cell of a grid of this shape.
+/// 404 for anything but a cell of a grid of this shape.
 pub(crate) fn cell(key: &str, shape: &[u64]) -> Answer<Vec<i64>> {
     let missing = || Refusal::not_found("no such cell");
     let mut cell = Vec::with_capacity(shape.len());

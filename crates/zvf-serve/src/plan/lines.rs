@@ -1,4 +1,4 @@
-//! In which order and in which spatial levels the lines of a store are shown.
+//! The order of lines in their view, and their spatial levels.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use crate::columns::{Attributes, Properties};
 use crate::precomputed::{AnnotationList, Geometry};
 use crate::refusal::{Answer, Refusal};
 
-/// Bytes of the first level, and of the largest ones.
+/// Bytes of the first level, and of the largest levels.
 const FIRST: u64 = 256 << 10;
 const LARGEST: u64 = 3 << 20;
 
-/// Most objects of one level.
+/// Largest number of objects of one level.
 const MOST_OBJECTS: usize = 50_000;
 
-/// Vertices that a viewer may draw at once.
+/// Number of vertices above which a viewer draws a sample.
 const MANY: u64 = 200_000;
 
-/// How the lines of a store are shown.
+/// The plan of the view of lines.
 #[derive(Debug)]
 pub(crate) struct LinesPlan {
     pub(crate) geometry: Geometry,
@@ -29,14 +29,14 @@ pub(crate) struct LinesPlan {
     pub(crate) properties: Properties,
     /// Numbers of the objects of each level.
     pub(crate) levels: Vec<Vec<u32>>,
-    /// Pixels between lines that a viewer is asked to keep, of stores with more vertices than it may draw at once.
+    /// Pixels between lines in the viewer's state, for stores with more vertices than it should draw at once.
     pub(crate) spacing: Option<f64>,
     pub(crate) lower: Vec<f64>,
     pub(crate) upper: Vec<f64>,
 }
 
 impl LinesPlan {
-    /// Puts the objects into their order.
+    /// Orders the objects.
     ///
     /// # Errors
     /// 404 for a store without an object index.

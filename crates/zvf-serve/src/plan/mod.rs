@@ -1,4 +1,4 @@
-//! What the views of a store are made of, as far as its documents and its list of objects say: grids, bands, orders.
+//! Plans of the views, from the documents and the list of objects of a store: grids, bands, orders.
 
 pub(crate) mod grid;
 pub(crate) mod lines;
@@ -9,7 +9,7 @@ use zvf_store::{Names, Need};
 
 use crate::refusal::{Answer, Refusal};
 
-/// What is loaded of a level.
+/// The parts of a level that are loaded.
 pub(crate) fn need() -> Need {
     Need {
         vertex_attributes: Names::All,
@@ -18,7 +18,7 @@ pub(crate) fn need() -> Need {
     }
 }
 
-/// A number in the only way it is written: digits without a sign or leading zeros.
+/// Parses a number in canonical form: digits without a sign or leading zeros.
 ///
 /// # Errors
 /// 404.
@@ -29,7 +29,7 @@ pub(crate) fn number(text: &str) -> Answer<u64> {
         .ok_or_else(|| Refusal::not_found("expected a number"))
 }
 
-/// A number that looks random and is the same at every call: the finalizer of SplitMix64.
+/// A deterministic pseudo-random number: the finalizer of SplitMix64.
 pub(crate) fn scrambled(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

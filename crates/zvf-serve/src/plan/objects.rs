@@ -1,4 +1,4 @@
-//! The objects of level 0: what they are called in the viewer, how large they are, their attributes.
+//! The objects of level 0: their segments in the viewer, sizes and attributes.
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
@@ -8,12 +8,12 @@ use zvf_store::Store;
 
 use crate::refusal::{Answer, Refusal};
 
-/// The segment that stands for the whole of a level without objects.
+/// The segment that represents a level without objects.
 pub(crate) const WHOLE: u64 = 1;
 
 /// The objects of a store.
 ///
-/// Segments of Neuroglancer are unsigned: an object's id is its segment, unless an id is negative; then the segments of all objects
+/// Segments of Neuroglancer are unsigned: an object's id is its segment, unless any id is negative; then the segments of all objects
 /// are their numbers in the order of the object index, from 1.
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
@@ -35,7 +35,7 @@ impl Objects {
     /// Reads the fragment index of every chunk; keeps the object table.
     ///
     /// # Errors
-    /// As the list; 413 for more than 2^32 objects.
+    /// The errors of the list of objects; 413 for more than 2^32 objects.
     pub(crate) async fn read(store: &Store) -> Answer<Self> {
         let mut found = Self::default();
         let mut answer = list_objects(store, 0, false).await?;
@@ -95,7 +95,7 @@ impl Objects {
         self.by_id.get(found.ok()?).copied()
     }
 
-    /// The segment of an object by its id; `None` where no object has it.
+    /// The segment of an object by its id; `None` if no object has this id.
     pub(crate) fn segment_of(&self, id: i64) -> Option<u64> {
         self.segment(self.number_of(id)?)
     }
@@ -118,7 +118,7 @@ impl Objects {
             .ok_or_else(|| Refusal::not_found("no such object"))
     }
 
-    /// The segments of the first objects that have vertices.
+    /// The segments of the first objects with vertices.
     pub(crate) fn first(&self, most: usize) -> Vec<u64> {
         if !self.exist {
             return vec![WHOLE];

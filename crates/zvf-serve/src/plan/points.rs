@@ -1,4 +1,4 @@
-//! Which chunks, bands and spatial levels show the points of a store.
+//! The chunks, bands and spatial levels of the view of points.
 
 use std::ops::Range;
 
@@ -13,25 +13,25 @@ use crate::refusal::Answer;
 /// Points of an average chunk in the first band.
 const FIRST: u64 = 1000;
 
-/// Most points of an average chunk in one band.
+/// Largest number of points of an average chunk in one band.
 const LARGEST: u64 = 1 << 16;
 
 /// Bytes of one band of the largest chunk.
 const BAND_BYTES: u64 = 3 << 20;
 
-/// Most bands of a level.
+/// Largest number of bands of a level.
 const BANDS: usize = 256;
 
-/// Chunks whose rows are counted. Where there are more, the largest one is taken to have [`SKEW`] times the points of an average one.
+/// Largest number of chunks whose rows are counted. Beyond it the largest chunk is assumed to have [`SKEW`] times the points of an average one.
 const COUNTED: usize = 1 << 16;
 const SKEW: u64 = 16;
 
 /// One band of one level of the store.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Band {
-    /// Scrambled numbers of its points.
+    /// First scrambled number of its points.
     from: u64,
-    /// The number behind its last one; `None`: no number is.
+    /// One past its last number; `None`: unbounded.
     until: Option<u64>,
     /// Points of an average chunk.
     pub(crate) points: u64,
@@ -45,8 +45,8 @@ impl Band {
     }
 }
 
-/// Cuts chunks of `average` points into bands that double until they are large: where an annotation has `row` bytes, a band of a chunk
-/// of `largest` points has 3 MiB.
+/// Cuts chunks of `average` points into bands that double until they are large: a band of a chunk of `largest` points, with `row` bytes
+/// for each annotation, then has 3 MiB.
 fn bands(average: u64, largest: u64, row: u64) -> Vec<Band> {
     let most = (BAND_BYTES / row.max(1)).max(1);
     // Points of an average chunk in the band that holds so many of the largest one.
@@ -102,7 +102,7 @@ impl Source {
         )
     }
 
-    /// Bands in runs, each with at most `most` bytes of the largest chunk where an annotation has `row` bytes; a run has at least one band.
+    /// Runs of bands, each with at most `most` bytes of the largest chunk, at `row` bytes for each annotation; a run has at least one band.
     pub(crate) fn runs(&self, row: u64, most: u64) -> Vec<Range<usize>> {
         let all: u64 = self.bands.iter().map(|band| band.points).sum();
         let mut found: Vec<Range<usize>> = Vec::new();
@@ -126,7 +126,7 @@ impl Source {
     }
 }
 
-/// How the points of a store are shown.
+/// The plan of the view of points.
 #[derive(Debug)]
 pub(crate) struct PointsPlan {
     /// Levels of the store, coarse to fine.
@@ -142,10 +142,10 @@ impl PointsPlan {
     /// Reads the documents of the levels.
     ///
     /// # Errors
-    /// As the store says.
+    /// The errors of the store.
     ///
     /// # Cost
-    /// Reads the fragment index of every chunk, of levels of up to 65 536 chunks.
+    /// Reads the fragment index of every chunk, for levels of up to 65 536 chunks.
     pub(crate) async fn read(store: &Store, dims: usize, row: u64) -> Answer<Self> {
         let mut levels = Vec::new();
         for number in chain(store).await? {

@@ -7,11 +7,11 @@ use super::{EncodeError, Property, PropertyType, Values, count, put_floats};
 /// Kind of the annotations of a collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Geometry {
-    /// One point each.
+    /// One point for each annotation.
     Point,
-    /// Two points each.
+    /// Two points for each annotation.
     Line,
-    /// Any number of points each.
+    /// Any number of points for each annotation.
     Polyline,
 }
 
@@ -25,7 +25,7 @@ impl Geometry {
     }
 }
 
-/// One axis of the coordinate space: name, then how large one unit of a coordinate is.
+/// One axis of the coordinate space: its name, and the size of one unit of a coordinate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dimension {
     /// Name; no two axes have the same.
@@ -36,7 +36,7 @@ pub struct Dimension {
     pub unit: &'static str,
 }
 
-/// One level of the spatial index. Levels add up: every annotation is in exactly one of them.
+/// One level of the spatial index. Levels are additive: every annotation is in exactly one of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpatialLevel {
     /// Folder of the level's cells, relative to `info`.
@@ -45,11 +45,11 @@ pub struct SpatialLevel {
     pub grid_shape: Vec<u64>,
     /// Size of a cell on each axis.
     pub chunk_size: Vec<f64>,
-    /// Annotations of a cell that Neuroglancer takes for the density of the level.
+    /// Annotations of a cell, from which Neuroglancer computes the density of the level.
     pub limit: u64,
 }
 
-/// What `info` says of a collection of annotations.
+/// The contents of `info` of a collection of annotations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnnotationInfo {
     /// Axes.
@@ -62,14 +62,14 @@ pub struct AnnotationInfo {
     pub geometry: Geometry,
     /// Properties, in any order: see [`AnnotationInfo::sort_properties`].
     pub properties: Vec<Property>,
-    /// Names of relationships to segments; the lists of each are in the folder `by_` and its name.
+    /// Names of relationships to segments; the lists of each are in the folder `by_NAME`.
     pub relationships: Vec<String>,
     /// Spatial levels, coarse to fine.
     pub spatial: Vec<SpatialLevel>,
 }
 
 impl AnnotationInfo {
-    /// Puts properties into the order in which they are encoded, by the size of their type; returns the permutation.
+    /// Returns the permutation of properties into the order in which they are encoded, by the size of their type.
     pub fn sort_properties(properties: &[Property]) -> Vec<usize> {
         let mut order: Vec<usize> = (0..properties.len()).collect();
         order.sort_by_key(|index| properties.get(*index).map(|one| one.kind.rank()));
@@ -77,7 +77,7 @@ impl AnnotationInfo {
     }
 }
 
-/// The document `info` of a collection of annotations. Properties have to be in the order of [`AnnotationInfo::sort_properties`].
+/// The document `info` of a collection of annotations. Properties must be in the order of [`AnnotationInfo::sort_properties`].
 #[must_use]
 pub fn annotation_info(info: &AnnotationInfo) -> Value {
     let mut dimensions = Map::new();
@@ -111,14 +111,14 @@ pub fn annotation_info(info: &AnnotationInfo) -> Value {
 /// A list of annotations being encoded: the file of one spatial cell, or of one related segment.
 ///
 /// # Shape
-/// `u64` count, then each annotation (geometry, properties, zeros up to a multiple of four), then a `u64` id each.
+/// `u64` count, then each annotation (geometry, properties, zeros up to a multiple of four), then a `u64` id for each.
 #[derive(Debug, Clone)]
 pub struct AnnotationList {
     geometry: Geometry,
     rank: usize,
     types: Vec<PropertyType>,
     encoded: Vec<u8>,
-    /// Where each annotation ends in `encoded`.
+    /// The end of each annotation in `encoded`.
     ends: Vec<usize>,
     ids: Vec<u64>,
 }
@@ -143,7 +143,7 @@ impl AnnotationList {
         self.ids.len()
     }
 
-    /// Whether there is none yet.
+    /// Whether the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
@@ -160,7 +160,7 @@ impl AnnotationList {
     ///
     /// # Errors
     /// A number of coordinates that the geometry does not have; a property without the row, or of another size. The list is
-    /// unusable then.
+    /// then unusable.
     pub fn push(
         &mut self,
         id: u64,
@@ -205,7 +205,7 @@ impl AnnotationList {
         self.finish_by(|_| 0)
     }
 
-    /// The file of the list, in the order of a key of the ids. A viewer that shows a part of a list shows its beginning.
+    /// The file of the list, sorted by a key of the ids. A viewer that shows a part of a list shows its beginning.
     #[must_use]
     pub fn finish_by(self, key: impl Fn(u64) -> u64) -> Vec<u8> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
@@ -226,7 +226,7 @@ impl AnnotationList {
     /// The file of the only annotation of the list, in the index by id: the annotation, then what [`relate`](Self::relate) adds.
     ///
     /// # Errors
-    /// When the list does not have exactly one annotation.
+    /// If the list does not have exactly one annotation.
     pub fn single(self, relationships: &[Vec<u64>]) -> Result<Vec<u8>, EncodeError> {
         EncodeError::check("annotations", self.ids.len(), 1)?;
         let mut out = self.encoded;
@@ -234,7 +234,7 @@ impl AnnotationList {
         Ok(out)
     }
 
-    /// Id and encoded annotation of each.
+    /// The id and the encoded form of each annotation.
     pub fn each(&self) -> impl Iterator<Item = (u64, &[u8])> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         let spans = starts.zip(self.ends.iter().copied());

@@ -1,4 +1,4 @@
-//! Meshes in the legacy form: a manifest and fragments, in nanometres.
+//! Meshes in the legacy format: a manifest and fragments, in nanometres.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ pub fn mesh_manifest(fragments: &[String]) -> Value {
 /// The file of one fragment. Positions are nanometres.
 ///
 /// # Shape
-/// `u32` vertices, three `f32` a vertex, three `u32` a triangle.
+/// `u32` vertices, three `f32` for each vertex, three `u32` for each triangle.
 ///
 /// # Errors
 /// Positions that are not triples; a triangle with a vertex that does not exist.

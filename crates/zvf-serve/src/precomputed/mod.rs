@@ -1,6 +1,6 @@
-//! Bytes and documents of Neuroglancer's precomputed formats: annotations, skeletons, meshes, segment properties.
+//! Encoders of Neuroglancer's precomputed formats: annotations, skeletons, meshes, segment properties.
 //!
-//! Nothing here reads or waits: values come in as slices, bytes and JSON go out. All numbers are little-endian.
+//! No I/O: the input is slices of values, the output bytes and JSON. All numbers are little-endian.
 //!
 //! | document or file | function |
 //! |---|---|
@@ -30,15 +30,15 @@ pub use property::{Property, PropertyType, Values};
 pub use segments::{Number, SegmentProperties};
 pub use skeleton::{SkeletonAttribute, skeleton, skeleton_info};
 
-/// Why values cannot be encoded: the caller's counts do not fit together. Nothing was written.
+/// Why values cannot be encoded: the caller's counts are inconsistent. Nothing was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: found {found}, expected {expected}")]
 pub struct EncodeError {
     /// What was counted.
     pub what: &'static str,
-    /// How many there are.
+    /// The found number.
     pub found: usize,
-    /// How many there have to be.
+    /// The expected number.
     pub expected: usize,
 }
 

@@ -21,9 +21,9 @@ pub enum PropertyType {
     Uint8,
     /// 1 byte.
     Int8,
-    /// Red, green and blue, a byte each. Annotations only.
+    /// Red, green and blue, one byte each. Annotations only.
     Rgb,
-    /// Red, green, blue and opacity, a byte each. Annotations only.
+    /// Red, green, blue and opacity, one byte each. Annotations only.
     Rgba,
 }
 
@@ -65,14 +65,14 @@ impl PropertyType {
     }
 }
 
-/// One property of annotations, as `info` describes it.
+/// One property of annotations, as in `info`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Property {
     /// Identifier: `[a-z][a-zA-Z0-9_]*`.
     pub id: String,
     /// Type of the values.
     pub kind: PropertyType,
-    /// What the values are.
+    /// Description of the values.
     pub description: Option<String>,
     /// Names of values: the value and its name. Numbers only.
     pub labels: Vec<(u32, String)>,
@@ -109,7 +109,7 @@ impl Values {
     /// Values whose rows have `row` bytes each.
     ///
     /// # Errors
-    /// When the bytes are not a whole number of rows.
+    /// If the bytes are not a whole number of rows.
     pub fn new(row: usize, bytes: Vec<u8>) -> Result<Self, EncodeError> {
         let over = bytes.len().checked_rem(row).unwrap_or(bytes.len());
         EncodeError::check("bytes after the last value", over, 0)?;
@@ -122,7 +122,7 @@ impl Values {
         self.bytes.len().checked_div(self.row).unwrap_or(0)
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()

@@ -11,9 +11,9 @@ pub struct Number {
     pub id: String,
     /// Type: not a colour.
     pub kind: PropertyType,
-    /// What the values are.
+    /// Description of the values.
     pub description: Option<String>,
-    /// A value each segment; what is not finite is written as 0, for which JSON has a number.
+    /// A value for each segment; values that are not finite are written as 0, since JSON has no others.
     pub values: Vec<f64>,
 }
 
@@ -22,9 +22,9 @@ pub struct Number {
 pub struct SegmentProperties {
     /// Ids.
     pub ids: Vec<u64>,
-    /// A name each segment.
+    /// A name for each segment.
     pub labels: Option<Vec<String>>,
-    /// Further texts: identifier and a text each segment.
+    /// Further texts: an identifier, and a text for each segment.
     pub strings: Vec<(String, Vec<String>)>,
     /// Tags, without blanks, and for each segment the numbers of its tags, ascending.
     pub tags: Option<(Vec<String>, Vec<Vec<u32>>)>,
@@ -72,7 +72,7 @@ impl SegmentProperties {
     }
 }
 
-/// A whole number without a fraction, as JSON writes it.
+/// A number for JSON: whole numbers without a fraction.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "values of 32-bit types; others are clamped by the cast"

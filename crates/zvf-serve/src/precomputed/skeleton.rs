@@ -11,7 +11,7 @@ pub struct SkeletonAttribute {
     pub id: String,
     /// Type of one component; not a colour.
     pub kind: PropertyType,
-    /// Components of a vertex.
+    /// Number of components for each vertex.
     pub components: usize,
 }
 
@@ -51,7 +51,7 @@ pub fn skeleton_info(
 /// The file of one skeleton.
 ///
 /// # Shape
-/// `u32` vertices, `u32` edges, three `f32` a vertex, two `u32` an edge, then the values of each attribute.
+/// `u32` vertices, `u32` edges, three `f32` for each vertex, two `u32` for each edge, then the values of each attribute.
 ///
 /// # Errors
 /// Positions that are not triples; an edge to a vertex that does not exist; an attribute with another number of rows.

@@ -1,7 +1,7 @@
-//! Lines, polylines and streamlines as annotations: every object once, in a random order that is always the same.
+//! Lines, polylines and streamlines as annotations: every object once, in a fixed random order.
 //!
 //! The spatial index has one cell. Its levels are runs of that order, small ones first, so that a viewer draws an even sample
-//! of the objects until it has asked for all of them. No object is cut or drawn twice.
+//! of the objects until it has requested all of them. No object is cut or drawn twice.
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
@@ -23,7 +23,7 @@ use crate::refusal::{Answer, Refusal};
 /// The document `info`.
 ///
 /// # Errors
-/// As the list of objects.
+/// The errors of the list of objects.
 pub(crate) async fn info(opened: &Opened) -> Answer<Content> {
     let plan = opened.lines().await?;
     let sizes = plan.lower.iter().zip(&plan.upper);
@@ -48,22 +48,22 @@ pub(crate) async fn info(opened: &Opened) -> Answer<Content> {
     Ok(Content::Document(document))
 }
 
-/// How many levels there are.
+/// Number of levels.
 ///
 /// # Errors
-/// As the list of objects.
+/// The errors of the list of objects.
 pub(crate) async fn levels(opened: &Opened) -> Answer<usize> {
     Ok(opened.lines().await?.levels.len())
 }
 
-/// The files of one level: its only cell, and of each object its segment, its file by id and the list of its related annotations.
+/// The files of one level: its only cell, and for each object its segment, its file by id and the list of its related annotations.
 #[derive(Debug, Default)]
 pub(crate) struct LevelFiles {
     pub(crate) cell: Vec<u8>,
     pub(crate) objects: Vec<(u64, Vec<u8>, Vec<u8>)>,
 }
 
-/// Makes the files of one level.
+/// Encodes the files of one level.
 ///
 /// # Errors
 /// As [`list`].
@@ -97,7 +97,7 @@ fn members(plan: &LinesPlan, objects: &Objects, level: usize) -> Answer<Vec<i64>
 /// One file of the view: a level, or one object.
 ///
 /// # Errors
-/// 404; 413 for an answer that is too large; as the query says.
+/// 404; 413 for an answer that is too large; the errors of the query.
 pub(crate) async fn list(opened: &Opened, budget: u64, folder: &str, key: &str) -> Answer<Content> {
     let plan = opened.lines().await?;
     let objects = opened.objects().await?;

@@ -28,7 +28,7 @@ pub(crate) fn info(opened: &Opened) -> Answer<Value> {
 /// A manifest, `ID:0`, or a fragment, `ID:0:CHUNK`.
 ///
 /// # Errors
-/// 404; 413 for a mesh that is too large; as the query says.
+/// 404; 413 for a mesh that is too large; the errors of the query.
 pub(crate) async fn file(opened: &Arc<Opened>, budget: u64, key: &str) -> Answer<Content> {
     check_space(opened)?;
     let mut parts = key.split(':');
@@ -60,7 +60,7 @@ pub(crate) async fn file(opened: &Arc<Opened>, budget: u64, key: &str) -> Answer
 /// The vertices and triangles of one fragment.
 #[derive(Debug, Default)]
 struct Piece {
-    /// Rows of the mesh, and their numbers here.
+    /// Rows of the mesh, and their numbers in the fragment.
     numbers: BTreeMap<u32, u32>,
     rows: Vec<u32>,
     triangles: Vec<[u32; 3]>,

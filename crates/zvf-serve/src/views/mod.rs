@@ -22,15 +22,15 @@ use crate::refusal::{Answer, Refusal};
 use crate::reply::{is_known, part, with_tag};
 use crate::sources::{Sources, Work};
 
-/// Most bytes of one answer.
+/// Largest number of bytes of one answer.
 pub(crate) const MOST: usize = 64 << 20;
 
 /// A view of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum View {
-    /// Annotations, a point each.
+    /// Annotations, one for each point.
     Points,
-    /// Annotations, a polyline each.
+    /// Annotations, one for each polyline.
     Lines,
     /// Skeletons.
     Skeletons,
@@ -60,7 +60,7 @@ impl View {
         }
     }
 
-    /// The views of a kind of geometry, the one that shows everything first.
+    /// The views of a kind of geometry; the first one shows everything.
     pub(crate) fn of(kind: Kind) -> &'static [Self] {
         match kind {
             Kind::PointCloud => &[Self::Points],
@@ -120,7 +120,7 @@ pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request
     }
 }
 
-/// What an answer takes.
+/// The memory class of an answer.
 fn work(rest: &[&str]) -> Work {
     match rest {
         ["lines", folder, _] if !folder.starts_with("by_") => Work::Scan,
@@ -166,10 +166,10 @@ async fn current(opened: &Arc<Opened>, budget: u64, rest: &[&str], headers: &Hea
     Ok(response)
 }
 
-/// Makes one file of a view.
+/// Encodes one file of a view.
 ///
 /// # Errors
-/// 404; 413 for an answer that is too large; as the store and the query say.
+/// 404; 413 for an answer that is too large; the errors of the store and the query.
 pub(crate) async fn content(opened: &Arc<Opened>, budget: u64, rest: &[&str]) -> Answer<Content> {
     let missing = || Refusal::not_found("no such view, or no such file of it");
     let (view, rest) = rest.split_first().ok_or_else(missing)?;
@@ -195,7 +195,7 @@ pub(crate) async fn content(opened: &Arc<Opened>, budget: u64, rest: &[&str]) ->
     }
 }
 
-/// Refuses an answer that became too large.
+/// Refuses an answer that is too large.
 ///
 /// # Errors
 /// 413.

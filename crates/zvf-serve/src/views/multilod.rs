@@ -15,7 +15,7 @@ use crate::plan::{need, number};
 use crate::precomputed::{Detail, multilod_info, multilod_mesh};
 use crate::refusal::Answer;
 
-/// Levels of detail at most.
+/// Largest number of levels of detail.
 const MOST_LEVELS: usize = 12;
 
 /// The two files of one mesh.
@@ -36,17 +36,17 @@ pub(crate) fn info(opened: &Opened) -> Answer<Value> {
     Ok(multilod_info(&transform(opened), Some("properties")))
 }
 
-/// The name under which a file is kept.
+/// The key of a cached file.
 fn kept(key: &str) -> String {
     format!("multilod/{key}")
 }
 
-/// A file that was made before.
+/// A cached file.
 pub(crate) fn made(opened: &Opened, key: &str) -> Option<Content> {
     opened.rendered(&kept(key)).map(Content::File)
 }
 
-/// A manifest, `ID.index`, or the fragments that it describes, `ID`. Both are kept: viewers ask for many fragments of a mesh.
+/// A manifest, `ID.index`, or the fragments that it describes, `ID`. Both are cached: viewers request many fragments of a mesh.
 ///
 /// # Errors
 /// As [`files`].
@@ -68,10 +68,10 @@ pub(crate) async fn file(opened: &Arc<Opened>, budget: u64, key: &str) -> Answer
     }))
 }
 
-/// Makes both files.
+/// Encodes both files.
 ///
 /// # Errors
-/// 404 for an id that no object has; 413 for a mesh that is too large; as the query says.
+/// 404 for an id that no object has; 413 for a mesh that is too large; the errors of the query.
 pub(crate) async fn files(opened: &Opened, budget: u64, segment: u64) -> Answer<Files> {
     check_space(opened)?;
     let mut details: Vec<Detail> = Vec::new();
@@ -114,7 +114,7 @@ pub(crate) async fn files(opened: &Opened, budget: u64, segment: u64) -> Answer<
     })
 }
 
-/// The levels that are levels of detail: of those that replace each other all that have objects where level 0 has them.
+/// The levels that become levels of detail: of those that replace each other, all that have objects if level 0 has them.
 async fn levels(opened: &Opened) -> Answer<Vec<u32>> {
     let mut found = vec![0];
     let objects = opened.objects().await?;

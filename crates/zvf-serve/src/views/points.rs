@@ -1,8 +1,8 @@
 //! Points as annotations, in a spatial index whose levels add up to level 0 of the store.
 //!
-//! Cells of the index are chunks of the store. Each chunk is cut into bands by a number that is scrambled from the place of a row,
-//! and band *k* of all chunks is spatial level *k*: a sample of every chunk at the same density. A viewer that wants few points
-//! reads the first bands alone, one that wants all reads every band, and no point is in two of them. Where the store itself has
+//! Cells of the index are chunks of the store. Each chunk is cut into bands by a scrambled number of the place of a row,
+//! and band *k* of all chunks is spatial level *k*: a sample of every chunk at the same density. A viewer that needs few points
+//! reads only the first bands, one that needs all reads every band, and no point is in two of them. If the store itself has
 //! additive levels, each of them is cut into bands in this way, coarse levels first. Levels that replace each other are not used:
 //! they hold points of finer levels again, or points that are in no finer level.
 
@@ -32,7 +32,7 @@ const CHUNK_BITS: u32 = 26;
 /// The document `info`.
 ///
 /// # Errors
-/// As the store says.
+/// The errors of the store.
 pub(crate) async fn info(opened: &Opened) -> Answer<Content> {
     let plan = opened.points().await?;
     let attributes = opened.attributes().await?;
@@ -98,7 +98,7 @@ pub(crate) struct CellFiles {
 /// The cells with content, source by source.
 ///
 /// # Errors
-/// As the store says.
+/// The errors of the store.
 pub(crate) async fn runs(opened: &Opened, most: u64) -> Answer<Vec<CellRun>> {
     let plan = opened.points().await?;
     let mut found = Vec::new();
@@ -140,7 +140,7 @@ pub(crate) async fn runs(opened: &Opened, most: u64) -> Answer<Vec<CellRun>> {
 /// Cells on each axis and cells with content, of each spatial level.
 ///
 /// # Errors
-/// As the store says.
+/// The errors of the store.
 pub(crate) async fn shapes(opened: &Opened) -> Answer<Vec<(Vec<u64>, u64)>> {
     let plan = opened.points().await?;
     let mut found = Vec::new();
@@ -158,17 +158,17 @@ pub(crate) async fn shapes(opened: &Opened) -> Answer<Vec<(Vec<u64>, u64)>> {
 /// Points of all levels that are shown.
 ///
 /// # Errors
-/// As the store says.
+/// The errors of the store.
 pub(crate) async fn count(opened: &Opened) -> Answer<u64> {
     let plan = opened.points().await?;
     let counts = plan.sources.iter();
     Ok(counts.map(|source| source.level.doc().vertex_count).sum())
 }
 
-/// Makes the files of one run.
+/// Encodes the files of one run.
 ///
 /// # Errors
-/// 413 for more than 64 MiB; as the query says.
+/// 413 for more than 64 MiB; the errors of the query.
 pub(crate) async fn run_files(opened: &Opened, budget: u64, run: &CellRun) -> Answer<CellFiles> {
     let plan = opened.points().await?;
     let lost = || Refusal::malformed("no such bands");
@@ -207,7 +207,7 @@ pub(crate) async fn run_files(opened: &Opened, budget: u64, run: &CellRun) -> An
     Ok(found)
 }
 
-/// The relationships of annotations that belong to objects.
+/// The relationships of annotations to objects.
 pub(crate) fn relationships(has_objects: bool) -> Vec<String> {
     match has_objects {
         true => vec!["object".to_owned()],
@@ -218,7 +218,7 @@ pub(crate) fn relationships(has_objects: bool) -> Vec<String> {
 /// One file of the view: a cell, an annotation by its id, the annotations of an object.
 ///
 /// # Errors
-/// 404; 413 for an answer that is too large; as the query says.
+/// 404; 413 for an answer that is too large; the errors of the query.
 pub(crate) async fn list(opened: &Opened, budget: u64, folder: &str, key: &str) -> Answer<Content> {
     match folder {
         "by_id" => by_id(opened, budget, number(key)?).await,
@@ -293,7 +293,7 @@ async fn by_object(opened: &Opened, budget: u64, segment: u64) -> Answer<Content
     Ok(maker.only()?.list.finish().into())
 }
 
-/// The bits of an id that a chunk decides.
+/// The bits of an id that depend on the chunk.
 fn base(level: usize, ordinal: usize) -> Answer<u64> {
     let fits = |number: usize, bits: u32| {
         let number = u64::try_from(number).ok()?;
@@ -312,11 +312,11 @@ fn base(level: usize, ordinal: usize) -> Answer<u64> {
 #[derive(Debug, Clone)]
 struct Made {
     list: AnnotationList,
-    /// The owners of each annotation, where they are collected.
+    /// The owners of each annotation, if they are collected.
     owners: Vec<Vec<i64>>,
 }
 
-/// Makes lists of annotations.
+/// Builds lists of annotations.
 struct Maker<'o> {
     opened: &'o Opened,
     attributes: std::sync::Arc<crate::columns::Attributes>,
@@ -346,7 +346,7 @@ impl<'o> Maker<'o> {
         })
     }
 
-    /// The same, with so many lists, which are empty.
+    /// The same with `count` empty lists.
     fn with_lists(mut self, count: usize) -> Self {
         if let Some(first) = self.lists.first().cloned() {
             self.lists = vec![first; count];
@@ -364,7 +364,7 @@ impl<'o> Maker<'o> {
         Ok(made)
     }
 
-    /// Appends rows of the chunks of a cell, of all chunks where there is one cell: those that `held` gives an id and a list.
+    /// Appends rows of the chunks of a cell, or of all chunks if there is one cell: those to which `held` assigns an id and a list.
     async fn cell(
         &mut self,
         number: usize,
@@ -407,7 +407,7 @@ impl<'o> Maker<'o> {
         }
     }
 
-    /// Appends rows of one chunk: those that `id` gives an id and a list.
+    /// Appends rows of one chunk: those to which `id` assigns an id and a list.
     async fn chunk(
         &mut self,
         level: u32,
@@ -478,7 +478,7 @@ impl<'o> Maker<'o> {
     }
 }
 
-/// The chunk coordinate that follows in lexicographic order; `None`: none does.
+/// The next chunk coordinate in lexicographic order; `None` if there is none.
 fn after(chunk: &[i64]) -> Option<Vec<i64>> {
     let mut next = chunk.to_vec();
     while let Some(last) = next.pop() {
@@ -490,7 +490,7 @@ fn after(chunk: &[i64]) -> Option<Vec<i64>> {
     None
 }
 
-/// Rows of chunks, each below 2^32.
+/// The column of rows, each below 2^32.
 fn rows(batch: &RecordBatch) -> Answer<Vec<u64>> {
     let column = batch.column_by_name("row");
     let column = column.and_then(|column| column.as_primitive_opt::<UInt64Type>());
@@ -504,7 +504,7 @@ fn rows(batch: &RecordBatch) -> Answer<Vec<u64>> {
 /// The chunks of the rows of a batch.
 ///
 /// # Errors
-/// 500 where a batch does not have the column.
+/// 500 if a batch does not have the column.
 pub(crate) fn chunks(batch: &RecordBatch) -> Answer<Vec<Vec<i64>>> {
     let column = batch.column_by_name("chunk");
     let list = column.and_then(|column| column.as_fixed_size_list_opt());

@@ -17,10 +17,10 @@ use crate::precomputed::{Number, SegmentProperties};
 use crate::refusal::Answer;
 use crate::units::identifier;
 
-/// Most segments of the document: it is read whole by the viewer.
+/// Largest number of segments of the document, which the viewer reads as a whole.
 const MOST: usize = 100_000;
 
-/// Most groups that become tags.
+/// Largest number of groups that become tags.
 const MOST_GROUPS: u64 = 256;
 
 /// Columns of the list of objects that are no attributes.
@@ -29,7 +29,7 @@ const PLACES: [&str; 4] = ["object_id", "vertices", "chunks", "fragments"];
 /// The document `info` of the first 100 000 segments.
 ///
 /// # Errors
-/// As the list of objects and the groups.
+/// The errors of the list of objects and of the groups.
 pub(crate) async fn info(opened: &Opened) -> Answer<Content> {
     let objects = opened.objects().await?;
     let mut found = SegmentProperties {
@@ -53,7 +53,7 @@ pub(crate) async fn info(opened: &Opened) -> Answer<Content> {
     Ok(Content::Document(document))
 }
 
-/// Columns of texts: the first one called `name` or `label` is what segments are called.
+/// Columns of texts: the first one called `name` or `label` has the names of segments.
 fn texts(batches: &[RecordBatch], first: &RecordBatch, found: &mut SegmentProperties) {
     let mut taken = vec!["label".to_owned(), "tags".to_owned()];
     for field in first.schema().fields() {
@@ -88,7 +88,7 @@ fn texts(batches: &[RecordBatch], first: &RecordBatch, found: &mut SegmentProper
     }
 }
 
-/// The text of one row; empty where it is missing.
+/// The text of one row; empty if it is missing.
 fn text(column: &dyn Array, row: usize) -> String {
     if column.is_null(row) {
         return String::new();

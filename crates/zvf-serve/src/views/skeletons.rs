@@ -18,7 +18,7 @@ use crate::units::nanometres;
 /// The document `info`.
 ///
 /// # Errors
-/// As the store says; 404 for stores of more than three axes.
+/// The errors of the store; 404 for stores of more than three axes.
 pub(crate) async fn info(opened: &Opened) -> Answer<Content> {
     check_space(opened)?;
     let attributes = opened.attributes().await?;
@@ -38,7 +38,7 @@ pub(crate) fn transform(opened: &Opened) -> [f64; 12] {
     [x, 0.0, 0.0, 0.0, 0.0, y, 0.0, 0.0, 0.0, 0.0, z, 0.0]
 }
 
-/// Refuses stores that have no place in three dimensions.
+/// Refuses stores that cannot be shown in three dimensions.
 ///
 /// # Errors
 /// 404.
@@ -54,7 +54,7 @@ pub(crate) fn check_space(opened: &Opened) -> Answer<()> {
 /// The skeleton of one segment.
 ///
 /// # Errors
-/// 404 for an id that no object has; 413 for a skeleton that is too large; as the query says.
+/// 404 for an id that no object has; 413 for a skeleton that is too large; the errors of the query.
 pub(crate) async fn one(opened: &Opened, budget: u64, id: &str) -> Answer<Content> {
     check_space(opened)?;
     let attributes = opened.attributes().await?;
@@ -81,27 +81,27 @@ pub(crate) async fn one(opened: &Opened, budget: u64, id: &str) -> Answer<Conten
 /// One segment in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Shape {
-    /// Positions in the units of the store; 0 on the third axis where there are two.
+    /// Positions in the units of the store; 0 on the third axis if there are two.
     pub(crate) positions: Vec<[f64; 3]>,
     /// Ends of links, row-major.
     pub(crate) links: Vec<u32>,
-    /// Ends of a link.
+    /// Number of ends of a link.
     pub(crate) width: usize,
     /// Bytes of each attribute.
     pub(crate) values: Vec<Vec<u8>>,
-    /// Chunk of each vertex, where it was asked for.
+    /// Chunk of each vertex, if requested.
     pub(crate) chunks: Vec<Vec<i64>>,
 }
 
 impl Shape {
-    /// Reads a segment of a level: an object, or the whole of a store without objects. Of a level above 0 that does not have the object
+    /// Reads a segment of a level: an object, or the whole of a store without objects. From a level above 0 without the object
     /// nothing is read.
     ///
     /// # Cost
     /// Holds the whole segment.
     ///
     /// # Errors
-    /// 404; 413; as the query says.
+    /// 404; 413; the errors of the query.
     pub(crate) async fn read(
         opened: &Opened,
         budget: u64,

@@ -1,13 +1,13 @@
-//! Triangles cut by the planes of a grid whose cells have the size 1.
+//! Cuts triangles by the planes of a grid of unit cells.
 
 use std::collections::HashMap;
 
 use super::detail::MultiLodError;
 
-/// A cut of an edge: its ends, the axis, the plane by the bits of its coordinate.
+/// A cut of an edge: its ends, the axis, and the bits of the plane's coordinate.
 type Cut = (u32, u32, usize, u64);
 
-/// Points, and those that cuts add. An edge is cut at the same points in both of its triangles, so that no gap opens.
+/// Points, including those added by cuts. An edge is cut at the same points in both of its triangles, so that there are no gaps.
 #[derive(Debug)]
 pub(super) struct Cutter {
     points: Vec<[f64; 3]>,
@@ -53,7 +53,7 @@ impl Cutter {
         })
     }
 
-    /// Cuts a triangle into convex pieces, each within one cell. `false` where these are more than are `left`.
+    /// Cuts a triangle into convex pieces, each within one cell. `false` if there are more than `left`.
     ///
     /// # Errors
     /// More than 2^32 points.
@@ -87,7 +87,7 @@ impl Cutter {
         Ok(true)
     }
 
-    /// The two sides of a piece that a plane passes through.
+    /// Divides a piece by a plane that passes through it.
     fn divide(
         &mut self,
         piece: &[u32],
@@ -113,7 +113,7 @@ impl Cutter {
         Ok((below, above))
     }
 
-    /// The point at which an edge meets a plane that its ends are on both sides of.
+    /// The point at which an edge crosses a plane between its ends.
     fn crossing(&mut self, a: u32, b: u32, axis: usize, plane: f64) -> Result<u32, MultiLodError> {
         let (a, b) = (a.min(b), a.max(b));
         let key = (a, b, axis, plane.to_bits());

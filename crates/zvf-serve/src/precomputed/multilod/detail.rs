@@ -1,4 +1,4 @@
-//! What levels of detail are made of, and why they are not.
+//! The input of levels of detail, and the error of encoding them.
 
 use zvf_convert::neuroglancer::DracoError;
 
@@ -7,7 +7,7 @@ use super::super::EncodeError;
 /// The triangles of one level of detail.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Detail {
-    /// Places of the vertices.
+    /// Positions of the vertices.
     pub positions: Vec<[f64; 3]>,
     /// Corners of each triangle, as numbers of vertices.
     pub triangles: Vec<[u32; 3]>,
@@ -17,21 +17,21 @@ pub struct Detail {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MultiLodError {
-    /// Counts that do not fit together.
+    /// Inconsistent counts.
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    /// A place that is not finite, or beyond what float32 holds.
+    /// A position that is not finite or exceeds float32.
     #[error("found a vertex or a cell of {0}, expected finite numbers that float32 holds")]
     Place(f64),
-    /// A fragment.
+    /// A fragment could not be encoded.
     #[error(transparent)]
     Draco(#[from] DracoError),
-    /// What cannot be.
+    /// A broken internal invariant.
     #[error("a bug in zvf: {0}; please report it")]
     Bug(&'static str),
 }
 
-/// A count as a number to divide by.
+/// A count as a float, for division.
 #[expect(
     clippy::cast_precision_loss,
     reason = "the mean of lengths needs no exact count"

@@ -6,21 +6,21 @@ use zvf_convert::neuroglancer::DRACO_BITS;
 
 use super::detail::{Detail, MultiLodError, precise};
 
-/// Cells of level 0 on an axis at most.
+/// Largest number of cells of level 0 on an axis.
 const MOST_CELLS: f64 = 1024.0;
 
-/// Triangles of a fragment of level 0, on average: fewer are not worth a request, more are one that takes long.
+/// Average number of triangles of a fragment of level 0: fewer are not worth a request, more make a slow one.
 const FEW: f64 = 2048.0;
 const MANY: f64 = 65_536.0;
 
-/// How often cells become smaller.
+/// How often cells may be halved.
 const MOST_HALVINGS: u32 = 10;
 
 /// The greatest coordinate in a fragment.
 const GREATEST: f64 = 65_535.0;
 const _: () = assert!(DRACO_BITS == 16, "the greatest coordinate has 16 bits");
 
-/// To which size of cells.
+/// The change of the size of cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// Twice as wide.
@@ -29,7 +29,7 @@ pub(super) enum Step {
     Half,
 }
 
-/// The grid of level 0. Its numbers are those of the manifest, so that places are relative to what readers compute with.
+/// The grid of level 0. Its numbers are those of the manifest, so that positions are relative to the values that readers use.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Grid {
     pub(super) shape: [f32; 3],
@@ -41,7 +41,7 @@ pub(super) struct Grid {
 /// A number as float32.
 ///
 /// # Errors
-/// Numbers that it does not hold.
+/// Numbers that exceed float32.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "rounded; what is out of range becomes infinite"
@@ -54,7 +54,7 @@ pub(super) fn single(number: f64) -> Result<f32, MultiLodError> {
     }
 }
 
-/// A number of cells, or of steps in one, as a whole number; 0 for what is below.
+/// A number of cells, or of steps in one, as a whole number; 0 for numbers below 0.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -68,7 +68,7 @@ impl Grid {
     /// The grid of a mesh.
     ///
     /// # Errors
-    /// Places and cells that are not finite.
+    /// Positions and cells that are not finite.
     pub(super) fn of(
         details: &[Detail],
         cell: [f64; 3],
@@ -131,7 +131,7 @@ impl Grid {
     /// The same grid with other cells.
     ///
     /// # Errors
-    /// Cells that float32 does not hold.
+    /// Cells that exceed float32.
     pub(super) fn resized(&self, step: Step) -> Result<Self, MultiLodError> {
         let factor = match step {
             Step::Twice => 2.0,
@@ -156,7 +156,7 @@ impl Grid {
         cells
     }
 
-    /// Triangles of a fragment of level 0, on average: of a cell in which one has its first corner.
+    /// Average number of triangles of a fragment of level 0, over the cells that hold the first corner of one.
     fn density(&self, finest: &Detail) -> f64 {
         let view = self.level(0);
         let firsts = finest.triangles.iter().filter_map(|[first, ..]| {
@@ -167,13 +167,13 @@ impl Grid {
         precise(finest.triangles.len()) / precise(cells.len().max(1))
     }
 
-    /// A length that is greater than 0 and less than what a fragment can show.
+    /// A positive length that is shorter than a fragment can resolve.
     pub(super) fn least(&self) -> f32 {
         let least = self.shape.iter().copied().fold(f32::INFINITY, f32::min);
         (least / 65_536.0).max(f32::MIN_POSITIVE)
     }
 
-    /// How a level is cut.
+    /// The grid of a level.
     pub(super) fn level(&self, number: usize) -> View {
         // Above level 0 at the middle of each cell, too.
         let (times, halves) = match number {
@@ -206,14 +206,14 @@ pub(super) struct View {
     /// Size of the cells by which triangles are cut.
     cells: [f64; 3],
     origin: [f64; 3],
-    /// Such cells of a fragment on an axis: 1 or 2.
+    /// Number of these cells in a fragment on an axis: 1 or 2.
     halves: u32,
-    /// The last such cell on each axis.
+    /// The last of these cells on each axis.
     most: [u32; 3],
 }
 
 impl View {
-    /// A place in cells.
+    /// A position in units of cells.
     pub(super) fn place(&self, place: &[f64; 3]) -> [f64; 3] {
         let mut found = [0.0; 3];
         for (((found, at), origin), cell) in found
@@ -227,7 +227,7 @@ impl View {
         found
     }
 
-    /// The fragment that a place in cells is in.
+    /// The fragment of a position in units of cells.
     pub(super) fn cell(&self, place: &[f64; 3]) -> [u32; 3] {
         let mut found = [0; 3];
         for ((found, at), most) in found.iter_mut().zip(place).zip(&self.most) {
@@ -236,7 +236,7 @@ impl View {
         found
     }
 
-    /// The coordinates of a place in cells in the fragment at `at`.
+    /// The coordinates of a position in the fragment at `at`.
     pub(super) fn coordinates(&self, place: &[f64; 3], at: [u32; 3]) -> [u32; 3] {
         let mut found = [0; 3];
         for ((found, place), at) in found.iter_mut().zip(place).zip(at) {

@@ -1,8 +1,8 @@
 //! Multi-resolution meshes: levels of detail, each cut by a grid into fragments of whole coordinates, encoded by Draco.
 //!
 //! A fragment of level *k* is a cell of `2^k` cells of level 0 on each axis. Vertices are 16-bit numbers from 0, the lower side of their
-//! cell, to 65535, its upper side: triangles are cut where they leave their cell. Above level 0 they are also cut at the middle of their
-//! cell, for viewers replace a fragment by its finer ones one by one; the middle is 32768 there, which is where Neuroglancer divides.
+//! cell, to 65535, its upper side: triangles are cut at the borders of their cell. Above level 0 they are also cut at the middle of their
+//! cell, because viewers replace a fragment by its finer ones one by one; the middle is 32768, where Neuroglancer divides.
 
 mod cut;
 mod detail;
@@ -19,10 +19,10 @@ pub use self::detail::{Detail, MultiLodError};
 use self::grid::{Grid, Step};
 use super::{EncodeError, count, put_floats};
 
-/// Pieces of triangles that are made of a triangle, on average, before larger cells are taken.
+/// Average number of pieces of a triangle above which larger cells are used.
 const PIECES: usize = 4;
 
-/// Pieces that are always allowed.
+/// Number of pieces that is always allowed.
 const FEW_PIECES: usize = 1 << 16;
 
 /// The two files of a segment.
@@ -49,14 +49,14 @@ pub fn multilod_info(transform: &[f64; 12], segment_properties: Option<&str>) ->
     info
 }
 
-/// The files of one segment, of levels of detail from fine to coarse. Cells are `cell` wide, or twice as much as often as that is better for
+/// The files of one segment, for levels of detail from fine to coarse. Cells are `cell` wide, doubled or halved to improve
 /// the number of fragments; one begins at `corner`.
 ///
 /// # Cost
 /// Holds the fragments of one level.
 ///
 /// # Errors
-/// Corners that are no vertices, places that are not finite; a failure of the encoder.
+/// Corners that are no vertices, positions that are not finite; a failure of the encoder.
 pub fn multilod_mesh(
     details: &[Detail],
     cell: [f64; 3],
@@ -98,7 +98,7 @@ pub fn multilod_mesh(
     }
 }
 
-/// The place of a fragment in Z order, x least significant.
+/// The grid position of a fragment, compared in Z order, x least significant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Cell {
     order: u128,
@@ -116,31 +116,31 @@ impl Cell {
         Self { order, at }
     }
 
-    /// The cell of the next level that this one is in.
+    /// The cell of the next level that contains this one.
     fn parent(&self) -> Self {
         Self::new(self.at.map(|coordinate| coordinate >> 1))
     }
 }
 
-/// A level of detail, encoded.
+/// An encoded level of detail.
 #[derive(Debug, Default)]
 struct Level {
     fragments: BTreeMap<Cell, Vec<u8>>,
-    /// Length of an edge, on average.
+    /// Average length of an edge.
     scale: f64,
 }
 
 /// A fragment before it is encoded.
 #[derive(Debug, Default)]
 struct Fragment {
-    /// Numbers here of points of the level.
+    /// Numbers of the level's points in this fragment.
     numbers: BTreeMap<u32, u32>,
     positions: Vec<[u32; 3]>,
     triangles: Vec<[u32; 3]>,
 }
 
 impl Level {
-    /// Cuts and encodes a level; `None` where that takes more pieces than are `left`.
+    /// Cuts and encodes a level; `None` if that takes more than `left` pieces.
     fn cut(
         detail: &Detail,
         grid: &Grid,
@@ -213,7 +213,7 @@ impl Fragment {
     }
 }
 
-/// The length of the edges of a triangle.
+/// The total length of the edges of a triangle.
 fn edges(detail: &Detail, [a, b, c]: &[u32; 3]) -> f64 {
     let place = |corner: &u32| {
         let corner = usize::try_from(*corner).unwrap_or(usize::MAX);
