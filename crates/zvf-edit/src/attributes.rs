@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::state::Chunk;
 use super::tables::Table;
 use super::{Added, Edit, Words, ops};
+use zvf_format::int::signed;
 use zvf_write::WriteError;
 use zvf_write::batch::ObjectTable;
 use zvf_write::categories::Categories;
@@ -222,11 +223,11 @@ impl Edit {
         for text in given {
             let code = match text {
                 Some(text) => match texts.iter().position(|known| known == text) {
-                    Some(code) => zvf_format::int::signed(code),
+                    Some(code) => signed(code),
                     None => {
                         words.changed = true;
                         texts.push(text.clone());
-                        zvf_format::int::signed(texts.len() - 1)
+                        signed(texts.len() - 1)
                     }
                 },
                 None => words.missing.ok_or_else(|| {

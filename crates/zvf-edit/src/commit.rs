@@ -12,15 +12,13 @@ use super::grid::{GridEdit, cells_of, packing};
 use super::state::index_cell;
 use super::{Edit, EditSummary, between, links, mark_stale};
 use zvf_format::int::wide;
-use zvf_write::WriteError;
 use zvf_write::documents::{self, grid_doc};
 use zvf_write::error::signed64;
-use zvf_write::prepare;
 use zvf_write::redo::Journal;
 use zvf_write::shard::Cells;
-use zvf_write::target::Object;
-use zvf_write::target::Target;
+use zvf_write::target::{Object, Target};
 use zvf_write::writer::blocking;
+use zvf_write::{WriteError, prepare};
 
 /// Everything that an edit writes.
 #[derive(Debug)]

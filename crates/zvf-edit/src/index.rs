@@ -14,8 +14,7 @@ use super::state::{Block, State};
 use zvf_codec::{Compression, names};
 use zvf_format::int::wide;
 use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::error::{narrow, to_index};
+use zvf_write::error::{OrBug, narrow, to_index};
 use zvf_write::target::Object;
 use zvf_write::typed::Typed;
 

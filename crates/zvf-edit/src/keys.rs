@@ -8,13 +8,12 @@ use super::ops::{self, Spot};
 use super::state::State;
 use super::{At, Edit};
 use zvf_format::int::wide;
-use zvf_write::WriteError;
 use zvf_write::batch::Batch;
 use zvf_write::chunk_by::Unkeyed;
-use zvf_write::documents;
 use zvf_write::error::OrBug;
 use zvf_write::prepare::Corners;
 use zvf_write::values::Values;
+use zvf_write::{WriteError, documents};
 
 impl State {
     /// The name of the attribute.

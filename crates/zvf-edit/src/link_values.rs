@@ -6,12 +6,10 @@ use zvf_format::keys::format_key;
 
 use super::links::near;
 use super::ops::column_bytes;
-use super::vertex::LinkAt;
-use super::vertex::{FRESH, NewLink, Vertex, parts};
+use super::vertex::{FRESH, LinkAt, NewLink, Vertex, parts};
 use super::{Added, At, Edit};
 use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::error::narrow;
+use zvf_write::error::{OrBug, narrow};
 use zvf_write::layout::row_size;
 use zvf_write::spec::{AttributeSpec, AttributeType};
 use zvf_write::values::Values;

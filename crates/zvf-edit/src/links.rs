@@ -9,15 +9,13 @@ use zvf_store::{CellWant, ChunkCoord, Chunks, Endpoint, GridArray, LinkArray, To
 use super::counts::recount;
 use super::grid::GridEdit;
 use super::state::State;
-use super::vertex::LinkAt;
-use super::vertex::{NewLink, Vertex, stored};
+use super::vertex::{LinkAt, NewLink, Vertex, stored};
 use zvf_format::int::{index, wide};
-use zvf_write::WriteError;
-use zvf_write::documents;
 use zvf_write::error::{OrBug, narrow};
 use zvf_write::links::{ChunkFragments, Family, FragmentRows, Placer};
 use zvf_write::record::row_of;
 use zvf_write::shard::Cells;
+use zvf_write::{WriteError, documents};
 
 /// Chunks of the level.
 struct Set<'s>(&'s BTreeSet<ChunkCoord>);

@@ -14,8 +14,7 @@ use super::vertex::{FRESH, NewLink, Vertex, parts};
 use super::{At, Edit};
 use zvf_format::int::wide;
 use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::error::{narrow, to_index};
+use zvf_write::error::{OrBug, narrow, to_index};
 use zvf_write::values::Values;
 
 impl Edit {

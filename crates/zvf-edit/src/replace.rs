@@ -22,9 +22,7 @@ use zvf_write::change::{Change, Take};
 use zvf_write::commit::{Leftovers, ROOT};
 use zvf_write::lease::LEASE;
 use zvf_write::redo::Journal;
-use zvf_write::target::Object;
-use zvf_write::target::Target;
-use zvf_write::target::unique;
+use zvf_write::target::{Object, Target, unique};
 use zvf_write::writer::{WriteOptions, blocking};
 
 /// The list of what was kept.

@@ -8,13 +8,11 @@ use zvf_format::fragments::{Fragment, FragmentIndex, FragmentIndexBuilder};
 use zvf_store::{CellWant, ChunkCoord, GridArray, Level, StoreError};
 
 use super::rows::Rows;
-use super::vertex::LinkValues;
-use super::vertex::{FRESH, NewLink, Vertex, parts, stored};
-use zvf_format::int::{index, wide};
+use super::vertex::{FRESH, LinkValues, NewLink, Vertex, parts, stored};
+use zvf_format::int::{index, signed, wide};
 use zvf_write::WriteError;
 use zvf_write::chunk_by::Keys;
-use zvf_write::error::OrBug;
-use zvf_write::error::{narrow, to_index};
+use zvf_write::error::{OrBug, narrow, to_index};
 use zvf_write::layout::Layout;
 use zvf_write::prepare::Corners;
 use zvf_write::record::row_of;
@@ -591,10 +589,7 @@ pub(crate) fn index_cell(chunk: &Chunk) -> Result<Vec<u8>, WriteError> {
     let mut index = FragmentIndexBuilder::new();
     let mut start = 0_usize;
     for fragment in &chunk.fragments {
-        let (from, count) = (
-            zvf_format::int::signed(start),
-            zvf_format::int::signed(fragment.len()),
-        );
+        let (from, count) = (signed(start), signed(fragment.len()));
         index
             .push_range(from, count)
             .map_err(|source| WriteError::encode("vertex_fragments", source))?;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use zvf_format::int::halves;
 use zvf_store::ChunkCoord;
 
 /// A vertex: chunk and row where it is stored, or [`FRESH`] and a number.
@@ -17,7 +18,7 @@ pub(crate) fn stored(slot: u32, row: u32) -> Vertex {
 
 /// Chunk and row of a name.
 pub(crate) fn parts(vertex: Vertex) -> (u32, u32) {
-    let [slot, row] = zvf_format::int::halves(vertex);
+    let [slot, row] = halves(vertex);
     (slot, row)
 }
 

@@ -16,8 +16,7 @@ use zvf_write::number::NumberType;
 use zvf_write::parallel::pack;
 use zvf_write::prepare::Corners;
 use zvf_write::shard::Cells;
-use zvf_write::target::Below;
-use zvf_write::target::{Object, Payloads};
+use zvf_write::target::{Below, Object, Payloads};
 use zvf_write::{WriteError, documents, parallel};
 
 /// The path of an array of cells below its level, and the bytes of its items.

@@ -75,17 +75,15 @@ use rechunk::Cut;
 use report::Notes;
 use source::Source;
 use zvf_format::int::wide;
-use zvf_write::WriteError;
-use zvf_write::commit;
 use zvf_write::error::OrBug;
 use zvf_write::form::{Form, Members};
-use zvf_write::inside;
 use zvf_write::links::{self, ChunkFragments, FragmentRows, LinkColumn};
 use zvf_write::nodes::Nodes;
 use zvf_write::prepare::Corners;
 use zvf_write::shard::Cells;
 use zvf_write::target::Target;
 use zvf_write::writer::blocking;
+use zvf_write::{WriteError, commit, inside};
 
 /// Copies a store of any version that is read into a new store of the [target version](MigrateOptions::target), with all its
 /// levels, and compares the two.

@@ -3,8 +3,7 @@
 use super::source::Source;
 use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::error::to_index;
+use zvf_write::error::{OrBug, to_index};
 
 /// No fragment was named so far.
 const NONE: u64 = u64::MAX;

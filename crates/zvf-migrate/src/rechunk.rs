@@ -17,26 +17,22 @@ use zvf_meta::space::{bins_per_chunk, chunk_at};
 use zvf_store::ChunkCoord;
 
 use super::cells::{ArrayPath, Sink, number_type};
-use super::destinations::span;
-use super::destinations::{Destinations, Part};
-use super::new_level::Done;
-use super::new_level::NewLevel;
+use super::destinations::{Destinations, Part, span};
+use super::new_level::{Done, NewLevel};
 use super::order::{Order, UNNAMED, fragment_starts, order};
 use super::report::Notes;
 use super::source::{Chunk, Column, Rows, Source};
 use zvf_format::int::{index, wide};
 use zvf_write::bucket::{Bucket, Buckets};
 use zvf_write::cell::bin_of;
-use zvf_write::error::{OrBug, internal};
-use zvf_write::error::{narrow, signed64};
+use zvf_write::error::{OrBug, internal, narrow, signed64};
 use zvf_write::parallel::pack;
 use zvf_write::places::Places;
-use zvf_write::record;
 use zvf_write::record::{put_flagged, row_of, take_array, take_flagged};
 use zvf_write::sorter::Sorter;
 use zvf_write::spill::SpillFile;
 use zvf_write::target::Payloads;
-use zvf_write::{WriteError, parallel};
+use zvf_write::{WriteError, parallel, record};
 
 /// No vertex.
 const NONE: u64 = u64::MAX;

@@ -11,8 +11,7 @@ use zvf_store::{CellWant, ChunkCoord, ContainerKind, GridArray, Level, VertexAtt
 use super::report::Notes;
 use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::error::{narrow, to_index};
+use zvf_write::error::{OrBug, narrow, to_index};
 use zvf_write::layout::row_bytes;
 use zvf_write::number::NumberType;
 

@@ -7,8 +7,7 @@ use std::path::Path;
 use super::fine::Chunk;
 use zvf_meta::space::chunk_at;
 use zvf_write::WriteError;
-use zvf_write::error::internal;
-use zvf_write::error::narrow;
+use zvf_write::error::{internal, narrow};
 
 /// Most axes of a level that is coarsened.
 pub(crate) const MOST_AXES: usize = 4;

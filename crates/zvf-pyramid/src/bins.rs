@@ -11,8 +11,7 @@ use super::fine::{Fine, Work, fragment, rows_of};
 use super::sums::{Sum, Waiting};
 use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
-use zvf_write::error::{OrBug, internal};
-use zvf_write::error::{narrow, to_index};
+use zvf_write::error::{OrBug, internal, narrow, to_index};
 
 /// A vertex without a metavertex.
 pub(crate) const NONE: u32 = u32::MAX;

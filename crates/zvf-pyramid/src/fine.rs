@@ -13,8 +13,7 @@ use zvf_format::manifest::Manifest;
 use zvf_store::{CellWant, ChunkCoord, Level, Names, Need, Store};
 
 use zvf_format::int::{index, wide};
-use zvf_write::error::{OrBug, internal};
-use zvf_write::error::{narrow, to_index};
+use zvf_write::error::{OrBug, internal, narrow, to_index};
 use zvf_write::number::NumberType;
 use zvf_write::record::row_of;
 use zvf_write::{WriteError, parallel};

@@ -515,8 +515,7 @@ fn ratio(shape: &[f64], root: &[f64]) -> Vec<i64> {
 mod tests {
     use std::sync::Arc;
 
-    use super::of_rows;
-    use super::{differs, ratio};
+    use super::{differs, of_rows, ratio};
     use crate::bins::NONE;
     use crate::density::Numbered;
     use zvf_write::WriteError;

@@ -10,8 +10,7 @@ use zvf_store::{ChunkCoord, ObjectIndex, TypedArray, TypedValues};
 
 use super::bin::Means;
 use super::bins::{Metas, Parents, gather};
-use super::fine::rows_of;
-use super::fine::{Fine, Objects};
+use super::fine::{Fine, Objects, rows_of};
 use super::sample;
 use zvf_format::int::{index, signed, wide};
 use zvf_write::documents::Docs;
@@ -21,8 +20,7 @@ use zvf_write::objects::{ManifestArray, index_doc};
 use zvf_write::parallel::pack;
 use zvf_write::shard::Cells;
 use zvf_write::tables::{TableOf, TableRows};
-use zvf_write::target::Below;
-use zvf_write::target::{Object, Payloads};
+use zvf_write::target::{Below, Object, Payloads};
 use zvf_write::typed::{Element, ROWS};
 use zvf_write::{WriteError, documents, parallel};
 

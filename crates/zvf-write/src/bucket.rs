@@ -7,8 +7,7 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 
 use crate::WriteError;
-use crate::error::OrBug;
-use crate::error::to_index;
+use crate::error::{OrBug, to_index};
 use crate::spill::{Part, SpillFile};
 use zvf_format::int::wide;
 

@@ -8,10 +8,8 @@ use zvf_meta::space::{bins_per_chunk, chunk_at};
 
 use crate::WriteError;
 use crate::categories::Dictionary;
-use crate::copy::gather;
-use crate::copy::together;
-use crate::error::{OrBug, internal};
-use crate::error::{narrow, signed64};
+use crate::copy::{gather, together};
+use crate::error::{OrBug, internal, narrow, signed64};
 use crate::layout::Layout;
 use crate::number::NumberType;
 use crate::record::{records, row_of};

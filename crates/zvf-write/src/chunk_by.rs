@@ -13,10 +13,9 @@ use crate::WriteError;
 use crate::bucket::Bucket;
 use crate::error::OrBug;
 use crate::number::NumberType;
-use crate::spec::ChunkBy;
-use crate::spec::{AttributeSpec, AttributeType, StoreSpec};
+use crate::spec::{AttributeSpec, AttributeType, ChunkBy, StoreSpec};
 use crate::values::Values;
-use zvf_format::int::wide;
+use zvf_format::int::{signed, wide};
 
 /// Most values that chunks are cut by: the document of the level holds all of them.
 const MOST_VALUES: usize = 1 << 20;
@@ -226,7 +225,7 @@ impl Keys {
                     return Err(lacking(format!("{text:?}"), expected));
                 }
                 None => {
-                    let code = zvf_format::int::signed(self.texts.len());
+                    let code = signed(self.texts.len());
                     self.texts.insert(text.clone(), code);
                     code
                 }

@@ -16,8 +16,7 @@
 use serde_json::{Map, Value};
 
 use crate::WriteError;
-use crate::target::Target;
-use crate::target::unique;
+use crate::target::{Target, unique};
 
 /// The marker of a store that is being written.
 pub const MARKER: &str = "zvf-unfinished.json";

@@ -11,8 +11,7 @@ use crate::bucket::{Bucket, Buckets};
 use crate::cell::{Encoded, Encoder};
 use crate::chunk_by::{Keys, Split};
 use crate::commit::{self, Leftovers};
-use crate::error::OrBug;
-use crate::error::narrow;
+use crate::error::{OrBug, narrow};
 use crate::form::{IdsIn, Members};
 use crate::links::{
     CUT, ChunkFragments, Family, FragmentRows, Placer, Sink, Stored, queued_size, split,
@@ -29,8 +28,7 @@ use crate::shard::Cells;
 use crate::sorter::{Placed, Sorter};
 use crate::spec::{AttributeType, StoreSpec};
 use crate::spill::SpillFile;
-use crate::target::{Below, Target};
-use crate::target::{Object, Payloads};
+use crate::target::{Below, Object, Payloads, Target};
 use zvf_format::int::{index, wide};
 
 use crate::{WriteError, documents, extras, fragment_values, parallel};

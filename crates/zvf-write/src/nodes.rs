@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use zvf_meta::{ArrayAttributes, ArrayDoc, KeyList};
 
-use crate::documents;
 use crate::documents::Docs;
 use crate::shard::{Cells, Container};
 use crate::target::Below;
-use crate::{WriteError, blobs};
+use crate::{WriteError, blobs, documents};
 
 /// Documents by path.
 #[derive(Debug, Default)]

@@ -8,12 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use zvf_store::ChunkCoord;
 
-use crate::WriteError;
 use crate::batch::ObjectTable;
 use crate::cell::Encoder;
 use crate::chunk_by::Split;
 use crate::commit::{self, MARKER};
-use crate::documents;
 use crate::error::OrBug;
 use crate::finish::{self, Level, Parts, Summary};
 use crate::frames::to_bytes;
@@ -27,6 +25,7 @@ use crate::sorter::{Placed, Sorter};
 use crate::spec::StoreSpec;
 use crate::target::Target;
 use crate::values::packed;
+use crate::{WriteError, documents};
 use zvf_format::int::wide;
 
 /// Where parts note what they do.

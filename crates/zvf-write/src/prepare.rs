@@ -6,8 +6,7 @@ use zvf_meta::Kind;
 
 use crate::batch::{Batch, Numbering, Owners};
 use crate::block::{self, Block, Unplaced};
-use crate::error::OrBug;
-use crate::error::signed64;
+use crate::error::{OrBug, signed64};
 use crate::layout::row_size;
 use crate::links::CUT;
 use crate::record::row_of;

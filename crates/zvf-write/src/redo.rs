@@ -28,6 +28,7 @@ use crate::change::{Change, Left, Take};
 use crate::commit::{Leftovers, MARKER, ROOT};
 use crate::root_mark::{Word, fenced, named, new_id, under};
 use crate::target::{Object, Stage, Target};
+use zvf_format::int::wide;
 
 /// Objects that are copied at a time.
 const BATCH: usize = 64;
@@ -186,8 +187,8 @@ impl Journal {
             }
         };
         let written = Written {
-            put: zvf_format::int::wide(staged.put().count()),
-            removed: zvf_format::int::wide(staged.removed().count()),
+            put: wide(staged.put().count()),
+            removed: wide(staged.removed().count()),
         };
         if let Err(error) = self.change.replace_root(named) {
             // The answer may have been lost, and not the root.

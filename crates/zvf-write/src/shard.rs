@@ -10,8 +10,7 @@ use zvf_meta::space::Grid;
 use zvf_meta::{Codec, KeyEncoding};
 
 use crate::array::vlen_codecs;
-use crate::error::to_index;
-use crate::error::{OrBug, internal};
+use crate::error::{OrBug, internal, to_index};
 use crate::target::{Object, Payloads};
 use crate::{WriteError, blobs};
 use zvf_codec::Compression;

@@ -7,10 +7,9 @@ use serde_json::Value;
 use zvf_format::links::lehmer::MAX_WIDTH;
 use zvf_meta::{Axis, JsonObject, Kind, LinkStore, LinksConvention};
 
-use crate::WriteError;
 use crate::error::OrBug;
 use crate::values::Values;
-use crate::{names::check_name, number::NumberType, parametric::Parametric};
+use crate::{WriteError, names::check_name, number::NumberType, parametric::Parametric};
 use zvf_codec::Compression;
 
 /// The format version that is written.

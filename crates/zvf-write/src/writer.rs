@@ -7,12 +7,9 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use zvf_store::OpenOptions;
 
-use crate::WriteError;
 use crate::batch::{Batch, Groups, ObjectTable};
 use crate::commit::{self, Leftovers};
-use crate::finish::Summary;
-use crate::finish::{self, Parts};
-use crate::inside;
+use crate::finish::{self, Parts, Summary};
 use crate::journal::{Call, Given, Journal};
 use crate::lease::LEASE;
 use crate::objects::{HeldGroups, Tables};
@@ -21,6 +18,7 @@ use crate::progress::{Progress, Watch};
 use crate::route::Router;
 use crate::spec::StoreSpec;
 use crate::target::Target;
+use crate::{WriteError, inside};
 
 /// How a store is written.
 #[derive(Debug, Clone)]

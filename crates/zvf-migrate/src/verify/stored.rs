@@ -19,8 +19,7 @@ use zvf_store::{
 
 use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::error::{narrow, to_index};
+use zvf_write::error::{OrBug, narrow, to_index};
 use zvf_write::layout::row_bytes;
 use zvf_write::number::NumberType;
 use zvf_write::record::row_of;

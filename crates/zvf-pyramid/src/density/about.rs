@@ -15,8 +15,7 @@ use zvf_store::{ChunkCoord, Deltas, Level, Names, Need, Store};
 
 use super::{Reading, tables};
 use zvf_format::int::index;
-use zvf_write::error::OrBug;
-use zvf_write::error::{narrow, to_index};
+use zvf_write::error::{OrBug, narrow, to_index};
 use zvf_write::tables::Held;
 use zvf_write::{Groups, StoreSpec, WriteError, arrow};
 

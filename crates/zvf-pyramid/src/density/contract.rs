@@ -11,8 +11,7 @@ use super::thin::off_middle;
 use crate::bin::{Bin, bin_of};
 use zvf_format::int::index;
 use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::error::narrow;
+use zvf_write::error::{OrBug, narrow};
 
 /// Sets of places; the smallest member names its set.
 #[derive(Debug)]

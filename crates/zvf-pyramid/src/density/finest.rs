@@ -22,8 +22,7 @@ use crate::bins::NONE;
 use crate::meter::Meter;
 use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
-use zvf_write::error::narrow;
-use zvf_write::error::{OrBug, internal};
+use zvf_write::error::{OrBug, internal, narrow};
 
 /// Level 0, read batch by batch.
 #[derive(Debug)]

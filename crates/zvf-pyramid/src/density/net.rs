@@ -17,8 +17,7 @@ use super::about::{About, column};
 use super::contract::Joining;
 use super::ends::{Block, Find};
 use super::finest::{Finest, Pick, numbers};
-use super::level::Fine;
-use super::level::Stays;
+use super::level::{Fine, Stays};
 use super::points::Point;
 use super::sheet::{Desk, Marks, Parts, Scatter, Sheet, word, words};
 use super::write::{Target, Writing, Written};
@@ -31,10 +30,8 @@ use crate::plan::{Planned, Sampling};
 use crate::reference::ObjectColumn;
 use zvf_format::int::{index, wide};
 use zvf_write::bucket::Bucket;
-use zvf_write::error::OrBug;
-use zvf_write::error::narrow;
-use zvf_write::record;
-use zvf_write::{WriteError, arrow, parallel};
+use zvf_write::error::{OrBug, narrow};
+use zvf_write::{WriteError, arrow, parallel, record};
 
 /// Links that go to the writer at a time.
 const BATCH: usize = 1 << 14;

@@ -10,8 +10,7 @@ use crate::meter::{Counted, Meter};
 use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
 use zvf_write::bucket::{Bucket, Buckets};
-use zvf_write::error::{OrBug, internal};
-use zvf_write::error::{narrow, to_index};
+use zvf_write::error::{OrBug, internal, narrow, to_index};
 use zvf_write::spill::{Part, SpillFile};
 
 /// What is held while records are gone through.

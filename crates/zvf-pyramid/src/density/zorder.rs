@@ -10,8 +10,7 @@ use super::stand_ins::{StandIns, push_pair};
 use crate::bin::MOST_AXES;
 use zvf_format::int::index;
 use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::error::{narrow, to_index};
+use zvf_write::error::{OrBug, narrow, to_index};
 use zvf_write::sorter::Sorter;
 
 /// Where the vertices of a level are.
