@@ -300,7 +300,6 @@ impl Maker<'_> {
             };
             let bins = about.base_bin_shape.as_deref();
             let to = density::Target {
-                target: self.sink.target,
                 below,
                 bounds: &about.bounds,
                 cells,

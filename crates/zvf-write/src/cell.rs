@@ -38,7 +38,7 @@ pub struct Encoder<'s> {
     dictionaries: Vec<Option<Dictionary>>,
     cut: Cut,
     /// Whether the vertex of each row is asked for.
-    vertices: bool,
+    pub(crate) vertices: bool,
 }
 
 /// The cells of one chunk, and what the rest of the store must know of it.

@@ -9,7 +9,7 @@ use zvf_store::OpenOptions;
 
 use crate::batch::{Batch, Groups, ObjectTable};
 use crate::commit::{self, Leftovers};
-use crate::finish::{self, Parts, Summary};
+use crate::finish::{self, LevelInput, Summary};
 use crate::journal::{Call, Given, Journal};
 use crate::lease::LEASE;
 use crate::objects::{HeldGroups, Tables};
@@ -381,24 +381,23 @@ impl StoreWriter {
         Box::pin(async move {
             self.usable()?;
             let folder = self.options.folder();
-            let parts = Parts {
-                address: self.address,
+            let (target, address) = (self.target, self.address);
+            let leftovers = self.options.leftovers;
+            let input = LevelInput {
                 spec: self.spec,
-                target: self.target,
                 router: self.router,
                 tables: self.tables,
                 groups: self.groups,
                 folder,
                 budget: self.options.memory_budget,
                 threads: self.options.threads,
-                leftovers: self.options.leftovers,
                 watch: self.options.watch,
             };
             let (journal, part) = (self.journal, self.part);
             blocking(move || {
                 let summary = match part {
-                    Some(part) => part.write(parts)?,
-                    None => finish::write(parts)?,
+                    Some(part) => part.write(input, &target, &address)?,
+                    None => finish::write(input, &target, &address, leftovers)?,
                 };
                 // The store is complete, so the journal is not needed any more.
                 journal.map_or(Ok(()), Journal::done)?;

@@ -10,9 +10,8 @@ use super::about::{About, Numbered, attribute, column};
 use super::tables;
 use crate::reference::{ObjectColumn, write_column};
 use zvf_write::batch::Batch;
-use zvf_write::commit::Leftovers;
 use zvf_write::error::narrow;
-use zvf_write::finish::{Parts, Summary, write_arrays};
+use zvf_write::finish::{LevelInput, Summary, write_arrays};
 use zvf_write::objects::{HeldGroups, Tables};
 use zvf_write::prepare::Corners;
 use zvf_write::progress::Watch;
@@ -24,7 +23,6 @@ use zvf_write::{Outside, StoreSpec, WriteError, documents};
 /// Where and how a level is written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target<'t> {
-    pub(crate) target: &'t Arc<zvf_write::target::Target>,
     pub(crate) below: &'t Below<'t>,
     pub(crate) bounds: &'t Corners,
     pub(crate) cells: &'t Cells,
@@ -198,20 +196,17 @@ impl<'t> Writing<'t> {
         } else {
             HeldGroups::default()
         };
-        let parts = Parts {
-            address: String::new(),
+        let input = LevelInput {
             spec: Arc::new(spec),
-            target: Arc::clone(to.target),
             router,
             tables: held,
             groups,
             folder: to.folder.to_owned(),
             budget: to.budget,
             threads: to.threads,
-            leftovers: Leftovers::Refuse,
             watch: Watch::default(),
         };
-        let (mut doc, summary, trace) = write_arrays(parts, to.bounds, to.below, doc)?;
+        let (mut doc, summary, trace) = write_arrays(input, to.bounds, to.below, doc)?;
         write_columns(about, columns, &mut doc, to)?;
         let places = trace.map(|trace| Numbered::new(trace.chunks, &trace.places));
         Ok(Written {
