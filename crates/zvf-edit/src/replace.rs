@@ -166,9 +166,7 @@ impl Places {
     }
 
     fn changed(&self) -> WriteError {
-        WriteError::Changed {
-            store: self.address.clone(),
-        }
+        WriteError::changed(&self.address)
     }
 }
 
@@ -197,9 +195,7 @@ fn check_unchanged(
 ) -> Result<(), WriteError> {
     for one in changes {
         if target.read(&one.key)?.as_deref() != Some(&*one.was) {
-            return Err(WriteError::Changed {
-                store: address.to_owned(),
-            });
+            return Err(WriteError::changed(address));
         }
     }
     Ok(())
@@ -304,9 +300,7 @@ fn alone(target: &Arc<Target>, address: &str, root: &DocumentChange) -> Result<(
     let replaced = if change.root() == root.was {
         change.replace_root(root.now.clone())
     } else {
-        Err(WriteError::Changed {
-            store: address.to_owned(),
-        })
+        Err(WriteError::changed(address))
     };
     match replaced {
         Ok(()) => tidied(change.finish()),
@@ -329,9 +323,7 @@ fn together(
     let checked = if unchanged {
         check_unchanged(target, &others, address)
     } else {
-        Err(WriteError::Changed {
-            store: address.to_owned(),
-        })
+        Err(WriteError::changed(address))
     };
     if let Err(error) = checked {
         journal.abandon();

@@ -35,12 +35,7 @@ pub(crate) fn check_begun(
     address: &str,
     details: &Value,
 ) -> Result<(), WriteError> {
-    let exists = |what: &str| {
-        Err(WriteError::Exists {
-            store: address.to_owned(),
-            what: what.to_owned(),
-        })
-    };
+    let exists = |what: &str| Err(WriteError::exists(address, what));
     if target.exists(commit::ROOT)? {
         return exists("the store, or another one, is there already");
     }
@@ -117,9 +112,9 @@ impl Part {
     ) -> Result<Summary, WriteError> {
         check_begun(target, address, &self.details)?;
         let key = format!("{PARTS}/{}", self.name);
-        let again = || WriteError::Exists {
-            store: address.to_owned(),
-            what: format!("part {} was finished before", self.name),
+        let again = || {
+            let what = format!("part {} was finished before", self.name);
+            WriteError::exists(address, what)
         };
         if target.exists(&key)? {
             return Err(again());
@@ -219,10 +214,7 @@ impl Part {
         for chunk in chunks {
             objects.insert(cells.object_index(chunk)?);
         }
-        let taken = |what: String| WriteError::Exists {
-            store: address.to_owned(),
-            what,
-        };
+        let taken = |what: String| WriteError::exists(address, what);
         let key = format!("{CLAIMS}/{}", self.name);
         let claim = json!(objects).to_string().into_bytes();
         let ours = target.put_new(&key, claim.clone())?

@@ -257,10 +257,7 @@ impl PartedStore {
                 .filter(|note| note.name == name)
                 .ok_or_else(|| {
                     let what = format!("the note of part {name} cannot be read");
-                    WriteError::Exists {
-                        store: self.address.clone(),
-                        what,
-                    }
+                    WriteError::exists(&self.address, what)
                 })
         };
         names.into_iter().map(read).collect()

@@ -81,12 +81,8 @@ impl Journal {
         let taken = !journal.change.left().is_empty() || take == Take::Any;
         match journal.doc().and_then(|doc| named(&doc)) {
             Ok(Some(_)) if !taken => {
-                let store = journal.address.clone();
                 journal.change.leave();
-                Err(WriteError::Busy {
-                    store,
-                    marker: Redo::ATTRIBUTE,
-                })
+                Err(WriteError::busy(address, Redo::ATTRIBUTE))
             }
             Err(error) if !taken => {
                 journal.abandon();
@@ -337,10 +333,7 @@ pub fn settle(target: &Arc<Target>, address: &str, lease: Duration) -> Result<Se
         }
         // Another kind of change: its own command knows what to do.
         Some(marker) if Left::of(&marker).is_none() => {
-            return Err(WriteError::Busy {
-                store: address.to_owned(),
-                marker: MARKER,
-            });
+            return Err(WriteError::busy(address, MARKER));
         }
         Some(_) => {}
     }
