@@ -268,17 +268,6 @@ impl State {
         self.fragment_mut(block)?.append(rows)
     }
 
-    /// Notes where a new or moved vertex is.
-    pub(crate) fn reach(&mut self, extent: &Corners) {
-        let (low, high) = self.extent.get_or_insert_with(|| extent.clone());
-        low.iter_mut()
-            .zip(&extent.0)
-            .for_each(|(all, one)| *all = all.min(*one));
-        high.iter_mut()
-            .zip(&extent.1)
-            .for_each(|(all, one)| *all = all.max(*one));
-    }
-
     /// Reads how many rows the fragments of chunks have, of those that were not read.
     ///
     /// # Errors

@@ -29,6 +29,16 @@ pub(crate) struct NewLink {
     pub(crate) attributes: Vec<u8>,
 }
 
+impl NewLink {
+    /// The link between two parts of a chain, or of a tree.
+    pub(crate) fn step(from: Vertex, to: Vertex) -> Self {
+        Self {
+            ends: vec![from, to],
+            attributes: Vec::new(),
+        }
+    }
+}
+
 /// Where a link is stored: number of the array, cell, and record in it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LinkAt {

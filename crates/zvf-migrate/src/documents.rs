@@ -14,7 +14,7 @@ use zvf_codec::Compression;
 use zvf_format::int::wide;
 use zvf_write::form::Members;
 use zvf_write::prepare::Corners;
-use zvf_write::{TargetVersion, WriteError, documents};
+use zvf_write::{TargetVersion, WriteError, documents, prepare};
 
 /// Members that say how an old node is stored, and nothing of what it holds.
 const OF_CONTAINERS: &[&str] = &[
@@ -262,20 +262,10 @@ fn words(block: &mut zvf_meta::ZarrVectors, notes: &Notes) {
 
 /// Bounds hold the data.
 fn grow(bounds: &mut Corners, low: &[f64], high: &[f64], notes: &Notes) {
-    let mut grown = false;
-    for (bound, &data) in bounds.0.iter_mut().zip(low) {
-        grown |= data < *bound;
-        *bound = bound.min(data);
-    }
-    for (bound, &data) in bounds.1.iter_mut().zip(high) {
-        grown |= data > *bound;
-        *bound = bound.max(data);
-    }
-    notes.repaired(
-        "zarr.json",
-        "bounds that do not hold the data were widened",
-        u64::from(grown),
-    );
+    let before = bounds.clone();
+    prepare::grow((&mut bounds.0, &mut bounds.1), (low, high));
+    let what = "bounds that do not hold the data were widened";
+    notes.repaired("zarr.json", what, u64::from(*bounds != before));
 }
 
 /// One entry a level, in order: scale and half a bin as the old store has them, else as its bins say.

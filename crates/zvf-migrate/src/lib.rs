@@ -291,7 +291,7 @@ impl Job {
                 cuts.push(None);
                 cells::copy(self.sink(stage, &below, journal), threads, budget)?
             };
-            extent.widen(one.extent.clone());
+            extent.widen(one.extent.as_ref());
             new_level.push(one);
         }
         let mut report = Report {
@@ -418,8 +418,7 @@ impl Job {
     fn makes_chains(&self, stage: &Stage) -> bool {
         let level = &stage.source.level;
         let untrusted = level.links(0).is_some_and(|family| !family.rows_trusted());
-        let kind = self.store.kind();
-        let chain = matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline);
+        let chain = self.store.kind().is_chain();
         level.object_index().is_some() && (untrusted || (stage.moves && chain))
     }
 

@@ -343,11 +343,6 @@ impl<'t> ManifestArray<'t> {
     }
 }
 
-/// Whether an object's vertices come in an order of their own.
-pub(crate) fn is_chain(kind: Kind) -> bool {
-    matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline)
-}
-
 /// Writes manifests and ids, and hands the links between runs to `placer`.
 pub(crate) fn write_manifests(
     spec: &StoreSpec,
@@ -379,8 +374,8 @@ pub(crate) fn write_manifests(
         if waiting >= TELL {
             steps.add(std::mem::take(&mut waiting));
         }
-        if is_chain(spec.kind) {
-            check_chain(spec, id, &parts)?;
+        if spec.kind.is_chain() {
+            check_chain(spec.kind, id, &parts)?;
             for pair in parts.windows(2) {
                 // Parts that meet inside a chunk are linked by the manifest alone (0.9 §14.2).
                 if let [a, b] = pair
@@ -420,8 +415,8 @@ pub(crate) fn write_manifests(
     Ok(written)
 }
 
-/// A chain that was left and taken up again has lost its order.
-fn check_chain(spec: &StoreSpec, id: i64, parts: &[Placed]) -> Result<(), WriteError> {
+/// A chain that was left and taken up again has lost its order; a line has two vertices, or none.
+pub fn check_chain(kind: Kind, id: i64, parts: &[Placed]) -> Result<(), WriteError> {
     let torn = parts
         .windows(2)
         .any(|pair| matches!(pair, [a, b] if a.order + u64::from(a.rows) != b.order));
@@ -434,7 +429,7 @@ fn check_chain(spec: &StoreSpec, id: i64, parts: &[Placed]) -> Result<(), WriteE
         ));
     }
     let rows: u64 = parts.iter().map(|part| u64::from(part.rows)).sum();
-    if spec.kind == Kind::Line && !matches!(rows, 0 | 2) {
+    if kind == Kind::Line && !matches!(rows, 0 | 2) {
         return Err(WriteError::input(
             format!("line {id}"),
             format!("{rows} vertices"),

@@ -29,7 +29,7 @@ use crate::finish::{Documents, Level, Summary, finest_doc, write_above};
 use crate::form::LinksBy;
 use crate::frames::from_bytes;
 use crate::links::{Family, Grouped, Stored, StoredCell};
-use crate::objects::{HeldGroups, Tables, is_chain};
+use crate::objects::{HeldGroups, Tables};
 use crate::part::{CLAIMS, Note, PARTS, Part, bounds, cells, check_begun, encoder};
 use crate::prepare::grow;
 use crate::progress::Step;
@@ -349,7 +349,7 @@ impl PartedStore {
                 ));
             };
             placed.chunk = slot;
-            if !is_chain(self.spec.kind) {
+            if !self.spec.kind.is_chain() {
                 placed.order = (u64::from(slot) << 32) | u64::from(placed.fragment);
             }
             sorter.push(placed)?;
@@ -359,7 +359,7 @@ impl PartedStore {
 
     /// Objects whose vertices have an order are whole in one part.
     fn check_orders(&self, notes: &[Note<'_>]) -> Result<(), WriteError> {
-        if !(is_chain(self.spec.kind) || self.spec.kind == zvf_meta::Kind::Skeleton) {
+        if !(self.spec.kind.is_chain() || self.spec.kind == zvf_meta::Kind::Skeleton) {
             return Ok(());
         }
         let mut owners: HashMap<i64, &str> = HashMap::new();

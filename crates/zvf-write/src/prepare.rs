@@ -188,9 +188,7 @@ impl Context<'_> {
         let mut corners: Option<Corners> = None;
         let take = |placed: Result<Block, Unplaced>| {
             let block = placed.map_err(|unplaced| self.unplaced(&unplaced))?;
-            let (low, high) =
-                corners.get_or_insert_with(|| (block.low.clone(), block.high.clone()));
-            grow((low, high), (&block.low, &block.high));
+            include(&mut corners, (&block.low, &block.high));
             blocks.push(block);
             Ok(())
         };
@@ -454,6 +452,12 @@ impl Context<'_> {
         prepared.walk = Some(found);
         Ok(())
     }
+}
+
+/// Moves corners outwards, so that others lie between them; those of nothing become the others.
+pub fn include(corners: &mut Option<Corners>, (low, high): (&[f64], &[f64])) {
+    let all = corners.get_or_insert_with(|| (low.to_vec(), high.to_vec()));
+    grow((&mut all.0, &mut all.1), (low, high));
 }
 
 /// Moves corners outwards, so that others lie between them.
