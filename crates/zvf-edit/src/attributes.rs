@@ -31,13 +31,7 @@ impl Edit {
                 ));
             }
         }
-        let Some(index) = &mut self.index else {
-            return Err(WriteError::input(
-                "objects",
-                "ids",
-                "none: this store has no objects",
-            ));
-        };
+        let index = self.index.as_mut().ok_or_else(ops::no_objects)?;
         for id in table.ids.iter() {
             if index.row(*id).is_none() {
                 index.add(*id);
@@ -98,15 +92,7 @@ impl Edit {
             .filter_map(|&slot| self.state.chunk(slot))
             .map(Chunk::count)
             .sum();
-        let Some(bytes) = ops::column_bytes(&stored, values, rows) else {
-            let what = format!("vertex attribute {}", spec.name);
-            let found = format!("{} values of {}", values.len(), values.type_name());
-            return Err(WriteError::input(
-                what,
-                found,
-                format!("{rows} rows of {}", spec.channels),
-            ));
-        };
+        let bytes = ops::column_bytes("vertex attribute", &stored, values, rows)?;
         let width = zvf_write::layout::row_size(&stored);
         let mut pieces = bytes.chunks_exact(width.max(1));
         let start = self
@@ -174,13 +160,7 @@ impl Edit {
 
     /// Reads all object attributes, once.
     pub(super) async fn load_tables(&mut self) -> Result<(), WriteError> {
-        let Some(index) = &self.index else {
-            return Err(WriteError::input(
-                "objects",
-                "ids",
-                "none: this store has no objects",
-            ));
-        };
+        let index = self.index.as_ref().ok_or_else(ops::no_objects)?;
         for array in self.state.level.object_attributes() {
             if !self.tables.contains_key(array.name()) {
                 let mut table = Table::read(array, index.before).await?;

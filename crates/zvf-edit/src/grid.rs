@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use zvf_meta::space::Grid;
-use zvf_meta::{ArrayDoc, KeyEncoding};
+use zvf_meta::{ArrayDoc, Codec, KeyEncoding};
 use zvf_store::{CellWant, ChunkCoord, GridArray, Level};
 
 use zvf_codec::{Compression, names};
 use zvf_write::WriteError;
 use zvf_write::documents::presence;
+use zvf_write::nodes::node;
 use zvf_write::shard::{Cells, Container};
 use zvf_write::target::Object;
 
@@ -86,16 +87,8 @@ pub(crate) fn packing(path: &str, doc: &ArrayDoc) -> Result<Cells, WriteError> {
             "one cell a chunk",
         );
     }
-    let compression = match inner.split_first() {
-        Some((first, rest)) if first.name == "vlen-bytes" => Compression::of(rest),
-        _ => None,
-    };
-    let Some(compression) = compression else {
-        return refused(
-            format!("codecs {}", names(inner)),
-            "codecs that this build writes",
-        );
-    };
+    let compression = Compression::behind("vlen-bytes", inner);
+    let compression = compression.ok_or_else(|| unwritten(path, inner))?;
     let origin = doc.attributes.chunk_grid_origin.clone();
     Ok(Cells {
         grid: Grid {
@@ -106,6 +99,13 @@ pub(crate) fn packing(path: &str, doc: &ArrayDoc) -> Result<Cells, WriteError> {
         compression,
         container: Container::Grid,
     })
+}
+
+/// Codecs that an edit cannot keep.
+#[cold]
+pub(crate) fn unwritten(path: &str, codecs: &[Codec]) -> WriteError {
+    let found = format!("codecs {}", names(codecs));
+    WriteError::unsupported(path, found, "codecs that this build writes")
 }
 
 /// The smallest grid that holds two.
@@ -281,17 +281,10 @@ impl GridEdit {
         attributes.nonempty_chunks = Some(presence(present.iter().map(ChunkCoord::as_slice))?);
         let origin = self.grid.origin.iter().any(|&o| o != 0);
         attributes.chunk_grid_origin = origin.then(|| self.grid.origin.clone());
-        let payloads: Vec<(ChunkCoord, Vec<u8>)> =
-            std::mem::take(&mut self.cells).into_iter().collect();
-        let (chunks, payloads): (Vec<_>, Vec<_>) = payloads.into_iter().unzip();
-        let given = chunks
-            .iter()
-            .map(ChunkCoord::as_slice)
-            .zip(payloads)
-            .collect();
-        let mut objects = cells.objects(&self.path, given)?;
-        let document = self.doc.to_json().into_bytes();
-        objects.push((format!("{}/zarr.json", self.path), document));
+        let given = self.cells.iter_mut();
+        let given = given.map(|(chunk, payload)| (chunk.as_slice(), std::mem::take(payload)));
+        let mut objects = cells.objects(&self.path, given.collect())?;
+        objects.push(node(&self.path, self.doc.to_json()));
         Ok(objects)
     }
 }

@@ -99,7 +99,7 @@ impl Edit {
         let one = self.state.spec.vertex_attributes.get(at);
         let one = one.or_bug(format_args!("no vertex attribute {at}"))?;
         // The type is that of the keys, which these values have.
-        let bytes = ops::column_bytes(one, values, spots.len());
+        let bytes = ops::column_bytes("vertex attribute", one, values, spots.len());
         let bytes = bytes.or_bug("values that are keys, but not of their type")?;
         let width = zvf_write::layout::row_size(one);
         self.overwrite(at + 1, spots, &bytes, width)

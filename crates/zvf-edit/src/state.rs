@@ -4,13 +4,14 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use zvf_format::fragments::{Fragment, FragmentIndex, FragmentIndexBuilder};
+use zvf_format::fragments::{Fragment, FragmentIndex};
 use zvf_store::{CellWant, ChunkCoord, GridArray, Level, StoreError};
 
 use super::rows::Rows;
 use super::vertex::{FRESH, LinkValues, NewLink, Vertex, parts, stored};
-use zvf_format::int::{index, signed, wide};
+use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
+use zvf_write::cell::fragment_index;
 use zvf_write::chunk_by::Keys;
 use zvf_write::error::{OrBug, narrow, to_index};
 use zvf_write::layout::Layout;
@@ -575,15 +576,6 @@ impl State {
 
 /// The fragment index of a chunk.
 pub(crate) fn index_cell(chunk: &Chunk) -> Result<Vec<u8>, WriteError> {
-    let mut index = FragmentIndexBuilder::new();
-    let mut start = 0_usize;
-    for fragment in &chunk.fragments {
-        let (from, count) = (signed(start), signed(fragment.len()));
-        index
-            .push_range(from, count)
-            .map_err(|source| WriteError::encode("vertex_fragments", source))?;
-        start += fragment.len();
-    }
-    narrow("rows of one chunk", start)?;
-    Ok(index.finish())
+    narrow("rows of one chunk", chunk.count())?;
+    fragment_index("vertex_fragments", chunk.fragments.iter().map(Rows::len))
 }

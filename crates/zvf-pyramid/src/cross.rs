@@ -16,8 +16,8 @@ use zvf_format::int::{halves, index, signed, wide};
 use zvf_write::error::{OrBug, narrow};
 use zvf_write::form::LinksBy;
 use zvf_write::links::{self, Cell, Family, Policy, Stored};
+use zvf_write::nodes::node;
 use zvf_write::shard::Cells;
-use zvf_write::target::Object;
 use zvf_write::{WriteError, documents, parallel};
 
 /// One level, as far as links need it.
@@ -235,9 +235,8 @@ impl<'s> Pairs<'s> {
         if !sink.has(from.level, "links/zarr.json")? {
             documents.push(("links".to_owned(), documents::plain_group()));
         }
-        let objects = documents.into_iter();
-        let objects = objects.map(|(path, doc)| (format!("{path}/zarr.json"), doc.into_bytes()));
-        below.put(objects.collect::<Vec<Object>>())
+        let objects = documents.into_iter().map(|(path, doc)| node(path, doc));
+        below.put(objects.collect())
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use zvf_format::fragments::FragmentIndexBuilder;
 use zvf_format::manifest::ManifestBuilder;
 use zvf_meta::{ArrayAttributes, ArrayDoc, JsonObject, LevelDoc};
 use zvf_store::{ChunkCoord, ObjectIndex, TypedArray, TypedValues};
@@ -12,7 +11,8 @@ use super::bin::Means;
 use super::bins::{Metas, Parents, gather};
 use super::fine::{Fine, Objects, rows_of};
 use super::sample;
-use zvf_format::int::{index, signed, wide};
+use zvf_format::int::{index, wide};
+use zvf_write::cell::fragment_index;
 use zvf_write::documents::Docs;
 use zvf_write::error::OrBug;
 use zvf_write::nodes::put_documents;
@@ -183,13 +183,8 @@ fn write_vertices(
                     .flat_map(|value| value.to_le_bytes())
                     .collect(),
             ));
-            let mut builder = FragmentIndexBuilder::new();
-            for row in 0..signed(rows.len()) {
-                builder
-                    .push_range(row, 1)
-                    .map_err(|source| WriteError::encode("vertex_fragments", source))?;
-            }
-            fragments.push((chunk, builder.finish()));
+            let ones = rows.map(|_| 1);
+            fragments.push((chunk, fragment_index("vertex_fragments", ones)?));
         }
         let mut objects: Vec<Object> = cells.objects("vertices", positions)?;
         objects.extend(cells.objects("vertex_fragments", fragments)?);

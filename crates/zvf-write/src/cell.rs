@@ -9,13 +9,13 @@ use zvf_meta::space::{bins_per_chunk, chunk_at};
 use crate::WriteError;
 use crate::categories::Dictionary;
 use crate::copy::{gather, together};
-use crate::error::{OrBug, internal, narrow, signed64};
+use crate::error::{OrBug, internal, narrow, signed64, to_index};
 use crate::layout::Layout;
 use crate::number::NumberType;
 use crate::record::{records, row_of};
 use crate::sorter::Placed;
 use crate::spec::StoreSpec;
-use zvf_format::int::{index, wide};
+use zvf_format::int::{index, signed, wide};
 
 /// How the rows of a chunk become fragments (0.9 §10.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -257,11 +257,9 @@ impl<'s> Encoder<'s> {
         keys: &[Key],
         records: &[u8],
     ) -> Result<(Vec<u8>, Vec<Placed>), WriteError> {
-        let mut index = FragmentIndexBuilder::new();
-        let failed = |source| WriteError::encode("vertex_fragments", source);
         if let Cut::Bins(bins) = &self.cut {
             let count = bins.iter().product::<u64>();
-            let mut start = 0_usize;
+            let (mut start, mut counts) = (0_usize, Vec::with_capacity(to_index("bins", count)?));
             for bin in 0..signed64("bins", count)? {
                 let rest = keys.get(start..).or_bug("bins beyond the rows")?;
                 let rows = if count == 1 {
@@ -269,15 +267,11 @@ impl<'s> Encoder<'s> {
                 } else {
                     rest.partition_point(|key| key.group <= bin)
                 };
-                index
-                    .push_range(
-                        signed64("rows", wide(start))?,
-                        signed64("rows", wide(rows))?,
-                    )
-                    .map_err(failed)?;
+                counts.push(narrow("rows of one chunk", rows)?);
                 start += rows;
             }
-            return Ok((index.finish(), Vec::new()));
+            let counts = counts.into_iter().map(index);
+            return Ok((fragment_index("vertex_fragments", counts)?, Vec::new()));
         }
         let mut placed: Vec<Placed> = Vec::new();
         let mut before: Option<&Key> = None;
@@ -319,12 +313,8 @@ impl<'s> Encoder<'s> {
                 }
             }
         }
-        for fragment in &placed {
-            index
-                .push_range(i64::from(fragment.row), i64::from(fragment.rows))
-                .map_err(failed)?;
-        }
-        Ok((index.finish(), placed))
+        let rows = placed.iter().map(|fragment| index(fragment.rows));
+        Ok((fragment_index("vertex_fragments", rows)?, placed))
     }
 
     /// The values of fragments: those of their first rows, and their objects.
@@ -366,6 +356,24 @@ impl<'s> Encoder<'s> {
             }
         }
     }
+}
+
+/// The index of fragments that follow each other, by how many rows each has.
+///
+/// # Errors
+/// Limit: more rows or fragments than an index counts; `array` is what holds it.
+pub fn fragment_index(
+    array: &'static str,
+    counts: impl IntoIterator<Item = usize>,
+) -> Result<Vec<u8>, WriteError> {
+    let mut index = FragmentIndexBuilder::new();
+    let mut start = 0_usize;
+    for count in counts {
+        let pushed = index.push_range(signed(start), signed(count));
+        pushed.map_err(|source| WriteError::encode(array, source))?;
+        start += count;
+    }
+    Ok(index.finish())
 }
 
 /// Keys as they are sorted; those of points nearly always are.

@@ -7,6 +7,7 @@ use zvf_meta::{ArrayAttributes, ArrayDoc, GroupDoc, JsonObject};
 use crate::WriteError;
 use crate::array::{byte_strings, id_lists};
 use crate::error::OrBug;
+use crate::nodes::node;
 use crate::number::NumberType;
 use crate::parametric::Parametric;
 use crate::spec::StoreSpec;
@@ -122,12 +123,12 @@ fn group(out: &mut Vec<Object>, path: &str, attributes: Value) {
         attributes: extra(attributes),
         ..GroupDoc::default()
     };
-    out.push((format!("{path}/zarr.json"), doc.to_json().into_bytes()));
+    out.push(node(path, doc.to_json()));
 }
 
 fn array(out: &mut Vec<Object>, path: &str, (doc, chunks): (ArrayDoc, Vec<Object>)) {
     out.extend(chunks);
-    out.push((format!("{path}/zarr.json"), doc.to_json().into_bytes()));
+    out.push(node(path, doc.to_json()));
 }
 
 /// Writes everything that lies beside the levels.

@@ -1,12 +1,13 @@
 //! The documents of a level that wait until all its cells are written.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use zvf_meta::{ArrayAttributes, ArrayDoc, KeyList};
 
 use crate::documents::Docs;
 use crate::shard::{Cells, Container};
-use crate::target::Below;
+use crate::target::{Below, Object};
 use crate::{WriteError, blobs, documents};
 
 /// Documents by path.
@@ -104,8 +105,11 @@ pub fn put_documents(
     let arrays = arrays
         .into_iter()
         .map(|(path, doc): (String, ArrayDoc)| (path, doc.to_json()));
-    let all = arrays
-        .chain(groups)
-        .map(|(path, json)| (format!("{path}/zarr.json"), json.into_bytes()));
+    let all = arrays.chain(groups).map(|(path, json)| node(path, json));
     target.put(all.collect())
+}
+
+/// The object of the document of a node.
+pub fn node(path: impl fmt::Display, json: String) -> Object {
+    (format!("{path}/zarr.json"), json.into_bytes())
 }

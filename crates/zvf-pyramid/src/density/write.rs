@@ -12,6 +12,7 @@ use crate::reference::{ObjectColumn, write_column};
 use zvf_write::batch::Batch;
 use zvf_write::error::narrow;
 use zvf_write::finish::{LevelInput, Summary, write_arrays};
+use zvf_write::nodes::node;
 use zvf_write::objects::{HeldGroups, Tables};
 use zvf_write::prepare::Corners;
 use zvf_write::progress::Watch;
@@ -238,13 +239,10 @@ fn write_columns(
     }
     // Every object keeps its values, whether a vertex of it is left or not.
     let kept = &about.index_rows;
-    let mut objects = vec![(
-        "object_attributes/zarr.json".to_owned(),
-        documents::plain_group().into_bytes(),
-    )];
+    let mut objects = vec![node("object_attributes", documents::plain_group())];
     for column in columns {
         let (path, one) = write_column(column, kept, kept, to.cells, to.below)?;
-        objects.push((format!("{path}/zarr.json"), one.to_json().into_bytes()));
+        objects.push(node(path, one.to_json()));
     }
     to.below.put(objects)?;
     let family = "object_attributes".to_owned();
