@@ -30,21 +30,7 @@ pub(crate) struct GridEdit {
 
 /// All arrays of cells of a level.
 pub(crate) async fn cells_of(level: &Level) -> Result<Vec<Arc<GridArray>>, WriteError> {
-    let mut arrays = vec![Arc::clone(level.vertices())];
-    arrays.extend(level.vertex_fragments().cloned());
-    let attributes = level
-        .vertex_attributes()
-        .iter()
-        .chain(level.fragment_attributes());
-    arrays.extend(attributes.map(|one| Arc::clone(&one.array)));
-    for family in level.link_families() {
-        arrays.extend(family.arrays().iter().map(|one| Arc::clone(&one.array)));
-        let values = family
-            .attributes()
-            .iter()
-            .flat_map(|one| one.arrays.iter().flatten());
-        arrays.extend(values.cloned());
-    }
+    let mut arrays = level.arrays();
     let fragments = level.store().grid_array(level.number(), "link_fragments");
     arrays.extend(fragments.await?);
     Ok(arrays)

@@ -356,43 +356,26 @@ impl State {
         else {
             return Ok(());
         };
-        let mut arrays = vec![self.level.vertices().clone(), fragments];
-        arrays.extend(
-            self.level
-                .vertex_attributes()
-                .iter()
-                .map(|one| one.array.clone()),
-        );
+        let level = self.level.clone();
+        let attributes = level.vertex_attributes().iter().map(|one| &one.array);
+        let arrays = [level.vertices(), &fragments].into_iter();
+        let arrays: Vec<&Arc<GridArray>> = arrays.chain(attributes).collect();
         let mut there: Vec<u32> = Vec::new();
         for &slot in &slots {
             let chunk = self.coord(slot)?;
-            let has = |array: &Arc<GridArray>| array.presence().contains(chunk);
+            let has = |array: &&Arc<GridArray>| array.presence().contains(chunk);
             there.extend(arrays.iter().any(has).then_some(slot));
         }
         self.check_budget(there.len())?;
         for some in there.chunks(BATCH) {
+            let chunks = some.iter().map(|&slot| self.coord(slot));
+            let chunks = chunks.collect::<Result<Vec<_>, _>>()?;
             // An array may be smaller than another one; what lies outside of it is not there.
-            let mut asked: Vec<Option<CellWant>> = Vec::new();
-            for &slot in some {
-                let chunk = self.coord(slot)?;
-                asked.extend(
-                    arrays
-                        .iter()
-                        .map(|array| array.in_grid(chunk).then(|| CellWant::new(array, chunk))),
-                );
-            }
-            let is_asked: Vec<bool> = asked.iter().map(Option::is_some).collect();
-            let wants = asked.into_iter().flatten().collect();
-            let found = self.level.store().fetch(self.level.next_round(), wants);
-            let mut found = found.await?.into_iter();
-            let mut cells = is_asked.into_iter().map(|asked| {
+            let cells = level.cells(&arrays, &chunks, |array, chunk| array.in_grid(chunk));
+            for (&slot, cells) in some.iter().zip(cells.await?) {
                 // A cell that is not stored is an empty one.
-                let cell = if asked { found.next().flatten() } else { None };
-                cell.unwrap_or_default()
-            });
-            for &slot in some {
-                let of_chunk: Vec<Bytes> = cells.by_ref().take(arrays.len()).collect();
-                let chunk = self.parse(slot, &of_chunk)?;
+                let cells: Vec<Bytes> = cells.into_iter().map(Option::unwrap_or_default).collect();
+                let chunk = self.parse(slot, &cells)?;
                 self.keep(slot, chunk)?;
             }
         }

@@ -246,10 +246,11 @@ impl Source {
         unknown.dedup();
         let mut found = Vec::new();
         for part in unknown.chunks(BATCH) {
-            let wants = part
-                .iter()
-                .map(|c| CellWant::new(self.level.vertices(), c.clone()));
-            let cells = self.fetch(wants.collect())?;
+            let chunks: Vec<&[i64]> = part.iter().map(ChunkCoord::as_slice).collect();
+            let cells = self
+                .level
+                .cells(&[self.level.vertices()], &chunks, |_, _| true);
+            let cells = self.handle.block_on(cells)?.into_iter().flatten();
             let there = part.iter().zip(cells).filter(|(_, cell)| cell.is_some());
             found.extend(there.map(|(chunk, _)| chunk.clone()));
         }
@@ -298,43 +299,36 @@ impl Source {
         self.level.dims() * self.position.size()
     }
 
-    /// Reads cells.
-    pub(crate) fn fetch(&self, wants: Vec<CellWant>) -> Result<Vec<Option<Bytes>>, WriteError> {
-        let store = self.level.store();
-        Ok(self
-            .handle
-            .block_on(store.fetch(self.level.next_round(), wants))?)
-    }
-
     /// Reads chunks.
     ///
     /// # Errors
     /// I/O; cells that no reader may guess about, by array and chunk.
     pub(crate) fn read(&self, slots: &[u32]) -> Result<Vec<Chunk>, WriteError> {
-        let mut wants = Vec::new();
-        for &slot in slots {
-            let chunk = self.chunk(slot)?;
-            let columns = self.columns.iter().chain(&self.fragment_columns);
-            let side = self
-                .level
-                .vertex_fragments()
-                .into_iter()
-                .chain(columns.map(|column| &column.attribute.array))
-                .filter(|array| array.presence().contains(chunk));
-            let arrays = std::iter::once(self.level.vertices()).chain(side);
-            wants.extend(arrays.map(|array| CellWant::new(array, chunk)));
-        }
-        let mut cells = self.fetch(wants)?.into_iter();
-        slots
-            .iter()
-            .map(|&slot| self.take(slot, &mut cells))
+        let vertices = self.level.vertices();
+        let columns = self.columns.iter().chain(&self.fragment_columns);
+        let arrays: Vec<&Arc<GridArray>> = [vertices]
+            .into_iter()
+            .chain(self.level.vertex_fragments())
+            .chain(columns.map(|column| &column.attribute.array))
+            .collect();
+        let chunks = slots.iter().map(|&slot| self.chunk(slot));
+        let chunks = chunks.collect::<Result<Vec<_>, _>>()?;
+        // Manifests may name chunks that the list of vertices does not.
+        let asked = |array: &Arc<GridArray>, chunk: &[i64]| {
+            Arc::ptr_eq(array, vertices) || array.presence().contains(chunk)
+        };
+        let cells = self.level.cells(&arrays, &chunks, asked);
+        let cells = self.handle.block_on(cells)?.into_iter();
+        let chunks = slots.iter().zip(cells);
+        chunks
+            .map(|(&slot, cells)| self.take(slot, cells.into_iter()))
             .collect()
     }
 
     fn take(
         &self,
         slot: u32,
-        cells: &mut impl Iterator<Item = Option<Bytes>>,
+        mut cells: impl Iterator<Item = Option<Bytes>>,
     ) -> Result<Chunk, WriteError> {
         let chunk = self.chunk(slot)?;
         let place = |path: &str| format!("{path} at {}", ChunkCoord::new(chunk));
@@ -352,13 +346,9 @@ impl Source {
             ));
         }
         let rows = narrow("rows of a chunk", stored.len() / row)?;
-        let mut next = |array: &Arc<GridArray>| {
-            let there = array.presence().contains(chunk);
-            if there { cells.next().flatten() } else { None }
-        };
         let fragments = match self.level.vertex_fragments() {
             None => vec![Rows::Range(0, rows)],
-            Some(array) => match next(array) {
+            Some(array) => match cells.next().flatten() {
                 Some(_) if rows == 0 => Vec::new(),
                 Some(blob) => decode_fragments(&blob, rows)
                     .map_err(|what| WriteError::source(place(array.path()), what))?,
@@ -369,7 +359,7 @@ impl Source {
                 }
             },
         };
-        let mut column = |column: &Column, rows: u32| match next(&column.attribute.array) {
+        let mut column = |column: &Column, rows: u32| match cells.next().flatten() {
             Some(bytes) if rows > 0 => column
                 .cell(bytes, rows)
                 .map_err(|what| WriteError::source(place(column.attribute.array.path()), what)),

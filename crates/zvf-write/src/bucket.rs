@@ -41,6 +41,18 @@ impl<K: Eq + Hash> Buckets<K> {
         }
     }
 
+    /// With a bucket for each of these keys, whose numbers are in their order.
+    pub fn of(keys: impl IntoIterator<Item = K>, budget: usize, folder: &Path) -> Self
+    where
+        K: Copy,
+    {
+        let mut buckets = Self::new(budget, folder);
+        for key in keys {
+            buckets.number(&key, |&key| key);
+        }
+        buckets
+    }
+
     /// The number of the bucket of a key; `own` makes the key of a new one. Numbers stay valid.
     pub fn number<Q>(&mut self, key: &Q, own: impl FnOnce(&Q) -> K) -> usize
     where

@@ -250,9 +250,9 @@ impl Scattered {
 /// Records in parts by a hash, each part small enough to be held.
 #[derive(Debug)]
 pub(super) struct Parts {
+    /// One for each part, in their order.
     buckets: Buckets<u32>,
-    /// The number of the bucket of each part.
-    numbers: Vec<usize>,
+    count: usize,
     held: Counted,
 }
 
@@ -268,17 +268,16 @@ impl Parts {
 
     /// So many of them.
     pub(super) fn of(parts: usize, desk: &Desk<'_>) -> Result<Self, WriteError> {
-        let mut buckets = Buckets::new(desk.means.budget / 4, desk.means.folder);
-        let numbers = (0..narrow("parts", parts)?).map(|part| buckets.number(&part, |&part| part));
+        let keys = 0..narrow("parts", parts)?;
         Ok(Self {
-            numbers: numbers.collect(),
-            buckets,
+            buckets: Buckets::of(keys, desk.means.budget / 4, desk.means.folder),
+            count: parts,
             held: Counted::new(&desk.meter),
         })
     }
 
     pub(super) fn len(&self) -> usize {
-        self.numbers.len()
+        self.count
     }
 
     /// Appends what `write` appends to the part of a hash.
@@ -287,15 +286,13 @@ impl Parts {
         hash: u64,
         write: impl FnOnce(&mut Vec<u8>),
     ) -> Result<(), WriteError> {
-        let part = to_index("parts", hash % wide(self.numbers.len()).max(1))?;
-        let bucket = *self.numbers.get(part).or_bug("no parts")?;
-        push(&mut self.buckets, &mut self.held, bucket, write)
+        let part = to_index("parts", hash % wide(self.count).max(1))?;
+        push(&mut self.buckets, &mut self.held, part, write)
     }
 
     /// The parts in the order of their numbers. They are counted as long as what comes with them is there.
     pub(super) fn finish(self) -> (Vec<Bucket>, SpillFile, Counted) {
-        let (mut buckets, file) = self.buckets.finish();
-        buckets.sort_unstable_by_key(|(part, _)| *part);
+        let (buckets, file) = self.buckets.finish();
         let buckets = buckets.into_iter().map(|(_, bucket)| bucket).collect();
         (buckets, file, self.held)
     }
