@@ -1,13 +1,15 @@
 //! Chunks of an old store, checked and little-endian.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
 use zvf_format::fragments::{Fragment as Stored, FragmentIndex, FragmentIndexBuilder};
-use zvf_store::{CellWant, ChunkCoord, ContainerKind, GridArray, Level, VertexAttribute};
+use zvf_store::{ChunkCoord, ContainerKind, GridArray, Level, VertexAttribute};
 
+use super::entries::entries;
 use super::report::Notes;
 use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
@@ -223,27 +225,15 @@ impl Source {
 
     /// Chunks that manifests name and the presence list does not: released readers find them by coordinate only.
     fn find_unlisted(&mut self, notes: &Notes) -> Result<(), WriteError> {
-        let Some(objects) = self.level.object_index().map(Arc::clone) else {
-            return Ok(());
-        };
-        let mut unknown: Vec<ChunkCoord> = Vec::new();
-        for number in 0..objects.manifest_chunks() {
-            let part = self.handle.block_on(objects.manifest_chunk(number))?;
-            let first = part.first_slot();
-            for row in first..first + wide(part.len()) {
-                for (chunk, _) in super::entries::entries(part.blob(row), &objects, row)? {
-                    if self.slot(&chunk).is_none() && self.level.vertices().in_grid(&chunk) {
-                        unknown.push(chunk);
-                    }
-                }
-                if unknown.len() > BATCH * 64 {
-                    unknown.sort_unstable();
-                    unknown.dedup();
-                }
-            }
-        }
-        unknown.sort_unstable();
-        unknown.dedup();
+        let mut unknown: BTreeSet<ChunkCoord> = BTreeSet::new();
+        self.each_manifest(|_, manifest| {
+            let chunks = manifest.into_iter().map(|(chunk, _)| chunk);
+            unknown.extend(chunks.filter(|chunk| {
+                self.slot(chunk).is_none() && self.level.vertices().in_grid(chunk)
+            }));
+            Ok(())
+        })?;
+        let unknown: Vec<ChunkCoord> = unknown.into_iter().collect();
         let mut found = Vec::new();
         for part in unknown.chunks(BATCH) {
             let chunks: Vec<&[i64]> = part.iter().map(ChunkCoord::as_slice).collect();
@@ -259,6 +249,24 @@ impl Source {
             notes.repaired(self.level.vertices().path(), what, wide(found.len()));
             self.chunks.append(&mut found);
             self.chunks.sort_unstable();
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with every row of the object index, and the chunks and fragments that its manifest names.
+    pub(crate) fn each_manifest(
+        &self,
+        mut each: impl FnMut(u64, Vec<(ChunkCoord, i64)>) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
+        let Some(objects) = self.level.object_index() else {
+            return Ok(());
+        };
+        for number in 0..objects.manifest_chunks() {
+            let part = self.handle.block_on(objects.manifest_chunk(number))?;
+            let first = part.first_slot();
+            for row in first..(first + wide(part.len())).min(objects.len()) {
+                each(row, entries(part.blob(row), objects, row)?)?;
+            }
         }
         Ok(())
     }

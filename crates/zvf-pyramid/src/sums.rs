@@ -53,7 +53,7 @@ impl Waiting {
         let least = wide(means.threads) * 4;
         let count = narrow(
             "parts",
-            to_index("parts", (bytes / share).clamp(least, 4096))?,
+            to_index("parts", (bytes / share).clamp(least.max(1), 4096))?,
         )?;
         let mut entries = vec![Vec::new(); fine.chunks.len()];
         for &row in kept {

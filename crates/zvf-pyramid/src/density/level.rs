@@ -26,6 +26,16 @@ pub(super) enum Stays {
 }
 
 impl Fine {
+    /// Applies `take` to all vertices in order, with their places in this level.
+    pub(super) fn each_point(
+        &self,
+        dims: usize,
+        mut take: impl FnMut(u32, Point) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
+        self.vertices
+            .each(|place, record| take(place, Point::take(&mut &*record, dims)?))
+    }
+
     /// Marks the vertices of some objects.
     pub(super) fn of_objects(&self, kept: &[bool]) -> Result<Marks, WriteError> {
         let mut marks = Marks::new(self.vertices.len());

@@ -7,7 +7,6 @@ use zvf_meta::{JsonObject, Kind};
 
 use super::net::Net;
 use super::pieces::Pieces;
-use super::points::Point;
 use super::simplify::tolerances;
 use super::zorder::Frame;
 use crate::bin::{Bin, bin_of};
@@ -163,15 +162,10 @@ impl Net<'_> {
                 .collect();
             let mut sketches: Vec<Sketch> = bins.iter().map(|_| Sketch::default()).collect();
             let dims = self.finest.dims();
-            self.base.vertices.each(|place, record| {
-                if !u64::from(place).is_multiple_of(every) {
-                    return Ok(());
-                }
-                for point in Point::read_all(record, dims)? {
-                    let point = point?;
-                    let position = point.axes(dims);
+            self.base.each_point(dims, |place, point| {
+                if u64::from(place).is_multiple_of(every) {
                     for (bins, sketch) in bins.iter().zip(&mut sketches) {
-                        sketch.add(point.object, &bin_of(position, bins)?);
+                        sketch.add(point.object, &bin_of(point.axes(dims), bins)?);
                     }
                 }
                 Ok(())

@@ -151,8 +151,7 @@ impl<'n> Net<'n> {
         let mut squares = Squares::new(desk.means.budget / 8, desk.means.folder);
         if matches!(self.about().spec.kind, Kind::Polyline | Kind::Streamline) {
             let mut last: Option<Point> = None;
-            self.base.vertices.each(|_, record| {
-                let point = Point::take(&mut &*record, dims)?;
+            self.base.each_point(dims, |_, point| {
                 let before = last
                     .replace(point)
                     .filter(|last| last.object == point.object);
@@ -189,8 +188,7 @@ impl<'n> Net<'n> {
         }
         let each = |take: base::Take<'_>| {
             self.base
-                .vertices
-                .each(|_, record| take(Point::take(&mut &*record, dims)?.axes(dims)))
+                .each_point(dims, |_, point| take(point.axes(dims)))
         };
         base::spacing(each, dims, chunk_shape)
     }

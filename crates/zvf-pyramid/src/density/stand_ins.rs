@@ -127,8 +127,7 @@ impl Net<'_> {
         let placed = self.finest.from.placed;
         let bytes = u64::from(fine.vertices.len()) * wide(Point::size(dims));
         let mut parts = Parts::new(bytes, &desk)?;
-        fine.vertices.each(|place, record| {
-            let point = Point::take(&mut &*record, dims)?;
+        fine.each_point(dims, |place, point| {
             let bin = bin_of(point.axes(dims), bins)?;
             let point = Point { place, ..point };
             parts.push(FxBuildHasher.hash_one(bin), |out| point.write(dims, out))
@@ -231,16 +230,13 @@ impl Net<'_> {
         };
         // Only the first vertices of an object are looked at: of three it is no line.
         let mut line: Vec<Point> = Vec::with_capacity(3);
-        fine.vertices.each(|place, record| {
-            for point in Point::read_all(record, dims)? {
-                let point = point?;
-                if line.last().is_some_and(|last| last.object != point.object) {
-                    push(&line)?;
-                    line.clear();
-                }
-                if line.len() < 3 {
-                    line.push(Point { place, ..point });
-                }
+        fine.each_point(dims, |place, point| {
+            if line.last().is_some_and(|last| last.object != point.object) {
+                push(&line)?;
+                line.clear();
+            }
+            if line.len() < 3 {
+                line.push(Point { place, ..point });
             }
             Ok(())
         })?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::RecordBatch;
 use zvf_meta::{Kind, LevelDoc};
 
 use super::about::{About, Numbered, attribute, column};
@@ -76,19 +76,22 @@ impl<'t> Writing<'t> {
         Ok(Self { spec, router, to })
     }
 
-    /// Some vertices: rows of columns, with the object of each run of them.
+    /// Some vertices: rows of an answer, with the object of each run of them.
     fn batch(
         &self,
-        (position, attributes): (&ArrayRef, &[ArrayRef]),
+        vertices: &RecordBatch,
         rows: &[u32],
         runs: Vec<(i64, usize)>,
     ) -> Result<Batch<'static>, WriteError> {
-        let mut batch = Batch::new(tables::rows("position", position, rows)?);
+        let position = column(vertices, "position")?;
+        let mut batch = Batch::new(tables::rows("position", &position, rows)?);
         if self.spec.has_objects() {
             batch = batch.with_object_runs(runs);
         }
-        for (one, column) in self.spec.batch_attributes().zip(attributes) {
-            batch = batch.with_attribute(&one.name, tables::rows(&one.name, column, rows)?);
+        for one in self.spec.batch_attributes() {
+            let values = attribute(vertices, &one.name)?;
+            let values = tables::rows(&one.name, &values, rows)?;
+            batch = batch.with_attribute(&one.name, values);
         }
         Ok(batch)
     }
@@ -101,11 +104,8 @@ impl<'t> Writing<'t> {
         rows: &[u32],
         runs: Vec<(i64, usize)>,
     ) -> Result<(), WriteError> {
-        self.push_rows(
-            (about, vertices, rows, runs),
-            Vec::new(),
-            (&about.no_links, &[]),
-        )
+        let batch = self.batch(vertices, rows, runs)?;
+        self.push(batch, (&about.no_links, &[]))
     }
 
     /// Takes some links between vertices that were taken: their ends by number, and rows of an answer with their attributes.
@@ -115,21 +115,8 @@ impl<'t> Writing<'t> {
         ends: Vec<u64>,
         links: (&RecordBatch, &[u32]),
     ) -> Result<(), WriteError> {
-        self.push_rows((about, &about.no_vertices, &[], Vec::new()), ends, links)
-    }
-
-    fn push_rows(
-        &mut self,
-        (about, vertices, rows, runs): (&About, &RecordBatch, &[u32], Vec<(i64, usize)>),
-        ends: Vec<u64>,
-        links: (&RecordBatch, &[u32]),
-    ) -> Result<(), WriteError> {
-        let mut batch = self.rows(vertices, rows, runs)?;
-        if about.spec.takes_links() {
-            batch = batch.with_links_between_batches(ends);
-            batch = self.link_attributes(batch, links)?;
-        }
-        self.push(&batch)
+        let batch = self.batch(&about.no_vertices, &[], Vec::new())?;
+        self.push(batch.with_links_between_batches(ends), links)
     }
 
     /// Takes whole trees: all rows of an answer, and links between them, with the attributes of these.
@@ -141,42 +128,26 @@ impl<'t> Writing<'t> {
         links: (&RecordBatch, &[u32]),
     ) -> Result<(), WriteError> {
         let rows: Vec<u32> = (0..narrow("vertices", vertices.num_rows())?).collect();
-        let mut batch = self.rows(vertices, &rows, runs)?.with_links(ends);
-        batch = self.link_attributes(batch, links)?;
-        self.push(&batch)
+        let batch = self.batch(vertices, &rows, runs)?;
+        self.push(batch.with_links(ends), links)
     }
 
-    fn rows(
-        &self,
-        vertices: &RecordBatch,
-        rows: &[u32],
-        runs: Vec<(i64, usize)>,
-    ) -> Result<Batch<'static>, WriteError> {
-        let attributes = self.spec.batch_attributes();
-        let attributes = attributes.map(|one| attribute(vertices, &one.name));
-        let attributes: Vec<ArrayRef> = attributes.collect::<Result<_, _>>()?;
-        self.batch((&column(vertices, "position")?, &attributes), rows, runs)
-    }
-
-    fn link_attributes<'b>(
-        &self,
-        mut batch: Batch<'b>,
+    /// Takes a batch whose links have the attributes of rows of an answer.
+    fn push(
+        &mut self,
+        mut batch: Batch<'_>,
         (links, rows): (&RecordBatch, &[u32]),
-    ) -> Result<Batch<'b>, WriteError> {
+    ) -> Result<(), WriteError> {
         for one in &self.spec.links.attributes {
             let values = tables::rows(&one.name, &attribute(links, &one.name)?, rows)?;
             batch = batch.with_link_attribute(&one.name, values);
         }
-        Ok(batch)
+        self.router.push(&self.spec, &batch)
     }
 
     /// Bytes of vertices that wait in memory.
     pub(super) fn memory(&self) -> usize {
         self.router.rows.memory()
-    }
-
-    fn push(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
-        self.router.push(&self.spec, batch)
     }
 
     /// Writes everything but the document, which is returned.

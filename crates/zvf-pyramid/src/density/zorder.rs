@@ -38,19 +38,16 @@ impl Net<'_> {
         let dims = self.finest.dims();
         let (mut low, mut high) = ([f64::INFINITY; MOST_AXES], [f64::NEG_INFINITY; MOST_AXES]);
         let (mut objects, mut last) = (0_u64, None);
-        fine.vertices.each(|_, record| {
-            for point in Point::read_all(record, dims)? {
-                let point = point?;
-                for ((low, high), axis) in low.iter_mut().zip(&mut high).zip(&point.position) {
-                    (*low, *high) = (low.min(*axis), high.max(*axis));
-                    if !axis.is_finite() {
-                        let expected = "a number that lies in a bin";
-                        return Err(WriteError::data("position", axis.to_string(), expected));
-                    }
+        fine.each_point(dims, |_, point| {
+            for ((low, high), axis) in low.iter_mut().zip(&mut high).zip(&point.position) {
+                (*low, *high) = (low.min(*axis), high.max(*axis));
+                if !axis.is_finite() {
+                    let expected = "a number that lies in a bin";
+                    return Err(WriteError::data("position", axis.to_string(), expected));
                 }
-                objects += u64::from(last != Some(point.object));
-                last = Some(point.object);
             }
+            objects += u64::from(last != Some(point.object));
+            last = Some(point.object);
             Ok(())
         })?;
         let extents = low.iter().zip(&high).zip(self.unit());
@@ -67,8 +64,7 @@ impl Net<'_> {
         let (desk, dims) = (self.finest.desk(), self.finest.dims());
         let frame = self.frame(fine)?;
         let mut sorter = Sorter::new(desk.means.budget / 4, desk.means.folder);
-        fine.vertices.each(|place, record| {
-            let point = Point::take(&mut &*record, dims)?;
+        fine.each_point(dims, |place, point| {
             let axes = frame.axes(&point.position, self.unit());
             sorter.push([key(axes, dims), u64::from(place)])
         })?;
@@ -107,16 +103,13 @@ impl Net<'_> {
             sorter.push([key(axes, dims + 1), u64::from(object.number)])
         };
         let mut object = Object::default();
-        fine.vertices.each(|_, record| {
-            for point in Point::read_all(record, dims)? {
-                let point = point?;
-                if object.count > 0.0 && object.number != point.object {
-                    push(&object)?;
-                    object = Object::default();
-                }
-                let axes = frame.axes(&point.position, self.unit());
-                object.add(&point, axes);
+        fine.each_point(dims, |_, point| {
+            if object.count > 0.0 && object.number != point.object {
+                push(&object)?;
+                object = Object::default();
             }
+            let axes = frame.axes(&point.position, self.unit());
+            object.add(&point, axes);
             Ok(())
         })?;
         push(&object)?;
