@@ -16,7 +16,7 @@ use zvf_format::dtype::DType;
 use zvf_meta::space::{bins_per_chunk, chunk_at};
 use zvf_store::ChunkCoord;
 
-use super::cells::{ArrayPath, Sink, number_type};
+use super::cells::{ArrayPath, Sink};
 use super::destinations::{Destinations, Part, span};
 use super::new_level::{Done, NewLevel};
 use super::order::{Order, UNNAMED, fragment_starts, order};
@@ -166,7 +166,7 @@ impl Gathered {
         let prefix = prefix.or_bug(format_args!("{old:?} has fewer than {dims} components"))?;
         let base = *self.vertices.last().or_bug("no end of the vertices")?;
         self.vertices.push(base + u64::from(chunk.rows));
-        let values = number_type(source)?.to_f64(&chunk.positions);
+        let values = source.position.to_f64(&chunk.positions);
         let mut coords = Vec::with_capacity(index(chunk.rows));
         let mut last: Option<(Vec<i64>, usize, usize)> = None;
         for (row, position) in values.chunks_exact(dims).enumerate() {
@@ -581,7 +581,7 @@ impl Sorted {
         order: &mut Vec<u32>,
     ) -> Result<Vec<Rows>, WriteError> {
         let chunk = self.chunk(slot)?;
-        let number = number_type(sink.source)?;
+        let number = sink.source.position;
         let mut keys: Vec<(i64, u32)> = Vec::with_capacity(records.len());
         for at in 0..narrow("rows of a chunk", records.len())? {
             let mut record = records.get(at)?;

@@ -164,8 +164,7 @@ pub(crate) struct Source {
     pub(crate) handle: Handle,
     /// The chunks with vertices, in lex order.
     pub(crate) chunks: Vec<ChunkCoord>,
-    /// Little-endian type of the positions.
-    pub(crate) position: DType,
+    pub(crate) position: NumberType,
     pub(crate) columns: Vec<Column>,
     pub(crate) fragment_columns: Vec<Column>,
 }
@@ -194,10 +193,10 @@ impl Source {
         }
         vertices.check_presence()?;
         let number = NumberType::from_kind(vertices.dtype().kind);
-        if number.is_none_or(|number| number == NumberType::Bool) {
+        let Some(position) = number.filter(|number| *number != NumberType::Bool) else {
             let what = format!("positions are {}, expected numbers", vertices.dtype());
             return Err(WriteError::source(path, what));
-        }
+        };
         let columns = |list: &[VertexAttribute]| -> Result<Vec<Column>, WriteError> {
             let mut columns = Vec::new();
             for attribute in list {
@@ -211,7 +210,7 @@ impl Source {
             Ok(columns)
         };
         let mut source = Self {
-            position: DType::little(vertices.dtype().kind),
+            position,
             chunks: vertices.presence().iter().map(ChunkCoord::new).collect(),
             columns: columns(level.vertex_attributes())?,
             fragment_columns: columns(level.fragment_attributes())?,

@@ -7,6 +7,7 @@ use serde_json::json;
 use zvf_meta::{ArrayAttributes, Kind, LevelDoc, LinksConvention};
 use zvf_store::ChunkCoord;
 
+use crate::batch::Groups;
 use crate::bucket::{Bucket, Buckets};
 use crate::cell::{Encoded, Encoder};
 use crate::chunk_by::{Keys, Split};
@@ -17,7 +18,7 @@ use crate::links::{
     CUT, ChunkFragments, Family, FragmentRows, Placer, Sink, Stored, queued_size, split,
 };
 use crate::nodes::Nodes;
-use crate::objects::{self, HeldGroups, Tables};
+use crate::objects::{self, Tables};
 use crate::parallel::pack;
 use crate::places::Places;
 use crate::prepare::Corners;
@@ -39,7 +40,7 @@ pub struct LevelInput {
     pub spec: Arc<StoreSpec>,
     pub router: Router,
     pub tables: Tables,
-    pub groups: HeldGroups,
+    pub groups: Groups<'static>,
     pub folder: PathBuf,
     pub budget: usize,
     pub threads: usize,
@@ -461,7 +462,7 @@ impl<'s> Level<'s> {
         documents: &mut Documents,
         sorter: Sorter<Placed>,
         tables: &Tables,
-        groups: &HeldGroups,
+        groups: &Groups<'_>,
         placer: &mut Placer,
     ) -> Result<(), WriteError> {
         let (spec, target) = (self.spec, self.target);

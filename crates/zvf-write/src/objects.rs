@@ -18,7 +18,7 @@ use crate::names::check_name;
 use crate::progress::Steps;
 use crate::sorter::{Placed, Sorted};
 use crate::spec::StoreSpec;
-use crate::tables::{Held, TableOf, column, described, whole_column};
+use crate::tables::{Held, TableOf, column, described, plain_column};
 use crate::target::{Below, Object};
 use crate::typed::Typed;
 use crate::values::Values;
@@ -157,56 +157,53 @@ impl Tables {
     }
 }
 
-/// Groups, checked and owned.
-#[derive(Debug, Default)]
-pub struct HeldGroups {
-    members: Vec<Vec<i64>>,
-    names: Vec<String>,
-    attributes: Vec<(String, usize, Held)>,
-}
-
-impl HeldGroups {
-    pub fn new(spec: &StoreSpec, groups: &Groups<'_>) -> Result<Self, WriteError> {
-        let count = groups.members.len();
-        let bad = |what: String, found: String, expected: String| {
-            Err(WriteError::input(what, found, expected))
-        };
-        if !spec.has_objects() {
-            return bad(
-                "groups".into(),
-                format!("{count} groups"),
-                "none where there are no objects".into(),
-            );
-        }
-        if !groups.names.is_empty() && groups.names.len() != count {
-            return bad(
-                "group names".into(),
-                format!("{} names", groups.names.len()),
-                format!("{count} or none"),
-            );
-        }
-        let mut attributes: Vec<(String, usize, Held)> = Vec::new();
-        for (name, values) in &groups.attributes {
-            let what = format!("group attribute {name}");
-            check_name(&what, name)?;
-            if attributes.iter().any(|(other, ..)| other == name) {
-                return bad(what, "two columns".into(), "one".into());
-            }
-            if values.is_empty() || !values.len().is_multiple_of(count) {
-                return bad(
-                    what,
-                    format!("{} values", values.len()),
-                    format!("rows for {count} groups"),
-                );
-            }
-            attributes.push((name.clone(), values.len() / count, Held::of(values)?));
-        }
-        Ok(Self {
-            members: groups.members.clone(),
-            names: groups.names.clone(),
-            attributes,
-        })
+/// Groups for a store, borrowing nothing.
+///
+/// # Errors
+/// Misuse: groups of no objects; names or values that are not those of so many groups.
+pub fn checked_groups(
+    spec: &StoreSpec,
+    groups: &Groups<'_>,
+) -> Result<Groups<'static>, WriteError> {
+    let count = groups.members.len();
+    let bad = |what: String, found: String, expected: String| {
+        Err(WriteError::input(what, found, expected))
+    };
+    if !spec.has_objects() {
+        return bad(
+            "groups".into(),
+            format!("{count} groups"),
+            "none where there are no objects".into(),
+        );
     }
+    if !groups.names.is_empty() && groups.names.len() != count {
+        return bad(
+            "group names".into(),
+            format!("{} names", groups.names.len()),
+            format!("{count} or none"),
+        );
+    }
+    let mut attributes: Vec<(String, Values<'static>)> = Vec::new();
+    for (name, values) in &groups.attributes {
+        let what = format!("group attribute {name}");
+        check_name(&what, name)?;
+        if attributes.iter().any(|(other, _)| other == name) {
+            return bad(what, "two columns".into(), "one".into());
+        }
+        if values.is_empty() || !values.len().is_multiple_of(count) {
+            return bad(
+                what,
+                format!("{} values", values.len()),
+                format!("rows for {count} groups"),
+            );
+        }
+        attributes.push((name.clone(), values.clone().into_owned()));
+    }
+    Ok(Groups {
+        members: groups.members.clone(),
+        names: groups.names.clone(),
+        attributes,
+    })
 }
 
 /// What was written of objects.
@@ -496,7 +493,7 @@ pub(crate) fn write_attributes(
 /// Writes groups and their attributes.
 pub(crate) fn write_groups(
     spec: &StoreSpec,
-    groups: &HeldGroups,
+    groups: &Groups<'_>,
     ids: &[i64],
     target: &Below<'_>,
 ) -> Result<Docs, WriteError> {
@@ -520,9 +517,9 @@ pub(crate) fn write_groups(
     let (doc, objects) = array::groups(members, &spec.compression, attributes)?;
     target.put(objects)?;
     let mut docs = vec![("groups".to_owned(), doc)];
-    for (name, channels, held) in &groups.attributes {
+    for (name, values) in &groups.attributes {
         let what = format!("group attribute {name}");
-        let typed = whole_column(&what, *channels, held, groups.members.len())?;
+        let typed = plain_column(&what, values, groups.members.len())?;
         let given = ArrayAttributes::default();
         docs.push(typed.write(TableOf::Groups, name, given, &spec.compression, target)?);
     }

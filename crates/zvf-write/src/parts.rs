@@ -29,7 +29,7 @@ use crate::finish::{Documents, Level, Summary, finest_doc, write_above};
 use crate::form::LinksBy;
 use crate::frames::from_bytes;
 use crate::links::{Family, Grouped, Stored, StoredCell};
-use crate::objects::{HeldGroups, Tables};
+use crate::objects::{Tables, checked_groups};
 use crate::part::{CLAIMS, Note, PARTS, Part, bounds, cells, check_begun, encoder};
 use crate::prepare::grow;
 use crate::progress::Step;
@@ -220,9 +220,9 @@ impl PartedStore {
     pub fn commit<'a>(self, groups: &'a Groups<'a>) -> BoxFuture<'a, Result<Summary, WriteError>> {
         Box::pin(async move {
             let groups = if groups.members.is_empty() {
-                HeldGroups::default()
+                Groups::default()
             } else {
-                HeldGroups::new(&self.spec, groups)?
+                checked_groups(&self.spec, groups)?
             };
             blocking(move || {
                 check_begun(&self.target, &self.address, &self.details)?;
@@ -264,7 +264,7 @@ impl PartedStore {
     }
 
     /// Writes everything that parts have together, but the root, whose document is returned.
-    fn join_parts(&self, groups: &HeldGroups) -> Result<(String, Summary), WriteError> {
+    fn join_parts(&self, groups: &Groups<'_>) -> Result<(String, Summary), WriteError> {
         let (spec, rank, options) = (&self.spec, self.spec.key_rank(), &self.options);
         let (notes, folder) = (self.notes()?, options.folder());
         let below = self.target.below("0");

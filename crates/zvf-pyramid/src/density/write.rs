@@ -13,13 +13,13 @@ use zvf_write::batch::Batch;
 use zvf_write::error::narrow;
 use zvf_write::finish::{LevelInput, Summary, write_arrays};
 use zvf_write::nodes::node;
-use zvf_write::objects::{HeldGroups, Tables};
+use zvf_write::objects::{Tables, checked_groups};
 use zvf_write::prepare::Corners;
 use zvf_write::progress::Watch;
 use zvf_write::route::Router;
 use zvf_write::shard::Cells;
 use zvf_write::target::Below;
-use zvf_write::{Outside, StoreSpec, WriteError, documents};
+use zvf_write::{Groups, Outside, StoreSpec, WriteError, documents};
 
 /// Where and how a level is written.
 #[derive(Debug, Clone, Copy)]
@@ -164,9 +164,9 @@ impl<'t> Writing<'t> {
             Tables::new(&spec)
         };
         let groups = if spec.has_objects() {
-            HeldGroups::new(&spec, &about.groups)?
+            checked_groups(&spec, &about.groups)?
         } else {
-            HeldGroups::default()
+            Groups::default()
         };
         let input = LevelInput {
             spec: Arc::new(spec),
