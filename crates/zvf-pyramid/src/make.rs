@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use tokio::runtime::Handle;
 use zvf_meta::{JsonObject, Kind, LevelDoc, RootDoc};
-use zvf_store::{ChunkCoord, Names, Need, Store};
+use zvf_store::{Names, Need, Store};
 
 use super::base::ChosenBins;
 use super::bin::Means;
@@ -73,15 +73,6 @@ impl LevelReport {
 pub(crate) struct Made {
     pub(crate) doc: LevelDoc,
     pub(crate) report: LevelReport,
-}
-
-/// A level, as far as links between levels need it.
-struct Shape {
-    level: u32,
-    chunks: Arc<Vec<ChunkCoord>>,
-    starts: Vec<u32>,
-    ratio: Vec<i64>,
-    cells: Cells,
 }
 
 /// What levels are made with.
@@ -154,7 +145,7 @@ impl Maker<'_> {
         let ratio = |chunk_shape: &[f64]| ratio(chunk_shape, &about.chunk_shape);
         let mut fine = Fine::stored(self.store, 0, self.handle)?;
         let mut columns = self.columns()?;
-        let mut shapes = vec![Shape {
+        let mut sides = vec![Side {
             level: 0,
             chunks: Arc::clone(&fine.chunks),
             starts: Vec::new(),
@@ -181,12 +172,12 @@ impl Maker<'_> {
             let below = self.sink.below(level);
             let both = (&cells, &root_cells);
             let done = reference::coarsen(&fine, &step, &mut columns, both, &below, self.means)?;
-            let last = shapes.last_mut().or_bug("no finer level")?;
+            let last = sides.last_mut().or_bug("no finer level")?;
             last.starts.clone_from(&done.parents.starts);
             let before = wide(done.parents.of.len());
             vertices = Some([before, done.vertices]);
             (self.progress)(before);
-            shapes.push(Shape {
+            sides.push(Side {
                 level,
                 chunks: Arc::clone(&done.fine.chunks),
                 starts: done.starts,
@@ -212,7 +203,7 @@ impl Maker<'_> {
             });
             fine = done.fine;
         }
-        let linked = self.links(&plan, &shapes, &parents)?;
+        let linked = self.links(&plan, &sides, &parents)?;
         name(&mut root, &made, &plan, linked);
         Ok(Levels {
             root,
@@ -315,9 +306,9 @@ impl Maker<'_> {
         let mut columns = self.columns()?;
         let written = net.write(targets.collect(), &mut columns)?;
         let mut made: Vec<Made> = Vec::new();
-        let (mut shapes, mut parents) = (Vec::new(), Vec::new());
+        let (mut sides, mut parents) = (Vec::new(), Vec::new());
         if let Some(places) = &finest {
-            shapes.push(Shape {
+            sides.push(Side {
                 level: 0,
                 chunks: Arc::clone(&places.chunks),
                 starts: places.starts.clone(),
@@ -341,7 +332,7 @@ impl Maker<'_> {
             );
             if let (Some(finer), Some(places)) = (&finest, &places) {
                 parents.push(of_rows(finer, &next.stand_ins, places)?);
-                shapes.push(Shape {
+                sides.push(Side {
                     level,
                     chunks: Arc::clone(&places.chunks),
                     starts: places.starts.clone(),
@@ -366,7 +357,7 @@ impl Maker<'_> {
                 doc,
             });
         }
-        let linked = self.links(&plan, &shapes, &parents)?;
+        let linked = self.links(&plan, &sides, &parents)?;
         name(&mut root, &made, &plan, linked);
         Ok(Levels {
             root,
@@ -377,12 +368,7 @@ impl Maker<'_> {
     }
 
     /// Writes the links between levels; whether there are any families.
-    fn links(
-        &self,
-        plan: &Plan,
-        shapes: &[Shape],
-        parents: &[Vec<u32>],
-    ) -> Result<bool, WriteError> {
+    fn links(&self, plan: &Plan, sides: &[Side], parents: &[Vec<u32>]) -> Result<bool, WriteError> {
         // Below 0: all levels.
         let depth = usize::try_from(plan.depth).unwrap_or(parents.len());
         if plan.cross == CrossLevel::None || depth == 0 {
@@ -390,16 +376,15 @@ impl Maker<'_> {
         }
         let both = plan.cross == CrossLevel::Explicit;
         let mut any = false;
-        for (from, fine) in shapes.iter().enumerate() {
+        for (from, fine) in sides.iter().enumerate() {
             let mut up: Option<Vec<u32>> = None;
-            let above = shapes.iter().skip(from + 1);
+            let above = sides.iter().skip(from + 1);
             let steps = parents.iter().skip(from);
             for (coarse, step) in above.zip(steps).take(depth) {
                 let next = match up {
                     Some(up) => compose(&up, step)?,
                     None => step.clone(),
                 };
-                let (fine, coarse) = (side(fine), side(coarse));
                 any |= cross::write(fine, coarse, &next, both, self.sink, self.means)? > 0;
                 up = Some(next);
             }
@@ -480,16 +465,6 @@ fn of_rows(finer: &Numbered, stand_ins: &[u32], coarse: &Numbered) -> Result<Vec
         }
     }
     Ok(parents)
-}
-
-fn side(shape: &Shape) -> Side<'_> {
-    Side {
-        level: shape.level,
-        chunks: &shape.chunks,
-        starts: &shape.starts,
-        ratio: &shape.ratio,
-        cells: &shape.cells,
-    }
 }
 
 /// Whether shapes differ by more than rounding.

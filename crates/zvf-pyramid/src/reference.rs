@@ -1,6 +1,5 @@
 //! The method of the released package, `per_object` (0.9 §17): one vertex a bin, the mean of its members.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use zvf_format::manifest::ManifestBuilder;
@@ -15,7 +14,7 @@ use zvf_format::int::{index, wide};
 use zvf_write::cell::fragment_index;
 use zvf_write::documents::Docs;
 use zvf_write::error::OrBug;
-use zvf_write::nodes::put_documents;
+use zvf_write::nodes::Nodes;
 use zvf_write::objects::{ManifestArray, index_doc};
 use zvf_write::parallel::pack;
 use zvf_write::shard::Cells;
@@ -96,23 +95,24 @@ pub(crate) fn coarsen(
         (cells, step.own_chunks)
     };
     write_vertices(&metas, cells, target, means.threads)?;
-    let mut docs = vertex_docs(&metas, cells)?;
-    let mut groups = BTreeMap::new();
+    let mut nodes = vertex_nodes(&metas, cells)?;
     let (mut objects, mut present) = (None, 0);
     if let Some(given) = &fine.objects {
-        let (coarse, count) =
-            write_objects(given, &kept, &metas, &parents, cells, target, &mut docs)?;
+        let docs = &mut nodes.arrays;
+        let (coarse, count) = write_objects(given, &kept, &metas, &parents, cells, target, docs)?;
         present = count;
         let mut doc = index_doc(fine.dims, &coarse.ids, present);
         ObjectIndex::list_deleted(&mut doc, coarse.deleted.iter().copied());
-        groups.insert("object_index".to_owned(), doc.to_group().to_json_line());
+        let doc = doc.to_group().to_json_line();
+        nodes.groups.insert("object_index".to_owned(), doc);
         objects = Some(Arc::new(coarse));
         let order: Vec<usize> = (0..rows).collect();
         for column in columns.iter_mut().filter(|_| !empty) {
-            docs.push(write_column(column, &kept, &order, cells, target)?);
+            let column = write_column(column, &kept, &order, cells, target)?;
+            nodes.arrays.push(column);
         }
     }
-    put_documents(target, docs, groups)?;
+    nodes.put(target)?;
     let vertices = u64::from(metas.len()?);
     let mut families = vec!["vertices".to_owned()];
     families.extend(objects.is_some().then(|| "object_index".to_owned()));
@@ -193,7 +193,7 @@ fn write_vertices(
     parallel::each(threads, pack(items).into_iter(), work, |()| Ok(()))
 }
 
-fn vertex_docs(metas: &Metas, cells: &Cells) -> Result<Docs, WriteError> {
+fn vertex_nodes(metas: &Metas, cells: &Cells) -> Result<Nodes, WriteError> {
     let present = documents::presence(metas.chunks.iter().map(ChunkCoord::as_slice))?;
     let vertices = ArrayAttributes {
         zv_array: Some("vertices".to_owned()),
@@ -201,14 +201,11 @@ fn vertex_docs(metas: &Metas, cells: &Cells) -> Result<Docs, WriteError> {
         encoding: Some("raw".to_owned()),
         ..ArrayAttributes::default()
     };
-    let doc = |attributes| documents::grid_doc(cells, present.clone(), attributes);
-    Ok(vec![
-        ("vertices".to_owned(), doc(vertices)),
-        (
-            "vertex_fragments".to_owned(),
-            doc(documents::fragments("vertex_fragments")),
-        ),
-    ])
+    let fragments = documents::fragments("vertex_fragments");
+    let mut nodes = Nodes::default();
+    nodes.cells(cells, "vertices", present.clone(), vertices);
+    nodes.cells(cells, "vertex_fragments", present, fragments);
+    Ok(nodes)
 }
 
 /// Manifests and ids: all rows of the finer level, those that were dropped without vertices.

@@ -94,19 +94,11 @@ impl Context<'_> {
         }
         let (blocks, extent) = self.place(&positions)?;
         let objects = self.owners(&batch.objects, rows)?;
-        let given = |list: &'b [(String, Values<'_>)]| {
-            move |name: &str| list.iter().find(|(n, _)| n == name).map(|(_, v)| v)
-        };
         self.names("attribute", &batch.attributes, spec.batch_attributes())?;
-        let mut attributes = Vec::new();
-        for one in &spec.vertex_attributes {
-            attributes.push(self.column(
-                "attribute",
-                one,
-                given(&batch.attributes)(&one.name),
-                rows,
-            )?);
-        }
+        let attributes = spec.vertex_attributes.iter();
+        let attributes =
+            attributes.map(|one| self.column("attribute", one, &batch.attributes, rows));
+        let attributes = attributes.collect::<Result<_, _>>()?;
         let fragment_attributes = self.numbers(
             "fragment attribute",
             &batch.fragment_attributes,
@@ -301,8 +293,7 @@ impl Context<'_> {
         self.names(what, given, declared)?;
         let mut columns = Vec::with_capacity(declared.len());
         for one in declared {
-            let values = given.iter().find(|(name, _)| *name == one.name);
-            match self.column(what, one, values.map(|(_, values)| values), rows)? {
+            match self.column(what, one, given, rows)? {
                 Column::Bytes(bytes) => columns.push(bytes),
                 Column::Texts(_) => {
                     return Err(self.bad(format!("{what} {}", one.name), "text", "numbers"));
@@ -312,15 +303,16 @@ impl Context<'_> {
         Ok(columns)
     }
 
+    /// The values of an attribute among those that were given.
     pub(crate) fn column<'b>(
         &self,
         what: &str,
         spec: &AttributeSpec,
-        values: Option<&'b Values<'_>>,
+        given: &'b [(String, Values<'_>)],
         rows: usize,
     ) -> Result<Column<'b>, WriteError> {
         let here = || format!("{what} {}", spec.name);
-        let Some(values) = values else {
+        let Some((_, values)) = given.iter().find(|(name, _)| *name == spec.name) else {
             return Err(self.bad(here(), "nothing", "a value for every row"));
         };
         if Some(values.len()) != rows.checked_mul(spec.channels) {
