@@ -196,7 +196,7 @@ impl Edit {
             return Ok(None);
         };
         let what = || format!("vertex attribute {name}");
-        let (Values::Text(given), AttributeType::Number(number)) = (values, spec.values) else {
+        let (Values::Text(given), Some(number)) = (values, spec.values.number()) else {
             return Err(WriteError::input(what(), values.type_name(), "text"));
         };
         let mut bytes = Vec::new();

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use zvf_meta::{ArrayAttributes, KeyEncoding};
+use zvf_meta::ArrayAttributes;
 use zvf_store::writing::Redo;
 use zvf_store::{CellWant, ChunkCoord};
 
 use super::commit::{declare, level_doc};
-use super::grid::packing;
+use super::grid::{document_of, packing};
 use super::{Added, Edit, EditSummary, mark_stale, ops};
 use zvf_format::int::wide;
 use zvf_write::documents::{self, grid_doc, presence};
@@ -368,21 +368,9 @@ fn plan(edit: &Edit, spec: &AttributeSpec, replace: bool) -> Result<Planned, Wri
     let path = format!("0/vertex_attributes/{}", spec.name);
     let mut old = BTreeSet::new();
     if let Some(known) = known {
-        let Some(doc) = known.array.doc() else {
-            let found = "an attribute of another layout";
-            return Err(WriteError::unsupported(
-                known.array.path(),
-                found,
-                "an array of cells",
-            ));
-        };
-        let stored = packing(known.array.path(), doc)?;
+        let stored = packing(known.array.path(), document_of(&known.array)?)?;
         for chunk in known.array.presence().iter() {
-            let index = stored.object_index(chunk)?;
-            old.insert(format!(
-                "{path}/{}",
-                KeyEncoding::default().object_key(&index)
-            ));
+            old.insert(stored.key(&path, chunk)?);
         }
     }
     let chunks = chunks.into_iter().map(|(_, chunk)| chunk).collect();

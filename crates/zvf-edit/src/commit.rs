@@ -8,7 +8,7 @@ use zvf_meta::{ArrayAttributes, ArrayDoc, KeyList, LevelDoc, LinkAttributeFamily
 use zvf_store::{GridArray, Need};
 
 use super::counts::recount;
-use super::grid::{GridEdit, cells_of, packing};
+use super::grid::{GridEdit, cells_of, document_of, packing};
 use super::state::index_cell;
 use super::{Edit, EditSummary, between, links, mark_stale};
 use zvf_format::int::wide;
@@ -226,14 +226,7 @@ fn grow(edit: &Edit, root: &mut RootDoc) -> Result<Option<Grid>, WriteError> {
 /// How new arrays of the level are packed: as the vertices are.
 fn template(edit: &Edit, grid: Option<&Grid>) -> Result<Cells, WriteError> {
     let array = edit.state.level.vertices();
-    let Some(doc) = array.doc() else {
-        return Err(WriteError::unsupported(
-            array.path(),
-            "a layout of another version",
-            "an array of 0.9",
-        ));
-    };
-    let mut cells = packing(array.path(), doc)?;
+    let mut cells = packing(array.path(), document_of(array)?)?;
     cells.grid = match grid {
         Some(grid) => grid.clone(),
         None => edit.state.grid(&edit.root.zarr_vectors.bounds)?,

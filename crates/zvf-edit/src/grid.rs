@@ -11,7 +11,7 @@ use zvf_codec::{Compression, names};
 use zvf_write::WriteError;
 use zvf_write::documents::presence;
 use zvf_write::nodes::node;
-use zvf_write::shard::{Cells, Container};
+use zvf_write::shard::{Cells, Container, object_key};
 use zvf_write::target::Object;
 
 /// An array of cells, and the cells that change.
@@ -34,6 +34,16 @@ pub(crate) async fn cells_of(level: &Level) -> Result<Vec<Arc<GridArray>>, Write
     let fragments = level.store().grid_array(level.number(), "link_fragments");
     arrays.extend(fragments.await?);
     Ok(arrays)
+}
+
+/// The document of an array.
+///
+/// # Errors
+/// [`WriteError::Unsupported`]: an array of an older version, which has none.
+pub(crate) fn document_of(array: &GridArray) -> Result<&ArrayDoc, WriteError> {
+    let found = "a layout of another version";
+    let refused = || WriteError::unsupported(array.path(), found, "an array of 0.9");
+    array.doc().ok_or_else(refused)
 }
 
 /// How the cells of an array are packed: refused where that cannot be kept.
@@ -117,13 +127,7 @@ impl GridEdit {
     /// An array that is stored.
     pub(crate) fn of(array: &Arc<GridArray>) -> Result<Self, WriteError> {
         let path = array.path().to_owned();
-        let Some(doc) = array.doc() else {
-            return Err(WriteError::unsupported(
-                path,
-                "a layout of another version",
-                "an array of 0.9",
-            ));
-        };
+        let doc = document_of(array)?;
         array.check_presence()?;
         if array.attributes().nonempty_chunks.is_none() {
             return Err(WriteError::unsupported(
@@ -219,7 +223,7 @@ impl GridEdit {
             }
             let index = packed.object_index(chunk)?;
             if moved || changed.contains(&index) {
-                self.old.insert(self.key(&index));
+                self.old.insert(object_key(&self.path, &index));
                 if !self.cells.contains_key(chunk) {
                     wanted.push(ChunkCoord::new(chunk));
                 }
@@ -241,10 +245,6 @@ impl GridEdit {
     /// Keys of objects that hold cells now and may not afterwards.
     pub(crate) fn old(&self) -> &BTreeSet<String> {
         &self.old
-    }
-
-    fn key(&self, index: &[u64]) -> String {
-        format!("{}/{}", self.path, KeyEncoding::default().object_key(index))
     }
 
     /// The objects of the change.

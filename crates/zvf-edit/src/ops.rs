@@ -8,7 +8,7 @@ use super::{At, Edit};
 use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
-use zvf_write::spec::{AttributeSpec, AttributeType};
+use zvf_write::spec::AttributeSpec;
 use zvf_write::values::Values;
 
 /// Ids of objects for a store that has none.
@@ -248,12 +248,8 @@ pub(super) fn column_bytes(
     values: &Values<'_>,
     rows: usize,
 ) -> Result<Vec<u8>, WriteError> {
-    let number = match spec.values {
-        AttributeType::Number(number) => Some(number),
-        _ => None,
-    };
     let fits = Some(values.len()) == rows.checked_mul(spec.channels);
-    let bytes = number.filter(|_| fits);
+    let bytes = spec.values.number().filter(|_| fits);
     let bytes = bytes.and_then(|number| values.bytes_as(number));
     bytes.map(Cow::into_owned).ok_or_else(|| {
         let found = format!("{} values of {}", values.len(), values.type_name());

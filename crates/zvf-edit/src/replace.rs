@@ -117,13 +117,13 @@ pub fn restore_documents<'a>(
                 let before = kept_document(&kept, "before", &key)?;
                 let after = kept_document(&kept, "after", &key)?;
                 let Some(now) = target.read(&key)? else {
-                    return Err(places.changed());
+                    return Err(WriteError::changed(&places.address));
                 };
                 if now == before {
                     continue;
                 }
                 if !force && !same(&now, &after) {
-                    return Err(places.changed());
+                    return Err(WriteError::changed(&places.address));
                 }
                 changes.push(DocumentChange {
                     key,
@@ -163,10 +163,6 @@ impl Places {
 
     fn kept(&self) -> Result<Target, WriteError> {
         Target::new(&self.backup, &self.options.open, self.options.durable)
-    }
-
-    fn changed(&self) -> WriteError {
-        WriteError::changed(&self.address)
     }
 }
 

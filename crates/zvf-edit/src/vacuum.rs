@@ -180,12 +180,7 @@ fn expected_cells(array: &GridArray) -> Result<Option<BTreeSet<String>>, WriteEr
     };
     let mut known = BTreeSet::new();
     for chunk in array.presence().iter() {
-        let index = cells.object_index(chunk)?;
-        known.insert(format!(
-            "{}/{}",
-            array.path(),
-            doc.key_encoding.object_key(&index)
-        ));
+        known.insert(cells.key(array.path(), chunk)?);
     }
     Ok(Some(known))
 }

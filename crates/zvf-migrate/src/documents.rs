@@ -3,14 +3,13 @@
 use serde_json::json;
 use zvf_meta::rules::Severity;
 use zvf_meta::{
-    ArrayAttributes, Codec, CrossChunkStrategy, CrossLevelStorage, Dataset, JsonObject, Kind,
-    LevelDoc, LinksConvention, Multiscale, ObjectIndexConvention, RootDoc, Transform,
+    ArrayAttributes, CrossChunkStrategy, CrossLevelStorage, Dataset, JsonObject, Kind, LevelDoc,
+    LinksConvention, Multiscale, ObjectIndexConvention, RootDoc, Transform,
 };
-use zvf_store::{GridArray, Level, Store};
+use zvf_store::{Level, Store};
 
 use super::report::Notes;
 use super::source::Column;
-use zvf_codec::Compression;
 use zvf_format::int::wide;
 use zvf_write::form::Members;
 use zvf_write::prepare::Corners;
@@ -109,22 +108,6 @@ pub(super) fn level(old: &LevelDoc, number: u32) -> LevelDoc {
         bin_size: None,
         ..old.clone()
     }
-}
-
-/// How the old store compresses and shards its cells, where that can be told and written.
-pub(super) fn storage(array: &GridArray) -> (Option<Compression>, Option<Vec<u64>>) {
-    let Some(doc) = array
-        .doc()
-        .filter(|_| array.container() == zvf_store::ContainerKind::Grid)
-    else {
-        return (None, None);
-    };
-    let sharding = doc.sharding().ok().flatten();
-    let codecs: &[Codec] = sharding.as_ref().map_or(&doc.codecs, |inner| &inner.codecs);
-    (
-        Compression::of(codecs.get(1..).unwrap_or_default()),
-        sharding.is_some().then(|| doc.chunk_shape.clone()),
-    )
 }
 
 /// The convention that a kind can have: the one that is stated, if it is one of them.

@@ -80,7 +80,7 @@ use zvf_write::form::{Form, Members};
 use zvf_write::links::{self, ChunkFragments, FragmentRows, LinkColumn};
 use zvf_write::nodes::Nodes;
 use zvf_write::prepare::Corners;
-use zvf_write::shard::Cells;
+use zvf_write::shard::{Cells, stored_as};
 use zvf_write::target::Target;
 use zvf_write::writer::blocking;
 use zvf_write::{WriteError, commit, inside};
@@ -355,7 +355,8 @@ impl Job {
     /// Prepares a level: its chunks, its grid, how it is stored.
     fn stage(&self, level: Level) -> Result<Stage, WriteError> {
         let chunk_shape = self.chunk_shape(&level);
-        let (stored, shards) = documents::storage(level.vertices());
+        // What cannot be told is not imitated.
+        let (stored, shards) = stored_as(level.vertices()).unwrap_or_default();
         let rank = level.key_rank();
         let source = Source::new(level, self.handle.clone(), &self.notes)?;
         let binned = shapes::is_binned(&source.level);

@@ -16,12 +16,12 @@ use super::fine::Fine;
 use super::growth::Growth;
 use super::plan::{Plan, Planned, RECORD, Sampling, Wanted};
 use super::reference::{self, ObjectColumn, Step};
+use super::root;
 use super::sink::Sink;
 use super::spec::{BaseBins, CrossLevel, Method};
-use super::{root, storage};
 use zvf_format::int::{index, wide};
 use zvf_write::error::{OrBug, internal};
-use zvf_write::shard::{Cells, Container};
+use zvf_write::shard::{Cells, Container, stored_as};
 use zvf_write::{WriteError, documents};
 
 /// What was written of one level.
@@ -126,7 +126,12 @@ impl Maker<'_> {
         &self,
         bounds: &'r (Vec<f64>, Vec<f64>),
     ) -> Result<impl Fn(&[f64]) -> Result<Cells, WriteError> + 'r, WriteError> {
-        let (compression, shards) = storage::of_level(self.store, self.handle)?;
+        let level = self
+            .handle
+            .block_on(self.store.level(0, &Need::nothing()))?;
+        // What is not known is not imitated: every array says for itself how it is compressed.
+        let (compression, shards) = stored_as(level.vertices())?;
+        let compression = compression.unwrap_or_default();
         Ok(move |chunk_shape: &[f64]| {
             Ok(Cells {
                 grid: documents::grid(bounds, chunk_shape)?,

@@ -347,14 +347,10 @@ impl<'s> Encoder<'s> {
 
     /// The stored dtype of attribute `at`, as numpy spells it.
     pub(crate) fn stored_type(&self, at: usize) -> Result<NumberType, WriteError> {
-        use crate::spec::AttributeType;
-        match self.spec.vertex_attributes.get(at).map(|one| one.values) {
-            Some(AttributeType::Number(number)) => Ok(number),
-            _ => {
-                let dictionary = self.dictionary(at);
-                Ok(dictionary.or_bug("texts without a dictionary")?.number)
-            }
-        }
+        let attribute = self.spec.vertex_attributes.get(at);
+        let number = attribute.and_then(|one| one.values.number());
+        let coded = || self.dictionary(at).map(|one| one.number);
+        number.or_else(coded).or_bug("texts without a dictionary")
     }
 }
 

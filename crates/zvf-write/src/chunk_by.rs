@@ -163,10 +163,7 @@ impl Keys {
 
     fn new(attribute: &AttributeSpec, values: Option<&Values<'_>>) -> Self {
         let mut keys = Self {
-            number: match attribute.values {
-                AttributeType::Number(number) => Some(number),
-                AttributeType::Category | AttributeType::Text => None,
-            },
+            number: attribute.values.number(),
             texts: HashMap::new(),
             known: None,
         };

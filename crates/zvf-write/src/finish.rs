@@ -18,6 +18,7 @@ use crate::links::{
     CUT, ChunkFragments, Family, FragmentRows, Placer, Sink, Stored, queued_size, split,
 };
 use crate::nodes::Nodes;
+use crate::number::NumberType;
 use crate::objects::{self, Tables};
 use crate::parallel::pack;
 use crate::places::Places;
@@ -393,10 +394,8 @@ impl<'s> Level<'s> {
             paths.push((path, encoder.stored_type(at)?.size()));
         }
         for one in self.spec.stored_fragment_attributes() {
-            let items = match one.values {
-                AttributeType::Number(number) => number.size(),
-                _ => documents::INDEX,
-            };
+            let number = one.values.number();
+            let items = number.map_or(documents::INDEX, NumberType::size);
             paths.push((format!("fragment_attributes/{}", one.name), items));
         }
         let mut columns: Vec<Payloads<'_>> = paths.iter().map(|_| Vec::new()).collect();

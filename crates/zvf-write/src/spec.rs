@@ -55,16 +55,6 @@ pub enum AttributeType {
     Text,
 }
 
-impl AttributeType {
-    /// The name of the type, for messages.
-    pub fn name(self) -> String {
-        match self {
-            Self::Number(number) => number.to_string(),
-            Self::Category | Self::Text => "text".to_owned(),
-        }
-    }
-}
-
 /// One attribute, declared before the first batch.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
@@ -645,7 +635,6 @@ impl StoreSpec {
 
     fn check_attributes(&self) -> Result<(), WriteError> {
         use AttributeType::{Category, Number, Text};
-        let number_only = "a number type";
         check_list(
             "vertex_attributes",
             &self.vertex_attributes,
@@ -667,10 +656,7 @@ impl StoreSpec {
         check_list(
             "links/attributes",
             &self.links.attributes,
-            |values| match values {
-                Number(_) => Ok(()),
-                Category | Text => Err(number_only),
-            },
+            AttributeType::numbers_only,
         )?;
         if !self.has_objects() && !self.object_attributes.is_empty() {
             let found = format!("{} of them", self.object_attributes.len());

@@ -153,8 +153,9 @@ impl About {
         self.spec.vertex_attributes.clear();
         self.left_out.clear();
         let position = column(vertices, "position")?;
-        self.spec.positions = tables::number_of(&tables::declare("position", &position)?)
-            .ok_or_else(|| WriteError::data("position", "texts", "numbers"))?;
+        let declared = tables::declare("position", &position)?;
+        let texts = || WriteError::data("position", "texts", "numbers");
+        self.spec.positions = declared.values.number().ok_or_else(texts)?;
         // What chunks are cut by lies in their keys; some released writers leave an array of it, too.
         let key = self.level.doc().chunk_attribute_name.clone();
         let key = key.filter(|_| self.level.key_rank() > self.level.dims());
@@ -203,7 +204,7 @@ impl About {
             let named = family.into_iter().flat_map(|family| family.attributes());
             for name in named.map(|one| &one.name).filter(|_| explicit) {
                 let declared = tables::declare(name, &column(links, name)?).ok();
-                match declared.filter(|one| tables::number_of(one).is_some()) {
+                match declared.filter(|one| one.values.number().is_some()) {
                     Some(declared) => spec.attributes.push(declared),
                     None => self.left_out.push(name.clone()),
                 }
