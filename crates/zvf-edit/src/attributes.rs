@@ -177,19 +177,11 @@ impl Edit {
         name: &str,
         values: &Values<'_>,
     ) -> Result<Option<Values<'static>>, WriteError> {
-        let Some(at) = self
-            .state
-            .spec
-            .vertex_attributes
-            .iter()
-            .position(|one| one.name == name)
-        else {
-            return Ok(None);
-        };
-        let (Some(words), Some(spec)) = (
-            self.words.get_mut(at),
-            self.state.spec.vertex_attributes.get(at),
-        ) else {
+        let found = self.state.attribute(name).and_then(|at| {
+            let spec = self.state.spec.vertex_attributes.get(at)?;
+            Some((self.words.get_mut(at)?, spec))
+        });
+        let Some((words, spec)) = found else {
             return Ok(None);
         };
         let Some(texts) = &mut words.texts else {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use zvf_meta::{ArrayDoc, LinkAttributeFamilyDoc, LinkFamilyDoc};
 use zvf_store::{CellWant, ChunkCoord, Chunks, Endpoint, GridArray, LinkArray, Touch};
 
@@ -98,19 +99,10 @@ pub(super) async fn near(
     for (number, chunk, ends) in cells {
         let array = family.arrays().get(number);
         let array = array.or_bug(format_args!("no array {number} of links"))?;
-        // A cell that is not stored is an empty one.
-        let mut next = || {
-            Ok::<_, WriteError>(
-                found
-                    .next()
-                    .or_bug("an answer is missing")?
-                    .unwrap_or_default(),
-            )
-        };
-        let payload = next()?;
+        let payload = next_cell(&mut found)?;
         let mut columns = Vec::new();
         for _ in &attributes {
-            columns.push(next()?.to_vec());
+            columns.push(next_cell(&mut found)?);
         }
         let mut records = decode(state, array, &chunk, &ends, &payload, (&columns, &sizes))?;
         if !state.link_values.is_empty() {
@@ -124,6 +116,14 @@ pub(super) async fn near(
         });
     }
     Ok(all)
+}
+
+/// The next cell of an answer. A cell that is not stored is an empty one.
+pub(super) fn next_cell(
+    found: &mut impl Iterator<Item = Option<Bytes>>,
+) -> Result<Bytes, WriteError> {
+    let cell = found.next().or_bug("an answer is missing")?;
+    Ok(cell.unwrap_or_default())
 }
 
 /// Gives records of a cell the values that were set.
@@ -152,7 +152,7 @@ fn decode(
     chunk: &ChunkCoord,
     ends: &[i64],
     payload: &[u8],
-    (columns, sizes): (&[Vec<u8>], &[usize]),
+    (columns, sizes): (&[Bytes], &[usize]),
 ) -> Result<Vec<NewLink>, WriteError> {
     let mut slots = Vec::new();
     for end in ends.chunks_exact(array.chunk_rank().max(1)) {

@@ -194,16 +194,10 @@ impl Edit {
         at: &At<'_>,
         values: &Values<'_>,
     ) -> Result<(), WriteError> {
-        let number = self
-            .state
-            .spec
-            .vertex_attributes
-            .iter()
-            .position(|one| one.name == name);
         if self.is_key(name) {
             return self.set_key(at, values).await;
         }
-        let Some(number) = number else {
+        let Some(number) = self.state.attribute(name) else {
             let what = format!("vertex attribute {name}");
             let expected = "an attribute of this store";
             return Err(WriteError::input(what, "nothing", expected));

@@ -167,6 +167,12 @@ impl State {
         Ok(slot)
     }
 
+    /// The number of a vertex attribute.
+    pub(crate) fn attribute(&self, name: &str) -> Option<usize> {
+        let mut attributes = self.spec.vertex_attributes.iter();
+        attributes.position(|one| one.name == name)
+    }
+
     /// A name for a vertex that is new.
     pub(crate) fn fresh(&mut self) -> Result<Vertex, WriteError> {
         let number = self.fresh;
