@@ -220,7 +220,7 @@ impl Maker<'_> {
 
     fn density(&self, mut root: RootDoc, wanted: &Wanted<'_>) -> Result<Levels, WriteError> {
         let placed = wanted.is_linked();
-        let mut net = density::Net::new(density::Reading {
+        let mut builder = density::LevelBuilder::new(density::Reading {
             store: self.store,
             handle: self.handle,
             means: self.means,
@@ -230,9 +230,9 @@ impl Maker<'_> {
         let root_shape = root.zarr_vectors.chunk_shape.clone();
         let plan = if let Some(spec) = wanted.automatic() {
             let until = spec.until.unwrap_or(1);
-            let levels = net.levels(until, &root_shape)?;
+            let levels = builder.levels(until, &root_shape)?;
             if levels.is_empty() {
-                let found = format!("{} vertices in level 0", net.vertices());
+                let found = format!("{} vertices in level 0", builder.vertices());
                 let expected = format!("more than {until}: fewer need no coarse levels");
                 return Err(WriteError::input("store", found, expected));
             }
@@ -242,7 +242,7 @@ impl Maker<'_> {
             let declared = root.zarr_vectors.base_bin_shape.is_some();
             let stored = declared && self.store.kind() != Kind::PointCloud;
             let base = if *wanted.base() == BaseBins::Data && !stored {
-                let found = net.choose(&root_shape)?;
+                let found = builder.choose(&root_shape)?;
                 self.declare(&mut root, &found.shape);
                 let shape = found.shape.clone();
                 chosen = Some(found);
@@ -253,12 +253,12 @@ impl Maker<'_> {
             wanted.plan(&base, &root_shape)
         };
         let about = root.zarr_vectors.clone();
-        let growth = Growth::new(self.store, self.handle, net.vertices(), &about)?;
+        let growth = Growth::new(self.store, self.handle, builder.vertices(), &about)?;
         let (mut planned, mut found): (Vec<Planned>, Vec<Found>) = (Vec::new(), Vec::new());
         let mut vertices = None;
-        let mut finest = net.places();
+        let mut finest = builder.places();
         while let Some(mut step) = plan.next(&planned, vertices) {
-            let next = net.thin(&step)?;
+            let next = builder.thin(&step)?;
             vertices = Some([next.before, next.vertices]);
             if plan.grow.is_some_and(|from| planned.len() >= from) {
                 growth.grow(&mut step, &next);
@@ -269,8 +269,11 @@ impl Maker<'_> {
         }
         let cells = self.cells(&about.bounds)?;
         let ratio = |chunk_shape: &[f64]| ratio(chunk_shape, &about.chunk_shape);
-        let (objects, left_out) = (net.about().ids.len(), net.about().left_out.clone());
-        let held = net.most_held();
+        let (objects, left_out) = (
+            builder.metadata().ids.len(),
+            builder.metadata().left_out.clone(),
+        );
+        let held = builder.most_held();
         let mut level_cells = Vec::new();
         for step in &planned {
             level_cells.push(cells(&step.chunk_shape)?);
@@ -309,7 +312,7 @@ impl Maker<'_> {
             (to, doc)
         });
         let mut columns = self.columns()?;
-        let written = net.write(targets.collect(), &mut columns)?;
+        let written = builder.write(targets.collect(), &mut columns)?;
         let mut made: Vec<Made> = Vec::new();
         let (mut sides, mut parents) = (Vec::new(), Vec::new());
         if let Some(places) = &finest {
@@ -336,7 +339,7 @@ impl Maker<'_> {
                 next.error.map(|error| ("error_bound", error)).as_slice(),
             );
             if let (Some(finer), Some(places)) = (&finest, &places) {
-                parents.push(of_rows(finer, &next.stand_ins, places)?);
+                parents.push(of_rows(finer, &next.representatives, places)?);
                 sides.push(Side {
                     level,
                     chunks: Arc::clone(&places.chunks),
@@ -446,16 +449,20 @@ fn record(planned: &Planned, measured: &[(&str, f64)]) -> JsonObject {
 }
 
 /// The coarse row that stands for each row of a finer level. A row that two objects share has the stand-in of the first.
-fn of_rows(finer: &Numbered, stand_ins: &[u32], coarse: &Numbered) -> Result<Vec<u32>, WriteError> {
+fn of_rows(
+    finer: &Numbered,
+    representatives: &[u32],
+    coarse: &Numbered,
+) -> Result<Vec<u32>, WriteError> {
     let rows = *finer.starts.last().or_bug("no count of the vertices")?;
     let mut parents = vec![NONE; index(rows)];
     internal!(
-        finer.of.len() == stand_ins.len(),
+        finer.of.len() == representatives.len(),
         "{} vertices, and what stands for {}",
         finer.of.len(),
-        stand_ins.len()
+        representatives.len()
     );
-    for (&row, &place) in finer.of.iter().zip(stand_ins) {
+    for (&row, &place) in finer.of.iter().zip(representatives) {
         let parent = match place {
             NONE => NONE,
             place => {
@@ -518,15 +525,15 @@ mod tests {
         assert_eq!(parents, [0, NONE, NONE, 1]);
         // A vertex that the coarser level has not, a row that the finer one has not, and fewer than vertices.
         let short = numbered(&[0, 3], &[3, 0, 1]);
-        for (finer, stand_ins) in [
+        for (finer, representatives) in [
             (&finer, &[0, 2, NONE][..]),
             (&short, &[0, 1, NONE]),
             (&finer, &[0, 1]),
         ] {
-            let found = of_rows(finer, stand_ins, &coarse);
+            let found = of_rows(finer, representatives, &coarse);
             assert!(
                 matches!(found, Err(WriteError::Bug { .. })),
-                "{stand_ins:?}"
+                "{representatives:?}"
             );
         }
     }

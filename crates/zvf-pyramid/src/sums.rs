@@ -32,7 +32,7 @@ impl Sum {
 
 /// Positions of objects, in parts of whole bins that are small enough to be held.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct BinPositions {
     /// For each chunk the fragments that are asked for, with the numbers of their entries.
     entries: Vec<Vec<(u32, u32)>>,
     /// Number, place of the bin in its part, position.
@@ -40,7 +40,7 @@ pub(crate) struct Waiting {
     count: u32,
 }
 
-impl Waiting {
+impl BinPositions {
     pub(crate) fn new(
         fine: &Fine,
         objects: &Objects,

@@ -110,8 +110,8 @@ impl<'p, F: Fn(u32) -> &'p [f64]> Members<F> {
     }
 
     /// The square of the largest distance of a vertex from the one that stands for it.
-    pub(super) fn moved(&self, stand_ins: &[u32]) -> f64 {
-        let pairs = self.places().zip(stand_ins);
+    pub(super) fn moved(&self, representatives: &[u32]) -> f64 {
+        let pairs = self.places().zip(representatives);
         pairs.fold(0.0, |most, (place, &kept)| {
             square((self.position)(place), (self.position)(kept)).max(most)
         })

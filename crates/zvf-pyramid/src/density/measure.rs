@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashSet;
 use zvf_meta::{JsonObject, Kind};
 
-use super::net::Net;
+use super::builder::LevelBuilder;
 use super::pieces::Pieces;
 use super::simplify::tolerances;
 use super::zorder::Frame;
@@ -71,7 +71,7 @@ const fn enough(kind: Kind) -> f64 {
     }
 }
 
-impl Net<'_> {
+impl LevelBuilder<'_> {
     /// Levels, each 4 to 8 times smaller than the one before, until about `until` vertices are left; none where there are no
     /// more.
     ///
@@ -85,7 +85,7 @@ impl Net<'_> {
         if self.vertices() <= until {
             return Ok(Vec::new());
         }
-        let kind = self.about().spec.kind;
+        let kind = self.metadata().spec.kind;
         let (all, frame) = (self.vertices() as f64, self.frame(&self.base)?);
         let (factor, levels) = shrink(all, until as f64);
         let planned = |size: f64, share: f64| Planned {

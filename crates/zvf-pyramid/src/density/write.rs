@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use zvf_meta::{Kind, LevelDoc};
 
-use super::about::{About, Numbered, attribute, column};
+use super::metadata::{LevelMetadata, Numbered, attribute, column};
 use super::tables;
 use crate::reference::{ObjectColumn, write_column};
 use zvf_write::batch::Batch;
@@ -55,8 +55,8 @@ pub(super) struct Writing<'t> {
 }
 
 impl<'t> Writing<'t> {
-    pub(super) fn new(about: &About, to: Target<'t>) -> Result<Self, WriteError> {
-        let mut spec = about.spec.clone();
+    pub(super) fn new(metadata: &LevelMetadata, to: Target<'t>) -> Result<Self, WriteError> {
+        let mut spec = metadata.spec.clone();
         spec.chunk_shape = to.chunk_shape.to_vec();
         spec.compression = to.cells.compression.clone();
         spec.shard_shape.clone_from(&to.cells.shards);
@@ -99,23 +99,23 @@ impl<'t> Writing<'t> {
     /// Takes some vertices, rows of an answer, with the object of each run of them; links may follow.
     pub(super) fn push_vertices(
         &mut self,
-        about: &About,
+        metadata: &LevelMetadata,
         vertices: &RecordBatch,
         rows: &[u32],
         runs: Vec<(i64, usize)>,
     ) -> Result<(), WriteError> {
         let batch = self.batch(vertices, rows, runs)?;
-        self.push(batch, (&about.no_links, &[]))
+        self.push(batch, (&metadata.no_links, &[]))
     }
 
     /// Takes some links between vertices that were taken: their ends by number, and rows of an answer with their attributes.
     pub(super) fn push_links(
         &mut self,
-        about: &About,
+        metadata: &LevelMetadata,
         ends: Vec<u64>,
         links: (&RecordBatch, &[u32]),
     ) -> Result<(), WriteError> {
-        let batch = self.batch(&about.no_vertices, &[], Vec::new())?;
+        let batch = self.batch(&metadata.no_vertices, &[], Vec::new())?;
         self.push(batch.with_links_between_batches(ends), links)
     }
 
@@ -153,18 +153,18 @@ impl<'t> Writing<'t> {
     /// Writes everything but the document, which is returned.
     pub(super) fn finish(
         self,
-        about: &About,
+        metadata: &LevelMetadata,
         columns: &mut [ObjectColumn],
         doc: LevelDoc,
     ) -> Result<Written, WriteError> {
         let Self { spec, router, to } = self;
         let held = if spec.has_objects() {
-            Tables::numbered(about.ids.clone())
+            Tables::numbered(metadata.ids.clone())
         } else {
             Tables::new(&spec)
         };
         let groups = if spec.has_objects() {
-            checked_groups(&spec, &about.groups)?
+            checked_groups(&spec, &metadata.groups)?
         } else {
             Groups::default()
         };
@@ -179,7 +179,7 @@ impl<'t> Writing<'t> {
             watch: Watch::default(),
         };
         let (mut doc, summary, trace) = write_arrays(input, to.bounds, to.below, doc)?;
-        write_columns(about, columns, &mut doc, to)?;
+        write_columns(metadata, columns, &mut doc, to)?;
         let places = trace.map(|trace| Numbered::new(trace.chunks, &trace.places));
         Ok(Written {
             doc,
@@ -200,7 +200,7 @@ pub(crate) struct Written {
 
 /// Attributes of objects, in the order of the index, which is that of level 0.
 fn write_columns(
-    about: &About,
+    metadata: &LevelMetadata,
     columns: &mut [ObjectColumn],
     doc: &mut LevelDoc,
     to: Target<'_>,
@@ -209,7 +209,7 @@ fn write_columns(
         return Ok(());
     }
     // Every object keeps its values, whether a vertex of it is left or not.
-    let kept = &about.index_rows;
+    let kept = &metadata.index_rows;
     let mut objects = vec![node("object_attributes", documents::plain_group())];
     for column in columns {
         let (path, one) = write_column(column, kept, kept, to.cells, to.below)?;

@@ -24,7 +24,7 @@ const LOOKED_AT: usize = 16;
 
 /// What belongs to level 0 beside its vertices and links.
 #[derive(Debug)]
-pub(crate) struct About {
+pub(crate) struct LevelMetadata {
     /// What levels are, but for chunks and storage. Attributes are there once vertices were seen.
     pub(super) spec: StoreSpec,
     /// Ids of the objects that exist, in the order of the object index.
@@ -41,7 +41,7 @@ pub(crate) struct About {
     pub(super) no_links: RecordBatch,
 }
 
-impl About {
+impl LevelMetadata {
     /// Reads what belongs to level 0: documents, ids, groups.
     ///
     /// # Errors
