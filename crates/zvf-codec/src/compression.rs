@@ -148,6 +148,14 @@ impl Compression {
         }
     }
 
+    /// The compression of an array whose first codec has a name; `None`: it has another one, or codecs behind it that this build
+    /// does not write.
+    #[must_use]
+    pub fn behind(first: &str, codecs: &[Codec]) -> Option<Self> {
+        let (codec, rest) = codecs.split_first()?;
+        (codec.name == first).then(|| Self::of(rest))?
+    }
+
     /// The compression that has written these codecs; `None` for a list that this build does not write. Where only the
     /// effort differs, that of this crate is as good: readers do not see it.
     #[must_use]

@@ -15,10 +15,11 @@ use zvf_format::int::index;
 use zvf_write::WriteError;
 use zvf_write::batch::{Batch, Owners};
 use zvf_write::cell::Encoder;
-use zvf_write::error::OrBug;
-use zvf_write::error::{narrow, to_index};
+use zvf_write::error::{OrBug, narrow, to_index};
 use zvf_write::layout::Layout;
 use zvf_write::links::{queued_size, split};
+use zvf_write::objects::check_chain;
+use zvf_write::prepare::include;
 use zvf_write::record::{records, row_of};
 use zvf_write::route::Router;
 use zvf_write::sorter::Placed;
@@ -190,7 +191,7 @@ impl Edit {
         };
         let rows: BTreeSet<usize> = ids.iter().filter_map(|id| index.row(*id)).collect();
         index.peek_apart(&mut self.state, &rows).await?;
-        if is_chain(self.state.spec.kind) {
+        if self.state.spec.kind.is_chain() {
             // New vertices are appended to the last fragments of these objects.
             let last = rows.iter().filter_map(|&row| index.blocks(row).last());
             let last: BTreeSet<u32> = last.map(|block| block.0).collect();
@@ -246,7 +247,7 @@ impl State {
     pub(super) fn reach_of(&mut self, positions: &[u8]) {
         let values = self.spec.positions.to_f64(positions);
         for position in values.chunks_exact(self.spec.dims().max(1)) {
-            self.reach(&(position.to_vec(), position.to_vec()));
+            include(&mut self.extent, (position, position));
         }
     }
 }
@@ -267,10 +268,6 @@ fn named_ids(state: &State, batch: &Batch<'_>) -> BTreeSet<i64> {
     }
 }
 
-fn is_chain(kind: Kind) -> bool {
-    matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline)
-}
-
 /// The pieces of each object, in its order.
 fn pieces(cut: &Cut) -> BTreeMap<i64, Vec<(usize, Placed)>> {
     let mut pieces: BTreeMap<i64, Vec<(usize, Placed)>> = BTreeMap::new();
@@ -285,37 +282,16 @@ fn pieces(cut: &Cut) -> BTreeMap<i64, Vec<(usize, Placed)>> {
     pieces
 }
 
-/// A chain that was left and taken up again has lost its order; a line has two vertices.
+/// Refuses chains that lost their order.
 fn check_chains(state: &State, cut: &Cut) -> Result<(), WriteError> {
     let kind = state.spec.kind;
-    if !is_chain(kind) {
+    if !kind.is_chain() {
         return Ok(());
     }
-    for (id, pieces) in pieces(cut) {
-        let torn = pieces
-            .windows(2)
-            .any(|pair| matches!(pair, [(_, a), (_, b)] if a.order + u64::from(a.rows) != b.order));
-        if torn {
-            let found = "vertices of others between its own";
-            return Err(WriteError::input(
-                format!("object {id}"),
-                found,
-                "its vertices after each other",
-            ));
-        }
-        let rows: u64 = pieces
-            .iter()
-            .map(|(_, placed)| u64::from(placed.rows))
-            .sum();
-        if kind == Kind::Line && rows != 2 {
-            return Err(WriteError::input(
-                format!("line {id}"),
-                format!("{rows} vertices"),
-                "2",
-            ));
-        }
-    }
-    Ok(())
+    pieces(cut).into_iter().try_for_each(|(id, pieces)| {
+        let placed: Vec<Placed> = pieces.into_iter().map(|(_, placed)| placed).collect();
+        check_chain(kind, id, &placed)
+    })
 }
 
 /// Puts points where they belong by their bins.
@@ -370,18 +346,17 @@ fn place_objects(
                 .or_bug(format_args!("no fragment {} of a part", placed.fragment))?;
             let goes_on = match kind {
                 Kind::PointCloud => blocks.iter().rev().find(|block| block.0 == slot).copied(),
-                _ if is_chain(kind) => blocks.last().filter(|block| block.0 == slot).copied(),
+                _ if kind.is_chain() => blocks.last().filter(|block| block.0 == slot).copied(),
                 _ => None,
             };
-            if is_chain(kind)
+            if kind.is_chain()
                 && goes_on.is_none()
                 && let (Some(last), Some(&first)) = (blocks.last(), rows.names().first())
             {
                 let last = state.fragment(*last)?.names().last().copied();
-                state.links.extend(last.map(|last| NewLink {
-                    ends: vec![last, first],
-                    attributes: Vec::new(),
-                }));
+                state
+                    .links
+                    .extend(last.map(|last| NewLink::step(last, first)));
             }
             match goes_on {
                 Some(block) => state.extend_fragment(block, rows)?,
@@ -411,7 +386,7 @@ pub(super) fn insert(
     blocks: &mut Vec<Block>,
     block: Block,
 ) -> Result<(), WriteError> {
-    if is_chain(state.spec.kind) {
+    if state.spec.kind.is_chain() {
         blocks.push(block);
         return Ok(());
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::state::Chunk;
 use super::tables::Table;
 use super::{Added, Edit, Words, ops};
+use zvf_format::int::signed;
 use zvf_write::WriteError;
 use zvf_write::batch::ObjectTable;
 use zvf_write::categories::Categories;
@@ -30,13 +31,7 @@ impl Edit {
                 ));
             }
         }
-        let Some(index) = &mut self.index else {
-            return Err(WriteError::input(
-                "objects",
-                "ids",
-                "none: this store has no objects",
-            ));
-        };
+        let index = self.index.as_mut().ok_or_else(ops::no_objects)?;
         for id in table.ids.iter() {
             if index.row(*id).is_none() {
                 index.add(*id);
@@ -97,15 +92,7 @@ impl Edit {
             .filter_map(|&slot| self.state.chunk(slot))
             .map(Chunk::count)
             .sum();
-        let Some(bytes) = ops::column_bytes(&stored, values, rows) else {
-            let what = format!("vertex attribute {}", spec.name);
-            let found = format!("{} values of {}", values.len(), values.type_name());
-            return Err(WriteError::input(
-                what,
-                found,
-                format!("{rows} rows of {}", spec.channels),
-            ));
-        };
+        let bytes = ops::column_bytes("vertex attribute", &stored, values, rows)?;
         let width = zvf_write::layout::row_size(&stored);
         let mut pieces = bytes.chunks_exact(width.max(1));
         let start = self
@@ -173,13 +160,7 @@ impl Edit {
 
     /// Reads all object attributes, once.
     pub(super) async fn load_tables(&mut self) -> Result<(), WriteError> {
-        let Some(index) = &self.index else {
-            return Err(WriteError::input(
-                "objects",
-                "ids",
-                "none: this store has no objects",
-            ));
-        };
+        let index = self.index.as_ref().ok_or_else(ops::no_objects)?;
         for array in self.state.level.object_attributes() {
             if !self.tables.contains_key(array.name()) {
                 let mut table = Table::read(array, index.before).await?;
@@ -196,37 +177,29 @@ impl Edit {
         name: &str,
         values: &Values<'_>,
     ) -> Result<Option<Values<'static>>, WriteError> {
-        let Some(at) = self
-            .state
-            .spec
-            .vertex_attributes
-            .iter()
-            .position(|one| one.name == name)
-        else {
-            return Ok(None);
-        };
-        let (Some(words), Some(spec)) = (
-            self.words.get_mut(at),
-            self.state.spec.vertex_attributes.get(at),
-        ) else {
+        let found = self.state.attribute(name).and_then(|at| {
+            let spec = self.state.spec.vertex_attributes.get(at)?;
+            Some((self.words.get_mut(at)?, spec))
+        });
+        let Some((words, spec)) = found else {
             return Ok(None);
         };
         let Some(texts) = &mut words.texts else {
             return Ok(None);
         };
         let what = || format!("vertex attribute {name}");
-        let (Values::Text(given), AttributeType::Number(number)) = (values, spec.values) else {
+        let (Values::Text(given), Some(number)) = (values, spec.values.number()) else {
             return Err(WriteError::input(what(), values.type_name(), "text"));
         };
         let mut bytes = Vec::new();
         for text in given {
             let code = match text {
                 Some(text) => match texts.iter().position(|known| known == text) {
-                    Some(code) => zvf_format::int::signed(code),
+                    Some(code) => signed(code),
                     None => {
                         words.changed = true;
                         texts.push(text.clone());
-                        zvf_format::int::signed(texts.len() - 1)
+                        signed(texts.len() - 1)
                     }
                 },
                 None => words.missing.ok_or_else(|| {

@@ -9,7 +9,7 @@ use zvf_store::{
 };
 
 use super::grid::GridEdit;
-use super::links::entry;
+use super::links::{entry, next_cell};
 use super::state::{Places, State};
 use super::vertex::stored;
 use zvf_format::int::wide;
@@ -186,16 +186,7 @@ async fn of_array(
         .into_iter();
     let mut gone = 0_u64;
     for (source, slots) in cells {
-        // A cell that is not stored is an empty one.
-        let mut next = || {
-            Ok::<_, WriteError>(
-                found
-                    .next()
-                    .or_bug("an answer is missing")?
-                    .unwrap_or_default(),
-            )
-        };
-        let payload = next()?;
+        let payload = next_cell(&mut found)?;
         let cell = array.decode(&source, &payload)?;
         let mut builder = LinkCellBuilder::new(array.form());
         let placement: Vec<u8> = (0_u8..).take(array.width()).collect();
@@ -240,7 +231,7 @@ async fn of_array(
         };
         entry(&mut between.arrays, &array.array)?.set(&source, payload);
         for (one, values) in &attributes {
-            let column = next()?;
+            let column = next_cell(&mut found)?;
             let size = row_bytes("values of a link", one.width, one.dtype)?;
             let mut left = Vec::new();
             for at in &kept {

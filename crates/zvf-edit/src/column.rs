@@ -4,16 +4,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use zvf_meta::{ArrayAttributes, KeyEncoding};
+use zvf_meta::ArrayAttributes;
 use zvf_store::writing::Redo;
 use zvf_store::{CellWant, ChunkCoord};
 
 use super::commit::{declare, level_doc};
-use super::grid::packing;
+use super::grid::{document_of, packing};
 use super::{Added, Edit, EditSummary, mark_stale, ops};
 use zvf_format::int::wide;
 use zvf_write::documents::{self, grid_doc, presence};
 use zvf_write::error::OrBug;
+use zvf_write::nodes::node;
 use zvf_write::shard::Cells;
 use zvf_write::target::Object;
 use zvf_write::writer::blocking;
@@ -160,25 +161,9 @@ impl ColumnEdit {
     pub fn put<'a>(&'a mut self, values: &'a Values<'a>) -> BoxFuture<'a, Result<(), WriteError>> {
         Box::pin(async move {
             let rows = self.waiting.as_ref().map_or(0, |(_, rows)| *rows);
-            match ops::column_bytes(&self.spec, values, rows) {
-                Some(bytes) => self.put_bytes(bytes).await,
-                None => Err(self.unfit(
-                    format!("{} values of {}", values.len(), values.type_name()),
-                    rows,
-                )),
-            }
+            let bytes = ops::column_bytes("vertex attribute", &self.spec, values, rows)?;
+            self.put_bytes(bytes).await
         })
-    }
-
-    fn unfit(&self, found: String, rows: usize) -> WriteError {
-        let AttributeSpec {
-            name,
-            channels,
-            values,
-            ..
-        } = &self.spec;
-        let expected = format!("{rows} rows of {channels} {}", values.name());
-        WriteError::input(format!("vertex attribute {name}"), found, expected)
     }
 
     /// As [`put`](Self::put), of values as they are stored: little-endian, of the type of the attribute.
@@ -195,7 +180,8 @@ impl ColumnEdit {
                 ));
             };
             if Some(bytes.len()) != rows.checked_mul(zvf_write::layout::row_size(&self.spec)) {
-                return Err(self.unfit(format!("{} bytes", bytes.len()), rows));
+                let found = format!("{} bytes", bytes.len());
+                return Err(ops::unfit("vertex attribute", &self.spec, found, rows));
             }
             let object = self.cells.object_index(&chunk)?;
             if object != self.object {
@@ -268,18 +254,14 @@ impl ColumnEdit {
             ..documents::channels(&self.spec)
         };
         let document = grid_doc(&self.cells, present, attributes);
-        let mut objects = vec![(
-            format!("{}/zarr.json", self.path),
-            document.to_json().into_bytes(),
-        )];
+        let mut objects = vec![node(&self.path, document.to_json())];
         let state = &self.edit.state;
         if state.level.vertex_attributes().is_empty() {
-            let group = documents::plain_group().into_bytes();
-            objects.push(("0/vertex_attributes/zarr.json".to_owned(), group));
+            objects.push(node("0/vertex_attributes", documents::plain_group()));
         }
         let families = BTreeSet::from(["vertex_attributes".to_owned()]);
         let doc = level_doc(&self.edit, (0, 0), &families)?;
-        objects.push(("0/zarr.json".to_owned(), doc.to_json().into_bytes()));
+        objects.push(node(0, doc.to_json()));
         self.edit.added.push(Added {
             scope: "vertex",
             spec: self.spec.clone(),
@@ -386,21 +368,9 @@ fn plan(edit: &Edit, spec: &AttributeSpec, replace: bool) -> Result<Planned, Wri
     let path = format!("0/vertex_attributes/{}", spec.name);
     let mut old = BTreeSet::new();
     if let Some(known) = known {
-        let Some(doc) = known.array.doc() else {
-            let found = "an attribute of another layout";
-            return Err(WriteError::unsupported(
-                known.array.path(),
-                found,
-                "an array of cells",
-            ));
-        };
-        let stored = packing(known.array.path(), doc)?;
+        let stored = packing(known.array.path(), document_of(&known.array)?)?;
         for chunk in known.array.presence().iter() {
-            let index = stored.object_index(chunk)?;
-            old.insert(format!(
-                "{path}/{}",
-                KeyEncoding::default().object_key(&index)
-            ));
+            old.insert(stored.key(&path, chunk)?);
         }
     }
     let chunks = chunks.into_iter().map(|(_, chunk)| chunk).collect();

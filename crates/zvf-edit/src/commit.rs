@@ -8,19 +8,18 @@ use zvf_meta::{ArrayAttributes, ArrayDoc, KeyList, LevelDoc, LinkAttributeFamily
 use zvf_store::{GridArray, Need};
 
 use super::counts::recount;
-use super::grid::{GridEdit, cells_of, packing};
+use super::grid::{GridEdit, cells_of, document_of, packing};
 use super::state::index_cell;
 use super::{Edit, EditSummary, between, links, mark_stale};
 use zvf_format::int::wide;
-use zvf_write::WriteError;
 use zvf_write::documents::{self, grid_doc};
 use zvf_write::error::signed64;
-use zvf_write::prepare;
+use zvf_write::nodes::node;
 use zvf_write::redo::Journal;
 use zvf_write::shard::Cells;
-use zvf_write::target::Object;
-use zvf_write::target::Target;
+use zvf_write::target::{Object, Target};
 use zvf_write::writer::blocking;
+use zvf_write::{WriteError, prepare};
 
 /// Everything that an edit writes.
 #[derive(Debug)]
@@ -119,7 +118,7 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
     let mut objects: Vec<Object> = linked
         .groups
         .into_iter()
-        .map(|(path, doc)| (format!("{path}/zarr.json"), doc.into_bytes()))
+        .map(|(path, doc)| node(path, doc))
         .collect();
     let mut old = BTreeSet::new();
     if !moved.is_empty() {
@@ -128,7 +127,7 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
         let followed = between::follow(&mut edit.state, &levels, &places).await?;
         arrays.extend(followed.arrays);
         let groups = followed.groups.into_iter();
-        objects.extend(groups.map(|(path, doc)| (format!("{path}/zarr.json"), doc.into_bytes())));
+        objects.extend(groups.map(|(path, doc)| node(path, doc)));
     }
     let vertices = vertex_cells(edit, &template, &mut arrays)?;
     let known: Vec<Arc<GridArray>> = cells_of(&edit.state.level).await?;
@@ -167,7 +166,7 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
             objects.extend(index.manifest_objects(&edit.state, &manifests).await?);
             objects.extend(index.id_objects(&ids)?);
             let doc = index.doc()?.to_group().to_json_line();
-            objects.push(("0/object_index/zarr.json".to_owned(), doc.into_bytes()));
+            objects.push(node("0/object_index", doc));
             families.insert("object_index".to_owned());
         }
         if index.ids.len() > index.before {
@@ -189,7 +188,7 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
         let claimed = others_claim(edit).await?;
         documents::claim_link_groups(&mut root, claimed);
     }
-    objects.push(("0/zarr.json".to_owned(), doc.to_json().into_bytes()));
+    objects.push(node(0, doc.to_json()));
     edit.state
         .level
         .store()
@@ -227,14 +226,7 @@ fn grow(edit: &Edit, root: &mut RootDoc) -> Result<Option<Grid>, WriteError> {
 /// How new arrays of the level are packed: as the vertices are.
 fn template(edit: &Edit, grid: Option<&Grid>) -> Result<Cells, WriteError> {
     let array = edit.state.level.vertices();
-    let Some(doc) = array.doc() else {
-        return Err(WriteError::unsupported(
-            array.path(),
-            "a layout of another version",
-            "an array of 0.9",
-        ));
-    };
-    let mut cells = packing(array.path(), doc)?;
+    let mut cells = packing(array.path(), document_of(array)?)?;
     cells.grid = match grid {
         Some(grid) => grid.clone(),
         None => edit.state.grid(&edit.root.zarr_vectors.bounds)?,
@@ -362,12 +354,7 @@ async fn group_docs(
 ) -> Result<Vec<Object>, WriteError> {
     let level = &edit.state.level;
     let mut groups = Vec::new();
-    let mut add = |path: &str| {
-        groups.push((
-            format!("{path}/zarr.json"),
-            documents::plain_group().into_bytes(),
-        ))
-    };
+    let mut add = |path: &str| groups.push(node(path, documents::plain_group()));
     if level.vertex_attributes().is_empty()
         && arrays
             .keys()

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use zvf_meta::space::Grid;
-use zvf_meta::{ArrayDoc, KeyEncoding};
+use zvf_meta::{ArrayDoc, Codec, KeyEncoding};
 use zvf_store::{CellWant, ChunkCoord, GridArray, Level};
 
 use zvf_codec::{Compression, names};
 use zvf_write::WriteError;
 use zvf_write::documents::presence;
-use zvf_write::shard::{Cells, Container};
+use zvf_write::nodes::node;
+use zvf_write::shard::{Cells, Container, object_key};
 use zvf_write::target::Object;
 
 /// An array of cells, and the cells that change.
@@ -29,24 +30,20 @@ pub(crate) struct GridEdit {
 
 /// All arrays of cells of a level.
 pub(crate) async fn cells_of(level: &Level) -> Result<Vec<Arc<GridArray>>, WriteError> {
-    let mut arrays = vec![Arc::clone(level.vertices())];
-    arrays.extend(level.vertex_fragments().cloned());
-    let attributes = level
-        .vertex_attributes()
-        .iter()
-        .chain(level.fragment_attributes());
-    arrays.extend(attributes.map(|one| Arc::clone(&one.array)));
-    for family in level.link_families() {
-        arrays.extend(family.arrays().iter().map(|one| Arc::clone(&one.array)));
-        let values = family
-            .attributes()
-            .iter()
-            .flat_map(|one| one.arrays.iter().flatten());
-        arrays.extend(values.cloned());
-    }
+    let mut arrays = level.arrays();
     let fragments = level.store().grid_array(level.number(), "link_fragments");
     arrays.extend(fragments.await?);
     Ok(arrays)
+}
+
+/// The document of an array.
+///
+/// # Errors
+/// [`WriteError::Unsupported`]: an array of an older version, which has none.
+pub(crate) fn document_of(array: &GridArray) -> Result<&ArrayDoc, WriteError> {
+    let found = "a layout of another version";
+    let refused = || WriteError::unsupported(array.path(), found, "an array of 0.9");
+    array.doc().ok_or_else(refused)
 }
 
 /// How the cells of an array are packed: refused where that cannot be kept.
@@ -86,16 +83,8 @@ pub(crate) fn packing(path: &str, doc: &ArrayDoc) -> Result<Cells, WriteError> {
             "one cell a chunk",
         );
     }
-    let compression = match inner.split_first() {
-        Some((first, rest)) if first.name == "vlen-bytes" => Compression::of(rest),
-        _ => None,
-    };
-    let Some(compression) = compression else {
-        return refused(
-            format!("codecs {}", names(inner)),
-            "codecs that this build writes",
-        );
-    };
+    let compression = Compression::behind("vlen-bytes", inner);
+    let compression = compression.ok_or_else(|| unwritten(path, inner))?;
     let origin = doc.attributes.chunk_grid_origin.clone();
     Ok(Cells {
         grid: Grid {
@@ -106,6 +95,13 @@ pub(crate) fn packing(path: &str, doc: &ArrayDoc) -> Result<Cells, WriteError> {
         compression,
         container: Container::Grid,
     })
+}
+
+/// Codecs that an edit cannot keep.
+#[cold]
+pub(crate) fn unwritten(path: &str, codecs: &[Codec]) -> WriteError {
+    let found = format!("codecs {}", names(codecs));
+    WriteError::unsupported(path, found, "codecs that this build writes")
 }
 
 /// The smallest grid that holds two.
@@ -131,13 +127,7 @@ impl GridEdit {
     /// An array that is stored.
     pub(crate) fn of(array: &Arc<GridArray>) -> Result<Self, WriteError> {
         let path = array.path().to_owned();
-        let Some(doc) = array.doc() else {
-            return Err(WriteError::unsupported(
-                path,
-                "a layout of another version",
-                "an array of 0.9",
-            ));
-        };
+        let doc = document_of(array)?;
         array.check_presence()?;
         if array.attributes().nonempty_chunks.is_none() {
             return Err(WriteError::unsupported(
@@ -233,7 +223,7 @@ impl GridEdit {
             }
             let index = packed.object_index(chunk)?;
             if moved || changed.contains(&index) {
-                self.old.insert(self.key(&index));
+                self.old.insert(object_key(&self.path, &index));
                 if !self.cells.contains_key(chunk) {
                     wanted.push(ChunkCoord::new(chunk));
                 }
@@ -257,10 +247,6 @@ impl GridEdit {
         &self.old
     }
 
-    fn key(&self, index: &[u64]) -> String {
-        format!("{}/{}", self.path, KeyEncoding::default().object_key(index))
-    }
-
     /// The objects of the change.
     pub(crate) fn finish(mut self) -> Result<Vec<Object>, WriteError> {
         let mut present: BTreeSet<ChunkCoord> = BTreeSet::new();
@@ -281,17 +267,10 @@ impl GridEdit {
         attributes.nonempty_chunks = Some(presence(present.iter().map(ChunkCoord::as_slice))?);
         let origin = self.grid.origin.iter().any(|&o| o != 0);
         attributes.chunk_grid_origin = origin.then(|| self.grid.origin.clone());
-        let payloads: Vec<(ChunkCoord, Vec<u8>)> =
-            std::mem::take(&mut self.cells).into_iter().collect();
-        let (chunks, payloads): (Vec<_>, Vec<_>) = payloads.into_iter().unzip();
-        let given = chunks
-            .iter()
-            .map(ChunkCoord::as_slice)
-            .zip(payloads)
-            .collect();
-        let mut objects = cells.objects(&self.path, given)?;
-        let document = self.doc.to_json().into_bytes();
-        objects.push((format!("{}/zarr.json", self.path), document));
+        let given = self.cells.iter_mut();
+        let given = given.map(|(chunk, payload)| (chunk.as_slice(), std::mem::take(payload)));
+        let mut objects = cells.objects(&self.path, given.collect())?;
+        objects.push(node(&self.path, self.doc.to_json()));
         Ok(objects)
     }
 }

@@ -10,12 +10,13 @@ use zvf_meta::{ArrayDoc, ObjectIndexDoc, ObjectLayout};
 use zvf_store::{ObjectIndex, StoreError};
 
 use super::counts::recount;
+use super::grid::unwritten;
 use super::state::{Block, State};
-use zvf_codec::{Compression, names};
+use zvf_codec::Compression;
 use zvf_format::int::wide;
 use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::error::{narrow, to_index};
+use zvf_write::error::{OrBug, narrow, to_index};
+use zvf_write::nodes::node;
 use zvf_write::target::Object;
 use zvf_write::typed::Typed;
 
@@ -324,10 +325,7 @@ impl Index {
         }
         let mut doc = doc.clone();
         doc.shape = vec![wide(self.ids.len())];
-        objects.push((
-            format!("{PATH}/manifests/zarr.json"),
-            doc.to_json().into_bytes(),
-        ));
+        objects.push(node(format_args!("{PATH}/manifests"), doc.to_json()));
         Ok(objects)
     }
 
@@ -349,22 +347,14 @@ impl Index {
 
 /// Manifests of one chunk, and how they are compressed.
 pub(crate) fn buckets(doc: &ArrayDoc) -> Result<(usize, Compression), WriteError> {
-    let path = format!("{PATH}/manifests");
-    let compression = match doc.codecs.split_first() {
-        Some((first, rest)) if first.name == "vlen-bytes" => Compression::of(rest),
-        _ => None,
-    };
+    let compression = Compression::behind("vlen-bytes", &doc.codecs);
     let plain =
         doc.key_encoding == zvf_meta::KeyEncoding::default() && doc.data_type.is_vlen_bytes();
     match (doc.chunk_shape.as_slice(), compression) {
         (&[bucket], Some(compression)) if plain && bucket > 0 => {
             Ok((to_index("manifests of one chunk", bucket)?, compression))
         }
-        _ => Err(WriteError::unsupported(
-            path,
-            format!("codecs {}", names(&doc.codecs)),
-            "codecs that this build writes",
-        )),
+        _ => Err(unwritten(&format!("{PATH}/manifests"), &doc.codecs)),
     }
 }
 
@@ -386,7 +376,7 @@ pub(crate) fn table_of_ids(ids: &[i64], doc: &ArrayDoc) -> Result<Vec<Object>, W
         // Nothing but the fill is not stored; what was stored before must not count.
         objects.push((format!("{path}/c/0"), compression.encode(typed.bytes)?));
     }
-    objects.push((format!("{path}/zarr.json"), doc.to_json().into_bytes()));
+    objects.push(node(path, doc.to_json()));
     Ok(objects)
 }
 
@@ -397,18 +387,9 @@ pub(crate) fn table_codecs(path: &str, doc: &ArrayDoc) -> Result<Compression, Wr
             .get("endian")
             .is_none_or(|endian| endian.as_str() == Some("little"))
     };
-    let compression = match doc.codecs.split_first() {
-        Some((first, rest)) if first.name == "bytes" && little(&first.configuration) => {
-            Compression::of(rest)
-        }
-        _ => None,
-    };
-    let plain = doc.key_encoding == zvf_meta::KeyEncoding::default();
-    compression.filter(|_| plain).ok_or_else(|| {
-        WriteError::unsupported(
-            path,
-            format!("codecs {}", names(&doc.codecs)),
-            "codecs that this build writes",
-        )
-    })
+    let first = doc.codecs.first();
+    let plain = doc.key_encoding == zvf_meta::KeyEncoding::default()
+        && first.is_some_and(|first| little(&first.configuration));
+    let compression = Compression::behind("bytes", &doc.codecs).filter(|_| plain);
+    compression.ok_or_else(|| unwritten(path, &doc.codecs))
 }

@@ -8,13 +8,12 @@ use super::ops::{self, Spot};
 use super::state::State;
 use super::{At, Edit};
 use zvf_format::int::wide;
-use zvf_write::WriteError;
 use zvf_write::batch::Batch;
 use zvf_write::chunk_by::Unkeyed;
-use zvf_write::documents;
 use zvf_write::error::OrBug;
 use zvf_write::prepare::Corners;
 use zvf_write::values::Values;
+use zvf_write::{WriteError, documents};
 
 impl State {
     /// The name of the attribute.
@@ -100,7 +99,7 @@ impl Edit {
         let one = self.state.spec.vertex_attributes.get(at);
         let one = one.or_bug(format_args!("no vertex attribute {at}"))?;
         // The type is that of the keys, which these values have.
-        let bytes = ops::column_bytes(one, values, spots.len());
+        let bytes = ops::column_bytes("vertex attribute", one, values, spots.len());
         let bytes = bytes.or_bug("values that are keys, but not of their type")?;
         let width = zvf_write::layout::row_size(one);
         self.overwrite(at + 1, spots, &bytes, width)

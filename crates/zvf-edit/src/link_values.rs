@@ -6,12 +6,10 @@ use zvf_format::keys::format_key;
 
 use super::links::near;
 use super::ops::column_bytes;
-use super::vertex::LinkAt;
-use super::vertex::{FRESH, NewLink, Vertex, parts};
+use super::vertex::{FRESH, LinkAt, NewLink, Vertex, parts};
 use super::{Added, At, Edit};
 use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::error::narrow;
+use zvf_write::error::{OrBug, narrow};
 use zvf_write::layout::row_size;
 use zvf_write::spec::{AttributeSpec, AttributeType};
 use zvf_write::values::Values;
@@ -35,7 +33,7 @@ impl Edit {
             return Err(WriteError::input(what(name), "nothing", expected));
         };
         let found = self.links_at(at).await?;
-        let bytes = bytes_of(&spec, values, found.len())?;
+        let bytes = column_bytes("link attribute", &spec, values, found.len())?;
         let before = self.state.spec.links.attributes.iter().take(number);
         let start: usize = before.map(row_size).sum();
         let width = row_size(&spec);
@@ -76,7 +74,7 @@ impl Edit {
         if found.is_empty() {
             return Err(WriteError::input(what(&spec.name), "no links", "links"));
         }
-        let bytes = bytes_of(&spec, values, found.len())?;
+        let bytes = column_bytes("link attribute", &spec, values, found.len())?;
         let width = row_size(&spec).max(1);
         for ((at, link), value) in found.into_iter().zip(bytes.chunks_exact(width)) {
             self.relink(&link);
@@ -186,17 +184,4 @@ impl Edit {
 
 fn what(name: &str) -> String {
     format!("link attribute {name}")
-}
-
-/// The bytes of values for some links.
-fn bytes_of(
-    spec: &AttributeSpec,
-    values: &Values<'_>,
-    links: usize,
-) -> Result<Vec<u8>, WriteError> {
-    column_bytes(spec, values, links).ok_or_else(|| {
-        let found = format!("{} values of {}", values.len(), values.type_name());
-        let expected = format!("{links} rows of {} {}", spec.channels, spec.values.name());
-        WriteError::input(what(&spec.name), found, expected)
-    })
 }

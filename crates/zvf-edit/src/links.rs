@@ -3,21 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use zvf_meta::{ArrayDoc, LinkAttributeFamilyDoc, LinkFamilyDoc};
 use zvf_store::{CellWant, ChunkCoord, Chunks, Endpoint, GridArray, LinkArray, Touch};
 
 use super::counts::recount;
 use super::grid::GridEdit;
 use super::state::State;
-use super::vertex::LinkAt;
-use super::vertex::{NewLink, Vertex, stored};
+use super::vertex::{LinkAt, NewLink, Vertex, stored};
 use zvf_format::int::{index, wide};
-use zvf_write::WriteError;
-use zvf_write::documents;
 use zvf_write::error::{OrBug, narrow};
 use zvf_write::links::{ChunkFragments, Family, FragmentRows, Placer};
 use zvf_write::record::row_of;
 use zvf_write::shard::Cells;
+use zvf_write::{WriteError, documents};
 
 /// Chunks of the level.
 struct Set<'s>(&'s BTreeSet<ChunkCoord>);
@@ -100,19 +99,10 @@ pub(super) async fn near(
     for (number, chunk, ends) in cells {
         let array = family.arrays().get(number);
         let array = array.or_bug(format_args!("no array {number} of links"))?;
-        // A cell that is not stored is an empty one.
-        let mut next = || {
-            Ok::<_, WriteError>(
-                found
-                    .next()
-                    .or_bug("an answer is missing")?
-                    .unwrap_or_default(),
-            )
-        };
-        let payload = next()?;
+        let payload = next_cell(&mut found)?;
         let mut columns = Vec::new();
         for _ in &attributes {
-            columns.push(next()?.to_vec());
+            columns.push(next_cell(&mut found)?);
         }
         let mut records = decode(state, array, &chunk, &ends, &payload, (&columns, &sizes))?;
         if !state.link_values.is_empty() {
@@ -126,6 +116,14 @@ pub(super) async fn near(
         });
     }
     Ok(all)
+}
+
+/// The next cell of an answer. A cell that is not stored is an empty one.
+pub(super) fn next_cell(
+    found: &mut impl Iterator<Item = Option<Bytes>>,
+) -> Result<Bytes, WriteError> {
+    let cell = found.next().or_bug("an answer is missing")?;
+    Ok(cell.unwrap_or_default())
 }
 
 /// Gives records of a cell the values that were set.
@@ -154,7 +152,7 @@ fn decode(
     chunk: &ChunkCoord,
     ends: &[i64],
     payload: &[u8],
-    (columns, sizes): (&[Vec<u8>], &[usize]),
+    (columns, sizes): (&[Bytes], &[usize]),
 ) -> Result<Vec<NewLink>, WriteError> {
     let mut slots = Vec::new();
     for end in ends.chunks_exact(array.chunk_rank().max(1)) {

@@ -14,8 +14,7 @@ use super::vertex::{FRESH, NewLink, Vertex, parts};
 use super::{At, Edit};
 use zvf_format::int::wide;
 use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::error::{narrow, to_index};
+use zvf_write::error::{OrBug, narrow, to_index};
 use zvf_write::values::Values;
 
 impl Edit {
@@ -78,7 +77,7 @@ impl Edit {
             .map(|(spot, to)| spot.0 != *to)
             .collect();
         let kind = self.state.spec.kind;
-        let chains = matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline);
+        let chains = kind.is_chain();
         let ordered = chains || (kind == Kind::Skeleton && !self.state.spec.links.explicit);
         let leaving = std::iter::zip(spots, &away).filter_map(|(spot, away)| away.then_some(*spot));
         let leaving: Vec<Spot> = leaving.collect();
@@ -182,9 +181,7 @@ impl Edit {
                         .await?;
                 }
             }
-            if let Some(index_) = &mut self.index {
-                index_.set(owner, chain.blocks);
-            }
+            self.set_blocks(owner, chain.blocks);
         }
         Ok(())
     }
@@ -221,10 +218,7 @@ impl Edit {
                     if let (Some(child), Some(parent)) = (first, before)
                         && !stored.contains(&child)
                     {
-                        self.state.links.push(NewLink {
-                            ends: vec![child, parent],
-                            attributes: Vec::new(),
-                        });
+                        self.state.links.push(NewLink::step(child, parent));
                     }
                     before = rows.names().last().copied();
                     let new = match home.take_if(|home| home.0 == to) {
@@ -237,9 +231,7 @@ impl Edit {
                     insert(&self.state, &mut blocks, new)?;
                 }
             }
-            if let Some(index_) = &mut self.index {
-                index_.set(owner, blocks);
-            }
+            self.set_blocks(owner, blocks);
         }
         Ok(())
     }
@@ -248,6 +240,12 @@ impl Edit {
     fn blocks(&self, row: usize) -> Vec<Block> {
         let index = self.index.as_ref();
         index.map_or(Vec::new(), |index| index.blocks(row).to_vec())
+    }
+
+    fn set_blocks(&mut self, row: usize, blocks: Vec<Block>) {
+        if let Some(index) = &mut self.index {
+            index.set(row, blocks);
+        }
     }
 
     /// Rows that change their chunk go into a fragment of their object there.
@@ -282,9 +280,7 @@ impl Edit {
                     }
                 }
             }
-            if let Some(index_) = &mut self.index {
-                index_.set(owner, blocks);
-            }
+            self.set_blocks(owner, blocks);
         }
         Ok(())
     }
@@ -430,7 +426,7 @@ impl Chain {
                 let rows = state.take_fragment(block)?;
                 return state.extend_fragment(last, rows);
             }
-            Some((_, last)) => state.links.push(step(last, first)),
+            Some((_, last)) => state.links.push(NewLink::step(last, first)),
             None => {}
         }
         self.blocks.push(block);
@@ -455,7 +451,7 @@ impl Chain {
             if last.0 == to {
                 return state.extend_fragment(last, rows);
             }
-            state.links.push(step(vertex, first));
+            state.links.push(NewLink::step(vertex, first));
         }
         let block = match home {
             Some(home) => {
@@ -466,13 +462,5 @@ impl Chain {
         };
         self.blocks.push(block);
         Ok(())
-    }
-}
-
-/// The link between two parts of a chain.
-fn step(from: Vertex, to: Vertex) -> NewLink {
-    NewLink {
-        ends: vec![from, to],
-        attributes: Vec::new(),
     }
 }

@@ -1,5 +1,6 @@
 //! Deleting, finding vertices, and setting values.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::state::{Block, Chunk, State};
@@ -9,6 +10,12 @@ use zvf_write::WriteError;
 use zvf_write::error::OrBug;
 use zvf_write::spec::AttributeSpec;
 use zvf_write::values::Values;
+
+/// Ids of objects for a store that has none.
+#[cold]
+pub(super) fn no_objects() -> WriteError {
+    WriteError::input("objects", "ids", "none: this store has no objects")
+}
 
 /// A row among the fragments of a chunk: chunk, fragment, place in it.
 pub(super) type Spot = (u32, u32, usize);
@@ -40,13 +47,7 @@ impl Sequence {
 impl Edit {
     /// The rows of objects, known or not.
     pub(super) fn rows_of(&self, ids: &[i64]) -> Result<Vec<usize>, WriteError> {
-        let Some(index) = &self.index else {
-            return Err(WriteError::input(
-                "objects",
-                "ids",
-                "none: this store has no objects",
-            ));
-        };
+        let index = self.index.as_ref().ok_or_else(no_objects)?;
         let row = |id: &i64| {
             let found = index.row(*id).filter(|_| !index.deleted.contains(id));
             found.ok_or_else(|| {
@@ -193,47 +194,20 @@ impl Edit {
         at: &At<'_>,
         values: &Values<'_>,
     ) -> Result<(), WriteError> {
-        let number = self
-            .state
-            .spec
-            .vertex_attributes
-            .iter()
-            .position(|one| one.name == name);
-        let what = || format!("vertex attribute {name}");
         if self.is_key(name) {
             return self.set_key(at, values).await;
         }
-        let Some(number) = number else {
-            return Err(WriteError::input(
-                what(),
-                "nothing",
-                "an attribute of this store",
-            ));
+        let Some(number) = self.state.attribute(name) else {
+            let what = format!("vertex attribute {name}");
+            let expected = "an attribute of this store";
+            return Err(WriteError::input(what, "nothing", expected));
         };
         let spots = self.find(at).await?;
         let coded = self.codes(name, values)?;
         let values = coded.as_ref().unwrap_or(values);
         let spec = self.state.spec.vertex_attributes.get(number).cloned();
-        let bytes = spec
-            .as_ref()
-            .and_then(|spec| column_bytes(spec, values, spots.len()));
-        let (Some(bytes), Some(spec)) = (bytes, spec) else {
-            let found = format!("{} values of {}", values.len(), values.type_name());
-            let expected =
-                self.state
-                    .spec
-                    .vertex_attributes
-                    .get(number)
-                    .map_or(String::new(), |spec| {
-                        format!(
-                            "{} rows of {} {}",
-                            spots.len(),
-                            spec.channels,
-                            spec.values.name()
-                        )
-                    });
-            return Err(WriteError::input(what(), found, expected));
-        };
+        let spec = spec.or_bug(format_args!("no vertex attribute {number}"))?;
+        let bytes = column_bytes("vertex attribute", &spec, values, spots.len())?;
         let width = zvf_write::layout::row_size(&spec);
         self.overwrite(number + 1, &spots, &bytes, width)
     }
@@ -258,18 +232,30 @@ impl Edit {
     }
 }
 
-/// The bytes of a column, if it fits.
+/// The bytes of the values of so many rows of an attribute of numbers; `of` says what it is an attribute of.
+///
+/// # Errors
+/// Misuse: values of another number or type.
 pub(super) fn column_bytes(
+    of: &str,
     spec: &AttributeSpec,
     values: &Values<'_>,
     rows: usize,
-) -> Option<Vec<u8>> {
-    let zvf_write::AttributeType::Number(number) = spec.values else {
-        return None;
-    };
+) -> Result<Vec<u8>, WriteError> {
     let fits = Some(values.len()) == rows.checked_mul(spec.channels);
-    let bytes = fits.then(|| values.bytes_as(number))??;
-    Some(bytes.into_owned())
+    let bytes = spec.values.number().filter(|_| fits);
+    let bytes = bytes.and_then(|number| values.bytes_as(number));
+    bytes.map(Cow::into_owned).ok_or_else(|| {
+        let found = format!("{} values of {}", values.len(), values.type_name());
+        unfit(of, spec, found, rows)
+    })
+}
+
+/// Values that are not those of so many rows of an attribute.
+#[cold]
+pub(super) fn unfit(of: &str, spec: &AttributeSpec, found: String, rows: usize) -> WriteError {
+    let expected = format!("{rows} rows of {} {}", spec.channels, spec.values.name());
+    WriteError::input(format!("{of} {}", spec.name), found, expected)
 }
 
 impl State {

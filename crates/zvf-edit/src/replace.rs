@@ -22,9 +22,7 @@ use zvf_write::change::{Change, Take};
 use zvf_write::commit::{Leftovers, ROOT};
 use zvf_write::lease::LEASE;
 use zvf_write::redo::Journal;
-use zvf_write::target::Object;
-use zvf_write::target::Target;
-use zvf_write::target::unique;
+use zvf_write::target::{Object, Target, unique};
 use zvf_write::writer::{WriteOptions, blocking};
 
 /// The list of what was kept.
@@ -119,13 +117,13 @@ pub fn restore_documents<'a>(
                 let before = kept_document(&kept, "before", &key)?;
                 let after = kept_document(&kept, "after", &key)?;
                 let Some(now) = target.read(&key)? else {
-                    return Err(places.changed());
+                    return Err(WriteError::changed(&places.address));
                 };
                 if now == before {
                     continue;
                 }
                 if !force && !same(&now, &after) {
-                    return Err(places.changed());
+                    return Err(WriteError::changed(&places.address));
                 }
                 changes.push(DocumentChange {
                     key,
@@ -166,12 +164,6 @@ impl Places {
     fn kept(&self) -> Result<Target, WriteError> {
         Target::new(&self.backup, &self.options.open, self.options.durable)
     }
-
-    fn changed(&self) -> WriteError {
-        WriteError::Changed {
-            store: self.address.clone(),
-        }
-    }
 }
 
 /// Whether two documents say the same. One whose writer was interrupted may be laid out in another way.
@@ -199,9 +191,7 @@ fn check_unchanged(
 ) -> Result<(), WriteError> {
     for one in changes {
         if target.read(&one.key)?.as_deref() != Some(&*one.was) {
-            return Err(WriteError::Changed {
-                store: address.to_owned(),
-            });
+            return Err(WriteError::changed(address));
         }
     }
     Ok(())
@@ -306,9 +296,7 @@ fn alone(target: &Arc<Target>, address: &str, root: &DocumentChange) -> Result<(
     let replaced = if change.root() == root.was {
         change.replace_root(root.now.clone())
     } else {
-        Err(WriteError::Changed {
-            store: address.to_owned(),
-        })
+        Err(WriteError::changed(address))
     };
     match replaced {
         Ok(()) => tidied(change.finish()),
@@ -331,9 +319,7 @@ fn together(
     let checked = if unchanged {
         check_unchanged(target, &others, address)
     } else {
-        Err(WriteError::Changed {
-            store: address.to_owned(),
-        })
+        Err(WriteError::changed(address))
     };
     if let Err(error) = checked {
         journal.abandon();

@@ -13,8 +13,7 @@ use zvf_write::WriteError;
 use zvf_write::chunk_by::Keys;
 use zvf_write::error::to_index;
 use zvf_write::number::NumberType;
-use zvf_write::spec::ChunkBy;
-use zvf_write::spec::{AttributeSpec, AttributeType, StoreSpec};
+use zvf_write::spec::{AttributeSpec, AttributeType, ChunkBy, StoreSpec};
 
 /// What an edit has to know of the level.
 pub(crate) fn need() -> Need {

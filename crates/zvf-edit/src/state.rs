@@ -4,17 +4,16 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use zvf_format::fragments::{Fragment, FragmentIndex, FragmentIndexBuilder};
+use zvf_format::fragments::{Fragment, FragmentIndex};
 use zvf_store::{CellWant, ChunkCoord, GridArray, Level, StoreError};
 
 use super::rows::Rows;
-use super::vertex::LinkValues;
-use super::vertex::{FRESH, NewLink, Vertex, parts, stored};
+use super::vertex::{FRESH, LinkValues, NewLink, Vertex, parts, stored};
 use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
+use zvf_write::cell::fragment_index;
 use zvf_write::chunk_by::Keys;
-use zvf_write::error::OrBug;
-use zvf_write::error::{narrow, to_index};
+use zvf_write::error::{OrBug, narrow, to_index};
 use zvf_write::layout::Layout;
 use zvf_write::prepare::Corners;
 use zvf_write::record::row_of;
@@ -168,6 +167,12 @@ impl State {
         Ok(slot)
     }
 
+    /// The number of a vertex attribute.
+    pub(crate) fn attribute(&self, name: &str) -> Option<usize> {
+        let mut attributes = self.spec.vertex_attributes.iter();
+        attributes.position(|one| one.name == name)
+    }
+
     /// A name for a vertex that is new.
     pub(crate) fn fresh(&mut self) -> Result<Vertex, WriteError> {
         let number = self.fresh;
@@ -270,17 +275,6 @@ impl State {
         self.fragment_mut(block)?.append(rows)
     }
 
-    /// Notes where a new or moved vertex is.
-    pub(crate) fn reach(&mut self, extent: &Corners) {
-        let (low, high) = self.extent.get_or_insert_with(|| extent.clone());
-        low.iter_mut()
-            .zip(&extent.0)
-            .for_each(|(all, one)| *all = all.min(*one));
-        high.iter_mut()
-            .zip(&extent.1)
-            .for_each(|(all, one)| *all = all.max(*one));
-    }
-
     /// Reads how many rows the fragments of chunks have, of those that were not read.
     ///
     /// # Errors
@@ -368,43 +362,26 @@ impl State {
         else {
             return Ok(());
         };
-        let mut arrays = vec![self.level.vertices().clone(), fragments];
-        arrays.extend(
-            self.level
-                .vertex_attributes()
-                .iter()
-                .map(|one| one.array.clone()),
-        );
+        let level = self.level.clone();
+        let attributes = level.vertex_attributes().iter().map(|one| &one.array);
+        let arrays = [level.vertices(), &fragments].into_iter();
+        let arrays: Vec<&Arc<GridArray>> = arrays.chain(attributes).collect();
         let mut there: Vec<u32> = Vec::new();
         for &slot in &slots {
             let chunk = self.coord(slot)?;
-            let has = |array: &Arc<GridArray>| array.presence().contains(chunk);
+            let has = |array: &&Arc<GridArray>| array.presence().contains(chunk);
             there.extend(arrays.iter().any(has).then_some(slot));
         }
         self.check_budget(there.len())?;
         for some in there.chunks(BATCH) {
+            let chunks = some.iter().map(|&slot| self.coord(slot));
+            let chunks = chunks.collect::<Result<Vec<_>, _>>()?;
             // An array may be smaller than another one; what lies outside of it is not there.
-            let mut asked: Vec<Option<CellWant>> = Vec::new();
-            for &slot in some {
-                let chunk = self.coord(slot)?;
-                asked.extend(
-                    arrays
-                        .iter()
-                        .map(|array| array.in_grid(chunk).then(|| CellWant::new(array, chunk))),
-                );
-            }
-            let is_asked: Vec<bool> = asked.iter().map(Option::is_some).collect();
-            let wants = asked.into_iter().flatten().collect();
-            let found = self.level.store().fetch(self.level.next_round(), wants);
-            let mut found = found.await?.into_iter();
-            let mut cells = is_asked.into_iter().map(|asked| {
+            let cells = level.cells(&arrays, &chunks, |array, chunk| array.in_grid(chunk));
+            for (&slot, cells) in some.iter().zip(cells.await?) {
                 // A cell that is not stored is an empty one.
-                let cell = if asked { found.next().flatten() } else { None };
-                cell.unwrap_or_default()
-            });
-            for &slot in some {
-                let of_chunk: Vec<Bytes> = cells.by_ref().take(arrays.len()).collect();
-                let chunk = self.parse(slot, &of_chunk)?;
+                let cells: Vec<Bytes> = cells.into_iter().map(Option::unwrap_or_default).collect();
+                let chunk = self.parse(slot, &cells)?;
                 self.keep(slot, chunk)?;
             }
         }
@@ -588,18 +565,6 @@ impl State {
 
 /// The fragment index of a chunk.
 pub(crate) fn index_cell(chunk: &Chunk) -> Result<Vec<u8>, WriteError> {
-    let mut index = FragmentIndexBuilder::new();
-    let mut start = 0_usize;
-    for fragment in &chunk.fragments {
-        let (from, count) = (
-            zvf_format::int::signed(start),
-            zvf_format::int::signed(fragment.len()),
-        );
-        index
-            .push_range(from, count)
-            .map_err(|source| WriteError::encode("vertex_fragments", source))?;
-        start += fragment.len();
-    }
-    narrow("rows of one chunk", start)?;
-    Ok(index.finish())
+    narrow("rows of one chunk", chunk.count())?;
+    fragment_index("vertex_fragments", chunk.fragments.iter().map(Rows::len))
 }

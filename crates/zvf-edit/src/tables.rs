@@ -10,9 +10,9 @@ use super::index::table_codecs;
 use zvf_codec::Compression;
 use zvf_format::int::wide;
 use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::error::to_index;
+use zvf_write::error::{OrBug, to_index};
 use zvf_write::form::IdsIn;
+use zvf_write::nodes::node;
 use zvf_write::number::NumberType;
 use zvf_write::spec::AttributeSpec;
 use zvf_write::tables::{Held, TableOf, column, described};
@@ -240,7 +240,7 @@ impl Table {
         } else {
             old.clear();
         }
-        objects.push((format!("{path}/zarr.json"), doc.to_json().into_bytes()));
+        objects.push(node(path, doc.to_json()));
         Ok((objects, old))
     }
 }

@@ -17,6 +17,7 @@ use zvf_codec::Compression;
 use zvf_format::int::wide;
 use zvf_write::WriteError;
 use zvf_write::error::narrow;
+use zvf_write::nodes::node;
 use zvf_write::target::Object;
 use zvf_write::writer::{WriteOptions, blocking};
 
@@ -179,12 +180,7 @@ fn expected_cells(array: &GridArray) -> Result<Option<BTreeSet<String>>, WriteEr
     };
     let mut known = BTreeSet::new();
     for chunk in array.presence().iter() {
-        let index = cells.object_index(chunk)?;
-        known.insert(format!(
-            "{}/{}",
-            array.path(),
-            doc.key_encoding.object_key(&index)
-        ));
+        known.insert(cells.key(array.path(), chunk)?);
     }
     Ok(Some(known))
 }
@@ -265,10 +261,7 @@ async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, Plan)>, WriteError> {
     if doc.object_ids_sorted.is_some() {
         doc.object_ids_sorted = Some(ids.is_sorted());
     }
-    objects.push((
-        "0/object_index/zarr.json".to_owned(),
-        doc.to_group().to_json_line().into_bytes(),
-    ));
+    objects.push(node("0/object_index", doc.to_group().to_json_line()));
     let dropped: BTreeSet<i64> = gone
         .iter()
         .filter_map(|row| index.ids.get(*row))
@@ -339,10 +332,7 @@ async fn all_manifests(
     }
     let mut doc = doc.clone();
     doc.shape = vec![rows];
-    objects.push((
-        "0/object_index/manifests/zarr.json".to_owned(),
-        doc.to_json().into_bytes(),
-    ));
+    objects.push(node("0/object_index/manifests", doc.to_json()));
     Ok(objects)
 }
 
@@ -367,10 +357,7 @@ async fn groups(edit: &Edit, dropped: &BTreeSet<i64>) -> Result<Vec<Object>, Wri
         return Err(WriteError::unsupported(path, "nothing", "an array"));
     };
     let mut doc = ArrayDoc::parse(&bytes)?;
-    let compression = match doc.codecs.split_first() {
-        Some((first, rest)) if first.name == "vlen-bytes" => Compression::of(rest),
-        _ => None,
-    };
+    let compression = Compression::behind("vlen-bytes", &doc.codecs);
     let one = doc.chunk_shape == [wide(all.len())] && doc.shape == doc.chunk_shape;
     let Some(compression) = compression.filter(|_| one) else {
         return Err(WriteError::unsupported(
@@ -384,6 +371,6 @@ async fn groups(edit: &Edit, dropped: &BTreeSet<i64>) -> Result<Vec<Object>, Wri
     doc.attributes.group_ranges = None;
     Ok(vec![
         (format!("{path}/c/0"), compression.encode(rows.finish())?),
-        (format!("{path}/zarr.json"), doc.to_json().into_bytes()),
+        node(path, doc.to_json()),
     ])
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use zvf_format::int::halves;
 use zvf_store::ChunkCoord;
 
 /// A vertex: chunk and row where it is stored, or [`FRESH`] and a number.
@@ -17,7 +18,7 @@ pub(crate) fn stored(slot: u32, row: u32) -> Vertex {
 
 /// Chunk and row of a name.
 pub(crate) fn parts(vertex: Vertex) -> (u32, u32) {
-    let [slot, row] = zvf_format::int::halves(vertex);
+    let [slot, row] = halves(vertex);
     (slot, row)
 }
 
@@ -26,6 +27,16 @@ pub(crate) fn parts(vertex: Vertex) -> (u32, u32) {
 pub(crate) struct NewLink {
     pub(crate) ends: Vec<Vertex>,
     pub(crate) attributes: Vec<u8>,
+}
+
+impl NewLink {
+    /// The link between two parts of a chain, or of a tree.
+    pub(crate) fn step(from: Vertex, to: Vertex) -> Self {
+        Self {
+            ends: vec![from, to],
+            attributes: Vec::new(),
+        }
+    }
 }
 
 /// Where a link is stored: number of the array, cell, and record in it.

@@ -66,6 +66,12 @@ words! {
 }
 
 impl Kind {
+    /// Returns whether the vertices of an object come one after another, each linked to the next.
+    #[must_use]
+    pub const fn is_chain(self) -> bool {
+        matches!(self, Self::Line | Self::Polyline | Self::Streamline)
+    }
+
     /// Returns whether stores of this kind may have a link convention.
     ///
     /// Source: 0.9 §19, level 4.

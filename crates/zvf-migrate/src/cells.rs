@@ -12,12 +12,10 @@ use super::source::{Chunk, Column, Source, tiles};
 use zvf_format::int::wide;
 use zvf_write::error::{OrBug, internal};
 use zvf_write::nodes::Nodes;
-use zvf_write::number::NumberType;
 use zvf_write::parallel::pack;
 use zvf_write::prepare::Corners;
 use zvf_write::shard::Cells;
-use zvf_write::target::Below;
-use zvf_write::target::{Object, Payloads};
+use zvf_write::target::{Below, Object, Payloads};
 use zvf_write::{WriteError, documents, parallel};
 
 /// The path of an array of cells below its level, and the bytes of its items.
@@ -41,13 +39,6 @@ pub(super) struct Sink<'s> {
 
 /// Rows whose positions are looked at together.
 const ROWS: usize = 4096;
-
-/// The number type of positions.
-pub(super) fn number_type(source: &Source) -> Result<NumberType, WriteError> {
-    let mut all = NumberType::ALL.iter().copied();
-    let found = all.find(|number| number.dtype() == source.position);
-    found.ok_or_else(|| WriteError::bug(format!("positions of type {}", source.position)))
-}
 
 impl Sink<'_> {
     /// Paths of the arrays in the order of payloads.
@@ -117,7 +108,7 @@ impl Sink<'_> {
     /// Corners of the finite positions, and how many lie in another chunk than where they are stored.
     fn look(&self, coord: &[i64], chunk: &Chunk) -> Result<(Option<Corners>, u64), WriteError> {
         let dims = self.source.level.dims();
-        let number = number_type(self.source)?;
+        let number = self.source.position;
         let lead = coord.len().checked_sub(dims);
         let lead = lead.or_bug(format_args!("{coord:?} has fewer than {dims} components"))?;
         // The place of the chunk and its size, axis by axis.
@@ -200,16 +191,12 @@ impl Sink<'_> {
             encoding: Some("raw".to_owned()),
             ..super::documents::carried(source.level.vertices().attributes())
         };
-        let fragments = ArrayAttributes {
-            encoding: Some("fragment_index_v1".to_owned()),
-            ..match source.level.vertex_fragments() {
-                Some(array) => super::documents::carried(array.attributes()),
-                None => ArrayAttributes::default(),
-            }
-        };
+        let fragments = source.level.vertex_fragments();
+        let fragments = fragments.map(|array| super::documents::carried(array.attributes()));
         let fragments = ArrayAttributes {
             zv_array: Some("vertex_fragments".to_owned()),
-            ..fragments
+            encoding: Some("fragment_index_v1".to_owned()),
+            ..fragments.unwrap_or_default()
         };
         let mut nodes = Nodes::default();
         nodes.cells(self.cells, "vertices", present.clone(), vertices);

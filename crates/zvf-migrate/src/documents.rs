@@ -3,18 +3,17 @@
 use serde_json::json;
 use zvf_meta::rules::Severity;
 use zvf_meta::{
-    ArrayAttributes, Codec, CrossChunkStrategy, CrossLevelStorage, Dataset, JsonObject, Kind,
-    LevelDoc, LinksConvention, Multiscale, ObjectIndexConvention, RootDoc, Transform,
+    ArrayAttributes, CrossChunkStrategy, CrossLevelStorage, Dataset, JsonObject, Kind, LevelDoc,
+    LinksConvention, Multiscale, ObjectIndexConvention, RootDoc, Transform,
 };
-use zvf_store::{GridArray, Level, Store};
+use zvf_store::{Level, Store};
 
 use super::report::Notes;
 use super::source::Column;
-use zvf_codec::Compression;
 use zvf_format::int::wide;
 use zvf_write::form::Members;
 use zvf_write::prepare::Corners;
-use zvf_write::{TargetVersion, WriteError, documents};
+use zvf_write::{TargetVersion, WriteError, documents, prepare};
 
 /// Members that say how an old node is stored, and nothing of what it holds.
 const OF_CONTAINERS: &[&str] = &[
@@ -109,22 +108,6 @@ pub(super) fn level(old: &LevelDoc, number: u32) -> LevelDoc {
         bin_size: None,
         ..old.clone()
     }
-}
-
-/// How the old store compresses and shards its cells, where that can be told and written.
-pub(super) fn storage(array: &GridArray) -> (Option<Compression>, Option<Vec<u64>>) {
-    let Some(doc) = array
-        .doc()
-        .filter(|_| array.container() == zvf_store::ContainerKind::Grid)
-    else {
-        return (None, None);
-    };
-    let sharding = doc.sharding().ok().flatten();
-    let codecs: &[Codec] = sharding.as_ref().map_or(&doc.codecs, |inner| &inner.codecs);
-    (
-        Compression::of(codecs.get(1..).unwrap_or_default()),
-        sharding.is_some().then(|| doc.chunk_shape.clone()),
-    )
 }
 
 /// The convention that a kind can have: the one that is stated, if it is one of them.
@@ -262,20 +245,10 @@ fn words(block: &mut zvf_meta::ZarrVectors, notes: &Notes) {
 
 /// Bounds hold the data.
 fn grow(bounds: &mut Corners, low: &[f64], high: &[f64], notes: &Notes) {
-    let mut grown = false;
-    for (bound, &data) in bounds.0.iter_mut().zip(low) {
-        grown |= data < *bound;
-        *bound = bound.min(data);
-    }
-    for (bound, &data) in bounds.1.iter_mut().zip(high) {
-        grown |= data > *bound;
-        *bound = bound.max(data);
-    }
-    notes.repaired(
-        "zarr.json",
-        "bounds that do not hold the data were widened",
-        u64::from(grown),
-    );
+    let before = bounds.clone();
+    prepare::grow((&mut bounds.0, &mut bounds.1), (low, high));
+    let what = "bounds that do not hold the data were widened";
+    notes.repaired("zarr.json", what, u64::from(*bounds != before));
 }
 
 /// One entry a level, in order: scale and half a bin as the old store has them, else as its bins say.

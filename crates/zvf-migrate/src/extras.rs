@@ -9,7 +9,9 @@ use zvf_store::{RawStore, Store};
 
 use super::report::Notes;
 use zvf_write::WriteError;
+use zvf_write::documents::plain_group;
 use zvf_write::form::Form;
+use zvf_write::nodes::node;
 use zvf_write::target::Target;
 
 /// Groups inside groups that are looked into.
@@ -156,9 +158,7 @@ impl Copy<'_> {
         }
         if any && !named {
             // Old writers leave groups between nodes out (0.7 §2.4).
-            let group = zvf_write::documents::plain_group().into_bytes();
-            self.target
-                .put(vec![(format!("{path}/zarr.json"), group)])?;
+            self.target.put(vec![node(path, plain_group())])?;
         }
         Ok(any)
     }

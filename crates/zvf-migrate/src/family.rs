@@ -15,8 +15,7 @@ use super::source::Source;
 use super::{Job, Stage};
 use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::error::to_index;
+use zvf_write::error::{OrBug, to_index};
 use zvf_write::links::{End, LinkColumn, Placer, Policy};
 
 impl Job {

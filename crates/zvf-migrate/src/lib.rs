@@ -75,17 +75,15 @@ use rechunk::Cut;
 use report::Notes;
 use source::Source;
 use zvf_format::int::wide;
-use zvf_write::WriteError;
-use zvf_write::commit;
 use zvf_write::error::OrBug;
 use zvf_write::form::{Form, Members};
-use zvf_write::inside;
 use zvf_write::links::{self, ChunkFragments, FragmentRows, LinkColumn};
 use zvf_write::nodes::Nodes;
 use zvf_write::prepare::Corners;
-use zvf_write::shard::Cells;
+use zvf_write::shard::{Cells, stored_as};
 use zvf_write::target::Target;
 use zvf_write::writer::blocking;
+use zvf_write::{WriteError, commit, inside};
 
 /// Copies a store of any version that is read into a new store of the [target version](MigrateOptions::target), with all its
 /// levels, and compares the two.
@@ -293,7 +291,7 @@ impl Job {
                 cuts.push(None);
                 cells::copy(self.sink(stage, &below, journal), threads, budget)?
             };
-            extent.widen(one.extent.clone());
+            extent.widen(one.extent.as_ref());
             new_level.push(one);
         }
         let mut report = Report {
@@ -357,7 +355,8 @@ impl Job {
     /// Prepares a level: its chunks, its grid, how it is stored.
     fn stage(&self, level: Level) -> Result<Stage, WriteError> {
         let chunk_shape = self.chunk_shape(&level);
-        let (stored, shards) = documents::storage(level.vertices());
+        // What cannot be told is not imitated.
+        let (stored, shards) = stored_as(level.vertices()).unwrap_or_default();
         let rank = level.key_rank();
         let source = Source::new(level, self.handle.clone(), &self.notes)?;
         let binned = shapes::is_binned(&source.level);
@@ -420,8 +419,7 @@ impl Job {
     fn makes_chains(&self, stage: &Stage) -> bool {
         let level = &stage.source.level;
         let untrusted = level.links(0).is_some_and(|family| !family.rows_trusted());
-        let kind = self.store.kind();
-        let chain = matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline);
+        let chain = self.store.kind().is_chain();
         level.object_index().is_some() && (untrusted || (stage.moves && chain))
     }
 

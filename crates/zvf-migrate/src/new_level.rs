@@ -9,7 +9,7 @@ use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
 use zvf_write::error::{OrBug, internal, narrow, to_index};
 use zvf_write::nodes::Nodes;
-use zvf_write::prepare::Corners;
+use zvf_write::prepare::{Corners, include};
 
 /// The ends of a fragment without rows.
 pub(crate) const NO_ROWS: (u32, u32) = (u32::MAX, u32::MAX);
@@ -61,7 +61,7 @@ impl NewLevel {
         for done in done {
             new_level.push_chunk(done.rows, &done.ends, done.fragments);
             new_level.tiles &= done.tiles;
-            new_level.widen(done.extent.take());
+            new_level.widen(done.extent.as_ref());
         }
         new_level
     }
@@ -155,20 +155,9 @@ impl NewLevel {
     }
 
     /// Widens the corners.
-    pub(crate) fn widen(&mut self, extent: Option<Corners>) {
-        let Some((low, high)) = extent else { return };
-        match &mut self.extent {
-            None => self.extent = Some((low, high)),
-            Some((all_low, all_high)) => {
-                all_low
-                    .iter_mut()
-                    .zip(low)
-                    .for_each(|(all, one)| *all = all.min(one));
-                all_high
-                    .iter_mut()
-                    .zip(high)
-                    .for_each(|(all, one)| *all = all.max(one));
-            }
+    pub(crate) fn widen(&mut self, extent: Option<&Corners>) {
+        if let Some((low, high)) = extent {
+            include(&mut self.extent, (low, high));
         }
     }
 }

@@ -13,8 +13,7 @@ use zvf_format::int::index;
 use zvf_write::WriteError;
 use zvf_write::documents::Docs;
 use zvf_write::error::OrBug;
-use zvf_write::form::IdsIn;
-use zvf_write::form::MOST_ROWS;
+use zvf_write::form::{IdsIn, MOST_ROWS};
 use zvf_write::objects::{ManifestArray, index_doc, index_of_rows};
 use zvf_write::target::Below;
 

@@ -3,8 +3,7 @@
 use super::source::Source;
 use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::error::to_index;
+use zvf_write::error::{OrBug, to_index};
 
 /// No fragment was named so far.
 const NONE: u64 = u64::MAX;
@@ -56,40 +55,30 @@ pub(super) fn order(source: &Source, starts: &[u64], by_number: bool) -> Result<
         alone: vec![false; count],
     };
     let mut next = 0_u64;
-    if let Some(objects) = source.level.object_index() {
-        for part in 0..objects.manifest_chunks() {
-            let part = source.handle.block_on(objects.manifest_chunk(part))?;
-            let first = part.first_slot();
-            for row in first..(first + wide(part.len())).min(objects.len()) {
-                for (chunk, fragment) in super::entries::entries(part.blob(row), objects, row)? {
-                    let at = source.slot(&chunk).and_then(|slot| {
-                        let [start, end] = *starts.get(index(slot)..)?.first_chunk()?;
-                        let at = start.checked_add(u64::try_from(fragment).ok()?)?;
-                        (at < end).then_some(at)
-                    });
-                    // A fragment that is not there is told of where the manifests are written.
-                    let Some(at) = at else { continue };
-                    let at = to_index("fragments", at)?;
-                    let order = found
-                        .order
-                        .get_mut(at)
-                        .or_bug("a fragment without an order")?;
-                    let alone = found
-                        .alone
-                        .get_mut(at)
-                        .or_bug("a fragment without an order")?;
-                    *alone = *order == NONE;
-                    if *order == NONE {
-                        *order = next;
-                    }
-                    // A fragment that was met before leaves a gap: what comes before and behind it is not neighbours.
-                    next += 1;
-                }
-                // A gap, so that the next object's first fragment does not follow this one's last.
-                next += 1;
+    source.each_manifest(|_, manifest| {
+        for (chunk, fragment) in manifest {
+            let at = source.slot(&chunk).and_then(|slot| {
+                let [start, end] = *starts.get(index(slot)..)?.first_chunk()?;
+                let at = start.checked_add(u64::try_from(fragment).ok()?)?;
+                (at < end).then_some(at)
+            });
+            // A fragment that is not there is told of where the manifests are written.
+            let Some(at) = at else { continue };
+            let at = to_index("fragments", at)?;
+            let order = found.order.get_mut(at);
+            let order = order.or_bug("a fragment without an order")?;
+            let alone = found.alone.get_mut(at);
+            *alone.or_bug("a fragment without an order")? = *order == NONE;
+            if *order == NONE {
+                *order = next;
             }
+            // A fragment that was met before leaves a gap: what comes before and behind it is not neighbours.
+            next += 1;
         }
-    }
+        // A gap, so that the next object's first fragment does not follow this one's last.
+        next += 1;
+        Ok(())
+    })?;
     for (number, order) in (0_u64..).zip(&mut found.order) {
         if by_number {
             *order = number;

@@ -16,27 +16,23 @@ use zvf_format::dtype::DType;
 use zvf_meta::space::{bins_per_chunk, chunk_at};
 use zvf_store::ChunkCoord;
 
-use super::cells::{ArrayPath, Sink, number_type};
-use super::destinations::span;
-use super::destinations::{Destinations, Part};
-use super::new_level::Done;
-use super::new_level::NewLevel;
+use super::cells::{ArrayPath, Sink};
+use super::destinations::{Destinations, Part, span};
+use super::new_level::{Done, NewLevel};
 use super::order::{Order, UNNAMED, fragment_starts, order};
 use super::report::Notes;
 use super::source::{Chunk, Column, Rows, Source};
 use zvf_format::int::{index, wide};
 use zvf_write::bucket::{Bucket, Buckets};
 use zvf_write::cell::bin_of;
-use zvf_write::error::{OrBug, internal};
-use zvf_write::error::{narrow, signed64};
+use zvf_write::error::{OrBug, internal, narrow, signed64};
 use zvf_write::parallel::pack;
 use zvf_write::places::Places;
-use zvf_write::record;
 use zvf_write::record::{put_flagged, row_of, take_array, take_flagged};
 use zvf_write::sorter::Sorter;
 use zvf_write::spill::SpillFile;
 use zvf_write::target::Payloads;
-use zvf_write::{WriteError, parallel};
+use zvf_write::{WriteError, parallel, record};
 
 /// No vertex.
 const NONE: u64 = u64::MAX;
@@ -170,7 +166,7 @@ impl Gathered {
         let prefix = prefix.or_bug(format_args!("{old:?} has fewer than {dims} components"))?;
         let base = *self.vertices.last().or_bug("no end of the vertices")?;
         self.vertices.push(base + u64::from(chunk.rows));
-        let values = number_type(source)?.to_f64(&chunk.positions);
+        let values = source.position.to_f64(&chunk.positions);
         let mut coords = Vec::with_capacity(index(chunk.rows));
         let mut last: Option<(Vec<i64>, usize, usize)> = None;
         for (row, position) in values.chunks_exact(dims).enumerate() {
@@ -585,7 +581,7 @@ impl Sorted {
         order: &mut Vec<u32>,
     ) -> Result<Vec<Rows>, WriteError> {
         let chunk = self.chunk(slot)?;
-        let number = number_type(sink.source)?;
+        let number = sink.source.position;
         let mut keys: Vec<(i64, u32)> = Vec::with_capacity(records.len());
         for at in 0..narrow("rows of a chunk", records.len())? {
             let mut record = records.get(at)?;

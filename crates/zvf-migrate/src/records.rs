@@ -7,7 +7,7 @@ use bytes::Bytes;
 use zvf_format::dtype::DTypeKind;
 use zvf_format::keys::cmp_ascii;
 use zvf_meta::{Kind, LinksConvention};
-use zvf_store::{CellWant, Endpoint, GridArray, LinkAttribute, LinkFamily};
+use zvf_store::{Endpoint, GridArray, LinkAttribute, LinkFamily};
 
 use super::source::{BATCH, Source, little};
 use zvf_format::int::wide;
@@ -97,32 +97,21 @@ impl<'f> Family<'f> {
                 .map(|one| one.arrays.get(number).and_then(Option::as_ref))
                 .collect();
             let reversed = self.reversed && self.links.parent_first(array) && array.width() == 2;
+            let arrays = [&array.array].into_iter();
+            let arrays: Vec<_> = arrays.chain(of.iter().copied().flatten()).collect();
+            let asked = |one: &Arc<GridArray>, key: &[i64]| one.presence().contains(key);
             for part in keys.chunks(BATCH) {
-                let mut wants = Vec::new();
-                for &key in part {
-                    wants.push(CellWant::new(&array.array, key));
-                    let there = of
-                        .iter()
-                        .flatten()
-                        .filter(|one| one.presence().contains(key));
-                    wants.extend(there.map(|one| CellWant::new(one, key)));
-                }
-                let mut cells = source.fetch(wants)?.into_iter();
-                for &key in part {
+                let cells = source.level.cells(&arrays, part, asked);
+                for (key, cells) in part.iter().zip(source.handle.block_on(cells)?) {
+                    let mut cells = cells.into_iter();
                     // A cell that is not stored is an empty one.
-                    let cell = cells
-                        .next()
-                        .or_bug("an answer is missing")?
-                        .unwrap_or_default();
-                    let values: Vec<Option<Bytes>> = of
-                        .iter()
-                        .map(|one| {
-                            let array = (*one)?;
-                            let there = array.presence().contains(key);
-                            let cell = if there { cells.next().flatten() } else { None };
-                            cell.map(|bytes| little(array.dtype(), bytes))
-                        })
-                        .collect();
+                    let cell = cells.next().flatten().unwrap_or_default();
+                    let value = |one: &Option<&Arc<GridArray>>| {
+                        let array = (*one)?;
+                        let cell = cells.next().flatten();
+                        cell.map(|bytes| little(array.dtype(), bytes))
+                    };
+                    let values: Vec<Option<Bytes>> = of.iter().map(value).collect();
                     read.turned += self.cell(number, key, &cell, &values, reversed, &mut each)?;
                 }
             }

@@ -9,10 +9,8 @@ use super::report::Notes;
 use super::source::Source;
 use zvf_format::int::wide;
 use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::error::to_index;
-use zvf_write::form::ID_END;
-use zvf_write::form::ID_IS_ROW;
+use zvf_write::error::{OrBug, to_index};
+use zvf_write::form::{ID_END, ID_IS_ROW};
 
 /// The rows of a new table, by those of the old one.
 #[derive(Debug)]

@@ -1,18 +1,19 @@
 //! Chunks of an old store, checked and little-endian.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
 use zvf_format::fragments::{Fragment as Stored, FragmentIndex, FragmentIndexBuilder};
-use zvf_store::{CellWant, ChunkCoord, ContainerKind, GridArray, Level, VertexAttribute};
+use zvf_store::{ChunkCoord, ContainerKind, GridArray, Level, VertexAttribute};
 
+use super::entries::entries;
 use super::report::Notes;
 use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::error::{narrow, to_index};
+use zvf_write::error::{OrBug, narrow, to_index};
 use zvf_write::layout::row_bytes;
 use zvf_write::number::NumberType;
 
@@ -163,8 +164,7 @@ pub(crate) struct Source {
     pub(crate) handle: Handle,
     /// The chunks with vertices, in lex order.
     pub(crate) chunks: Vec<ChunkCoord>,
-    /// Little-endian type of the positions.
-    pub(crate) position: DType,
+    pub(crate) position: NumberType,
     pub(crate) columns: Vec<Column>,
     pub(crate) fragment_columns: Vec<Column>,
 }
@@ -193,10 +193,10 @@ impl Source {
         }
         vertices.check_presence()?;
         let number = NumberType::from_kind(vertices.dtype().kind);
-        if number.is_none_or(|number| number == NumberType::Bool) {
+        let Some(position) = number.filter(|number| *number != NumberType::Bool) else {
             let what = format!("positions are {}, expected numbers", vertices.dtype());
             return Err(WriteError::source(path, what));
-        }
+        };
         let columns = |list: &[VertexAttribute]| -> Result<Vec<Column>, WriteError> {
             let mut columns = Vec::new();
             for attribute in list {
@@ -210,7 +210,7 @@ impl Source {
             Ok(columns)
         };
         let mut source = Self {
-            position: DType::little(vertices.dtype().kind),
+            position,
             chunks: vertices.presence().iter().map(ChunkCoord::new).collect(),
             columns: columns(level.vertex_attributes())?,
             fragment_columns: columns(level.fragment_attributes())?,
@@ -224,33 +224,22 @@ impl Source {
 
     /// Chunks that manifests name and the presence list does not: released readers find them by coordinate only.
     fn find_unlisted(&mut self, notes: &Notes) -> Result<(), WriteError> {
-        let Some(objects) = self.level.object_index().map(Arc::clone) else {
-            return Ok(());
-        };
-        let mut unknown: Vec<ChunkCoord> = Vec::new();
-        for number in 0..objects.manifest_chunks() {
-            let part = self.handle.block_on(objects.manifest_chunk(number))?;
-            let first = part.first_slot();
-            for row in first..first + wide(part.len()) {
-                for (chunk, _) in super::entries::entries(part.blob(row), &objects, row)? {
-                    if self.slot(&chunk).is_none() && self.level.vertices().in_grid(&chunk) {
-                        unknown.push(chunk);
-                    }
-                }
-                if unknown.len() > BATCH * 64 {
-                    unknown.sort_unstable();
-                    unknown.dedup();
-                }
-            }
-        }
-        unknown.sort_unstable();
-        unknown.dedup();
+        let mut unknown: BTreeSet<ChunkCoord> = BTreeSet::new();
+        self.each_manifest(|_, manifest| {
+            let chunks = manifest.into_iter().map(|(chunk, _)| chunk);
+            unknown.extend(chunks.filter(|chunk| {
+                self.slot(chunk).is_none() && self.level.vertices().in_grid(chunk)
+            }));
+            Ok(())
+        })?;
+        let unknown: Vec<ChunkCoord> = unknown.into_iter().collect();
         let mut found = Vec::new();
         for part in unknown.chunks(BATCH) {
-            let wants = part
-                .iter()
-                .map(|c| CellWant::new(self.level.vertices(), c.clone()));
-            let cells = self.fetch(wants.collect())?;
+            let chunks: Vec<&[i64]> = part.iter().map(ChunkCoord::as_slice).collect();
+            let cells = self
+                .level
+                .cells(&[self.level.vertices()], &chunks, |_, _| true);
+            let cells = self.handle.block_on(cells)?.into_iter().flatten();
             let there = part.iter().zip(cells).filter(|(_, cell)| cell.is_some());
             found.extend(there.map(|(chunk, _)| chunk.clone()));
         }
@@ -259,6 +248,24 @@ impl Source {
             notes.repaired(self.level.vertices().path(), what, wide(found.len()));
             self.chunks.append(&mut found);
             self.chunks.sort_unstable();
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with every row of the object index, and the chunks and fragments that its manifest names.
+    pub(crate) fn each_manifest(
+        &self,
+        mut each: impl FnMut(u64, Vec<(ChunkCoord, i64)>) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
+        let Some(objects) = self.level.object_index() else {
+            return Ok(());
+        };
+        for number in 0..objects.manifest_chunks() {
+            let part = self.handle.block_on(objects.manifest_chunk(number))?;
+            let first = part.first_slot();
+            for row in first..(first + wide(part.len())).min(objects.len()) {
+                each(row, entries(part.blob(row), objects, row)?)?;
+            }
         }
         Ok(())
     }
@@ -299,43 +306,36 @@ impl Source {
         self.level.dims() * self.position.size()
     }
 
-    /// Reads cells.
-    pub(crate) fn fetch(&self, wants: Vec<CellWant>) -> Result<Vec<Option<Bytes>>, WriteError> {
-        let store = self.level.store();
-        Ok(self
-            .handle
-            .block_on(store.fetch(self.level.next_round(), wants))?)
-    }
-
     /// Reads chunks.
     ///
     /// # Errors
     /// I/O; cells that no reader may guess about, by array and chunk.
     pub(crate) fn read(&self, slots: &[u32]) -> Result<Vec<Chunk>, WriteError> {
-        let mut wants = Vec::new();
-        for &slot in slots {
-            let chunk = self.chunk(slot)?;
-            let columns = self.columns.iter().chain(&self.fragment_columns);
-            let side = self
-                .level
-                .vertex_fragments()
-                .into_iter()
-                .chain(columns.map(|column| &column.attribute.array))
-                .filter(|array| array.presence().contains(chunk));
-            let arrays = std::iter::once(self.level.vertices()).chain(side);
-            wants.extend(arrays.map(|array| CellWant::new(array, chunk)));
-        }
-        let mut cells = self.fetch(wants)?.into_iter();
-        slots
-            .iter()
-            .map(|&slot| self.take(slot, &mut cells))
+        let vertices = self.level.vertices();
+        let columns = self.columns.iter().chain(&self.fragment_columns);
+        let arrays: Vec<&Arc<GridArray>> = [vertices]
+            .into_iter()
+            .chain(self.level.vertex_fragments())
+            .chain(columns.map(|column| &column.attribute.array))
+            .collect();
+        let chunks = slots.iter().map(|&slot| self.chunk(slot));
+        let chunks = chunks.collect::<Result<Vec<_>, _>>()?;
+        // Manifests may name chunks that the list of vertices does not.
+        let asked = |array: &Arc<GridArray>, chunk: &[i64]| {
+            Arc::ptr_eq(array, vertices) || array.presence().contains(chunk)
+        };
+        let cells = self.level.cells(&arrays, &chunks, asked);
+        let cells = self.handle.block_on(cells)?.into_iter();
+        let chunks = slots.iter().zip(cells);
+        chunks
+            .map(|(&slot, cells)| self.take(slot, cells.into_iter()))
             .collect()
     }
 
     fn take(
         &self,
         slot: u32,
-        cells: &mut impl Iterator<Item = Option<Bytes>>,
+        mut cells: impl Iterator<Item = Option<Bytes>>,
     ) -> Result<Chunk, WriteError> {
         let chunk = self.chunk(slot)?;
         let place = |path: &str| format!("{path} at {}", ChunkCoord::new(chunk));
@@ -353,13 +353,9 @@ impl Source {
             ));
         }
         let rows = narrow("rows of a chunk", stored.len() / row)?;
-        let mut next = |array: &Arc<GridArray>| {
-            let there = array.presence().contains(chunk);
-            if there { cells.next().flatten() } else { None }
-        };
         let fragments = match self.level.vertex_fragments() {
             None => vec![Rows::Range(0, rows)],
-            Some(array) => match next(array) {
+            Some(array) => match cells.next().flatten() {
                 Some(_) if rows == 0 => Vec::new(),
                 Some(blob) => decode_fragments(&blob, rows)
                     .map_err(|what| WriteError::source(place(array.path()), what))?,
@@ -370,7 +366,7 @@ impl Source {
                 }
             },
         };
-        let mut column = |column: &Column, rows: u32| match next(&column.attribute.array) {
+        let mut column = |column: &Column, rows: u32| match cells.next().flatten() {
             Some(bytes) if rows > 0 => column
                 .cell(bytes, rows)
                 .map_err(|what| WriteError::source(place(column.attribute.array.path()), what)),

@@ -8,14 +8,13 @@ use super::objects::Out;
 use super::rows::Rows;
 use super::source::Source;
 use zvf_format::int::wide;
-use zvf_write::WriteError;
-use zvf_write::array;
 use zvf_write::documents::Docs;
 use zvf_write::error::to_index;
 use zvf_write::form::IdsIn;
 use zvf_write::number::Fill;
 use zvf_write::tables::{TableOf, TableRows};
 use zvf_write::typed::{Element, ROWS};
+use zvf_write::{WriteError, array};
 
 /// The element of a table, where the new store can hold it.
 fn element(table: &TypedArray) -> Option<Element> {

@@ -2,13 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
+use std::fmt;
 use std::path::Path;
 
 use super::fine::Chunk;
 use zvf_meta::space::chunk_at;
 use zvf_write::WriteError;
-use zvf_write::error::internal;
-use zvf_write::error::narrow;
+use zvf_write::error::{internal, narrow};
 
 /// Most axes of a level that is coarsened.
 pub(crate) const MOST_AXES: usize = 4;
@@ -25,7 +25,10 @@ pub(crate) struct Means<'s> {
 }
 
 /// The bin of a position.
-fn bin(position: &[f32], size: &[f64]) -> Result<Bin, WriteError> {
+pub(crate) fn bin_of<T: Copy + Into<f64> + fmt::Display>(
+    position: &[T],
+    size: &[f64],
+) -> Result<Bin, WriteError> {
     let (axes, sizes) = (position.len(), size.len());
     internal!(
         axes == sizes && axes <= MOST_AXES,
@@ -33,23 +36,7 @@ fn bin(position: &[f32], size: &[f64]) -> Result<Bin, WriteError> {
     );
     let mut bin = [0; MOST_AXES];
     for ((slot, &value), &size) in bin.iter_mut().zip(position).zip(size) {
-        *slot = chunk_at(f64::from(value), size).ok_or_else(|| {
-            WriteError::data("position", value.to_string(), "a number that lies in a bin")
-        })?;
-    }
-    Ok(bin)
-}
-
-/// The bin of a position that was not rounded.
-pub(crate) fn bin_of(position: &[f64], size: &[f64]) -> Result<Bin, WriteError> {
-    let (axes, sizes) = (position.len(), size.len());
-    internal!(
-        axes == sizes && axes <= MOST_AXES,
-        "{axes} axes in bins of {sizes}"
-    );
-    let mut bin = [0; MOST_AXES];
-    for ((slot, &value), &size) in bin.iter_mut().zip(position).zip(size) {
-        *slot = chunk_at(value, size).ok_or_else(|| {
+        *slot = chunk_at(value.into(), size).ok_or_else(|| {
             WriteError::data("position", value.to_string(), "a number that lies in a bin")
         })?;
     }
@@ -80,7 +67,7 @@ impl Binned {
         // Rows that follow each other mostly share a bin.
         let mut last: Option<(Bin, u32)> = None;
         for position in chunk.positions.chunks_exact(dims.max(1)) {
-            let bin = bin(position, size)?;
+            let bin = bin_of(position, size)?;
             let number = match last {
                 Some((known, number)) if known == bin => number,
                 _ => {

@@ -8,11 +8,10 @@ use zvf_store::ChunkCoord;
 
 use super::bin::{Bin, Binned, MOST_AXES, Means};
 use super::fine::{Fine, Work, fragment, rows_of};
-use super::sums::{Sum, Waiting};
+use super::sums::{BinPositions, Sum};
 use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
-use zvf_write::error::{OrBug, internal};
-use zvf_write::error::{narrow, to_index};
+use zvf_write::error::{OrBug, internal, narrow, to_index};
 
 /// A vertex without a metavertex.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -58,7 +57,7 @@ enum Adding {
     /// All fragments, chunk by chunk: as they are read.
     Chunks(Vec<Sum>),
     /// Objects one after the other: their positions wait until all are read.
-    Objects(Waiting),
+    Objects(BinPositions),
 }
 
 /// Makes the metavertices of the objects `kept`, or of everything, and finds that of every vertex: that of its bin. Vertices
@@ -76,7 +75,9 @@ pub(crate) fn gather(
 ) -> Result<(Metas, Parents), WriteError> {
     let dims = fine.dims;
     let mut adding = match (kept, &fine.objects) {
-        (Some(kept), Some(objects)) => Adding::Objects(Waiting::new(fine, objects, kept, means)?),
+        (Some(kept), Some(objects)) => {
+            Adding::Objects(BinPositions::new(fine, objects, kept, means)?)
+        }
         _ => Adding::Chunks(Vec::new()),
     };
     let bins = size.to_vec();

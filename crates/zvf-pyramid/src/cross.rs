@@ -4,6 +4,7 @@
 //! rows are brought together by pairs of chunks first, and every pair is written by itself.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use zvf_format::links::LinkCellBuilder;
 use zvf_store::ChunkCoord;
@@ -13,34 +14,38 @@ use super::bins::NONE;
 use super::fine::rows_of;
 use super::sink::Sink;
 use zvf_format::int::{halves, index, signed, wide};
-use zvf_write::error::OrBug;
-use zvf_write::error::narrow;
+use zvf_write::error::{OrBug, narrow};
 use zvf_write::form::LinksBy;
 use zvf_write::links::{self, Cell, Family, Policy, Stored};
+use zvf_write::nodes::node;
 use zvf_write::shard::Cells;
-use zvf_write::target::Object;
 use zvf_write::{WriteError, documents, parallel};
 
 /// One level, as far as links need it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Side<'s> {
+#[derive(Debug)]
+pub(crate) struct Side {
     pub(crate) level: u32,
-    pub(crate) chunks: &'s [ChunkCoord],
+    pub(crate) chunks: Arc<Vec<ChunkCoord>>,
     /// The first vertex of each chunk, and the count of all.
-    pub(crate) starts: &'s [u32],
+    pub(crate) starts: Vec<u32>,
     /// Chunk sizes in chunks of the root, one an axis.
-    pub(crate) ratio: &'s [i64],
-    pub(crate) cells: &'s Cells,
+    pub(crate) ratio: Vec<i64>,
+    pub(crate) cells: Cells,
 }
 
-impl<'s> Side<'s> {
-    fn chunk(&self, slot: u32) -> Result<&'s [i64], WriteError> {
+impl Side {
+    fn chunk(&self, slot: u32) -> Result<&[i64], WriteError> {
         let chunk = self.chunks.get(index(slot)).map(ChunkCoord::as_slice);
         chunk.or_bug(format_args!("no chunk {slot}"))
     }
 
     fn rows(&self, slot: u32) -> Result<Range<usize>, WriteError> {
-        rows_of(self.starts, index(slot))
+        rows_of(&self.starts, index(slot))
+    }
+
+    /// One more than the last slot.
+    fn last(&self) -> Result<u32, WriteError> {
+        narrow("chunks", self.chunks.len())
     }
 }
 
@@ -52,8 +57,8 @@ impl<'s> Side<'s> {
 /// # Cost
 /// Four bytes a vertex of both levels in memory.
 pub(crate) fn write(
-    fine: Side<'_>,
-    coarse: Side<'_>,
+    fine: &Side,
+    coarse: &Side,
     parents: &[u32],
     both: bool,
     sink: Sink<'_>,
@@ -80,8 +85,8 @@ struct Pair {
 /// All links between two levels, by pairs of chunks.
 #[derive(Debug)]
 struct Pairs<'s> {
-    fine: Side<'s>,
-    coarse: Side<'s>,
+    fine: &'s Side,
+    coarse: &'s Side,
     parents: &'s [u32],
     pairs: Vec<Pair>,
     /// Rows in their chunk of the finer level, pair after pair, ascending in each.
@@ -90,8 +95,8 @@ struct Pairs<'s> {
 
 impl<'s> Pairs<'s> {
     fn new(
-        fine: Side<'s>,
-        coarse: Side<'s>,
+        fine: &'s Side,
+        coarse: &'s Side,
         parents: &'s [u32],
         threads: usize,
     ) -> Result<Self, WriteError> {
@@ -99,10 +104,10 @@ impl<'s> Pairs<'s> {
         const BATCH: usize = 64;
         let count = *coarse.starts.last().or_bug("no count of the vertices")?;
         let mut slot_of: Vec<u32> = Vec::with_capacity(index(count));
-        for slot in 0..last(coarse)? {
+        for slot in 0..coarse.last()? {
             slot_of.extend(coarse.rows(slot)?.map(|_| slot));
         }
-        let slots: Vec<u32> = (0..last(fine)?).collect();
+        let slots: Vec<u32> = (0..fine.last()?).collect();
         // Pairs of a batch begin at its own rows.
         let work = |slots: &[u32]| {
             let (mut pairs, mut rows, mut keys) = (Vec::new(), Vec::new(), Vec::new());
@@ -196,7 +201,7 @@ impl<'s> Pairs<'s> {
         let delta = i64::from(to.level) - i64::from(from.level);
         let policy = Policy {
             delta: i32::try_from(delta).or_bug(format_args!("levels {delta} apart"))?,
-            factors: Some((from.ratio.to_vec(), to.ratio.to_vec())),
+            factors: Some((from.ratio.clone(), to.ratio.clone())),
             ..Policy::pairs(from.ratio.len(), false, LinksBy::Offsets)
         };
         let family = Family::new(policy, Vec::new());
@@ -214,7 +219,7 @@ impl<'s> Pairs<'s> {
         }
         let below = sink.below(from.level);
         let into = links::Sink {
-            cells: from.cells,
+            cells: &from.cells,
             target: &below,
             threads: means.threads,
         };
@@ -228,7 +233,7 @@ impl<'s> Pairs<'s> {
             records: count,
             groups: None,
         };
-        let nodes = stored.nodes(from.cells)?;
+        let nodes = stored.nodes(&from.cells)?;
         let arrays = nodes.arrays.into_iter();
         let arrays = arrays.map(|(path, doc)| (path, doc.to_json()));
         let mut documents: Vec<(String, String)> = arrays.chain(nodes.groups).collect();
@@ -236,15 +241,9 @@ impl<'s> Pairs<'s> {
         if !sink.has(from.level, "links/zarr.json")? {
             documents.push(("links".to_owned(), documents::plain_group()));
         }
-        let objects = documents.into_iter();
-        let objects = objects.map(|(path, doc)| (format!("{path}/zarr.json"), doc.into_bytes()));
-        below.put(objects.collect::<Vec<Object>>())
+        let objects = documents.into_iter().map(|(path, doc)| node(path, doc));
+        below.put(objects.collect())
     }
-}
-
-/// One more than the last slot of a level.
-fn last(side: Side<'_>) -> Result<u32, WriteError> {
-    narrow("chunks", side.chunks.len())
 }
 
 #[cfg(test)]

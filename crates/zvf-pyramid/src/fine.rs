@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::StreamExt;
-use half::f16;
 use tokio::runtime::Handle;
 use zvf_format::dtype::{ByteOrder, DType};
 use zvf_format::fragments::FragmentIndex;
@@ -13,9 +12,8 @@ use zvf_format::manifest::Manifest;
 use zvf_store::{CellWant, ChunkCoord, Level, Names, Need, Store};
 
 use zvf_format::int::{index, wide};
-use zvf_write::error::{OrBug, internal};
-use zvf_write::error::{narrow, to_index};
-use zvf_write::number::NumberType;
+use zvf_write::error::{OrBug, internal, narrow, to_index};
+use zvf_write::number::{NumberType, narrow as to_nearest};
 use zvf_write::record::row_of;
 use zvf_write::{WriteError, parallel};
 
@@ -399,17 +397,11 @@ fn to_f32(number: NumberType, bytes: &[u8]) -> Vec<f32> {
         };
     }
     match number {
-        NumberType::Bool | NumberType::U8 => round!(u8, f32::from),
-        NumberType::I8 => round!(i8, f32::from),
-        NumberType::I16 => round!(i16, f32::from),
-        NumberType::I32 => round!(i32, |v| v as f32),
-        NumberType::I64 => round!(i64, |v| v as f32),
-        NumberType::U16 => round!(u16, f32::from),
-        NumberType::U32 => round!(u32, |v| v as f32),
-        NumberType::U64 => round!(u64, |v| v as f32),
-        NumberType::F16 => round!(f16, f32::from),
         NumberType::F32 => round!(f32, |v| v),
-        NumberType::F64 => round!(f64, |v| v as f32),
+        // As float64 these would be rounded twice.
+        NumberType::I64 => round!(i64, |v| v as f32),
+        NumberType::U64 => round!(u64, |v| v as f32),
+        _ => number.to_f64(bytes).into_iter().map(to_nearest).collect(),
     }
 }
 

@@ -46,7 +46,6 @@ mod run;
 mod sample;
 mod sink;
 mod spec;
-mod storage;
 mod sums;
 
 pub use base::{BinReason, ChosenBins};

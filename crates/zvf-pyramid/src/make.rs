@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use tokio::runtime::Handle;
 use zvf_meta::{JsonObject, Kind, LevelDoc, RootDoc};
-use zvf_store::{ChunkCoord, Names, Need, Store};
+use zvf_store::{Names, Need, Store};
 
 use super::base::ChosenBins;
 use super::bin::Means;
@@ -16,12 +16,12 @@ use super::fine::Fine;
 use super::growth::Growth;
 use super::plan::{Plan, Planned, RECORD, Sampling, Wanted};
 use super::reference::{self, ObjectColumn, Step};
+use super::root;
 use super::sink::Sink;
 use super::spec::{BaseBins, CrossLevel, Method};
-use super::{root, storage};
 use zvf_format::int::{index, wide};
 use zvf_write::error::{OrBug, internal};
-use zvf_write::shard::{Cells, Container};
+use zvf_write::shard::{Cells, Container, stored_as};
 use zvf_write::{WriteError, documents};
 
 /// What was written of one level.
@@ -75,15 +75,6 @@ pub(crate) struct Made {
     pub(crate) report: LevelReport,
 }
 
-/// A level, as far as links between levels need it.
-struct Shape {
-    level: u32,
-    chunks: Arc<Vec<ChunkCoord>>,
-    starts: Vec<u32>,
-    ratio: Vec<i64>,
-    cells: Cells,
-}
-
 /// What levels are made with.
 pub(crate) struct Maker<'m> {
     pub(crate) store: &'m Store,
@@ -135,7 +126,12 @@ impl Maker<'_> {
         &self,
         bounds: &'r (Vec<f64>, Vec<f64>),
     ) -> Result<impl Fn(&[f64]) -> Result<Cells, WriteError> + 'r, WriteError> {
-        let (compression, shards) = storage::of_level(self.store, self.handle)?;
+        let level = self
+            .handle
+            .block_on(self.store.level(0, &Need::nothing()))?;
+        // What is not known is not imitated: every array says for itself how it is compressed.
+        let (compression, shards) = stored_as(level.vertices())?;
+        let compression = compression.unwrap_or_default();
         Ok(move |chunk_shape: &[f64]| {
             Ok(Cells {
                 grid: documents::grid(bounds, chunk_shape)?,
@@ -154,7 +150,7 @@ impl Maker<'_> {
         let ratio = |chunk_shape: &[f64]| ratio(chunk_shape, &about.chunk_shape);
         let mut fine = Fine::stored(self.store, 0, self.handle)?;
         let mut columns = self.columns()?;
-        let mut shapes = vec![Shape {
+        let mut sides = vec![Side {
             level: 0,
             chunks: Arc::clone(&fine.chunks),
             starts: Vec::new(),
@@ -181,12 +177,12 @@ impl Maker<'_> {
             let below = self.sink.below(level);
             let both = (&cells, &root_cells);
             let done = reference::coarsen(&fine, &step, &mut columns, both, &below, self.means)?;
-            let last = shapes.last_mut().or_bug("no finer level")?;
+            let last = sides.last_mut().or_bug("no finer level")?;
             last.starts.clone_from(&done.parents.starts);
             let before = wide(done.parents.of.len());
             vertices = Some([before, done.vertices]);
             (self.progress)(before);
-            shapes.push(Shape {
+            sides.push(Side {
                 level,
                 chunks: Arc::clone(&done.fine.chunks),
                 starts: done.starts,
@@ -212,7 +208,7 @@ impl Maker<'_> {
             });
             fine = done.fine;
         }
-        let linked = self.links(&plan, &shapes, &parents)?;
+        let linked = self.links(&plan, &sides, &parents)?;
         name(&mut root, &made, &plan, linked);
         Ok(Levels {
             root,
@@ -224,7 +220,7 @@ impl Maker<'_> {
 
     fn density(&self, mut root: RootDoc, wanted: &Wanted<'_>) -> Result<Levels, WriteError> {
         let placed = wanted.is_linked();
-        let mut net = density::Net::new(density::Reading {
+        let mut builder = density::LevelBuilder::new(density::Reading {
             store: self.store,
             handle: self.handle,
             means: self.means,
@@ -234,9 +230,9 @@ impl Maker<'_> {
         let root_shape = root.zarr_vectors.chunk_shape.clone();
         let plan = if let Some(spec) = wanted.automatic() {
             let until = spec.until.unwrap_or(1);
-            let levels = net.levels(until, &root_shape)?;
+            let levels = builder.levels(until, &root_shape)?;
             if levels.is_empty() {
-                let found = format!("{} vertices in level 0", net.vertices());
+                let found = format!("{} vertices in level 0", builder.vertices());
                 let expected = format!("more than {until}: fewer need no coarse levels");
                 return Err(WriteError::input("store", found, expected));
             }
@@ -246,7 +242,7 @@ impl Maker<'_> {
             let declared = root.zarr_vectors.base_bin_shape.is_some();
             let stored = declared && self.store.kind() != Kind::PointCloud;
             let base = if *wanted.base() == BaseBins::Data && !stored {
-                let found = net.choose(&root_shape)?;
+                let found = builder.choose(&root_shape)?;
                 self.declare(&mut root, &found.shape);
                 let shape = found.shape.clone();
                 chosen = Some(found);
@@ -257,12 +253,12 @@ impl Maker<'_> {
             wanted.plan(&base, &root_shape)
         };
         let about = root.zarr_vectors.clone();
-        let growth = Growth::new(self.store, self.handle, net.vertices(), &about)?;
+        let growth = Growth::new(self.store, self.handle, builder.vertices(), &about)?;
         let (mut planned, mut found): (Vec<Planned>, Vec<Found>) = (Vec::new(), Vec::new());
         let mut vertices = None;
-        let mut finest = net.places();
+        let mut finest = builder.places();
         while let Some(mut step) = plan.next(&planned, vertices) {
-            let next = net.thin(&step)?;
+            let next = builder.thin(&step)?;
             vertices = Some([next.before, next.vertices]);
             if plan.grow.is_some_and(|from| planned.len() >= from) {
                 growth.grow(&mut step, &next);
@@ -273,8 +269,11 @@ impl Maker<'_> {
         }
         let cells = self.cells(&about.bounds)?;
         let ratio = |chunk_shape: &[f64]| ratio(chunk_shape, &about.chunk_shape);
-        let (objects, left_out) = (net.about().ids.len(), net.about().left_out.clone());
-        let held = net.most_held();
+        let (objects, left_out) = (
+            builder.metadata().ids.len(),
+            builder.metadata().left_out.clone(),
+        );
+        let held = builder.most_held();
         let mut level_cells = Vec::new();
         for step in &planned {
             level_cells.push(cells(&step.chunk_shape)?);
@@ -300,7 +299,6 @@ impl Maker<'_> {
             };
             let bins = about.base_bin_shape.as_deref();
             let to = density::Target {
-                target: self.sink.target,
                 below,
                 bounds: &about.bounds,
                 cells,
@@ -314,11 +312,11 @@ impl Maker<'_> {
             (to, doc)
         });
         let mut columns = self.columns()?;
-        let written = net.write(targets.collect(), &mut columns)?;
+        let written = builder.write(targets.collect(), &mut columns)?;
         let mut made: Vec<Made> = Vec::new();
-        let (mut shapes, mut parents) = (Vec::new(), Vec::new());
+        let (mut sides, mut parents) = (Vec::new(), Vec::new());
         if let Some(places) = &finest {
-            shapes.push(Shape {
+            sides.push(Side {
                 level: 0,
                 chunks: Arc::clone(&places.chunks),
                 starts: places.starts.clone(),
@@ -341,8 +339,8 @@ impl Maker<'_> {
                 next.error.map(|error| ("error_bound", error)).as_slice(),
             );
             if let (Some(finer), Some(places)) = (&finest, &places) {
-                parents.push(of_rows(finer, &next.stand_ins, places)?);
-                shapes.push(Shape {
+                parents.push(of_rows(finer, &next.representatives, places)?);
+                sides.push(Side {
                     level,
                     chunks: Arc::clone(&places.chunks),
                     starts: places.starts.clone(),
@@ -367,7 +365,7 @@ impl Maker<'_> {
                 doc,
             });
         }
-        let linked = self.links(&plan, &shapes, &parents)?;
+        let linked = self.links(&plan, &sides, &parents)?;
         name(&mut root, &made, &plan, linked);
         Ok(Levels {
             root,
@@ -378,12 +376,7 @@ impl Maker<'_> {
     }
 
     /// Writes the links between levels; whether there are any families.
-    fn links(
-        &self,
-        plan: &Plan,
-        shapes: &[Shape],
-        parents: &[Vec<u32>],
-    ) -> Result<bool, WriteError> {
+    fn links(&self, plan: &Plan, sides: &[Side], parents: &[Vec<u32>]) -> Result<bool, WriteError> {
         // Below 0: all levels.
         let depth = usize::try_from(plan.depth).unwrap_or(parents.len());
         if plan.cross == CrossLevel::None || depth == 0 {
@@ -391,16 +384,15 @@ impl Maker<'_> {
         }
         let both = plan.cross == CrossLevel::Explicit;
         let mut any = false;
-        for (from, fine) in shapes.iter().enumerate() {
+        for (from, fine) in sides.iter().enumerate() {
             let mut up: Option<Vec<u32>> = None;
-            let above = shapes.iter().skip(from + 1);
+            let above = sides.iter().skip(from + 1);
             let steps = parents.iter().skip(from);
             for (coarse, step) in above.zip(steps).take(depth) {
                 let next = match up {
                     Some(up) => compose(&up, step)?,
                     None => step.clone(),
                 };
-                let (fine, coarse) = (side(fine), side(coarse));
                 any |= cross::write(fine, coarse, &next, both, self.sink, self.means)? > 0;
                 up = Some(next);
             }
@@ -457,16 +449,20 @@ fn record(planned: &Planned, measured: &[(&str, f64)]) -> JsonObject {
 }
 
 /// The coarse row that stands for each row of a finer level. A row that two objects share has the stand-in of the first.
-fn of_rows(finer: &Numbered, stand_ins: &[u32], coarse: &Numbered) -> Result<Vec<u32>, WriteError> {
+fn of_rows(
+    finer: &Numbered,
+    representatives: &[u32],
+    coarse: &Numbered,
+) -> Result<Vec<u32>, WriteError> {
     let rows = *finer.starts.last().or_bug("no count of the vertices")?;
     let mut parents = vec![NONE; index(rows)];
     internal!(
-        finer.of.len() == stand_ins.len(),
+        finer.of.len() == representatives.len(),
         "{} vertices, and what stands for {}",
         finer.of.len(),
-        stand_ins.len()
+        representatives.len()
     );
-    for (&row, &place) in finer.of.iter().zip(stand_ins) {
+    for (&row, &place) in finer.of.iter().zip(representatives) {
         let parent = match place {
             NONE => NONE,
             place => {
@@ -481,16 +477,6 @@ fn of_rows(finer: &Numbered, stand_ins: &[u32], coarse: &Numbered) -> Result<Vec
         }
     }
     Ok(parents)
-}
-
-fn side(shape: &Shape) -> Side<'_> {
-    Side {
-        level: shape.level,
-        chunks: &shape.chunks,
-        starts: &shape.starts,
-        ratio: &shape.ratio,
-        cells: &shape.cells,
-    }
 }
 
 /// Whether shapes differ by more than rounding.
@@ -515,8 +501,7 @@ fn ratio(shape: &[f64], root: &[f64]) -> Vec<i64> {
 mod tests {
     use std::sync::Arc;
 
-    use super::of_rows;
-    use super::{differs, ratio};
+    use super::{differs, of_rows, ratio};
     use crate::bins::NONE;
     use crate::density::Numbered;
     use zvf_write::WriteError;
@@ -540,15 +525,15 @@ mod tests {
         assert_eq!(parents, [0, NONE, NONE, 1]);
         // A vertex that the coarser level has not, a row that the finer one has not, and fewer than vertices.
         let short = numbered(&[0, 3], &[3, 0, 1]);
-        for (finer, stand_ins) in [
+        for (finer, representatives) in [
             (&finer, &[0, 2, NONE][..]),
             (&short, &[0, 1, NONE]),
             (&finer, &[0, 1]),
         ] {
-            let found = of_rows(finer, stand_ins, &coarse);
+            let found = of_rows(finer, representatives, &coarse);
             assert!(
                 matches!(found, Err(WriteError::Bug { .. })),
-                "{stand_ins:?}"
+                "{representatives:?}"
             );
         }
     }

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use zvf_format::int::index;
 use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::error::to_index;
+use zvf_write::error::{OrBug, to_index};
 use zvf_write::record::typed;
 use zvf_write::spill::Spool;
 

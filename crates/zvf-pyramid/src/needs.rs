@@ -4,6 +4,7 @@ use futures::future::BoxFuture;
 use zvf_meta::Kind;
 use zvf_store::{Need, Store};
 
+use zvf_format::int::wide;
 use zvf_write::{WriteError, WriteOptions};
 
 /// Bytes for each chunk that an object of points has points in: measured, from 13 with few to 45 with many of them.
@@ -37,7 +38,7 @@ pub fn pyramid_memory<'a>(
         let Some(objects) = level.object_index() else {
             return Ok(0);
         };
-        let chunks = zvf_format::int::wide(level.vertices().presence().len());
+        let chunks = wide(level.vertices().presence().len());
         let fragments = objects.len().saturating_mul(chunks);
         Ok(fragments
             .min(level.doc().vertex_count)

@@ -1,28 +1,25 @@
 //! The method of the released package, `per_object` (0.9 §17): one vertex a bin, the mean of its members.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use zvf_format::fragments::FragmentIndexBuilder;
 use zvf_format::manifest::ManifestBuilder;
 use zvf_meta::{ArrayAttributes, ArrayDoc, JsonObject, LevelDoc};
 use zvf_store::{ChunkCoord, ObjectIndex, TypedArray, TypedValues};
 
 use super::bin::Means;
 use super::bins::{Metas, Parents, gather};
-use super::fine::rows_of;
-use super::fine::{Fine, Objects};
+use super::fine::{Fine, Objects, rows_of};
 use super::sample;
-use zvf_format::int::{index, signed, wide};
+use zvf_format::int::{index, wide};
+use zvf_write::cell::fragment_index;
 use zvf_write::documents::Docs;
 use zvf_write::error::OrBug;
-use zvf_write::nodes::put_documents;
+use zvf_write::nodes::Nodes;
 use zvf_write::objects::{ManifestArray, index_doc};
 use zvf_write::parallel::pack;
 use zvf_write::shard::Cells;
 use zvf_write::tables::{TableOf, TableRows};
-use zvf_write::target::Below;
-use zvf_write::target::{Object, Payloads};
+use zvf_write::target::{Below, Object, Payloads};
 use zvf_write::typed::{Element, ROWS};
 use zvf_write::{WriteError, documents, parallel};
 
@@ -98,23 +95,24 @@ pub(crate) fn coarsen(
         (cells, step.own_chunks)
     };
     write_vertices(&metas, cells, target, means.threads)?;
-    let mut docs = vertex_docs(&metas, cells)?;
-    let mut groups = BTreeMap::new();
+    let mut nodes = vertex_nodes(&metas, cells)?;
     let (mut objects, mut present) = (None, 0);
     if let Some(given) = &fine.objects {
-        let (coarse, count) =
-            write_objects(given, &kept, &metas, &parents, cells, target, &mut docs)?;
+        let docs = &mut nodes.arrays;
+        let (coarse, count) = write_objects(given, &kept, &metas, &parents, cells, target, docs)?;
         present = count;
         let mut doc = index_doc(fine.dims, &coarse.ids, present);
         ObjectIndex::list_deleted(&mut doc, coarse.deleted.iter().copied());
-        groups.insert("object_index".to_owned(), doc.to_group().to_json_line());
+        let doc = doc.to_group().to_json_line();
+        nodes.groups.insert("object_index".to_owned(), doc);
         objects = Some(Arc::new(coarse));
         let order: Vec<usize> = (0..rows).collect();
         for column in columns.iter_mut().filter(|_| !empty) {
-            docs.push(write_column(column, &kept, &order, cells, target)?);
+            let column = write_column(column, &kept, &order, cells, target)?;
+            nodes.arrays.push(column);
         }
     }
-    put_documents(target, docs, groups)?;
+    nodes.put(target)?;
     let vertices = u64::from(metas.len()?);
     let mut families = vec!["vertices".to_owned()];
     families.extend(objects.is_some().then(|| "object_index".to_owned()));
@@ -185,13 +183,8 @@ fn write_vertices(
                     .flat_map(|value| value.to_le_bytes())
                     .collect(),
             ));
-            let mut builder = FragmentIndexBuilder::new();
-            for row in 0..signed(rows.len()) {
-                builder
-                    .push_range(row, 1)
-                    .map_err(|source| WriteError::encode("vertex_fragments", source))?;
-            }
-            fragments.push((chunk, builder.finish()));
+            let ones = rows.map(|_| 1);
+            fragments.push((chunk, fragment_index("vertex_fragments", ones)?));
         }
         let mut objects: Vec<Object> = cells.objects("vertices", positions)?;
         objects.extend(cells.objects("vertex_fragments", fragments)?);
@@ -200,7 +193,7 @@ fn write_vertices(
     parallel::each(threads, pack(items).into_iter(), work, |()| Ok(()))
 }
 
-fn vertex_docs(metas: &Metas, cells: &Cells) -> Result<Docs, WriteError> {
+fn vertex_nodes(metas: &Metas, cells: &Cells) -> Result<Nodes, WriteError> {
     let present = documents::presence(metas.chunks.iter().map(ChunkCoord::as_slice))?;
     let vertices = ArrayAttributes {
         zv_array: Some("vertices".to_owned()),
@@ -208,14 +201,11 @@ fn vertex_docs(metas: &Metas, cells: &Cells) -> Result<Docs, WriteError> {
         encoding: Some("raw".to_owned()),
         ..ArrayAttributes::default()
     };
-    let doc = |attributes| documents::grid_doc(cells, present.clone(), attributes);
-    Ok(vec![
-        ("vertices".to_owned(), doc(vertices)),
-        (
-            "vertex_fragments".to_owned(),
-            doc(documents::fragments("vertex_fragments")),
-        ),
-    ])
+    let fragments = documents::fragments("vertex_fragments");
+    let mut nodes = Nodes::default();
+    nodes.cells(cells, "vertices", present.clone(), vertices);
+    nodes.cells(cells, "vertex_fragments", present, fragments);
+    Ok(nodes)
 }
 
 /// Manifests and ids: all rows of the finer level, those that were dropped without vertices.

@@ -35,8 +35,9 @@ use zvf_format::int::wide;
 use zvf_write::change::{Change, Take};
 use zvf_write::commit::{Leftovers, MARKER};
 use zvf_write::documents::STALE;
+use zvf_write::nodes::node;
 use zvf_write::redo::settle;
-use zvf_write::target::{Stage, Target};
+use zvf_write::target::{Object, Stage, Target};
 use zvf_write::{Kind, WriteError, WriteOptions};
 
 /// What became of the coarse levels of a store.
@@ -301,10 +302,7 @@ impl Job<'_> {
             return Ok(());
         }
         match self.options.leftovers {
-            Leftovers::Refuse => Err(WriteError::Busy {
-                store: self.address.to_owned(),
-                marker: MARKER,
-            }),
+            Leftovers::Refuse => Err(WriteError::busy(&self.address, MARKER)),
             Leftovers::Remove => settle(self.target, self.address, self.options.lease).map(|_| ()),
         }
     }
@@ -444,9 +442,7 @@ impl Job<'_> {
         };
         // Level 0 is read while levels are made: a reader may be the first to see a change by another writer.
         maker.levels(root, wanted).map_err(|error| match &error {
-            WriteError::Store(source) if source.is_changed() => WriteError::Changed {
-                store: self.address.to_owned(),
-            },
+            WriteError::Store(source) if source.is_changed() => WriteError::changed(&self.address),
             _ => error,
         })
     }
@@ -493,9 +489,7 @@ impl Job<'_> {
         if root == store.root() {
             return Ok(());
         }
-        Err(WriteError::Changed {
-            store: self.address.to_owned(),
-        })
+        Err(WriteError::changed(&self.address))
     }
 }
 
@@ -521,12 +515,11 @@ pub(super) fn reported(report: PyramidReport, levels: Levels) -> PyramidReport {
 }
 
 /// The documents that make groups levels.
-pub(super) fn level_documents(made: &[Made]) -> Vec<(String, Vec<u8>)> {
-    let document = |one: &Made| {
-        let key = format!("{}/zarr.json", one.doc.level);
-        (key, one.doc.to_json().into_bytes())
-    };
-    made.iter().map(document).collect()
+pub(super) fn level_documents(made: &[Made]) -> Vec<Object> {
+    let documents = made.iter().map(|one| &one.doc);
+    documents
+        .map(|doc| node(doc.level, doc.to_json()))
+        .collect()
 }
 
 /// How many chunks of level 0 the levels are out of date for.

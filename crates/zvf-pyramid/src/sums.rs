@@ -4,8 +4,7 @@ use super::bin::{Binned, MOST_AXES, Means};
 use super::fine::{Fine, Objects};
 use zvf_format::int::{index, wide};
 use zvf_write::bucket::{Bucket, Buckets};
-use zvf_write::error::OrBug;
-use zvf_write::error::{narrow, to_index};
+use zvf_write::error::{OrBug, narrow, to_index};
 use zvf_write::record::{records, row_of, take_array};
 use zvf_write::spill::SpillFile;
 use zvf_write::{WriteError, parallel};
@@ -33,16 +32,15 @@ impl Sum {
 
 /// Positions of objects, in parts of whole bins that are small enough to be held.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct BinPositions {
     /// For each chunk the fragments that are asked for, with the numbers of their entries.
     entries: Vec<Vec<(u32, u32)>>,
     /// Number, place of the bin in its part, position.
     parts: Buckets<u32>,
-    /// The number of the bucket of each part.
-    numbers: Vec<usize>,
+    count: u32,
 }
 
-impl Waiting {
+impl BinPositions {
     pub(crate) fn new(
         fine: &Fine,
         objects: &Objects,
@@ -55,7 +53,7 @@ impl Waiting {
         let least = wide(means.threads) * 4;
         let count = narrow(
             "parts",
-            to_index("parts", (bytes / share).clamp(least, 4096))?,
+            to_index("parts", (bytes / share).clamp(least.max(1), 4096))?,
         )?;
         let mut entries = vec![Vec::new(); fine.chunks.len()];
         for &row in kept {
@@ -68,31 +66,27 @@ impl Waiting {
                     .push((fragment, number));
             }
         }
-        let mut parts = Buckets::new(means.budget / 2, means.folder);
         Ok(Self {
             entries,
-            numbers: (0..count)
-                .map(|part| parts.number(&part, |&part| part))
-                .collect(),
-            parts,
+            parts: Buckets::of(0..count, means.budget / 2, means.folder),
+            count,
         })
     }
 
     /// Takes the rows of a chunk that are asked for; `of` are the bins of its rows.
     pub(crate) fn push(&mut self, one: &Binned, of: &[u32], dims: usize) -> Result<(), WriteError> {
-        let parts = narrow("parts", self.numbers.len())?.max(1);
+        let parts = self.count;
         let entries = self.entries.get(one.slot);
         for &(fragment, entry) in entries.or_bug("a chunk that was not counted")? {
             let mut number = u64::from(entry) << 32;
             let mut failed = Ok(());
             one.chunk.fragment(fragment, |row| {
                 let (bin, position) = (of.get(row), one.chunk.position(row, dims));
-                let part = bin.and_then(|bin| self.numbers.get(index(bin % parts)));
-                let (Some(&bin), Some(position), Some(&part)) = (bin, position, part) else {
+                let (Some(&bin), Some(position)) = (bin, position) else {
                     failed = Err(WriteError::bug(format!("row {row} has no bin")));
                     return;
                 };
-                let pushed = self.parts.push(part, |out| {
+                let pushed = self.parts.push(index(bin % parts), |out| {
                     out.extend_from_slice(&number.to_le_bytes());
                     out.extend_from_slice(&(bin / parts).to_le_bytes());
                     for value in position {
@@ -116,7 +110,7 @@ impl Waiting {
         dims: usize,
         threads: usize,
     ) -> Result<Vec<Sum>, WriteError> {
-        let parts = self.numbers.len().max(1);
+        let parts = index(self.count);
         let (buckets, file) = self.parts.finish();
         let mut sums = vec![Sum::default(); bins];
         let of_part = bins.div_ceil(parts);

@@ -565,6 +565,55 @@ impl Level {
         &self.inner.links
     }
 
+    /// All arrays of cells that were asked for and exist. `link_fragments`, which a level does not hand out, is not among them.
+    #[must_use]
+    pub fn arrays(&self) -> Vec<Arc<GridArray>> {
+        let mut arrays = vec![Arc::clone(self.vertices())];
+        arrays.extend(self.vertex_fragments().cloned());
+        let attributes = self.vertex_attributes().iter();
+        let attributes = attributes.chain(self.fragment_attributes());
+        arrays.extend(attributes.map(|one| Arc::clone(&one.array)));
+        for family in self.link_families() {
+            arrays.extend(family.arrays().iter().map(|one| Arc::clone(&one.array)));
+            let values = family.attributes().iter().flat_map(|one| &one.arrays);
+            arrays.extend(values.flatten().cloned());
+        }
+        arrays
+    }
+
+    /// Reads the cells of several arrays in several chunks, in one round of requests.
+    ///
+    /// # Shape
+    /// For each chunk a cell of each array, in their order; `None`: the cell is empty, missing, or not `asked` for.
+    ///
+    /// # Errors
+    /// As [`Store::fetch_map`].
+    pub fn cells(
+        &self,
+        arrays: &[&Arc<GridArray>],
+        chunks: &[&[i64]],
+        asked: impl Fn(&Arc<GridArray>, &[i64]) -> bool,
+    ) -> BoxFuture<'static, Result<Vec<Vec<Option<Bytes>>>, StoreError>> {
+        let mut wants = Vec::new();
+        let mut is_asked: Vec<Vec<bool>> = Vec::with_capacity(chunks.len());
+        for chunk in chunks {
+            let of_chunk: Vec<bool> = arrays.iter().map(|array| asked(array, chunk)).collect();
+            let arrays = arrays.iter().zip(&of_chunk).filter(|(_, asked)| **asked);
+            wants.extend(arrays.map(|(array, _)| CellWant::new(array, *chunk)));
+            is_asked.push(of_chunk);
+        }
+        let found = self
+            .store
+            .fetch_map(self.next_round(), wants, move |found| {
+                let mut found = found.into_iter();
+                let mut next = |asked| if asked { found.next().flatten() } else { None };
+                let chunks = is_asked.into_iter();
+                let cells = chunks.map(|of_chunk| of_chunk.into_iter().map(&mut next).collect());
+                cells.collect()
+            });
+        Box::pin(found)
+    }
+
     /// What the level holds and was left out on reading, of what was asked for: attributes, tables and links.
     pub fn refused(&self) -> &[Refused] {
         &self.inner.refused

@@ -49,18 +49,7 @@ pub(crate) async fn check(run: &mut Run<'_>, state: &LevelState) -> Result<(), S
 /// All arrays of cells of a level.
 async fn arrays(run: &mut Run<'_>, state: &LevelState) -> Result<Vec<Arc<GridArray>>, StoreError> {
     let level = &state.level;
-    let mut arrays = vec![Arc::clone(level.vertices())];
-    arrays.extend(level.vertex_fragments().cloned());
-    let attributes = level
-        .vertex_attributes()
-        .iter()
-        .chain(level.fragment_attributes());
-    arrays.extend(attributes.map(|one| Arc::clone(&one.array)));
-    for family in level.link_families() {
-        arrays.extend(family.arrays().iter().map(|one| Arc::clone(&one.array)));
-        let values = family.attributes().iter().flat_map(|one| &one.arrays);
-        arrays.extend(values.flatten().cloned());
-    }
+    let mut arrays = level.arrays();
     let path = "link_fragments";
     let groups = level.store().grid_array(state.number(), path).await;
     let place = || Place::at(state.path(path));

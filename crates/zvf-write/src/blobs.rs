@@ -12,6 +12,7 @@ use zvf_meta::{ArrayAttributes, Codec, DataType, GroupDoc};
 
 use crate::WriteError;
 use crate::array::array_doc;
+use crate::nodes::node;
 use crate::target::{Object, Payloads};
 use zvf_codec::Compression;
 use zvf_format::int::wide;
@@ -38,10 +39,7 @@ pub(crate) fn objects(
         );
         let key = format_key(key);
         objects.push((format!("{path}/{key}/c/0"), compression.encode(payload)?));
-        objects.push((
-            format!("{path}/{key}/zarr.json"),
-            doc.to_json().into_bytes(),
-        ));
+        objects.push(node(format_args!("{path}/{key}"), doc.to_json()));
     }
     Ok(objects)
 }

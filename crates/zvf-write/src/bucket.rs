@@ -7,8 +7,7 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 
 use crate::WriteError;
-use crate::error::OrBug;
-use crate::error::to_index;
+use crate::error::{OrBug, to_index};
 use crate::spill::{Part, SpillFile};
 use zvf_format::int::wide;
 
@@ -40,6 +39,18 @@ impl<K: Eq + Hash> Buckets<K> {
             budget,
             file: SpillFile::new(folder),
         }
+    }
+
+    /// With a bucket for each of these keys, whose numbers are in their order.
+    pub fn of(keys: impl IntoIterator<Item = K>, budget: usize, folder: &Path) -> Self
+    where
+        K: Copy,
+    {
+        let mut buckets = Self::new(budget, folder);
+        for key in keys {
+            buckets.number(&key, |&key| key);
+        }
+        buckets
     }
 
     /// The number of the bucket of a key; `own` makes the key of a new one. Numbers stay valid.

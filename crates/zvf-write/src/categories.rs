@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use crate::WriteError;
-use crate::error::OrBug;
-use crate::error::narrow;
+use crate::error::{OrBug, narrow};
 use crate::number::NumberType;
 use zvf_format::int::{index, wide};
 

@@ -8,16 +8,14 @@ use zvf_meta::space::{bins_per_chunk, chunk_at};
 
 use crate::WriteError;
 use crate::categories::Dictionary;
-use crate::copy::gather;
-use crate::copy::together;
-use crate::error::{OrBug, internal};
-use crate::error::{narrow, signed64};
+use crate::copy::{gather, together};
+use crate::error::{OrBug, internal, narrow, signed64, to_index};
 use crate::layout::Layout;
 use crate::number::NumberType;
 use crate::record::{records, row_of};
 use crate::sorter::Placed;
 use crate::spec::StoreSpec;
-use zvf_format::int::{index, wide};
+use zvf_format::int::{index, signed, wide};
 
 /// How the rows of a chunk become fragments (0.9 §10.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +38,7 @@ pub struct Encoder<'s> {
     dictionaries: Vec<Option<Dictionary>>,
     cut: Cut,
     /// Whether the vertex of each row is asked for.
-    vertices: bool,
+    pub(crate) vertices: bool,
 }
 
 /// The cells of one chunk, and what the rest of the store must know of it.
@@ -259,11 +257,9 @@ impl<'s> Encoder<'s> {
         keys: &[Key],
         records: &[u8],
     ) -> Result<(Vec<u8>, Vec<Placed>), WriteError> {
-        let mut index = FragmentIndexBuilder::new();
-        let failed = |source| WriteError::encode("vertex_fragments", source);
         if let Cut::Bins(bins) = &self.cut {
             let count = bins.iter().product::<u64>();
-            let mut start = 0_usize;
+            let (mut start, mut counts) = (0_usize, Vec::with_capacity(to_index("bins", count)?));
             for bin in 0..signed64("bins", count)? {
                 let rest = keys.get(start..).or_bug("bins beyond the rows")?;
                 let rows = if count == 1 {
@@ -271,15 +267,11 @@ impl<'s> Encoder<'s> {
                 } else {
                     rest.partition_point(|key| key.group <= bin)
                 };
-                index
-                    .push_range(
-                        signed64("rows", wide(start))?,
-                        signed64("rows", wide(rows))?,
-                    )
-                    .map_err(failed)?;
+                counts.push(narrow("rows of one chunk", rows)?);
                 start += rows;
             }
-            return Ok((index.finish(), Vec::new()));
+            let counts = counts.into_iter().map(index);
+            return Ok((fragment_index("vertex_fragments", counts)?, Vec::new()));
         }
         let mut placed: Vec<Placed> = Vec::new();
         let mut before: Option<&Key> = None;
@@ -321,12 +313,8 @@ impl<'s> Encoder<'s> {
                 }
             }
         }
-        for fragment in &placed {
-            index
-                .push_range(i64::from(fragment.row), i64::from(fragment.rows))
-                .map_err(failed)?;
-        }
-        Ok((index.finish(), placed))
+        let rows = placed.iter().map(|fragment| index(fragment.rows));
+        Ok((fragment_index("vertex_fragments", rows)?, placed))
     }
 
     /// The values of fragments: those of their first rows, and their objects.
@@ -359,15 +347,29 @@ impl<'s> Encoder<'s> {
 
     /// The stored dtype of attribute `at`, as numpy spells it.
     pub(crate) fn stored_type(&self, at: usize) -> Result<NumberType, WriteError> {
-        use crate::spec::AttributeType;
-        match self.spec.vertex_attributes.get(at).map(|one| one.values) {
-            Some(AttributeType::Number(number)) => Ok(number),
-            _ => {
-                let dictionary = self.dictionary(at);
-                Ok(dictionary.or_bug("texts without a dictionary")?.number)
-            }
-        }
+        let attribute = self.spec.vertex_attributes.get(at);
+        let number = attribute.and_then(|one| one.values.number());
+        let coded = || self.dictionary(at).map(|one| one.number);
+        number.or_else(coded).or_bug("texts without a dictionary")
     }
+}
+
+/// The index of fragments that follow each other, by how many rows each has.
+///
+/// # Errors
+/// Limit: more rows or fragments than an index counts; `array` is what holds it.
+pub fn fragment_index(
+    array: &'static str,
+    counts: impl IntoIterator<Item = usize>,
+) -> Result<Vec<u8>, WriteError> {
+    let mut index = FragmentIndexBuilder::new();
+    let mut start = 0_usize;
+    for count in counts {
+        let pushed = index.push_range(signed(start), signed(count));
+        pushed.map_err(|source| WriteError::encode(array, source))?;
+        start += count;
+    }
+    Ok(index.finish())
 }
 
 /// Keys as they are sorted; those of points nearly always are.

@@ -139,10 +139,7 @@ impl Change {
                 lease = Lease::take(&target, marker(&left), length, &seen)?;
             }
             let Some(lease) = lease else {
-                return Err(WriteError::Busy {
-                    store: address.to_owned(),
-                    marker: MARKER,
-                });
+                return Err(WriteError::busy(address, MARKER));
             };
             // Read under the marker: what is seen now is what the change builds on, and what the marker says.
             let now = target.see(ROOT)?;
@@ -162,9 +159,7 @@ impl Change {
                 _ => lease.end()?,
             }
         }
-        Err(WriteError::Changed {
-            store: address.to_owned(),
-        })
+        Err(WriteError::changed(address))
     }
 
     /// The details of a change that was begun here and not finished; `None` if there is none.
@@ -221,9 +216,7 @@ impl Change {
                 self.root = seen;
                 Ok(())
             }
-            None => Err(WriteError::Changed {
-                store: self.address.clone(),
-            }),
+            None => Err(WriteError::changed(&self.address)),
         }
     }
 

@@ -13,10 +13,9 @@ use crate::WriteError;
 use crate::bucket::Bucket;
 use crate::error::OrBug;
 use crate::number::NumberType;
-use crate::spec::ChunkBy;
-use crate::spec::{AttributeSpec, AttributeType, StoreSpec};
+use crate::spec::{AttributeSpec, AttributeType, ChunkBy, StoreSpec};
 use crate::values::Values;
-use zvf_format::int::wide;
+use zvf_format::int::{signed, wide};
 
 /// Most values that chunks are cut by: the document of the level holds all of them.
 const MOST_VALUES: usize = 1 << 20;
@@ -164,10 +163,7 @@ impl Keys {
 
     fn new(attribute: &AttributeSpec, values: Option<&Values<'_>>) -> Self {
         let mut keys = Self {
-            number: match attribute.values {
-                AttributeType::Number(number) => Some(number),
-                AttributeType::Category | AttributeType::Text => None,
-            },
+            number: attribute.values.number(),
             texts: HashMap::new(),
             known: None,
         };
@@ -226,7 +222,7 @@ impl Keys {
                     return Err(lacking(format!("{text:?}"), expected));
                 }
                 None => {
-                    let code = zvf_format::int::signed(self.texts.len());
+                    let code = signed(self.texts.len());
                     self.texts.insert(text.clone(), code);
                     code
                 }

@@ -16,8 +16,7 @@
 use serde_json::{Map, Value};
 
 use crate::WriteError;
-use crate::target::Target;
-use crate::target::unique;
+use crate::target::{Target, unique};
 
 /// The marker of a store that is being written.
 pub const MARKER: &str = "zvf-unfinished.json";
@@ -36,12 +35,7 @@ pub enum Leftovers {
 
 /// Whether a store may be written here: nothing lies there, or leftovers that may go.
 pub fn check(target: &Target, address: &str, leftovers: Leftovers) -> Result<(), WriteError> {
-    let exists = |what: String| {
-        Err(WriteError::Exists {
-            store: address.to_owned(),
-            what,
-        })
-    };
+    let exists = |what: String| Err(WriteError::exists(address, what));
     if target.exists(ROOT)? {
         return exists("there is a store or another Zarr group already".to_owned());
     }
@@ -131,12 +125,7 @@ pub fn begin_as(
             target.clear(MARKER)?;
         }
     }
-    let exists = |what: &str| {
-        Err(WriteError::Exists {
-            store: address.to_owned(),
-            what: what.to_owned(),
-        })
-    };
+    let exists = |what: &str| Err(WriteError::exists(address, what));
     if !target.put_new(MARKER, mark.to_vec())? {
         return exists("another writer began at the same time");
     }
@@ -170,17 +159,12 @@ pub fn commit(
 ) -> Result<(), WriteError> {
     target.barrier()?;
     let Some(mark) = target.read(MARKER)? else {
-        return Err(WriteError::Exists {
-            store: address.to_owned(),
-            what: format!("{MARKER} is gone: somebody removed what was written here"),
-        });
+        let what = format!("{MARKER} is gone: somebody removed what was written here");
+        return Err(WriteError::exists(address, what));
     };
     if !target.put_new(ROOT, root.into_bytes())? {
-        let what = "another store appeared while this one was written".to_owned();
-        return Err(WriteError::Exists {
-            store: address.to_owned(),
-            what,
-        });
+        let what = "another store appeared while this one was written";
+        return Err(WriteError::exists(address, what));
     }
     let tidied = notes.map_or(Ok(()), |notes| target.remove_below(notes));
     let tidied = tidied.and_then(|()| target.remove_own(MARKER, &mark));

@@ -353,6 +353,31 @@ impl WriteError {
         }
     }
 
+    /// Something that lies where a store was to be written.
+    #[cold]
+    pub(crate) fn exists(store: &str, what: impl Into<String>) -> Self {
+        Self::Exists {
+            store: store.to_owned(),
+            what: what.into(),
+        }
+    }
+
+    /// A store that somebody else changed meanwhile.
+    #[cold]
+    #[doc(hidden)]
+    pub fn changed(store: &str) -> Self {
+        let store = store.to_owned();
+        Self::Changed { store }
+    }
+
+    /// A store that another change keeps, by the name of its marker.
+    #[cold]
+    #[doc(hidden)]
+    pub fn busy(store: &str, marker: &'static str) -> Self {
+        let store = store.to_owned();
+        Self::Busy { store, marker }
+    }
+
     /// A store that cannot be changed this way.
     #[cold]
     pub fn unsupported(

@@ -7,12 +7,12 @@ use zvf_meta::{ArrayAttributes, ArrayDoc, GroupDoc, JsonObject};
 use crate::WriteError;
 use crate::array::{byte_strings, id_lists};
 use crate::error::OrBug;
+use crate::nodes::node;
 use crate::number::NumberType;
 use crate::parametric::Parametric;
 use crate::spec::StoreSpec;
 use crate::tables::plain_column;
-use crate::target::Object;
-use crate::target::Target;
+use crate::target::{Object, Target};
 use crate::typed::{Element, Typed};
 use zvf_codec::Compression;
 use zvf_format::int::wide;
@@ -123,12 +123,12 @@ fn group(out: &mut Vec<Object>, path: &str, attributes: Value) {
         attributes: extra(attributes),
         ..GroupDoc::default()
     };
-    out.push((format!("{path}/zarr.json"), doc.to_json().into_bytes()));
+    out.push(node(path, doc.to_json()));
 }
 
 fn array(out: &mut Vec<Object>, path: &str, (doc, chunks): (ArrayDoc, Vec<Object>)) {
     out.extend(chunks);
-    out.push((format!("{path}/zarr.json"), doc.to_json().into_bytes()));
+    out.push(node(path, doc.to_json()));
 }
 
 /// Writes everything that lies beside the levels.

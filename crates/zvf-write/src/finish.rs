@@ -7,18 +7,19 @@ use serde_json::json;
 use zvf_meta::{ArrayAttributes, Kind, LevelDoc, LinksConvention};
 use zvf_store::ChunkCoord;
 
+use crate::batch::Groups;
 use crate::bucket::{Bucket, Buckets};
 use crate::cell::{Encoded, Encoder};
 use crate::chunk_by::{Keys, Split};
 use crate::commit::{self, Leftovers};
-use crate::error::OrBug;
-use crate::error::narrow;
+use crate::error::{OrBug, narrow};
 use crate::form::{IdsIn, Members};
 use crate::links::{
     CUT, ChunkFragments, Family, FragmentRows, Placer, Sink, Stored, queued_size, split,
 };
 use crate::nodes::Nodes;
-use crate::objects::{self, HeldGroups, Tables};
+use crate::number::NumberType;
+use crate::objects::{self, Tables};
 use crate::parallel::pack;
 use crate::places::Places;
 use crate::prepare::Corners;
@@ -28,67 +29,81 @@ use crate::route::Router;
 use crate::shard::Cells;
 use crate::sorter::{Placed, Sorter};
 use crate::spec::{AttributeType, StoreSpec};
-use crate::spill::SpillFile;
-use crate::target::{Below, Target};
-use crate::target::{Object, Payloads};
+use crate::spill::{SpillFile, Spool};
+use crate::target::{Below, Object, Payloads, Target};
 use zvf_format::int::{index, wide};
 
 use crate::{WriteError, documents, extras, fragment_values, parallel};
 
-/// Everything that a writer gathered.
+/// What a level is made of, and what making it may use.
 #[derive(Debug)]
-pub struct Parts {
-    pub address: String,
+pub struct LevelInput {
     pub spec: Arc<StoreSpec>,
-    pub target: Arc<Target>,
     pub router: Router,
     pub tables: Tables,
-    pub groups: HeldGroups,
+    pub groups: Groups<'static>,
     pub folder: PathBuf,
     pub budget: usize,
     pub threads: usize,
-    pub leftovers: Leftovers,
     pub watch: Watch,
 }
 
 /// Writes the store. What was begun and not finished is removed, where that can be done.
-pub(crate) fn write(parts: Parts) -> Result<Summary, WriteError> {
-    let (target, address) = (Arc::clone(&parts.target), parts.address.clone());
-    let begun = commit::begin(&target, &address, parts.leftovers, json!({}))?;
-    match fill(parts) {
-        Ok((root, summary)) => commit::commit(&target, &address, root, None).map(|()| summary),
+pub(crate) fn write(
+    input: LevelInput,
+    target: &Target,
+    address: &str,
+    leftovers: Leftovers,
+) -> Result<Summary, WriteError> {
+    let begun = commit::begin(target, address, leftovers, json!({}))?;
+    match fill(input, target, address) {
+        Ok((root, summary)) => commit::commit(target, address, root, None).map(|()| summary),
         Err(error) => {
-            commit::abandon(&target, &begun);
+            commit::abandon(target, &begun);
             Err(error)
         }
     }
 }
 
 /// Writes everything but the root, whose document is returned.
-fn fill(mut parts: Parts) -> Result<(String, Summary), WriteError> {
-    let (spec, target, address) = (
-        Arc::clone(&parts.spec),
-        Arc::clone(&parts.target),
-        std::mem::take(&mut parts.address),
-    );
-    let bounds = bounds(&spec, parts.router.extent.take())?;
-    let doc = LevelDoc {
+fn fill(
+    mut input: LevelInput,
+    target: &Target,
+    address: &str,
+) -> Result<(String, Summary), WriteError> {
+    let spec = Arc::clone(&input.spec);
+    let bounds = bounds(&spec, input.router.extent.take())?;
+    // The root is written last, so no reader finds these cells before they are complete.
+    let below = target.below("0").unseen();
+    let (doc, summary, _) = write_arrays(input, &bounds, &below, finest_doc())?;
+    let root = write_above(&spec, target, &below, address, (bounds, &doc))?;
+    Ok((root, summary))
+}
+
+/// The document of level 0 before it is known what the level has.
+pub(crate) fn finest_doc() -> LevelDoc {
+    LevelDoc {
         object_sparsity: 1.0,
         coarsening_method: Some("none".to_owned()),
         ..LevelDoc::default()
-    };
-    // The root is written last, so no reader finds these cells before they are complete.
-    let below = target.below("0").unseen();
-    let (doc, summary, _) = write_arrays(parts, &bounds, &below, doc)?;
+    }
+}
+
+/// Writes the document of level 0 and what lies beside the levels; returns the document of the root.
+pub(crate) fn write_above(
+    spec: &StoreSpec,
+    target: &Target,
+    below: &Below<'_>,
+    address: &str,
+    (bounds, doc): (Corners, &LevelDoc),
+) -> Result<String, WriteError> {
     below.put(vec![("zarr.json".to_owned(), doc.to_json().into_bytes())])?;
-    extras::write(&spec, &target)?;
-    let name = spec
-        .name
-        .clone()
-        .unwrap_or_else(|| documents::name_of(&address));
-    let mut root = documents::root(&spec, bounds, &name);
+    extras::write(spec, target)?;
+    let name = spec.name.clone();
+    let name = name.unwrap_or_else(|| documents::name_of(address));
+    let mut root = documents::root(spec, bounds, &name);
     documents::claim_link_groups(&mut root, doc.fragment_link_groups);
-    Ok((root.to_json(), summary))
+    Ok(root.to_json())
 }
 
 /// Where the vertices of a level went.
@@ -104,26 +119,23 @@ pub struct Trace {
 /// if the router was asked to keep that in mind.
 ///
 /// `bounds` are the store's: all arrays of all levels have the grid over them (trap T6). Positions, attributes, objects and
-/// links are those of `parts`; its address is not looked at.
+/// links are those of `input`.
 pub fn write_arrays(
-    parts: Parts,
+    input: LevelInput,
     bounds: &Corners,
     target: &Below<'_>,
     doc: LevelDoc,
 ) -> Result<(LevelDoc, Summary, Option<Trace>), WriteError> {
-    let Parts {
-        address: _,
+    let LevelInput {
         spec,
-        target: _,
         router,
         tables,
         groups,
         folder,
         budget,
         threads,
-        leftovers: _,
         watch,
-    } = parts;
+    } = input;
     let spec = &*spec;
     let (coords, buckets, file, split) = by_chunk(spec, router.rows, router.keys)?;
     let mut dictionaries = Vec::new();
@@ -150,27 +162,17 @@ pub fn write_arrays(
         target,
         cells: &cells,
         chunks: &chunks,
+        folder: &folder,
+        budget,
         threads,
         watch: &watch,
     };
-
-    let mut sorter = Sorter::new(budget / 8, &folder);
-    let mut places = None;
-    if spec.takes_links() || traced {
-        places = Some(Places::new(router.vertices, budget / 8, &folder)?);
-    }
-    let mut fragments = level.fragment_rows(budget, &folder);
-    let fragment_rows = fragments.as_mut();
-    level.write_chunks(
-        &encoder,
-        buckets,
-        &file,
-        &mut sorter,
-        places.as_mut(),
-        fragment_rows,
-    )?;
-
-    let mut placer = Placer::new(Family::of(spec), budget / 8, &folder);
+    let RowsWritten {
+        sorter,
+        mut places,
+        fragments,
+    } = level.write_rows(&encoder, buckets, &file, router.vertices)?;
+    let mut placer = level.placer();
     let mut documents = Documents::new(level.vertex_docs(&encoder)?);
     documents.summary.vertices = router.vertices;
     documents.summary.chunks = wide(chunks.len());
@@ -178,17 +180,12 @@ pub fn write_arrays(
     if spec.has_objects() && (spec.kind != Kind::PointCloud || some) {
         level.write_objects(&mut documents, sorter, &tables, &groups, &mut placer)?;
     }
-    let mut steps = watch.step(Step::Links, router.link_count * 2);
-    let mut found = None;
-    if let Some(mut places) = places {
-        places.seal()?;
-        level.place_links(router.links, &mut places, &mut placer, &mut steps)?;
-        let trace = router.trace.map(|numbers| trace(&numbers, &mut places));
-        found = trace.transpose()?;
-    }
-    let fragments = fragments.map(FragmentRows::seal);
-    let stored = level.write_links(placer, fragments.as_ref(), steps)?;
+    let queue = (router.links, router.link_count);
+    let stored = level.write_queued(queue, places.as_mut(), placer, fragments.as_ref())?;
     documents.links(&stored, &cells)?;
+    let found = router.trace.zip(places);
+    let found = found.map(|(numbers, mut places)| trace(&numbers, &mut places));
+    let found = found.transpose()?;
     let doc = Split::describe(split, spec, doc);
     let (doc, summary) = documents.put(target, doc)?;
     let fragments_tile = doc.fragments_tile && form.members == Members::All;
@@ -300,6 +297,8 @@ pub(crate) struct Level<'s> {
     pub(crate) target: &'s Below<'s>,
     pub(crate) cells: &'s Cells,
     pub(crate) chunks: &'s [&'s [i64]],
+    pub(crate) folder: &'s Path,
+    pub(crate) budget: usize,
     pub(crate) threads: usize,
     pub(crate) watch: &'s Watch,
 }
@@ -310,25 +309,39 @@ impl<'s> Level<'s> {
         chunk.or_bug(format_args!("no chunk {slot}"))
     }
 
+    /// Sorts the fragments of objects.
+    pub(crate) fn sorter(&self) -> Sorter<Placed> {
+        Sorter::new(self.budget / 8, self.folder)
+    }
+
+    /// Collects links.
+    pub(crate) fn placer(&self) -> Placer {
+        Placer::new(Family::of(self.spec), self.budget / 8, self.folder)
+    }
+
     /// Collects the fragments of chunks, where groups of links may follow them.
-    pub(crate) fn fragment_rows(&self, budget: usize, folder: &Path) -> Option<FragmentRows> {
+    fn fragment_rows(&self) -> Option<FragmentRows> {
         let spec = self.spec;
         let explicit = spec.takes_links() && spec.convention() == LinksConvention::Explicit;
         // Readers of older versions know no such groups.
         let known = spec.target.form().members == Members::All;
-        (explicit && known).then(|| FragmentRows::new(budget / 16, folder))
+        (explicit && known).then(|| FragmentRows::new(self.budget / 16, self.folder))
     }
 
-    /// Encodes and puts the cells of all chunks.
-    pub(crate) fn write_chunks(
+    /// Encodes and puts the cells of all chunks, which have so many vertices.
+    pub(crate) fn write_rows(
         &self,
         encoder: &Encoder<'_>,
         buckets: Vec<Bucket>,
         file: &SpillFile,
-        sorter: &mut Sorter<Placed>,
-        mut places: Option<&mut Places>,
-        mut fragments: Option<&mut FragmentRows>,
-    ) -> Result<(), WriteError> {
+        vertices: u64,
+    ) -> Result<RowsWritten, WriteError> {
+        let mut sorter = self.sorter();
+        let mut places = match encoder.vertices {
+            true => Some(Places::new(vertices, self.budget / 8, self.folder)?),
+            false => None,
+        };
+        let mut fragments = self.fragment_rows();
         let mut items = Vec::new();
         let width = encoder.record_size();
         let bytes: u64 = buckets.iter().map(Bucket::size).sum();
@@ -344,7 +357,7 @@ impl<'s> Level<'s> {
         let take = |done: Vec<Noted>| {
             for noted in done {
                 steps.add(noted.rows);
-                if let Some(fragments) = fragments.as_deref_mut() {
+                if let Some(fragments) = &mut fragments {
                     let rows = noted.placed.iter().map(|placed| placed.rows);
                     fragments.note(self.chunk(noted.slot)?, rows)?;
                 }
@@ -352,13 +365,18 @@ impl<'s> Level<'s> {
                     .placed
                     .into_iter()
                     .try_for_each(|placed| sorter.push(placed))?;
-                if let Some(places) = places.as_deref_mut() {
+                if let Some(places) = &mut places {
                     places.note(noted.slot, &noted.vertices)?;
                 }
             }
             Ok(())
         };
-        parallel::each(self.threads, pack(items).into_iter(), work, take)
+        parallel::each(self.threads, pack(items).into_iter(), work, take)?;
+        Ok(RowsWritten {
+            sorter,
+            places,
+            fragments: fragments.map(FragmentRows::seal),
+        })
     }
 
     fn write_job(
@@ -376,10 +394,8 @@ impl<'s> Level<'s> {
             paths.push((path, encoder.stored_type(at)?.size()));
         }
         for one in self.spec.stored_fragment_attributes() {
-            let items = match one.values {
-                AttributeType::Number(number) => number.size(),
-                _ => documents::INDEX,
-            };
+            let number = one.values.number();
+            let items = number.map_or(documents::INDEX, NumberType::size);
             paths.push((format!("fragment_attributes/{}", one.name), items));
         }
         let mut columns: Vec<Payloads<'_>> = paths.iter().map(|_| Vec::new()).collect();
@@ -445,7 +461,7 @@ impl<'s> Level<'s> {
         documents: &mut Documents,
         sorter: Sorter<Placed>,
         tables: &Tables,
-        groups: &HeldGroups,
+        groups: &Groups<'_>,
         placer: &mut Placer,
     ) -> Result<(), WriteError> {
         let (spec, target) = (self.spec, self.target);
@@ -473,10 +489,26 @@ impl<'s> Level<'s> {
         Ok(())
     }
 
-    /// Links by vertex become links by row; those that the order of rows implies are left out.
-    pub(crate) fn place_links(
+    /// Encodes and puts the cells of the links that were pushed, of which there are so many, and of those that are placed.
+    pub(crate) fn write_queued(
         &self,
-        queue: crate::spill::Spool,
+        (queue, count): (Spool, u64),
+        places: Option<&mut Places>,
+        mut placer: Placer,
+        fragments: Option<&ChunkFragments>,
+    ) -> Result<Stored, WriteError> {
+        let mut steps = self.watch.step(Step::Links, count * 2);
+        if let Some(places) = places {
+            places.seal()?;
+            self.place_links(queue, places, &mut placer, &mut steps)?;
+        }
+        self.write_links(placer, fragments, steps)
+    }
+
+    /// Links by vertex become links by row; those that the order of rows implies are left out.
+    fn place_links(
+        &self,
+        queue: Spool,
         places: &mut Places,
         placer: &mut Placer,
         steps: &mut Steps<'_>,
@@ -531,6 +563,17 @@ impl<'s> Level<'s> {
         // Every pushed link has its values.
         placer.write(sink, fragments, &|_, _, _| {}, |records| steps.add(records))
     }
+}
+
+/// What the rest of a level needs to know of its rows, once their cells are written.
+#[derive(Debug)]
+pub(crate) struct RowsWritten {
+    /// The fragments of objects.
+    pub(crate) sorter: Sorter<Placed>,
+    /// Where each vertex went, if links or the caller ask for it.
+    pub(crate) places: Option<Places>,
+    /// The fragments of chunks, where groups of links may follow them.
+    pub(crate) fragments: Option<ChunkFragments>,
 }
 
 /// What is kept of an encoded chunk.

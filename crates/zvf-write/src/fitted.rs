@@ -5,6 +5,28 @@ use crate::number::NumberType;
 use crate::spec::{AttributeSpec, AttributeType};
 use crate::values::Values;
 
+impl AttributeType {
+    /// Refuses texts.
+    pub(crate) fn numbers_only(self) -> Result<(), &'static str> {
+        self.number().map(|_| ()).ok_or("a number type")
+    }
+
+    /// The type of the numbers; none of texts.
+    #[must_use]
+    pub const fn number(self) -> Option<NumberType> {
+        match self {
+            Self::Number(number) => Some(number),
+            Self::Category | Self::Text => None,
+        }
+    }
+
+    /// The name of the type, for messages.
+    pub fn name(self) -> String {
+        let number = self.number();
+        number.map_or_else(|| "text".to_owned(), |number| number.to_string())
+    }
+}
+
 impl Values<'_> {
     /// The values in the type of an attribute: exactly, but for floats, which are rounded to shorter floats.
     ///

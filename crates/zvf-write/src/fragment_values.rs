@@ -36,10 +36,11 @@ impl StoreSpec {
 
     pub(crate) fn check_fragments(&self) -> Result<(), WriteError> {
         let member = "fragment_attributes";
-        check_list(member, &self.fragment_attributes, |values| match values {
-            AttributeType::Number(_) => Ok(()),
-            AttributeType::Category | AttributeType::Text => Err("a number type"),
-        })?;
+        check_list(
+            member,
+            &self.fragment_attributes,
+            AttributeType::numbers_only,
+        )?;
         let binned = self.kind == Kind::PointCloud && self.bin_shape.is_some();
         if binned && self.cuts_by_value() {
             let found = format!("{} of them", self.fragment_attributes.len());

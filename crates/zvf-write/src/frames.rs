@@ -17,8 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::WriteError;
-use crate::error::OrBug;
-use crate::error::to_index;
+use crate::error::{OrBug, to_index};
 use crate::record::take_array;
 use zvf_format::int::wide;
 

@@ -20,12 +20,9 @@ const ABOVE: usize = 16;
 pub fn check(address: &str, options: &OpenOptions) -> Result<(), WriteError> {
     let outer = match Place::of(address, &options.io)? {
         Place::Folder(folder) if folder.is_symlink() && !folder.exists() => {
-            return Err(WriteError::Exists {
-                store: address.to_owned(),
-                what:
-                    "is a link to a place that does not exist, expected a folder or nothing there"
-                        .to_owned(),
-            });
+            let what =
+                "is a link to a place that does not exist, expected a folder or nothing there";
+            return Err(WriteError::exists(address, what));
         }
         Place::Folder(folder) => store_around(&folder).map(|outer| outer.display().to_string()),
         Place::Prefix { store, prefix } => {
@@ -52,10 +49,11 @@ pub fn check(address: &str, options: &OpenOptions) -> Result<(), WriteError> {
         }
     };
     match outer {
-        Some(outer) => Err(WriteError::Exists {
-            store: address.to_owned(),
-            what: format!("is inside the store {outer}, expected a place outside of every store"),
-        }),
+        Some(outer) => {
+            let what =
+                format!("is inside the store {outer}, expected a place outside of every store");
+            Err(WriteError::exists(address, what))
+        }
         None => Ok(()),
     }
 }

@@ -1,6 +1,7 @@
 //! What was pushed, kept in a file of [frames](crate::frames), so that a writer that was interrupted goes on after its last
 //! batch. One frame a call, appended before the call returns.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::path::Path;
 
@@ -41,20 +42,32 @@ impl Mark {
     }
 }
 
-/// A call as it is made.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Given<'g> {
-    Batch(&'g Batch<'g>),
-    Objects(&'g ObjectTable<'g>),
-    Groups(&'g Groups<'g>),
+/// A call, as it is made or was kept.
+#[derive(Debug)]
+pub(crate) enum Call<'c> {
+    Batch(Cow<'c, Batch<'c>>),
+    Objects(Cow<'c, ObjectTable<'c>>),
+    Groups(Cow<'c, Groups<'c>>),
 }
 
-/// One call that was kept.
-#[derive(Debug)]
-pub(crate) enum Call {
-    Batch(Batch<'static>),
-    Objects(ObjectTable<'static>),
-    Groups(Groups<'static>),
+impl Call<'_> {
+    /// The kind and payload of its frame.
+    fn encode(&self) -> Result<(u8, Vec<u8>), WriteError> {
+        Ok(match self {
+            Self::Batch(batch) => (BATCH, to_bytes(&**batch)?),
+            Self::Objects(table) => (OBJECTS, to_bytes(&**table)?),
+            Self::Groups(groups) => (GROUPS, to_bytes(&**groups)?),
+        })
+    }
+
+    fn decode(kind: u8, payload: &[u8]) -> Option<Self> {
+        match kind {
+            BATCH => from_bytes(payload).map(|batch| Self::Batch(Cow::Owned(batch))),
+            OBJECTS => from_bytes(payload).map(|table| Self::Objects(Cow::Owned(table))),
+            GROUPS => from_bytes(payload).map(|groups| Self::Groups(Cow::Owned(groups))),
+            _ => None,
+        }
+    }
 }
 
 impl Journal {
@@ -66,7 +79,7 @@ impl Journal {
         path: &Path,
         spec: &StoreSpec,
         sync: bool,
-        mut replay: impl FnMut(Call) -> Result<(), WriteError>,
+        mut replay: impl FnMut(Call<'_>) -> Result<(), WriteError>,
     ) -> Result<Self, WriteError> {
         let expected = describe(spec)?;
         let mut empty = true;
@@ -74,7 +87,7 @@ impl Journal {
         let file = FrameFile::open(path, sync, SPEC, |at, kind, payload| {
             if !std::mem::take(&mut empty) {
                 kept.push_back(Mark::of(kind, payload));
-                let call = decode(kind, payload);
+                let call = Call::decode(kind, payload);
                 return replay(call.ok_or_else(|| damaged(path, at, "a batch, or a table"))?);
             }
             match kind {
@@ -95,8 +108,8 @@ impl Journal {
     }
 
     /// Keeps a call that was taken.
-    pub(crate) fn keep(&mut self, given: Given<'_>) -> Result<(), WriteError> {
-        let (kind, payload) = encode(given)?;
+    pub(crate) fn keep(&mut self, call: &Call<'_>) -> Result<(), WriteError> {
+        let (kind, payload) = call.encode()?;
         self.file.append(kind, &payload)
     }
 
@@ -104,11 +117,11 @@ impl Journal {
     ///
     /// # Errors
     /// Misuse: another call than the one in its place.
-    pub(crate) fn skip(&mut self, given: Given<'_>) -> Result<bool, WriteError> {
+    pub(crate) fn skip(&mut self, call: &Call<'_>) -> Result<bool, WriteError> {
         let Some(mark) = self.kept.pop_front() else {
             return Ok(false);
         };
-        let (kind, payload) = encode(given)?;
+        let (kind, payload) = call.encode()?;
         if mark == Mark::of(kind, &payload) {
             return Ok(true);
         }
@@ -131,23 +144,6 @@ impl Journal {
 /// What a journal is the journal of: two specifications are the same exactly if their descriptions are.
 fn describe(spec: &StoreSpec) -> Result<Vec<u8>, WriteError> {
     to_bytes(&(env!("CARGO_PKG_VERSION"), spec))
-}
-
-fn encode(given: Given<'_>) -> Result<(u8, Vec<u8>), WriteError> {
-    Ok(match given {
-        Given::Batch(batch) => (BATCH, to_bytes(batch)?),
-        Given::Objects(table) => (OBJECTS, to_bytes(table)?),
-        Given::Groups(groups) => (GROUPS, to_bytes(groups)?),
-    })
-}
-
-fn decode(kind: u8, payload: &[u8]) -> Option<Call> {
-    match kind {
-        BATCH => from_bytes(payload).map(Call::Batch),
-        OBJECTS => from_bytes(payload).map(Call::Objects),
-        GROUPS => from_bytes(payload).map(Call::Groups),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

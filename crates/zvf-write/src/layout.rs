@@ -17,8 +17,7 @@ use zvf_format::dtype::DType;
 use zvf_meta::Kind;
 
 use crate::WriteError;
-use crate::error::OrBug;
-use crate::error::to_index;
+use crate::error::{OrBug, to_index};
 use crate::spec::{AttributeSpec, AttributeType, StoreSpec};
 use zvf_format::int::wide;
 

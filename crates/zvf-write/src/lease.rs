@@ -20,8 +20,7 @@ use serde_json::{Map, Value};
 
 use crate::WriteError;
 use crate::commit::MARKER;
-use crate::target::unique;
-use crate::target::{Seen, Target};
+use crate::target::{Seen, Target, unique};
 
 /// The length of a lease, unless [`WriteOptions`](crate::WriteOptions) say otherwise.
 pub const LEASE: Duration = Duration::from_secs(60);

@@ -1,14 +1,14 @@
 //! The documents of a level that wait until all its cells are written.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
-use zvf_meta::{ArrayAttributes, ArrayDoc, KeyList};
+use zvf_meta::{ArrayAttributes, KeyList};
 
-use crate::documents;
 use crate::documents::Docs;
 use crate::shard::{Cells, Container};
-use crate::target::Below;
-use crate::{WriteError, blobs};
+use crate::target::{Below, Object};
+use crate::{WriteError, blobs, documents};
 
 /// Documents by path.
 #[derive(Debug, Default)]
@@ -77,36 +77,25 @@ impl Nodes {
     pub fn put(self, target: &Below<'_>) -> Result<(), WriteError> {
         let mut groups = self.groups;
         groups.extend(self.stand_ins);
-        put_documents(target, self.arrays, groups)
+        let arrays = self.arrays.iter().map(|(path, _)| path.as_str());
+        let mut between = BTreeSet::new();
+        for mut path in arrays.chain(groups.keys().map(String::as_str)) {
+            while let Some((above, _)) = path.rsplit_once('/') {
+                between.insert(above.to_owned());
+                path = above;
+            }
+        }
+        for path in between {
+            groups.entry(path).or_insert_with(documents::plain_group);
+        }
+        let arrays = self.arrays.into_iter();
+        let arrays = arrays.map(|(path, doc)| (path, doc.to_json()));
+        let all = arrays.chain(groups).map(|(path, json)| node(path, json));
+        target.put(all.collect())
     }
 }
 
-/// Writes documents of arrays, and of every group above them below the level.
-pub fn put_documents(
-    target: &Below<'_>,
-    arrays: Docs,
-    mut groups: BTreeMap<String, String>,
-) -> Result<(), WriteError> {
-    let mut between = BTreeSet::new();
-    for path in arrays
-        .iter()
-        .map(|(path, _)| path.as_str())
-        .chain(groups.keys().map(String::as_str))
-    {
-        let mut parent = path;
-        while let Some((above, _)) = parent.rsplit_once('/') {
-            between.insert(above.to_owned());
-            parent = above;
-        }
-    }
-    for path in between {
-        groups.entry(path).or_insert_with(documents::plain_group);
-    }
-    let arrays = arrays
-        .into_iter()
-        .map(|(path, doc): (String, ArrayDoc)| (path, doc.to_json()));
-    let all = arrays
-        .chain(groups)
-        .map(|(path, json)| (format!("{path}/zarr.json"), json.into_bytes()));
-    target.put(all.collect())
+/// The object of the document of a node.
+pub fn node(path: impl fmt::Display, json: String) -> Object {
+    (format!("{path}/zarr.json"), json.into_bytes())
 }

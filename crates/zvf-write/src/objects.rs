@@ -10,19 +10,16 @@ use zvf_meta::{ArrayAttributes, ArrayDoc, DataType, Kind, ObjectIndexDoc};
 use crate::WriteError;
 use crate::array::{self, array_doc, vlen_codecs};
 use crate::batch::{Groups, ObjectTable};
-use crate::documents::Docs;
-use crate::documents::INDEX;
-use crate::error::OrBug;
-use crate::error::narrow;
+use crate::documents::{Docs, INDEX};
+use crate::error::{OrBug, narrow};
 use crate::form::{ID_IS_ROW, IdsIn, MOST_ROWS};
 use crate::links::Placer;
 use crate::names::check_name;
 use crate::progress::Steps;
 use crate::sorter::{Placed, Sorted};
 use crate::spec::StoreSpec;
-use crate::tables::{Held, TableOf, column, described, whole_column};
-use crate::target::Below;
-use crate::target::Object;
+use crate::tables::{Held, TableOf, column, described, plain_column};
+use crate::target::{Below, Object};
 use crate::typed::Typed;
 use crate::values::Values;
 use zvf_codec::Compression;
@@ -160,56 +157,53 @@ impl Tables {
     }
 }
 
-/// Groups, checked and owned.
-#[derive(Debug, Default)]
-pub struct HeldGroups {
-    members: Vec<Vec<i64>>,
-    names: Vec<String>,
-    attributes: Vec<(String, usize, Held)>,
-}
-
-impl HeldGroups {
-    pub fn new(spec: &StoreSpec, groups: &Groups<'_>) -> Result<Self, WriteError> {
-        let count = groups.members.len();
-        let bad = |what: String, found: String, expected: String| {
-            Err(WriteError::input(what, found, expected))
-        };
-        if !spec.has_objects() {
-            return bad(
-                "groups".into(),
-                format!("{count} groups"),
-                "none where there are no objects".into(),
-            );
-        }
-        if !groups.names.is_empty() && groups.names.len() != count {
-            return bad(
-                "group names".into(),
-                format!("{} names", groups.names.len()),
-                format!("{count} or none"),
-            );
-        }
-        let mut attributes: Vec<(String, usize, Held)> = Vec::new();
-        for (name, values) in &groups.attributes {
-            let what = format!("group attribute {name}");
-            check_name(&what, name)?;
-            if attributes.iter().any(|(other, ..)| other == name) {
-                return bad(what, "two columns".into(), "one".into());
-            }
-            if values.is_empty() || !values.len().is_multiple_of(count) {
-                return bad(
-                    what,
-                    format!("{} values", values.len()),
-                    format!("rows for {count} groups"),
-                );
-            }
-            attributes.push((name.clone(), values.len() / count, Held::of(values)?));
-        }
-        Ok(Self {
-            members: groups.members.clone(),
-            names: groups.names.clone(),
-            attributes,
-        })
+/// Groups for a store, borrowing nothing.
+///
+/// # Errors
+/// Misuse: groups of no objects; names or values that are not those of so many groups.
+pub fn checked_groups(
+    spec: &StoreSpec,
+    groups: &Groups<'_>,
+) -> Result<Groups<'static>, WriteError> {
+    let count = groups.members.len();
+    let bad = |what: String, found: String, expected: String| {
+        Err(WriteError::input(what, found, expected))
+    };
+    if !spec.has_objects() {
+        return bad(
+            "groups".into(),
+            format!("{count} groups"),
+            "none where there are no objects".into(),
+        );
     }
+    if !groups.names.is_empty() && groups.names.len() != count {
+        return bad(
+            "group names".into(),
+            format!("{} names", groups.names.len()),
+            format!("{count} or none"),
+        );
+    }
+    let mut attributes: Vec<(String, Values<'static>)> = Vec::new();
+    for (name, values) in &groups.attributes {
+        let what = format!("group attribute {name}");
+        check_name(&what, name)?;
+        if attributes.iter().any(|(other, _)| other == name) {
+            return bad(what, "two columns".into(), "one".into());
+        }
+        if values.is_empty() || !values.len().is_multiple_of(count) {
+            return bad(
+                what,
+                format!("{} values", values.len()),
+                format!("rows for {count} groups"),
+            );
+        }
+        attributes.push((name.clone(), values.clone().into_owned()));
+    }
+    Ok(Groups {
+        members: groups.members.clone(),
+        names: groups.names.clone(),
+        attributes,
+    })
 }
 
 /// What was written of objects.
@@ -346,11 +340,6 @@ impl<'t> ManifestArray<'t> {
     }
 }
 
-/// Whether an object's vertices come in an order of their own.
-pub(crate) fn is_chain(kind: Kind) -> bool {
-    matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline)
-}
-
 /// Writes manifests and ids, and hands the links between runs to `placer`.
 pub(crate) fn write_manifests(
     spec: &StoreSpec,
@@ -382,8 +371,8 @@ pub(crate) fn write_manifests(
         if waiting >= TELL {
             steps.add(std::mem::take(&mut waiting));
         }
-        if is_chain(spec.kind) {
-            check_chain(spec, id, &parts)?;
+        if spec.kind.is_chain() {
+            check_chain(spec.kind, id, &parts)?;
             for pair in parts.windows(2) {
                 // Parts that meet inside a chunk are linked by the manifest alone (0.9 §14.2).
                 if let [a, b] = pair
@@ -423,8 +412,8 @@ pub(crate) fn write_manifests(
     Ok(written)
 }
 
-/// A chain that was left and taken up again has lost its order.
-fn check_chain(spec: &StoreSpec, id: i64, parts: &[Placed]) -> Result<(), WriteError> {
+/// A chain that was left and taken up again has lost its order; a line has two vertices, or none.
+pub fn check_chain(kind: Kind, id: i64, parts: &[Placed]) -> Result<(), WriteError> {
     let torn = parts
         .windows(2)
         .any(|pair| matches!(pair, [a, b] if a.order + u64::from(a.rows) != b.order));
@@ -437,7 +426,7 @@ fn check_chain(spec: &StoreSpec, id: i64, parts: &[Placed]) -> Result<(), WriteE
         ));
     }
     let rows: u64 = parts.iter().map(|part| u64::from(part.rows)).sum();
-    if spec.kind == Kind::Line && !matches!(rows, 0 | 2) {
+    if kind == Kind::Line && !matches!(rows, 0 | 2) {
         return Err(WriteError::input(
             format!("line {id}"),
             format!("{rows} vertices"),
@@ -504,7 +493,7 @@ pub(crate) fn write_attributes(
 /// Writes groups and their attributes.
 pub(crate) fn write_groups(
     spec: &StoreSpec,
-    groups: &HeldGroups,
+    groups: &Groups<'_>,
     ids: &[i64],
     target: &Below<'_>,
 ) -> Result<Docs, WriteError> {
@@ -528,9 +517,9 @@ pub(crate) fn write_groups(
     let (doc, objects) = array::groups(members, &spec.compression, attributes)?;
     target.put(objects)?;
     let mut docs = vec![("groups".to_owned(), doc)];
-    for (name, channels, held) in &groups.attributes {
+    for (name, values) in &groups.attributes {
         let what = format!("group attribute {name}");
-        let typed = whole_column(&what, *channels, held, groups.members.len())?;
+        let typed = plain_column(&what, values, groups.members.len())?;
         let given = ArrayAttributes::default();
         docs.push(typed.write(TableOf::Groups, name, given, &spec.compression, target)?);
     }

@@ -2,31 +2,26 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use zvf_store::ChunkCoord;
 
-use crate::WriteError;
 use crate::batch::ObjectTable;
 use crate::cell::Encoder;
 use crate::chunk_by::Split;
 use crate::commit::{self, MARKER};
-use crate::documents;
 use crate::error::OrBug;
-use crate::finish::{self, Level, Parts, Summary};
+use crate::finish::{self, Level, LevelInput, RowsWritten, Summary};
 use crate::frames::to_bytes;
 use crate::layout::Layout;
-use crate::links::{Family, FragmentRows, Placer};
-use crate::places::Places;
 use crate::prepare::Corners;
-use crate::progress::Step;
 use crate::shard::{Cells, Container};
-use crate::sorter::{Placed, Sorter};
+use crate::sorter::Placed;
 use crate::spec::StoreSpec;
 use crate::target::Target;
 use crate::values::packed;
+use crate::{WriteError, documents};
 use zvf_format::int::wide;
 
 /// Where parts note what they do.
@@ -40,12 +35,7 @@ pub(crate) fn check_begun(
     address: &str,
     details: &Value,
 ) -> Result<(), WriteError> {
-    let exists = |what: &str| {
-        Err(WriteError::Exists {
-            store: address.to_owned(),
-            what: what.to_owned(),
-        })
-    };
+    let exists = |what: &str| Err(WriteError::exists(address, what));
     if target.exists(commit::ROOT)? {
         return exists("the store, or another one, is there already");
     }
@@ -114,19 +104,22 @@ pub(crate) struct Part {
 
 impl Part {
     /// Writes the cells of a part, and the note of them.
-    pub(crate) fn write(self, parts: Parts) -> Result<Summary, WriteError> {
-        let target = Arc::clone(&parts.target);
-        let address = parts.address.clone();
-        check_begun(&target, &address, &self.details)?;
+    pub(crate) fn write(
+        self,
+        input: LevelInput,
+        target: &Target,
+        address: &str,
+    ) -> Result<Summary, WriteError> {
+        check_begun(target, address, &self.details)?;
         let key = format!("{PARTS}/{}", self.name);
-        let again = || WriteError::Exists {
-            store: address.clone(),
-            what: format!("part {} was finished before", self.name),
+        let again = || {
+            let what = format!("part {} was finished before", self.name);
+            WriteError::exists(address, what)
         };
         if target.exists(&key)? {
             return Err(again());
         }
-        let (note, summary) = self.fill(parts)?;
+        let (note, summary) = self.fill(input, target, address)?;
         target.barrier()?;
         if target.put_new(&key, note)? {
             Ok(summary)
@@ -135,64 +128,52 @@ impl Part {
         }
     }
 
-    fn fill(&self, parts: Parts) -> Result<(Vec<u8>, Summary), WriteError> {
-        let Parts {
-            address,
+    fn fill(
+        &self,
+        input: LevelInput,
+        target: &Target,
+        address: &str,
+    ) -> Result<(Vec<u8>, Summary), WriteError> {
+        let LevelInput {
             spec,
-            target,
             router,
             tables,
             groups: _,
             folder,
             budget,
             threads,
-            leftovers: _,
             watch,
-        } = parts;
+        } = input;
         let (spec, below) = (&*spec, target.below("0"));
         let cells = cells(spec)?;
         let encoder = encoder(spec)?;
         let (coords, buckets, file, _) = finish::by_chunk(spec, router.rows, router.keys)?;
         let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
-        self.claim(&target, &address, &cells, &chunks)?;
+        self.claim(target, address, &cells, &chunks)?;
         let level = Level {
             spec,
             target: &below,
             cells: &cells,
             chunks: &chunks,
+            folder: &folder,
+            budget,
             threads,
             watch: &watch,
         };
-        let mut sorter = Sorter::new(budget / 8, &folder);
-        let mut places = None;
-        if spec.takes_links() {
-            places = Some(Places::new(router.vertices, budget / 8, &folder)?);
-        }
-        let mut fragments = level.fragment_rows(budget, &folder);
-        let fragment_rows = fragments.as_mut();
-        level.write_chunks(
-            &encoder,
-            buckets,
-            &file,
-            &mut sorter,
-            places.as_mut(),
-            fragment_rows,
-        )?;
+        let RowsWritten {
+            sorter,
+            mut places,
+            fragments,
+        } = level.write_rows(&encoder, buckets, &file, router.vertices)?;
+        let queue = (router.links, router.link_count);
+        let (placer, fragments) = (level.placer(), fragments.as_ref());
+        let stored = level.write_queued(queue, places.as_mut(), placer, fragments)?;
         let mut summary = Summary {
             vertices: router.vertices,
             chunks: wide(chunks.len()),
+            links: stored.links,
             ..Summary::default()
         };
-        let mut placer = Placer::new(Family::of(spec), budget / 8, &folder);
-        let mut steps = watch.step(Step::Links, router.link_count * 2);
-        if let Some(mut places) = places {
-            places.seal()?;
-            level.place_links(router.links, &mut places, &mut placer, &mut steps)?;
-        }
-        let fragments = fragments.map(FragmentRows::seal);
-        let stored = level.write_links(placer, fragments.as_ref(), steps)?;
-        summary.links = stored.links;
-
         let mut placed = Vec::new();
         let mut sorted = sorter.finish()?;
         let mut some = Vec::new();
@@ -233,10 +214,7 @@ impl Part {
         for chunk in chunks {
             objects.insert(cells.object_index(chunk)?);
         }
-        let taken = |what: String| WriteError::Exists {
-            store: address.to_owned(),
-            what,
-        };
+        let taken = |what: String| WriteError::exists(address, what);
         let key = format!("{CLAIMS}/{}", self.name);
         let claim = json!(objects).to_string().into_bytes();
         let ours = target.put_new(&key, claim.clone())?

@@ -15,25 +15,21 @@
 //! of either is touched.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
-use zvf_meta::LevelDoc;
 use zvf_store::ChunkCoord;
 
 use crate::batch::Groups;
 use crate::chunk_by::Split;
-use crate::commit::{self};
-use crate::error::OrBug;
-use crate::error::narrow;
-use crate::finish::{Documents, Level, Summary};
+use crate::commit;
+use crate::error::{OrBug, narrow};
+use crate::finish::{Documents, Level, Summary, finest_doc, write_above};
 use crate::form::LinksBy;
 use crate::frames::from_bytes;
-use crate::inside;
-use crate::links::{Family, Grouped, Placer, Stored, StoredCell};
-use crate::objects::{HeldGroups, Tables, is_chain};
+use crate::links::{Family, Grouped, Stored, StoredCell};
+use crate::objects::{Tables, checked_groups};
 use crate::part::{CLAIMS, Note, PARTS, Part, bounds, cells, check_begun, encoder};
 use crate::prepare::grow;
 use crate::progress::Step;
@@ -41,7 +37,7 @@ use crate::sorter::{Placed, Sorter};
 use crate::spec::{AttributeType, Outside, StoreSpec};
 use crate::target::Target;
 use crate::writer::{StoreWriter, WriteOptions, blocking};
-use crate::{WriteError, documents, extras};
+use crate::{WriteError, inside};
 use zvf_format::int::{index, wide};
 
 const NOTES: &str = "zvf-unfinished";
@@ -224,40 +220,22 @@ impl PartedStore {
     pub fn commit<'a>(self, groups: &'a Groups<'a>) -> BoxFuture<'a, Result<Summary, WriteError>> {
         Box::pin(async move {
             let groups = if groups.members.is_empty() {
-                HeldGroups::default()
+                Groups::default()
             } else {
-                HeldGroups::new(&self.spec, groups)?
+                checked_groups(&self.spec, groups)?
             };
             blocking(move || {
                 check_begun(&self.target, &self.address, &self.details)?;
-                let folder = self.options.folder();
-                let joined = Joined {
-                    spec: &self.spec,
-                    target: &self.target,
-                    budget: self.options.memory_budget,
-                    threads: self.options.threads,
-                    folder,
-                };
-                let (root, summary) = joined.fill(&self.address, &groups, &self.options)?;
+                let (root, summary) = self.join_parts(&groups)?;
                 commit::commit(&self.target, &self.address, root, Some(NOTES))?;
                 Ok(summary)
             })
             .await
         })
     }
-}
 
-/// All parts together.
-struct Joined<'j> {
-    spec: &'j StoreSpec,
-    target: &'j Target,
-    budget: usize,
-    threads: usize,
-    folder: PathBuf,
-}
-
-impl Joined<'_> {
-    fn notes(&self, address: &str) -> Result<Vec<Note<'static>>, WriteError> {
+    /// What all parts noted.
+    fn notes(&self) -> Result<Vec<Note<'static>>, WriteError> {
         let names: BTreeSet<String> = self.target.names(PARTS)?.into_iter().collect();
         for begun in self.target.names(CLAIMS)? {
             if !names.contains(&begun) {
@@ -277,23 +255,18 @@ impl Joined<'_> {
             bytes
                 .and_then(|bytes| from_bytes::<Note<'_>>(&bytes))
                 .filter(|note| note.name == name)
-                .ok_or_else(|| WriteError::Exists {
-                    store: address.to_owned(),
-                    what: format!("the note of part {name} cannot be read"),
+                .ok_or_else(|| {
+                    let what = format!("the note of part {name} cannot be read");
+                    WriteError::exists(&self.address, what)
                 })
         };
         names.into_iter().map(read).collect()
     }
 
     /// Writes everything that parts have together, but the root, whose document is returned.
-    fn fill(
-        &self,
-        address: &str,
-        groups: &HeldGroups,
-        options: &WriteOptions,
-    ) -> Result<(String, Summary), WriteError> {
-        let (spec, rank) = (self.spec, self.spec.key_rank());
-        let notes = self.notes(address)?;
+    fn join_parts(&self, groups: &Groups<'_>) -> Result<(String, Summary), WriteError> {
+        let (spec, rank, options) = (&self.spec, self.spec.key_rank(), &self.options);
+        let (notes, folder) = (self.notes()?, options.folder());
         let below = self.target.below("0");
         let cells = cells(spec)?;
         let mut chunks: Vec<&[i64]> = notes
@@ -308,10 +281,12 @@ impl Joined<'_> {
             target: &below,
             cells: &cells,
             chunks: &chunks,
-            threads: self.threads,
+            folder: &folder,
+            budget: options.memory_budget,
+            threads: options.threads,
             watch: &options.watch,
         };
-        let mut sorter = Sorter::new(self.budget / 8, &self.folder);
+        let mut sorter = level.sorter();
         let mut tables = Tables::new(spec);
         let mut bounds = bounds(spec)?;
         let mut documents = Documents::new(level.vertex_docs(&encoder(spec)?)?);
@@ -329,7 +304,7 @@ impl Joined<'_> {
         }
         self.check_orders(&notes)?;
         documents.summary.chunks = wide(chunks.len());
-        let mut placer = Placer::new(Family::of(spec), self.budget / 8, &self.folder);
+        let mut placer = level.placer();
         if spec.has_objects() {
             level.write_objects(&mut documents, sorter, &tables, groups, &mut placer)?;
         }
@@ -340,22 +315,11 @@ impl Joined<'_> {
             level.write_links(placer, None, steps)?
         };
         documents.links(&stored, &cells)?;
-        let doc = LevelDoc {
-            object_sparsity: 1.0,
-            coarsening_method: Some("none".to_owned()),
-            ..LevelDoc::default()
-        };
-        let doc = Split::describe(Split::known(spec), spec, doc);
+        let doc = Split::describe(Split::known(spec), spec, finest_doc());
         let (doc, summary) = documents.put(&below, doc)?;
-        below.put(vec![("zarr.json".to_owned(), doc.to_json().into_bytes())])?;
-        extras::write(spec, self.target)?;
-        let name = spec
-            .name
-            .clone()
-            .unwrap_or_else(|| documents::name_of(address));
-        let mut root = documents::root(spec, bounds, &name);
-        documents::claim_link_groups(&mut root, doc.fragment_link_groups);
-        Ok((root.to_json(), summary))
+        let (target, address) = (&self.target, &self.address);
+        let root = write_above(spec, target, &below, address, (bounds, &doc))?;
+        Ok((root, summary))
     }
 
     /// Takes the fragments of a part, with the numbers that its chunks have among all.
@@ -385,7 +349,7 @@ impl Joined<'_> {
                 ));
             };
             placed.chunk = slot;
-            if !is_chain(self.spec.kind) {
+            if !self.spec.kind.is_chain() {
                 placed.order = (u64::from(slot) << 32) | u64::from(placed.fragment);
             }
             sorter.push(placed)?;
@@ -395,7 +359,7 @@ impl Joined<'_> {
 
     /// Objects whose vertices have an order are whole in one part.
     fn check_orders(&self, notes: &[Note<'_>]) -> Result<(), WriteError> {
-        if !(is_chain(self.spec.kind) || self.spec.kind == zvf_meta::Kind::Skeleton) {
+        if !(self.spec.kind.is_chain() || self.spec.kind == zvf_meta::Kind::Skeleton) {
             return Ok(());
         }
         let mut owners: HashMap<i64, &str> = HashMap::new();

@@ -6,8 +6,7 @@ use zerocopy::IntoBytes;
 
 use crate::WriteError;
 use crate::bucket::Buckets;
-use crate::error::OrBug;
-use crate::error::to_index;
+use crate::error::{OrBug, to_index};
 use crate::record::typed;
 use crate::spill::{Part, SpillFile};
 use zvf_format::int::{halves, wide};

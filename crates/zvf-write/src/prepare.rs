@@ -6,8 +6,7 @@ use zvf_meta::Kind;
 
 use crate::batch::{Batch, Numbering, Owners};
 use crate::block::{self, Block, Unplaced};
-use crate::error::OrBug;
-use crate::error::signed64;
+use crate::error::{OrBug, signed64};
 use crate::layout::row_size;
 use crate::links::CUT;
 use crate::record::row_of;
@@ -95,19 +94,11 @@ impl Context<'_> {
         }
         let (blocks, extent) = self.place(&positions)?;
         let objects = self.owners(&batch.objects, rows)?;
-        let given = |list: &'b [(String, Values<'_>)]| {
-            move |name: &str| list.iter().find(|(n, _)| n == name).map(|(_, v)| v)
-        };
         self.names("attribute", &batch.attributes, spec.batch_attributes())?;
-        let mut attributes = Vec::new();
-        for one in &spec.vertex_attributes {
-            attributes.push(self.column(
-                "attribute",
-                one,
-                given(&batch.attributes)(&one.name),
-                rows,
-            )?);
-        }
+        let attributes = spec.vertex_attributes.iter();
+        let attributes =
+            attributes.map(|one| self.column("attribute", one, &batch.attributes, rows));
+        let attributes = attributes.collect::<Result<_, _>>()?;
         let fragment_attributes = self.numbers(
             "fragment attribute",
             &batch.fragment_attributes,
@@ -189,9 +180,7 @@ impl Context<'_> {
         let mut corners: Option<Corners> = None;
         let take = |placed: Result<Block, Unplaced>| {
             let block = placed.map_err(|unplaced| self.unplaced(&unplaced))?;
-            let (low, high) =
-                corners.get_or_insert_with(|| (block.low.clone(), block.high.clone()));
-            grow((low, high), (&block.low, &block.high));
+            include(&mut corners, (&block.low, &block.high));
             blocks.push(block);
             Ok(())
         };
@@ -304,8 +293,7 @@ impl Context<'_> {
         self.names(what, given, declared)?;
         let mut columns = Vec::with_capacity(declared.len());
         for one in declared {
-            let values = given.iter().find(|(name, _)| *name == one.name);
-            match self.column(what, one, values.map(|(_, values)| values), rows)? {
+            match self.column(what, one, given, rows)? {
                 Column::Bytes(bytes) => columns.push(bytes),
                 Column::Texts(_) => {
                     return Err(self.bad(format!("{what} {}", one.name), "text", "numbers"));
@@ -315,15 +303,16 @@ impl Context<'_> {
         Ok(columns)
     }
 
+    /// The values of an attribute among those that were given.
     pub(crate) fn column<'b>(
         &self,
         what: &str,
         spec: &AttributeSpec,
-        values: Option<&'b Values<'_>>,
+        given: &'b [(String, Values<'_>)],
         rows: usize,
     ) -> Result<Column<'b>, WriteError> {
         let here = || format!("{what} {}", spec.name);
-        let Some(values) = values else {
+        let Some((_, values)) = given.iter().find(|(name, _)| *name == spec.name) else {
             return Err(self.bad(here(), "nothing", "a value for every row"));
         };
         if Some(values.len()) != rows.checked_mul(spec.channels) {
@@ -455,6 +444,12 @@ impl Context<'_> {
         prepared.walk = Some(found);
         Ok(())
     }
+}
+
+/// Moves corners outwards, so that others lie between them; those of nothing become the others.
+pub fn include(corners: &mut Option<Corners>, (low, high): (&[f64], &[f64])) {
+    let all = corners.get_or_insert_with(|| (low.to_vec(), high.to_vec()));
+    grow((&mut all.0, &mut all.1), (low, high));
 }
 
 /// Moves corners outwards, so that others lie between them.

@@ -28,6 +28,7 @@ use crate::change::{Change, Left, Take};
 use crate::commit::{Leftovers, MARKER, ROOT};
 use crate::root_mark::{Word, fenced, named, new_id, under};
 use crate::target::{Object, Stage, Target};
+use zvf_format::int::wide;
 
 /// Objects that are copied at a time.
 const BATCH: usize = 64;
@@ -80,12 +81,8 @@ impl Journal {
         let taken = !journal.change.left().is_empty() || take == Take::Any;
         match journal.doc().and_then(|doc| named(&doc)) {
             Ok(Some(_)) if !taken => {
-                let store = journal.address.clone();
                 journal.change.leave();
-                Err(WriteError::Busy {
-                    store,
-                    marker: Redo::ATTRIBUTE,
-                })
+                Err(WriteError::busy(address, Redo::ATTRIBUTE))
             }
             Err(error) if !taken => {
                 journal.abandon();
@@ -186,8 +183,8 @@ impl Journal {
             }
         };
         let written = Written {
-            put: zvf_format::int::wide(staged.put().count()),
-            removed: zvf_format::int::wide(staged.removed().count()),
+            put: wide(staged.put().count()),
+            removed: wide(staged.removed().count()),
         };
         if let Err(error) = self.change.replace_root(named) {
             // The answer may have been lost, and not the root.
@@ -336,10 +333,7 @@ pub fn settle(target: &Arc<Target>, address: &str, lease: Duration) -> Result<Se
         }
         // Another kind of change: its own command knows what to do.
         Some(marker) if Left::of(&marker).is_none() => {
-            return Err(WriteError::Busy {
-                store: address.to_owned(),
-                marker: MARKER,
-            });
+            return Err(WriteError::busy(address, MARKER));
         }
         Some(_) => {}
     }

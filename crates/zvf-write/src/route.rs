@@ -15,7 +15,7 @@ use crate::copy::scatter;
 use crate::error::{OrBug, internal};
 use crate::form::{ID_IS_ROW, NO_ORIGIN};
 use crate::layout::Layout;
-use crate::prepare::{Column, Context, Corners, Prepared, grow};
+use crate::prepare::{Column, Context, Corners, Prepared, include};
 use crate::record::{row_of, take};
 use crate::spec::{AttributeType, Outside, StoreSpec};
 use crate::spill::Spool;
@@ -113,11 +113,8 @@ impl Router {
         }
         self.append_rows(spec, &prepared, &columns)?;
         self.append_links(spec, &prepared)?;
-        if let Some((low, high)) = prepared.extent {
-            let (all_low, all_high) = self
-                .extent
-                .get_or_insert_with(|| (low.clone(), high.clone()));
-            grow((all_low, all_high), (&low, &high));
+        if let Some((low, high)) = &prepared.extent {
+            include(&mut self.extent, (low, high));
         }
         self.vertices += wide(prepared.rows);
         self.batches += 1;

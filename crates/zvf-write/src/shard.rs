@@ -8,10 +8,10 @@ use zvf_format::shard::ShardEntry;
 use zvf_format::vlen::VlenBuilder;
 use zvf_meta::space::Grid;
 use zvf_meta::{Codec, KeyEncoding};
+use zvf_store::{ContainerKind, GridArray};
 
 use crate::array::vlen_codecs;
-use crate::error::to_index;
-use crate::error::{OrBug, internal};
+use crate::error::{OrBug, internal, to_index};
 use crate::target::{Object, Payloads};
 use crate::{WriteError, blobs};
 use zvf_codec::Compression;
@@ -75,6 +75,11 @@ impl Cells {
         Ok(index)
     }
 
+    /// The key of the object that holds a chunk's cell, of an array in one grid.
+    pub fn key(&self, path: &str, chunk: &[i64]) -> Result<String, WriteError> {
+        Ok(object_key(path, &self.object_index(chunk)?))
+    }
+
     /// The objects of some cells of one array, given by chunk. Where there are shards, all cells of each of them are
     /// given. An empty payload is no cell.
     pub fn objects(&self, path: &str, cells: Payloads<'_>) -> Result<Vec<Object>, WriteError> {
@@ -93,17 +98,16 @@ impl Cells {
                 .or_default()
                 .push((curve, place, bytes));
         }
-        let key = |index: &[u64]| format!("{path}/{}", KeyEncoding::default().object_key(index));
         let objects = together
             .into_iter()
             .map(|(index, cells)| match &self.shards {
-                Some(shards) => Ok((key(&index), shard(shards, cells)?)),
+                Some(shards) => Ok((object_key(path, &index), shard(shards, cells)?)),
                 // Without shards an index is one cell's.
                 None => {
                     let [(_, _, bytes)] = <[Inner; 1]>::try_from(cells).ok().or_bug(
                         format_args!("several cells of one array are at {path}/{index:?}"),
                     )?;
-                    Ok((key(&index), bytes))
+                    Ok((object_key(path, &index), bytes))
                 }
             });
         objects.collect()
@@ -166,6 +170,29 @@ impl Cells {
             }],
         )
     }
+}
+
+/// The key of an object of an array, by its index.
+pub fn object_key(path: &str, index: &[u64]) -> String {
+    format!("{path}/{}", KeyEncoding::default().object_key(index))
+}
+
+/// How the cells of a stored array are compressed and sharded; `None` of codecs that are not written, and where there are no
+/// shards or the cells lie in no grid.
+///
+/// # Errors
+/// Malformed: a document of shards that are none.
+pub fn stored_as(array: &GridArray) -> Result<(Option<Compression>, Option<Vec<u64>>), WriteError> {
+    let Some(doc) = array
+        .doc()
+        .filter(|_| array.container() == ContainerKind::Grid)
+    else {
+        return Ok((None, None));
+    };
+    let sharding = doc.sharding()?;
+    let codecs = sharding.as_ref().map_or(&doc.codecs, |inner| &inner.codecs);
+    let compression = Compression::of(codecs.get(1..).unwrap_or_default());
+    Ok((compression, sharding.map(|_| doc.chunk_shape.clone())))
 }
 
 /// Inner chunks back to back, then the index and its checksum.

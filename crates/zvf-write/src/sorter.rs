@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::WriteError;
-use crate::error::OrBug;
-use crate::error::to_index;
+use crate::error::{OrBug, to_index};
 use crate::record::typed;
 use crate::spill::{Part, SpillFile};
 use zvf_format::int::wide;

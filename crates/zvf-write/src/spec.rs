@@ -7,10 +7,9 @@ use serde_json::Value;
 use zvf_format::links::lehmer::MAX_WIDTH;
 use zvf_meta::{Axis, JsonObject, Kind, LinkStore, LinksConvention};
 
-use crate::WriteError;
 use crate::error::OrBug;
 use crate::values::Values;
-use crate::{names::check_name, number::NumberType, parametric::Parametric};
+use crate::{WriteError, names::check_name, number::NumberType, parametric::Parametric};
 use zvf_codec::Compression;
 
 /// The format version that is written.
@@ -54,16 +53,6 @@ pub enum AttributeType {
     Category,
     /// Any texts, stored in full. For objects and groups.
     Text,
-}
-
-impl AttributeType {
-    /// The name of the type, for messages.
-    pub fn name(self) -> String {
-        match self {
-            Self::Number(number) => number.to_string(),
-            Self::Category | Self::Text => "text".to_owned(),
-        }
-    }
 }
 
 /// One attribute, declared before the first batch.
@@ -646,7 +635,6 @@ impl StoreSpec {
 
     fn check_attributes(&self) -> Result<(), WriteError> {
         use AttributeType::{Category, Number, Text};
-        let number_only = "a number type";
         check_list(
             "vertex_attributes",
             &self.vertex_attributes,
@@ -668,10 +656,7 @@ impl StoreSpec {
         check_list(
             "links/attributes",
             &self.links.attributes,
-            |values| match values {
-                Number(_) => Ok(()),
-                Category | Text => Err(number_only),
-            },
+            AttributeType::numbers_only,
         )?;
         if !self.has_objects() && !self.object_attributes.is_empty() {
             let found = format!("{} of them", self.object_attributes.len());

@@ -8,8 +8,7 @@ use std::sync::{Arc, Mutex};
 use zerocopy::{Immutable, IntoBytes};
 
 use crate::WriteError;
-use crate::error::OrBug;
-use crate::error::to_index;
+use crate::error::{OrBug, to_index};
 use zvf_format::int::wide;
 
 /// Bytes of one write, where small pieces are put together.

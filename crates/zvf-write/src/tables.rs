@@ -352,19 +352,7 @@ fn table_rows(
     Ok(table)
 }
 
-/// A column of which every row has a value, in one chunk.
-pub(crate) fn whole_column(
-    what: &str,
-    channels: usize,
-    held: &Held,
-    rows: usize,
-) -> Result<Typed, WriteError> {
-    let table = table_rows(what, channels, held, (0..rows).map(Some))?;
-    let fill = table.element().zero();
-    Ok(table.finish(fill, false, None))
-}
-
-/// The same of values that are a multiple of the rows.
+/// A column of values that are a multiple of the rows, of which every row has one, in one chunk.
 pub(crate) fn plain_column(
     what: &str,
     values: &Values<'_>,
@@ -374,7 +362,9 @@ pub(crate) fn plain_column(
         .len()
         .checked_div(rows)
         .map_or(1, |channels| channels.max(1));
-    whole_column(what, channels, &Held::of(values)?, rows)
+    let table = table_rows(what, channels, &Held::of(values)?, (0..rows).map(Some))?;
+    let fill = table.element().zero();
+    Ok(table.finish(fill, false, None))
 }
 
 /// What a specification says about the values of a table.

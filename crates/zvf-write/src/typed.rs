@@ -6,8 +6,7 @@ use zvf_meta::{ArrayAttributes, ArrayDoc, Codec, DataType};
 
 use crate::WriteError;
 use crate::array::array_doc;
-use crate::error::OrBug;
-use crate::error::to_index;
+use crate::error::{OrBug, to_index};
 use crate::number::{Fill, NumberType};
 use crate::target::Object;
 use zvf_codec::Compression;

@@ -6,8 +6,7 @@ use half::f16;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zerocopy::IntoBytes;
 
-use crate::number::NumberType;
-use crate::number::narrow;
+use crate::number::{NumberType, narrow};
 
 /// A column: numbers row by row, or texts. Borrowed or owned.
 ///

@@ -1,5 +1,6 @@
 //! The writer: create, push, finish.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,20 +8,18 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use zvf_store::OpenOptions;
 
-use crate::WriteError;
 use crate::batch::{Batch, Groups, ObjectTable};
 use crate::commit::{self, Leftovers};
-use crate::finish::Summary;
-use crate::finish::{self, Parts};
-use crate::inside;
-use crate::journal::{Call, Given, Journal};
+use crate::finish::{self, LevelInput, Summary};
+use crate::journal::{Call, Journal};
 use crate::lease::LEASE;
-use crate::objects::{HeldGroups, Tables};
+use crate::objects::{Tables, checked_groups};
 use crate::part::Part;
 use crate::progress::{Progress, Watch};
 use crate::route::Router;
 use crate::spec::StoreSpec;
 use crate::target::Target;
+use crate::{WriteError, inside};
 
 /// How a store is written.
 #[derive(Debug, Clone)]
@@ -163,7 +162,7 @@ pub struct StoreWriter {
     options: WriteOptions,
     router: Router,
     tables: Tables,
-    groups: HeldGroups,
+    groups: Groups<'static>,
     /// Tables of objects that were taken.
     taken: u64,
     journal: Option<Journal>,
@@ -215,7 +214,7 @@ impl StoreWriter {
             router: Router::new(&spec, options.memory_budget, &folder)
                 .with_threads(options.threads),
             tables: Tables::new(&spec),
-            groups: HeldGroups::default(),
+            groups: Groups::default(),
             taken: 0,
             spec: Arc::new(spec),
             options,
@@ -258,15 +257,15 @@ impl StoreWriter {
     }
 
     /// Keeps a call that was taken.
-    fn keep(&mut self, given: Given<'_>) -> Result<(), WriteError> {
+    fn keep(&mut self, call: &Call<'_>) -> Result<(), WriteError> {
         let journal = self.journal.as_mut();
-        let done = journal.map_or(Ok(()), |journal| journal.keep(given));
+        let done = journal.map_or(Ok(()), |journal| journal.keep(call));
         self.note(done)
     }
 
-    fn skip(&mut self, given: Given<'_>) -> Result<bool, WriteError> {
+    fn skip(&mut self, call: &Call<'_>) -> Result<bool, WriteError> {
         let journal = self.journal.as_mut();
-        journal.map_or(Ok(false), |journal| journal.skip(given))
+        journal.map_or(Ok(false), |journal| journal.skip(call))
     }
 
     /// Passes over a batch that the [journal](WriteOptions::journal) has: for a caller that starts over and pushes everything
@@ -278,7 +277,7 @@ impl StoreWriter {
     /// # Errors
     /// Misuse: the journal has something else in this place, as a checksum tells. The writer is of no further use.
     pub fn skip_batch(&mut self, batch: &Batch<'_>) -> Result<bool, WriteError> {
-        self.skip(Given::Batch(batch))
+        self.skip(&Call::Batch(Cow::Borrowed(batch)))
     }
 
     /// As [`skip_batch`](Self::skip_batch), of a table of objects.
@@ -286,7 +285,7 @@ impl StoreWriter {
     /// # Errors
     /// As [`skip_batch`](Self::skip_batch).
     pub fn skip_objects(&mut self, table: &ObjectTable<'_>) -> Result<bool, WriteError> {
-        self.skip(Given::Objects(table))
+        self.skip(&Call::Objects(Cow::Borrowed(table)))
     }
 
     /// As [`skip_batch`](Self::skip_batch), of groups.
@@ -294,7 +293,7 @@ impl StoreWriter {
     /// # Errors
     /// As [`skip_batch`](Self::skip_batch).
     pub fn skip_groups(&mut self, groups: &Groups<'_>) -> Result<bool, WriteError> {
-        self.skip(Given::Groups(groups))
+        self.skip(&Call::Groups(Cow::Borrowed(groups)))
     }
 
     /// Whether everything that the journal had when the writer was created came again: a caller that starts over and is done
@@ -317,7 +316,7 @@ impl StoreWriter {
         self.usable()?;
         let done = self.router.push(&self.spec, batch);
         self.note(done)?;
-        self.keep(Given::Batch(batch))
+        self.keep(&Call::Batch(Cow::Borrowed(batch)))
     }
 
     /// Takes a table of objects. Objects of which no vertex ever comes exist without vertices.
@@ -328,7 +327,7 @@ impl StoreWriter {
         self.usable()?;
         self.tables.push(&self.spec, table)?;
         self.taken += 1;
-        self.keep(Given::Objects(table))
+        self.keep(&Call::Objects(Cow::Borrowed(table)))
     }
 
     /// Sets the groups. A second call replaces them.
@@ -341,8 +340,8 @@ impl StoreWriter {
             let expected = "none: PartedStore::commit takes them";
             return Err(WriteError::input("groups of a part", "some", expected));
         }
-        self.groups = HeldGroups::new(&self.spec, groups)?;
-        self.keep(Given::Groups(groups))
+        self.groups = checked_groups(&self.spec, groups)?;
+        self.keep(&Call::Groups(Cow::Borrowed(groups)))
     }
 
     /// Vertices that were taken so far: the number of the next one, for
@@ -383,24 +382,23 @@ impl StoreWriter {
         Box::pin(async move {
             self.usable()?;
             let folder = self.options.folder();
-            let parts = Parts {
-                address: self.address,
+            let (target, address) = (self.target, self.address);
+            let leftovers = self.options.leftovers;
+            let input = LevelInput {
                 spec: self.spec,
-                target: self.target,
                 router: self.router,
                 tables: self.tables,
                 groups: self.groups,
                 folder,
                 budget: self.options.memory_budget,
                 threads: self.options.threads,
-                leftovers: self.options.leftovers,
                 watch: self.options.watch,
             };
             let (journal, part) = (self.journal, self.part);
             blocking(move || {
                 let summary = match part {
-                    Some(part) => part.write(parts)?,
-                    None => finish::write(parts)?,
+                    Some(part) => part.write(input, &target, &address)?,
+                    None => finish::write(input, &target, &address, leftovers)?,
                 };
                 // The store is complete, so the journal is not needed any more.
                 journal.map_or(Ok(()), Journal::done)?;

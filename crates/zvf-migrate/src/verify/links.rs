@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use zvf_format::int::index;
-use zvf_meta::{Kind, LinksConvention};
+use zvf_meta::LinksConvention;
 use zvf_store::{ChunkCoord, LinkFamily};
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
@@ -198,9 +198,7 @@ pub(super) fn are_implied(stored: &Stored) -> bool {
 
 /// Whether the level has objects of linked rows.
 pub(super) fn are_chains(stored: &Stored) -> bool {
-    let kind = stored.level.store().kind();
-    stored.level.object_index().is_some()
-        && matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline)
+    stored.level.object_index().is_some() && stored.level.store().kind().is_chain()
 }
 
 /// Compares the links of a level, of all deltas.

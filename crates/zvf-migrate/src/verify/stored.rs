@@ -13,14 +13,13 @@ use zvf_format::fragments::{Fragment, FragmentIndex};
 use zvf_format::manifest::Manifest;
 use zvf_meta::{Kind, LinksConvention};
 use zvf_store::{
-    CellWant, ChunkCoord, ContainerKind, Endpoint, GridArray, Level, LinkArray, LinkAttribute,
-    LinkFamily, ObjectIndex, VertexAttribute,
+    ChunkCoord, ContainerKind, Endpoint, GridArray, Level, LinkArray, LinkAttribute, LinkFamily,
+    ObjectIndex, VertexAttribute,
 };
 
 use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::error::{narrow, to_index};
+use zvf_write::error::{OrBug, narrow, to_index};
 use zvf_write::layout::row_bytes;
 use zvf_write::number::NumberType;
 use zvf_write::record::row_of;
@@ -324,51 +323,33 @@ impl Stored {
         slots.chunks(fit).map(<[u32]>::to_vec).collect()
     }
 
-    fn fetch(&self, wants: Vec<CellWant>) -> Result<std::vec::IntoIter<Option<Bytes>>, WriteError> {
-        let cells = self.level.store().fetch(self.level.next_round(), wants);
-        Ok(self.handle.block_on(cells)?.into_iter())
-    }
-
     /// Reads chunks.
     pub(super) fn read(&self, slots: &[u32]) -> Result<Vec<Chunk>, WriteError> {
-        // What a presence list lacks is not there, but for vertices, which manifests may name.
-        let arrays: Vec<&Arc<GridArray>> = (self.level.vertex_fragments().into_iter())
-            .chain(
-                self.columns
-                    .iter()
-                    .chain(&self.fragment_columns)
-                    .map(|one| &one.array),
-            )
+        let vertices = self.level.vertices();
+        let columns = self.columns.iter().chain(&self.fragment_columns);
+        let arrays: Vec<&Arc<GridArray>> = [vertices]
+            .into_iter()
+            .chain(self.level.vertex_fragments())
+            .chain(columns.map(|one| &one.array))
             .collect();
-        let mut wants = Vec::new();
-        for &slot in slots {
-            let chunk = self.chunk(slot)?;
-            wants.push(CellWant::new(self.level.vertices(), chunk.clone()));
-            let there = arrays.iter().filter(|one| one.presence().contains(chunk));
-            wants.extend(there.map(|one| CellWant::new(one, chunk.clone())));
-        }
-        let mut cells = self.fetch(wants)?;
-        let mut chunks = Vec::with_capacity(slots.len());
-        for &slot in slots {
-            let chunk = self.chunk(slot)?;
-            let vertices = cells.next().or_bug("an answer is missing")?;
-            let mut side = Vec::with_capacity(arrays.len());
-            for array in &arrays {
-                side.push(match array.presence().contains(chunk) {
-                    true => cells.next().or_bug("an answer is missing")?,
-                    false => None,
-                });
-            }
-            chunks.push(self.decode(slot, vertices, side.into_iter())?);
-        }
-        Ok(chunks)
+        let chunks = slots.iter().map(|&slot| Ok(self.chunk(slot)?.as_slice()));
+        let chunks = chunks.collect::<Result<Vec<_>, WriteError>>()?;
+        // What a presence list lacks is not there, but for vertices, which manifests may name.
+        let asked = |one: &Arc<GridArray>, chunk: &[i64]| {
+            Arc::ptr_eq(one, vertices) || one.presence().contains(chunk)
+        };
+        let cells = self.level.cells(&arrays, &chunks, asked);
+        let cells = self.handle.block_on(cells)?.into_iter();
+        let chunks = slots.iter().zip(cells);
+        chunks
+            .map(|(&slot, cells)| self.decode(slot, cells.into_iter()))
+            .collect()
     }
 
     fn decode(
         &self,
         slot: u32,
-        vertices: Option<Bytes>,
-        mut side: impl Iterator<Item = Option<Bytes>>,
+        mut cells: impl Iterator<Item = Option<Bytes>>,
     ) -> Result<Chunk, WriteError> {
         let coord = self.chunk(slot)?;
         let wrong = |array: &GridArray, what: String| {
@@ -376,7 +357,8 @@ impl Stored {
         };
         let (array, size) = (self.level.vertices(), self.position_bytes());
         // A cell that is not stored is an empty one.
-        let positions = little_endian(array.dtype(), vertices.unwrap_or_default());
+        let vertices = cells.next().flatten().unwrap_or_default();
+        let positions = little_endian(array.dtype(), vertices);
         if !positions.len().is_multiple_of(size) {
             let what = format!("{} bytes, expected a multiple of {size}", positions.len());
             return Err(wrong(array, what));
@@ -384,7 +366,7 @@ impl Stored {
         let rows = narrow("rows of a chunk", positions.len() / size)?;
         let (mut fragments, mut fragment_index) = (u32::from(rows > 0), None);
         if let Some(array) = self.level.vertex_fragments() {
-            fragment_index = side.next().flatten().filter(|_| rows > 0);
+            fragment_index = cells.next().flatten().filter(|_| rows > 0);
             if let Some(blob) = &fragment_index {
                 let checked = FragmentIndex::parse(blob)
                     .and_then(|stored| stored.check_rows(u64::from(rows)).map(|()| stored));
@@ -396,7 +378,7 @@ impl Stored {
             }
         }
         let mut values = |columns: &[Column], rows: u32| -> Result<Vec<Bytes>, WriteError> {
-            let column = |column: &Column| match side.next().flatten().filter(|_| rows > 0) {
+            let column = |column: &Column| match cells.next().flatten().filter(|_| rows > 0) {
                 Some(cell) => {
                     let values = column.values(cell, rows);
                     values.map_err(|what| wrong(&column.array, what))
@@ -471,26 +453,22 @@ impl Stored {
             // Trap T5.
             let turned = self.is_tree() && family.parent_first(links) && links.width() == 2;
             let keys: Vec<&[i64]> = links.array.presence().iter().collect();
+            let all = [&links.array].into_iter();
+            let all: Vec<_> = all.chain(arrays.iter().copied().flatten()).collect();
             for keys in keys.chunks(TOGETHER) {
-                let is_there = |one: &Arc<GridArray>, key: &[i64]| one.presence().contains(key);
-                let mut wants = Vec::new();
-                for &key in keys {
-                    wants.push(CellWant::new(&links.array, key));
-                    let there = arrays.iter().flatten().filter(|one| is_there(one, key));
-                    wants.extend(there.map(|one| CellWant::new(one, key)));
-                }
-                let mut cells = self.fetch(wants)?;
-                for &key in keys {
-                    let mut next = || cells.next().or_bug("an answer is missing");
+                let cells = self
+                    .level
+                    .cells(&all, keys, |one, key| one.presence().contains(key));
+                for (key, cells) in keys.iter().zip(self.handle.block_on(cells)?) {
+                    let mut cells = cells.into_iter();
                     // A cell that is not stored is an empty one.
-                    let records = next()?.unwrap_or_default();
-                    let mut values = Vec::new();
-                    for array in &arrays {
-                        values.push(match array.filter(|one| is_there(one, key)) {
-                            Some(array) => next()?.map(|cell| little_endian(array.dtype(), cell)),
-                            None => None,
-                        });
-                    }
+                    let records = cells.next().flatten().unwrap_or_default();
+                    let value = |one: &Option<&Arc<GridArray>>| {
+                        let array = (*one)?;
+                        let cell = cells.next().flatten();
+                        cell.map(|cell| little_endian(array.dtype(), cell))
+                    };
+                    let values: Vec<Option<Bytes>> = arrays.iter().map(value).collect();
                     each_record(
                         links,
                         key,

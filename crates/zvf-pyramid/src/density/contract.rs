@@ -11,8 +11,7 @@ use super::thin::off_middle;
 use crate::bin::{Bin, bin_of};
 use zvf_format::int::index;
 use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::error::narrow;
+use zvf_write::error::{OrBug, narrow};
 
 /// Sets of places; the smallest member names its set.
 #[derive(Debug)]
@@ -111,8 +110,8 @@ impl<'p, F: Fn(u32) -> &'p [f64]> Members<F> {
     }
 
     /// The square of the largest distance of a vertex from the one that stands for it.
-    pub(super) fn moved(&self, stand_ins: &[u32]) -> f64 {
-        let pairs = self.places().zip(stand_ins);
+    pub(super) fn moved(&self, representatives: &[u32]) -> f64 {
+        let pairs = self.places().zip(representatives);
         pairs.fold(0.0, |most, (place, &kept)| {
             square((self.position)(place), (self.position)(kept)).max(most)
         })

@@ -12,9 +12,9 @@ use zvf_meta::Kind;
 use zvf_query::{Column, Outputs, Query};
 use zvf_store::Names;
 
-use super::about::{About, Places, column, each_batch, start};
+use super::metadata::{LevelMetadata, Places, column, each_batch, start};
+use super::paged::{MemoryContext, Records, word, words};
 use super::points::Point;
-use super::sheet::{Desk, Records, word, words};
 use super::write::Writing;
 use super::{Numbered, Reading, tables};
 use crate::bin::MOST_AXES;
@@ -22,14 +22,13 @@ use crate::bins::NONE;
 use crate::meter::Meter;
 use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
-use zvf_write::error::narrow;
-use zvf_write::error::{OrBug, internal};
+use zvf_write::error::{OrBug, internal, narrow};
 
 /// Level 0, read batch by batch.
 #[derive(Debug)]
 pub(super) struct Finest<'f> {
     pub(super) from: Reading<'f>,
-    pub(super) about: About,
+    pub(super) metadata: LevelMetadata,
     pub(super) meter: Meter,
     /// Where vertices lie, between its being read and asked for.
     pub(super) places: Option<Numbered>,
@@ -38,9 +37,9 @@ pub(super) struct Finest<'f> {
 impl<'f> Finest<'f> {
     /// # Errors
     /// Two objects of one id. Malformed data. I/O.
-    pub(super) fn new(from: Reading<'f>, mut about: About) -> Result<Self, WriteError> {
-        about.declare_first(from)?;
-        let mut ids = about.ids.clone();
+    pub(super) fn new(from: Reading<'f>, mut metadata: LevelMetadata) -> Result<Self, WriteError> {
+        metadata.declare_first(from)?;
+        let mut ids = metadata.ids.clone();
         ids.sort_unstable();
         let mut pairs = ids.iter().zip(ids.iter().skip(1));
         if let Some((id, _)) = pairs.find(|(a, b)| a == b) {
@@ -48,19 +47,19 @@ impl<'f> Finest<'f> {
         }
         Ok(Self {
             from,
-            about,
+            metadata,
             meter: Meter::default(),
             places: None,
         })
     }
 
     pub(super) fn dims(&self) -> usize {
-        self.about.spec.dims()
+        self.metadata.spec.dims()
     }
 
     /// What its records may use.
-    pub(super) fn desk(&self) -> Desk<'f> {
-        Desk {
+    pub(super) fn context(&self) -> MemoryContext<'f> {
+        MemoryContext {
             means: self.from.means,
             meter: self.meter.clone(),
         }
@@ -72,7 +71,7 @@ impl<'f> Finest<'f> {
         Query {
             batch_rows: (budget / 256).clamp(256, 1 << 16),
             memory_budget: wide(budget),
-            ..self.about.ask(0..self.about.ids.len(), false)
+            ..self.metadata.ask(0..self.metadata.ids.len(), false)
         }
     }
 
@@ -105,7 +104,7 @@ impl<'f> Finest<'f> {
         take: impl FnMut(u32, &RecordBatch) -> Result<(), WriteError>,
     ) -> Result<(), WriteError> {
         // In front: an attribute may have this name, too.
-        if self.about.spec.objects {
+        if self.metadata.spec.objects {
             columns.insert(0, Column::ObjectId);
         }
         let attributes = columns.contains(&Column::Attributes);
@@ -151,7 +150,7 @@ impl<'f> Finest<'f> {
             columns.extend([Column::Chunk, Column::Row]);
             places = Some(Places::default());
         }
-        let mut owners = Owners::new(&self.about);
+        let mut owners = Owners::new(&self.metadata);
         self.vertices(columns, |first, batch| {
             let numbers = tables::to_f64(&column(batch, "position")?)?;
             let objects = owners.of(batch)?;
@@ -185,8 +184,8 @@ impl<'f> Finest<'f> {
 
     /// Reads level 0 with all that belongs to it, once, and hands what was picked on to the writers of all levels.
     pub(super) fn pick(&self, picks: &mut [Pick<'_, '_>]) -> Result<(), WriteError> {
-        let mut owners = Owners::new(&self.about);
-        let whole = matches!(self.about.spec.kind, Kind::Line | Kind::Skeleton);
+        let mut owners = Owners::new(&self.metadata);
+        let whole = matches!(self.metadata.spec.kind, Kind::Line | Kind::Skeleton);
         let (mut rows, mut held) = (Vec::new(), 0);
         self.vertices(
             vec![Column::Position, Column::Attributes],
@@ -208,11 +207,11 @@ impl<'f> Finest<'f> {
                     if whole {
                         pick.wait(batch, &rows, some)?;
                         let last = objects.as_ref().and_then(|objects| objects.last());
-                        pick.flush(&self.about, last.copied())?;
+                        pick.flush(&self.metadata, last.copied())?;
                     } else if !rows.is_empty() {
                         let runs = runs(&some);
                         pick.writing
-                            .push_vertices(&self.about, batch, &rows, runs)?;
+                            .push_vertices(&self.metadata, batch, &rows, runs)?;
                     }
                 }
                 let waiting = picks.iter().map(|pick| pick.writing.memory());
@@ -221,7 +220,7 @@ impl<'f> Finest<'f> {
             },
         )?;
         for pick in picks {
-            pick.flush(&self.about, None)?;
+            pick.flush(&self.metadata, None)?;
         }
         self.meter.change(&mut held, 0);
         Ok(())
@@ -279,7 +278,7 @@ impl<'p, 't> Pick<'p, 't> {
     }
 
     /// Writes the objects that wait, but for one of which more may come.
-    fn flush(&mut self, about: &About, open: Option<u32>) -> Result<(), WriteError> {
+    fn flush(&mut self, metadata: &LevelMetadata, open: Option<u32>) -> Result<(), WriteError> {
         let rest = self.owners.iter().rev();
         let rest = rest.take_while(|owner| Some(**owner) == open).count();
         let ready = self.owners.len() - rest;
@@ -300,9 +299,11 @@ impl<'p, 't> Pick<'p, 't> {
                 .push(take_record_batch(&all, &rows).map_err(|error| schema(&error))?);
         }
         let count = narrow("vertices", ready)?;
-        if about.spec.kind == Kind::Line {
+        if metadata.spec.kind == Kind::Line {
             let rows: Vec<u32> = (0..count).collect();
-            return self.writing.push_vertices(about, &ready_rows, &rows, runs);
+            return self
+                .writing
+                .push_vertices(metadata, &ready_rows, &rows, runs);
         }
         let (start, end) = (self.done, self.done + count);
         self.done = end;
@@ -324,7 +325,7 @@ impl<'p, 't> Pick<'p, 't> {
             }
             self.links.next();
         }
-        let links = (self.table.unwrap_or(&about.no_links), &*numbers);
+        let links = (self.table.unwrap_or(&metadata.no_links), &*numbers);
         self.writing.push_trees(&ready_rows, runs, ends, links)
     }
 }
@@ -391,10 +392,10 @@ struct Owners<'o> {
 }
 
 impl<'o> Owners<'o> {
-    fn new(about: &'o About) -> Self {
+    fn new(metadata: &'o LevelMetadata) -> Self {
         Self {
-            objects: about.spec.objects,
-            ids: &about.ids,
+            objects: metadata.spec.objects,
+            ids: &metadata.ids,
             at: 0,
         }
     }

@@ -1,7 +1,7 @@
 //! One level in files, and which of its vertices stay.
 
+use super::paged::{BitSet, MemoryContext, PagedRecords, word, words};
 use super::points::Point;
-use super::sheet::{Desk, Marks, Sheet, word, words};
 use super::square;
 use zvf_format::int::index;
 use zvf_write::WriteError;
@@ -9,26 +9,36 @@ use zvf_write::error::OrBug;
 
 /// A level.
 #[derive(Debug)]
-pub(super) struct Fine {
+pub(super) struct LevelRecords {
     /// Points, whose places are those in level 0, in their order.
-    pub(super) vertices: Sheet,
+    pub(super) vertices: PagedRecords,
     /// The number in level 0 and the ends of each link, in the order of these numbers; of trees in that of objects.
-    pub(super) links: Sheet,
+    pub(super) links: PagedRecords,
 }
 
 /// Which vertices stay.
 #[derive(Debug)]
-pub(super) enum Stays {
+pub(super) enum Kept {
     /// These. What stands for each vertex, if that is asked for.
-    Marked(Marks, Option<Sheet>),
+    Marked(BitSet, Option<PagedRecords>),
     /// What links and faces say, by what stands for each vertex.
-    Linked(Sheet),
+    Linked(PagedRecords),
 }
 
-impl Fine {
-    /// Marks the vertices of some objects.
-    pub(super) fn of_objects(&self, kept: &[bool]) -> Result<Marks, WriteError> {
-        let mut marks = Marks::new(self.vertices.len());
+impl LevelRecords {
+    /// Applies `take` to all vertices in order, with their places in this level.
+    pub(super) fn each_point(
+        &self,
+        dims: usize,
+        mut take: impl FnMut(u32, Point) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
+        self.vertices
+            .each(|place, record| take(place, Point::take(&mut &*record, dims)?))
+    }
+
+    /// BitSet the vertices of some objects.
+    pub(super) fn of_objects(&self, kept: &[bool]) -> Result<BitSet, WriteError> {
+        let mut marks = BitSet::new(self.vertices.len());
         self.vertices.each(|place, record| {
             let object = word(record, 1)?;
             if *kept
@@ -47,12 +57,12 @@ impl Fine {
     /// follow each other in an object.
     pub(super) fn keep(
         &self,
-        stays: &Marks,
-        links: &Sheet,
+        stays: &BitSet,
+        links: &PagedRecords,
         dims: usize,
-        desk: &Desk<'_>,
+        context: &MemoryContext<'_>,
     ) -> Result<(Self, u64, f64), WriteError> {
-        let mut vertices = self.vertices.like(desk);
+        let mut vertices = self.vertices.like(context);
         let mut objects = 0_u64;
         let mut last: Option<Point> = None;
         let (mut sum, mut steps) = (0.0_f64, 0.0_f64);
@@ -71,7 +81,7 @@ impl Fine {
             last = Some(point);
             vertices.push(record)
         })?;
-        let mut kept = self.links.like(desk);
+        let mut kept = self.links.like(context);
         let mut link = Vec::new();
         links.each(|_, record| {
             link.clear();

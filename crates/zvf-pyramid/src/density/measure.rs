@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashSet;
 use zvf_meta::{JsonObject, Kind};
 
-use super::net::Net;
+use super::builder::LevelBuilder;
 use super::pieces::Pieces;
-use super::points::Point;
 use super::simplify::tolerances;
 use super::zorder::Frame;
 use crate::bin::{Bin, bin_of};
@@ -72,7 +71,7 @@ const fn enough(kind: Kind) -> f64 {
     }
 }
 
-impl Net<'_> {
+impl LevelBuilder<'_> {
     /// Levels, each 4 to 8 times smaller than the one before, until about `until` vertices are left; none where there are no
     /// more.
     ///
@@ -86,7 +85,7 @@ impl Net<'_> {
         if self.vertices() <= until {
             return Ok(Vec::new());
         }
-        let kind = self.about().spec.kind;
+        let kind = self.metadata().spec.kind;
         let (all, frame) = (self.vertices() as f64, self.frame(&self.base)?);
         let (factor, levels) = shrink(all, until as f64);
         let planned = |size: f64, share: f64| Planned {
@@ -163,15 +162,10 @@ impl Net<'_> {
                 .collect();
             let mut sketches: Vec<Sketch> = bins.iter().map(|_| Sketch::default()).collect();
             let dims = self.finest.dims();
-            self.base.vertices.each(|place, record| {
-                if !u64::from(place).is_multiple_of(every) {
-                    return Ok(());
-                }
-                for point in Point::read_all(record, dims)? {
-                    let point = point?;
-                    let position = point.axes(dims);
+            self.base.each_point(dims, |place, point| {
+                if u64::from(place).is_multiple_of(every) {
                     for (bins, sketch) in bins.iter().zip(&mut sketches) {
-                        sketch.add(point.object, &bin_of(position, bins)?);
+                        sketch.add(point.object, &bin_of(point.axes(dims), bins)?);
                     }
                 }
                 Ok(())

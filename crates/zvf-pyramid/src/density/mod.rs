@@ -4,18 +4,18 @@
 //! made of the files of the finer one: which vertices stay, and what links become. Then level 0 is read with all that belongs
 //! to it, and what stays goes on to the writers of all levels.
 
-mod about;
+mod builder;
 mod contract;
-mod ends;
+mod endpoints;
 mod finest;
 mod level;
 mod measure;
-mod net;
+mod metadata;
+mod paged;
 mod pieces;
 mod points;
-mod sheet;
+mod representatives;
 mod simplify;
-mod stand_ins;
 mod tables;
 mod thin;
 mod write;
@@ -27,8 +27,8 @@ use zvf_store::Store;
 use super::bin::Means;
 use super::plan::Planned;
 use super::sample;
-pub(crate) use about::Numbered;
-pub(crate) use net::Net;
+pub(crate) use builder::LevelBuilder;
+pub(crate) use metadata::Numbered;
 pub(crate) use write::{Target, Written};
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
@@ -66,7 +66,7 @@ pub(crate) struct Found {
     pub(crate) step: f64,
     /// For each vertex of the finer level the number of the one that stands for it, [`NONE`](super::bins::NONE) where none
     /// does; if places were asked for.
-    pub(crate) stand_ins: Vec<u32>,
+    pub(crate) representatives: Vec<u32>,
 }
 
 /// The objects of a level that the next one keeps, of a step that draws them; `None` for all of them.

@@ -1,7 +1,7 @@
 //! Chains, some at a time, and of a long one a piece.
 
+use super::paged::{PagedRecords, Records};
 use super::points::Point;
-use super::sheet::{Records, Sheet};
 use zvf_write::WriteError;
 
 /// Vertices of one chain that are simplified together. The ends of a piece stay, so that a chain of any length takes no more
@@ -39,7 +39,7 @@ pub(super) struct Pieces<'s> {
 }
 
 impl<'s> Pieces<'s> {
-    pub(super) fn new(vertices: &'s Sheet, dims: usize) -> Self {
+    pub(super) fn new(vertices: &'s PagedRecords, dims: usize) -> Self {
         Self {
             records: vertices.records(),
             dims,
@@ -117,8 +117,8 @@ impl Iterator for Pieces<'_> {
 mod tests {
     use super::{LONGEST, MANY, Pieces};
     use crate::bin::Means;
+    use crate::density::paged::{MemoryContext, PagedRecords};
     use crate::density::points::Point;
-    use crate::density::sheet::{Desk, Sheet};
     use crate::meter::Meter;
 
     #[test]
@@ -129,11 +129,11 @@ mod tests {
             threads: 1,
             folder: &folder,
         };
-        let desk = Desk {
+        let context = MemoryContext {
             means,
             meter: Meter::default(),
         };
-        let mut sheet = Sheet::new(Point::size(1), &desk);
+        let mut paged = PagedRecords::new(Point::size(1), &context);
         let lengths = [1, MANY, 3, 2 * LONGEST + 5, 2, 0, 7];
         let mut record = Vec::new();
         let mut number = 0;
@@ -147,12 +147,12 @@ mod tests {
                     position,
                 }
                 .write(1, &mut record);
-                sheet.push(&record).unwrap();
+                paged.push(&record).unwrap();
                 number += 1;
             }
         }
         let mut found = Vec::new();
-        for piece in Pieces::new(&sheet, 1) {
+        for piece in Pieces::new(&paged, 1) {
             for (first, line) in piece.unwrap().lines(1) {
                 for (at, position) in (first..).zip(&line) {
                     assert_eq!(position, &[f64::from(at)]);

@@ -28,7 +28,7 @@ pub(super) fn neighbours(line: &[&[f64]], stays: &[bool]) -> impl Iterator<Item 
     })
 }
 
-/// Marks what stays of one line; returns the square of the largest distance of what does not.
+/// BitSet what stays of one line; returns the square of the largest distance of what does not.
 ///
 /// # Cost
 /// O(n log n) where the line is cut evenly, O(n²) at worst; no recursion.

@@ -4,7 +4,6 @@ use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_schema::Field;
 use arrow_select::take::{TakeOptions, take};
 use zvf_write::error::OrBug;
-use zvf_write::number::NumberType;
 use zvf_write::{AttributeSpec, AttributeType, Values, WriteError, arrow};
 
 /// Rows of a column, in this order.
@@ -37,12 +36,4 @@ pub(super) fn declare(name: &str, column: &ArrayRef) -> Result<AttributeSpec, Wr
 /// Numbers of any type as f64.
 pub(super) fn to_f64(column: &ArrayRef) -> Result<Vec<f64>, WriteError> {
     Ok(arrow::values("position", column)?.to_f64())
-}
-
-/// The number type of a column.
-pub(super) fn number_of(spec: &AttributeSpec) -> Option<NumberType> {
-    match spec.values {
-        AttributeType::Number(number) => Some(number),
-        _ => None,
-    }
 }

@@ -3,29 +3,27 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::RecordBatch;
 use zvf_meta::{Kind, LevelDoc};
 
-use super::about::{About, Numbered, attribute, column};
+use super::metadata::{LevelMetadata, Numbered, attribute, column};
 use super::tables;
 use crate::reference::{ObjectColumn, write_column};
 use zvf_write::batch::Batch;
-use zvf_write::commit::Leftovers;
 use zvf_write::error::narrow;
-use zvf_write::finish::Summary;
-use zvf_write::finish::{Parts, write_arrays};
-use zvf_write::objects::{HeldGroups, Tables};
+use zvf_write::finish::{LevelInput, Summary, write_arrays};
+use zvf_write::nodes::node;
+use zvf_write::objects::{Tables, checked_groups};
 use zvf_write::prepare::Corners;
 use zvf_write::progress::Watch;
 use zvf_write::route::Router;
 use zvf_write::shard::Cells;
 use zvf_write::target::Below;
-use zvf_write::{Outside, StoreSpec, WriteError, documents};
+use zvf_write::{Groups, Outside, StoreSpec, WriteError, documents};
 
 /// Where and how a level is written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target<'t> {
-    pub(crate) target: &'t Arc<zvf_write::target::Target>,
     pub(crate) below: &'t Below<'t>,
     pub(crate) bounds: &'t Corners,
     pub(crate) cells: &'t Cells,
@@ -57,8 +55,8 @@ pub(super) struct Writing<'t> {
 }
 
 impl<'t> Writing<'t> {
-    pub(super) fn new(about: &About, to: Target<'t>) -> Result<Self, WriteError> {
-        let mut spec = about.spec.clone();
+    pub(super) fn new(metadata: &LevelMetadata, to: Target<'t>) -> Result<Self, WriteError> {
+        let mut spec = metadata.spec.clone();
         spec.chunk_shape = to.chunk_shape.to_vec();
         spec.compression = to.cells.compression.clone();
         spec.shard_shape.clone_from(&to.cells.shards);
@@ -78,19 +76,22 @@ impl<'t> Writing<'t> {
         Ok(Self { spec, router, to })
     }
 
-    /// Some vertices: rows of columns, with the object of each run of them.
+    /// Some vertices: rows of an answer, with the object of each run of them.
     fn batch(
         &self,
-        (position, attributes): (&ArrayRef, &[ArrayRef]),
+        vertices: &RecordBatch,
         rows: &[u32],
         runs: Vec<(i64, usize)>,
     ) -> Result<Batch<'static>, WriteError> {
-        let mut batch = Batch::new(tables::rows("position", position, rows)?);
+        let position = column(vertices, "position")?;
+        let mut batch = Batch::new(tables::rows("position", &position, rows)?);
         if self.spec.has_objects() {
             batch = batch.with_object_runs(runs);
         }
-        for (one, column) in self.spec.batch_attributes().zip(attributes) {
-            batch = batch.with_attribute(&one.name, tables::rows(&one.name, column, rows)?);
+        for one in self.spec.batch_attributes() {
+            let values = attribute(vertices, &one.name)?;
+            let values = tables::rows(&one.name, &values, rows)?;
+            batch = batch.with_attribute(&one.name, values);
         }
         Ok(batch)
     }
@@ -98,40 +99,24 @@ impl<'t> Writing<'t> {
     /// Takes some vertices, rows of an answer, with the object of each run of them; links may follow.
     pub(super) fn push_vertices(
         &mut self,
-        about: &About,
+        metadata: &LevelMetadata,
         vertices: &RecordBatch,
         rows: &[u32],
         runs: Vec<(i64, usize)>,
     ) -> Result<(), WriteError> {
-        self.push_rows(
-            (about, vertices, rows, runs),
-            Vec::new(),
-            (&about.no_links, &[]),
-        )
+        let batch = self.batch(vertices, rows, runs)?;
+        self.push(batch, (&metadata.no_links, &[]))
     }
 
     /// Takes some links between vertices that were taken: their ends by number, and rows of an answer with their attributes.
     pub(super) fn push_links(
         &mut self,
-        about: &About,
+        metadata: &LevelMetadata,
         ends: Vec<u64>,
         links: (&RecordBatch, &[u32]),
     ) -> Result<(), WriteError> {
-        self.push_rows((about, &about.no_vertices, &[], Vec::new()), ends, links)
-    }
-
-    fn push_rows(
-        &mut self,
-        (about, vertices, rows, runs): (&About, &RecordBatch, &[u32], Vec<(i64, usize)>),
-        ends: Vec<u64>,
-        links: (&RecordBatch, &[u32]),
-    ) -> Result<(), WriteError> {
-        let mut batch = self.rows(vertices, rows, runs)?;
-        if about.spec.takes_links() {
-            batch = batch.with_links_between_batches(ends);
-            batch = self.link_attributes(batch, links)?;
-        }
-        self.push(&batch)
+        let batch = self.batch(&metadata.no_vertices, &[], Vec::new())?;
+        self.push(batch.with_links_between_batches(ends), links)
     }
 
     /// Takes whole trees: all rows of an answer, and links between them, with the attributes of these.
@@ -143,33 +128,21 @@ impl<'t> Writing<'t> {
         links: (&RecordBatch, &[u32]),
     ) -> Result<(), WriteError> {
         let rows: Vec<u32> = (0..narrow("vertices", vertices.num_rows())?).collect();
-        let mut batch = self.rows(vertices, &rows, runs)?.with_links(ends);
-        batch = self.link_attributes(batch, links)?;
-        self.push(&batch)
+        let batch = self.batch(vertices, &rows, runs)?;
+        self.push(batch.with_links(ends), links)
     }
 
-    fn rows(
-        &self,
-        vertices: &RecordBatch,
-        rows: &[u32],
-        runs: Vec<(i64, usize)>,
-    ) -> Result<Batch<'static>, WriteError> {
-        let attributes = self.spec.batch_attributes();
-        let attributes = attributes.map(|one| attribute(vertices, &one.name));
-        let attributes: Vec<ArrayRef> = attributes.collect::<Result<_, _>>()?;
-        self.batch((&column(vertices, "position")?, &attributes), rows, runs)
-    }
-
-    fn link_attributes<'b>(
-        &self,
-        mut batch: Batch<'b>,
+    /// Takes a batch whose links have the attributes of rows of an answer.
+    fn push(
+        &mut self,
+        mut batch: Batch<'_>,
         (links, rows): (&RecordBatch, &[u32]),
-    ) -> Result<Batch<'b>, WriteError> {
+    ) -> Result<(), WriteError> {
         for one in &self.spec.links.attributes {
             let values = tables::rows(&one.name, &attribute(links, &one.name)?, rows)?;
             batch = batch.with_link_attribute(&one.name, values);
         }
-        Ok(batch)
+        self.router.push(&self.spec, &batch)
     }
 
     /// Bytes of vertices that wait in memory.
@@ -177,43 +150,36 @@ impl<'t> Writing<'t> {
         self.router.rows.memory()
     }
 
-    fn push(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
-        self.router.push(&self.spec, batch)
-    }
-
     /// Writes everything but the document, which is returned.
     pub(super) fn finish(
         self,
-        about: &About,
+        metadata: &LevelMetadata,
         columns: &mut [ObjectColumn],
         doc: LevelDoc,
     ) -> Result<Written, WriteError> {
         let Self { spec, router, to } = self;
         let held = if spec.has_objects() {
-            Tables::numbered(about.ids.clone())
+            Tables::numbered(metadata.ids.clone())
         } else {
             Tables::new(&spec)
         };
         let groups = if spec.has_objects() {
-            HeldGroups::new(&spec, &about.groups)?
+            checked_groups(&spec, &metadata.groups)?
         } else {
-            HeldGroups::default()
+            Groups::default()
         };
-        let parts = Parts {
-            address: String::new(),
+        let input = LevelInput {
             spec: Arc::new(spec),
-            target: Arc::clone(to.target),
             router,
             tables: held,
             groups,
             folder: to.folder.to_owned(),
             budget: to.budget,
             threads: to.threads,
-            leftovers: Leftovers::Refuse,
             watch: Watch::default(),
         };
-        let (mut doc, summary, trace) = write_arrays(parts, to.bounds, to.below, doc)?;
-        write_columns(about, columns, &mut doc, to)?;
+        let (mut doc, summary, trace) = write_arrays(input, to.bounds, to.below, doc)?;
+        write_columns(metadata, columns, &mut doc, to)?;
         let places = trace.map(|trace| Numbered::new(trace.chunks, &trace.places));
         Ok(Written {
             doc,
@@ -234,7 +200,7 @@ pub(crate) struct Written {
 
 /// Attributes of objects, in the order of the index, which is that of level 0.
 fn write_columns(
-    about: &About,
+    metadata: &LevelMetadata,
     columns: &mut [ObjectColumn],
     doc: &mut LevelDoc,
     to: Target<'_>,
@@ -243,14 +209,11 @@ fn write_columns(
         return Ok(());
     }
     // Every object keeps its values, whether a vertex of it is left or not.
-    let kept = &about.index_rows;
-    let mut objects = vec![(
-        "object_attributes/zarr.json".to_owned(),
-        documents::plain_group().into_bytes(),
-    )];
+    let kept = &metadata.index_rows;
+    let mut objects = vec![node("object_attributes", documents::plain_group())];
     for column in columns {
         let (path, one) = write_column(column, kept, kept, to.cells, to.below)?;
-        objects.push((format!("{path}/zarr.json"), one.to_json().into_bytes()));
+        objects.push(node(path, one.to_json()));
     }
     to.below.put(objects)?;
     let family = "object_attributes".to_owned();

@@ -1,17 +1,16 @@
 //! Every so many-th point or object along a curve that fills space (Morton 1966): what is near in space is near on the curve, so
 //! that every region keeps its share, and a level is as dense as the finer one wherever one looks.
 
-use super::level::Fine;
-use super::net::Net;
+use super::builder::LevelBuilder;
+use super::level::LevelRecords;
+use super::paged::{BitSet, Shuffle};
 use super::points::Point;
-use super::sheet::{Marks, Scatter};
+use super::representatives::{Representatives, push_pair};
 use super::square;
-use super::stand_ins::{StandIns, push_pair};
 use crate::bin::MOST_AXES;
 use zvf_format::int::index;
 use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::error::{narrow, to_index};
+use zvf_write::error::{OrBug, narrow, to_index};
 use zvf_write::sorter::Sorter;
 
 /// Where the vertices of a level are.
@@ -27,31 +26,28 @@ pub(super) struct Frame {
 /// Bits of a key.
 const BITS: usize = 60;
 
-impl Net<'_> {
+impl LevelBuilder<'_> {
     /// The size of a chunk of level 0: axes are compared by it.
     fn unit(&self) -> &[f64] {
-        &self.finest.about.spec.chunk_shape
+        &self.finest.metadata.spec.chunk_shape
     }
 
     /// # Errors
     /// Positions that lie in no bin. I/O.
-    pub(super) fn frame(&self, fine: &Fine) -> Result<Frame, WriteError> {
+    pub(super) fn frame(&self, fine: &LevelRecords) -> Result<Frame, WriteError> {
         let dims = self.finest.dims();
         let (mut low, mut high) = ([f64::INFINITY; MOST_AXES], [f64::NEG_INFINITY; MOST_AXES]);
         let (mut objects, mut last) = (0_u64, None);
-        fine.vertices.each(|_, record| {
-            for point in Point::read_all(record, dims)? {
-                let point = point?;
-                for ((low, high), axis) in low.iter_mut().zip(&mut high).zip(&point.position) {
-                    (*low, *high) = (low.min(*axis), high.max(*axis));
-                    if !axis.is_finite() {
-                        let expected = "a number that lies in a bin";
-                        return Err(WriteError::data("position", axis.to_string(), expected));
-                    }
+        fine.each_point(dims, |_, point| {
+            for ((low, high), axis) in low.iter_mut().zip(&mut high).zip(&point.position) {
+                (*low, *high) = (low.min(*axis), high.max(*axis));
+                if !axis.is_finite() {
+                    let expected = "a number that lies in a bin";
+                    return Err(WriteError::data("position", axis.to_string(), expected));
                 }
-                objects += u64::from(last != Some(point.object));
-                last = Some(point.object);
             }
+            objects += u64::from(last != Some(point.object));
+            last = Some(point.object);
             Ok(())
         })?;
         let extents = low.iter().zip(&high).zip(self.unit());
@@ -64,17 +60,20 @@ impl Net<'_> {
     }
 
     /// Every so many-th point of a cloud.
-    pub(super) fn sample_points(&self, fine: &Fine, share: f64) -> Result<StandIns, WriteError> {
-        let (desk, dims) = (self.finest.desk(), self.finest.dims());
+    pub(super) fn sample_points(
+        &self,
+        fine: &LevelRecords,
+        share: f64,
+    ) -> Result<Representatives, WriteError> {
+        let (context, dims) = (self.finest.context(), self.finest.dims());
         let frame = self.frame(fine)?;
-        let mut sorter = Sorter::new(desk.means.budget / 4, desk.means.folder);
-        fine.vertices.each(|place, record| {
-            let point = Point::take(&mut &*record, dims)?;
+        let mut sorter = Sorter::new(context.means.budget / 4, context.means.folder);
+        fine.each_point(dims, |place, point| {
             let axes = frame.axes(&point.position, self.unit());
             sorter.push([key(axes, dims), u64::from(place)])
         })?;
-        let mut marks = Marks::new(fine.vertices.len());
-        let mut pairs = Scatter::new(&desk);
+        let mut marks = BitSet::new(fine.vertices.len());
+        let mut pairs = Shuffle::new(&context);
         let mut kept = 0;
         sampled(sorter, share, |place, first| {
             if first {
@@ -90,13 +89,17 @@ impl Net<'_> {
     }
 
     /// For each object whether it is kept: every so many-th by its middle and length.
-    pub(super) fn sample_objects(&self, fine: &Fine, share: f64) -> Result<Vec<bool>, WriteError> {
-        let (desk, dims) = (self.finest.desk(), self.finest.dims());
+    pub(super) fn sample_objects(
+        &self,
+        fine: &LevelRecords,
+        share: f64,
+    ) -> Result<Vec<bool>, WriteError> {
+        let (context, dims) = (self.finest.context(), self.finest.dims());
         let frame = self.frame(fine)?;
-        let mut sorter = Sorter::new(desk.means.budget / 4, desk.means.folder);
+        let mut sorter = Sorter::new(context.means.budget / 4, context.means.folder);
         let mut push = |object: &Object| {
             // Of three vertices it is no line.
-            let line = self.finest.about.spec.kind == zvf_meta::Kind::Line;
+            let line = self.finest.metadata.spec.kind == zvf_meta::Kind::Line;
             if object.count == 0.0 || (line && object.count != 2.0) {
                 return Ok(());
             }
@@ -108,20 +111,17 @@ impl Net<'_> {
             sorter.push([key(axes, dims + 1), u64::from(object.number)])
         };
         let mut object = Object::default();
-        fine.vertices.each(|_, record| {
-            for point in Point::read_all(record, dims)? {
-                let point = point?;
-                if object.count > 0.0 && object.number != point.object {
-                    push(&object)?;
-                    object = Object::default();
-                }
-                let axes = frame.axes(&point.position, self.unit());
-                object.add(&point, axes);
+        fine.each_point(dims, |_, point| {
+            if object.count > 0.0 && object.number != point.object {
+                push(&object)?;
+                object = Object::default();
             }
+            let axes = frame.axes(&point.position, self.unit());
+            object.add(&point, axes);
             Ok(())
         })?;
         push(&object)?;
-        let mut kept = vec![false; self.finest.about.ids.len()];
+        let mut kept = vec![false; self.finest.metadata.ids.len()];
         sampled(sorter, share, |number, first| {
             let kept = kept.get_mut(index(number));
             *kept.or_bug(format_args!("no object {number}"))? |= first;

@@ -127,8 +127,7 @@ impl<'s> Context<'s> {
         let own = own.map(|(name, it)| (Field::new(name, it.data_type().clone(), false), it));
         let (mut fields, mut columns): (Vec<Field>, Vec<ArrayRef>) = own.unzip();
         for one in declared {
-            let values = given.iter().find(|(name, _)| *name == one.name);
-            let stored = self.column(what, one, values.map(|(_, values)| values), rows)?;
+            let stored = self.column(what, one, given, rows)?;
             let found = column(one, &stored)?;
             fields.push(field(one, found.data_type(), other));
             columns.push(found);

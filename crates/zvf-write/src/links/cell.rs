@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use zvf_format::fragments::FragmentIndexBuilder;
 use zvf_format::links::LinkCellBuilder;
 use zvf_store::ChunkCoord;
 
 use super::groups::ChunkFragments;
 use super::policy::{ArrayKey, Family, LinkColumn};
+use crate::cell::fragment_index;
 use crate::documents::INDEX;
-use crate::error::OrBug;
+use crate::error::{OrBug, to_index};
 use crate::parallel::pack;
 use crate::record::{records, take_flagged, take_link};
 use crate::shard::Cells;
@@ -144,11 +144,9 @@ impl Family {
             if let Some(groups) = cell.groups.take() {
                 put("link_fragments".to_owned(), groups);
             } else if !self.form(array).ragged {
-                let mut fragments = FragmentIndexBuilder::new();
-                fragments
-                    .push_range(0, cell.records.cast_signed())
-                    .map_err(|source| WriteError::encode("link_fragments", source))?;
-                put("link_fragments".to_owned(), fragments.finish());
+                let all = to_index("links of one cell", cell.records)?;
+                let fragments = fragment_index("link_fragments", [all])?;
+                put("link_fragments".to_owned(), fragments);
             }
             for (one, payload) in self.columns.iter().zip(&mut cell.values) {
                 if let Some(payload) = payload {

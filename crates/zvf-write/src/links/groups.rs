@@ -12,8 +12,7 @@ use zvf_store::ChunkCoord;
 
 use crate::WriteError;
 use crate::bucket::{Bucket, Buckets};
-use crate::error::narrow;
-use crate::error::{OrBug, internal};
+use crate::error::{OrBug, internal, narrow};
 use crate::record::typed;
 use crate::spill::SpillFile;
 use zvf_format::int::{signed, wide};

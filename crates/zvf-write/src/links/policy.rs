@@ -5,12 +5,11 @@ use zvf_format::keys::{format_delta, format_offsets};
 use zvf_format::links::CellForm;
 use zvf_meta::{ArrayAttributes, LinkStore};
 
-use crate::WriteError;
-use crate::documents;
 use crate::error::OrBug;
 use crate::form::LinksBy;
 use crate::layout::row_size;
 use crate::spec::{AttributeSpec, StoreSpec};
+use crate::{WriteError, documents};
 
 /// How a family is stored.
 #[derive(Debug, Clone)]

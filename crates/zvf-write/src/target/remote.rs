@@ -18,8 +18,7 @@ use zvf_store::OpenOptions;
 use zvf_store::writing::{Answer, Requests};
 
 use crate::WriteError;
-use crate::target::Object;
-use crate::target::Seen;
+use crate::target::{Object, Seen};
 
 #[derive(Debug)]
 pub(crate) struct Remote {

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::WriteError;
-use crate::target::Object;
-use crate::target::Target;
+use crate::target::{Object, Target};
 
 /// The folder of a change, and what of it the store has already: an object with the same bytes is not put again.
 #[derive(Debug)]

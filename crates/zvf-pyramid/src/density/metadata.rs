@@ -15,8 +15,7 @@ use zvf_store::{ChunkCoord, Deltas, Level, Names, Need, Store};
 
 use super::{Reading, tables};
 use zvf_format::int::index;
-use zvf_write::error::OrBug;
-use zvf_write::error::{narrow, to_index};
+use zvf_write::error::{OrBug, narrow, to_index};
 use zvf_write::tables::Held;
 use zvf_write::{Groups, StoreSpec, WriteError, arrow};
 
@@ -25,7 +24,7 @@ const LOOKED_AT: usize = 16;
 
 /// What belongs to level 0 beside its vertices and links.
 #[derive(Debug)]
-pub(crate) struct About {
+pub(crate) struct LevelMetadata {
     /// What levels are, but for chunks and storage. Attributes are there once vertices were seen.
     pub(super) spec: StoreSpec,
     /// Ids of the objects that exist, in the order of the object index.
@@ -42,7 +41,7 @@ pub(crate) struct About {
     pub(super) no_links: RecordBatch,
 }
 
-impl About {
+impl LevelMetadata {
     /// Reads what belongs to level 0: documents, ids, groups.
     ///
     /// # Errors
@@ -154,8 +153,9 @@ impl About {
         self.spec.vertex_attributes.clear();
         self.left_out.clear();
         let position = column(vertices, "position")?;
-        self.spec.positions = tables::number_of(&tables::declare("position", &position)?)
-            .ok_or_else(|| WriteError::data("position", "texts", "numbers"))?;
+        let declared = tables::declare("position", &position)?;
+        let texts = || WriteError::data("position", "texts", "numbers");
+        self.spec.positions = declared.values.number().ok_or_else(texts)?;
         // What chunks are cut by lies in their keys; some released writers leave an array of it, too.
         let key = self.level.doc().chunk_attribute_name.clone();
         let key = key.filter(|_| self.level.key_rank() > self.level.dims());
@@ -204,7 +204,7 @@ impl About {
             let named = family.into_iter().flat_map(|family| family.attributes());
             for name in named.map(|one| &one.name).filter(|_| explicit) {
                 let declared = tables::declare(name, &column(links, name)?).ok();
-                match declared.filter(|one| tables::number_of(one).is_some()) {
+                match declared.filter(|one| one.values.number().is_some()) {
                     Some(declared) => spec.attributes.push(declared),
                     None => self.left_out.push(name.clone()),
                 }

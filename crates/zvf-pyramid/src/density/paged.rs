@@ -10,18 +10,17 @@ use crate::meter::{Counted, Meter};
 use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
 use zvf_write::bucket::{Bucket, Buckets};
-use zvf_write::error::{OrBug, internal};
-use zvf_write::error::{narrow, to_index};
+use zvf_write::error::{OrBug, internal, narrow, to_index};
 use zvf_write::spill::{Part, SpillFile};
 
 /// What is held while records are gone through.
 #[derive(Debug, Clone)]
-pub(super) struct Desk<'d> {
+pub(super) struct MemoryContext<'d> {
     pub(super) means: Means<'d>,
     pub(super) meter: Meter,
 }
 
-impl Desk<'_> {
+impl MemoryContext<'_> {
     /// Records of one block: some hundred bytes of each are held at a time.
     fn block(&self) -> u32 {
         u32::try_from(self.means.budget >> 11).map_or(1 << 16, |many| many.clamp(1 << 8, 1 << 16))
@@ -30,7 +29,7 @@ impl Desk<'_> {
 
 /// Records of one width, numbered as they come. Whole blocks of them are in a file.
 #[derive(Debug)]
-pub(super) struct Sheet {
+pub(super) struct PagedRecords {
     width: usize,
     /// Records of a block.
     block: u32,
@@ -40,21 +39,21 @@ pub(super) struct Sheet {
     file: SpillFile,
 }
 
-impl Sheet {
-    pub(super) fn new(width: usize, desk: &Desk<'_>) -> Self {
+impl PagedRecords {
+    pub(super) fn new(width: usize, context: &MemoryContext<'_>) -> Self {
         Self {
             width,
-            block: desk.block(),
+            block: context.block(),
             count: 0,
             tail: Vec::new(),
             parts: Vec::new(),
-            file: SpillFile::new(desk.means.folder),
+            file: SpillFile::new(context.means.folder),
         }
     }
 
     /// An empty one for records of the same width.
-    pub(super) fn like(&self, desk: &Desk<'_>) -> Self {
-        Self::new(self.width, desk)
+    pub(super) fn like(&self, context: &MemoryContext<'_>) -> Self {
+        Self::new(self.width, context)
     }
 
     pub(super) fn width(&self) -> usize {
@@ -106,7 +105,7 @@ impl Sheet {
     /// All records in order.
     pub(super) fn records(&self) -> Records<'_> {
         Records {
-            sheet: self,
+            paged: self,
             bytes: Vec::new(),
             block: 0,
             at: 0,
@@ -128,10 +127,10 @@ impl Sheet {
     }
 }
 
-/// The records of a sheet, one after the other.
+/// The records of paged records, one after the other.
 #[derive(Debug)]
 pub(super) struct Records<'s> {
-    sheet: &'s Sheet,
+    paged: &'s PagedRecords,
     bytes: Vec<u8>,
     /// The block that comes next.
     block: u32,
@@ -142,19 +141,19 @@ impl Records<'_> {
     /// The record that is next.
     pub(super) fn peek(&mut self) -> Result<Option<&[u8]>, WriteError> {
         if self.at >= self.bytes.len() {
-            if self.block >= self.sheet.blocks() {
+            if self.block >= self.paged.blocks() {
                 return Ok(None);
             }
-            self.sheet.read(self.block, &mut self.bytes)?;
+            self.paged.read(self.block, &mut self.bytes)?;
             self.block += 1;
             self.at = 0;
         }
-        let record = self.bytes.get(self.at..self.at + self.sheet.width);
+        let record = self.bytes.get(self.at..self.at + self.paged.width);
         record.or_bug("a record is cut short").map(Some)
     }
 
     pub(super) fn next(&mut self) {
-        self.at += self.sheet.width;
+        self.at += self.paged.width;
     }
 }
 
@@ -178,20 +177,20 @@ pub(super) fn words(record: &[u8]) -> impl Iterator<Item = u32> + '_ {
     words.map(|word| u32::from_le_bytes(*word))
 }
 
-/// Records on their way to the blocks of a sheet that they are about.
+/// Records on their way to the blocks of paged records that they are about.
 #[derive(Debug)]
-pub(super) struct Scatter {
+pub(super) struct Shuffle {
     buckets: Buckets<u32>,
     block: u32,
     held: Counted,
 }
 
-impl Scatter {
-    pub(super) fn new(desk: &Desk<'_>) -> Self {
+impl Shuffle {
+    pub(super) fn new(context: &MemoryContext<'_>) -> Self {
         Self {
-            buckets: Buckets::new(desk.means.budget / 8, desk.means.folder),
-            block: desk.block(),
-            held: Counted::new(&desk.meter),
+            buckets: Buckets::new(context.means.budget / 8, context.means.folder),
+            block: context.block(),
+            held: Counted::new(&context.meter),
         }
     }
 
@@ -206,9 +205,9 @@ impl Scatter {
         push(&mut self.buckets, &mut self.held, bucket, write)
     }
 
-    pub(super) fn finish(self) -> Scattered {
+    pub(super) fn finish(self) -> Shuffled {
         let (buckets, file) = self.buckets.finish();
-        Scattered {
+        Shuffled {
             buckets: buckets.into_iter().collect(),
             file,
             _held: self.held,
@@ -231,13 +230,13 @@ fn push(
 
 /// Records by the block that they are about.
 #[derive(Debug)]
-pub(super) struct Scattered {
+pub(super) struct Shuffled {
     buckets: FxHashMap<u32, Bucket>,
     file: SpillFile,
     _held: Counted,
 }
 
-impl Scattered {
+impl Shuffled {
     /// What is about a block, in the order in which it came, piece by piece.
     pub(super) fn pieces(
         &self,
@@ -250,36 +249,35 @@ impl Scattered {
 
 /// Records in parts by a hash, each part small enough to be held.
 #[derive(Debug)]
-pub(super) struct Parts {
+pub(super) struct Partitions {
+    /// One for each part, in their order.
     buckets: Buckets<u32>,
-    /// The number of the bucket of each part.
-    numbers: Vec<usize>,
+    count: usize,
     held: Counted,
 }
 
-impl Parts {
+impl Partitions {
     /// For so many bytes of records.
-    pub(super) fn new(bytes: u64, desk: &Desk<'_>) -> Result<Self, WriteError> {
-        let means = desk.means;
+    pub(super) fn new(bytes: u64, context: &MemoryContext<'_>) -> Result<Self, WriteError> {
+        let means = context.means;
         let share = wide(means.budget / (means.threads * 32).max(1)).max(1 << 14);
         let least = wide(means.threads) * 2;
         let parts = to_index("parts", (bytes / share).clamp(least, 4096))?;
-        Self::of(parts, desk)
+        Self::of(parts, context)
     }
 
     /// So many of them.
-    pub(super) fn of(parts: usize, desk: &Desk<'_>) -> Result<Self, WriteError> {
-        let mut buckets = Buckets::new(desk.means.budget / 4, desk.means.folder);
-        let numbers = (0..narrow("parts", parts)?).map(|part| buckets.number(&part, |&part| part));
+    pub(super) fn of(parts: usize, context: &MemoryContext<'_>) -> Result<Self, WriteError> {
+        let keys = 0..narrow("parts", parts)?;
         Ok(Self {
-            numbers: numbers.collect(),
-            buckets,
-            held: Counted::new(&desk.meter),
+            buckets: Buckets::of(keys, context.means.budget / 4, context.means.folder),
+            count: parts,
+            held: Counted::new(&context.meter),
         })
     }
 
     pub(super) fn len(&self) -> usize {
-        self.numbers.len()
+        self.count
     }
 
     /// Appends what `write` appends to the part of a hash.
@@ -288,15 +286,13 @@ impl Parts {
         hash: u64,
         write: impl FnOnce(&mut Vec<u8>),
     ) -> Result<(), WriteError> {
-        let part = to_index("parts", hash % wide(self.numbers.len()).max(1))?;
-        let bucket = *self.numbers.get(part).or_bug("no parts")?;
-        push(&mut self.buckets, &mut self.held, bucket, write)
+        let part = to_index("parts", hash % wide(self.count).max(1))?;
+        push(&mut self.buckets, &mut self.held, part, write)
     }
 
     /// The parts in the order of their numbers. They are counted as long as what comes with them is there.
     pub(super) fn finish(self) -> (Vec<Bucket>, SpillFile, Counted) {
-        let (mut buckets, file) = self.buckets.finish();
-        buckets.sort_unstable_by_key(|(part, _)| *part);
+        let (buckets, file) = self.buckets.finish();
         let buckets = buckets.into_iter().map(|(_, bucket)| bucket).collect();
         (buckets, file, self.held)
     }
@@ -304,13 +300,13 @@ impl Parts {
 
 /// A mark for each of many numbers: an eighth of a byte for each, and half of that for ranks.
 #[derive(Debug, Default)]
-pub(super) struct Marks {
+pub(super) struct BitSet {
     words: Vec<u64>,
     /// How many marks are before each word.
     ranks: Vec<u32>,
 }
 
-impl Marks {
+impl BitSet {
     pub(super) fn new(count: u32) -> Self {
         Self {
             words: vec![0; index(count).div_ceil(64)],
@@ -368,18 +364,18 @@ impl Marks {
 
 #[cfg(test)]
 mod tests {
-    use super::{Desk, Marks, Parts, Scatter, Sheet, word, words};
+    use super::{BitSet, MemoryContext, PagedRecords, Partitions, Shuffle, word, words};
     use crate::bin::Means;
     use crate::meter::Meter;
     use zvf_write::WriteError;
 
-    fn desk(folder: &std::path::Path) -> Desk<'_> {
+    fn context(folder: &std::path::Path) -> MemoryContext<'_> {
         let means = Means {
             budget: 1 << 16,
             threads: 2,
             folder,
         };
-        Desk {
+        MemoryContext {
             means,
             meter: Meter::default(),
         }
@@ -388,18 +384,18 @@ mod tests {
     #[test]
     fn records_are_found_by_number() {
         let folder = std::env::temp_dir();
-        let mut sheet = Sheet::new(12, &desk(&folder));
+        let mut paged = PagedRecords::new(12, &context(&folder));
         for i in 0..1000_u32 {
-            sheet
+            paged
                 .push([i, i * 2, i * 3].map(u32::to_le_bytes).as_flattened())
                 .unwrap();
         }
-        assert_eq!((sheet.len(), sheet.blocks()), (1000, 4));
+        assert_eq!((paged.len(), paged.blocks()), (1000, 4));
         let mut bytes = Vec::new();
-        assert_eq!(sheet.read(2, &mut bytes).unwrap(), 512);
+        assert_eq!(paged.read(2, &mut bytes).unwrap(), 512);
         assert_eq!((bytes.len(), word(&bytes, 1).unwrap()), (256 * 12, 1024));
         let mut next = 0;
-        sheet
+        paged
             .each(|number, record| {
                 assert_eq!(number, next);
                 assert!(words(record).eq([next, next * 2, next * 3]));
@@ -408,7 +404,7 @@ mod tests {
             })
             .unwrap();
         assert_eq!(next, 1000);
-        let none = Sheet::new(4, &desk(&folder));
+        let none = PagedRecords::new(4, &context(&folder));
         assert_eq!(none.blocks(), 0);
         none.each(|_, _| panic!("no record")).unwrap();
     }
@@ -416,19 +412,19 @@ mod tests {
     #[test]
     fn what_is_scattered_comes_back_by_block_in_order() {
         let folder = std::env::temp_dir();
-        let desk = desk(&folder);
-        let mut scatter = Scatter::new(&desk);
-        let mut parts = Parts::of(3, &desk).unwrap();
+        let context = context(&folder);
+        let mut shuffle = Shuffle::new(&context);
+        let mut parts = Partitions::of(3, &context).unwrap();
         for i in 0..20_000_u32 {
             let number = i.wrapping_mul(2_654_435_761) % 1000;
-            scatter
+            shuffle
                 .push(number, |out| out.extend_from_slice(&i.to_le_bytes()))
                 .unwrap();
             parts
                 .push(u64::from(i), |out| out.extend_from_slice(&i.to_le_bytes()))
                 .unwrap();
         }
-        let found = scatter.finish();
+        let found = shuffle.finish();
         for block in 0..4 {
             let all: Vec<u32> = found
                 .pieces(block)
@@ -439,7 +435,7 @@ mod tests {
             assert!(wanted.eq(all));
         }
         let (buckets, file, held) = parts.finish();
-        assert!(desk.meter.most() <= 1 << 15);
+        assert!(context.meter.most() <= 1 << 15);
         drop(held);
         for (bucket, rest) in buckets.into_iter().zip(0..) {
             let bytes = bucket.read(&file).unwrap();
@@ -449,7 +445,7 @@ mod tests {
 
     #[test]
     fn marks_are_counted() {
-        let mut marks = Marks::new(200);
+        let mut marks = BitSet::new(200);
         let set = [0, 63, 64, 65, 128, 199];
         set.iter().for_each(|&number| marks.set(number).unwrap());
         marks.count();
@@ -467,21 +463,21 @@ mod tests {
     #[test]
     fn nothing_is_dropped_silently() {
         let folder = std::env::temp_dir();
-        let desk = desk(&folder);
+        let context = context(&folder);
         let bug = |found: Result<(), WriteError>| matches!(found, Err(WriteError::Bug { .. }));
-        let mut sheet = Sheet::new(8, &desk);
-        sheet.push(&[0; 8]).unwrap();
-        assert!(bug(sheet.push(&[0; 7])));
-        assert!(bug(sheet.read(1, &mut Vec::new()).map(|_| ())));
+        let mut paged = PagedRecords::new(8, &context);
+        paged.push(&[0; 8]).unwrap();
+        assert!(bug(paged.push(&[0; 7])));
+        assert!(bug(paged.read(1, &mut Vec::new()).map(|_| ())));
         assert!(bug(word(&[0; 7], 1).map(|_| ())));
         // Words of marks are 64 numbers.
-        let mut marks = Marks::new(64);
+        let mut marks = BitSet::new(64);
         marks.set(63).unwrap();
         assert!(bug(marks.set(64)));
         assert!(bug(marks.has(64).map(|_| ())));
         assert!(bug(marks.rank(63).map(|_| ())));
         marks.count();
         assert_eq!(marks.rank(63).unwrap(), Some(0));
-        assert!(bug(Parts::of(0, &desk).unwrap().push(5, |_| {})));
+        assert!(bug(Partitions::of(0, &context).unwrap().push(5, |_| {})));
     }
 }

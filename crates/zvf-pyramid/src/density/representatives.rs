@@ -5,14 +5,13 @@ use std::hash::BuildHasher;
 use rustc_hash::FxBuildHasher;
 use zvf_meta::Kind;
 
+use super::builder::LevelBuilder;
 use super::contract::Members;
-use super::ends::{Block, Find};
-use super::level::Fine;
-use super::level::Stays;
-use super::net::Net;
+use super::endpoints::{Block, EndpointLookup};
+use super::level::{Kept, LevelRecords};
+use super::paged::{BitSet, PagedRecords, Partitions, Shuffle, Shuffled, word};
 use super::pieces::{Piece, Pieces};
 use super::points::{Point, Thinner};
-use super::sheet::{Marks, Parts, Scatter, Scattered, Sheet, word};
 use super::simplify::{neighbours, simplify};
 use super::thin;
 use crate::bin::bin_of;
@@ -20,16 +19,15 @@ use crate::bins::NONE;
 use crate::meter::Counted;
 use zvf_format::int::{index, wide};
 use zvf_write::bucket::Bucket;
-use zvf_write::error::narrow;
-use zvf_write::error::{OrBug, internal};
+use zvf_write::error::{OrBug, internal, narrow};
 use zvf_write::record::{records, take_array};
 use zvf_write::spill::SpillFile;
 use zvf_write::{WriteError, parallel};
 
 /// What was found out of a level.
 #[derive(Debug)]
-pub(super) struct StandIns {
-    pub(super) stays: Stays,
+pub(super) struct Representatives {
+    pub(super) stays: Kept,
     /// The square of the largest distance of a vertex from what stands for it; none where that is not measured.
     pub(super) moved: Option<f64>,
 }
@@ -54,43 +52,47 @@ fn read_part<T>(
     Ok(all)
 }
 
-pub(super) fn push_pair(scatter: &mut Scatter, pair: [u32; 2]) -> Result<(), WriteError> {
+pub(super) fn push_pair(shuffle: &mut Shuffle, pair: [u32; 2]) -> Result<(), WriteError> {
     let [place, _] = pair;
     let pair = pair.map(u32::to_le_bytes);
-    scatter.push(place, |out| out.extend_from_slice(pair.as_flattened()))
+    shuffle.push(place, |out| out.extend_from_slice(pair.as_flattened()))
 }
 
 /// What stands for the vertices of a part: pairs of places, and the square of the largest distance.
-type Stands = (Vec<[u32; 2]>, f64);
+type PartRepresentatives = (Vec<[u32; 2]>, f64);
 
-impl Net<'_> {
+impl LevelBuilder<'_> {
     /// Finds out what stands for each vertex, part by part.
-    fn stand_ins<J: Send>(
+    fn representatives<J: Send>(
         &self,
-        fine: &Fine,
+        fine: &LevelRecords,
         parts: impl Iterator<Item = J> + Send,
-        work: impl Fn(J) -> Result<Stands, WriteError> + Sync,
-    ) -> Result<StandIns, WriteError> {
-        let desk = self.finest.desk();
-        let mut scatter = Scatter::new(&desk);
+        work: impl Fn(J) -> Result<PartRepresentatives, WriteError> + Sync,
+    ) -> Result<Representatives, WriteError> {
+        let context = self.finest.context();
+        let mut shuffle = Shuffle::new(&context);
         let mut moved = 0.0_f64;
-        parallel::each(desk.means.threads, parts, work, |(pairs, far)| {
+        parallel::each(context.means.threads, parts, work, |(pairs, far)| {
             moved = moved.max(far);
             pairs
                 .into_iter()
-                .try_for_each(|pair| push_pair(&mut scatter, pair))
+                .try_for_each(|pair| push_pair(&mut shuffle, pair))
         })?;
-        Ok(StandIns {
-            stays: Stays::Linked(self.sheet(fine, &scatter.finish())?),
+        Ok(Representatives {
+            stays: Kept::Linked(self.by_vertex(fine, &shuffle.finish())?),
             moved: Some(moved),
         })
     }
 
     /// What stands for each vertex, in their order, of pairs of places.
-    pub(super) fn sheet(&self, fine: &Fine, pairs: &Scattered) -> Result<Sheet, WriteError> {
-        let desk = self.finest.desk();
-        let mut all = Sheet::new(4, &desk);
-        let (mut bytes, mut held) = (Vec::new(), Counted::new(&desk.meter));
+    pub(super) fn by_vertex(
+        &self,
+        fine: &LevelRecords,
+        pairs: &Shuffled,
+    ) -> Result<PagedRecords, WriteError> {
+        let context = self.finest.context();
+        let mut all = PagedRecords::new(4, &context);
+        let (mut bytes, mut held) = (Vec::new(), Counted::new(&context.meter));
         for block in 0..fine.vertices.blocks() {
             let first = fine.vertices.read(block, &mut bytes)?;
             let many = bytes.len() / Point::size(self.finest.dims());
@@ -110,27 +112,30 @@ impl Net<'_> {
     }
 
     /// Everything stays.
-    pub(super) fn all(&self, fine: &Fine) -> Result<StandIns, WriteError> {
-        let mut stays = Marks::new(fine.vertices.len());
-        let mut kept = Sheet::new(4, &self.finest.desk());
+    pub(super) fn all(&self, fine: &LevelRecords) -> Result<Representatives, WriteError> {
+        let mut stays = BitSet::new(fine.vertices.len());
+        let mut kept = PagedRecords::new(4, &self.finest.context());
         for place in 0..fine.vertices.len() {
             stays.set(place)?;
             kept.push(&place.to_le_bytes())?;
         }
-        Ok(StandIns {
-            stays: Stays::Marked(stays, Some(kept)),
+        Ok(Representatives {
+            stays: Kept::Marked(stays, Some(kept)),
             moved: Some(0.0),
         })
     }
 
-    /// Points: one a bin. Parts are of bins.
-    pub(super) fn points(&self, fine: &Fine, bins: &[f64]) -> Result<StandIns, WriteError> {
-        let (desk, dims) = (self.finest.desk(), self.finest.dims());
+    /// Points: one a bin. Partitions are of bins.
+    pub(super) fn points(
+        &self,
+        fine: &LevelRecords,
+        bins: &[f64],
+    ) -> Result<Representatives, WriteError> {
+        let (context, dims) = (self.finest.context(), self.finest.dims());
         let placed = self.finest.from.placed;
         let bytes = u64::from(fine.vertices.len()) * wide(Point::size(dims));
-        let mut parts = Parts::new(bytes, &desk)?;
-        fine.vertices.each(|place, record| {
-            let point = Point::take(&mut &*record, dims)?;
+        let mut parts = Partitions::new(bytes, &context)?;
+        fine.each_point(dims, |place, point| {
             let bin = bin_of(point.axes(dims), bins)?;
             let point = Point { place, ..point };
             parts.push(FxBuildHasher.hash_one(bin), |out| point.write(dims, out))
@@ -141,12 +146,12 @@ impl Net<'_> {
             bins,
             paired: placed,
             file: &file,
-            meter: &desk.meter,
+            meter: &context.meter,
         };
-        let mut marks = Marks::new(fine.vertices.len());
-        let (mut pairs, mut moved) = (Scatter::new(&desk), 0.0_f64);
+        let mut marks = BitSet::new(fine.vertices.len());
+        let (mut pairs, mut moved) = (Shuffle::new(&context), 0.0_f64);
         let work = |part: Bucket| thinner.thin(&part);
-        parallel::each(desk.means.threads, parts.into_iter(), work, |found| {
+        parallel::each(context.means.threads, parts.into_iter(), work, |found| {
             moved = moved.max(found.moved);
             found
                 .stays
@@ -164,30 +169,34 @@ impl Net<'_> {
     /// What stays, and what stands for each vertex where that is asked for.
     pub(super) fn marked(
         &self,
-        fine: &Fine,
-        stays: Marks,
-        pairs: Scatter,
+        fine: &LevelRecords,
+        stays: BitSet,
+        pairs: Shuffle,
         moved: Option<f64>,
-    ) -> Result<StandIns, WriteError> {
+    ) -> Result<Representatives, WriteError> {
         let kept = match self.finest.from.placed {
-            true => Some(self.sheet(fine, &pairs.finish())?),
+            true => Some(self.by_vertex(fine, &pairs.finish())?),
             false => None,
         };
-        Ok(StandIns {
-            stays: Stays::Marked(stays, kept),
+        Ok(Representatives {
+            stays: Kept::Marked(stays, kept),
             moved,
         })
     }
 
     /// Chains: piece by piece.
-    pub(super) fn chains(&self, fine: &Fine, bins: &[f64]) -> Result<StandIns, WriteError> {
-        let desk = self.finest.desk();
+    pub(super) fn chains(
+        &self,
+        fine: &LevelRecords,
+        bins: &[f64],
+    ) -> Result<Representatives, WriteError> {
+        let context = self.finest.context();
         let tolerance = bins.iter().copied().fold(f64::INFINITY, f64::min) / 2.0;
         let dims = self.finest.dims();
         let pieces = Pieces::new(&fine.vertices, dims);
         let placed = self.finest.from.placed;
-        let mut marks = Marks::new(fine.vertices.len());
-        let (mut pairs, mut moved) = (Scatter::new(&desk), 0.0_f64);
+        let mut marks = BitSet::new(fine.vertices.len());
+        let (mut pairs, mut moved) = (Shuffle::new(&context), 0.0_f64);
         let work = |piece: Result<Piece, WriteError>| {
             let piece = piece?;
             let (mut kept, mut pairs, mut moved) = (Vec::new(), Vec::new(), 0.0_f64);
@@ -208,7 +217,7 @@ impl Net<'_> {
             }
             Ok((kept, pairs, moved))
         };
-        parallel::each(desk.means.threads, pieces, work, |(kept, some, far)| {
+        parallel::each(context.means.threads, pieces, work, |(kept, some, far)| {
             moved = moved.max(far);
             kept.into_iter().try_for_each(|place| marks.set(place))?;
             some.into_iter()
@@ -218,11 +227,15 @@ impl Net<'_> {
     }
 
     /// Lines: parts are of pairs of bins.
-    pub(super) fn lines(&self, fine: &Fine, bins: &[f64]) -> Result<StandIns, WriteError> {
-        let (desk, dims) = (self.finest.desk(), self.finest.dims());
+    pub(super) fn lines(
+        &self,
+        fine: &LevelRecords,
+        bins: &[f64],
+    ) -> Result<Representatives, WriteError> {
+        let (context, dims) = (self.finest.context(), self.finest.dims());
         let size = Point::size(dims);
         let bytes = u64::from(fine.vertices.len()) * wide(size);
-        let mut parts = Parts::new(bytes, &desk)?;
+        let mut parts = Partitions::new(bytes, &context)?;
         let mut push = |line: &[Point]| {
             let [a, b] = line else { return Ok(()) };
             let ends = [a, b].map(|end| end.axes(dims));
@@ -233,16 +246,13 @@ impl Net<'_> {
         };
         // Only the first vertices of an object are looked at: of three it is no line.
         let mut line: Vec<Point> = Vec::with_capacity(3);
-        fine.vertices.each(|place, record| {
-            for point in Point::read_all(record, dims)? {
-                let point = point?;
-                if line.last().is_some_and(|last| last.object != point.object) {
-                    push(&line)?;
-                    line.clear();
-                }
-                if line.len() < 3 {
-                    line.push(Point { place, ..point });
-                }
+        fine.each_point(dims, |place, point| {
+            if line.last().is_some_and(|last| last.object != point.object) {
+                push(&line)?;
+                line.clear();
+            }
+            if line.len() < 3 {
+                line.push(Point { place, ..point });
             }
             Ok(())
         })?;
@@ -257,7 +267,7 @@ impl Net<'_> {
                 "{} ends of lines",
                 points.len()
             );
-            let mut held = Counted::new(&desk.meter);
+            let mut held = Counted::new(&context.meter);
             held.set(points.len() * (size_of::<Point>() + LINE));
             // Both ends of each line are among the points.
             let lines: Vec<[&[f64]; 2]> = points
@@ -277,7 +287,7 @@ impl Net<'_> {
                 .map(|[end, kept]| Ok([place(end)?, place(kept)?]));
             Ok((pairs.collect::<Result<_, WriteError>>()?, far))
         };
-        let found = self.stand_ins(fine, parts.into_iter(), work);
+        let found = self.representatives(fine, parts.into_iter(), work);
         drop(held);
         found
     }
@@ -285,15 +295,15 @@ impl Net<'_> {
     /// Graphs and meshes: parts are of bins of objects.
     pub(super) fn contract(
         &self,
-        fine: &Fine,
+        fine: &LevelRecords,
         kind: Kind,
         bins: &[f64],
-    ) -> Result<StandIns, WriteError> {
-        let (desk, dims) = (self.finest.desk(), self.finest.dims());
+    ) -> Result<Representatives, WriteError> {
+        let (context, dims) = (self.finest.context(), self.finest.dims());
         let size = Point::size(dims) + 4;
         let bytes = u64::from(fine.vertices.len()) * wide(size);
-        let mut vertices = Parts::new(bytes, &desk)?;
-        let mut links = Parts::of(vertices.len(), &desk)?;
+        let mut vertices = Partitions::new(bytes, &context)?;
+        let mut links = Partitions::of(vertices.len(), &context)?;
         let mut spread = |block: &Block<'_>, values: &mut Vec<u8>| {
             let degrees = block.degrees(dims)?;
             let points = Point::read_all(block.vertices, dims)?;
@@ -310,8 +320,8 @@ impl Net<'_> {
             }
             Ok(())
         };
-        let find = Find {
-            desk: &desk,
+        let find = EndpointLookup {
+            context: &context,
             size: 8,
         };
         if kind == Kind::Mesh {
@@ -338,7 +348,7 @@ impl Net<'_> {
                 Ok((point, u32::from_le_bytes(take_array(&mut record)?)))
             })?;
             let (points, degrees): (Vec<Point>, Vec<u32>) = some.into_iter().unzip();
-            let mut held = Counted::new(&desk.meter);
+            let mut held = Counted::new(&context.meter);
             held.set(points.len() * (size_of::<Point>() + MEMBER));
             let owner = points.iter().map(|point| point.object).collect();
             // What is no member lies in no bin, which is noticed where bins are looked up.
@@ -372,7 +382,7 @@ impl Net<'_> {
             Ok((pairs.collect::<Result<_, WriteError>>()?, far))
         };
         let parts = vertices.into_iter().zip(links);
-        let found = self.stand_ins(fine, parts, work);
+        let found = self.representatives(fine, parts, work);
         drop((of_vertices, of_links));
         found
     }

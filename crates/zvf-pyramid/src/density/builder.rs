@@ -13,14 +13,13 @@ use arrow_select::concat::concat_batches;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 use zvf_meta::{Kind, LevelDoc};
 
-use super::about::{About, column};
 use super::contract::Joining;
-use super::ends::{Block, Find};
+use super::endpoints::{Block, EndpointLookup};
 use super::finest::{Finest, Pick, numbers};
-use super::level::Fine;
-use super::level::Stays;
+use super::level::{Kept, LevelRecords};
+use super::metadata::{LevelMetadata, column};
+use super::paged::{BitSet, MemoryContext, PagedRecords, Partitions, Shuffle, word, words};
 use super::points::Point;
-use super::sheet::{Desk, Marks, Parts, Scatter, Sheet, word, words};
 use super::write::{Target, Writing, Written};
 use super::{Found, Numbered, Reading, drawn, square};
 use crate::base::{self, ChosenBins};
@@ -31,47 +30,45 @@ use crate::plan::{Planned, Sampling};
 use crate::reference::ObjectColumn;
 use zvf_format::int::{index, wide};
 use zvf_write::bucket::Bucket;
-use zvf_write::error::OrBug;
-use zvf_write::error::narrow;
-use zvf_write::record;
-use zvf_write::{WriteError, arrow, parallel};
+use zvf_write::error::{OrBug, narrow};
+use zvf_write::{WriteError, arrow, parallel, record};
 
 /// Links that go to the writer at a time.
 const BATCH: usize = 1 << 14;
 
 /// The levels of one store.
 #[derive(Debug)]
-pub(crate) struct Net<'n> {
+pub(crate) struct LevelBuilder<'n> {
     pub(super) finest: Finest<'n>,
     /// Level 0.
-    pub(super) base: Fine,
+    pub(super) base: LevelRecords,
     /// The levels that were made, each of the one before.
-    made: Vec<Fine>,
+    made: Vec<LevelRecords>,
     error: Option<f64>,
 }
 
-impl<'n> Net<'n> {
+impl<'n> LevelBuilder<'n> {
     /// Reads the vertices and links of level 0.
     ///
     /// # Errors
     /// Misuse: what a level of this method cannot hold, by its name. Malformed data. I/O.
     pub(crate) fn new(from: Reading<'n>) -> Result<Self, WriteError> {
-        let about = About::read(from.store, from.handle)?;
-        let mut finest = Finest::new(from, about)?;
-        let (desk, dims) = (finest.desk(), finest.dims());
-        let mut vertices = Sheet::new(Point::size(dims), &desk);
+        let metadata = LevelMetadata::read(from.store, from.handle)?;
+        let mut finest = Finest::new(from, metadata)?;
+        let (context, dims) = (finest.context(), finest.dims());
+        let mut vertices = PagedRecords::new(Point::size(dims), &context);
         let mut record = Vec::new();
         finest.points(|point| {
             record.clear();
             point.write(dims, &mut record);
             vertices.push(&record)
         })?;
-        let width = finest.about.spec.links.width;
-        let mut links = Sheet::new(link_size(width), &desk);
-        let trees = finest.about.spec.kind == Kind::Skeleton;
+        let width = finest.metadata.spec.links.width;
+        let mut links = PagedRecords::new(link_size(width), &context);
+        let trees = finest.metadata.spec.kind == Kind::Skeleton;
         // The child of each edge comes first: edges in the order of children are in that of objects.
-        let mut of_trees = Scatter::new(&desk);
-        if finest.about.spec.takes_links() {
+        let mut of_trees = Shuffle::new(&context);
+        if finest.metadata.spec.takes_links() {
             finest.links(|first, batch| {
                 let ends = column(batch, "vertices")?;
                 let (ends, width) = arrow::elements(&ends)?;
@@ -111,14 +108,14 @@ impl<'n> Net<'n> {
         }
         Ok(Self {
             finest,
-            base: Fine { vertices, links },
+            base: LevelRecords { vertices, links },
             made: Vec::new(),
             error: Some(0.0),
         })
     }
 
-    pub(crate) fn about(&self) -> &About {
-        &self.finest.about
+    pub(crate) fn metadata(&self) -> &LevelMetadata {
+        &self.finest.metadata
     }
 
     /// How many vertices level 0 has.
@@ -137,7 +134,7 @@ impl<'n> Net<'n> {
     }
 
     fn joining(&self) -> Joining {
-        let spec = &self.finest.about.spec;
+        let spec = &self.finest.metadata.spec;
         Joining {
             kind: spec.kind,
             width: spec.links.width,
@@ -150,12 +147,11 @@ impl<'n> Net<'n> {
     /// # Errors
     /// Positions that lie in no bin. I/O.
     pub(crate) fn choose(&self, chunk_shape: &[f64]) -> Result<ChosenBins, WriteError> {
-        let (desk, dims) = (self.finest.desk(), self.finest.dims());
-        let mut squares = Squares::new(desk.means.budget / 8, desk.means.folder);
-        if matches!(self.about().spec.kind, Kind::Polyline | Kind::Streamline) {
+        let (context, dims) = (self.finest.context(), self.finest.dims());
+        let mut squares = Squares::new(context.means.budget / 8, context.means.folder);
+        if matches!(self.metadata().spec.kind, Kind::Polyline | Kind::Streamline) {
             let mut last: Option<Point> = None;
-            self.base.vertices.each(|_, record| {
-                let point = Point::take(&mut &*record, dims)?;
+            self.base.each_point(dims, |_, point| {
                 let before = last
                     .replace(point)
                     .filter(|last| last.object == point.object);
@@ -173,7 +169,10 @@ impl<'n> Net<'n> {
             }
             Ok(())
         };
-        let find = Find { desk: &desk, size };
+        let find = EndpointLookup {
+            context: &context,
+            size,
+        };
         if self.base.links.len() > 0 {
             find.ends(&self.base, positions, |_, values| {
                 let numbers = |bytes: &[u8]| {
@@ -192,8 +191,7 @@ impl<'n> Net<'n> {
         }
         let each = |take: base::Take<'_>| {
             self.base
-                .vertices
-                .each(|_, record| take(Point::take(&mut &*record, dims)?.axes(dims)))
+                .each_point(dims, |_, point| take(point.axes(dims)))
         };
         base::spacing(each, dims, chunk_shape)
     }
@@ -207,9 +205,9 @@ impl<'n> Net<'n> {
         levels: Vec<(Target<'_>, LevelDoc)>,
         columns: &mut [ObjectColumn],
     ) -> Result<Vec<Written>, WriteError> {
-        let about = &self.finest.about;
-        let trees = about.spec.kind == Kind::Skeleton;
-        let with_attributes = !about.spec.links.attributes.is_empty();
+        let metadata = &self.finest.metadata;
+        let trees = metadata.spec.kind == Kind::Skeleton;
+        let with_attributes = !metadata.spec.links.attributes.is_empty();
         let table = match trees && with_attributes {
             true => Some(self.link_table()?),
             false => None,
@@ -221,11 +219,11 @@ impl<'n> Net<'n> {
                 fine.vertices.records(),
                 fine.links.records(),
                 table.as_ref(),
-                Writing::new(about, to.beside_reading(many))?,
+                Writing::new(metadata, to.beside_reading(many))?,
             ));
         }
         self.finest.pick(&mut picks)?;
-        if about.spec.takes_links() && !trees {
+        if metadata.spec.takes_links() && !trees {
             match with_attributes {
                 true => self.links_with_attributes(&mut picks)?,
                 false => picks.iter_mut().try_for_each(|pick| self.links(pick))?,
@@ -233,7 +231,7 @@ impl<'n> Net<'n> {
         }
         let picks = picks.into_iter().zip(levels);
         picks
-            .map(|(pick, (_, doc))| pick.writing.finish(about, columns, doc))
+            .map(|(pick, (_, doc))| pick.writing.finish(metadata, columns, doc))
             .collect()
     }
 
@@ -244,7 +242,7 @@ impl<'n> Net<'n> {
             batches.push(batch.clone());
             Ok(())
         })?;
-        let schema = self.finest.about.no_links.schema();
+        let schema = self.finest.metadata.no_links.schema();
         let schema = batches.first().map_or(schema, RecordBatch::schema);
         concat_batches(&schema, &batches).map_err(|error| {
             WriteError::data("level 0", error.to_string(), "batches of one schema")
@@ -252,7 +250,7 @@ impl<'n> Net<'n> {
     }
 
     fn links(&self, pick: &mut Pick<'_, '_>) -> Result<(), WriteError> {
-        let about = &self.finest.about;
+        let metadata = &self.finest.metadata;
         let mut ends = Vec::new();
         while let Some(record) = pick.links.peek()? {
             ends.extend(words(record).skip(1).map(u64::from));
@@ -260,14 +258,15 @@ impl<'n> Net<'n> {
             if ends.len() >= BATCH {
                 let some = std::mem::take(&mut ends);
                 pick.writing
-                    .push_links(about, some, (&about.no_links, &[]))?;
+                    .push_links(metadata, some, (&metadata.no_links, &[]))?;
             }
         }
-        pick.writing.push_links(about, ends, (&about.no_links, &[]))
+        pick.writing
+            .push_links(metadata, ends, (&metadata.no_links, &[]))
     }
 
     fn links_with_attributes(&self, picks: &mut [Pick<'_, '_>]) -> Result<(), WriteError> {
-        let about = &self.finest.about;
+        let metadata = &self.finest.metadata;
         self.finest.links(|first, batch| {
             let end = first + narrow("links", batch.num_rows())?;
             for pick in &mut *picks {
@@ -278,7 +277,7 @@ impl<'n> Net<'n> {
                     Ok(())
                 })?;
                 if !rows.is_empty() {
-                    pick.writing.push_links(about, ends, (batch, &rows))?;
+                    pick.writing.push_links(metadata, ends, (batch, &rows))?;
                 }
             }
             Ok(())
@@ -290,16 +289,16 @@ impl<'n> Net<'n> {
     /// # Errors
     /// Positions that lie in no bin. I/O.
     pub(crate) fn thin(&mut self, step: &Planned) -> Result<Found, WriteError> {
-        let (desk, dims) = (self.finest.desk(), self.finest.dims());
-        let (kind, placed) = (self.finest.about.spec.kind, self.finest.from.placed);
+        let (context, dims) = (self.finest.context(), self.finest.dims());
+        let (kind, placed) = (self.finest.metadata.spec.kind, self.finest.from.placed);
         let mut fine = self.made.last().unwrap_or(&self.base);
         let before = fine.vertices.len();
-        let mut held = Counted::new(&desk.meter);
-        let mut dropped: Option<Marks> = None;
+        let mut held = Counted::new(&context.meter);
+        let mut dropped: Option<BitSet> = None;
         let sparse;
         if let Some(kept) = self.objects(fine, step)? {
             let marks = fine.of_objects(&kept)?;
-            let mut links = Sheet::new(self.link_size(), &desk);
+            let mut links = PagedRecords::new(self.link_size(), &context);
             fine.links.each(|_, record| {
                 for end in words(record).skip(1) {
                     if !marks.has(end)? {
@@ -308,7 +307,7 @@ impl<'n> Net<'n> {
                 }
                 links.push(record)
             })?;
-            sparse = fine.keep(&marks, &links, dims, &desk)?.0;
+            sparse = fine.keep(&marks, &links, dims, &context)?.0;
             fine = &sparse;
             held.set(marks.memory());
             dropped = Some(marks);
@@ -326,24 +325,26 @@ impl<'n> Net<'n> {
         let add = |moved: f64| self.error.map(|error| error + moved.sqrt());
         let error = found.moved.and_then(add);
         let (links, mut stays, kept) = match found.stays {
-            Stays::Marked(stays, kept) => (Sheet::new(self.link_size(), &desk), stays, kept),
-            Stays::Linked(kept) => {
-                let (links, mut stays) = self.left(fine, &kept, &desk)?;
+            Kept::Marked(stays, kept) => {
+                (PagedRecords::new(self.link_size(), &context), stays, kept)
+            }
+            Kept::Linked(kept) => {
+                let (links, mut stays) = self.left(fine, &kept, &context)?;
                 self.mark(fine, &kept, &mut stays)?;
                 (links, stays, Some(kept))
             }
         };
         stays.count();
-        let of_dropped = dropped.as_ref().map_or(0, Marks::memory);
+        let of_dropped = dropped.as_ref().map_or(0, BitSet::memory);
         held.set(of_dropped + stays.memory());
-        let mut stand_ins = Vec::new();
+        let mut representatives = Vec::new();
         if let Some(kept) = kept.filter(|_| placed) {
             let mut second = Vec::with_capacity(index(fine.vertices.len()));
             kept.each(|_, kept| {
                 second.push(stays.rank(word(kept, 0)?)?.unwrap_or(NONE));
                 Ok(())
             })?;
-            stand_ins = match &dropped {
+            representatives = match &dropped {
                 Some(dropped) => {
                     let first = |place| match dropped.rank(place)? {
                         Some(place) => {
@@ -357,7 +358,7 @@ impl<'n> Net<'n> {
                 None => second,
             };
         }
-        let (next, objects, step) = fine.keep(&stays, &links, dims, &desk)?;
+        let (next, objects, step) = fine.keep(&stays, &links, dims, &context)?;
         let vertices = u64::from(next.vertices.len());
         self.made.push(next);
         self.error = error;
@@ -367,48 +368,52 @@ impl<'n> Net<'n> {
             objects,
             error,
             step,
-            stand_ins,
+            representatives,
         })
     }
 
     /// The objects that a step keeps; `None` for all of them.
-    fn objects(&self, fine: &Fine, step: &Planned) -> Result<Option<Vec<bool>>, WriteError> {
-        let objects = self.finest.about.ids.len();
+    fn objects(
+        &self,
+        fine: &LevelRecords,
+        step: &Planned,
+    ) -> Result<Option<Vec<bool>>, WriteError> {
+        let objects = self.finest.metadata.ids.len();
         match step.sampling {
             Sampling::Drawn(seed) => drawn(objects, step, seed),
             Sampling::Curve if step.share >= 1.0 => Ok(None),
-            Sampling::Curve if self.finest.about.spec.kind == Kind::PointCloud => Ok(None),
+            Sampling::Curve if self.finest.metadata.spec.kind == Kind::PointCloud => Ok(None),
             Sampling::Curve => self.sample_objects(fine, step.share).map(Some),
         }
     }
 
     fn link_size(&self) -> usize {
-        link_size(self.finest.about.spec.links.width)
+        link_size(self.finest.metadata.spec.links.width)
     }
 
     /// The links that are left, each once, in their order, with ends that stand for others; and marks for what they lead to, where
     /// that says what stays.
     fn left(
         &self,
-        fine: &Fine,
-        stand_ins: &Sheet,
-        desk: &Desk<'_>,
-    ) -> Result<(Sheet, Marks), WriteError> {
+        fine: &LevelRecords,
+        representatives: &PagedRecords,
+        context: &MemoryContext<'_>,
+    ) -> Result<(PagedRecords, BitSet), WriteError> {
         let (joining, size) = (self.joining(), self.link_size());
-        let mut stays = Marks::new(fine.vertices.len());
-        let mut links = Sheet::new(size, desk);
+        let mut stays = BitSet::new(fine.vertices.len());
+        let mut links = PagedRecords::new(size, context);
         if fine.links.len() == 0 {
             return Ok((links, stays));
         }
         // Links of one key in one part, with their places among the links, which go on in this order.
         let bytes = u64::from(fine.links.len()) * wide(size + 4);
-        let mut parts = Parts::new(bytes, desk)?;
+        let mut parts = Partitions::new(bytes, context)?;
         let mut place = 0_u32;
         let kept = |block: &Block<'_>, values: &mut Vec<u8>| {
-            stand_ins.read(block.number, values)?;
+            representatives.read(block.number, values)?;
             Ok(())
         };
-        let find = Find { desk, size: 4 };
+        let find = EndpointLookup { context, size: 4 };
         find.ends(fine, kept, |link, values| {
             if let Some(left) = joining.link(words(values).collect()) {
                 let number = word(link, 0)?;
@@ -422,7 +427,7 @@ impl<'n> Net<'n> {
             Ok(())
         })?;
         let (parts, file, held) = parts.finish();
-        let mut order = Scatter::new(desk);
+        let mut order = Shuffle::new(context);
         let work = |part: Bucket| {
             let mut records = part.read(&file)?;
             let mut seen = FxHashSet::default();
@@ -444,7 +449,7 @@ impl<'n> Net<'n> {
             records.truncate(kept);
             Ok(records)
         };
-        parallel::each(desk.means.threads, parts.into_iter(), work, |records| {
+        parallel::each(context.means.threads, parts.into_iter(), work, |records| {
             for record in record::records(&records, size + 4)? {
                 if joining.kind == Kind::Mesh {
                     words(record).skip(2).try_for_each(|end| stays.set(end))?;
@@ -455,7 +460,7 @@ impl<'n> Net<'n> {
         })?;
         drop(held);
         let order = order.finish();
-        let mut of_block = Counted::new(&desk.meter);
+        let mut of_block = Counted::new(&context.meter);
         for block in 0..fine.links.blocks() {
             let mut records: Vec<(u32, Vec<u8>)> = Vec::new();
             for piece in order.pieces(block) {
@@ -473,10 +478,15 @@ impl<'n> Net<'n> {
         Ok((links, stays))
     }
 
-    /// Marks what stays: of meshes one vertex of each object that no face is left of, else what stands for itself.
-    fn mark(&self, fine: &Fine, stand_ins: &Sheet, stays: &mut Marks) -> Result<(), WriteError> {
-        if self.finest.about.spec.kind != Kind::Mesh {
-            return stand_ins.each(|place, kept| {
+    /// BitSet what stays: of meshes one vertex of each object that no face is left of, else what stands for itself.
+    fn mark(
+        &self,
+        fine: &LevelRecords,
+        representatives: &PagedRecords,
+        stays: &mut BitSet,
+    ) -> Result<(), WriteError> {
+        if self.finest.metadata.spec.kind != Kind::Mesh {
+            return representatives.each(|place, kept| {
                 if word(kept, 0)? == place {
                     stays.set(place)?;
                 }
@@ -485,7 +495,7 @@ impl<'n> Net<'n> {
         }
         let mut object = (NONE, true);
         let mut first = 0;
-        let mut lost = Marks::new(fine.vertices.len());
+        let mut lost = BitSet::new(fine.vertices.len());
         let mut held = Counted::new(&self.finest.meter);
         held.set(lost.memory());
         fine.vertices.each(|place, record| {
@@ -502,7 +512,7 @@ impl<'n> Net<'n> {
         if !object.1 {
             lost.set(first)?;
         }
-        stand_ins.each(|place, kept| {
+        representatives.each(|place, kept| {
             if lost.has(place)? {
                 stays.set(word(kept, 0)?)?;
             }

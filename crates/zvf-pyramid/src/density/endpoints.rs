@@ -1,8 +1,8 @@
 //! What links need to know of the vertices that they lead to, where neither are held.
 
-use super::level::Fine;
+use super::level::LevelRecords;
+use super::paged::{MemoryContext, PagedRecords, Shuffle, Shuffled, word, words};
 use super::points::Point;
-use super::sheet::{Desk, Scatter, Scattered, Sheet, word, words};
 use crate::meter::Counted;
 use zvf_format::int::index;
 use zvf_write::WriteError;
@@ -20,7 +20,7 @@ pub(super) struct Block<'b> {
     pub(super) first: u32,
     /// Points.
     pub(super) vertices: &'b [u8],
-    ends: Option<&'b Scattered>,
+    ends: Option<&'b Shuffled>,
 }
 
 impl Block<'_> {
@@ -46,21 +46,21 @@ impl Block<'_> {
 
 /// Brings values of vertices to links.
 #[derive(Debug)]
-pub(super) struct Find<'f> {
-    pub(super) desk: &'f Desk<'f>,
+pub(super) struct EndpointLookup<'f> {
+    pub(super) context: &'f MemoryContext<'f>,
     /// Bytes of a value.
     pub(super) size: usize,
 }
 
-impl Find<'_> {
+impl EndpointLookup<'_> {
     /// Applies `take` to all vertices, block by block.
     pub(super) fn blocks(
         &self,
-        vertices: &Sheet,
-        ends: Option<&Scattered>,
+        vertices: &PagedRecords,
+        ends: Option<&Shuffled>,
         mut take: impl FnMut(&Block<'_>) -> Result<(), WriteError>,
     ) -> Result<(), WriteError> {
-        let (mut bytes, mut held) = (Vec::new(), Counted::new(&self.desk.meter));
+        let (mut bytes, mut held) = (Vec::new(), Counted::new(&self.context.meter));
         (0..vertices.blocks()).try_for_each(|number| {
             let first = vertices.read(number, &mut bytes)?;
             held.set(bytes.capacity());
@@ -80,11 +80,11 @@ impl Find<'_> {
     /// Every end goes through a file twice.
     pub(super) fn ends(
         &self,
-        fine: &Fine,
+        fine: &LevelRecords,
         mut of: impl FnMut(&Block<'_>, &mut Vec<u8>) -> Result<(), WriteError>,
         mut take: impl FnMut(&[u8], &[u8]) -> Result<(), WriteError>,
     ) -> Result<(), WriteError> {
-        let mut asked = Scatter::new(self.desk);
+        let mut asked = Shuffle::new(self.context);
         fine.links.each(|link, record| {
             let mut ends = words(record).skip(1);
             let first = ends.next();
@@ -98,8 +98,8 @@ impl Find<'_> {
             Ok(())
         })?;
         let asked = asked.finish();
-        let mut answers = Scatter::new(self.desk);
-        let (mut values, mut held) = (Vec::new(), Counted::new(&self.desk.meter));
+        let mut answers = Shuffle::new(self.context);
+        let (mut values, mut held) = (Vec::new(), Counted::new(&self.context.meter));
         self.blocks(&fine.vertices, Some(&asked), |block| {
             values.clear();
             of(block, &mut values)?;
@@ -124,11 +124,11 @@ impl Find<'_> {
     /// Puts the values of each link together.
     fn answers(
         &self,
-        links: &Sheet,
-        answers: &Scattered,
+        links: &PagedRecords,
+        answers: &Shuffled,
         take: &mut impl FnMut(&[u8], &[u8]) -> Result<(), WriteError>,
     ) -> Result<(), WriteError> {
-        let (mut bytes, mut held) = (Vec::new(), Counted::new(&self.desk.meter));
+        let (mut bytes, mut held) = (Vec::new(), Counted::new(&self.context.meter));
         let record = links.width();
         // The first word of a link is its number, the others are its ends.
         let size = (record / 4 - 1) * self.size;
