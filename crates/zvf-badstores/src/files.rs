@@ -136,23 +136,8 @@ impl Files {
         })
     }
 
-    /// Changes the payload of a cell: one element of variable length, compressed or not.
-    pub(crate) fn cell(&mut self, key: &str, f: impl FnOnce(&mut Vec<u8>)) -> Outcome {
-        let bytes = self
-            .objects
-            .get_mut(key)
-            .ok_or_else(|| format!("no {key}"))?;
-        let (mut payload, packed) = payload(bytes)?;
-        f(&mut payload);
-        let mut plain = 1_u32.to_le_bytes().to_vec();
-        plain.extend(u32::try_from(payload.len())?.to_le_bytes());
-        plain.extend(payload);
-        *bytes = packed.pack(&plain)?;
-        Ok(())
-    }
-
-    /// Changes the elements of a stored chunk of an array of payloads.
-    pub(crate) fn elements(
+    /// Changes the payloads of a stored chunk of an array of payloads, compressed or not.
+    pub(crate) fn payloads_of(
         &mut self,
         key: &str,
         f: impl FnOnce(&mut Vec<Vec<u8>>) -> Outcome,
@@ -194,10 +179,10 @@ impl Files {
     }
 
     /// Changes the blob of an array of bytes, as stores before 0.9 have one for each chunk, and its shape.
-    pub(crate) fn blob(&mut self, path: &str, f: impl FnOnce(&mut Vec<u8>)) -> Outcome {
+    pub(crate) fn blob(&mut self, path: &str, f: impl FnOnce(&mut Vec<u8>) -> Outcome) -> Outcome {
         let mut length = 0;
         self.plain(&format!("{path}/c/0"), |bytes| {
-            f(bytes);
+            f(bytes)?;
             length = bytes.len();
             Ok(())
         })?;
@@ -208,16 +193,6 @@ impl Files {
             "/chunk_grid/configuration/chunk_shape",
             json!([length]),
         )
-    }
-
-    /// The path of the first blob of at least so many bytes inside of a group.
-    pub(crate) fn first_blob(&self, group: &str, least: usize) -> Outcome<String> {
-        let found = self.objects.iter().find_map(|(key, bytes)| {
-            let path = key.strip_prefix(group)?.strip_suffix("/c/0")?;
-            let long = unpacked(bytes).is_ok_and(|(plain, _)| plain.len() >= least);
-            long.then(|| format!("{group}{path}"))
-        });
-        found.ok_or_else(|| format!("{group} has no such blob").into())
     }
 
     /// Makes an array of payloads in the grid of another one, without cells.
@@ -257,24 +232,26 @@ impl Files {
         plain.extend(payload);
         self.objects.insert(format!("{array}{place}"), plain);
         let name = self.chunk_of(model, object)?;
-        self.edit(&format!("{array}/zarr.json"), |document| {
-            let list = document["attributes"]["nonempty_chunks"].as_array_mut();
-            let list = list.ok_or("no list")?;
-            list.push(name.into());
-            list.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
-            Ok(())
-        })
+        self.list(
+            &format!("{array}/zarr.json"),
+            "/attributes/nonempty_chunks",
+            |list| {
+                list.push(name.into());
+                list.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
+            },
+        )
     }
 
     /// Removes the cell of an object, from the presence list too.
-    pub(crate) fn unlisted(&mut self, array: &str, object: &str) -> Outcome {
+    pub(crate) fn unlist(&mut self, object: &str) -> Outcome {
+        let (array, _) = object.split_once("/c/").ok_or("no cell")?;
         let name = self.chunk_of(array, object)?;
-        self.remove(object)?;
-        self.edit(&format!("{array}/zarr.json"), |document| {
-            let list = document["attributes"]["nonempty_chunks"].as_array_mut();
-            list.ok_or("no list")?.retain(|one| *one != name.as_str());
-            Ok(())
-        })
+        self.gone(object)?;
+        self.list(
+            &format!("{array}/zarr.json"),
+            "/attributes/nonempty_chunks",
+            |list| list.retain(|one| *one != name.as_str()),
+        )
     }
 
     /// The chunk key of an object `ARRAY/c/1/0`, as presence lists name it.
@@ -349,12 +326,12 @@ impl Files {
         self.gone(from)
     }
 
-    /// Removes an object.
-    pub(crate) fn remove(&mut self, key: &str) -> Outcome {
-        self.objects
-            .remove(key)
-            .map(|_| ())
-            .ok_or_else(|| format!("no {key}").into())
+    /// The keys that begin so.
+    pub(crate) fn below(&self, prefix: &str) -> Vec<String> {
+        let keys = self.objects.keys();
+        keys.filter(|key| key.starts_with(prefix))
+            .cloned()
+            .collect()
     }
 }
 
@@ -408,18 +385,4 @@ pub(crate) fn payload(bytes: &[u8]) -> Outcome<(Vec<u8>, Packing)> {
         plain.get(8..).ok_or("a cell without a head")?.to_vec(),
         packed,
     ))
-}
-
-/// Puts a number of 64 bits into a cell.
-pub(crate) fn put(payload: &mut [u8], at: usize, number: i64) {
-    if let Some(place) = payload.get_mut(at..at + 8) {
-        place.copy_from_slice(&number.to_le_bytes());
-    }
-}
-
-/// Puts a number of 32 bits into a cell.
-pub(crate) fn put32(payload: &mut [u8], at: usize, bytes: [u8; 4]) {
-    if let Some(place) = payload.get_mut(at..at + 4) {
-        place.copy_from_slice(&bytes);
-    }
 }

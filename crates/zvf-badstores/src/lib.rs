@@ -16,10 +16,12 @@ mod breaks;
 mod damage;
 mod decode;
 mod files;
+mod made;
 mod oracle;
 mod random;
+mod steps;
 
-pub use breaks::{Break, Change, breaks};
+pub use breaks::{Break, breaks};
 pub use damage::{Damage, DamageKind, damage};
 pub use decode::{Objects, array_of, is_plain};
 pub use files::{Files, Outcome};

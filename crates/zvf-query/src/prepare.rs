@@ -426,15 +426,16 @@ fn doubts(root: &RootDoc, level: &Level) -> Vec<String> {
         name: &name,
         doc: level.doc(),
     };
-    let mut problems = rules::level_chunk_nests(at);
-    problems.extend(rules::level_chunk_bins(at));
+    let own = [rules::Rule::LevelChunkNests, rules::Rule::LevelChunkBins];
+    let mut problems = rules::check_level_for(at, &own);
     if level.number() == 0 || level.doc().chunk_shape.is_none() {
-        problems.extend(rules::bins_divide_chunk(root));
+        let mut of_root = vec![rules::Rule::BinsDivideChunk];
         // A transform that was left out contradicts nothing.
         let base = root.level_transform(0);
         if base.is_some_and(|base| base.translation().is_some()) {
-            problems.extend(rules::translation_base(root));
+            of_root.push(rules::Rule::TranslationBase);
         }
+        problems.extend(rules::check_root_for(root, &of_root));
     }
     let shape = level.chunk_shape();
     let tell = |one: rules::Problem| {

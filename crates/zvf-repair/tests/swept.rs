@@ -52,7 +52,7 @@ async fn one(broken: &zvf_badstores::Break) -> Outcome<Became> {
 async fn no_broken_store_gets_worse() {
     let (mut failed, mut became) = (Vec::new(), Vec::new());
     for broken in zvf_badstores::breaks() {
-        match one(broken).await {
+        match one(&broken).await {
             Ok(one) => became.push(one),
             Err(error) => failed.push(format!("{} {}: {error}", broken.case, broken.name)),
         }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use zvf_format::keys::parse_level;
+use zvf_meta::rules::{Rule, check_root_for};
 use zvf_meta::version::Gate;
 use zvf_meta::{Kind, LevelDoc, RootDoc};
 
@@ -139,11 +140,8 @@ impl Store {
                 format!("multiscales has {} axes, expected 1 to 16", root.dims()),
             ));
         }
-        let unknown = zvf_meta::rules::links_convention(&root);
-        for problem in unknown
-            .into_iter()
-            .chain(zvf_meta::rules::links_convention_fits(&root))
-        {
+        let conventions = [Rule::LinksConvention, Rule::LinksConventionFits];
+        for problem in check_root_for(&root, &conventions) {
             tree.warnings.add(format!(
                 "{} is {}, expected {}",
                 problem.path, problem.found, problem.expected

@@ -43,7 +43,7 @@ async fn every_break_is_found() -> Outcome {
     let mut missed = Vec::new();
     for one in zvf_badstores::breaks() {
         let (case, what, title) = (one.case, one.name, one.check);
-        let report = match report(one).await {
+        let report = match report(&one).await {
             Ok(report) => report,
             Err(error) => {
                 missed.push(format!("{case}, {what}: {error}"));
@@ -61,7 +61,7 @@ async fn every_break_is_found() -> Outcome {
                 .collect();
             missed.push(format!("{case}, {what}: no {title}, but {found:#?}"));
         }
-        for wrong in contradictions(one, &report)? {
+        for wrong in contradictions(&one, &report)? {
             missed.push(format!("{case}, {what}: untouched, but {wrong}"));
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Problem, Problems, Rule, close, list};
+use super::{Problems, close, is_size, list};
 use crate::error::{describe, quote};
 use crate::multiscales::{Dataset, Multiscale, Transform};
 use crate::root::RootDoc;
@@ -10,36 +10,19 @@ use crate::text;
 
 const AT: &str = "/attributes/multiscales";
 
-/// Returns the problems against [`Rule::MultiscalesSingle`].
-#[must_use]
-pub fn multiscales_single(root: &RootDoc) -> Vec<Problem> {
-    let mut problems = Problems::root();
+pub(super) fn multiscales_single(root: &RootDoc, problems: &mut Problems) {
     let count = root.multiscales.entries.len();
     // Without entries there are no axes, which is another rule.
     if count > 1 {
-        problems.add(
-            Rule::MultiscalesSingle,
-            AT,
-            format_args!("of {count} entries"),
-            "1 entry",
-        );
+        problems.add(AT, format_args!("of {count} entries"), "1 entry");
     }
-    problems.done()
 }
 
-/// Returns the problems against [`Rule::MultiscalesFormat`].
-#[must_use]
-pub fn multiscales_format(root: &RootDoc) -> Vec<Problem> {
-    let mut problems = Problems::root();
+pub(super) fn multiscales_format(root: &RootDoc, problems: &mut Problems) {
     if let Some(entry) = root.multiscales.entries.first() {
         let version = entry.version.as_deref().unwrap_or("absent");
         if version != "0.4" {
-            problems.add(
-                Rule::MultiscalesFormat,
-                format_args!("{AT}/0/version"),
-                quote(version),
-                "\"0.4\"",
-            );
+            problems.add(format_args!("{AT}/0/version"), quote(version), "\"0.4\"");
         }
         let format = entry
             .metadata
@@ -48,53 +31,25 @@ pub fn multiscales_format(root: &RootDoc) -> Vec<Problem> {
             .unwrap_or("absent");
         if format != "zarr_vectors" {
             let at = format!("{AT}/0/metadata/format");
-            problems.add(
-                Rule::MultiscalesFormat,
-                at,
-                quote(format),
-                "\"zarr_vectors\"",
-            );
+            problems.add(at, quote(format), "\"zarr_vectors\"");
         }
     }
-    problems.done()
 }
 
-/// Returns the problems against [`Rule::AxesPresent`].
-#[must_use]
-pub fn axes_present(root: &RootDoc) -> Vec<Problem> {
-    let mut problems = Problems::root();
+pub(super) fn axes_present(root: &RootDoc, problems: &mut Problems) {
     if root.dims() == 0 {
-        problems.add(
-            Rule::AxesPresent,
-            format_args!("{AT}/0/axes"),
-            "empty",
-            "one entry an axis",
-        );
+        problems.add(format_args!("{AT}/0/axes"), "empty", "one entry an axis");
     }
-    problems.done()
 }
 
-/// Returns the problems against [`Rule::AxesCount`].
-///
 /// A warning: stores with one axis exist and are read (trap T32).
-#[must_use]
-pub fn axes_count(root: &RootDoc) -> Vec<Problem> {
-    let mut problems = Problems::root();
+pub(super) fn axes_count(root: &RootDoc, problems: &mut Problems) {
     if root.dims() == 1 {
-        problems.add(
-            Rule::AxesCount,
-            format_args!("{AT}/0/axes"),
-            "of 1 axis",
-            "2 or more",
-        );
+        problems.add(format_args!("{AT}/0/axes"), "of 1 axis", "2 or more");
     }
-    problems.done()
 }
 
-/// Returns the problems against [`Rule::AxesSpace`].
-#[must_use]
-pub fn axes_space(root: &RootDoc) -> Vec<Problem> {
-    let mut problems = Problems::root();
+pub(super) fn axes_space(root: &RootDoc, problems: &mut Problems) {
     let space = root
         .axes()
         .iter()
@@ -102,34 +57,21 @@ pub fn axes_space(root: &RootDoc) -> Vec<Problem> {
         .count();
     if root.dims() >= 2 && space < 2 {
         let found = format!("with {space} axes of type space");
-        problems.add(
-            Rule::AxesSpace,
-            format_args!("{AT}/0/axes"),
-            found,
-            "2 or more",
-        );
+        problems.add(format_args!("{AT}/0/axes"), found, "2 or more");
     }
-    problems.done()
 }
 
-/// Returns the problems against [`Rule::AxesUnique`].
-#[must_use]
-pub fn axes_unique(root: &RootDoc) -> Vec<Problem> {
-    let mut problems = Problems::root();
+pub(super) fn axes_unique(root: &RootDoc, problems: &mut Problems) {
     let mut seen = BTreeSet::new();
     for (index, axis) in root.axes().iter().enumerate() {
         if !seen.insert(&axis.name) {
             let at = format!("{AT}/0/axes/{index}/name");
-            problems.add(Rule::AxesUnique, at, quote(&axis.name), "a name of its own");
+            problems.add(at, quote(&axis.name), "a name of its own");
         }
     }
-    problems.done()
 }
 
-/// Returns the problems against [`Rule::AxesOrder`].
-#[must_use]
-pub fn axes_order(root: &RootDoc) -> Vec<Problem> {
-    let mut problems = Problems::root();
+pub(super) fn axes_order(root: &RootDoc, problems: &mut Problems) {
     let rank = |kind: &str| match kind {
         "time" => 0,
         "channel" => 1,
@@ -148,10 +90,9 @@ pub fn axes_order(root: &RootDoc) -> Vec<Problem> {
                 "an order of time, channel, other, space, and not behind {}",
                 quote(before.kind())
             );
-            problems.add(Rule::AxesOrder, at, quote(axis.kind()), expected);
+            problems.add(at, quote(axis.kind()), expected);
         }
     }
-    problems.done()
 }
 
 /// All datasets with their pointers.
@@ -172,52 +113,34 @@ fn leading(root: &RootDoc) -> impl Iterator<Item = (String, u32, &Dataset)> {
     })
 }
 
-/// Returns the problems against [`Rule::DatasetPath`].
-#[must_use]
-pub fn dataset_path(root: &RootDoc) -> Vec<Problem> {
-    let mut problems = Problems::root();
+pub(super) fn dataset_path(root: &RootDoc, problems: &mut Problems) {
     for (at, dataset) in datasets(root) {
         if text::level(&dataset.path).is_none() {
             problems.add(
-                Rule::DatasetPath,
                 format_args!("{at}/path"),
                 quote(&dataset.path),
                 "a level number",
             );
         }
     }
-    problems.done()
 }
 
-/// Returns the problems against [`Rule::DatasetUnique`].
-#[must_use]
-pub fn dataset_unique(root: &RootDoc) -> Vec<Problem> {
-    let mut problems = Problems::root();
+pub(super) fn dataset_unique(root: &RootDoc, problems: &mut Problems) {
     let mut seen = BTreeSet::new();
     for (at, dataset) in datasets(root) {
         if !seen.insert(&dataset.path) {
             let found = quote(&dataset.path);
-            problems.add(
-                Rule::DatasetUnique,
-                format_args!("{at}/path"),
-                found,
-                "a path of its own",
-            );
+            problems.add(format_args!("{at}/path"), found, "a path of its own");
         }
     }
-    problems.done()
 }
 
-/// Returns the problems against [`Rule::DatasetOrder`].
-#[must_use]
-pub fn dataset_order(root: &RootDoc) -> Vec<Problem> {
-    let mut problems = Problems::root();
+pub(super) fn dataset_order(root: &RootDoc, problems: &mut Problems) {
     let mut before = None;
     for (at, level, _) in leading(root) {
         if before.is_some_and(|before| level < before) {
             let expected = format!("a level behind {}", before.unwrap_or_default());
             problems.add(
-                Rule::DatasetOrder,
                 format_args!("{at}/path"),
                 format_args!("level {level}"),
                 expected,
@@ -225,49 +148,32 @@ pub fn dataset_order(root: &RootDoc) -> Vec<Problem> {
         }
         before = Some(level);
     }
-    problems.done()
 }
 
-/// Returns the problems against [`Rule::DatasetPresent`], for the given groups of the root.
-#[must_use]
-pub fn dataset_present(root: &RootDoc, levels: &[&str]) -> Vec<Problem> {
-    let mut problems = Problems::root();
+pub(super) fn dataset_present(root: &RootDoc, levels: &[&str], problems: &mut Problems) {
     for level in levels.iter().filter_map(|name| text::level(name)) {
         if root.multiscales.dataset(level).is_none() {
             let found = format!("without level {level}");
             problems.add(
-                Rule::DatasetPresent,
                 format_args!("{AT}/0/datasets"),
                 found,
                 "a dataset for every level",
             );
         }
     }
-    problems.done()
 }
 
-/// Returns the problems against [`Rule::DatasetStale`]: removing a level leaves a stale dataset.
-#[must_use]
-pub fn dataset_stale(root: &RootDoc, levels: &[&str]) -> Vec<Problem> {
-    let mut problems = Problems::root();
+/// Removing a level leaves its dataset behind.
+pub(super) fn dataset_stale(root: &RootDoc, levels: &[&str], problems: &mut Problems) {
     let known: BTreeSet<_> = levels.iter().filter_map(|name| text::level(name)).collect();
     for (at, level, _) in leading(root) {
         if !known.contains(&level) {
-            problems.add(
-                Rule::DatasetStale,
-                at,
-                format_args!("of level {level}"),
-                "a level of the store",
-            );
+            problems.add(at, format_args!("of level {level}"), "a level of the store");
         }
     }
-    problems.done()
 }
 
-/// Returns the problems against [`Rule::TransformLength`].
-#[must_use]
-pub fn transform_length(root: &RootDoc) -> Vec<Problem> {
-    let mut problems = Problems::root();
+pub(super) fn transform_length(root: &RootDoc, problems: &mut Problems) {
     let dims = root.dims();
     for (at, _, dataset) in leading(root).filter(|_| dims > 0) {
         let transform = dataset.transform();
@@ -278,12 +184,7 @@ pub fn transform_length(root: &RootDoc) -> Vec<Problem> {
             if numbers.len() != dims {
                 let found = format!("of {} numbers", numbers.len());
                 let at = format!("{at}/coordinateTransformations");
-                problems.add(
-                    Rule::TransformLength,
-                    at,
-                    found,
-                    format_args!("{dims}, one an axis"),
-                );
+                problems.add(at, found, format_args!("{dims}, one an axis"));
             }
         }
         // What is neither, or lacks its numbers, tells no reader anything.
@@ -293,66 +194,44 @@ pub fn transform_length(root: &RootDoc) -> Vec<Problem> {
                 .get("type")
                 .map_or("of no type".to_owned(), describe);
             let at = format!("{at}/coordinateTransformations");
-            problems.add(
-                Rule::TransformLength,
-                at,
-                found,
-                "a scale or translation with its numbers",
-            );
+            problems.add(at, found, "a scale or translation with its numbers");
         }
     }
-    problems.done()
 }
 
-/// Returns the problems against [`Rule::ScalePositive`].
-#[must_use]
-pub fn scale_positive(root: &RootDoc) -> Vec<Problem> {
-    let mut problems = Problems::root();
+pub(super) fn scale_positive(root: &RootDoc, problems: &mut Problems) {
     for (at, _, dataset) in leading(root) {
         let scale = dataset.transform().scale().unwrap_or_default();
-        if !scale.iter().all(|&fold| fold > 0.0 && fold.is_finite()) {
+        if !scale.iter().all(|&fold| is_size(fold)) {
             let at = format!("{at}/coordinateTransformations");
             problems.add(
-                Rule::ScalePositive,
                 at,
                 format_args!("scale {}", list(scale)),
                 "finite folds above 0",
             );
         }
     }
-    problems.done()
 }
 
-/// Returns the problems against [`Rule::ScaleBase`].
-#[must_use]
-pub fn scale_base(root: &RootDoc) -> Vec<Problem> {
-    let mut problems = Problems::root();
+pub(super) fn scale_base(root: &RootDoc, problems: &mut Problems) {
     for (at, _, dataset) in leading(root).filter(|(_, level, _)| *level == 0) {
         let scale = dataset.transform().scale().unwrap_or_default();
         // A scale of 0 or less is another rule's.
-        if scale.iter().all(|&fold| fold > 0.0 && fold.is_finite())
-            && !scale.iter().all(|&fold| close(fold, 1.0))
-        {
+        if scale.iter().all(|&fold| is_size(fold)) && !scale.iter().all(|&fold| close(fold, 1.0)) {
             let at = format!("{at}/coordinateTransformations");
             problems.add(
-                Rule::ScaleBase,
                 at,
                 format_args!("scale {}", list(scale)),
                 "1 along every axis",
             );
         }
     }
-    problems.done()
 }
 
-/// Returns the problems against [`Rule::TranslationBase`].
-///
-/// A writer that shifts coordinates overwrites this translation with the shift (trap T35), so both values pass then.
-#[must_use]
-pub fn translation_base(root: &RootDoc) -> Vec<Problem> {
-    let mut problems = Problems::root();
+/// A writer that shifts coordinates copies the shift over this translation (trap T35), so both values pass then.
+pub(super) fn translation_base(root: &RootDoc, problems: &mut Problems) {
     let Some((at, _, dataset)) = leading(root).find(|(_, level, _)| *level == 0) else {
-        return problems.done();
+        return;
     };
     let base = root.base_bin_shape();
     let zeros = vec![0.0; base.len().min(root.dims())];
@@ -368,53 +247,34 @@ pub fn translation_base(root: &RootDoc) -> Vec<Problem> {
     };
     let shifted = root.zarr_vectors.coordinate_offset.as_deref();
     // Lists of unequal length and sizes that are no sizes are another rule's.
-    let sane = found.len() == halves.len() && base.iter().all(|&bin| bin > 0.0 && bin.is_finite());
+    let sane = found.len() == halves.len() && base.iter().all(|&bin| is_size(bin));
     if sane && !same(&halves) && !shifted.is_some_and(same) {
         let at = format!("{at}/coordinateTransformations");
         let expected = list(shifted.unwrap_or(&halves));
-        problems.add(
-            Rule::TranslationBase,
-            at,
-            format_args!("translation {}", list(found)),
-            expected,
-        );
+        problems.add(at, format_args!("translation {}", list(found)), expected);
     }
-    problems.done()
 }
 
-/// Returns the problems against [`Rule::TranslationCoarse`].
-#[must_use]
-pub fn translation_coarse(root: &RootDoc) -> Vec<Problem> {
-    let mut problems = Problems::root();
+pub(super) fn translation_coarse(root: &RootDoc, problems: &mut Problems) {
     for (at, _, dataset) in leading(root).filter(|(_, level, _)| *level > 0) {
         let halves = dataset.transform().translation().unwrap_or_default();
-        if !halves.iter().all(|&half| half > 0.0 && half.is_finite()) {
+        if !halves.iter().all(|&half| is_size(half)) {
             let at = format!("{at}/coordinateTransformations");
             let found = format!("translation {}", list(halves));
-            problems.add(
-                Rule::TranslationCoarse,
-                at,
-                found,
-                "finite half bins above 0",
-            );
+            problems.add(at, found, "finite half bins above 0");
         }
     }
-    problems.done()
 }
 
-/// Returns the problems against [`Rule::ScaleMatchesBins`].
-#[must_use]
-pub fn scale_matches_bins(root: &RootDoc) -> Vec<Problem> {
-    let mut problems = Problems::root();
+pub(super) fn scale_matches_bins(root: &RootDoc, problems: &mut Problems) {
     let base = root.base_bin_shape();
     for (at, _, dataset) in leading(root).filter(|(_, level, _)| *level > 0) {
         let transform = dataset.transform();
         let (Some(scale), Some(bins)) = (transform.scale(), transform.bin_shape()) else {
             continue;
         };
-        let sane = |sizes: &[f64]| {
-            sizes.len() == root.dims() && sizes.iter().all(|&size| size > 0.0 && size.is_finite())
-        };
+        let sane =
+            |sizes: &[f64]| sizes.len() == root.dims() && sizes.iter().all(|&size| is_size(size));
         if !(sane(scale) && sane(&bins) && sane(base)) {
             continue;
         }
@@ -429,13 +289,7 @@ pub fn scale_matches_bins(root: &RootDoc) -> Vec<Problem> {
             .all(|(&found, &wanted)| (found - wanted).abs() <= 1e-6 * wanted)
         {
             let at = format!("{at}/coordinateTransformations");
-            problems.add(
-                Rule::ScaleMatchesBins,
-                at,
-                format_args!("scale {}", list(scale)),
-                list(&wanted),
-            );
+            problems.add(at, format_args!("scale {}", list(scale)), list(&wanted));
         }
     }
-    problems.done()
 }

@@ -2,84 +2,43 @@
 
 use serde_json::Value;
 
-use super::array::{compare, group_problems};
-use super::links::rank;
-use super::{ArrayAt, LevelAt, Problem, Rule, list};
+use super::{ArrayAt, Problems, list};
 use crate::error::{describe, quote};
 use crate::family::ObjectIndexDoc;
 use crate::names::ObjectLayout;
 use crate::role::Role;
 
-const INDEX: &str = "object_index";
-
-/// Returns the problems of the object index against [`Rule::Discriminator`] and [`Rule::DiscriminatorThere`].
-#[must_use]
-pub fn index_discriminator(level: LevelAt<'_>, index: &ObjectIndexDoc) -> Vec<Problem> {
-    let mut problems = group_problems(level, INDEX);
-    compare(&mut problems, index.zv_array.as_deref(), "object_index");
-    problems.done()
-}
-
-/// Returns the problems against [`Rule::IndexLayout`].
-#[must_use]
-pub fn index_layout(level: LevelAt<'_>, index: &ObjectIndexDoc) -> Vec<Problem> {
-    let mut problems = group_problems(level, INDEX);
+pub(super) fn index_layout(index: &ObjectIndexDoc, problems: &mut Problems) {
     // A group that was never filled has no rows to name.
     if index.num_objects.is_some() && index.layout().is_err() {
         let found = index.layout.as_deref().map_or("absent".to_owned(), quote);
-        problems.add(
-            Rule::IndexLayout,
-            "/attributes/layout",
-            found,
-            ObjectLayout::EXPECTED,
-        );
+        problems.add("/attributes/layout", found, ObjectLayout::EXPECTED);
     }
-    problems.done()
 }
 
-/// Returns the problems against [`Rule::IndexRank`].
-#[must_use]
-pub fn index_rank(level: LevelAt<'_>, index: &ObjectIndexDoc) -> Vec<Problem> {
-    let mut problems = group_problems(level, INDEX);
-    rank(&mut problems, Rule::IndexRank, level, index.sid_ndim);
-    problems.done()
-}
-
-/// Returns the problems against [`Rule::IndexCounts`].
-#[must_use]
-pub fn index_counts(level: LevelAt<'_>, index: &ObjectIndexDoc) -> Vec<Problem> {
-    let mut problems = group_problems(level, INDEX);
+pub(super) fn index_counts(index: &ObjectIndexDoc, problems: &mut Problems) {
     if let (Some(rows), Some(present)) = (index.num_objects, index.num_present)
         && present > rows
     {
         problems.add(
-            Rule::IndexCounts,
             "/attributes/num_present",
             present,
             format_args!("at most {rows}"),
         );
     }
-    problems.done()
 }
 
-/// Returns the problems against [`Rule::ObjectIds`]. Layout 1 ignores the table, which may be stale.
-#[must_use]
-pub fn object_ids(array: ArrayAt<'_>) -> Vec<Problem> {
-    let mut problems = array.problems();
+/// Layout 1 ignores the table and may leave a stale one.
+pub(super) fn object_ids(array: ArrayAt<'_>, problems: &mut Problems) {
     if array.role != Role::ObjectIds {
-        return problems.done();
+        return;
     }
     if array.doc.data_type.name != "int64" {
-        problems.add(
-            Rule::ObjectIds,
-            "/data_type",
-            quote(&array.doc.data_type.name),
-            "\"int64\"",
-        );
+        problems.add("/data_type", quote(&array.doc.data_type.name), "\"int64\"");
     }
     // An id of 0 that stands alone in its chunk is not stored (0.9 §4.5).
     if array.doc.fill_value.as_i64() != Some(0) {
-        problems.add(Rule::ObjectIds, "/fill_value", &array.doc.fill_value, "0");
+        problems.add("/fill_value", &array.doc.fill_value, "0");
     }
     let index = array
         .index
@@ -87,66 +46,37 @@ pub fn object_ids(array: ArrayAt<'_>) -> Vec<Problem> {
     if let Some(rows) = index.and_then(|index| index.num_objects)
         && array.doc.shape != [rows]
     {
-        problems.add(
-            Rule::ObjectIds,
-            "/shape",
-            list(&array.doc.shape),
-            list(&[rows]),
-        );
+        problems.add("/shape", list(&array.doc.shape), list(&[rows]));
     }
-    problems.done()
 }
 
-/// Returns the problems against [`Rule::Manifests`].
-#[must_use]
-pub fn manifests(array: ArrayAt<'_>) -> Vec<Problem> {
-    let mut problems = array.problems();
+pub(super) fn manifests(array: ArrayAt<'_>, problems: &mut Problems) {
     if array.role == Role::Manifests
         && let Some(rows) = array.index.map(|index| index.num_objects.unwrap_or(0))
         && array.doc.shape != [rows]
     {
-        problems.add(
-            Rule::Manifests,
-            "/shape",
-            list(&array.doc.shape),
-            list(&[rows]),
-        );
+        problems.add("/shape", list(&array.doc.shape), list(&[rows]));
     }
-    problems.done()
 }
 
-/// Returns the problems against [`Rule::TypedRank`].
-#[must_use]
-pub fn typed_rank(array: ArrayAt<'_>) -> Vec<Problem> {
-    let mut problems = array.problems();
+pub(super) fn typed_rank(array: ArrayAt<'_>, problems: &mut Problems) {
     let rank = array.doc.shape.len();
     if !array.role.is_vlen() && !(1..=2).contains(&rank) {
         problems.add(
-            Rule::TypedRank,
             "/shape",
             format_args!("of {rank} axes"),
             "rows, or rows and channels",
         );
     }
-    problems.done()
 }
 
-/// Returns the problems against [`Rule::TypedShape`].
-#[must_use]
-pub fn typed_shape(array: ArrayAt<'_>) -> Vec<Problem> {
-    let mut problems = array.problems();
+pub(super) fn typed_shape(array: ArrayAt<'_>, problems: &mut Problems) {
     if !array.role.is_vlen()
         && let Some(stored) = &array.doc.attributes.shape
         && stored != &array.doc.shape
     {
-        problems.add(
-            Rule::TypedShape,
-            "/attributes/shape",
-            list(stored),
-            list(&array.doc.shape),
-        );
+        problems.add("/attributes/shape", list(stored), list(&array.doc.shape));
     }
-    problems.done()
 }
 
 /// The Zarr name of a numeric dtype text, or `None` for big-endian, text, date and unknown ones.
@@ -174,33 +104,23 @@ fn zarr_name(dtype: &str) -> Option<&'static str> {
         .map(|(name, _)| *name)
 }
 
-/// Returns the problems against [`Rule::TypedDtype`], for numeric types.
-#[must_use]
-pub fn typed_dtype(array: ArrayAt<'_>) -> Vec<Problem> {
-    let mut problems = array.problems();
+/// For numeric types.
+pub(super) fn typed_dtype(array: ArrayAt<'_>, problems: &mut Problems) {
     let stored = array.doc.attributes.dtype.as_deref();
     let name = array.doc.data_type.name.as_str();
     if !array.role.is_vlen()
         && let (Some(wanted), Some(found)) = (zarr_name(name), stored.and_then(zarr_name))
         && found != wanted
     {
-        problems.add(
-            Rule::TypedDtype,
-            "/attributes/dtype",
-            quote(found),
-            quote(wanted),
-        );
+        problems.add("/attributes/dtype", quote(found), quote(wanted));
     }
-    problems.done()
 }
 
-/// Returns the problems against [`Rule::Sentinel`]. Types without a sentinel (bool, complex) pass.
-#[must_use]
-pub fn sentinel(array: ArrayAt<'_>) -> Vec<Problem> {
-    let mut problems = array.problems();
+/// Types without a sentinel of their own (bool, complex) pass.
+pub(super) fn sentinel(array: ArrayAt<'_>, problems: &mut Problems) {
     let absent = array.doc.attributes.fill_sentinel_meaning.as_deref() == Some("absent");
     if !absent || !matches!(array.role, Role::ObjectAttribute { .. }) {
-        return problems.done();
+        return;
     }
     let wanted = match array.doc.data_type.name.as_str() {
         "float16" | "float32" | "float64" => Value::from("NaN"),
@@ -213,17 +133,15 @@ pub fn sentinel(array: ArrayAt<'_>) -> Vec<Problem> {
         "uint32" => Value::from(u32::MAX),
         "uint64" => Value::from(u64::MAX),
         "fixed_length_utf32" => Value::from(""),
-        _ => return problems.done(),
+        _ => return,
     };
     if array.doc.fill_value != wanted {
         problems.add(
-            Rule::Sentinel,
             "/fill_value",
             describe(&array.doc.fill_value),
             describe(&wanted),
         );
     }
-    problems.done()
 }
 
 /// Rows of the groups array.
@@ -235,51 +153,34 @@ fn group_rows(array: ArrayAt<'_>) -> Option<u64> {
     }
 }
 
-/// Returns the problems against [`Rule::GroupCount`].
-#[must_use]
-pub fn group_count(array: ArrayAt<'_>) -> Vec<Problem> {
-    let mut problems = array.problems();
+pub(super) fn group_count(array: ArrayAt<'_>, problems: &mut Problems) {
     if let (Some(rows), Some(count)) = (group_rows(array), array.doc.attributes.num_groups)
         && rows != count
     {
-        problems.add(Rule::GroupCount, "/attributes/num_groups", count, rows);
+        problems.add("/attributes/num_groups", count, rows);
     }
-    problems.done()
 }
 
-/// Returns the problems against [`Rule::GroupRanges`].
-#[must_use]
-pub fn group_ranges(array: ArrayAt<'_>) -> Vec<Problem> {
-    let mut problems = array.problems();
+pub(super) fn group_ranges(array: ArrayAt<'_>, problems: &mut Problems) {
     let Some(rows) = group_rows(array) else {
-        return problems.done();
+        return;
     };
     for range in array.doc.attributes.group_ranges.iter().flatten() {
         let at = format!("/attributes/group_ranges/{}", range.group);
         if range.group >= rows {
             problems.add(
-                Rule::GroupRanges,
                 at,
                 format_args!("of group {}", range.group),
                 format_args!("below {rows}"),
             );
         } else if range.stop < range.start {
             let found = list(&[range.start, range.stop]);
-            problems.add(
-                Rule::GroupRanges,
-                at,
-                found,
-                "a stop that is not below the start",
-            );
+            problems.add(at, found, "a stop that is not below the start");
         }
     }
-    problems.done()
 }
 
-/// Returns the problems against [`Rule::GroupNames`].
-#[must_use]
-pub fn group_names(array: ArrayAt<'_>) -> Vec<Problem> {
-    let mut problems = array.problems();
+pub(super) fn group_names(array: ArrayAt<'_>, problems: &mut Problems) {
     let count = array
         .doc
         .attributes
@@ -290,11 +191,9 @@ pub fn group_names(array: ArrayAt<'_>) -> Vec<Problem> {
         && count > rows
     {
         problems.add(
-            Rule::GroupNames,
             "/attributes/group_names",
             format_args!("{count} names"),
             format_args!("at most {rows}"),
         );
     }
-    problems.done()
 }

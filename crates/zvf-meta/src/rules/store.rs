@@ -207,9 +207,11 @@ fn unnamed_keys(level: LevelAt<'_>, path: &str, bytes: &[u8]) -> Vec<Problem> {
     let mut problems = level.problems_at(path);
     if serde_json::from_slice::<Head>(bytes).is_ok_and(|head| head.chunk_key_encoding.is_none()) {
         let at = "/chunk_key_encoding";
-        problems.add(Rule::KeyEncoding, at, "absent", "default with '/'");
+        problems
+            .of(Rule::KeyEncoding)
+            .add(at, "absent", "default with '/'");
     }
-    problems.done()
+    problems.list
 }
 
 /// Whether the path is that of a group of the format.
@@ -254,40 +256,35 @@ fn index_tables(
 ) -> Vec<Problem> {
     let mut problems = level.problems_at("object_index");
     if index.num_objects.is_none_or(|rows| rows == 0) {
-        return problems.done();
+        return problems.list;
     }
     let path = "object_index/manifests";
     if !has(path) && !has("object_index/manifest_blocks") {
-        problems.add(Rule::Manifests, "", "without an array manifests", "one");
+        problems
+            .of(Rule::Manifests)
+            .add("", "without an array manifests", "one");
     }
     if index.layout.as_deref() == Some(ObjectLayout::V2.name()) && !has("object_index/object_ids") {
-        problems.add(Rule::ObjectIds, "", "without an array object_ids", "one");
+        problems
+            .of(Rule::ObjectIds)
+            .add("", "without an array object_ids", "one");
     }
-    problems.done()
+    problems.list
 }
 
-/// Returns the problems against [`Rule::LevelVertices`] and [`Rule::LevelFragments`], for the paths of all nodes
-/// inside the level.
-#[must_use]
-pub fn level_arrays(level: LevelAt<'_>, paths: &BTreeSet<&str>) -> Vec<Problem> {
+/// Arrays that a level has to have, for the paths of all nodes inside the level.
+fn level_arrays(level: LevelAt<'_>, paths: &BTreeSet<&str>) -> Vec<Problem> {
     let mut problems = level.problems();
     let composite = paths
         .iter()
         .any(|path| matches!(Role::of(path), Some(Role::CompositeVertices { .. })));
     if !paths.contains("vertices") && !composite {
-        problems.add(
-            Rule::LevelVertices,
-            "",
-            "without an array vertices",
-            "one in every level",
-        );
+        let problems = problems.of(Rule::LevelVertices);
+        problems.add("", "without an array vertices", "one in every level");
     } else if !paths.contains("vertex_fragments") && !composite {
-        problems.add(
-            Rule::LevelFragments,
-            "",
-            "without an array vertex_fragments",
-            "one beside vertices",
-        );
+        let problems = problems.of(Rule::LevelFragments);
+        let found = "without an array vertex_fragments";
+        problems.add("", found, "one beside vertices");
     }
-    problems.done()
+    problems.list
 }
