@@ -66,42 +66,7 @@ pub(crate) struct Schemas {
 pub(crate) enum Item {
     Schemas(Schemas),
     Batch(Table, RecordBatch),
-    /// Part of a chain of levels, by object: numbers of objects and their next rows, ahead of the rows.
-    Runs(Vec<(u32, u64)>),
-    /// Part of a chain of levels: the vertex table is complete.
-    Vertices(VerticesEnd),
-    /// Part of a chain of levels: the objects of the vertex table.
-    Counts(Vec<Count>),
     End(Box<Summary>),
-}
-
-/// How many rows the vertex table of a part has.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct VerticesEnd {
-    pub(crate) rows: u64,
-    /// A limit left something out.
-    pub(crate) truncated: bool,
-}
-
-/// One object in the vertex table of a part.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Count {
-    pub(crate) id: i64,
-    pub(crate) rows: u64,
-}
-
-/// What a run says, item by item: what it sends, then its end or its error.
-pub(crate) type Items = BoxStream<'static, Result<Item, QueryError>>;
-
-/// Starts a run; nothing happens before the first item is asked for.
-pub(crate) fn items<F>(run: impl FnOnce(Emit) -> F) -> Items
-where
-    F: Future<Output = Result<Summary, QueryError>> + Send + 'static,
-{
-    let (sender, receiver) = mpsc::channel(0);
-    let run: BoxFuture<'static, _> = run(Emit { sender, last: None }).boxed();
-    let end = run.map(|summary| summary.map(|summary| Item::End(Box::new(summary))));
-    futures::stream::select(receiver.map(Ok), end.into_stream()).boxed()
 }
 
 /// An answer on its way: first the vertex table, then links, then objects, each in batches of at most
@@ -110,7 +75,7 @@ where
 /// Nothing is read ahead of what [`Query::memory_budget`](crate::Query::memory_budget) allows, and nothing at all
 /// until the next batch is requested. Dropping the answer ends the query.
 pub struct Answer {
-    items: Items,
+    items: BoxStream<'static, Result<Item, QueryError>>,
     schemas: Schemas,
     summary: Summary,
     /// The summary is the final one.
@@ -135,8 +100,12 @@ impl Answer {
     where
         F: Future<Output = Result<Summary, QueryError>> + Send + 'static,
     {
+        // Nothing happens before the first item is asked for.
+        let (sender, receiver) = mpsc::channel(0);
+        let run: BoxFuture<'static, _> = run(Emit { sender, last: None }).boxed();
+        let end = run.map(|summary| summary.map(|summary| Item::End(Box::new(summary))));
         let mut answer = Self {
-            items: items(run),
+            items: futures::stream::select(receiver.map(Ok), end.into_stream()).boxed(),
             schemas: Schemas::default(),
             summary: Summary::default(),
             complete: false,
@@ -167,6 +136,11 @@ impl Answer {
             Table::Links => self.schemas.links.as_ref(),
             Table::Objects => self.schemas.objects.as_ref(),
         }
+    }
+
+    /// See [`Schemas::guessed`].
+    pub(crate) fn guessed(&self) -> &[bool] {
+        &self.schemas.guessed
     }
 
     /// The next batch; never an empty one. `None` at the end. A table without rows has no batch.
@@ -236,8 +210,6 @@ impl Stream for Answer {
                     return Poll::Ready(Some(Err(error)));
                 }
                 Poll::Ready(Some(Ok(Item::Schemas(schemas)))) => self.schemas = schemas,
-                // Only parts of a chain say these, and never to the caller.
-                Poll::Ready(Some(Ok(Item::Runs(_) | Item::Vertices(_) | Item::Counts(_)))) => {}
                 Poll::Ready(Some(Ok(Item::End(summary)))) => {
                     // Batches that still wait in the channel are in the final counts already.
                     self.summary = *summary;
@@ -318,12 +290,6 @@ impl Emit {
         self.put(Item::Schemas(schemas)).await;
     }
 
-    /// Sends what only the other levels of a chain need to know.
-    pub(crate) async fn tell(&mut self, item: Item) {
-        self.flush().await;
-        self.put(item).await;
-    }
-
     /// Sends a batch; the one before it, to be exact.
     pub(crate) async fn batch(&mut self, table: Table, batch: RecordBatch) {
         if batch.num_rows() > 0
@@ -331,6 +297,16 @@ impl Emit {
         {
             self.put(Item::Batch(table, batch)).await;
         }
+    }
+
+    /// Sends a batch in pieces of at most so many rows, which share its buffers; returns its rows.
+    pub(crate) async fn send(&mut self, table: Table, batch: &RecordBatch, rows: usize) -> u64 {
+        let rows = rows.max(1);
+        for start in (0..batch.num_rows()).step_by(rows) {
+            let piece = batch.slice(start, rows.min(batch.num_rows() - start));
+            self.batch(table, piece).await;
+        }
+        crate::int::wide(batch.num_rows())
     }
 
     /// Sends the batch that waits.

@@ -6,11 +6,10 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use zvf_store::{CellWant, Store};
 
-use crate::flat::plan::{Pass, plan_pass};
-use crate::flat::requests::link_wants;
-use crate::links::records::Family;
+use crate::jobs::link_wants;
 use crate::prepare::{Prepared, prepare};
-use crate::{Query, QueryError, Select, flat, grouped, int};
+use crate::scan::plan::{Pass, plan_pass};
+use crate::{Query, QueryError, Select, gather, int, scan};
 
 /// What a query reads of one level, as far as documents tell. Made by [`Query::plan`]; a query carries out the same steps.
 #[derive(Debug)]
@@ -87,9 +86,9 @@ impl LevelPlan {
         let by_object = query.is_by_object();
         let conditions = query.bbox.is_some() || query.filter.is_some();
         let ask = if !by_object {
-            Some(flat::run::ask(&mut prepared)?)
+            Some(scan::run::ask(&mut prepared)?)
         } else if query.select == Select::Objects && conditions {
-            Some(grouped::hits::ask(&prepared))
+            Some(gather::hits::ask(&prepared))
         } else {
             None
         };
@@ -158,15 +157,12 @@ impl LevelPlan {
     /// The cells of each step: independent of each other, asked for at once. [`in_flight`](Self::in_flight) steps are under way at
     /// the same time. Chunks first, in order of their coordinates; then the cells of links.
     pub fn steps(&self) -> impl Iterator<Item = Vec<CellWant>> {
-        let family = self.prepared.family.as_deref();
-        let budget = self.prepared.query.memory_budget;
-        self.pass.iter().flat_map(move |pass| {
+        self.pass.iter().flat_map(|pass| {
             let groups = pass.pace.groups.iter();
             let chunks = groups.map(|slots| pass.vertices.wants(slots));
-            let links = family.map(|family| family.parts(pass.links.clone(), budget));
-            let of_links = |family: &Family, cells: Vec<_>| link_wants(family, &cells);
-            let links = links.into_iter().flatten();
-            chunks.chain(links.filter_map(move |cells| Some(of_links(family?, cells))))
+            let family = self.prepared.family.as_deref();
+            let links = pass.link_parts(&self.prepared).into_iter();
+            chunks.chain(links.filter_map(move |cells| Some(link_wants(family?, &cells))))
         })
     }
 

@@ -90,14 +90,16 @@
 
 mod answer;
 mod boxes;
-mod chain;
+mod by_slot;
 mod columns;
 mod error;
 mod explain;
 mod filter;
-mod flat;
 mod fragments;
-mod grouped;
+mod gaps;
+mod gather;
+mod jobs;
+mod link_batches;
 mod links;
 mod list;
 mod object_counts;
@@ -107,11 +109,14 @@ mod prepare;
 mod query;
 mod reader;
 mod row_map;
+mod scan;
 mod splits;
 mod spool;
 mod stored_rows;
+mod union;
 mod vertex_table;
 mod walk;
+mod workers;
 
 use zvf_store::format::int;
 
@@ -173,10 +178,10 @@ pub fn query<'a>(
         let (store, last) = (store.clone(), first.unwrap_or(0).saturating_add(reading));
         Answer::start(|mut emit| async move {
             let run = match (only, by_object) {
-                (Some(prepared), true) => grouped::run::run(prepared, &mut emit).await,
-                (Some(prepared), false) => flat::run::run(prepared, &mut emit).await,
-                (None, true) => chain::grouped::run(levels, &mut emit).await,
-                (None, false) => chain::flat::run(levels, &mut emit).await,
+                (Some(prepared), true) => gather::run::run(prepared, &mut emit).await,
+                (Some(prepared), false) => scan::run::run(prepared, &mut emit).await,
+                (None, true) => union::by_object::run(levels, &mut emit).await,
+                (None, false) => union::in_chunk_order::run(levels, &mut emit).await,
             };
             emit.end(run, &store, last).await
         })

@@ -12,19 +12,18 @@ use zvf_store::format::manifest::Manifest;
 use zvf_store::{CellWant, ChunkCoord, Deltas, Endpoint, Level, LinkFamily, Names, Need, Store};
 
 use crate::answer::{Answer, Emit, Schemas, Summary, Table};
-use crate::chain::objects::{ObjectUnion, Sums};
-use crate::chain::union::{self, Source, fitted};
 use crate::columns::arrow;
 use crate::columns::attribute::Column;
 use crate::columns::gather::Pick;
 use crate::error::Place;
-use crate::flat::plan::{Load, Pace};
-use crate::flat::run::send;
 use crate::fragments::Fragments;
 use crate::links::records::{Family, LinkCellRef};
 use crate::objects::Form;
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::prepare::chain;
+use crate::scan::plan::{Load, Pace};
+use crate::union::objects::{ObjectUnion, Sums};
+use crate::union::schema::{self, Source, fitted};
 use crate::{QueryError, int};
 
 /// Rows of one batch.
@@ -398,7 +397,7 @@ async fn links(
             plain: &[],
         })
         .collect();
-    let Some(schema) = union::schema("links", &sources)? else {
+    let Some(schema) = schema::schema("links", &sources)? else {
         return Ok(Summary::default());
     };
     emit.schemas(Schemas {
@@ -436,7 +435,7 @@ async fn links(
         let mut batches = stream::iter(batches).buffered(8);
         while let Some(batch) = batches.try_next().await? {
             let batch = fitted(list.level.number(), "links", &schema, &batch)?;
-            summary.links += send(emit, Table::Links, &batch, 1 << 16).await;
+            summary.links += emit.send(Table::Links, &batch, 1 << 16).await;
         }
         summary.link_rows_read = list.family.rows_read();
         summary.warnings.extend(list.family.warnings());

@@ -2,6 +2,7 @@
 
 use zvf_store::IdTable;
 
+use crate::by_slot::BySlot;
 use crate::error::Place;
 use crate::fragments::Fragments;
 use crate::reader::Reader;
@@ -20,53 +21,17 @@ pub(crate) struct ObjectCounts {
     pub(crate) used: Used,
 }
 
-/// Links between the last row of a fragment and the first row of the next one, by the chunk they start in.
+/// Links between the last row of a fragment and the first row of the next one, by the chunk they start in: row of the chunk, and where
+/// the link leads.
 #[derive(Debug, Default)]
-pub(crate) struct Bridges {
-    /// Where each chunk's links begin, and the end.
-    starts: Vec<usize>,
-    /// Row of the chunk, and where the link leads.
-    pairs: Vec<(u32, Key)>,
-}
+pub(crate) struct Bridges(BySlot<(u32, Key)>);
 
 impl Bridges {
-    fn new(found: &[(Key, Key)], chunks: usize) -> Self {
-        let mut starts = vec![0_usize; chunks + 1];
-        for (from, _) in found {
-            if let Some(count) = starts.get_mut(int::index(from.slot()) + 1) {
-                *count += 1;
-            }
-        }
-        let mut sum = 0;
-        for start in &mut starts {
-            sum += *start;
-            *start = sum;
-        }
-        let mut next = starts.clone();
-        let mut pairs = vec![(0, Key::OUTSIDE); sum];
-        for (from, to) in found {
-            let Some(next) = next.get_mut(int::index(from.slot())) else {
-                continue;
-            };
-            if let Some(pair) = pairs.get_mut(*next) {
-                *pair = (from.row(), *to);
-            }
-            *next += 1;
-        }
-        Self { starts, pairs }
-    }
-
     /// The links that start in a chunk and have both ends in the result, as rows of it, sorted, each once.
     pub(crate) fn of(&self, slot: u32, kept: &RowMap, out: &mut Vec<(u64, u64)>) {
         out.clear();
-        let start = self.starts.get(int::index(slot)).copied().unwrap_or(0);
-        let end = self
-            .starts
-            .get(int::index(slot) + 1)
-            .copied()
-            .unwrap_or(start);
         let Some(chunk) = kept.get(slot) else { return };
-        let pairs = self.pairs.get(start..end).unwrap_or(&[]);
+        let pairs = self.0.of(slot);
         let both = |(from, to): &(u32, Key)| Some((chunk.global(*from)?, kept.global(*to)?));
         out.extend(pairs.iter().filter_map(both).filter(|(a, b)| a != b));
         out.sort_unstable();
@@ -200,7 +165,12 @@ pub(crate) fn count_objects(
             found.counts.push((row, total));
         }
     }
-    found.bridges = Bridges::new(&bridges, kept.chunks.len());
+    let starts = || {
+        bridges
+            .iter()
+            .map(|(from, to)| (from.slot(), (from.row(), *to)))
+    };
+    found.bridges = Bridges(BySlot::new(kept.chunks.len(), starts));
     Ok(found)
 }
 

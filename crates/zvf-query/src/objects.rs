@@ -8,8 +8,9 @@ use arrow_buffer::{MutableBuffer, NullBuffer};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use futures::future::try_join_all;
 use serde_json::json;
-use zvf_store::{Level, TypedArray, TypedValues};
+use zvf_store::{TypedArray, TypedValues};
 
+use crate::answer::{Emit, Table};
 use crate::columns::arrow;
 use crate::columns::scalar::{self, Family};
 use crate::error::Place;
@@ -30,6 +31,7 @@ pub(crate) enum Form {
 #[derive(Debug, Clone)]
 pub(crate) struct ObjectTable {
     pub(crate) schema: SchemaRef,
+    form: Form,
     attributes: Vec<TypedArray>,
     level: u32,
 }
@@ -54,9 +56,10 @@ pub(crate) struct ObjectValues {
 }
 
 impl ObjectTable {
-    /// The table of a level. Attributes whose type has no values are left out and named in `warnings`.
+    /// The table of a level with some attributes of it. Those whose type has no values are left out and named in `warnings`.
     pub(crate) fn new(
-        level: &Level,
+        level: u32,
+        of_level: &[TypedArray],
         form: Form,
         metadata: HashMap<String, String>,
         warnings: &mut Vec<String>,
@@ -68,7 +71,7 @@ impl ObjectTable {
                 .map(|name| arrow::placed(Field::new(*name, DataType::UInt64, false))),
         );
         let mut attributes = Vec::new();
-        for attribute in level.object_attributes() {
+        for attribute in of_level {
             let Some(element) = arrow::element_type(attribute.dtype()) else {
                 warnings.push(format!(
                     "object attribute {:?} has no values to read",
@@ -85,8 +88,9 @@ impl ObjectTable {
         let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
         Self {
             schema,
+            form,
             attributes,
-            level: level.number(),
+            level,
         }
     }
 
@@ -123,14 +127,52 @@ impl ObjectTable {
         })
     }
 
-    /// One batch.
+    /// Sends objects in batches of at most `batch_rows`; returns how many. Values that are not given are read for each batch.
     ///
     /// # Errors
     ///
-    /// Malformed: values that their type does not allow.
-    pub(crate) fn batch(
+    /// I/O; malformed chunks.
+    pub(crate) async fn send(
         &self,
-        form: Form,
+        mut rows: impl Iterator<Item = ObjectRow>,
+        values: Option<&ObjectValues>,
+        round: u32,
+        batch_rows: usize,
+        emit: &mut Emit,
+    ) -> Result<u64, QueryError> {
+        let mut sent = 0;
+        loop {
+            let part: Vec<ObjectRow> = rows.by_ref().take(batch_rows.max(1)).collect();
+            if part.is_empty() {
+                return Ok(sent);
+            }
+            let batch = self.batch(&part, values, round).await?;
+            sent += emit.send(Table::Objects, &batch, batch_rows).await;
+        }
+    }
+
+    /// One batch, with values from their first row to their last where they are not given.
+    ///
+    /// # Errors
+    ///
+    /// I/O; malformed chunks.
+    pub(crate) async fn batch(
+        &self,
+        rows: &[ObjectRow],
+        values: Option<&ObjectValues>,
+        round: u32,
+    ) -> Result<RecordBatch, QueryError> {
+        if let Some(values) = values {
+            return self.batch_of(rows, values);
+        }
+        let known = || rows.iter().filter_map(|row| row.row);
+        let first = known().min().unwrap_or(0);
+        let end = known().max().map_or(first, |last| last.saturating_add(1));
+        self.batch_of(rows, &self.read(first..end, round).await?)
+    }
+
+    fn batch_of(
+        &self,
         rows: &[ObjectRow],
         values: &ObjectValues,
     ) -> Result<RecordBatch, QueryError> {
@@ -138,7 +180,7 @@ impl ObjectTable {
         arrays.push(Arc::new(Int64Array::from_iter_values(
             rows.iter().map(|row| row.id),
         )));
-        for number in 0..form.names().len() {
+        for number in 0..self.form.names().len() {
             let numbers = rows
                 .iter()
                 .map(|row| row.numbers.get(number).copied().unwrap_or(0))

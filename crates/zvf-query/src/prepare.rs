@@ -43,7 +43,7 @@ pub(crate) struct Prepared {
 }
 
 /// How a level takes part in the answer of a chain of levels.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Part {
     /// Tells, once the levels before are done, how many rows are wanted. Only in chunk order, and under a limit.
     pub(crate) gate: Option<oneshot::Receiver<u64>>,

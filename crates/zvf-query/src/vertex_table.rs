@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::builder::{Int64Builder, ListBuilder};
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow_array::{
+    ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array, UInt64Array,
+};
 use arrow_buffer::{BooleanBuffer, MutableBuffer, NullBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
@@ -16,6 +18,9 @@ use crate::objects::free_name;
 use crate::reader::{Decoded, Reader};
 use crate::{QueryError, int};
 
+/// Name of the column [`Out::Pick`].
+pub(crate) const PICK: &str = "zvf.pick";
+
 /// One column, resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Out {
@@ -25,6 +30,8 @@ pub(crate) enum Out {
     Fragment,
     ObjectId,
     ObjectIds,
+    /// Number of the row's object among those chosen, in the answer of one level of a chain. Last, and not in the answer of the chain.
+    Pick,
     /// A column of the reader.
     Attribute(usize),
 }
@@ -47,7 +54,7 @@ impl TablePlan {
         let bytes = |out: &Out| match out {
             Out::Chunk => key_rank.saturating_mul(size_of::<i64>()),
             Out::Row | Out::Fragment => size_of::<u64>(),
-            Out::ObjectId | Out::ObjectIds | Out::Position | Out::Attribute(_) => 0,
+            Out::ObjectId | Out::ObjectIds | Out::Pick | Out::Position | Out::Attribute(_) => 0,
         };
         self.outs.iter().map(bytes).fold(0, usize::saturating_add)
     }
@@ -75,6 +82,17 @@ impl TablePlan {
         self.outs.iter().map(guessed).collect()
     }
 
+    /// Whether the width of a column is not known, and chunks that are not read yet may tell it.
+    pub(crate) fn is_open(&self, reader: &Reader, widths: &[Option<usize>]) -> bool {
+        let columns = reader.columns.iter().zip(widths).enumerate();
+        columns.into_iter().any(|(index, (column, width))| {
+            width.is_none()
+                && column.declared.is_none()
+                && self.has(Out::Attribute(index))
+                && reader.has_cells(column)
+        })
+    }
+
     /// The schema, given the width of every column of the reader.
     pub(crate) fn schema(
         &self,
@@ -96,6 +114,7 @@ impl TablePlan {
                 Out::Row => arrow::placed(Field::new("row", DataType::UInt64, false)),
                 Out::Fragment => arrow::placed(Field::new("fragment", DataType::UInt64, true)),
                 Out::ObjectId => Field::new("object_id", DataType::Int64, true),
+                Out::Pick => Field::new(PICK, DataType::UInt32, false),
                 Out::ObjectIds => {
                     let item = Arc::new(Field::new("item", DataType::Int64, true));
                     arrow::placed(Field::new("object_ids", DataType::List(item), false))
@@ -156,6 +175,7 @@ pub(crate) const NO_FRAGMENT: u64 = u64::MAX;
 pub(crate) struct OwnerColumns {
     pub(crate) first: Vec<Option<i64>>,
     pub(crate) all: Vec<Vec<i64>>,
+    pub(crate) picks: Vec<u32>,
 }
 
 impl Gathered {
@@ -224,7 +244,7 @@ impl Gathered {
                         })?;
                     }
                 }
-                Out::ObjectId | Out::ObjectIds => {}
+                Out::ObjectId | Out::ObjectIds | Out::Pick => {}
             }
         }
         self.rows = self.rows.saturating_add(pick.len());
@@ -308,6 +328,7 @@ impl Gathered {
                     Arc::new(UInt64Array::new(fragments.into(), nulls))
                 }
                 Out::ObjectId => Arc::new(Int64Array::from(std::mem::take(&mut owners.first))),
+                Out::Pick => Arc::new(UInt32Array::from(std::mem::take(&mut owners.picks))),
                 Out::ObjectIds => {
                     let mut list = ListBuilder::new(Int64Builder::new());
                     for ids in std::mem::take(&mut owners.all) {
@@ -342,12 +363,4 @@ impl Gathered {
         RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)
             .map_err(wrong("vertices"))
     }
-}
-
-/// Cuts a batch into pieces of at most `rows` rows, sharing its buffers.
-pub(crate) fn pieces(batch: &RecordBatch, rows: usize) -> impl Iterator<Item = RecordBatch> {
-    let rows = rows.max(1);
-    (0..batch.num_rows())
-        .step_by(rows)
-        .map(move |start| batch.slice(start, rows.min(batch.num_rows() - start)))
 }

@@ -10,35 +10,40 @@ use crate::{QueryError, int};
 /// What stands for a width that no cell told.
 const UNKNOWN: u64 = u64::MAX;
 
-/// Writes a column.
+/// Writes a column: rows, width, which rows have a value (a byte a row; none where all have), and the values of those that have one.
 pub(crate) fn write(column: &Column, out: &mut Vec<u8>) {
     put(int::wide(column.rows), out);
     put(column.width.map_or(UNKNOWN, int::wide), out);
-    put(int::wide(column.missing.len()), out);
+    let mut valued = Vec::new();
     for (start, count) in &column.missing {
-        put(int::wide(*start), out);
-        put(int::wide(*count), out);
+        valued.resize(column.rows, VALUED);
+        if let Some(gap) = valued.get_mut(*start..start.saturating_add(*count)) {
+            gap.fill(MISSING);
+        }
     }
+    put_bytes(&valued, out);
     put_bytes(column.bytes.as_slice(), out);
 }
+
+const MISSING: u8 = 0;
+const VALUED: u8 = 1;
 
 /// A column that [`write`] wrote.
 #[derive(Debug)]
 pub(crate) struct StoredColumn<'a> {
+    /// Zero where the table does not have the column.
     rows: usize,
     width: Option<usize>,
-    missing: Vec<Missing>,
+    /// Which rows have a value; empty where all have.
+    valued: &'a [u8],
     /// The values of the rows that have one.
     bytes: &'a [u8],
     row_bytes: usize,
 }
 
-/// Consecutive rows without a value.
-#[derive(Debug)]
-struct Missing {
-    rows: Range<usize>,
-    /// Rows without a value before these.
-    before: usize,
+/// Rows that have a value.
+fn count(valued: &[u8]) -> usize {
+    valued.iter().filter(|flag| **flag == VALUED).count()
 }
 
 impl<'a> StoredColumn<'a> {
@@ -48,12 +53,8 @@ impl<'a> StoredColumn<'a> {
     ///
     /// Bug: bytes that [`write`] did not write.
     pub(crate) fn read(rest: &mut &'a [u8]) -> Result<Self, QueryError> {
-        let number = |rest: &mut &'a [u8]| {
-            usize::try_from(take(rest)?)
-                .ok()
-                .or_bug("a count exceeds memory")
-        };
-        let rows = number(rest)?;
+        let rows = usize::try_from(take(rest)?);
+        let rows = rows.ok().or_bug("a count exceeds memory")?;
         let width = match take(rest)? {
             UNKNOWN => None,
             width => Some(
@@ -62,27 +63,18 @@ impl<'a> StoredColumn<'a> {
                     .or_bug("a width exceeds memory")?,
             ),
         };
-        let mut missing: Vec<Missing> = Vec::new();
-        let mut before = 0_usize;
-        for _ in 0..number(rest)? {
-            let (start, count) = (number(rest)?, number(rest)?);
-            let end = start.saturating_add(count);
-            missing.push(Missing {
-                rows: start..end,
-                before,
-            });
-            before = before.saturating_add(count);
-        }
-        let bytes = take_bytes(rest)?;
-        let valued = rows
-            .checked_sub(before)
-            .or_bug("missing rows exceed rows")?;
+        let (valued, bytes) = (take_bytes(rest)?, take_bytes(rest)?);
+        let with_value = if valued.is_empty() {
+            rows
+        } else {
+            count(valued)
+        };
         Ok(Self {
             rows,
             width,
-            missing,
+            valued,
             bytes,
-            row_bytes: bytes.len().checked_div(valued).unwrap_or(0),
+            row_bytes: bytes.len().checked_div(with_value).unwrap_or(0),
         })
     }
 
@@ -96,54 +88,44 @@ impl<'a> StoredColumn<'a> {
         range: Range<usize>,
         into: &mut Column,
     ) -> Result<Result<(), String>, QueryError> {
-        // The table does not have the column.
         if self.rows == 0 {
             return Ok(Ok(()));
         }
-        let mut at = range.start;
-        let first = self
-            .missing
-            .partition_point(|missing| missing.rows.end <= range.start);
-        let mut before = match self.missing.get(first) {
-            Some(missing) => missing.before,
-            None => self
-                .missing
-                .last()
-                .map_or(0, |last| last.before.saturating_add(last.rows.len())),
-        };
-        for missing in self.missing.get(first..).unwrap_or(&[]) {
-            if missing.rows.start >= range.end {
-                break;
+        if self.valued.is_empty() {
+            return self.push_valued(range, into);
+        }
+        let rows = || format!("rows {range:?} of {}", self.rows);
+        let before = self.valued.get(..range.start).or_bug(rows())?;
+        let flags = self.valued.get(range.clone()).or_bug(rows())?;
+        let mut next = count(before);
+        for run in flags.chunk_by(|a, b| a == b) {
+            if run.first() == Some(&MISSING) {
+                into.push_missing(run.len());
+                continue;
             }
-            let start = missing.rows.start.max(range.start);
-            if let Err(what) = self.push_valued(at..start, before, into)? {
+            let end = next.saturating_add(run.len());
+            if let Err(what) = self.push_valued(next..end, into)? {
                 return Ok(Err(what));
             }
-            let end = missing.rows.end.min(range.end);
-            into.push_missing(end.saturating_sub(start));
-            before = missing.before.saturating_add(missing.rows.len());
-            at = end;
+            next = end;
         }
-        self.push_valued(at..range.end, before, into)
+        Ok(Ok(()))
     }
 
-    /// Appends rows that all have values; `before`: rows without value before them.
+    /// Appends some of the rows that have a value.
     fn push_valued(
         &self,
-        range: Range<usize>,
-        before: usize,
+        rows: Range<usize>,
         into: &mut Column,
     ) -> Result<Result<(), String>, QueryError> {
-        if range.is_empty() {
+        if rows.is_empty() {
             return Ok(Ok(()));
         }
-        let place = |row: usize| Some(row.checked_sub(before)?.saturating_mul(self.row_bytes));
-        let bytes = place(range.start)
-            .zip(place(range.end))
-            .and_then(|(start, end)| self.bytes.get(start..end))
-            .or_bug(format_args!("rows {range:?} of {}", self.rows))?;
+        let place = |row: usize| row.saturating_mul(self.row_bytes);
+        let bytes = self.bytes.get(place(rows.start)..place(rows.end));
+        let bytes = bytes.or_bug(format_args!("rows {rows:?} of {}", self.rows))?;
         let width = self.width.or_bug("values without a width")?;
-        Ok(into.push_values(bytes, width, range.len()))
+        Ok(into.push_values(bytes, width, rows.len()))
     }
 }
 

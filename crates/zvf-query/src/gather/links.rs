@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 
-use super::gather::Piece;
-use super::index::{Hit, RowIndex, rows_of};
+use super::row_index::{Hit, RowIndex, rows_of};
+use super::step::Piece;
 use crate::fragments::{Fragments, Rows};
 use crate::links::branches::{Parents, StoredParent};
 use crate::links::records::RecordCell;
@@ -24,23 +24,6 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
-    /// Stretches of pieces of about so many rows.
-    pub(crate) fn ranges(&self, rows: u64) -> Vec<Range<usize>> {
-        let mut ranges = Vec::new();
-        let (mut start, mut sum) = (0, 0_u64);
-        for (at, piece) in self.pieces.iter().enumerate() {
-            sum += u64::from(piece.taken);
-            if sum >= rows {
-                ranges.push(start..at + 1);
-                (start, sum) = (at + 1, 0);
-            }
-        }
-        if start < self.pieces.len() {
-            ranges.push(start..self.pieces.len());
-        }
-        ranges
-    }
-
     fn pieces(&self, range: Range<usize>) -> &[Piece] {
         self.pieces.get(range).unwrap_or(&[])
     }
@@ -62,7 +45,7 @@ impl Placed {
 #[derive(Debug)]
 pub(crate) struct Lines {
     pub(crate) table: LinkTable,
-    pub(crate) placed: Arc<Placed>,
+    pub(crate) placed: Placed,
     cells: Vec<RecordCell>,
     /// Stored records by their ends: number of the cell, row of the cell.
     stored: HashMap<(Key, Key), (usize, u32)>,
@@ -70,7 +53,7 @@ pub(crate) struct Lines {
 
 impl Lines {
     /// Prepares the links; `cells` supply attributes.
-    pub(crate) fn new(table: LinkTable, placed: Arc<Placed>, cells: Vec<RecordCell>) -> Self {
+    pub(crate) fn new(table: LinkTable, placed: Placed, cells: Vec<RecordCell>) -> Self {
         let mut stored = HashMap::new();
         for (number, cell) in cells.iter().enumerate() {
             for (at, pair) in cell.keys.chunks_exact(2).enumerate() {
@@ -167,7 +150,7 @@ impl Lines {
 #[derive(Debug)]
 pub(crate) struct Trees {
     pub(crate) table: LinkTable,
-    pub(crate) placed: Arc<Placed>,
+    pub(crate) placed: Placed,
     pub(crate) index: RowIndex,
     pub(crate) parents: Parents,
 }

@@ -7,9 +7,8 @@ use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, new_null_array};
 use arrow_schema::SchemaRef;
 use zvf_store::{IdTable, Level, ObjectIndex};
 
-use super::union::{self, Source, fitted, wrong};
+use super::schema::{self, Source, fitted, wrong};
 use crate::answer::{Emit, Table};
-use crate::flat::run::send;
 use crate::objects::{Form, ObjectRow, ObjectTable, ObjectValues};
 use crate::{QueryError, int};
 
@@ -66,7 +65,13 @@ impl ObjectUnion {
                 levels.push(OneLevel {
                     at,
                     number: level.number(),
-                    table: ObjectTable::new(level, form, metadata.clone(), warnings),
+                    table: ObjectTable::new(
+                        level.number(),
+                        level.object_attributes(),
+                        form,
+                        metadata.clone(),
+                        warnings,
+                    ),
                     index: Arc::clone(index),
                 });
             }
@@ -80,7 +85,7 @@ impl ObjectUnion {
                 plain: &[],
             })
             .collect();
-        let schema = union::schema("object_attributes", &sources)?;
+        let schema = schema::schema("object_attributes", &sources)?;
         Ok(schema.map(|schema| Self {
             schema,
             levels,
@@ -119,7 +124,7 @@ impl ObjectUnion {
         let mut sent = 0;
         for rows in rows.chunks(batch_rows.max(1)) {
             let batch = self.batch(rows, &whole, round).await?;
-            sent += send(emit, Table::Objects, &batch, batch_rows).await;
+            sent += emit.send(Table::Objects, &batch, batch_rows).await;
         }
         Ok(sent)
     }
@@ -134,18 +139,7 @@ impl ObjectUnion {
         for (level, whole) in self.levels.iter().zip(whole) {
             let ids = level.index.ids_in(round).await?;
             let own = level.rows(rows, &ids);
-            let read;
-            let values = match whole {
-                Some(values) => values,
-                None => {
-                    let found = || own.iter().filter_map(|row| row.row);
-                    let first = found().min().unwrap_or(0);
-                    let end = found().max().map_or(first, |last| last.saturating_add(1));
-                    read = level.table.read(first..end, round).await?;
-                    &read
-                }
-            };
-            let batch = level.table.batch(self.form, &own, values)?;
+            let batch = level.table.batch(&own, whole.as_ref(), round).await?;
             batches.push(fitted(
                 level.number,
                 "object_attributes",

@@ -9,12 +9,11 @@
 //! | records | see [`Record`] | entries rise; the records of one entry are in one page |
 //! | rows | see [`stored_rows`] | those of the records, in order |
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use super::gather::{GatherPlan, Piece};
+use super::step::{GatherPlan, Piece, gap};
+use crate::by_slot::BySlot;
 use crate::error::{OrBug, internal};
-use crate::plan::chunks::Slot;
 use crate::reader::Decoded;
 use crate::spool::{Extent, Spool, put_bytes};
 use crate::stored_rows;
@@ -35,60 +34,6 @@ pub(super) const BUCKET: u32 = 8;
 /// what was read.
 const COPIES: u64 = 4;
 
-/// The entries of each chunk, ascending.
-#[derive(Debug)]
-pub(crate) struct EntriesBySlot {
-    starts: Vec<u32>,
-    entries: Vec<u32>,
-}
-
-impl EntriesBySlot {
-    /// Sorts a range of entries by chunk. `None`: more entries than 32 bits count.
-    pub(crate) fn new(entries: &[Entry], range: Range<usize>, chunks: usize) -> Option<Self> {
-        u32::try_from(entries.len()).ok()?;
-        let some = entries.get(range.clone())?;
-        let mut starts = vec![0_u32; chunks.checked_add(1)?];
-        for entry in some {
-            if let Some(count) = starts.get_mut(int::index(entry.slot).saturating_add(1)) {
-                *count += 1;
-            }
-        }
-        let mut sum = 0;
-        for start in &mut starts {
-            sum += *start;
-            *start = sum;
-        }
-        let mut next = starts.clone();
-        let mut sorted = vec![0_u32; int::index(sum)];
-        for (number, entry) in (u32::try_from(range.start).ok()?..).zip(some) {
-            let Some(place) = next
-                .get_mut(int::index(entry.slot))
-                .filter(|_| entry.slot != Entry::GAP)
-            else {
-                continue;
-            };
-            *sorted.get_mut(int::index(*place))? = number;
-            *place += 1;
-        }
-        Some(Self {
-            starts,
-            entries: sorted,
-        })
-    }
-
-    /// The entries of one chunk.
-    pub(crate) fn of(&self, slot: Slot) -> &[u32] {
-        let at = int::index(slot);
-        let bounds = self
-            .starts
-            .get(at)
-            .zip(self.starts.get(at.saturating_add(1)));
-        bounds
-            .and_then(|(start, end)| self.entries.get(int::index(*start)..int::index(*end)))
-            .unwrap_or(&[])
-    }
-}
-
 /// One piece of an entry, as a page has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Record<'a> {
@@ -96,18 +41,15 @@ pub(super) struct Record<'a> {
     pub(super) fragment: u32,
     /// Kept rows.
     pub(super) taken: u32,
-    /// The chunk is listed, and its vertices are not there.
-    pub(super) absent: bool,
     pub(super) ends: Option<(bool, bool)>,
     /// Positions of the kept rows in the fragment, four bytes each; `None`: all.
     pub(super) positions: Option<&'a [u8]>,
 }
 
-const ABSENT: u32 = 1;
-const ENDS: u32 = 2;
-const FIRST: u32 = 4;
-const LAST: u32 = 8;
-const POSITIONS: u32 = 16;
+const ENDS: u32 = 1;
+const FIRST: u32 = 2;
+const LAST: u32 = 4;
+const POSITIONS: u32 = 8;
 
 impl<'a> Record<'a> {
     /// Takes the next record.
@@ -128,7 +70,6 @@ impl<'a> Record<'a> {
             entry,
             fragment,
             taken,
-            absent: flags & ABSENT != 0,
             ends: (flags & ENDS != 0).then_some((flags & FIRST != 0, flags & LAST != 0)),
             positions: None,
         };
@@ -157,12 +98,6 @@ impl<'a> Record<'a> {
             out.extend_from_slice(&position.to_le_bytes());
         }
     }
-
-    fn write_absent(entry: u32, out: &mut Vec<u8>) {
-        for number in [entry, 0, 0, ABSENT] {
-            out.extend_from_slice(&number.to_le_bytes());
-        }
-    }
 }
 
 /// Where a page is, and which entries it has.
@@ -177,7 +112,8 @@ pub(super) struct Page {
 #[derive(Debug)]
 pub(crate) struct Scatter {
     pub(crate) plan: Arc<GatherPlan>,
-    pub(crate) entries: EntriesBySlot,
+    /// Numbers of entries, ascending.
+    pub(crate) entries: BySlot<u32>,
     pub(crate) spool: Arc<Spool>,
 }
 
@@ -239,16 +175,16 @@ impl Scatter {
         sorted.sort_unstable();
         // The entries of one group lie far apart. In a loop that does nothing else their cache misses overlap.
         let plan = &self.plan;
+        let mut pick = 0;
         let key = |(number, at)| {
             let index = int::index(number);
+            let entry = plan.entries.get(index);
+            pick = plan.pick(index, pick);
             Ok(Key {
                 number,
                 at,
-                entry: *plan
-                    .entries
-                    .get(index)
-                    .or_bug("an entry that is not there")?,
-                pick: *plan.picks.get(index).or_bug("an entry without object")?,
+                entry: *entry.or_bug("an entry that is not there")?,
+                pick,
             })
         };
         sorted.into_iter().map(key).collect()
@@ -299,7 +235,7 @@ impl Scatter {
             let before = page.bytes();
             if chunk.absent {
                 plan.check_listed(chunk, pick)?;
-                Record::write_absent(number, &mut page.records);
+                Record::write(number, &gap(pick), &mut page.records);
             } else {
                 for fragment in entry.fragments() {
                     let piece = plan.piece(chunk, pick, fragment, &mut rows, &mut page.gathered)?;
@@ -391,25 +327,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_are_sorted_by_chunk() {
-        let slots = [2, 0, Entry::GAP, 2, 1, 0, 2];
-        let entries = slots.map(|slot| Entry {
-            slot,
-            first: 0,
-            count: 1,
-        });
-        let sorted = EntriesBySlot::new(&entries, 0..7, 4).unwrap();
-        assert_eq!(sorted.of(0), [1, 5]);
-        assert_eq!(sorted.of(1), [4]);
-        assert_eq!(sorted.of(2), [0, 3, 6]);
-        assert!(sorted.of(3).is_empty() && sorted.of(4).is_empty());
-        assert!(sorted.of(Entry::GAP).is_empty());
-        let rest = EntriesBySlot::new(&entries, 3..7, 4).unwrap();
-        assert_eq!((rest.of(0), rest.of(2)), (&[5][..], &[3, 6][..]));
-        assert!(EntriesBySlot::new(&entries, 3..8, 4).is_none());
-    }
-
-    #[test]
     fn records_come_back() {
         let piece = |positions: Option<Box<[u32]>>, ends| Piece {
             pick: 0,
@@ -429,7 +346,7 @@ mod tests {
             &mut bytes,
         );
         Record::write(9, &piece(None, None), &mut bytes);
-        Record::write_absent(10, &mut bytes);
+        Record::write(10, &gap(0), &mut bytes);
         let mut rest = bytes.as_slice();
         let first = Record::read(&mut rest).unwrap();
         assert_eq!((first.entry, first.fragment, first.taken), (7, 5, 2));
@@ -439,7 +356,8 @@ mod tests {
         assert_eq!(second.positions, Some(&[1, 0, 0, 0, 44, 1, 0, 0][..]));
         assert_eq!(Record::read(&mut rest).unwrap().ends, None);
         let last = Record::read(&mut rest).unwrap();
-        assert!(last.absent && last.taken == 0 && rest.is_empty());
+        assert_eq!((last.ends, last.taken), (Some((false, false)), 0));
+        assert!(rest.is_empty());
         assert!(Record::read(&mut &bytes[..15]).is_err());
         assert!(Record::read(&mut &bytes[16..36]).is_err());
     }

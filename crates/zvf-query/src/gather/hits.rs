@@ -8,11 +8,11 @@ use zvf_store::IdTable;
 use super::select::Pick;
 use crate::QueryError;
 use crate::answer::Summary;
-use crate::flat::plan::Ask;
-use crate::flat::scan::Scan;
 use crate::object_counts::count_objects;
 use crate::prepare::Prepared;
 use crate::reader::Decoded;
+use crate::scan::pass::Scan;
+use crate::scan::plan::Ask;
 use crate::vertex_table::TablePlan;
 
 /// What the pass that finds the objects needs.
@@ -49,7 +49,8 @@ pub(super) async fn hits(
     let kept = std::mem::take(&mut scan.kept);
     let (reader, table) = (Arc::clone(&scan.reader), Arc::clone(&ids));
     let resolved = scan
-        .offload(move || count_objects(&reader, &walk, &kept, false, &table))
+        .workers
+        .run(move || count_objects(&reader, &walk, &kept, false, &table))
         .await?;
     scan.remarks();
     summary.chunks_read = scan.chunks;

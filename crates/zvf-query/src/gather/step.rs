@@ -1,6 +1,7 @@
 //! The work on a batch of manifest entries, done on a worker thread.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::QueryError;
@@ -50,8 +51,6 @@ pub(crate) struct Step {
     pub(crate) pieces: Vec<Piece>,
     /// The batch is not done: so many rows came together that they are handed out first.
     pub(crate) rest: Option<Cursor>,
-    /// Listed chunks without vertices.
-    pub(crate) absent: u64,
     pub(crate) misplaced: Option<Slot>,
 }
 
@@ -62,7 +61,6 @@ impl Step {
             gathered: Gathered::with_capacity(&plan.table, &plan.reader, 0),
             pieces: Vec::new(),
             rest: None,
-            absent: 0,
             misplaced: None,
         }
     }
@@ -74,14 +72,36 @@ pub(crate) struct GatherPlan {
     pub(crate) reader: Arc<Reader>,
     pub(crate) table: TablePlan,
     pub(crate) entries: Vec<Entry>,
-    /// Number of the object of each entry.
-    pub(crate) picks: Vec<u32>,
+    /// Where the entries of each object begin, and the end.
+    pub(crate) starts: Vec<usize>,
     pub(crate) ids: Vec<i64>,
     /// Rows after which a step ends.
     pub(crate) most_rows: usize,
 }
 
 impl GatherPlan {
+    /// The entries of a range, with their numbers and the numbers of their objects.
+    pub(super) fn entries(&self, range: Range<usize>) -> impl Iterator<Item = (usize, Entry, u32)> {
+        let entries = self.entries.get(range.clone()).unwrap_or(&[]).iter();
+        let mut pick = 0;
+        range.zip(entries).map(move |(at, entry)| {
+            pick = self.pick(at, pick);
+            (at, *entry, pick)
+        })
+    }
+
+    /// Number of the object of an entry, given that of an entry before it, or 0.
+    pub(super) fn pick(&self, entry: usize, before: u32) -> u32 {
+        // Most objects have a few entries, so that the next one asked for is of one of the next objects.
+        const NEAR: usize = 16;
+        let rest = self.starts.get(int::index(before).saturating_add(1)..);
+        let rest = rest.unwrap_or(&[]);
+        let begins_later = |near: &&[usize]| near.last().is_some_and(|start| *start > entry);
+        let near = rest.get(..NEAR).filter(begins_later).unwrap_or(rest);
+        let more = near.partition_point(|start| *start <= entry);
+        before.saturating_add(u32::try_from(more).unwrap_or(u32::MAX))
+    }
+
     /// Gathers from `from` to the entry `end`, or until there are many rows.
     ///
     /// # Errors
@@ -102,12 +122,7 @@ impl GatherPlan {
             ..Step::empty(self)
         };
         let mut rows = Vec::new();
-        for at in from.entry..end {
-            let (Some(entry), Some(pick)) =
-                (self.entries.get(at).copied(), self.picks.get(at).copied())
-            else {
-                break;
-            };
+        for (at, entry, pick) in self.entries(from.entry..end) {
             let first = if at == from.entry { from.fragment } else { 0 };
             if entry.slot == Entry::GAP {
                 step.pieces.push(gap(pick));
@@ -118,7 +133,6 @@ impl GatherPlan {
             };
             if chunk.absent {
                 self.check_listed(chunk, pick)?;
-                step.absent += 1;
                 step.pieces.push(gap(pick));
                 continue;
             }

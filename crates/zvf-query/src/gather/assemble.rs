@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::gather::{GatherPlan, MOST_PIECES, Piece, Step, gap};
 use super::scatter::{BUCKET, Page, Record, Run};
+use super::step::{GatherPlan, MOST_PIECES, Piece, Step, gap};
 use crate::error::{OrBug, internal};
 use crate::plan::chunks::Slot;
 use crate::spool::{Extent, Spool, take_bytes};
@@ -26,15 +26,6 @@ pub(crate) struct Assembly {
     sizes: Vec<u64>,
     /// What is read, used again.
     buffer: Mutex<Vec<u8>>,
-}
-
-/// Where the pieces of an entry are.
-#[derive(Debug, Clone, Copy)]
-struct Found {
-    page: u32,
-    /// Byte of the first record.
-    record: u32,
-    row: u32,
 }
 
 impl Assembly {
@@ -97,47 +88,41 @@ impl Assembly {
     }
 
     fn steps_of(&self, range: Range<usize>, mut rest: &[u8]) -> Result<Vec<Step>, QueryError> {
-        let mut pages: Vec<(&[u8], StoredRows<'_>)> = Vec::new();
+        let mut pages: Vec<StoredRows<'_>> = Vec::new();
+        // Records with the numbers of their pages and of their first rows there.
+        let mut records: Vec<(Record<'_>, usize, usize)> = Vec::new();
         while !rest.is_empty() {
-            let records = take_bytes(&mut rest)?;
-            pages.push((records, StoredRows::read(&mut rest)?));
+            let mut page = take_bytes(&mut rest)?;
+            let mut row = 0_usize;
+            while !page.is_empty() {
+                let record = Record::read(&mut page)?;
+                if range.contains(&int::index(record.entry)) {
+                    records.push((record, pages.len(), row));
+                }
+                row = row.saturating_add(int::index(record.taken));
+            }
+            pages.push(StoredRows::read(&mut rest)?);
         }
-        let (places, rows, pieces) = places(&pages, &range)?;
-        let plan = &self.plan;
-        let mut steps = Steps::new(self, &pages, rows, pieces);
-        for (at, place) in range.zip(places) {
-            let entry = *plan.entries.get(at).or_bug("an entry that is not there")?;
-            let pick = *plan.picks.get(at).or_bug("an entry without object")?;
+        // Stable: the records of one entry are in one page, in their order.
+        records.sort_by_key(|(record, ..)| record.entry);
+        let mut steps = Steps::new(self, &pages, &records);
+        let mut records = records.iter().peekable();
+        for (at, entry, pick) in self.plan.entries(range) {
             if entry.slot == Entry::GAP {
                 steps.piece(gap(pick))?;
                 continue;
             }
-            let Some(place) = place else {
-                internal!(entry.count == 0, "entry {at} is not in the temporary file");
-                continue;
-            };
-            let (records, _) = pages
-                .get(int::index(place.page))
-                .or_bug("a page that is not there")?;
-            let mut rest = records
-                .get(int::index(place.record)..)
-                .or_bug("no such record")?;
-            let mut row = int::index(place.row);
-            while !rest.is_empty() {
-                let record = Record::read(&mut rest)?;
-                if int::index(record.entry) != at {
-                    break;
-                }
-                if record.absent {
-                    steps.absent();
-                    steps.piece(gap(pick))?;
-                    continue;
-                }
-                steps.rows(int::index(place.page), row, &record, entry.slot)?;
-                steps.piece(piece(&record, pick, entry.slot))?;
-                row = row.saturating_add(int::index(record.taken));
+            let own = |(record, ..): &&(Record<'_>, usize, usize)| int::index(record.entry) == at;
+            internal!(
+                entry.count == 0 || records.peek().is_some_and(own),
+                "entry {at} is not in the temporary file"
+            );
+            while let Some((record, page, row)) = records.next_if(own) {
+                steps.rows(*page, *row, record, entry.slot)?;
+                steps.piece(piece(record, pick, entry.slot))?;
             }
         }
+        internal!(records.peek().is_none(), "records of other entries");
         steps.finish()
     }
 
@@ -158,39 +143,6 @@ impl Assembly {
         }
         Ok(())
     }
-}
-
-/// Where each entry is; rows and pieces of all of them.
-fn places(
-    pages: &[(&[u8], StoredRows<'_>)],
-    range: &Range<usize>,
-) -> Result<(Vec<Option<Found>>, usize, usize), QueryError> {
-    let mut places = vec![None; range.len()];
-    let (mut rows, mut pieces) = (0_usize, 0_usize);
-    for (page, (records, _)) in (0_u32..).zip(pages) {
-        let mut rest = *records;
-        let mut row = 0_u32;
-        let mut before = None;
-        while !rest.is_empty() {
-            let record = u32::try_from(records.len().saturating_sub(rest.len()));
-            let record = record.ok().or_bug("a page of more than 4 GiB")?;
-            let found = Record::read(&mut rest)?;
-            if range.contains(&int::index(found.entry)) {
-                rows = rows.saturating_add(int::index(found.taken));
-                pieces += 1;
-            }
-            if before != Some(found.entry) {
-                before = Some(found.entry);
-                let at = int::index(found.entry).checked_sub(range.start);
-                if let Some(place) = at.and_then(|at| places.get_mut(at)) {
-                    internal!(place.is_none(), "entry {} is there twice", found.entry);
-                    *place = Some(Found { page, record, row });
-                }
-            }
-            row = row.saturating_add(found.taken);
-        }
-    }
-    Ok((places, rows, pieces))
 }
 
 fn piece(record: &Record<'_>, pick: u32, slot: Slot) -> Piece {
@@ -216,7 +168,7 @@ fn piece(record: &Record<'_>, pick: u32, slot: Slot) -> Piece {
 /// Steps being made.
 struct Steps<'a> {
     assembly: &'a Assembly,
-    pages: &'a [(&'a [u8], StoredRows<'a>)],
+    pages: &'a [StoredRows<'a>],
     done: Vec<Step>,
     step: Step,
     /// Rows of one page that are copied with those that follow them; a chunk that has some.
@@ -226,15 +178,16 @@ struct Steps<'a> {
 impl<'a> Steps<'a> {
     fn new(
         assembly: &'a Assembly,
-        pages: &'a [(&'a [u8], StoredRows<'a>)],
-        rows: usize,
-        pieces: usize,
+        pages: &'a [StoredRows<'a>],
+        records: &[(Record<'_>, usize, usize)],
     ) -> Self {
+        let taken = records.iter().map(|(record, ..)| int::index(record.taken));
+        let rows = taken.fold(0, usize::saturating_add);
         let plan = &assembly.plan;
         let mut step = Step::empty(plan);
         step.gathered =
             Gathered::with_capacity(&plan.table, &plan.reader, rows.min(plan.most_rows));
-        step.pieces.reserve_exact(pieces.min(MOST_PIECES));
+        step.pieces.reserve_exact(records.len().min(MOST_PIECES));
         Self {
             assembly,
             pages,
@@ -242,10 +195,6 @@ impl<'a> Steps<'a> {
             step,
             waiting: (0, 0..0, 0),
         }
-    }
-
-    fn absent(&mut self) {
-        self.step.absent += 1;
     }
 
     fn rows(
@@ -271,7 +220,7 @@ impl<'a> Steps<'a> {
         if range.is_empty() {
             return Ok(());
         }
-        let (_, rows) = self.pages.get(page).or_bug("a page that is not there")?;
+        let rows = self.pages.get(page).or_bug("a page that is not there")?;
         let reader = &self.assembly.plan.reader;
         rows.push_to(
             range,

@@ -2,65 +2,37 @@
 
 use zvf_store::IdTable;
 
-use super::requests::ChunkOut;
+use crate::by_slot::BySlot;
 use crate::int;
 use crate::plan::chunks::Slot;
+use crate::row_map::ChunkRows;
 use crate::vertex_table::OwnerColumns;
 use crate::walk::{Entry, Walk};
 
-/// Object rows by chunk and fragment, in object-row order.
+/// Object rows by chunk, in their order: first fragment, count, object row.
 #[derive(Debug)]
-pub(crate) struct Owners {
-    /// Where each chunk's pairs begin, and the end.
-    starts: Vec<usize>,
-    /// First fragment, count, object row.
-    pairs: Vec<(u32, u32, u32)>,
-}
+pub(crate) struct Owners(BySlot<(u32, u32, u32)>);
 
 impl Owners {
     /// Sorts the entries of all manifests by chunk.
     pub(crate) fn new(walk: &Walk, chunks: usize) -> Self {
-        let mut starts = vec![0_usize; chunks + 1];
+        let named = |row| move |entry: &Entry| (entry.slot, (entry.first, entry.count, row));
         let all = || {
-            walk.objects()
-                .flat_map(|(row, entries)| entries.iter().map(move |entry| (row, entry)))
+            let objects = walk.objects();
+            objects.flat_map(move |(row, entries)| entries.iter().map(named(row)))
         };
-        let seen = |entry: &Entry| entry.slot != Entry::GAP && int::index(entry.slot) < chunks;
-        for (_, entry) in all().filter(|(_, entry)| seen(entry)) {
-            if let Some(count) = starts.get_mut(int::index(entry.slot) + 1) {
-                *count += 1;
-            }
-        }
-        let mut sum = 0;
-        for start in &mut starts {
-            sum += *start;
-            *start = sum;
-        }
-        let mut next = starts.clone();
-        let mut pairs = vec![(0, 0, 0); sum];
-        for (row, entry) in all().filter(|(_, entry)| seen(entry)) {
-            if let Some(next) = next.get_mut(int::index(entry.slot)) {
-                if let Some(pair) = pairs.get_mut(*next) {
-                    *pair = (entry.first, entry.count, row);
-                }
-                *next += 1;
-            }
-        }
-        Self { starts, pairs }
-    }
-
-    fn of(&self, slot: Slot) -> &[(u32, u32, u32)] {
-        let start = self.starts.get(int::index(slot)).copied().unwrap_or(0);
-        let end = self
-            .starts
-            .get(int::index(slot) + 1)
-            .copied()
-            .unwrap_or(start);
-        self.pairs.get(start..end).unwrap_or(&[])
+        Self(BySlot::new(chunks, all))
     }
 
     /// Appends the owners of a chunk's kept rows: the first of each, and all of them if `all`.
-    pub(crate) fn push(&self, chunk: &ChunkOut, ids: &IdTable, all: bool, out: &mut OwnerColumns) {
+    pub(crate) fn push(
+        &self,
+        slot: Slot,
+        chunk: &ChunkRows,
+        ids: &IdTable,
+        all: bool,
+        out: &mut OwnerColumns,
+    ) {
         const NOBODY: u32 = u32::MAX;
         // Beyond this many pairs repeats are dropped before there is more room.
         const MOST: usize = 1 << 22;
@@ -68,7 +40,7 @@ impl Owners {
         let mut first = vec![NOBODY; rows];
         let mut every: Vec<(u32, u32)> = Vec::new();
         if let Some(fragments) = &chunk.fragments {
-            for (start, count, object) in self.of(chunk.slot) {
+            for (start, count, object) in self.0.of(slot) {
                 for fragment in *start..start.saturating_add(*count) {
                     let Some(rows) = fragments.get(fragment) else {
                         break;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::gather::Piece;
+use super::step::Piece;
 use crate::fragments::{Fragments, Rows};
 use crate::int;
 use crate::row_map::Key;

@@ -3,25 +3,27 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures::stream::{self, BoxStream, StreamExt};
 use zvf_store::{IdTable, ObjectIndex};
 
-use super::batches::{Batches, cut};
-use super::fetch::{Fetch, Job, jobs, renumber};
-use super::gather::GatherPlan;
+use super::batches::{Batch, Batches, cut};
+use super::fetch::{Fetch, jobs, renumber};
 use super::outlet::Keep;
 use super::select::{self, Pick};
+use super::step::GatherPlan;
 use crate::error::Place;
-use crate::flat::plan::Load;
-use crate::flat::plan::load;
-use crate::links::records::{LinkCellRef, RecordCell, Touch};
+use crate::gaps::Gaps;
+use crate::jobs::Jobs;
+use crate::links::records::{LinkCellRef, Touch};
 use crate::links::table::LinkTable;
 use crate::links::{Rule, groups};
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::prepare::Prepared;
 use crate::reader::{Decoded, Reader, RowTest, What};
+use crate::scan::plan::Load;
+use crate::scan::plan::load;
 use crate::vertex_table::Out;
 use crate::walk::{Chooser, Chosen, Entry};
+use crate::workers::Workers;
 use crate::{QueryError, Select, int};
 
 /// Manifests that are asked for together.
@@ -52,8 +54,8 @@ pub(super) struct Run {
     pub(super) cells: Vec<LinkCellRef>,
     /// Chunks that were read before.
     pub(super) held: HashMap<Slot, Decoded>,
-    pub(super) jobs: BoxStream<'static, Result<Job, QueryError>>,
-    pub(super) ready_links: Option<Vec<RecordCell>>,
+    pub(super) jobs: Jobs<(Batch, Vec<Decoded>)>,
+    pub(super) workers: Workers,
     pub(super) last_use: Vec<usize>,
     /// Begins with a pass over the chunks.
     pub(super) sorted: bool,
@@ -66,8 +68,7 @@ pub(super) struct Run {
     pub(super) noted: Vec<bool>,
     pub(super) chunks_read: u64,
     pub(super) cells_read: u64,
-    pub(super) missing: Vec<u64>,
-    pub(super) short: Vec<u64>,
+    pub(super) gaps: Gaps,
     pub(super) round: u32,
 }
 
@@ -157,8 +158,7 @@ impl Run {
         }
         reader.set_table(table);
         let reader = Arc::new(reader);
-        let owners: Vec<u32> = owners(&starts);
-        check_grid(&reader, &entries, &owners, &names)?;
+        check_grid(&reader, &entries, &starts, &names)?;
         let filtered = |name: &String| {
             !whole
                 && p.query
@@ -203,7 +203,7 @@ impl Run {
             reader: Arc::clone(&reader),
             table: p.table.clone(),
             entries,
-            picks: owners,
+            starts,
             ids: names,
             most_rows: p.query.batch_rows.max(1).saturating_mul(4),
         };
@@ -213,8 +213,7 @@ impl Run {
             ids,
             empty,
             picks,
-            missing: vec![0; reader.columns.len()],
-            short: vec![0; reader.columns.len()],
+            gaps: Gaps::new(reader.columns.len()),
             keep: Keep::of(p, links),
             fragments: false,
             noted: vec![false; chunk_count],
@@ -224,8 +223,8 @@ impl Run {
             load,
             cells,
             held,
-            jobs: stream::empty().boxed(),
-            ready_links: None,
+            jobs: Jobs::none(),
+            workers: Workers::new(p.level.store(), round),
             last_use: Vec::new(),
             sorted: false,
             pruned: scope.is_some(),
@@ -295,22 +294,11 @@ fn parts<'a>(
     })
 }
 
-/// Number of the object of each entry.
-fn owners(starts: &[usize]) -> Vec<u32> {
-    let mut owners = Vec::with_capacity(starts.last().copied().unwrap_or(0));
-    for (pick, pair) in (0_u32..).zip(starts.windows(2)) {
-        if let [_, end] = pair {
-            owners.resize(*end, pick);
-        }
-    }
-    owners
-}
-
 /// Manifests may only name chunks that the grid can hold.
 fn check_grid(
     reader: &Reader,
     entries: &[Entry],
-    owners: &[u32],
+    starts: &[usize],
     ids: &[i64],
 ) -> Result<(), QueryError> {
     let bad = (0_u32..)
@@ -319,11 +307,11 @@ fn check_grid(
     let Some((slot, chunk)) = bad else {
         return Ok(());
     };
-    let owner = entries
-        .iter()
-        .position(|entry| entry.slot == slot)
-        .and_then(|at| owners.get(at));
-    let id = owner.and_then(|owner| ids.get(int::index(*owner))).copied();
+    let entry = entries.iter().position(|entry| entry.slot == slot);
+    let after = entry.map(|entry| starts.partition_point(|start| *start <= entry));
+    let id = after
+        .and_then(|after| ids.get(after.checked_sub(1)?))
+        .copied();
     let place = Place::cell(reader.number, "object_index/manifests", chunk).of(id);
     Err(QueryError::malformed(
         place,

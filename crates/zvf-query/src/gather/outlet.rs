@@ -9,15 +9,11 @@ use arrow_schema::SchemaRef;
 use futures::future::{BoxFuture, FutureExt};
 use zvf_store::IdTable;
 
-use super::gather::{Cursor, GatherPlan, Piece, Placer, Step};
-use super::index::rows_of;
-use crate::answer::{Emit, Item, Schemas, Table};
+use super::row_index::rows_of;
+use super::step::{Cursor, GatherPlan, Piece, Placer, Step};
+use crate::answer::{Emit, Schemas, Table};
 use crate::columns::gather::Kept;
 use crate::error::Place;
-use crate::flat::owners::Owners;
-use crate::flat::requests::ChunkOut;
-use crate::flat::run::send;
-use crate::flat::scan::{offload, started};
 use crate::fragments::Fragments;
 use crate::links::Rule;
 use crate::links::table::LinkTable;
@@ -25,8 +21,11 @@ use crate::objects::{ObjectTable, ObjectValues};
 use crate::plan::chunks::Slot;
 use crate::prepare::Prepared;
 use crate::reader::{Decoded, Reader};
+use crate::row_map::ChunkRows;
+use crate::scan::owners::Owners;
 use crate::vertex_table::{Out, OwnerColumns};
 use crate::walk::Entry;
+use crate::workers::{Workers, started};
 use crate::{QueryError, Select, int};
 
 /// Rows below which a step is not worth a change of thread.
@@ -85,7 +84,6 @@ pub(crate) struct Sent {
     pub(crate) truncated: bool,
     /// The objects of the answer are those below this number.
     pub(crate) picks: usize,
-    pub(crate) absent: u64,
     pub(crate) objects: Option<(ObjectTable, ObjectValues)>,
 }
 
@@ -155,7 +153,7 @@ impl Waiting {
     /// Starts to gather a batch.
     pub(crate) async fn start(
         plan: &Arc<GatherPlan>,
-        round: u32,
+        workers: &Workers,
         entries: Range<usize>,
         chunks: HashMap<Slot, Arc<Decoded>>,
     ) -> Self {
@@ -163,7 +161,7 @@ impl Waiting {
             entry: entries.start,
             fragment: 0,
         };
-        let found = Self::at(plan, round, from, entries.end, Arc::new(chunks));
+        let found = Self::at(plan, workers, from, entries.end, Arc::new(chunks));
         Self {
             step: started(found.step).await,
             ..found
@@ -172,7 +170,7 @@ impl Waiting {
 
     fn at(
         plan: &Arc<GatherPlan>,
-        round: u32,
+        workers: &Workers,
         from: Cursor,
         end: usize,
         chunks: Arc<HashMap<Slot, Arc<Decoded>>>,
@@ -183,7 +181,7 @@ impl Waiting {
         let step = if rows <= INLINE {
             async move { work() }.boxed()
         } else {
-            offload(&plan.reader, round, work)
+            workers.run(work)
         };
         Self { end, chunks, step }
     }
@@ -196,12 +194,12 @@ impl Waiting {
     pub(crate) async fn finish(
         self,
         plan: &Arc<GatherPlan>,
-        round: u32,
+        workers: &Workers,
     ) -> Result<(Step, Option<Self>), QueryError> {
         let step = self.step.await?;
         let rest = step
             .rest
-            .map(|from| Self::at(plan, round, from, self.end, self.chunks));
+            .map(|from| Self::at(plan, workers, from, self.end, self.chunks));
         Ok((step, rest))
     }
 }
@@ -217,7 +215,7 @@ pub(crate) struct Outlet {
     limit: Option<u64>,
     /// The limit never cuts an object.
     whole: bool,
-    /// Other levels of a chain need to know where objects begin.
+    /// The answer is one of several levels, which together are cut at the limit: this one ends after it.
     part: bool,
     owners: Option<(Owners, Arc<IdTable>)>,
     placer: Placer,
@@ -243,10 +241,10 @@ impl Outlet {
             reader,
             schemas: Some(schemas),
             schema: None,
-            vertices: p.query.outputs.vertices,
+            vertices: p.query.outputs.vertices || p.part.is_some(),
             batch_rows: p.query.batch_rows,
             limit: p.query.limit,
-            whole: p.query.select == Select::Objects,
+            whole: p.query.select == Select::Objects && p.part.is_none(),
             part: p.part.is_some(),
             owners,
             placer: Placer::default(),
@@ -288,7 +286,7 @@ impl Outlet {
     ) -> Result<(), QueryError> {
         step.gathered.widths(&mut self.widths);
         self.pending.push_back(step);
-        if self.schema.is_none() && self.open(plan) {
+        if self.schema.is_none() && plan.table.is_open(&self.reader, &self.widths) {
             return Ok(());
         }
         self.drain(plan, emit, sent).await
@@ -312,21 +310,6 @@ impl Outlet {
             add_lengths(&mut sent.lengths, pieces);
         }
         Ok(())
-    }
-
-    /// Whether the width of a column is not known, and later chunks can tell it.
-    fn open(&self, plan: &GatherPlan) -> bool {
-        self.reader
-            .columns
-            .iter()
-            .zip(&self.widths)
-            .enumerate()
-            .any(|(index, (column, width))| {
-                width.is_none()
-                    && column.declared.is_none()
-                    && plan.table.has(Out::Attribute(index))
-                    && self.reader.has_cells(column)
-            })
     }
 
     async fn drain(
@@ -366,9 +349,6 @@ impl Outlet {
         for piece in &mut step.pieces {
             self.placer.place(piece);
         }
-        if self.part {
-            emit.tell(Item::Runs(runs(&step.pieces))).await;
-        }
         let rows = step.gathered.rows;
         let before = sent.rows;
         let batch = if self.vertices && rows > 0 {
@@ -394,7 +374,10 @@ impl Outlet {
         }
         sent.rows = before.saturating_add(int::wide(rows));
         if let Some(limit) = self.limit.filter(|limit| sent.rows > *limit) {
-            self.cut(limit, sent);
+            self.full = true;
+            if !self.part {
+                self.cut(limit, sent);
+            }
         }
         if let Some(batch) = batch {
             let room = usize::try_from(sent.rows.saturating_sub(before)).unwrap_or(usize::MAX);
@@ -415,7 +398,6 @@ impl Outlet {
 
     /// Cuts the answer at the limit: at the row, or at the last object that fits.
     fn cut(&mut self, limit: u64, sent: &mut Sent) {
-        self.full = true;
         sent.truncated = true;
         let at = sent
             .pieces
@@ -455,8 +437,9 @@ impl Outlet {
             let room = until.saturating_sub(self.released).min(rows);
             let cut = usize::try_from(room).unwrap_or(usize::MAX);
             if room > 0 {
-                self.released +=
-                    send(emit, Table::Vertices, &batch.slice(0, cut), self.batch_rows).await;
+                self.released += emit
+                    .send(Table::Vertices, &batch.slice(0, cut), self.batch_rows)
+                    .await;
             }
             if room < rows {
                 if !self.full {
@@ -471,6 +454,12 @@ impl Outlet {
     /// The object of every row, and all its owners where they are asked for.
     fn columns(&self, pieces: &[Piece], plan: &GatherPlan, sent: &Sent) -> OwnerColumns {
         let mut columns = OwnerColumns::default();
+        if plan.table.has(Out::Pick) {
+            for piece in pieces {
+                let picks = std::iter::repeat_n(piece.pick, int::index(piece.taken));
+                columns.picks.extend(picks);
+            }
+        }
         if plan.table.has(Out::ObjectId) {
             for piece in pieces {
                 let id = plan.ids.get(int::index(piece.pick)).copied();
@@ -494,19 +483,14 @@ impl Outlet {
                     .get(int::index(piece.slot))
                     .cloned()
                     .flatten();
-                let kept = Kept::All(rows.unwrap_or(0));
+                let chunk = ChunkRows {
+                    base: 0,
+                    rows,
+                    kept: Kept::All(rows.unwrap_or(0)),
+                    fragments,
+                };
                 let mut found = OwnerColumns::default();
-                owners.push(
-                    &ChunkOut {
-                        slot: piece.slot,
-                        rows,
-                        kept,
-                        fragments,
-                    },
-                    ids,
-                    true,
-                    &mut found,
-                );
+                owners.push(piece.slot, &chunk, ids, true, &mut found);
                 found.all
             });
             let Some(rows) = rows_of(piece, &sent.fragments) else {
@@ -526,16 +510,4 @@ impl Outlet {
         }
         columns
     }
-}
-
-/// The rows of each object in some pieces, in order.
-fn runs(pieces: &[Piece]) -> Vec<(u32, u64)> {
-    let mut runs: Vec<(u32, u64)> = Vec::new();
-    for piece in pieces.iter().filter(|piece| piece.taken > 0) {
-        match runs.last_mut() {
-            Some((pick, rows)) if *pick == piece.pick => *rows += u64::from(piece.taken),
-            _ => runs.push((piece.pick, u64::from(piece.taken))),
-        }
-    }
-    runs
 }

@@ -8,28 +8,31 @@ use futures::stream::{StreamExt, TryStreamExt};
 use zvf_store::IdTable;
 
 use super::assemble::Assembly;
+use super::batches::Batch;
 use super::deliver::read_values;
-use super::fetch::{Job, jobs};
+use super::fetch::jobs;
 use super::hits::hits;
 use super::outlet::{Outlet, Sent, Waiting};
 use super::plan::Run;
-use super::scatter::{EntriesBySlot, Scatter};
+use super::scatter::Scatter;
 use super::select::{self, Pick};
-use crate::answer::{Emit, Item, Schemas, Summary, VerticesEnd};
+use crate::answer::{Emit, Schemas, Summary};
+use crate::by_slot::BySlot;
 use crate::columns::attribute::Cell;
 use crate::error::Place;
-use crate::flat::owners::Owners;
-use crate::flat::plan::{Load, Pace};
-use crate::flat::run::{WORKERS, link_table};
-use crate::flat::scan::{gaps, offload, produce};
+use crate::jobs::Jobs;
 use crate::links::table::LinkTable;
 use crate::objects::{Form, ObjectTable};
 use crate::plan::chunks::Slot;
 use crate::prepare::Prepared;
 use crate::reader::Decoded;
+use crate::scan::owners::Owners;
+use crate::scan::plan::{Load, Pace};
+use crate::scan::run::link_table;
 use crate::spool::Spool;
 use crate::vertex_table::Out;
 use crate::walk::{Scope, walk_all};
+use crate::workers::WORKERS;
 use crate::{QueryError, Select, int};
 
 /// The objects of an answer, chosen.
@@ -125,13 +128,6 @@ pub(crate) async fn deliver(
     };
     summary.vertices = answer.rows;
     summary.truncated = answer.truncated;
-    if p.part.is_some() {
-        let end = VerticesEnd {
-            rows: answer.rows,
-            truncated: answer.truncated,
-        };
-        emit.tell(Item::Vertices(end)).await;
-    }
     if let Some(table) = links {
         summary.links = run.links(&p, emit, table, &mut answer).await?;
         let family = p.family.as_ref();
@@ -142,15 +138,10 @@ pub(crate) async fn deliver(
         summary.objects = run.objects(&p, emit, &table, values, &answer).await?;
     }
     summary.chunks_read = summary.chunks_read.saturating_add(run.chunks_read);
-    summary.cells_read = summary.cells_read.saturating_add(run.cells_read);
-    if answer.absent > 0 {
-        let count = answer.absent;
-        warnings.push(format!(
-            "level {}, vertices: {count} listed chunks have no object",
-            p.query.level
-        ));
-    }
-    warnings.extend(gaps(&run.reader, &run.missing, &run.short, |_| true));
+    let cells = run.cells_read.saturating_add(run.jobs.link_cells);
+    summary.cells_read = summary.cells_read.saturating_add(cells);
+    let shown = |index| p.table.has(Out::Attribute(index));
+    warnings.extend(run.gaps.warnings(&run.reader, shown));
     warnings.append(&mut summary.warnings);
     summary.warnings = warnings;
     Ok(summary)
@@ -177,14 +168,16 @@ impl Run {
         links: Option<&LinkTable>,
         warnings: &mut Vec<String>,
     ) -> Result<Option<Sent>, QueryError> {
-        // The table of a chain is made from what its levels tell.
-        let objects = (p.query.outputs.objects && p.part.is_none())
-            .then(|| ObjectTable::new(&p.level, Form::Grouped, p.table.metadata.clone(), warnings));
+        let objects = (p.query.outputs.objects).then(|| {
+            let (number, attributes) = (p.level.number(), p.level.object_attributes());
+            let metadata = p.table.metadata.clone();
+            ObjectTable::new(number, attributes, Form::Grouped, metadata, warnings)
+        });
         let values = read_values(objects.as_ref(), &self.picks, self.round);
         // A sorting run has no jobs yet.
         let (first, values) = futures::join!(self.jobs.next(), values);
         let values = values?;
-        let mut first = first.transpose()?;
+        let first = first?;
         let owners = self.all_owners(p).await?;
         let chunks = self.reader.table.len();
         let mut sent = Sent {
@@ -197,7 +190,6 @@ impl Run {
             rows: 0,
             truncated: false,
             picks: self.picks.len(),
-            absent: 0,
             objects: None,
         };
         let schemas = Schemas {
@@ -212,7 +204,7 @@ impl Run {
             Ended::Sort(0)
         } else {
             let most = chunks / 2;
-            self.gather(p, emit, &mut sent, &mut out, first.take(), most)
+            self.gather(p, emit, &mut sent, &mut out, first, most)
                 .await?
         };
         loop {
@@ -230,7 +222,7 @@ impl Run {
                 Ended::Batches(from) => {
                     let batches = self.batches(from);
                     self.start(p, batches);
-                    let first = self.jobs.try_next().await?;
+                    let first = self.jobs.next().await?;
                     self.gather(p, emit, &mut sent, &mut out, first, usize::MAX)
                         .await?
                 }
@@ -247,7 +239,7 @@ impl Run {
         emit: &mut Emit,
         sent: &mut Sent,
         out: &mut Outlet,
-        first: Option<Job>,
+        first: Option<(Batch, Vec<Decoded>)>,
         most: usize,
     ) -> Result<Ended, QueryError> {
         let mut cache: HashMap<Slot, Arc<Decoded>> = HashMap::new();
@@ -255,60 +247,45 @@ impl Run {
         let mut number = 0;
         let mut again = 0_usize;
         let mut next = first;
-        let mut done = false;
         let mut ended = Ended::Done;
-        while !done {
-            match next.take() {
-                Some(Job::Chunks(batch, new)) => {
-                    for chunk in new {
-                        self.note(&chunk, sent);
+        loop {
+            let mut done = next.is_none();
+            if let Some((batch, new)) = next.take() {
+                for chunk in new {
+                    self.note(&chunk, sent);
+                    cache.insert(chunk.slot, Arc::new(chunk));
+                }
+                // Chunks that had to make room are read again.
+                let slots = batch.slots.iter().copied();
+                let gone: Vec<Slot> = slots.filter(|slot| !cache.contains_key(slot)).collect();
+                again = again.saturating_add(gone.len());
+                if again > most {
+                    ended = Ended::Sort(batch.entries.start);
+                    done = true;
+                } else {
+                    for chunk in self.fetch.chunks(gone, HashMap::new()).await? {
                         cache.insert(chunk.slot, Arc::new(chunk));
                     }
-                    // Chunks that had to make room are read again.
-                    let gone: Vec<Slot> = batch
-                        .slots
-                        .iter()
-                        .copied()
-                        .filter(|slot| !cache.contains_key(slot))
-                        .collect();
-                    again = again.saturating_add(gone.len());
-                    if again > most {
-                        ended = Ended::Sort(batch.entries.start);
-                        done = true;
-                    } else {
-                        for chunk in self.fetch.chunks(gone, HashMap::new()).await? {
-                            cache.insert(chunk.slot, Arc::new(chunk));
-                        }
-                        let data: HashMap<Slot, Arc<Decoded>> = batch
-                            .slots
-                            .iter()
-                            .filter_map(|slot| Some((*slot, Arc::clone(cache.get(slot)?))))
-                            .collect();
-                        let entries = batch.entries.clone();
-                        waiting
-                            .push_back(Waiting::start(&self.plan, self.round, entries, data).await);
-                        let budget = p.query.memory_budget / 2;
-                        shrink(&mut cache, &self.last_use, number, budget);
-                        number += 1;
-                    }
+                    let slots = batch.slots.iter();
+                    let data = slots.filter_map(|slot| Some((*slot, Arc::clone(cache.get(slot)?))));
+                    let (plan, data) = (&self.plan, data.collect());
+                    waiting.push_back(
+                        Waiting::start(plan, &self.workers, batch.entries.clone(), data).await,
+                    );
+                    let budget = p.query.memory_budget / 2;
+                    shrink(&mut cache, &self.last_use, number, budget);
+                    number += 1;
                 }
-                Some(Job::Links(cells, count)) => {
-                    self.cells_read += count;
-                    self.ready_links = Some(cells);
-                    done = true;
-                }
-                None => done = true,
             }
-            while waiting.len() >= WORKERS || (done && !waiting.is_empty()) {
+            while waiting.len() >= WORKERS || done {
                 let Some(mut step) = waiting.pop_front() else {
                     break;
                 };
                 loop {
-                    let (made, rest) = step.finish(&self.plan, self.round).await?;
+                    let (made, rest) = step.finish(&self.plan, &self.workers).await?;
                     if made.misplaced.is_some() && self.pruned {
                         return Ok(Ended::Misplaced);
                     }
-                    sent.absent += made.absent;
                     out.take(made, &self.plan, emit, sent).await?;
                     match rest {
                         Some(rest) if !out.full() => step = rest,
@@ -319,11 +296,11 @@ impl Run {
                     return Ok(Ended::Done);
                 }
             }
-            if !done {
-                next = self.jobs.try_next().await?;
+            if done {
+                return Ok(ended);
             }
+            next = self.jobs.next().await?;
         }
-        Ok(ended)
     }
 
     /// Reads all chunks of the entries from one on once, in their order, and sends the rows in the order of the entries.
@@ -338,11 +315,13 @@ impl Run {
     ) -> Result<Ended, QueryError> {
         let chunks = self.reader.table.len();
         // Whatever was on its way is not needed.
-        self.jobs = futures::stream::empty().boxed();
-        let all = from..self.plan.entries.len();
-        let Some(entries) = EntriesBySlot::new(&self.plan.entries, all, chunks) else {
+        self.jobs = Jobs::none();
+        let (first, entries) = (u32::try_from(from), &self.plan.entries);
+        let (Ok(first), Ok(_)) = (first, u32::try_from(entries.len())) else {
             return Ok(Ended::Batches(from));
         };
+        let slots = || entries.iter().skip(from).map(|entry| entry.slot);
+        let entries = BySlot::new(chunks, || slots().zip(first..));
         let (plan, spool) = (Arc::clone(&self.plan), Arc::new(Spool::default()));
         let mut assembly = Assembly::new(Arc::clone(&plan), Arc::clone(&spool));
         let scatter = Arc::new(Scatter {
@@ -360,11 +339,7 @@ impl Run {
             },
         );
         let mut held = std::mem::take(&mut self.held);
-        let (fetch, reader, round) = (
-            Arc::clone(&self.fetch),
-            Arc::clone(&self.reader),
-            self.round,
-        );
+        let (fetch, workers) = (Arc::clone(&self.fetch), self.workers.clone());
         let runs = pace.groups.into_iter().map(move |slots| {
             let slots: Vec<Slot> = slots
                 .filter(|slot| !scatter.entries.of(*slot).is_empty())
@@ -374,10 +349,10 @@ impl Run {
                 .filter_map(|slot| Some((*slot, held.remove(slot)?)))
                 .collect();
             let read = fetch.chunks(slots, known);
-            let (scatter, reader) = (Arc::clone(&scatter), Arc::clone(&reader));
+            let (scatter, workers) = (Arc::clone(&scatter), workers.clone());
             async move {
                 let chunks = read.await?;
-                offload(&reader, round, move || scatter.group(chunks)).await
+                workers.run(move || scatter.group(chunks)).await
             }
             .boxed()
         });
@@ -397,7 +372,7 @@ impl Run {
         }
         drop(runs);
         let ranges = assembly.ranges(from, budget / 64);
-        let mut steps = produce(&self.reader, self.round, move |hand_over| {
+        let mut steps = self.workers.produce(move |hand_over| {
             for range in ranges {
                 for step in assembly.steps(range)? {
                     if !hand_over(step) {
@@ -408,7 +383,6 @@ impl Run {
             Ok(())
         });
         while let Some(step) = steps.try_next().await? {
-            sent.absent += step.absent;
             out.take(step, &self.plan, emit, sent).await?;
             if out.full() {
                 break;
@@ -447,14 +421,9 @@ impl Run {
             *into = (!chunk.absent).then_some(chunk.rows);
         }
         self.cells_read += 1 + u64::from(chunk.fragments.is_some());
-        let counts = self.missing.iter_mut().zip(&mut self.short);
-        for (index, (cell, (missing, short))) in chunk.cells.iter().zip(counts).enumerate() {
-            let is_short = matches!(cell, Cell::Short { .. });
-            self.cells_read += u64::from(is_short || matches!(cell, Cell::Rows { .. }));
-            let shown = self.plan.table.has(Out::Attribute(index)) && chunk.rows > 0;
-            *missing += u64::from(shown && matches!(cell, Cell::Missing));
-            *short += u64::from(shown && is_short);
-        }
+        let read = |cell: &&Cell| matches!(cell, Cell::Rows { .. } | Cell::Short { .. });
+        self.cells_read += int::wide(chunk.cells.iter().filter(read).count());
+        self.gaps.count(chunk, chunk.rows > 0);
     }
 }
 

@@ -6,20 +6,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use futures::future::{BoxFuture, FutureExt};
-use futures::stream::{self, BoxStream, StreamExt};
+use futures::future::FutureExt;
 use zvf_store::{CellWant, IdTable};
 
 use super::plan::{Ask, Pass, VertexPlan};
-use crate::columns::attribute::Cell;
-use crate::columns::gather::{Kept, Pick};
-use crate::fragments::Fragments;
-use crate::links::records::{Family, LinkCellRef, RecordCell};
+use crate::columns::gather::Pick;
+use crate::gaps::Gaps;
+use crate::jobs::Jobs;
 use crate::objects::ObjectValues;
 use crate::plan::candidates::Candidates;
-use crate::plan::chunks::{ChunkTable, Slot};
+use crate::plan::chunks::Slot;
 use crate::prepare::Prepared;
 use crate::reader::{Decoded, Reader};
+use crate::row_map::ChunkRows;
 use crate::vertex_table::Gathered;
 use crate::walk::{Scope, Walk, walk_all};
 use crate::{QueryError, int};
@@ -32,63 +31,21 @@ pub(crate) struct Side {
     pub(crate) values: Option<ObjectValues>,
 }
 
-/// What came.
-#[derive(Debug)]
-pub(crate) enum Job {
-    Vertices(Box<GroupOut>),
-    /// Records, and how many cells were asked for.
-    Links(Vec<RecordCell>, u64),
-}
-
-/// Vertices, then links, as many at a time as the plan says, in order.
-pub(crate) fn jobs(
-    p: &Prepared,
-    pass: Pass,
-    stop: &Arc<AtomicBool>,
-) -> BoxStream<'static, Result<Job, QueryError>> {
-    let store = p.level.store().clone();
-    let round = p.round;
-    let stop = Arc::clone(stop);
-    let Pass {
-        vertices: plan,
-        pace,
-        links,
-        ..
-    } = pass;
-    let reader = Arc::clone(&plan.reader);
-    let groups = pace
-        .groups
-        .into_iter()
-        .take_while(move |_| !stop.load(Ordering::Relaxed));
-    let vertices = {
-        let store = store.clone();
-        groups.map(
-            move |slots: Range<Slot>| -> BoxFuture<'static, Result<Job, QueryError>> {
-                let wants = plan.wants(&slots);
-                let plan = Arc::clone(&plan);
-                let done = store.fetch_map(round, wants, move |cells| plan.run(slots, cells));
-                async move { Ok(Job::Vertices(Box::new(done.await??))) }.boxed()
-            },
-        )
-    };
-    let family = p.family.clone();
-    let parts = family
-        .as_ref()
-        .map(|family| family.parts(links, p.query.memory_budget));
-    let links = parts.into_iter().flatten().filter_map(
-        move |batch| -> Option<BoxFuture<'static, Result<Job, QueryError>>> {
-            let family = Arc::clone(family.as_ref()?);
-            let reader = Arc::clone(&reader);
-            let wants = link_wants(&family, &batch);
-            let count = int::wide(wants.len());
-            let work = move |cells| link_records(&family, &reader.table, batch, cells);
-            let done = store.fetch_map(round, wants, work);
-            Some(async move { Ok(Job::Links(done.await??, count)) }.boxed())
-        },
-    );
-    stream::iter(vertices.chain(links))
-        .buffered(pace.window)
-        .boxed()
+/// Groups of chunks, then link cells, as many at a time as the plan says, in order.
+pub(crate) fn jobs(p: &Prepared, pass: Pass, stop: &Arc<AtomicBool>) -> Jobs<Box<GroupOut>> {
+    let (store, round, stop) = (p.level.store().clone(), p.round, Arc::clone(stop));
+    let (reader, links) = (Arc::clone(&pass.vertices.reader), pass.link_parts(p));
+    let plan = pass.vertices;
+    let groups = pass.pace.groups.into_iter();
+    let groups = groups.take_while(move |_| !stop.load(Ordering::Relaxed));
+    let chunks = groups.map(move |slots: Range<Slot>| {
+        let wants = plan.wants(&slots);
+        let plan = Arc::clone(&plan);
+        let done = store.fetch_map(round, wants, move |cells| plan.run(slots, cells));
+        async move { Ok(Box::new(done.await??)) }.boxed()
+    });
+    let links = (p.family.clone(), links);
+    Jobs::new(&reader, round, chunks, links, pass.pace.window)
 }
 
 /// Manifests, ids and object attributes.
@@ -152,28 +109,13 @@ pub(crate) async fn placed(
     Ok(checked.await?)
 }
 
-/// One chunk of a group.
-#[derive(Debug)]
-pub(crate) struct ChunkOut {
-    pub(crate) slot: Slot,
-    /// Rows of the buffer; `None` where a listed chunk has no vertices.
-    pub(crate) rows: Option<u32>,
-    pub(crate) kept: Kept,
-    pub(crate) fragments: Option<Arc<Fragments>>,
-}
-
 /// A group of chunks, done.
 #[derive(Debug, Default)]
 pub(crate) struct GroupOut {
-    pub(crate) chunks: Vec<ChunkOut>,
+    pub(crate) chunks: Vec<(Slot, ChunkRows)>,
     pub(crate) gathered: Gathered,
     pub(crate) held: Vec<Decoded>,
-    /// For each column of the reader, how many chunks with rows lack it.
-    pub(crate) missing: Vec<u64>,
-    /// For each column of the reader, how many chunks with rows have values of some rows only.
-    pub(crate) short: Vec<u64>,
-    /// Listed chunks without vertices.
-    pub(crate) absent: u64,
+    pub(crate) gaps: Gaps,
     /// A chunk whose rows lie elsewhere than its key says.
     pub(crate) misplaced: Option<Slot>,
     pub(crate) cells: u64,
@@ -192,8 +134,7 @@ impl VertexPlan {
     ) -> Result<GroupOut, QueryError> {
         let mut out = GroupOut {
             cells: int::wide(cells.len()),
-            missing: vec![0; self.reader.columns.len()],
-            short: vec![0; self.reader.columns.len()],
+            gaps: Gaps::new(self.reader.columns.len()),
             ..GroupOut::default()
         };
         let mut cells = cells.into_iter();
@@ -204,15 +145,7 @@ impl VertexPlan {
             if !chunk.in_place {
                 out.misplaced.get_or_insert(slot);
             }
-            out.absent += u64::from(chunk.absent);
-            if chunk.kept.len() > 0 {
-                for (missing, cell) in out.missing.iter_mut().zip(&chunk.cells) {
-                    *missing += u64::from(matches!(cell, Cell::Missing));
-                }
-                for (short, cell) in out.short.iter_mut().zip(&chunk.cells) {
-                    *short += u64::from(matches!(cell, Cell::Short { .. }));
-                }
-            }
+            out.gaps.count(&chunk, chunk.kept.len() > 0);
             rows = rows.saturating_add(chunk.kept.len());
             decoded.push(chunk);
         }
@@ -227,42 +160,17 @@ impl VertexPlan {
             )?;
         }
         for chunk in decoded {
-            out.chunks.push(ChunkOut {
-                slot: chunk.slot,
+            let rows = ChunkRows {
+                base: 0,
                 rows: (!chunk.absent).then_some(chunk.rows),
                 kept: chunk.kept.clone(),
                 fragments: chunk.fragments.clone(),
-            });
+            };
+            out.chunks.push((chunk.slot, rows));
             if self.hold {
                 out.held.push(chunk);
             }
         }
         Ok(out)
     }
-}
-
-/// The cells of some link cells.
-pub(crate) fn link_wants(family: &Family, cells: &[LinkCellRef]) -> Vec<CellWant> {
-    let mut wants = Vec::new();
-    for cell in cells {
-        family.wants(cell, &mut wants);
-    }
-    wants
-}
-
-/// Decodes some link cells.
-///
-/// # Errors
-///
-/// Malformed cells.
-pub(crate) fn link_records(
-    family: &Family,
-    table: &ChunkTable,
-    refs: Vec<LinkCellRef>,
-    cells: Vec<Option<Bytes>>,
-) -> Result<Vec<RecordCell>, QueryError> {
-    let mut cells = cells.into_iter();
-    refs.into_iter()
-        .map(|cell| family.decode(cell, table, &mut cells))
-        .collect()
 }

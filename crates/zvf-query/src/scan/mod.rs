@@ -1,7 +1,7 @@
 //! Results in chunk order.
 
 pub(crate) mod owners;
+pub(crate) mod pass;
 pub(crate) mod plan;
 pub(crate) mod requests;
 pub(crate) mod run;
-pub(crate) mod scan;

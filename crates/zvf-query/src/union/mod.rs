@@ -2,15 +2,16 @@
 //!
 //! A level whose `refinement` is `add` stores what the next coarser level does not. Every level of the chain is asked by
 //! itself, with the code that asks a single level; what is here puts the answers together: rows of the finest level
-//! first, links renumbered, objects of one id joined. A level waits at the end of its vertices until the other levels
-//! have handed out theirs, so that no more is in memory than what each level keeps for its links.
+//! first, links renumbered, objects of one id joined. A level waits before its second batch of links until the vertices of the
+//! other levels are sent, so that no more is in memory than what each level keeps for its links.
 //!
 //! Source: upstream's page on additive refinement (format capability `additive_levels`).
 
-pub(crate) mod flat;
-pub(crate) mod grouped;
+pub(crate) mod by_object;
+pub(crate) mod in_chunk_order;
+mod level_answer;
 mod links;
 pub(crate) mod objects;
-mod part;
-pub(crate) mod union;
+pub(crate) mod schema;
+mod tables;
 mod widen;

@@ -4,33 +4,24 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::future::{BoxFuture, FutureExt, try_join_all};
-use futures::stream::{self, BoxStream, StreamExt};
 use zvf_store::CellWant;
 
 use super::batches::Batch;
+use crate::QueryError;
 use crate::columns::attribute::Cell;
 use crate::columns::gather::Kept;
-use crate::flat::plan::load;
-use crate::flat::requests::{link_records, link_wants};
-use crate::links::records::{LinkCellRef, RecordCell};
+use crate::jobs::Jobs;
+use crate::links::records::{Family, LinkCellRef};
 use crate::plan::chunks::Slot;
 use crate::prepare::Prepared;
 use crate::reader::{Decoded, Reader, What};
-use crate::{QueryError, int};
+use crate::scan::plan::load;
 
 /// Most chunks of one task.
 const CHUNKS: usize = 16;
 
 /// Fewest chunks of one task: below, a second thread costs more than it saves.
 const LEAST: usize = 3;
-
-/// What came.
-#[derive(Debug)]
-pub(crate) enum Job {
-    Chunks(Batch, Vec<Decoded>),
-    /// Records, and how many cells were asked for.
-    Links(Vec<RecordCell>, u64),
-}
 
 /// How chunks are read.
 #[derive(Debug)]
@@ -108,49 +99,26 @@ pub(crate) fn renumber(
     renumbered.collect()
 }
 
-/// Batches of chunks, then link cells, as many at a time as the budget allows, in order.
+/// Batches with the chunks that they are the first to name, then link cells, as many at a time as the budget allows, in order.
 pub(crate) fn jobs(
     p: &Prepared,
     fetch: &Arc<Fetch>,
     batches: Vec<Batch>,
-    held: HashMap<Slot, Decoded>,
+    mut held: HashMap<Slot, Decoded>,
     links: Vec<LinkCellRef>,
-) -> BoxStream<'static, Result<Job, QueryError>> {
+) -> Jobs<(Batch, Vec<Decoded>)> {
     let window = window(p, fetch);
-    let mut known = held;
+    let (reader, round) = (Arc::clone(&fetch.reader), fetch.round);
+    let parts = |family: &Arc<Family>| family.parts(links, p.query.memory_budget);
+    let links = p.family.as_ref().map_or_else(Vec::new, parts);
     let fetch = Arc::clone(fetch);
-    let chunks = {
-        let fetch = Arc::clone(&fetch);
-        batches.into_iter().map(
-            move |batch| -> BoxFuture<'static, Result<Job, QueryError>> {
-                let held = batch
-                    .new
-                    .iter()
-                    .filter_map(|slot| Some((*slot, known.remove(slot)?)))
-                    .collect();
-                let run = fetch.chunks(batch.new.clone(), held);
-                async move { Ok(Job::Chunks(batch, run.await?)) }.boxed()
-            },
-        )
-    };
-    let family = p.family.clone();
-    let parts = family
-        .as_ref()
-        .map(|family| family.parts(links, p.query.memory_budget));
-    let links = parts.into_iter().flatten().filter_map(
-        move |part| -> Option<BoxFuture<'static, Result<Job, QueryError>>> {
-            let family = Arc::clone(family.as_ref()?);
-            let wants = link_wants(&family, &part);
-            let count = int::wide(wants.len());
-            let reader = Arc::clone(&fetch.reader);
-            let store = fetch.reader.level.store();
-            let run = store.fetch_map(fetch.round, wants, move |cells| {
-                link_records(&family, &reader.table, part, cells)
-            });
-            Some(async move { Ok(Job::Links(run.await??, count)) }.boxed())
-        },
-    );
-    stream::iter(chunks.chain(links)).buffered(window).boxed()
+    let chunks = batches.into_iter().map(move |batch| {
+        let known = batch.new.iter();
+        let known = known.filter_map(|slot| Some((*slot, held.remove(slot)?)));
+        let run = fetch.chunks(batch.new.clone(), known.collect());
+        async move { Ok((batch, run.await?)) }.boxed()
+    });
+    Jobs::new(&reader, round, chunks, (p.family.clone(), links), window)
 }
 
 /// Batches in flight.

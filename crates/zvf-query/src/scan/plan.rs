@@ -6,7 +6,7 @@ use std::sync::Arc;
 use zvf_store::CellWant;
 
 use crate::error::Place;
-use crate::links::records::{LinkCellRef, Touch};
+use crate::links::records::{Family, LinkCellRef, Touch};
 use crate::objects::ObjectTable;
 use crate::plan::candidates::{Candidates, farthest};
 use crate::plan::chunks::{ChunkTable, Slot};
@@ -123,6 +123,14 @@ pub(crate) struct Pass {
     pub(crate) scope: Option<Candidates>,
     /// Whether chunks were left out by where their rows lie.
     pub(crate) pruned: bool,
+}
+
+impl Pass {
+    /// The link cells that are read together.
+    pub(crate) fn link_parts(&self, p: &Prepared) -> Vec<Vec<LinkCellRef>> {
+        let parts = |family: &Arc<Family>| family.parts(self.links.clone(), p.query.memory_budget);
+        p.family.as_ref().map_or_else(Vec::new, parts)
+    }
 }
 
 /// Plans a pass; `prune`: only the chunks that may have rows of the answer.

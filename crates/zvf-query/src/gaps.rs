@@ -1,0 +1,92 @@
+//! What the chunks that were read lack.
+
+use std::sync::atomic::Ordering;
+
+use crate::columns::attribute::Cell;
+use crate::reader::{Decoded, Reader};
+
+/// Counts of what chunks lack.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Gaps {
+    /// Listed chunks without vertices.
+    absent: u64,
+    /// For each column of the reader, how many chunks have no cell of it.
+    missing: Vec<u64>,
+    /// For each column of the reader, how many chunks have values of some rows only.
+    short: Vec<u64>,
+}
+
+impl Gaps {
+    /// Nothing read yet, of so many columns.
+    pub(crate) fn new(columns: usize) -> Self {
+        Self {
+            absent: 0,
+            missing: vec![0; columns],
+            short: vec![0; columns],
+        }
+    }
+
+    /// Counts a chunk; its columns only where it has `rows` that count.
+    pub(crate) fn count(&mut self, chunk: &Decoded, rows: bool) {
+        self.absent += u64::from(chunk.absent);
+        let counts = self.missing.iter_mut().zip(&mut self.short);
+        for (cell, (missing, short)) in chunk.cells.iter().zip(counts).filter(|_| rows) {
+            *missing += u64::from(matches!(cell, Cell::Missing));
+            *short += u64::from(matches!(cell, Cell::Short { .. }));
+        }
+    }
+
+    /// Adds the counts of other chunks of the same reader.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.absent += other.absent;
+        let missing = self.missing.iter_mut().zip(&other.missing);
+        let short = self.short.iter_mut().zip(&other.short);
+        for (sum, more) in missing.chain(short) {
+            *sum += more;
+        }
+    }
+
+    /// The warnings about them, of the columns that are `shown`, and about what the reader noticed.
+    pub(crate) fn warnings(&self, reader: &Reader, shown: impl Fn(usize) -> bool) -> Vec<String> {
+        let level = reader.number;
+        let mut warnings = Vec::new();
+        if self.absent > 0 {
+            let absent = self.absent;
+            warnings.push(format!(
+                "level {level}, vertices: {absent} listed chunks have no object"
+            ));
+        }
+        if reader.short.load(Ordering::Relaxed) {
+            warnings.push(format!(
+                "level {level}: fragments reach over a part of the rows of their chunk: the dtype of vertices may be too short"
+            ));
+        }
+        if reader.displaced.load(Ordering::Relaxed) {
+            warnings.push(format!(
+                "level {level}: rows lie in other chunks than chunk_shape says: it is wrong, or the dtype of vertices is"
+            ));
+        }
+        let counts = self.missing.iter().zip(&self.short);
+        let columns = reader.columns.iter().zip(counts).enumerate();
+        for (_, (column, (missing, short))) in columns.filter(|(index, _)| shown(*index)) {
+            let name = &column.name;
+            let wider = column.wider.as_ref();
+            if wider.is_some_and(|wider| wider.load(Ordering::Relaxed)) {
+                warnings.push(format!(
+                    "level {level}, attribute {name}: row_shape states one value a row, but cells hold more: read as they are"
+                ));
+            }
+            if *missing > 0 {
+                warnings.push(format!(
+                    "level {level}, attribute {name}: no cell for {missing} chunks, values are null"
+                ));
+            }
+            if *short > 0 {
+                warnings.push(format!(
+                    "level {level}, attribute {name}: fewer rows than vertices in {short} chunks, values of appended vertices are null"
+                ));
+            }
+        }
+        warnings
+    }
+}

@@ -1,0 +1,207 @@
+//! One pass over the chunks of a query: which chunks, in which groups, and what is asked for beside them.
+//!
+//! Everything that does not depend on anything else is asked for at once: vertices, fragments, attributes, link
+//! cells, manifests, ids, object attributes are one round of requests.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::plan::{Ask, plan_pass, probe};
+use super::requests::{GroupOut, Side, jobs, placed, side};
+use crate::error::Place;
+use crate::gaps::Gaps;
+use crate::jobs::Jobs;
+use crate::prepare::Prepared;
+use crate::reader::{Decoded, Reader};
+use crate::row_map::RowMap;
+use crate::vertex_table::{Out, TablePlan};
+use crate::workers::Workers;
+use crate::{QueryError, int};
+
+/// Groups of a box that are read before the first row goes out.
+const LOOK_AHEAD: usize = 16;
+
+/// A pass under way.
+pub(crate) struct Scan {
+    pub(crate) reader: Arc<Reader>,
+    pub(crate) table: TablePlan,
+    pub(crate) side: Side,
+    pub(crate) kept: RowMap,
+    pub(crate) held: Vec<Decoded>,
+    pub(crate) truncated: bool,
+    pub(crate) vertices: u64,
+    pub(crate) chunks: u64,
+    pub(crate) cells: u64,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) workers: Workers,
+    pub(crate) jobs: Jobs<Box<GroupOut>>,
+    ready: VecDeque<Box<GroupOut>>,
+    stop: Arc<AtomicBool>,
+    remaining: Option<u64>,
+    hold: u64,
+    keep_fragments: bool,
+    gaps: Gaps,
+}
+
+impl Scan {
+    /// Plans a pass and waits for what its first batch needs.
+    ///
+    /// A cell whose rows lie elsewhere than its key says (trap T12) makes the keys worthless: the pass starts again
+    /// over all chunks.
+    ///
+    /// # Errors
+    ///
+    /// I/O; malformed cells and manifests; a limit.
+    pub(crate) async fn start(p: &Prepared, ask: &Ask) -> Result<Self, QueryError> {
+        let (mut scan, placed) = Self::attempt(p, ask, true).await?;
+        if placed {
+            return Ok(scan);
+        }
+        if p.query.chunks.is_some() {
+            // Other pieces may not see it, and would leave the chunks out.
+            let place = Place::array(p.query.level, "vertices");
+            let what = "rows lie in other chunks than chunk_shape says: a box cannot be split";
+            return Err(QueryError::malformed(place, what));
+        }
+        let what = "rows lie in other chunks than chunk_shape says: all chunks are read";
+        (scan, _) = Self::attempt(p, ask, false).await?;
+        scan.warnings
+            .push(format!("level {}: {what}", p.query.level));
+        Ok(scan)
+    }
+
+    async fn attempt(p: &Prepared, ask: &Ask, prune: bool) -> Result<(Self, bool), QueryError> {
+        let pass = plan_pass(p, ask, prune)?;
+        let (prune, scope, probe) = (pass.pruned, pass.scope.clone(), probe(p, &pass));
+        let reader = Arc::clone(&pass.vertices.reader);
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut jobs = jobs(p, pass, &stop);
+        let side = side(p, ask, &reader, scope);
+        let placed = placed(p, &reader, probe);
+        let (first, side, placed) = futures::join!(jobs.next(), side, placed);
+        let (first, placed) = (first?, placed?);
+        let mut scan = Self {
+            kept: RowMap::new(reader.table.len()),
+            gaps: Gaps::new(reader.columns.len()),
+            workers: Workers::new(p.level.store(), p.round),
+            table: ask.table.clone(),
+            reader,
+            side: side?,
+            held: Vec::new(),
+            truncated: false,
+            vertices: 0,
+            chunks: 0,
+            cells: 0,
+            warnings: Vec::new(),
+            jobs,
+            ready: VecDeque::new(),
+            stop,
+            remaining: ask.limit,
+            hold: ask.hold,
+            keep_fragments: ask.keep_fragments,
+        };
+        let mut next = first;
+        while let Some(group) = next.take() {
+            if group.misplaced.is_some() {
+                return Ok((scan, false));
+            }
+            scan.ready.push_back(group);
+            // A few groups are looked at before anything goes out, so that the pass can still start again.
+            if prune && ask.limit.is_none() && scan.ready.len() < LOOK_AHEAD {
+                next = scan.jobs.next().await?;
+            }
+        }
+        Ok((scan, placed))
+    }
+
+    /// Sets how many rows are wanted at most, before the first of them is taken.
+    pub(crate) fn limit(&mut self, rows: u64) {
+        self.remaining = Some(rows);
+    }
+
+    /// Reads groups until the width of every wanted attribute is known, or until nothing can tell it. Returns the
+    /// widths.
+    ///
+    /// # Errors
+    ///
+    /// As [`next`](Self::next).
+    pub(crate) async fn widths(&mut self) -> Result<Vec<Option<usize>>, QueryError> {
+        let mut widths = vec![None; self.reader.columns.len()];
+        for group in &self.ready {
+            group.gathered.widths(&mut widths);
+        }
+        while self.table.is_open(&self.reader, &widths) {
+            let Some(group) = self.jobs.next().await? else {
+                break;
+            };
+            group.gathered.widths(&mut widths);
+            self.ready.push_back(group);
+        }
+        Ok(widths)
+    }
+
+    /// The next group of chunks, cut at the limit; its rows are entered into `kept`. `None` after the last.
+    ///
+    /// # Errors
+    ///
+    /// I/O; malformed cells; rows in other chunks than their keys say, after rows have been handed out.
+    pub(crate) async fn next(&mut self) -> Result<Option<(Box<GroupOut>, usize)>, QueryError> {
+        let group = match self.ready.pop_front() {
+            Some(group) => Some(group),
+            None => self.jobs.next().await?,
+        };
+        let Some(mut group) = group else {
+            return Ok(None);
+        };
+        self.cells += group.cells;
+        if let Some(slot) = group.misplaced {
+            let chunk = self.reader.table.get(slot);
+            let place = self
+                .reader
+                .place(self.reader.level.vertices().path(), chunk);
+            return Err(QueryError::malformed(
+                place,
+                "rows lie outside their chunk, so that a box cannot be found",
+            ));
+        }
+        let mut taken = 0;
+        for (slot, chunk) in &mut group.chunks {
+            self.chunks += 1;
+            if let Some(remaining) = &mut self.remaining {
+                let room = usize::try_from(*remaining).unwrap_or(usize::MAX);
+                if chunk.kept.len() > room {
+                    self.truncated = true;
+                    self.stop.store(true, Ordering::Relaxed);
+                    chunk.kept.truncate(room);
+                }
+                *remaining -= int::wide(chunk.kept.len());
+            }
+            taken += chunk.kept.len();
+            chunk.base = self.vertices;
+            self.vertices += int::wide(chunk.kept.len());
+            if let Some(place) = self.kept.chunks.get_mut(int::index(*slot)) {
+                place.clone_from(chunk);
+                if !self.keep_fragments {
+                    place.fragments = None;
+                }
+            }
+        }
+        self.gaps.add(&group.gaps);
+        for chunk in group.held.drain(..) {
+            let size = int::wide(chunk.positions.len());
+            if size <= self.hold {
+                self.hold -= size;
+                self.held.push(chunk);
+            }
+        }
+        Ok(Some((group, taken)))
+    }
+
+    /// What the chunks got wrong, once all are read.
+    pub(crate) fn remarks(&mut self) {
+        let shown = |index| self.table.has(Out::Attribute(index));
+        let found = self.gaps.warnings(&self.reader, shown);
+        self.warnings.extend(found);
+    }
+}

@@ -1,0 +1,257 @@
+//! A result in chunk order, from first to last batch.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::owners::Owners;
+use super::pass::Scan;
+use super::plan::Ask;
+use crate::answer::{Emit, Schemas, Summary, Table};
+use crate::error::count_warning;
+use crate::link_batches::{ranges, send_ranges, send_stored};
+use crate::links::Rule;
+use crate::links::branches::{Branches, Parents};
+use crate::links::explicit;
+use crate::links::records::{RecordCell, Touch};
+use crate::links::sequential::{Sequential, Stored};
+use crate::links::table::LinkTable;
+use crate::object_counts::{ObjectCounts, count_objects};
+use crate::objects::{Form, ObjectRow, ObjectTable};
+use crate::plan::chunks::Slot;
+use crate::prepare::Prepared;
+use crate::row_map::RowMap;
+use crate::vertex_table::{Gathered, Out, OwnerColumns};
+use crate::{QueryError, int};
+
+/// Runs a query whose result is in chunk order.
+///
+/// # Errors
+///
+/// I/O; malformed cells; a limit.
+pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, QueryError> {
+    let ask = ask(&mut p)?;
+    let objects = ask.objects.clone();
+    let links = link_table(&p)?;
+    // The levels of a chain count their rows for each other.
+    let vertices = p.query.outputs.vertices || p.part.is_some();
+    let counted = counted(&p);
+    let owned = owned(&p);
+    let sequential = links.is_some() && p.rule == Rule::Sequential;
+    let mut scan = Scan::start(&p, &ask).await?;
+    let widths = scan.widths().await?;
+    let schema = p.table.schema(&scan.reader, &widths)?;
+    emit.schemas(Schemas {
+        vertices: vertices.then(|| Arc::clone(&schema)),
+        links: links.as_ref().map(|table| Arc::clone(&table.schema)),
+        objects: objects.as_ref().map(|table| Arc::clone(&table.schema)),
+        guessed: p.table.guessed(&scan.reader, &widths),
+    })
+    .await;
+    if let Some(gate) = p.part.as_mut().and_then(|part| part.gate.take()) {
+        // The channel is closed when the rest is not wanted.
+        scan.limit(gate.await.unwrap_or(0));
+    }
+
+    let owners = match &scan.side.walk {
+        Some(walk) if owned => Some(Owners::new(walk, scan.reader.table.len())),
+        _ => None,
+    };
+    if !counted && !sequential {
+        scan.side.walk = None;
+    }
+    while let Some((mut group, taken)) = scan.next().await? {
+        if !vertices || taken == 0 {
+            continue;
+        }
+        let mut columns = OwnerColumns::default();
+        let gathered: Gathered = std::mem::take(&mut group.gathered);
+        if owned {
+            let all = p.table.has(Out::ObjectIds);
+            if let (Some(owners), Some(ids)) = (&owners, &scan.side.ids) {
+                for (slot, chunk) in &group.chunks {
+                    owners.push(*slot, chunk, ids, all, &mut columns);
+                }
+            }
+            // Rows past the limit are gathered already; they have no owners, since they are cut off below.
+            columns.first.resize(gathered.rows, None);
+            columns.all.resize(gathered.rows, Vec::new());
+        }
+        let batch = gathered.finish(&p.table, &scan.reader, &schema, &widths, columns)?;
+        let taken = batch.slice(0, taken);
+        emit.send(Table::Vertices, &taken, p.query.batch_rows).await;
+    }
+
+    p.warnings.extend(vertex_count_warning(&p, &scan));
+    let mut summary = Summary {
+        vertices: scan.vertices,
+        truncated: scan.truncated,
+        levels: vec![p.query.level],
+        ..Summary::default()
+    };
+    let kept = Arc::new(std::mem::take(&mut scan.kept));
+    let resolved = match (scan.side.walk.clone(), scan.side.ids.clone()) {
+        (Some(walk), Some(ids)) if counted || sequential => {
+            let (reader, kept) = (Arc::clone(&scan.reader), Arc::clone(&kept));
+            Some(Arc::new(
+                scan.workers
+                    .run(move || count_objects(&reader, &walk, &kept, sequential, &ids))
+                    .await?,
+            ))
+        }
+        _ => None,
+    };
+    if let Some(table) = links {
+        summary.links = send_links(&p, &mut scan, table, &kept, resolved.clone(), emit).await?;
+        let family = p.family.as_ref();
+        summary.link_rows_read = family.map_or(0, |family| family.rows_read());
+        p.warnings
+            .extend(family.into_iter().flat_map(|family| family.warnings()));
+    }
+    if let (Some(table), Some(resolved)) = (objects, resolved) {
+        let id = |row| scan.side.ids.as_ref().map_or(-1, |ids| ids.id(row));
+        let row = |(row, count): &(u32, u64)| ObjectRow {
+            id: id(u64::from(*row)),
+            row: Some(u64::from(*row)),
+            numbers: [*count, 0, 0],
+            empty: false,
+        };
+        let (rows, values) = (resolved.counts.iter().map(row), scan.side.values.as_ref());
+        let (round, most) = (p.round + 1, p.query.batch_rows);
+        summary.objects = table.send(rows, values, round, most, emit).await?;
+    }
+    scan.remarks();
+    summary.chunks_read = scan.chunks;
+    summary.cells_read = scan.cells.saturating_add(scan.jobs.link_cells);
+    summary.warnings = p.warnings;
+    summary.warnings.append(&mut scan.warnings);
+    Ok(summary)
+}
+
+/// A warning where all vertices of a level were read and they are not as many as its document states: some were lost, or the
+/// number is out of date (`zvf-0.9`, section 6). Zero is what some writers put there.
+fn vertex_count_warning(p: &Prepared, scan: &Scan) -> Option<String> {
+    let (stated, found) = (p.level.doc().vertex_count, scan.vertices);
+    let all = p.query.outputs.vertices
+        && p.query.bbox.is_none()
+        && p.query.filter.is_none()
+        && p.query.limit.is_none()
+        && p.query.chunks.is_none()
+        && p.query.within.is_none();
+    let place = format!("level {}", p.level.number());
+    count_warning(&place, ("vertex_count", stated), (found, "vertices"))
+        .filter(|_| all && stated > 0)
+}
+
+/// Whether objects are counted by their rows.
+fn counted(p: &Prepared) -> bool {
+    p.query.outputs.objects && p.level.object_index().is_some()
+}
+
+/// Whether rows are told with their objects.
+fn owned(p: &Prepared) -> bool {
+    p.table.has(Out::ObjectId) || p.table.has(Out::ObjectIds)
+}
+
+/// What the pass needs beside vertices.
+///
+/// # Errors
+///
+/// Link attributes that do not fit a table.
+pub(crate) fn ask(p: &mut Prepared) -> Result<Ask, QueryError> {
+    let (counted, owned) = (counted(p), owned(p));
+    let objects = counted.then(|| {
+        // Attributes are those of the chain, where the level is part of one.
+        let attributes = match p.part {
+            Some(_) => &[],
+            None => p.level.object_attributes(),
+        };
+        let (number, metadata) = (p.level.number(), p.table.metadata.clone());
+        ObjectTable::new(number, attributes, Form::Counted, metadata, &mut p.warnings)
+    });
+    let links = link_table(p)?;
+    let index = p.level.object_index().is_some();
+    let sequential = links.is_some() && p.rule == Rule::Sequential;
+    let branches = links.is_some() && p.rule == Rule::Branches;
+    let walk = counted || (index && (owned || sequential));
+    let valued = |table: &LinkTable| {
+        let family = table.family.as_ref();
+        family.is_some_and(|family| !family.columns.is_empty())
+    };
+    let stored = |table: &&LinkTable| !sequential || !index || valued(table);
+    let touch = if branches { Touch::Any } else { Touch::All };
+    Ok(Ask {
+        fragments: walk || sequential || branches || p.table.has(Out::Fragment),
+        keep_fragments: counted || links.is_some(),
+        walk,
+        links: links.as_ref().filter(stored).map(|_| touch),
+        objects,
+        hold: 0,
+        limit: p.query.limit,
+        table: p.table.clone(),
+    })
+}
+
+/// The link table of a query, where there can be links.
+pub(crate) fn link_table(p: &Prepared) -> Result<Option<LinkTable>, QueryError> {
+    let implied = p.rule != Rule::Stored;
+    if !p.query.outputs.links || !(implied || p.family.is_some()) {
+        return Ok(None);
+    }
+    // Implied links have two ends, regardless of what a stray family says.
+    let family = p
+        .family
+        .clone()
+        .filter(|family| !implied || family.width() == 2);
+    LinkTable::new(family, p.table.metadata.clone()).map(Some)
+}
+
+async fn send_links(
+    p: &Prepared,
+    scan: &mut Scan,
+    table: LinkTable,
+    kept: &Arc<RowMap>,
+    resolved: Option<Arc<ObjectCounts>>,
+    emit: &mut Emit,
+) -> Result<u64, QueryError> {
+    let (rows, kept) = (p.query.batch_rows, Arc::clone(kept));
+    let check = {
+        let (family, kept) = (table.family.clone(), Arc::clone(&kept));
+        move |cell: &RecordCell| match &family {
+            Some(family) => family.check_rows(cell, |slot| kept.rows(slot)),
+            None => Ok(()),
+        }
+    };
+    if p.rule == Rule::Stored {
+        let make = move |cells: &[RecordCell]| {
+            cells.iter().try_for_each(&check)?;
+            explicit::batch(&table, cells, &kept)
+        };
+        return send_stored(&mut scan.jobs, &scan.workers, make, emit, rows).await;
+    }
+    let cells = scan.jobs.all_links(check).await?;
+    let lengths = kept.chunks.iter().map(|chunk| int::wide(chunk.kept.len()));
+    let ranges = ranges(lengths, int::wide(rows));
+    let slots = |range: Range<usize>| {
+        let slot = |at: usize| Slot::try_from(at).unwrap_or(Slot::MAX);
+        slot(range.start)..slot(range.end)
+    };
+    if p.rule == Rule::Branches {
+        let parents = Parents::new(table.family.as_deref(), cells)?;
+        let branches = Branches {
+            table,
+            kept,
+            parents,
+        };
+        let make = move |range| branches.batch(slots(range));
+        return send_ranges(ranges, &scan.workers, make, emit, rows).await;
+    }
+    let stored = Stored::new(cells, |key| kept.global(key));
+    let sequential = Sequential {
+        table,
+        kept,
+        resolved,
+        stored,
+    };
+    let make = move |range| sequential.batch(slots(range));
+    send_ranges(ranges, &scan.workers, make, emit, rows).await
+}

@@ -1,0 +1,375 @@
+//! A chain of levels by object: each object is what all levels have of it, the finest level first.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
+use futures::future::try_join_all;
+use zvf_store::IdTable;
+
+use super::level_answer::LevelAnswer;
+use super::objects::{UnionRow, bit, share};
+use super::schema::{fitted, wrong};
+use super::tables::{Tables, object_table, plain};
+use crate::answer::{Emit, Summary, Table};
+use crate::error::OrBug;
+use crate::gather::run::{Choice, choose, deliver};
+use crate::gather::select::{self, Pick};
+use crate::objects::Form;
+use crate::prepare::{Part, Prepared};
+use crate::vertex_table::Out;
+use crate::{Query, QueryError, Select, int};
+
+/// Runs a query over a chain of levels whose result is by object.
+///
+/// # Errors
+///
+/// Those of each level; misuse: an id that no level of the chain has. Unsupported: values of one column that fit no
+/// common type.
+pub(crate) async fn run(mut levels: Vec<Prepared>, emit: &mut Emit) -> Result<Summary, QueryError> {
+    let Some(first) = levels.first() else {
+        return Ok(Summary::default());
+    };
+    let asked = first.query.clone();
+    // Object attributes come last.
+    let round = first.round.saturating_add(2);
+    let mut summary = Summary {
+        levels: levels.iter().map(|p| p.query.level).collect(),
+        ..Summary::default()
+    };
+    let objects = object_table(&levels, Form::Grouped, &mut summary.warnings)?;
+    let plain = plain(&levels);
+    for p in &mut levels {
+        p.part = Some(Part::default());
+        // The object table is made of the rows that the levels send, which say whose they are.
+        p.query.outputs.objects = false;
+        p.table.outs.push(Out::Pick);
+    }
+    let (order, choices) = choose_all(&levels).await?;
+    let (mut starts, mut places) = (Vec::new(), Vec::new());
+    for (at, (p, choice)) in levels.into_iter().zip(choices).enumerate() {
+        let Some((choice, positions)) = choice else {
+            continue;
+        };
+        places.push((at, positions));
+        let level = p.query.level;
+        starts.push(LevelAnswer::start(level, |mut emit| async move {
+            let summary = deliver(p, choice, &mut emit).await?;
+            emit.flush().await;
+            Ok(summary)
+        }));
+    }
+    let answers = try_join_all(starts).await?;
+    let tables = Tables::new(&answers, &plain, asked.outputs.vertices)?;
+    emit.schemas(tables.schemas(objects.as_ref())).await;
+    let lines = answers.into_iter().zip(places);
+    let lines = lines.map(|(answer, (at, places))| Line {
+        at,
+        answer,
+        places,
+        runs: VecDeque::new(),
+    });
+    let mut lines: Vec<Line> = lines.collect();
+    let mut merge = Merge {
+        query: &asked,
+        tables: &tables,
+        rows: 0,
+        truncated: false,
+        included: order.len(),
+        lengths: vec![0; order.len()],
+        live: vec![0; order.len()],
+        waiting: Vec::new(),
+        waiting_rows: 0,
+    };
+    merge.run(&mut lines, emit).await?;
+    summary.vertices = merge.rows;
+    summary.truncated = merge.truncated;
+    for line in &mut lines {
+        let of = &mut line.answer;
+        tables.send_links(of, &mut summary, emit).await?;
+        of.finish(&mut summary).await?;
+    }
+    if let Some(table) = objects {
+        let mut rows = Vec::with_capacity(merge.included);
+        let mut first = 0_u64;
+        let known = order.iter().zip(merge.lengths.iter().zip(&merge.live));
+        for (id, (length, live)) in known.take(merge.included) {
+            if *length > 0 || asked.select != Select::Objects {
+                rows.push(UnionRow {
+                    id: *id,
+                    numbers: [first, *length, 0],
+                    live: *live,
+                });
+            }
+            first = first.saturating_add(*length);
+        }
+        let budget = share(asked.memory_budget, 1);
+        summary.objects = table
+            .send(&rows, round, asked.batch_rows, budget, emit)
+            .await?;
+    }
+    Ok(summary)
+}
+
+/// What one level delivers: its objects, and their places in the answer.
+type OneChoice = Option<(Choice, Vec<u32>)>;
+
+/// Chooses the objects of the answer and, for each level that has an object index, those it has: an object is taken on
+/// every level of the chain as soon as one of them satisfies the conditions.
+async fn choose_all(levels: &[Prepared]) -> Result<(Vec<i64>, Vec<OneChoice>), QueryError> {
+    let Some(first) = levels.first() else {
+        return Ok((Vec::new(), Vec::new()));
+    };
+    let tables = levels.iter().map(|p| async move {
+        match p.level.object_index() {
+            Some(index) => Ok::<_, QueryError>(Some(index.ids_in(p.round).await?)),
+            None => Ok(None),
+        }
+    });
+    let tables: Vec<Option<Arc<IdTable>>> = try_join_all(tables).await?;
+    if tables.iter().all(Option::is_none) {
+        select::index(first)?;
+    }
+    let known = |id: i64| {
+        tables
+            .iter()
+            .enumerate()
+            .find_map(|(at, ids)| Some((at, ids.as_ref()?.slot(id)?)))
+    };
+    let query = &first.query;
+    let asked = if query.objects.is_some() || query.groups.is_some() {
+        let members = members(levels).await?;
+        Some(select::named(first, members, &|id| known(id).is_some())?)
+    } else {
+        None
+    };
+    let conditions = query.bbox.is_some() || query.filter.is_some();
+    let hitting = conditions && query.select == Select::Objects;
+    let chosen = levels.iter().zip(&tables).map(|(p, ids)| {
+        let asked = asked.as_deref();
+        async move {
+            let Some(ids) = ids else { return Ok(None) };
+            let asked = asked.map(|asked| (Arc::clone(ids), picks(ids, asked).0));
+            if hitting || asked.is_none() {
+                return choose(p, asked).await.map(Some);
+            }
+            Ok::<_, QueryError>(Some(Choice {
+                ids: Arc::clone(ids),
+                picks: Vec::new(),
+                held: HashMap::new(),
+                summary: Summary::default(),
+            }))
+        }
+    });
+    let mut chosen: Vec<Option<Choice>> = try_join_all(chosen).await?;
+    let hits: HashSet<i64> = chosen
+        .iter()
+        .flatten()
+        .flat_map(|choice| choice.picks.iter().map(|pick| pick.id))
+        .collect();
+    let order: Vec<i64> = match asked {
+        Some(asked) if hitting => asked.into_iter().filter(|id| hits.contains(id)).collect(),
+        Some(asked) => asked,
+        None => {
+            let mut all: Vec<(usize, u64, i64)> = hits
+                .into_iter()
+                .filter_map(|id| known(id).map(|(at, row)| (at, row, id)))
+                .collect();
+            all.sort_unstable();
+            all.into_iter().map(|(_, _, id)| id).collect()
+        }
+    };
+    let choices = chosen.drain(..).map(|choice| {
+        let mut choice = choice?;
+        let (picks, positions) = picks(&choice.ids, &order);
+        choice.picks = picks;
+        Some((choice, positions))
+    });
+    let choices = choices.collect();
+    Ok((order, choices))
+}
+
+/// The objects of a list that a level knows, and their places in the list.
+fn picks(ids: &IdTable, list: &[i64]) -> (Vec<Pick>, Vec<u32>) {
+    let found = (0_u32..).zip(list);
+    found
+        .filter_map(|(at, id)| {
+            Some((
+                Pick {
+                    id: *id,
+                    row: ids.slot(*id)?,
+                },
+                at,
+            ))
+        })
+        .unzip()
+}
+
+/// Members of the groups asked for, from the first level of the chain that has groups.
+async fn members(levels: &[Prepared]) -> Result<Option<Vec<i64>>, QueryError> {
+    let own = levels.iter().find(|p| p.level.groups().is_some());
+    match own.or(levels.first()) {
+        Some(p) => select::members(p).await,
+        None => Ok(None),
+    }
+}
+
+/// The vertex table of one level on its way into the answer.
+struct Line {
+    /// Place in the chain.
+    at: usize,
+    answer: LevelAnswer,
+    /// Place in the answer of each of its objects, rising.
+    places: Vec<u32>,
+    /// Rows of one object that follow each other, with its place; in the columns of the answer.
+    runs: VecDeque<(u32, RecordBatch)>,
+}
+
+impl Line {
+    /// Takes the next batch of the level; whether there was one.
+    async fn fill(&mut self, tables: &Tables) -> Result<bool, QueryError> {
+        let Some(mut batch) = self.answer.next(Table::Vertices).await? else {
+            return Ok(false);
+        };
+        let picks = batch.columns().last().cloned();
+        let picks = picks
+            .as_ref()
+            .and_then(|picks| picks.as_primitive_opt::<UInt32Type>());
+        let picks = picks.or_bug("rows without the numbers of their objects")?;
+        if let Some(schema) = &tables.vertices {
+            batch = fitted(self.answer.level, "vertices", schema, &batch)?;
+        }
+        let mut start = 0;
+        for run in picks.values().chunk_by(|a, b| a == b) {
+            let pick = run.first().and_then(|pick| usize::try_from(*pick).ok());
+            let place = pick.and_then(|pick| self.places.get(pick));
+            let place = *place.or_bug("rows of an object that is not there")?;
+            self.runs.push_back((place, batch.slice(start, run.len())));
+            start += run.len();
+        }
+        Ok(true)
+    }
+
+    /// The place in the answer of the object whose rows come next; `None` at the end.
+    async fn next_place(&mut self, tables: &Tables) -> Result<Option<u32>, QueryError> {
+        while self.runs.is_empty() {
+            if !self.fill(tables).await? {
+                return Ok(None);
+            }
+        }
+        Ok(self.runs.front().map(|(place, _)| *place))
+    }
+
+    /// How many rows the level has of the object at a place, which is the next one or later.
+    async fn total(&mut self, tables: &Tables, place: u32) -> Result<u64, QueryError> {
+        while self.runs.back().is_none_or(|(last, _)| *last <= place) {
+            if !self.fill(tables).await? {
+                break;
+            }
+        }
+        let own = self.runs.iter().take_while(|(of, _)| *of == place);
+        Ok(own.map(|(_, rows)| int::wide(rows.num_rows())).sum())
+    }
+}
+
+/// The vertex tables of all levels as one, object after object.
+struct Merge<'q> {
+    query: &'q Query,
+    tables: &'q Tables,
+    rows: u64,
+    truncated: bool,
+    /// The objects of the answer are those before this place.
+    included: usize,
+    /// Rows of each object.
+    lengths: Vec<u64>,
+    /// Levels that have rows of each object.
+    live: Vec<u64>,
+    /// Rows that wait until there are enough for a batch.
+    waiting: Vec<RecordBatch>,
+    waiting_rows: usize,
+}
+
+impl Merge<'_> {
+    async fn run(&mut self, lines: &mut [Line], emit: &mut Emit) -> Result<(), QueryError> {
+        loop {
+            let mut next: Option<u32> = None;
+            for line in lines.iter_mut() {
+                let place = line.next_place(self.tables).await?;
+                next = next.into_iter().chain(place).min();
+            }
+            let Some(place) = next else { break };
+            if !self.object(lines, place, emit).await? {
+                self.truncated = true;
+                break;
+            }
+        }
+        self.flush(emit).await
+    }
+
+    /// Takes the rows of the object at a place from all levels; whether the limit has room for them.
+    async fn object(
+        &mut self,
+        lines: &mut [Line],
+        place: u32,
+        emit: &mut Emit,
+    ) -> Result<bool, QueryError> {
+        let number = int::index(place);
+        let limit = self.query.limit;
+        let room = limit.map_or(u64::MAX, |limit| limit.saturating_sub(self.rows));
+        if limit.is_some() && self.query.select == Select::Objects {
+            let mut total = 0_u64;
+            for line in lines.iter_mut() {
+                total = total.saturating_add(line.total(self.tables, place).await?);
+            }
+            if total > room {
+                self.included = number;
+                return Ok(false);
+            }
+        }
+        let mut length = 0_u64;
+        for line in lines {
+            while line.next_place(self.tables).await? == Some(place) {
+                let (_, rows) = line.runs.pop_front().or_bug("no rows at a place")?;
+                let left = usize::try_from(room.saturating_sub(length)).unwrap_or(usize::MAX);
+                let taken = rows.num_rows().min(left);
+                line.answer.placement.push(int::wide(taken), self.rows);
+                length = length.saturating_add(int::wide(taken));
+                self.rows = self.rows.saturating_add(int::wide(taken));
+                if let Some(of) = self.lengths.get_mut(number) {
+                    *of = length;
+                }
+                if let Some(live) = self.live.get_mut(number) {
+                    *live |= bit(line.at);
+                }
+                self.waiting.push(rows.slice(0, taken));
+                self.waiting_rows += taken;
+                if self.waiting_rows >= self.query.batch_rows {
+                    self.flush(emit).await?;
+                }
+                if taken < rows.num_rows() {
+                    self.included = number + usize::from(length > 0);
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Sends what waits.
+    async fn flush(&mut self, emit: &mut Emit) -> Result<(), QueryError> {
+        let waiting = std::mem::take(&mut self.waiting);
+        self.waiting_rows = 0;
+        let Some(schema) = &self.tables.vertices else {
+            return Ok(());
+        };
+        if !waiting.is_empty() {
+            let batch = arrow_select::concat::concat_batches(schema, &waiting)
+                .map_err(|error| wrong(self.query.level, "vertices", &error))?;
+            emit.send(Table::Vertices, &batch, self.query.batch_rows)
+                .await;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,71 @@
+//! CPU work on worker threads.
+
+use std::task::Poll;
+
+use futures::channel::mpsc;
+use futures::future::{BoxFuture, FutureExt};
+use futures::sink::SinkExt;
+use futures::stream::{self, BoxStream, StreamExt};
+use zvf_store::Store;
+
+use crate::QueryError;
+
+/// Steps, and link batches, that are made at one time.
+pub(crate) const WORKERS: usize = 2;
+
+/// The worker threads of a store, for the work of one round of requests.
+#[derive(Debug, Clone)]
+pub(crate) struct Workers {
+    store: Store,
+    round: u32,
+}
+
+impl Workers {
+    pub(crate) fn new(store: &Store, round: u32) -> Self {
+        let store = store.clone();
+        Self { store, round }
+    }
+
+    /// Runs work on a worker thread.
+    ///
+    /// # Errors
+    ///
+    /// The work's own.
+    pub(crate) fn run<R: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<R, QueryError> + Send + 'static,
+    ) -> BoxFuture<'static, Result<R, QueryError>> {
+        let run = self
+            .store
+            .fetch_map(self.round, Vec::new(), move |_| work());
+        async move { run.await? }.boxed()
+    }
+
+    /// Runs work on one worker thread. `work` passes its results one by one to the function that it is given, which waits until the
+    /// stream is read and returns false once the stream was dropped.
+    ///
+    /// One thread and not a pool: the allocator keeps, for each thread that allocated them, buffers that other threads freed. With many
+    /// threads that allocate large buffers in turn this is several times what is in use.
+    pub(crate) fn produce<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut dyn FnMut(T) -> bool) -> Result<(), QueryError> + Send + 'static,
+    ) -> BoxStream<'static, Result<T, QueryError>> {
+        let (mut sender, receiver) = mpsc::channel(0);
+        let run = self
+            .run(move || work(&mut |made| futures::executor::block_on(sender.send(made)).is_ok()));
+        let end = run
+            .into_stream()
+            .filter_map(|end| async move { end.err().map(Err) });
+        stream::select(receiver.map(Ok), end).boxed()
+    }
+}
+
+/// Starts a future that is waited for later: what it hands to other threads runs meanwhile.
+pub(crate) async fn started<T: Send + 'static>(
+    mut work: BoxFuture<'static, T>,
+) -> BoxFuture<'static, T> {
+    match futures::poll!(&mut work) {
+        Poll::Ready(done) => futures::future::ready(done).boxed(),
+        Poll::Pending => work,
+    }
+}
