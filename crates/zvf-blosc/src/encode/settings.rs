@@ -1,4 +1,4 @@
-//! Settings of the encoder, and its errors.
+//! How chunks are to be written, and what can be wrong with that.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ use crate::Codec;
 use crate::filters::id;
 use crate::header::{LONG, MOST, SHORT};
 
-/// A filter before the shuffle.
+/// A filter that comes before the shuffle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum FirstFilter {
@@ -74,7 +74,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Zstandard at level 3 (if it is not built, LZ4 or BloscLZ), byte shuffle.
+    /// Zstandard at level 3 (LZ4, or BloscLZ, where it is not built), byte shuffle.
     #[must_use]
     pub const fn new(typesize: usize, blocksize: usize) -> Self {
         let codec = if cfg!(feature = "zstd") {
@@ -95,7 +95,7 @@ impl Settings {
         }
     }
 
-    /// The same settings with another codec, at its usual level.
+    /// The same with another codec, at its usual level.
     #[must_use]
     pub const fn with_codec(self, codec: Option<Codec>) -> Self {
         let level = if matches!(codec, Some(Codec::Zlib)) {
@@ -110,34 +110,13 @@ impl Settings {
         }
     }
 
-/// The generation of a chunk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub enum Format {
-    /// A header of 16 bytes, no special chunks: what Blosc 1 and numcodecs read. Items of at most 255 bytes, and a shuffle as the only filter.
-    Blosc1,
-    /// A header of 32 bytes.
-    #[default]
-    Blosc2,
-}
-
-impl Format {
-    /// Bytes of a header.
+    /// The same for chunks of another generation.
     #[must_use]
-    pub const fn header_len(self) -> usize {
-        match self {
-            Self::Blosc1 => SHORT,
-            Self::Blosc2 => LONG,
-        }
+    pub const fn with_format(self, format: Format) -> Self {
+        Self { format, ..self }
     }
-}
 
-/// Settings of the encoder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
-    /// Generation of the chunks.
-    pub format: Format,
-    /// Bytes of an item, 1 or more. Above 255 the chunk header states 1, and filters work on bytes.
+    /// The same with other filters.
     #[must_use]
     pub const fn with_filters(self, first: FirstFilter, last: LastFilter) -> Self {
         Self {
@@ -147,7 +126,7 @@ pub struct Settings {
         }
     }
 
-    /// Item size as stated in chunk headers.
+    /// Item size as chunk headers say it.
     #[must_use]
     pub const fn chunk_typesize(&self) -> usize {
         if self.typesize > 255 {
@@ -205,7 +184,7 @@ pub struct Settings {
     }
 }
 
-/// Clears the mantissa bits after the first `bits` of every float.
+/// Clears the mantissa bits behind the first `bits` of every float.
 pub(crate) fn truncate(data: &mut [u8], width: usize, bits: u8) {
     if width == 4 {
         let mask = u32::MAX << 23u32.saturating_sub(u32::from(bits));
@@ -224,14 +203,14 @@ pub(crate) fn truncate(data: &mut [u8], width: usize, bits: u8) {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// A setting that the format does not allow.
+    /// A setting that the format does not have.
     Setting {
         /// Which one.
         what: &'static str,
         /// Its value.
         found: u64,
     },
-    /// This build does not encode that codec, or the codec failed.
+    /// This build does not write that codec, or the codec failed.
     Codec {
         /// Which one.
         codec: Codec,
