@@ -208,7 +208,7 @@ impl Opened {
         let number = chosen.level.number();
         let level = store.level(number, &need).await?;
         let objects = level.object_index().map_or(0, |index| index.len());
-        let sequential = matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline);
+        let sequential = kind.is_chain();
         let convention = store.root().links_convention().ok();
         let implied = convention == Some(LinksConvention::ImplicitSequential);
         let whole = matches!(layer.select, None | Some(Select::Objects));

@@ -208,6 +208,7 @@ impl Query {
             } else {
                 Deltas::None
             },
+            skip_implied_links: true,
             objects: true,
             groups: self.groups.is_some(),
             ..Need::default()

@@ -246,6 +246,9 @@ pub struct Need {
     pub link_attributes: Names,
     /// Link families.
     pub link_deltas: Deltas,
+    /// Whether the arrays of links are left out where the order of the rows implies the links and no link has attributes: lines, polylines
+    /// and streamlines, unless their convention is `explicit`. The family is then there, without arrays.
+    pub skip_implied_links: bool,
     /// Whether the object index is wanted.
     pub objects: bool,
     /// Whether the groups are wanted.
@@ -267,6 +270,7 @@ impl Need {
             group_attributes: Names::All,
             link_attributes: Names::All,
             link_deltas: Deltas::All,
+            skip_implied_links: false,
             objects: true,
             groups: true,
         }

@@ -235,7 +235,15 @@ fn pace(p: &Prepared, reader: &Reader, load: Load, limit: Option<u64>) -> Pace {
         row_bytes: load.row_bytes.saturating_add(owners),
         ..load
     };
-    Pace::new(u32::try_from(reader.table.len()).unwrap_or(Slot::MAX), load)
+    let pace = Pace::new(u32::try_from(reader.table.len()).unwrap_or(Slot::MAX), load);
+    // Every row counts, so the first group has what is wanted.
+    let whole = p.query.bbox.is_none() && p.query.filter.is_none();
+    match (limit, pace.groups.first()) {
+        (Some(limit), Some(first)) if whole && limit < load.rows(first) => {
+            Pace { window: 1, ..pace }
+        }
+        _ => pace,
+    }
 }
 
 /// The chunk that would show best whether rows lie where keys say, where that is in doubt: the listed chunks are not those that the store's
@@ -302,6 +310,12 @@ pub(crate) struct Load {
 }
 
 impl Load {
+    /// Rows that so many chunks have on average.
+    fn rows(self, chunks: &Range<Slot>) -> u64 {
+        let chunks = u64::from(chunks.end.saturating_sub(chunks.start));
+        self.rows_per_chunk.saturating_mul(chunks)
+    }
+
     /// Decoded bytes of a chunk.
     pub(crate) fn chunk_bytes(self) -> u64 {
         let rows = self.rows_per_chunk.saturating_mul(self.row_bytes);

@@ -1,7 +1,9 @@
 //! Which documents and listings of link families a level needs next. No I/O.
 
+use std::sync::Arc;
+
 use zvf_format::keys::{format_delta, format_offsets, parse_delta};
-use zvf_meta::{LinkFamilyDoc, LinkStore, NodeKind, node_kind};
+use zvf_meta::{Kind, LinkFamilyDoc, LinkStore, LinksConvention, NodeKind, RootDoc, node_kind};
 
 use super::links::is_same_key;
 use super::plan::Family;
@@ -163,6 +165,9 @@ impl Tree {
                 }
                 continue;
             }
+            if delta == 0 && self.skips_implied(state, names.as_deref(), need) {
+                continue;
+            }
             let Some(segments) = self.segments_of(state, level, delta) else {
                 // Before 0.9 these are chunks, of which there may be many.
                 questions.push(Question::Cells(format!("{level}/links/{text}")));
@@ -178,6 +183,23 @@ impl Tree {
             }
         }
         Ok(())
+    }
+
+    /// Whether the arrays of links inside a level, whose attributes have these names, are left out as
+    /// [`Need::skip_implied_links`] says.
+    pub(super) fn skips_implied(
+        &self,
+        state: &State,
+        names: Option<&[String]>,
+        need: &Need,
+    ) -> bool {
+        let implied = |root: &Arc<RootDoc>| {
+            root.kind().is_ok_and(Kind::is_chain)
+                && root.links_convention().ok() != Some(LinksConvention::Explicit)
+        };
+        need.skip_implied_links
+            && names.is_some_and(<[String]>::is_empty)
+            && state.root.as_ref().is_some_and(implied)
     }
 
     /// Whether links between chunks may be a family of nodes of their own, as before 0.9.

@@ -6,6 +6,7 @@ use zvf_format::dtype::{DType, DTypeKind};
 use zvf_format::keys::format_delta;
 use zvf_meta::{ArrayDoc, Kind, LevelDoc, LinkFamilyDoc, RootDoc};
 
+use super::plan::Family;
 use super::{Node, Tree, document_at};
 use crate::container::{ContainerKind, GridArray};
 use crate::level::Refused;
@@ -63,9 +64,9 @@ impl Tree {
             let built = match self.link_node(&path) {
                 Ok(None) if self.ask_for_links(place, more) => Ok(None),
                 Ok(None) => self.check_there(&path).map(|()| None),
-                Ok(Some(LinkNode::Group(doc))) if !is_same_key(&doc) => {
-                    self.at_offsets(place, &path, delta, *doc, more).map(Some)
-                }
+                Ok(Some(LinkNode::Group(doc))) if !is_same_key(&doc) => self
+                    .at_offsets(place, &path, delta, *doc, need, more)
+                    .map(Some),
                 Ok(Some(node)) => self.same_key(place, &path, delta, &node, more).map(Some),
                 Err(error) => Err(error),
             };
@@ -128,6 +129,7 @@ impl Tree {
         folder: &str,
         delta: i32,
         doc: LinkFamilyDoc,
+        need: &Need,
         more: &mut Vec<Question>,
     ) -> Result<LinkFamily, StoreError> {
         let key = format!("{folder}/zarr.json");
@@ -142,9 +144,15 @@ impl Tree {
             0 => None,
             _ => Some(Arc::new(self.factors(place, delta)?)),
         };
-        let segments = self
-            .segments_of(&self.state(), place.level, delta)
-            .unwrap_or_default();
+        let segments = {
+            let state = self.state();
+            let names = self.names_of(&state, place.level, Family::Link, need)?;
+            if delta == 0 && self.skips_implied(&state, names.as_deref(), need) {
+                return Ok(family);
+            }
+            self.segments_of(&state, place.level, delta)
+                .unwrap_or_default()
+        };
         Cap::names(self.kv.limits()).check(folder, wide(segments.len()))?;
         for segment in segments {
             let path = format!("{folder}/{segment}");
@@ -376,10 +384,7 @@ pub(super) fn is_same_key(doc: &LinkFamilyDoc) -> bool {
 
 /// Whether the first geometry kind, which the link convention belongs to, is one of lines.
 fn is_line(root: &RootDoc) -> bool {
-    matches!(
-        root.kind(),
-        Ok(Kind::Line | Kind::Polyline | Kind::Streamline)
-    )
+    root.kind().is_ok_and(Kind::is_chain)
 }
 
 fn has_tuples(family: &LinkFamily) -> bool {
