@@ -102,7 +102,7 @@ impl VertexAttribute {
             _ => attributes
                 .channel_names
                 .as_ref()
-                .and_then(|names| Some(wide(names.len()))),
+                .map(|names| wide(names.len())),
         };
         Self {
             dtype: array.dtype(),

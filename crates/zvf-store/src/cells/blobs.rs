@@ -5,7 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use zvf_meta::ArrayDoc;
 
-use super::decoder::{Cells, Decoder, Get, Part};
+use super::decoder::{Cells, Decoder};
+use super::request::{Get, Part};
 use super::shard::cut_of;
 use crate::StoreError;
 use crate::container::blob::{Blob, CHUNK};

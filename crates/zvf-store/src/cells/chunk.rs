@@ -6,7 +6,8 @@ use std::sync::Arc;
 use bytes::{Buf, Bytes};
 use zvf_format::vlen::VlenChunk;
 
-use super::decoder::{Cells, Decoder, Get, Part};
+use super::decoder::{Cells, Decoder};
+use super::request::{Get, Part};
 use super::shard::{Cell, Head, ShardRead};
 use crate::container::GridArray;
 use crate::coord::Dotted;

@@ -6,12 +6,12 @@
 use bytes::Bytes;
 
 use super::Plan;
+use super::request::{Get, Part};
 use super::shard::Head;
 use crate::StoreError;
 use crate::layout::Shard;
-use zvf_codec::Data;
 use zvf_format::int::wide;
-use zvf_io::{Ask, Cap, Kv, Object};
+use zvf_io::{Cap, Kv};
 
 /// Turns the bytes of one or a few stored objects into the cells that want them.
 ///
@@ -59,51 +59,6 @@ pub(super) trait Decoder: std::fmt::Debug + Send + Sync {
     /// Malformed; unsupported; limit.
     fn finish(self: Box<Self>, _cells: &mut Cells) -> Result<(), StoreError> {
         Ok(())
-    }
-}
-
-/// A request of a decoder: a whole object or a range.
-#[derive(Debug)]
-pub(super) struct Get {
-    pub(super) key: String,
-    pub(super) ask: Ask,
-    pub(super) cap: Cap,
-    /// Whether access that is denied means that the object does not exist.
-    pub(super) denied_is_absent: bool,
-    /// Whether a failure counts only where the request before this one found something.
-    pub(super) depends: bool,
-}
-
-impl Get {
-    /// A request that stands alone.
-    pub(super) fn new(key: impl Into<String>, ask: Ask, cap: Cap) -> Self {
-        Self {
-            key: key.into(),
-            ask,
-            cap,
-            denied_is_absent: false,
-            depends: false,
-        }
-    }
-}
-
-/// The bytes of a request.
-#[derive(Debug)]
-pub(super) struct Part<'b> {
-    pub(super) data: Data<'b>,
-    /// Where they start in the object.
-    pub(super) start: u64,
-    /// Bytes of the whole object and its ETag, where this request looked at them.
-    pub(super) state: Option<(u64, Option<String>)>,
-}
-
-impl From<Object> for Part<'_> {
-    fn from(object: Object) -> Self {
-        Self {
-            data: Data::Shared(object.bytes),
-            start: object.start,
-            state: Some((object.size, object.etag)),
-        }
     }
 }
 

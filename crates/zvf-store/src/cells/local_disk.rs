@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::decoder::{Cells, Decoder, Get, Part};
+use super::decoder::{Cells, Decoder};
+use super::request::{Get, Part};
 use super::shard::{self, Head, ShardCache, ShardHead};
 use crate::StoreError;
 use crate::layout::Shard;

@@ -11,6 +11,7 @@ mod entries;
 mod local_disk;
 mod padded;
 mod remote;
+mod request;
 mod shard;
 
 use std::collections::HashMap;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::CellWant;
-use super::decoder::{Cells, Decoder, Get, Part};
+use super::decoder::{Cells, Decoder};
+use super::request::{Get, Part};
 use crate::StoreError;
 use crate::container::padded::{Count, Padded};
 use crate::container::{Container, GridArray};

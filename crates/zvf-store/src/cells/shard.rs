@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
-use super::decoder::Part;
+use super::request::Part;
 use crate::layout::Shard;
 use crate::once_cache::OnceCache;
 use crate::{IoError, StoreError};

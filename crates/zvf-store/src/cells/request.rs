@@ -1,0 +1,49 @@
+//! What decoders ask for, and what they get.
+
+use zvf_codec::Data;
+use zvf_io::{Ask, Cap, Object};
+
+/// A request of a decoder: a whole object or a range.
+#[derive(Debug)]
+pub(super) struct Get {
+    pub(super) key: String,
+    pub(super) ask: Ask,
+    pub(super) cap: Cap,
+    /// Whether access that is denied means that the object does not exist.
+    pub(super) denied_is_absent: bool,
+    /// Whether a failure counts only where the request before this one found something.
+    pub(super) depends: bool,
+}
+
+impl Get {
+    /// A request that stands alone.
+    pub(super) fn new(key: impl Into<String>, ask: Ask, cap: Cap) -> Self {
+        Self {
+            key: key.into(),
+            ask,
+            cap,
+            denied_is_absent: false,
+            depends: false,
+        }
+    }
+}
+
+/// The bytes of a request.
+#[derive(Debug)]
+pub(super) struct Part<'b> {
+    pub(super) data: Data<'b>,
+    /// Where they start in the object.
+    pub(super) start: u64,
+    /// Bytes of the whole object and its ETag, where this request looked at them.
+    pub(super) state: Option<(u64, Option<String>)>,
+}
+
+impl From<Object> for Part<'_> {
+    fn from(object: Object) -> Self {
+        Self {
+            data: Data::Shared(object.bytes),
+            start: object.start,
+            state: Some((object.size, object.etag)),
+        }
+    }
+}
