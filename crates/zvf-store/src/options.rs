@@ -25,6 +25,8 @@ pub struct OpenOptions {
     ///
     /// For programs that report on damaged stores. An answer to a user has to be complete or an error.
     pub leave_out_damaged: bool,
+    /// Bytes of decoded cells that are kept in memory, shared by all clones of the store. Default 0: none.
+    pub cell_cache_bytes: u64,
 }
 
 impl Default for OpenOptions {
@@ -35,6 +37,7 @@ impl Default for OpenOptions {
             prefetch_need: Need::all(),
             names: None,
             leave_out_damaged: false,
+            cell_cache_bytes: 0,
         }
     }
 }
@@ -129,6 +132,13 @@ impl OpenOptions {
     #[must_use]
     pub fn with_verify(mut self, verify: bool) -> Self {
         self.io = self.io.with_verify(verify);
+        self
+    }
+
+    /// Keeps decoded cells, up to so many bytes of them.
+    #[must_use]
+    pub fn with_cell_cache(mut self, bytes: u64) -> Self {
+        self.cell_cache_bytes = bytes;
         self
     }
 
@@ -227,6 +237,15 @@ impl Deltas {
             Self::None => true,
             Self::All => false,
             Self::List(deltas) => deltas.is_empty(),
+        }
+    }
+
+    /// Whether the family `delta` is wanted.
+    pub fn wants(&self, delta: i32) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::List(deltas) => deltas.contains(&delta),
         }
     }
 }

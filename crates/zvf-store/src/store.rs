@@ -11,6 +11,7 @@ use zvf_meta::rules::{Rule, check_root_for};
 use zvf_meta::version::Gate;
 use zvf_meta::{Kind, LevelDoc, RootDoc};
 
+use crate::cells::cache::CellCache;
 use crate::cells::{self, CellWant, ShardCache};
 use crate::level::{LevelInner, Refused, VertexAttribute};
 use crate::missing::UNFINISHED;
@@ -39,6 +40,7 @@ struct StoreInner {
     kind: Kind,
     levels: Vec<u32>,
     shards: Arc<ShardCache>,
+    cells: Option<Arc<CellCache>>,
     /// The levels that were asked for last.
     recent: Mutex<VecDeque<(Need, Arc<LevelInner>)>>,
 }
@@ -169,6 +171,7 @@ impl Store {
                 kind,
                 levels,
                 shards,
+                cells: CellCache::new(options.cell_cache_bytes),
                 recent: Mutex::default(),
             }),
         };
@@ -429,7 +432,8 @@ impl Store {
     ///
     /// `cells[i]` belongs to `wants[i]`; `None` = empty or missing. On a local disk reading, decoding and `f` are one
     /// blocking task; elsewhere all objects are asked for together. Neighbouring ranges of a shard are one request,
-    /// equal wants are read once. `round` is what the trace records.
+    /// equal wants are read once. `round` is what the trace records. Cells that are kept (see
+    /// [`OpenOptions::cell_cache_bytes`]) are not asked for again and stand in no trace.
     ///
     /// # Cost
     /// One dependent round of requests; two for shards that are larger than the tail that comes with their index.
@@ -448,17 +452,32 @@ impl Store {
         F: FnOnce(Vec<Option<Bytes>>) -> R + Send + 'static,
     {
         let (to, result) = Handover::pair();
-        let (kv, shards) = (
-            self.inner.tree.kv.in_round(round),
-            Arc::clone(&self.inner.shards),
-        );
-        // Boxed, so that it is of one type whatever is done with the cells.
-        let then = Box::new(move |cells| to.put(f(cells)));
-        let work: BoxFuture<'static, _> = Box::pin(cells::fetch(kv, shards, wants, then));
+        let work = self.fetch_and(round, wants, Box::new(move |cells| to.put(f(cells))));
         async move {
             work.await?;
             Ok(result.take()?)
         }
+    }
+
+    /// As [`fetch_map`](Self::fetch_map), of one type whatever is done with the cells.
+    fn fetch_and(
+        &self,
+        round: u32,
+        wants: Vec<CellWant>,
+        then: cells::Then,
+    ) -> BoxFuture<'static, Result<(), StoreError>> {
+        let kv = self.inner.tree.kv.in_round(round);
+        let shards = Arc::clone(&self.inner.shards);
+        let cache = self.inner.cells.clone();
+        Box::pin(async move {
+            let Some(cache) = cache else {
+                return cells::fetch(kv, shards, wants, then).await;
+            };
+            let (ready, places, rest) = cache.split(wants).into_parts();
+            let names = rest.clone();
+            let join = move |fresh| then(cache.merge(ready, &places, names, fresh));
+            cells::fetch(kv, shards, rest, Box::new(join)).await
+        })
     }
 
     /// Reads cells. [`fetch_map`](Self::fetch_map) saves a hop between threads where the cells are used at once.

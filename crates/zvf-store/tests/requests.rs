@@ -428,3 +428,51 @@ async fn readers_that_nobody_polls_keep_no_slot() {
             .unwrap();
     }
 }
+
+/// Cells that are kept, with clones of the store at work.
+#[tokio::test(flavor = "multi_thread")]
+async fn kept_cells_are_not_asked_for_again() {
+    let files = bundled("points_ids");
+    let plain = crate::support::open_memory(&files).await;
+    let expected = crate::support::dump(&plain).await;
+    let bytes: u64 = expected.values().flatten().map(|c| c.len() as u64).sum();
+    let cells = expected.len() as u64;
+    for (limit, again) in [(bytes + 256 * cells, false), (bytes / 4, true), (0, true)] {
+        let tool = Arc::new(Tool::new(memory(&files).await));
+        let backend: Arc<Tool> = Arc::clone(&tool);
+        let trace = IoTrace::on();
+        let options = OpenOptions::new()
+            .with_object_store(backend)
+            .with_trace(trace.clone())
+            .with_cell_cache(limit);
+        let store = Store::open_with("memory:///", options).await.unwrap();
+        assert_eq!(crate::support::dump(&store).await, expected);
+        let asked = tool.gets.load(Ordering::SeqCst);
+        trace.take();
+        assert_eq!(crate::support::dump(&store.clone()).await, expected);
+        assert_eq!(tool.gets.load(Ordering::SeqCst) > asked, again, "{limit}");
+        assert_eq!(trace.take().is_empty(), !again, "{limit}");
+    }
+    // On a disk too, and one batch may be kept in part.
+    let folder = crate::support::on_disk(&files);
+    let options = OpenOptions::new().with_cell_cache(bytes + 256 * cells);
+    let store = Store::open_with(folder.path().to_str().unwrap(), options)
+        .await
+        .unwrap();
+    let level = store.level(0, &Need::default()).await.unwrap();
+    let wants = all_cells(level.vertices());
+    let half = wants.iter().step_by(2).cloned().collect();
+    store.fetch(3, half).await.unwrap();
+    let path = folder.path().join("0/vertices/c");
+    let twice: Vec<CellWant> = wants.iter().chain(&wants).cloned().collect();
+    let found = store.fetch(3, twice).await.unwrap();
+    for (want, cell) in wants.iter().chain(&wants).zip(&found) {
+        let key = ("0/vertices".to_owned(), want.chunk.to_vec());
+        assert_eq!(&expected[&key], cell);
+    }
+    std::fs::remove_dir_all(path).unwrap();
+    assert_eq!(
+        store.fetch(4, wants.clone()).await.unwrap(),
+        found[..wants.len()]
+    );
+}

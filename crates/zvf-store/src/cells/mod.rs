@@ -5,6 +5,7 @@
 //! decoding and the function run on a worker thread.
 
 mod blobs;
+pub(crate) mod cache;
 mod chunk;
 mod decoder;
 mod entries;
@@ -80,7 +81,6 @@ impl Plan {
             verify: kv.versions().is_on(),
             ..Sorter::default()
         };
-        sorter.objects.places.reserve(asked);
         // Cells that are wanted because padded ones are may want others in turn.
         let mut more = wants;
         while !more.is_empty() {
