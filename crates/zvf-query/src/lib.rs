@@ -76,8 +76,8 @@
 //! a chain share the budget; each keeps this until its links are out.
 //!
 //! Objects are gathered one after another. Where that would read many chunks again, each is read once, in chunk order, and the rows
-//! lie in a temporary file until their object is sent. By object, 20 bytes are kept for each fragment asked for, and 48 more where
-//! links are stored or have attributes, or under a limit.
+//! lie in a temporary file until their object is sent. By object, 12 bytes are kept for each fragment asked for (16 where manifests
+//! name ranges of them), and 48 more where links are stored or have attributes, or under a limit.
 //!
 //! At the end of every answer, before its last batch, the store is asked once whether it is still the one that was read
 //! (`Store::verify`); a store that changed is an error of the answer.
