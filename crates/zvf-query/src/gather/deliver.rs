@@ -62,10 +62,11 @@ impl Run {
         };
         if p.rule == Rule::Branches {
             let lengths = placed.pieces.iter().map(|piece| u64::from(piece.taken));
-            let ranges = match answer.rows <= INLINE {
-                true => vec![0..placed.pieces.len()],
-                false => ranges(lengths, int::wide(rows)),
+            let most = match answer.rows <= INLINE {
+                true => INLINE,
+                false => int::wide(rows),
             };
+            let ranges = ranges(lengths, most.max(1));
             let index = RowIndex::new(&placed.pieces, &placed.fragments);
             let parents = Parents::new(table.family.as_deref(), cells)?;
             let trees = Trees {
