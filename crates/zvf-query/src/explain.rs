@@ -160,9 +160,9 @@ impl LevelPlan {
         self.pass.iter().flat_map(|pass| {
             let groups = pass.pace.groups.iter();
             let chunks = groups.map(|slots| pass.vertices.wants(slots));
-            let family = self.prepared.family.as_deref();
-            let links = pass.link_parts(&self.prepared).into_iter();
-            chunks.chain(links.filter_map(move |cells| Some(link_wants(family?, &cells))))
+            let (family, links) = self.prepared.link_parts(pass.links.clone());
+            let links = links.into_iter();
+            chunks.chain(links.filter_map(move |cells| Some(link_wants(family.as_ref()?, &cells))))
         })
     }
 

@@ -3,7 +3,7 @@
 use zvf_store::format::DecodeError;
 use zvf_store::format::fragments::{Fragment as Stored, FragmentIndex};
 
-use crate::columns::gather::Kept;
+use crate::columns::gather::{Kept, Rows};
 use crate::int;
 
 /// The fragments of one chunk. Every row lies inside the chunk's buffer.
@@ -17,65 +17,6 @@ pub(crate) struct Fragments {
     disjoint: bool,
     /// The row behind the last one of a range.
     extent: u32,
-}
-
-/// The rows of one fragment, in order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rows<'a> {
-    Range { start: u32, count: u32 },
-    List(&'a [u32]),
-}
-
-impl<'a> Rows<'a> {
-    /// Number of rows.
-    pub(crate) fn len(self) -> usize {
-        match self {
-            Self::Range { count, .. } => int::index(count),
-            Self::List(rows) => rows.len(),
-        }
-    }
-
-    /// First and last row; `None` of an empty fragment.
-    pub(crate) fn ends(self) -> Option<(u32, u32)> {
-        match self {
-            Self::Range { start, count } => Some((start, start + count.checked_sub(1)?)),
-            Self::List(rows) => Some((*rows.first()?, *rows.last()?)),
-        }
-    }
-
-    /// The row at a position of the fragment.
-    pub(crate) fn get(self, position: u32) -> Option<u32> {
-        match self {
-            Self::Range { start, count } => (position < count).then(|| start + position),
-            Self::List(rows) => rows.get(int::index(position)).copied(),
-        }
-    }
-
-    /// The rows in order.
-    pub(crate) fn iter(self) -> impl Iterator<Item = u32> + 'a {
-        let (range, list): (_, &[u32]) = match self {
-            Self::Range { start, count } => (start..start + count, &[]),
-            Self::List(rows) => (0..0, rows),
-        };
-        range.chain(list.iter().copied())
-    }
-
-    /// How many of the rows are kept, repeats of a list counted once if `distinct`.
-    pub(crate) fn kept(self, kept: &Kept) -> u64 {
-        match self {
-            Self::Range { start, count } => u64::from(kept.count_in(start, count)),
-            Self::List(rows) => {
-                let mut hit: Vec<u32> = rows
-                    .iter()
-                    .copied()
-                    .filter(|row| kept.rank(*row).is_some())
-                    .collect();
-                hit.sort_unstable();
-                hit.dedup();
-                int::wide(hit.len())
-            }
-        }
-    }
 }
 
 impl Fragments {

@@ -76,8 +76,8 @@
 //! Additive levels share the budget; each keeps this until its links are returned.
 //!
 //! Objects are gathered one after another. If that would read many chunks again, each is read once, in chunk order, and the rows
-//! are stored in a temporary file until their object is returned. By object, 20 bytes are kept for each requested fragment, and 48 more
-//! if links are stored or have attributes, or under a limit.
+//! are stored in a temporary file until their object is returned. By object, 12 bytes are kept for each requested fragment (16 if
+//! manifests name ranges of them), and 48 more if links are stored or have attributes, or under a limit.
 //!
 //! At the end of every answer, before its last batch, `Store::verify` checks that the store did not change;
 //! a change is an error of the answer.

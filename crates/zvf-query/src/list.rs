@@ -14,7 +14,7 @@ use zvf_store::{CellWant, ChunkCoord, Deltas, Endpoint, Level, LinkFamily, Names
 use crate::answer::{Answer, Emit, Schemas, Summary, Table};
 use crate::columns::arrow;
 use crate::columns::attribute::Column;
-use crate::columns::gather::Pick;
+use crate::columns::gather::Rows;
 use crate::error::Place;
 use crate::fragments::Fragments;
 use crate::links::records::{Family, LinkCellRef};
@@ -360,12 +360,12 @@ impl LinkList {
         let chunks = width.saturating_mul(level.key_rank());
         fields.push(Field::new(
             "chunks",
-            list_type(DataType::Int64, chunks),
+            arrow::fixed_list(DataType::Int64, chunks),
             false,
         ));
         fields.push(Field::new(
             "rows",
-            list_type(DataType::UInt64, width),
+            arrow::fixed_list(DataType::UInt64, width),
             false,
         ));
         for column in &family.columns {
@@ -390,12 +390,7 @@ async fn links(
 ) -> Result<Summary, QueryError> {
     let sources: Vec<Source<'_>> = lists
         .iter()
-        .map(|list| Source {
-            level: list.level.number(),
-            schema: &list.schema,
-            guessed: &[],
-            plain: &[],
-        })
+        .map(|list| Source::new(list.level.number(), &list.schema))
         .collect();
     let Some(schema) = schema::schema("links", &sources)? else {
         return Ok(Summary::default());
@@ -443,11 +438,6 @@ async fn links(
     Ok(summary)
 }
 
-fn list_type(item: DataType, width: usize) -> DataType {
-    let width = i32::try_from(width).unwrap_or(i32::MAX);
-    DataType::FixedSizeList(Arc::new(Field::new("item", item, false)), width)
-}
-
 fn batch(
     family: &Family,
     schema: &Arc<Schema>,
@@ -477,7 +467,7 @@ fn batch(
             .zip(&family.columns)
             .try_for_each(|(((values, count), column), spec)| {
                 column
-                    .push(spec, &values, Pick::Range { start: 0, count })
+                    .push(spec, &values, Rows::Range { start: 0, count })
                     .map_err(|what| QueryError::malformed(place.clone(), what))
             })?;
     }

@@ -1,5 +1,7 @@
 //! Manifests against the kept rows: how many vertices each object has in the result, and which links join fragments.
 
+use std::sync::Arc;
+
 use zvf_store::IdTable;
 
 use crate::by_slot::BySlot;
@@ -41,52 +43,26 @@ impl Bridges {
 
 /// One mark for each fragment of each chunk: the last object that named it, plus one.
 #[derive(Debug, Default)]
-pub(crate) struct Used {
-    starts: Vec<usize>,
-    marks: Vec<u32>,
-}
+pub(crate) struct Used(Vec<Vec<u32>>);
 
 impl Used {
     fn new(kept: &RowMap) -> Self {
-        let mut used = Self::default();
-        let mut next = 0;
-        for chunk in &kept.chunks {
-            used.starts.push(next);
-            next += chunk
-                .fragments
-                .as_ref()
-                .map_or(0, |fragments| fragments.len());
-        }
-        used.marks = vec![0; next];
-        used
+        let fragments = kept.chunks.iter().map(|chunk| chunk.fragments.as_ref());
+        let count = |fragments: Option<&Arc<Fragments>>| fragments.map_or(0, |some| some.len());
+        Self(fragments.map(|some| vec![0; count(some)]).collect())
     }
 
     /// The marks of one chunk, by fragment; zero where no object names it.
     pub(crate) fn of(&self, slot: u32) -> &[u32] {
-        let start = self.starts.get(int::index(slot)).copied().unwrap_or(0);
-        let end = self
-            .starts
-            .get(int::index(slot) + 1)
-            .copied()
-            .unwrap_or(self.marks.len());
-        self.marks.get(start..end).unwrap_or(&[])
+        self.0.get(int::index(slot)).map_or(&[], Vec::as_slice)
     }
 
     /// Marks a fragment; whether this object has named it before.
     fn mark(&mut self, slot: u32, fragment: u32, object: u32) -> bool {
-        let start = self
-            .starts
-            .get(int::index(slot))
-            .copied()
-            .unwrap_or(usize::MAX);
         let mark = object.saturating_add(1);
-        match self
-            .marks
-            .get_mut(start.saturating_add(int::index(fragment)))
-        {
-            Some(found) => std::mem::replace(found, mark) == mark,
-            None => false,
-        }
+        let marks = self.0.get_mut(int::index(slot));
+        let found = marks.and_then(|marks| marks.get_mut(int::index(fragment)));
+        found.is_some_and(|found| std::mem::replace(found, mark) == mark)
     }
 }
 

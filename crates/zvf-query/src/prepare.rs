@@ -16,10 +16,10 @@ use crate::columns::position::PositionSpec;
 use crate::error::{Place, existing};
 use crate::filter::BoundFilter;
 use crate::links::Rule;
-use crate::links::records::Family;
+use crate::links::records::{Family, LinkCellRef};
 use crate::plan::candidates::Grid;
 use crate::plan::chunks::ChunkTable;
-use crate::reader::{Reader, RowTest};
+use crate::reader::{Reader, RowTest, What};
 use crate::vertex_table::{Out, TablePlan};
 use crate::{Column, Query, QueryError, Select, int};
 
@@ -49,6 +49,33 @@ pub(crate) struct Part {
     pub(crate) gate: Option<oneshot::Receiver<u64>>,
     /// The grid of the first level of the chain: the chunks that it selects are those selected here.
     pub(crate) first: Option<Grid>,
+}
+
+impl Prepared {
+    /// The cells that are read of each chunk for a table of vertices, and for the filter where rows are `tested`.
+    pub(crate) fn what(&self, table: &TablePlan, fragments: bool, tested: bool) -> What {
+        let filter = self.query.filter.as_ref().filter(|_| tested);
+        let names = filter.map_or_else(Vec::new, crate::Filter::names);
+        let columns = self.reader.columns.iter().enumerate();
+        let wanted = columns.map(|(index, column)| {
+            names.contains(&column.name) || table.has(Out::Attribute(index))
+        });
+        What {
+            vertices: true,
+            fragments,
+            attributes: wanted.collect(),
+        }
+    }
+
+    /// Link cells as they are read together, with their family.
+    pub(crate) fn link_parts(
+        &self,
+        cells: Vec<LinkCellRef>,
+    ) -> (Option<Arc<Family>>, Vec<Vec<LinkCellRef>>) {
+        let parts = |family: &Arc<Family>| family.parts(cells, self.query.memory_budget);
+        let parts = self.family.as_ref().map_or_else(Vec::new, parts);
+        (self.family.clone(), parts)
+    }
 }
 
 /// Largest number of levels of one chain.

@@ -12,7 +12,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
 use crate::columns::arrow;
 use crate::columns::attribute::Column;
-use crate::columns::gather::{Kept, Pick, gather};
+use crate::columns::gather::{Kept, Rows, gather};
 use crate::error::Place;
 use crate::objects::free_name;
 use crate::reader::{Decoded, Reader};
@@ -105,10 +105,14 @@ impl TablePlan {
                 Out::Position => {
                     let element =
                         arrow::element_type(reader.position.dtype).unwrap_or(DataType::Null);
-                    Field::new("position", fixed_list(element, reader.position.dims), false)
+                    Field::new(
+                        "position",
+                        arrow::fixed_list(element, reader.position.dims),
+                        false,
+                    )
                 }
                 Out::Chunk => {
-                    let chunk = fixed_list(DataType::Int64, reader.level.key_rank());
+                    let chunk = arrow::fixed_list(DataType::Int64, reader.level.key_rank());
                     arrow::placed(Field::new("chunk", chunk, false))
                 }
                 Out::Row => arrow::placed(Field::new("row", DataType::UInt64, false)),
@@ -147,11 +151,6 @@ pub(crate) fn width_of(reader: &Reader, widths: &[Option<usize>], index: usize) 
     let told = widths.get(index).copied().flatten();
     told.or_else(|| reader.columns.get(index).and_then(|column| column.declared))
         .unwrap_or(1)
-}
-
-fn fixed_list(item: DataType, width: usize) -> DataType {
-    let width = i32::try_from(width).unwrap_or(i32::MAX);
-    DataType::FixedSizeList(Arc::new(Field::new("item", item, false)), width)
 }
 
 /// Rows of the table as they are gathered.
@@ -212,7 +211,7 @@ impl Gathered {
         plan: &TablePlan,
         reader: &Reader,
         chunk: &Decoded,
-        pick: Pick<'_>,
+        pick: Rows<'_>,
         fragment: Option<u32>,
     ) -> Result<(), QueryError> {
         for out in &plan.outs {
@@ -251,7 +250,7 @@ impl Gathered {
         Ok(())
     }
 
-    fn push_fragments(&mut self, chunk: &Decoded, pick: Pick<'_>, fragment: Option<u32>) {
+    fn push_fragments(&mut self, chunk: &Decoded, pick: Rows<'_>, fragment: Option<u32>) {
         let count = pick.len();
         let Some(fragments) = &chunk.fragments else {
             self.fragment

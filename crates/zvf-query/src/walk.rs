@@ -40,6 +40,60 @@ impl Entry {
     }
 }
 
+/// Entries in order: eight bytes each while every one is a gap or a single fragment, else twelve.
+#[derive(Debug, Default)]
+pub(crate) struct Entries {
+    /// Chunk and first fragment.
+    places: Vec<(Slot, u32)>,
+    /// How many fragments each has; `None` while gaps have none and all others one.
+    counts: Option<Vec<u32>>,
+}
+
+impl Entries {
+    /// Number of entries.
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// One entry.
+    pub(crate) fn get(&self, at: usize) -> Option<Entry> {
+        let (slot, first) = *self.places.get(at)?;
+        let count = match &self.counts {
+            Some(counts) => *counts.get(at)?,
+            None => usual_count(slot),
+        };
+        Some(Entry { slot, first, count })
+    }
+
+    /// The entries from one on.
+    pub(crate) fn iter(&self, from: usize) -> impl Iterator<Item = Entry> {
+        (from..self.len()).filter_map(|at| self.get(at))
+    }
+
+    fn push(&mut self, entry: Entry) {
+        let Entry { slot, first, count } = entry;
+        if self.counts.is_none() && count != usual_count(slot) {
+            let mut counts = Vec::with_capacity(self.places.capacity());
+            counts.extend(self.places.iter().map(|(slot, _)| usual_count(*slot)));
+            self.counts = Some(counts);
+        }
+        self.places.push((slot, first));
+        self.counts.iter_mut().for_each(|counts| counts.push(count));
+    }
+}
+
+impl FromIterator<Entry> for Entries {
+    fn from_iter<I: IntoIterator<Item = Entry>>(all: I) -> Self {
+        let mut entries = Self::default();
+        all.into_iter().for_each(|entry| entries.push(entry));
+        entries
+    }
+}
+
+fn usual_count(slot: Slot) -> u32 {
+    u32::from(slot != Entry::GAP)
+}
+
 /// The manifests of many objects, restricted to the chunks of a query. Objects without a fragment there are left out.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
@@ -160,51 +214,28 @@ fn walk_chunk(
 ) -> Result<Walk, Fault> {
     let mut walk = Walk::default();
     let presence = reader.level.vertices().presence();
-    let mut coord = vec![0_i64; key_rank];
     for row in chunk.first_slot()..chunk.first_slot().saturating_add(int::wide(chunk.len())) {
         let fault = |error| Fault { row, error };
         let manifest = parse(chunk.blob(row), reader, key_rank).map_err(fault)?;
         let before = walk.entries.len();
-        let mut any = false;
-        for block in manifest.blocks() {
-            coord
-                .iter_mut()
-                .zip(block.chunk)
-                .for_each(|(into, part)| *into = part.get());
-            match reader.table.slot(&coord) {
-                Some(slot) => {
-                    any = true;
-                    push_block(slot, block.fragments, &mut walk.entries);
-                }
-                None => {
-                    let expected = match scope {
-                        Scope::Whole => true,
-                        Scope::Box(candidates) => candidates.contains(&coord),
-                        Scope::Any => false,
-                    };
-                    if expected && !presence.contains(&coord) {
-                        return Err(fault(no_chunk(reader, &coord)));
-                    }
-                    // One gap stands for any number of unseen fragments.
-                    if any
-                        && walk
-                            .entries
-                            .last()
-                            .is_some_and(|entry| entry.slot != Entry::GAP)
-                    {
-                        walk.entries.push(Entry {
-                            slot: Entry::GAP,
-                            first: 0,
-                            count: 0,
-                        });
-                    }
-                }
+        let slot_of = |coord: &[i64], _| {
+            let slot = reader.table.slot(coord);
+            let expected = match scope {
+                Scope::Whole => true,
+                Scope::Box(candidates) => candidates.contains(coord),
+                Scope::Any => false,
+            };
+            if slot.is_none() && expected && !presence.contains(coord) {
+                return Err(fault(no_chunk(reader, coord)));
             }
+            Ok(slot)
+        };
+        each_entry(&manifest, slot_of, |entry| walk.entries.push(entry))?;
+        if walk.entries.len() == before {
+            continue;
         }
-        if any {
-            walk.rows.push(u32::try_from(row).unwrap_or(u32::MAX));
-            walk.starts.push(before);
-        }
+        walk.rows.push(u32::try_from(row).unwrap_or(u32::MAX));
+        walk.starts.push(before);
     }
     Ok(walk)
 }
@@ -230,28 +261,46 @@ fn no_chunk(reader: &Reader, coord: &[i64]) -> QueryError {
     QueryError::malformed(place, "the manifest names a chunk that has no vertices")
 }
 
-fn push_block(slot: Slot, fragments: FragmentRefs<'_>, out: &mut Vec<Entry>) {
+fn each_of_block(slot: Slot, fragments: FragmentRefs<'_>, each: &mut impl FnMut(Entry)) {
     // Parsing has shown that every number fits 32 bits.
     let number = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
+    let mut entry = |first: i64, count: i64| {
+        let (first, count) = (number(first), number(count));
+        each(Entry { slot, first, count });
+    };
     match fragments {
-        FragmentRefs::One(fragment) => out.push(Entry {
-            slot,
-            first: number(fragment),
-            count: 1,
-        }),
-        FragmentRefs::Range { start, count } => out.push(Entry {
-            slot,
-            first: number(start),
-            count: number(count),
-        }),
-        FragmentRefs::List(list) => {
-            out.extend(list.iter().map(|fragment| Entry {
-                slot,
-                first: number(fragment.get()),
-                count: 1,
-            }));
+        FragmentRefs::One(fragment) => entry(fragment, 1),
+        FragmentRefs::Range { start, count } => entry(start, count),
+        FragmentRefs::List(list) => list.iter().for_each(|fragment| entry(fragment.get(), 1)),
+    }
+}
+
+/// Passes on the entries of one manifest. `slot_of` gives the number of a chunk, or none of a chunk that the query does not see, given
+/// its coordinate and the entry before; one gap stands for any number of unseen fragments, and none for those before the first entry.
+fn each_entry<E>(
+    manifest: &Manifest<'_>,
+    mut slot_of: impl FnMut(&[i64], Option<Slot>) -> Result<Option<Slot>, E>,
+    mut each: impl FnMut(Entry),
+) -> Result<(), E> {
+    let mut last = None;
+    let mut coord = Vec::new();
+    for block in manifest.blocks() {
+        coord.clear();
+        coord.extend(block.chunk.iter().map(|part| part.get()));
+        match slot_of(&coord, last)? {
+            Some(slot) => {
+                each_of_block(slot, block.fragments, &mut each);
+                last = Some(slot);
+            }
+            None if last.is_some_and(|slot| slot != Entry::GAP) => {
+                let (slot, first, count) = (Entry::GAP, 0, 0);
+                each(Entry { slot, first, count });
+                last = Some(slot);
+            }
+            None => {}
         }
     }
+    Ok(())
 }
 
 /// The manifests of chosen objects.
@@ -261,7 +310,7 @@ pub(crate) struct Chosen {
     pub(crate) table: ChunkTable,
     /// Where the entries of each choice begin, and the end.
     pub(crate) starts: Vec<usize>,
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Entries,
 }
 
 /// Numbers of chunks in the order in which manifests first name them.
@@ -317,7 +366,7 @@ pub(crate) struct Chooser<V> {
     visible: V,
     numbers: Numbers,
     starts: Vec<usize>,
-    entries: Vec<Entry>,
+    entries: Entries,
 }
 
 impl<V: Fn(&[i64]) -> bool> Chooser<V> {
@@ -337,7 +386,7 @@ impl<V: Fn(&[i64]) -> bool> Chooser<V> {
                 count: 0,
             },
             starts: Vec::new(),
-            entries: Vec::new(),
+            entries: Entries::default(),
         }
     }
 
@@ -348,7 +397,6 @@ impl<V: Fn(&[i64]) -> bool> Chooser<V> {
     /// Malformed manifests. Limit: more chunks than there are numbers.
     pub(crate) fn push(&mut self, blobs: &[bytes::Bytes], ids: &[i64]) -> Result<(), QueryError> {
         let rank = self.numbers.rank;
-        let mut coord = vec![0_i64; rank];
         for (at, blob) in blobs.iter().enumerate() {
             let manifest = Manifest::parse(blob, rank).map_err(|source| {
                 QueryError::decode(
@@ -356,28 +404,20 @@ impl<V: Fn(&[i64]) -> bool> Chooser<V> {
                     source,
                 )
             })?;
-            let start = self.entries.len();
-            self.starts.push(start);
-            for block in manifest.blocks() {
-                coord
-                    .iter_mut()
-                    .zip(block.chunk)
-                    .for_each(|(into, part)| *into = part.get());
-                let last = self.entries.get(start..).and_then(<[Entry]>::last).copied();
-                let same = last.filter(|last| self.numbers.coord(last.slot) == Some(&coord));
-                if let Some(last) = same {
-                    push_block(last.slot, block.fragments, &mut self.entries);
-                } else if (self.visible)(&coord) {
-                    let number = self.numbers.of(&coord).ok_or_else(|| self.too_many())?;
-                    push_block(number, block.fragments, &mut self.entries);
-                } else if last.is_some_and(|entry| entry.slot != Entry::GAP) {
-                    self.entries.push(Entry {
-                        slot: Entry::GAP,
-                        first: 0,
-                        count: 0,
-                    });
+            self.starts.push(self.entries.len());
+            let (numbers, level) = (&mut self.numbers, self.level);
+            let slot_of = |coord: &[i64], last: Option<Slot>| {
+                let same = last.filter(|last| numbers.coord(*last) == Some(coord));
+                match same {
+                    Some(last) => Ok(Some(last)),
+                    None if !(self.visible)(coord) => Ok(None),
+                    None => match numbers.of(coord) {
+                        Some(number) => Ok(Some(number)),
+                        None => Err(too_many(level, numbers.count)),
+                    },
                 }
-            }
+            };
+            each_entry(&manifest, slot_of, |entry| self.entries.push(entry))?;
         }
         Ok(())
     }
@@ -388,13 +428,9 @@ impl<V: Fn(&[i64]) -> bool> Chooser<V> {
         let room = entries.checked_div(int::wide(first)).unwrap_or(0);
         // A guess never asks for much more than what was read would grow to.
         let room = room.saturating_add(room / 16).min(1 << 26);
-        self.entries.reserve(usize::try_from(room).unwrap_or(0));
-    }
-
-    fn too_many(&self) -> QueryError {
-        let place = Place::array(self.level, "object_index/manifests");
-        let found = u64::from(self.numbers.count);
-        QueryError::limit(place, "chunks", found, u64::from(u32::MAX - 1))
+        self.entries
+            .places
+            .reserve(usize::try_from(room).unwrap_or(0));
     }
 
     /// All that was read.
@@ -407,13 +443,12 @@ impl<V: Fn(&[i64]) -> bool> Chooser<V> {
         let coords = std::mem::take(&mut self.numbers.coords);
         let chunks = || coords.chunks_exact(rank.max(1));
         let table = ChunkTable::from_unsorted(rank, chunks().collect());
-        let table = table.ok_or_else(|| self.too_many())?;
+        let table = table.ok_or_else(|| too_many(self.level, self.numbers.count))?;
         let slots: Vec<Slot> = chunks()
             .map(|coord| table.slot(coord).unwrap_or(Entry::GAP))
             .collect();
-        for entry in &mut self.entries {
-            let slot = slots.get(int::index(entry.slot)).copied();
-            entry.slot = slot.unwrap_or(Entry::GAP);
+        for (slot, _) in &mut self.entries.places {
+            *slot = slots.get(int::index(*slot)).copied().unwrap_or(Entry::GAP);
         }
         self.starts.push(self.entries.len());
         Ok(Chosen {
@@ -422,6 +457,12 @@ impl<V: Fn(&[i64]) -> bool> Chooser<V> {
             entries: self.entries,
         })
     }
+}
+
+#[cold]
+fn too_many(level: u32, chunks: Slot) -> QueryError {
+    let place = Place::array(level, "object_index/manifests");
+    QueryError::limit(place, "chunks", u64::from(chunks), u64::from(u32::MAX - 1))
 }
 
 #[cfg(test)]
@@ -439,6 +480,20 @@ mod tests {
         let mut chooser = Chooser::new(level, rank, visible, None);
         chooser.push(blobs, ids)?;
         chooser.finish()
+    }
+
+    #[test]
+    fn entries_come_back_with_any_counts() {
+        let entry = |slot, first, count| Entry { slot, first, count };
+        let gap = entry(Entry::GAP, 0, 0);
+        let plain = [entry(3, 7, 1), gap, entry(0, u32::MAX, 1)];
+        let ranges = [gap, entry(3, 7, 1), entry(1, 2, 5), entry(1, 9, 0)];
+        for list in [&plain[..], &ranges] {
+            let entries: Entries = list.iter().copied().collect();
+            assert_eq!(entries.iter(0).collect::<Vec<_>>(), list);
+            assert_eq!(entries.iter(2).collect::<Vec<_>>(), list[2..]);
+            assert_eq!(entries.get(list.len()), None);
+        }
     }
 
     #[test]
@@ -463,7 +518,7 @@ mod tests {
         assert_eq!(chosen.starts, [0, 4, 4, 6]);
         let entry = |slot, first, count| Entry { slot, first, count };
         assert_eq!(
-            chosen.entries,
+            chosen.entries.iter(0).collect::<Vec<_>>(),
             [
                 entry(1, 0, 1),
                 entry(1, 2, 3),

@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use arrow_array::builder::{BinaryBuilder, StringBuilder};
 use arrow_array::types::{
-    ArrowPrimitiveType, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
-    DurationSecondType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
 };
 use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, FixedSizeListArray, Float64Array, Int64Array,
-    PrimitiveArray, StringArray, UInt64Array,
+    PrimitiveArray, StringArray, UInt64Array, make_array,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, TimeUnit as ArrowUnit};
@@ -87,6 +85,12 @@ pub(crate) fn row_type(element: DataType, width: usize) -> DataType {
     }
 }
 
+/// The Arrow type of rows of `width` values, none of which is null.
+pub(crate) fn fixed_list(item: DataType, width: usize) -> DataType {
+    let width = i32::try_from(width).unwrap_or(i32::MAX);
+    DataType::FixedSizeList(Arc::new(Field::new("item", item, false)), width)
+}
+
 /// An array of rows of `width` elements from their bytes, row-major. `valid` speaks of rows.
 pub(crate) fn rows(
     dtype: DType,
@@ -148,6 +152,8 @@ pub(crate) fn elements(
         swap(bytes.as_slice_mut(), part);
     }
     let count = bytes.len().checked_div(dtype.size()).unwrap_or(0);
+    let data_type = element_type(dtype)
+        .ok_or_else(|| ArrowError::NotYetImplemented(format!("type {dtype}")))?;
     Ok(match dtype.kind {
         DTypeKind::Bool => {
             let bits = BooleanBuffer::collect_bool(count, |i| {
@@ -155,36 +161,13 @@ pub(crate) fn elements(
             });
             Arc::new(BooleanArray::new(bits, valid))
         }
-        DTypeKind::I8 => primitive::<Int8Type>(bytes.into(), valid)?,
-        DTypeKind::I16 => primitive::<Int16Type>(bytes.into(), valid)?,
-        DTypeKind::I32 => primitive::<Int32Type>(bytes.into(), valid)?,
-        DTypeKind::I64 => primitive::<Int64Type>(bytes.into(), valid)?,
-        DTypeKind::U8 => primitive::<UInt8Type>(bytes.into(), valid)?,
-        DTypeKind::U16 => primitive::<UInt16Type>(bytes.into(), valid)?,
-        DTypeKind::U32 => primitive::<UInt32Type>(bytes.into(), valid)?,
-        DTypeKind::U64 => primitive::<UInt64Type>(bytes.into(), valid)?,
-        DTypeKind::F16 => primitive::<Float16Type>(bytes.into(), valid)?,
-        DTypeKind::F32 => primitive::<Float32Type>(bytes.into(), valid)?,
-        DTypeKind::F64 => primitive::<Float64Type>(bytes.into(), valid)?,
-        DTypeKind::C64 => {
-            let items = primitive::<Float32Type>(bytes.into(), None)?;
-            list(
-                Field::new("item", DataType::Float32, false),
-                2,
-                items,
-                count,
-                valid,
-            )?
-        }
-        DTypeKind::C128 => {
-            let items = primitive::<Float64Type>(bytes.into(), None)?;
-            list(
-                Field::new("item", DataType::Float64, false),
-                2,
-                items,
-                count,
-                valid,
-            )?
+        DTypeKind::C64 | DTypeKind::C128 => {
+            let item = match dtype.kind {
+                DTypeKind::C64 => DataType::Float32,
+                _ => DataType::Float64,
+            };
+            let items = primitive(item.clone(), part, bytes.into(), None)?;
+            list(Field::new("item", item, false), 2, items, count, valid)?
         }
         DTypeKind::Utf32 { .. } => texts(dtype, bytes.as_slice(), valid.as_ref())?,
         DTypeKind::Bytes { .. } => {
@@ -198,64 +181,51 @@ pub(crate) fn elements(
             }
             Arc::new(array.finish())
         }
-        DTypeKind::Datetime { unit } => match scale(unit) {
-            Some((ArrowUnit::Second, by)) => {
-                time::<TimestampSecondType>(bytes.into(), by, valid.as_ref())
-            }
-            Some((ArrowUnit::Millisecond, by)) => {
-                time::<TimestampMillisecondType>(bytes.into(), by, valid.as_ref())
-            }
-            Some((ArrowUnit::Microsecond, by)) => {
-                time::<TimestampMicrosecondType>(bytes.into(), by, valid.as_ref())
-            }
-            Some((ArrowUnit::Nanosecond, by)) => {
-                time::<TimestampNanosecondType>(bytes.into(), by, valid.as_ref())
-            }
-            None => time::<Int64Type>(bytes.into(), 1, valid.as_ref()),
-        },
-        DTypeKind::Timedelta { unit } => match scale(unit) {
-            Some((ArrowUnit::Second, by)) => {
-                time::<DurationSecondType>(bytes.into(), by, valid.as_ref())
-            }
-            Some((ArrowUnit::Millisecond, by)) => {
-                time::<DurationMillisecondType>(bytes.into(), by, valid.as_ref())
-            }
-            Some((ArrowUnit::Microsecond, by)) => {
-                time::<DurationMicrosecondType>(bytes.into(), by, valid.as_ref())
-            }
-            Some((ArrowUnit::Nanosecond, by)) => {
-                time::<DurationNanosecondType>(bytes.into(), by, valid.as_ref())
-            }
-            None => time::<Int64Type>(bytes.into(), 1, valid.as_ref()),
-        },
-        _ => return Err(ArrowError::NotYetImplemented(format!("type {dtype}"))),
+        DTypeKind::Datetime { unit } | DTypeKind::Timedelta { unit } => {
+            let by = scale(unit).map_or(1, |(_, by)| by);
+            typed(&time(bytes.into(), by, valid.as_ref()), data_type)?
+        }
+        _ => primitive(data_type, part, bytes.into(), valid)?,
     })
 }
 
-fn primitive<T: ArrowPrimitiveType>(
+/// Numbers of `size` bytes.
+fn primitive(
+    data_type: DataType,
+    size: usize,
     bytes: Buffer,
     valid: Option<NullBuffer>,
 ) -> Result<ArrayRef, ArrowError> {
-    let values = ScalarBuffer::<T::Native>::from(bytes);
-    Ok(Arc::new(PrimitiveArray::<T>::try_new(values, valid)?))
+    fn of<T: ArrowPrimitiveType>(
+        bytes: Buffer,
+        valid: Option<NullBuffer>,
+        data_type: DataType,
+    ) -> Result<ArrayRef, ArrowError> {
+        let values = ScalarBuffer::<T::Native>::from(bytes);
+        typed(&PrimitiveArray::<T>::try_new(values, valid)?, data_type)
+    }
+    match size {
+        1 => of::<UInt8Type>(bytes, valid, data_type),
+        2 => of::<UInt16Type>(bytes, valid, data_type),
+        4 => of::<UInt32Type>(bytes, valid, data_type),
+        _ => of::<UInt64Type>(bytes, valid, data_type),
+    }
+}
+
+/// The same bytes as numbers of another type of that size.
+fn typed(array: &dyn Array, data_type: DataType) -> Result<ArrayRef, ArrowError> {
+    let data = array.to_data().into_builder().data_type(data_type);
+    Ok(make_array(data.build()?))
 }
 
 /// Dates and times: the smallest number is "not a time", and coarse steps are counted in seconds.
-fn time<T: ArrowPrimitiveType<Native = i64>>(
-    bytes: Buffer,
-    by: i64,
-    valid: Option<&NullBuffer>,
-) -> ArrayRef {
+fn time(bytes: Buffer, by: i64, valid: Option<&NullBuffer>) -> Int64Array {
     let values = ScalarBuffer::<i64>::from(bytes);
-    let array: PrimitiveArray<T> = values
-        .iter()
-        .enumerate()
-        .map(|(row, value)| {
-            let known = *value != i64::MIN && valid.is_none_or(|valid| valid.is_valid(row));
-            if known { value.checked_mul(by) } else { None }
-        })
-        .collect();
-    Arc::new(array)
+    let number = |(row, value): (usize, &i64)| {
+        let known = *value != i64::MIN && valid.is_none_or(|valid| valid.is_valid(row));
+        if known { value.checked_mul(by) } else { None }
+    };
+    values.iter().enumerate().map(number).collect()
 }
 
 fn texts(dtype: DType, bytes: &[u8], valid: Option<&NullBuffer>) -> Result<ArrayRef, ArrowError> {
@@ -385,6 +355,9 @@ pub(crate) fn buffer(bytes: u64) -> MutableBuffer {
 mod tests {
     use super::*;
     use arrow_array::cast::AsArray;
+    use arrow_array::types::{
+        DurationNanosecondType, Float16Type, Float32Type, TimestampSecondType,
+    };
 
     fn of(name: &str, bytes: &[u8], width: usize) -> ArrayRef {
         let mut buffer = MutableBuffer::new(0);

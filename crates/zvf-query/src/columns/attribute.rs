@@ -13,7 +13,7 @@ use zvf_store::GridArray;
 use zvf_store::format::dtype::{DType, DTypeKind};
 
 use super::arrow;
-use super::gather::{Pick, gather};
+use super::gather::{Rows, gather};
 use super::scalar;
 use crate::filter::{Operand, OperandType};
 use crate::int;
@@ -303,7 +303,7 @@ impl Column {
         &mut self,
         spec: &ColumnSpec,
         cell: &Cell,
-        pick: Pick<'_>,
+        pick: Rows<'_>,
     ) -> Result<(), String> {
         let count = pick.len();
         if count == 0 {
@@ -323,7 +323,7 @@ impl Column {
                 for part in picked.chunk_by(|a, b| (a < rows) == (b < rows)) {
                     let has = part.first().is_some_and(|row| row < rows);
                     let cell = if has { &known } else { &Cell::Missing };
-                    self.push(spec, cell, Pick::Rows(part))?;
+                    self.push(spec, cell, Rows::List(part))?;
                 }
                 return Ok(());
             }
@@ -457,13 +457,13 @@ mod tests {
             .cell(Bytes::from_static(&[1, 0, 2, 0, 3, 0]), 3)
             .unwrap();
         column
-            .push(&spec, &Cell::Missing, Pick::Range { start: 0, count: 2 })
+            .push(&spec, &Cell::Missing, Rows::Range { start: 0, count: 2 })
             .unwrap();
-        column.push(&spec, &cell, Pick::Rows(&[0, 2])).unwrap();
+        column.push(&spec, &cell, Rows::List(&[0, 2])).unwrap();
         column
-            .push(&spec, &Cell::Missing, Pick::Rows(&[7]))
+            .push(&spec, &Cell::Missing, Rows::List(&[7]))
             .unwrap();
-        column.push(&spec, &cell, Pick::Rows(&[1])).unwrap();
+        column.push(&spec, &cell, Rows::List(&[1])).unwrap();
         let array = spec.finish(column, 1, 6).unwrap();
         let array = array.as_primitive::<Int16Type>();
         assert_eq!(
@@ -477,7 +477,7 @@ mod tests {
         let numbers = ColumnSpec::of_key("n", &[Value::from(7), Value::from(9)]);
         let mut column = Column::default();
         column
-            .push(&numbers, &Cell::Code(1), Pick::Range { start: 0, count: 2 })
+            .push(&numbers, &Cell::Code(1), Rows::Range { start: 0, count: 2 })
             .unwrap();
         let array = numbers.finish(column, 1, 2).unwrap();
         assert_eq!(array.as_primitive::<Int64Type>().values(), &[9, 9]);
@@ -485,7 +485,7 @@ mod tests {
         let words = ColumnSpec::of_key("w", &[Value::from("g1")]);
         let mut column = Column::default();
         column
-            .push(&words, &Cell::Code(0), Pick::Range { start: 0, count: 1 })
+            .push(&words, &Cell::Code(0), Rows::Range { start: 0, count: 1 })
             .unwrap();
         let array = words.finish(column, 1, 1).unwrap();
         assert_eq!(Some(array.data_type()), words.data_type(1).as_ref());

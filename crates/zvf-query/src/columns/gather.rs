@@ -66,53 +66,86 @@ impl Kept {
     }
 }
 
-/// Which rows of a cell to copy, in this order.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Pick<'a> {
+/// Rows of a chunk, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rows<'a> {
     Range { start: u32, count: u32 },
-    Rows(&'a [u32]),
+    List(&'a [u32]),
 }
 
-impl<'a> Pick<'a> {
-    /// How many rows are copied.
+impl<'a> Rows<'a> {
+    /// How many rows there are.
     pub(crate) fn len(self) -> usize {
         match self {
             Self::Range { count, .. } => int::index(count),
-            Self::Rows(rows) => rows.len(),
+            Self::List(rows) => rows.len(),
+        }
+    }
+
+    /// First and last row; `None` where there is none.
+    pub(crate) fn ends(self) -> Option<(u32, u32)> {
+        match self {
+            Self::Range { start, count } => Some((start, start + count.checked_sub(1)?)),
+            Self::List(rows) => Some((*rows.first()?, *rows.last()?)),
+        }
+    }
+
+    /// The row at a position.
+    pub(crate) fn get(self, position: u32) -> Option<u32> {
+        match self {
+            Self::Range { start, count } => (position < count).then(|| start + position),
+            Self::List(rows) => rows.get(int::index(position)).copied(),
         }
     }
 
     /// The rows in order.
     pub(crate) fn iter(self) -> impl Iterator<Item = u32> + 'a {
-        let (range, rows): (_, &[u32]) = match self {
+        let (range, list): (_, &[u32]) = match self {
             Self::Range { start, count } => (start..start.saturating_add(count), &[]),
-            Self::Rows(rows) => (0..0, rows),
+            Self::List(rows) => (0..0, rows),
         };
-        range.chain(rows.iter().copied())
+        range.chain(list.iter().copied())
+    }
+
+    /// How many of the rows are kept, repeats of a list counted once.
+    pub(crate) fn kept(self, kept: &Kept) -> u64 {
+        match self {
+            Self::Range { start, count } => u64::from(kept.count_in(start, count)),
+            Self::List(rows) => {
+                let mut hit: Vec<u32> = rows
+                    .iter()
+                    .copied()
+                    .filter(|row| kept.rank(*row).is_some())
+                    .collect();
+                hit.sort_unstable();
+                hit.dedup();
+                int::wide(hit.len())
+            }
+        }
     }
 }
 
-impl<'a> From<&'a Kept> for Pick<'a> {
+impl<'a> From<&'a Kept> for Rows<'a> {
     fn from(kept: &'a Kept) -> Self {
         match kept {
             Kept::All(count) => Self::Range {
                 start: 0,
                 count: *count,
             },
-            Kept::Rows(rows) => Self::Rows(rows),
+            Kept::Rows(rows) => Self::List(rows),
         }
     }
 }
 
 /// Appends rows of `row_bytes` bytes each. Rows past the end of `cell` are skipped: callers have checked them.
-pub(crate) fn gather(cell: &[u8], row_bytes: usize, pick: Pick<'_>, out: &mut MutableBuffer) {
+pub(crate) fn gather(cell: &[u8], row_bytes: usize, pick: Rows<'_>, out: &mut MutableBuffer) {
     match pick {
-        Pick::Range { start, count } => {
+        Rows::Range { start, count } => {
             let start = int::index(start).saturating_mul(row_bytes);
             let end = start.saturating_add(int::index(count).saturating_mul(row_bytes));
             out.extend_from_slice(cell.get(start..end).unwrap_or(&[]));
         }
-        Pick::Rows(rows) => gather_rows(cell, row_bytes, rows, out),
+        Rows::List(rows) => gather_rows(cell, row_bytes, rows, out),
     }
 }
 
@@ -186,7 +219,7 @@ mod tests {
                 .flat_map(|row| std::iter::repeat_n(row, size))
                 .collect();
             let mut out = MutableBuffer::new(0);
-            gather(&cell, size, Pick::Rows(&[0, 3, 4]), &mut out);
+            gather(&cell, size, Rows::List(&[0, 3, 4]), &mut out);
             gather(&cell, size, (&Kept::All(2)).into(), &mut out);
             let expected: Vec<u8> = [0, 3, 4, 0, 1]
                 .iter()

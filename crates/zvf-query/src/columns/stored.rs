@@ -133,7 +133,7 @@ impl<'a> StoredColumn<'a> {
 mod tests {
     use super::*;
     use crate::columns::attribute::{Cell, ColumnSpec};
-    use crate::columns::gather::Pick;
+    use crate::columns::gather::Rows;
     use bytes::Bytes;
     use zvf_store::format::dtype::DType;
 
@@ -168,7 +168,7 @@ mod tests {
                 Some(value) => (&cell, u32::from(value / 10 - 1)),
                 None => (&Cell::Missing, 0),
             };
-            column.push(&spec, cell, Pick::Rows(&[row])).unwrap();
+            column.push(&spec, cell, Rows::List(&[row])).unwrap();
         }
         let mut bytes = Vec::new();
         write(&column, &mut bytes);

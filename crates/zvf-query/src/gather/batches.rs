@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::int;
 use crate::plan::chunks::Slot;
-use crate::walk::Entry;
+use crate::walk::Entries;
 
 /// Most chunks that one batch adds.
 const CHUNKS: usize = 32;
@@ -58,7 +58,7 @@ impl Batches {
 }
 
 /// Cuts entries, from one on, into batches that name at most `most` chunks each.
-pub(crate) fn cut(entries: &[Entry], from: usize, chunks: usize, most: usize) -> Batches {
+pub(crate) fn cut(entries: &Entries, from: usize, chunks: usize, most: usize) -> Batches {
     let mut batches = Batches {
         list: Vec::new(),
         last_use: vec![0; chunks],
@@ -85,7 +85,7 @@ pub(crate) fn cut(entries: &[Entry], from: usize, chunks: usize, most: usize) ->
         });
     };
     let mut number = 1;
-    for (at, entry) in entries.iter().enumerate().skip(from) {
+    for (at, entry) in (from..).zip(entries.iter(from)) {
         let before = named.get(int::index(entry.slot)).copied();
         let unseen = before == Some(0);
         let unnamed = before.is_some_and(|before| before != number);
@@ -113,10 +113,11 @@ pub(crate) fn cut(entries: &[Entry], from: usize, chunks: usize, most: usize) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::walk::Entry;
 
     #[test]
     fn every_entry_is_in_one_batch_and_every_chunk_is_new_once() {
-        let entries: Vec<Entry> = (0..10_000_u32)
+        let entries: Entries = (0..10_000_u32)
             .map(|at| Entry {
                 slot: if at % 97 == 0 {
                     Entry::GAP
@@ -134,7 +135,7 @@ mod tests {
             assert_eq!(batch.entries.start, next);
             next = batch.entries.end;
             new.extend(&batch.new);
-            for entry in &entries[batch.entries.clone()] {
+            for entry in entries.iter(batch.entries.start).take(batch.entries.len()) {
                 if entry.slot != Entry::GAP {
                     assert!(batch.slots.binary_search(&entry.slot).is_ok());
                     assert!(batches.last_use[entry.slot as usize] >= number);
@@ -145,7 +146,7 @@ mod tests {
         assert_eq!(next, entries.len());
         new.sort_unstable();
         assert_eq!(new, (0..200).collect::<Vec<_>>());
-        assert!(cut(&[], 0, 3, 9).list.is_empty());
+        assert!(cut(&Entries::default(), 0, 3, 9).list.is_empty());
         let some = cut(&entries, 9000, 200, 7);
         assert!(some.list.iter().all(|batch| batch.slots.len() <= 7));
         assert_eq!(some.list[0].entries.start, 9000);
@@ -158,7 +159,7 @@ mod tests {
             first: 0,
             count: 1,
         });
-        let batches = cut(&order, 0, 4, 1);
+        let batches = cut(&order.into_iter().collect(), 0, 4, 1);
         assert_eq!(batches.list.len(), 8);
         assert_eq!(batches.repeats(4, 100), 0);
         assert_eq!(batches.repeats(0, 100), 4);

@@ -5,7 +5,7 @@ use std::ops::Range;
 use futures::stream::TryStreamExt;
 
 use super::links::{Lines, Placed, Trees, stored};
-use super::outlet::{INLINE, Keep, Sent};
+use super::outlet::{INLINE, Sent};
 use super::plan::Run;
 use super::row_index::RowIndex;
 use super::select::Pick;
@@ -14,7 +14,8 @@ use crate::link_batches::{ranges, send_ranges, send_stored};
 use crate::links::Rule;
 use crate::links::branches::Parents;
 use crate::links::records::RecordCell;
-use crate::links::table::{LinkSink, LinkTable};
+use crate::links::sequential::Stored;
+use crate::links::table::LinkTable;
 use crate::objects::{ObjectRow, ObjectTable, ObjectValues};
 use crate::plan::chunks::Slot;
 use crate::prepare::Prepared;
@@ -28,10 +29,6 @@ impl Run {
         table: LinkTable,
         answer: &mut Sent,
     ) -> Result<u64, QueryError> {
-        if answer.keep == Keep::Chains {
-            let chains = std::mem::take(&mut answer.chains);
-            return self.chains(p, emit, table, chains).await;
-        }
         let placed = Placed {
             pieces: std::mem::take(&mut answer.pieces),
             fragments: std::mem::take(&mut answer.fragments),
@@ -58,13 +55,18 @@ impl Run {
             Some(family) => family.check_rows(cell, &of),
             None => Ok(()),
         };
-        let cells = self.jobs.all_links(check).await?;
-        let lengths = placed.pieces.iter().map(|piece| u64::from(piece.taken));
-        let ranges = match answer.rows <= INLINE {
-            true => vec![0..placed.pieces.len()],
-            false => ranges(lengths, int::wide(rows)),
+        // Link cells are read for attributes, and for the parents of rows.
+        let cells = match self.cells.is_empty() {
+            true => Vec::new(),
+            false => self.jobs.all_links(check).await?,
         };
         if p.rule == Rule::Branches {
+            let lengths = placed.pieces.iter().map(|piece| u64::from(piece.taken));
+            let most = match answer.rows <= INLINE {
+                true => INLINE,
+                false => int::wide(rows),
+            };
+            let ranges = ranges(lengths, most.max(1));
             let index = RowIndex::new(&placed.pieces, &placed.fragments);
             let parents = Parents::new(table.family.as_deref(), cells)?;
             let trees = Trees {
@@ -76,27 +78,26 @@ impl Run {
             let make = move |range| trees.batch(range);
             return send_ranges(ranges, &self.workers, make, emit, rows).await;
         }
-        let lines = Lines::new(table, placed, cells);
-        let make = move |range| lines.batch(range);
-        send_ranges(ranges, &self.workers, make, emit, rows).await
-    }
-
-    /// Links of rows that follow each other.
-    async fn chains(
-        &mut self,
-        p: &Prepared,
-        emit: &mut Emit,
-        table: LinkTable,
-        chains: Vec<Range<u64>>,
-    ) -> Result<u64, QueryError> {
-        let rows = p.query.batch_rows.max(1);
+        let index = RowIndex::new(&placed.pieces, &placed.fragments);
+        let (mut from, mut to) = (Vec::new(), Vec::new());
+        let stored = Stored::new(cells, |a, b, links| {
+            index.all_hits(a, &mut from);
+            index.all_hits(b, &mut to);
+            let next = from
+                .iter()
+                .map(|(pick, row)| (*pick, row.saturating_add(1)));
+            let next = next.filter(|next| to.binary_search(next).is_ok());
+            links.extend(next.map(|(_, row)| (row.saturating_sub(1), row)));
+        });
+        // Where pieces were remembered, chains were not.
+        for piece in &placed.pieces {
+            answer.chain(piece);
+        }
+        let chains = std::mem::take(&mut answer.chains);
+        let lines = Lines { table, stored };
         let mut batches = self.workers.produce(move |hand_over| {
-            for part in parts(chains, int::wide(rows)) {
-                let mut sink = LinkSink::new(&table, rows);
-                for rows in part {
-                    sink.push_run(rows.start, rows.end.saturating_sub(1));
-                }
-                if !hand_over(sink.finish()?) {
+            for part in parts(chains, int::wide(rows.max(1))) {
+                if !hand_over(lines.batch(&part)?) {
                     break;
                 }
             }

@@ -11,7 +11,7 @@ use crate::QueryError;
 use crate::columns::attribute::Cell;
 use crate::columns::gather::Kept;
 use crate::jobs::Jobs;
-use crate::links::records::{Family, LinkCellRef};
+use crate::links::records::LinkCellRef;
 use crate::plan::chunks::Slot;
 use crate::prepare::Prepared;
 use crate::reader::{Decoded, Reader, What};
@@ -109,8 +109,6 @@ pub(crate) fn jobs(
 ) -> Jobs<(Batch, Vec<Decoded>)> {
     let window = window(p, fetch);
     let (reader, round) = (Arc::clone(&fetch.reader), fetch.round);
-    let parts = |family: &Arc<Family>| family.parts(links, p.query.memory_budget);
-    let links = p.family.as_ref().map_or_else(Vec::new, parts);
     let fetch = Arc::clone(fetch);
     let chunks = batches.into_iter().map(move |batch| {
         let known = batch.new.iter();
@@ -118,7 +116,7 @@ pub(crate) fn jobs(
         let run = fetch.chunks(batch.new.clone(), known.collect());
         async move { Ok((batch, run.await?)) }.boxed()
     });
-    Jobs::new(&reader, round, chunks, (p.family.clone(), links), window)
+    Jobs::new(&reader, round, chunks, p.link_parts(links), window)
 }
 
 /// Batches in flight.

@@ -1,6 +1,5 @@
 //! Links of a result by object.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,11 +7,12 @@ use arrow_array::RecordBatch;
 
 use super::row_index::{Hit, RowIndex, rows_of};
 use super::step::Piece;
-use crate::fragments::{Fragments, Rows};
+use crate::columns::gather::Rows;
+use crate::fragments::Fragments;
 use crate::links::branches::{Parents, StoredParent};
 use crate::links::records::RecordCell;
+use crate::links::sequential::Stored;
 use crate::links::table::{LinkSink, LinkTable};
-use crate::row_map::Key;
 use crate::{QueryError, int};
 
 /// What the answer holds.
@@ -23,126 +23,37 @@ pub(crate) struct Placed {
     pub(crate) fragments: Vec<Option<Arc<Fragments>>>,
 }
 
-impl Placed {
-    fn pieces(&self, range: Range<usize>) -> &[Piece] {
-        self.pieces.get(range).unwrap_or(&[])
-    }
-
-    /// Row of the chunk at a kept row of a piece.
-    fn key(&self, piece: &Piece, number: u32) -> Option<Key> {
-        let position = match &piece.positions {
-            Some(positions) => *positions.get(int::index(number))?,
-            None => number,
-        };
-        Some(Key::new(
-            piece.slot,
-            rows_of(piece, &self.fragments)?.get(position)?,
-        ))
-    }
-}
-
-/// Links of lines: consecutive rows of an object.
+/// Links of lines: ranges of rows that follow each other.
 #[derive(Debug)]
 pub(crate) struct Lines {
     pub(crate) table: LinkTable,
-    pub(crate) placed: Placed,
-    cells: Vec<RecordCell>,
-    /// Stored records by their ends: number of the cell, row of the cell.
-    stored: HashMap<(Key, Key), (usize, u32)>,
+    /// Where attributes come from.
+    pub(crate) stored: Stored,
 }
 
 impl Lines {
-    /// Prepares the links; `cells` supply attributes.
-    pub(crate) fn new(table: LinkTable, placed: Placed, cells: Vec<RecordCell>) -> Self {
-        let mut stored = HashMap::new();
-        for (number, cell) in cells.iter().enumerate() {
-            for (at, pair) in cell.keys.chunks_exact(2).enumerate() {
-                if let [a, b] = pair {
-                    stored.entry((*a, *b)).or_insert((number, cell.row(at)));
-                }
-            }
-        }
-        Self {
-            table,
-            placed,
-            cells,
-            stored,
-        }
-    }
-
-    /// The links that end in some pieces.
+    /// The links inside of some ranges.
     ///
     /// # Errors
     ///
     /// Malformed link attributes.
-    pub(crate) fn batch(&self, range: Range<usize>) -> Result<RecordBatch, QueryError> {
-        let mut sink = LinkSink::new(&self.table, 1 << 12);
-        let mut before = self.last_key(range.start);
-        for piece in self.placed.pieces(range) {
-            if piece.joined && piece.taken > 0 {
-                let first = self.placed.key(piece, 0);
-                self.push(&mut sink, piece.out - 1, piece.out, before.zip(first))?;
+    pub(crate) fn batch(&self, ranges: &[Range<u64>]) -> Result<RecordBatch, QueryError> {
+        let links = ranges
+            .iter()
+            .map(|rows| rows.end.saturating_sub(rows.start));
+        let links = links.fold(0, u64::saturating_add);
+        let mut sink = LinkSink::new(&self.table, usize::try_from(links).unwrap_or(usize::MAX));
+        for rows in ranges {
+            let last = rows.end.saturating_sub(1);
+            if !sink.has_attributes() {
+                sink.push_run(rows.start, last);
+                continue;
             }
-            for number in 1..piece.taken {
-                let next = match &piece.positions {
-                    None => true,
-                    Some(positions) => {
-                        let at = int::index(number);
-                        positions
-                            .get(at - 1)
-                            .zip(positions.get(at))
-                            .is_some_and(|(a, b)| *b == a + 1)
-                    }
-                };
-                if next {
-                    let out = piece.out + u64::from(number);
-                    let ends = if sink.has_attributes() {
-                        self.placed
-                            .key(piece, number - 1)
-                            .zip(self.placed.key(piece, number))
-                    } else {
-                        None
-                    };
-                    self.push(&mut sink, out - 1, out, ends)?;
-                }
-            }
-            if piece.taken > 0 {
-                before = self.placed.key(piece, piece.taken - 1);
+            for row in rows.start..last {
+                self.stored.push(&mut sink, row, row + 1)?;
             }
         }
         sink.finish()
-    }
-
-    /// The last kept row before a piece.
-    fn last_key(&self, piece: usize) -> Option<Key> {
-        let before = self
-            .placed
-            .pieces(0..piece)
-            .iter()
-            .rev()
-            .find(|piece| piece.taken > 0)?;
-        self.placed.key(before, before.taken - 1)
-    }
-
-    fn push(
-        &self,
-        sink: &mut LinkSink,
-        a: u64,
-        b: u64,
-        ends: Option<(Key, Key)>,
-    ) -> Result<(), QueryError> {
-        sink.push_pair(a, b);
-        if !sink.has_attributes() {
-            return Ok(());
-        }
-        let found = ends.and_then(|ends| self.stored.get(&ends));
-        match found.and_then(|(cell, row)| Some((self.cells.get(*cell)?, *row))) {
-            Some((cell, row)) => sink.push_attributes(cell, &[row]),
-            None => {
-                sink.push_missing(1);
-                Ok(())
-            }
-        }
     }
 }
 
@@ -164,7 +75,7 @@ impl Trees {
     pub(crate) fn batch(&self, range: Range<usize>) -> Result<RecordBatch, QueryError> {
         let mut sink = LinkSink::new(&self.table, 1 << 12);
         let (mut children, mut parents) = (Vec::new(), Vec::new());
-        for piece in self.placed.pieces(range) {
+        for piece in self.placed.pieces.get(range).unwrap_or(&[]) {
             let Some(rows) = rows_of(piece, &self.placed.fragments) else {
                 continue;
             };

@@ -20,7 +20,7 @@ use crate::links::table::LinkTable;
 use crate::objects::{ObjectTable, ObjectValues};
 use crate::plan::chunks::Slot;
 use crate::prepare::Prepared;
-use crate::reader::{Decoded, Reader};
+use crate::reader::Decoded;
 use crate::row_map::ChunkRows;
 use crate::scan::owners::Owners;
 use crate::vertex_table::{Out, OwnerColumns};
@@ -102,7 +102,8 @@ impl Sent {
         }
     }
 
-    fn chain(&mut self, piece: &Piece) {
+    /// Links the rows of a piece.
+    pub(crate) fn chain(&mut self, piece: &Piece) {
         let end = piece.out.saturating_add(u64::from(piece.taken));
         let Some(positions) = &piece.positions else {
             self.link(piece.out..end, piece.joined);
@@ -206,7 +207,7 @@ impl Waiting {
 
 /// The way out.
 pub(crate) struct Outlet {
-    reader: Arc<Reader>,
+    plan: Arc<GatherPlan>,
     schemas: Option<Schemas>,
     schema: Option<SchemaRef>,
     widths: Vec<Option<usize>>,
@@ -233,12 +234,12 @@ impl Outlet {
     pub(crate) fn new(
         p: &Prepared,
         schemas: Schemas,
-        reader: Arc<Reader>,
+        plan: Arc<GatherPlan>,
         owners: Option<(Owners, Arc<IdTable>)>,
     ) -> Self {
         Self {
-            widths: vec![None; reader.columns.len()],
-            reader,
+            widths: vec![None; plan.reader.columns.len()],
+            plan,
             schemas: Some(schemas),
             schema: None,
             vertices: p.query.outputs.vertices || p.part.is_some(),
@@ -280,16 +281,15 @@ impl Outlet {
     pub(crate) async fn take(
         &mut self,
         step: Step,
-        plan: &GatherPlan,
         emit: &mut Emit,
         sent: &mut Sent,
     ) -> Result<(), QueryError> {
         step.gathered.widths(&mut self.widths);
         self.pending.push_back(step);
-        if self.schema.is_none() && plan.table.is_open(&self.reader, &self.widths) {
+        if self.schema.is_none() && self.plan.table.is_open(&self.plan.reader, &self.widths) {
             return Ok(());
         }
-        self.drain(plan, emit, sent).await
+        self.drain(emit, sent).await
     }
 
     /// Sends the rest, and the schemas in any case.
@@ -299,11 +299,10 @@ impl Outlet {
     /// As [`take`](Self::take).
     pub(crate) async fn finish(
         &mut self,
-        plan: &GatherPlan,
         emit: &mut Emit,
         sent: &mut Sent,
     ) -> Result<(), QueryError> {
-        self.drain(plan, emit, sent).await?;
+        self.drain(emit, sent).await?;
         self.release(sent.rows, emit).await;
         if sent.keep == Keep::Pieces {
             let pieces = sent.pieces.iter();
@@ -312,19 +311,15 @@ impl Outlet {
         Ok(())
     }
 
-    async fn drain(
-        &mut self,
-        plan: &GatherPlan,
-        emit: &mut Emit,
-        sent: &mut Sent,
-    ) -> Result<(), QueryError> {
+    async fn drain(&mut self, emit: &mut Emit, sent: &mut Sent) -> Result<(), QueryError> {
+        let plan = Arc::clone(&self.plan);
         let schema = match &self.schema {
             Some(schema) => Arc::clone(schema),
             None => {
-                let schema = plan.table.schema(&self.reader, &self.widths)?;
+                let schema = plan.table.schema(&plan.reader, &self.widths)?;
                 let mut schemas = self.schemas.take().unwrap_or_default();
                 schemas.vertices = self.vertices.then(|| Arc::clone(&schema));
-                schemas.guessed = plan.table.guessed(&self.reader, &self.widths);
+                schemas.guessed = plan.table.guessed(&plan.reader, &self.widths);
                 emit.schemas(schemas).await;
                 self.schema = Some(Arc::clone(&schema));
                 schema
@@ -332,7 +327,7 @@ impl Outlet {
         };
         while let Some(step) = self.pending.pop_front() {
             if !self.full {
-                self.process(step, plan, &schema, emit, sent).await?;
+                self.process(step, &schema, emit, sent).await?;
             }
         }
         Ok(())
@@ -341,7 +336,6 @@ impl Outlet {
     async fn process(
         &mut self,
         mut step: Step,
-        plan: &GatherPlan,
         schema: &SchemaRef,
         emit: &mut Emit,
         sent: &mut Sent,
@@ -349,13 +343,14 @@ impl Outlet {
         for piece in &mut step.pieces {
             self.placer.place(piece);
         }
+        let plan = Arc::clone(&self.plan);
         let rows = step.gathered.rows;
         let before = sent.rows;
         let batch = if self.vertices && rows > 0 {
-            let owners = self.columns(&step.pieces, plan, sent);
+            let owners = self.columns(&step.pieces, sent);
             Some(
                 step.gathered
-                    .finish(&plan.table, &self.reader, schema, &self.widths, owners)?,
+                    .finish(&plan.table, &plan.reader, schema, &self.widths, owners)?,
             )
         } else {
             None
@@ -363,7 +358,7 @@ impl Outlet {
         sent.remember(&mut step.pieces);
         let remembered = sent.pieces.len().max(sent.chains.len());
         if remembered > MOST_PIECES {
-            let place = Place::array(self.reader.number, "object_index/manifests");
+            let place = Place::array(self.plan.reader.number, "object_index/manifests");
             let found = int::wide(remembered);
             return Err(QueryError::limit(
                 place,
@@ -452,7 +447,8 @@ impl Outlet {
     }
 
     /// The object of every row, and all its owners where they are asked for.
-    fn columns(&self, pieces: &[Piece], plan: &GatherPlan, sent: &Sent) -> OwnerColumns {
+    fn columns(&self, pieces: &[Piece], sent: &Sent) -> OwnerColumns {
+        let plan = &self.plan;
         let mut columns = OwnerColumns::default();
         if plan.table.has(Out::Pick) {
             for piece in pieces {

@@ -18,11 +18,11 @@ use crate::links::table::LinkTable;
 use crate::links::{Rule, groups};
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::prepare::Prepared;
-use crate::reader::{Decoded, Reader, RowTest, What};
+use crate::reader::{Decoded, Reader, RowTest};
 use crate::scan::plan::Load;
 use crate::scan::plan::load;
 use crate::vertex_table::Out;
-use crate::walk::{Chooser, Chosen, Entry};
+use crate::walk::{Chooser, Chosen, Entries};
 use crate::workers::Workers;
 use crate::{QueryError, Select, int};
 
@@ -159,23 +159,7 @@ impl Run {
         reader.set_table(table);
         let reader = Arc::new(reader);
         check_grid(&reader, &entries, &starts, &names)?;
-        let filtered = |name: &String| {
-            !whole
-                && p.query
-                    .filter
-                    .as_ref()
-                    .is_some_and(|filter| filter.names().contains(name))
-        };
-        let what = What {
-            vertices: true,
-            fragments: true,
-            attributes: reader
-                .columns
-                .iter()
-                .enumerate()
-                .map(|(index, column)| p.table.has(Out::Attribute(index)) || filtered(&column.name))
-                .collect(),
-        };
+        let what = p.what(&p.table, true, !whole);
         let mut cells = match (&p.family, links.and_then(|table| table.family.as_ref())) {
             (Some(family), Some(_)) if p.rule != Rule::Sequential || !family.columns.is_empty() => {
                 let touch = if p.rule == Rule::Branches {
@@ -297,7 +281,7 @@ fn parts<'a>(
 /// Manifests may only name chunks that the grid can hold.
 fn check_grid(
     reader: &Reader,
-    entries: &[Entry],
+    entries: &Entries,
     starts: &[usize],
     ids: &[i64],
 ) -> Result<(), QueryError> {
@@ -307,7 +291,7 @@ fn check_grid(
     let Some((slot, chunk)) = bad else {
         return Ok(());
     };
-    let entry = entries.iter().position(|entry| entry.slot == slot);
+    let entry = entries.iter(0).position(|entry| entry.slot == slot);
     let after = entry.map(|entry| starts.partition_point(|start| *start <= entry));
     let id = after
         .and_then(|after| ids.get(after.checked_sub(1)?))

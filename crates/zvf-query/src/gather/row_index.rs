@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::step::Piece;
-use crate::fragments::{Fragments, Rows};
+use crate::columns::gather::Rows;
+use crate::fragments::Fragments;
 use crate::int;
 use crate::row_map::Key;
 use crate::walk::Entry;
@@ -95,6 +96,12 @@ impl RowIndex {
 
     /// The rows of the answer that a row became, one for each object: the first in it, objects in order.
     pub(crate) fn hits(&self, key: Key, out: &mut Vec<Hit>) {
+        self.all_hits(key, out);
+        out.dedup_by_key(|(pick, _)| *pick);
+    }
+
+    /// All rows of the answer that a row became, ascending.
+    pub(crate) fn all_hits(&self, key: Key, out: &mut Vec<Hit>) {
         out.clear();
         let Some(chunk) = self.spans.get(int::index(key.slot())) else {
             return;
@@ -108,9 +115,7 @@ impl RowIndex {
             }
             out.push((span.pick, span.out + u64::from(row - span.start)));
         }
-        out.reverse();
         out.sort_unstable();
-        out.dedup_by_key(|(pick, _)| *pick);
     }
 }
 

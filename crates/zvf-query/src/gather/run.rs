@@ -199,7 +199,7 @@ impl Run {
             guessed: Vec::new(),
         };
         sent.objects = objects.zip(values);
-        let mut out = Outlet::new(p, schemas, Arc::clone(&self.reader), owners);
+        let mut out = Outlet::new(p, schemas, Arc::clone(&self.plan), owners);
         let mut ended = if self.sorted {
             Ended::Sort(0)
         } else {
@@ -228,7 +228,7 @@ impl Run {
                 }
             };
         }
-        out.finish(&self.plan, emit, &mut sent).await?;
+        out.finish(emit, &mut sent).await?;
         Ok(Some(sent))
     }
 
@@ -286,7 +286,7 @@ impl Run {
                     if made.misplaced.is_some() && self.pruned {
                         return Ok(Ended::Misplaced);
                     }
-                    out.take(made, &self.plan, emit, sent).await?;
+                    out.take(made, emit, sent).await?;
                     match rest {
                         Some(rest) if !out.full() => step = rest,
                         _ => break,
@@ -320,7 +320,7 @@ impl Run {
         let (Ok(first), Ok(_)) = (first, u32::try_from(entries.len())) else {
             return Ok(Ended::Batches(from));
         };
-        let slots = || entries.iter().skip(from).map(|entry| entry.slot);
+        let slots = || entries.iter(from).map(|entry| entry.slot);
         let entries = BySlot::new(chunks, || slots().zip(first..));
         let (plan, spool) = (Arc::clone(&self.plan), Arc::new(Spool::default()));
         let mut assembly = Assembly::new(Arc::clone(&plan), Arc::clone(&spool));
@@ -383,7 +383,7 @@ impl Run {
             Ok(())
         });
         while let Some(step) = steps.try_next().await? {
-            out.take(step, &self.plan, emit, sent).await?;
+            out.take(step, emit, sent).await?;
             if out.full() {
                 break;
             }

@@ -183,7 +183,7 @@ impl Scatter {
             Ok(Key {
                 number,
                 at,
-                entry: *entry.or_bug("an entry that is not there")?,
+                entry: entry.or_bug("an entry that is not there")?,
                 pick,
             })
         };

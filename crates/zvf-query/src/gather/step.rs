@@ -5,15 +5,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::QueryError;
-use crate::columns::gather::{Kept, Pick as Rows};
+use crate::columns::gather::{Kept, Rows};
 use crate::error::Place;
-use crate::fragments::Rows as FragmentRows;
 use crate::int;
 use crate::object_counts::no_fragment;
 use crate::plan::chunks::Slot;
 use crate::reader::{Decoded, Reader};
 use crate::vertex_table::{Gathered, TablePlan};
-use crate::walk::Entry;
+use crate::walk::{Entries, Entry};
 
 /// Pieces after which a step ends.
 pub(super) const MOST_PIECES: usize = 1 << 18;
@@ -71,7 +70,7 @@ impl Step {
 pub(crate) struct GatherPlan {
     pub(crate) reader: Arc<Reader>,
     pub(crate) table: TablePlan,
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Entries,
     /// Where the entries of each object begin, and the end.
     pub(crate) starts: Vec<usize>,
     pub(crate) ids: Vec<i64>,
@@ -82,11 +81,11 @@ pub(crate) struct GatherPlan {
 impl GatherPlan {
     /// The entries of a range, with their numbers and the numbers of their objects.
     pub(super) fn entries(&self, range: Range<usize>) -> impl Iterator<Item = (usize, Entry, u32)> {
-        let entries = self.entries.get(range.clone()).unwrap_or(&[]).iter();
         let mut pick = 0;
-        range.zip(entries).map(move |(at, entry)| {
+        let entries = range.clone().zip(self.entries.iter(range.start));
+        entries.map(move |(at, entry)| {
             pick = self.pick(at, pick);
-            (at, *entry, pick)
+            (at, entry, pick)
         })
     }
 
@@ -179,11 +178,7 @@ impl GatherPlan {
         let mut positions = None;
         match &chunk.kept {
             Kept::All(_) => {
-                let whole = match found {
-                    FragmentRows::Range { start, count } => Rows::Range { start, count },
-                    FragmentRows::List(list) => Rows::Rows(list),
-                };
-                gathered.push(&self.table, &self.reader, chunk, whole, Some(fragment))?;
+                gathered.push(&self.table, &self.reader, chunk, found, Some(fragment))?;
             }
             some => {
                 let mut kept = Vec::new();
@@ -198,7 +193,7 @@ impl GatherPlan {
                     &self.table,
                     &self.reader,
                     chunk,
-                    Rows::Rows(rows),
+                    Rows::List(rows),
                     Some(fragment),
                 )?;
                 if kept.len() < length {

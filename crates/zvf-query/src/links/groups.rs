@@ -9,11 +9,12 @@ use zvf_store::format::fragments::FragmentIndex;
 use zvf_store::{Endpoint, GridArray, Level};
 
 use super::records::{Family, FoundGroups, LinkCellRef, RecordCell, WantedGroups};
+use crate::columns::gather::Rows;
 use crate::error::Place;
-use crate::fragments::{Fragments, Rows};
+use crate::fragments::Fragments;
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::row_map::Key;
-use crate::walk::Entry;
+use crate::walk::Entries;
 use crate::{QueryError, int};
 
 /// The array of the groups of links; `None` where the level does not claim that they follow fragments.
@@ -34,11 +35,11 @@ pub(crate) fn restrict(
     family: &Family,
     array: &Arc<GridArray>,
     table: &ChunkTable,
-    entries: &[Entry],
+    entries: &Entries,
     cells: &mut [LinkCellRef],
 ) {
     let mut fragments: Vec<Vec<u32>> = vec![Vec::new(); table.len()];
-    for entry in entries {
+    for entry in entries.iter(0) {
         if let Some(of_chunk) = fragments.get_mut(int::index(entry.slot)) {
             of_chunk.extend(entry.fragments());
         }

@@ -8,11 +8,10 @@ use arrow_array::RecordBatch;
 use super::records::RecordCell;
 use super::table::{LinkSink, LinkTable};
 use crate::QueryError;
-use crate::columns::gather::Kept;
-use crate::fragments::Rows;
+use crate::columns::gather::{Kept, Rows};
 use crate::object_counts::ObjectCounts;
 use crate::plan::chunks::Slot;
-use crate::row_map::{ChunkRows, RowMap};
+use crate::row_map::{ChunkRows, Key, RowMap};
 
 /// Everything the links of a result in chunk order come from.
 #[derive(Debug)]
@@ -33,18 +32,19 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Sorts the records whose two endpoints are kept. The first of several records of one link counts.
+    /// Sorts the records. `links` appends the links of the result, as pairs of its rows, that a record with two endpoints is of. The
+    /// first of several records of one link counts.
     pub(crate) fn new(
         cells: Vec<RecordCell>,
-        kept: impl Fn(crate::row_map::Key) -> Option<u64>,
+        mut links: impl FnMut(Key, Key, &mut Vec<(u64, u64)>),
     ) -> Self {
         let mut records = Vec::new();
+        let mut pairs = Vec::new();
         for (number, cell) in cells.iter().enumerate() {
             for (at, pair) in cell.keys.chunks_exact(2).enumerate() {
-                if let [a, b] = pair
-                    && let (Some(a), Some(b)) = (kept(*a), kept(*b))
-                {
-                    records.push(((a, b), number, cell.row(at)));
+                if let [a, b] = pair {
+                    links(*a, *b, &mut pairs);
+                    records.extend(pairs.drain(..).map(|pair| (pair, number, cell.row(at))));
                 }
             }
         }

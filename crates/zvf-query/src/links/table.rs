@@ -10,7 +10,7 @@ use super::records::{Family, RecordCell};
 use crate::QueryError;
 use crate::columns::arrow;
 use crate::columns::attribute::{Cell, Column};
-use crate::columns::gather::Pick;
+use crate::columns::gather::Rows;
 use crate::error::Place;
 use crate::objects::free_name;
 
@@ -34,8 +34,7 @@ impl LinkTable {
         metadata: HashMap<String, String>,
     ) -> Result<Self, QueryError> {
         let width = family.as_ref().map_or(2, |family| family.width()).max(1);
-        let item = Arc::new(Field::new("item", DataType::UInt64, false));
-        let list = DataType::FixedSizeList(item, i32::try_from(width).unwrap_or(i32::MAX));
+        let list = arrow::fixed_list(DataType::UInt64, width);
         let mut fields = vec![Field::new("vertices", list, false)];
         if let Some(family) = &family {
             for column in &family.columns {
@@ -139,7 +138,7 @@ impl LinkSink {
             .zip(&cell.attributes)
         {
             column
-                .push(spec, values, Pick::Rows(rows))
+                .push(spec, values, Rows::List(rows))
                 .map_err(|what| {
                     let path = format!("link_attributes/{}", spec.name);
                     QueryError::malformed(Place::cell(family.level, &path, &cell.at.source), what)
@@ -156,7 +155,7 @@ impl LinkSink {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         for (column, spec) in self.columns.iter_mut().zip(&family.columns) {
             // A missing value fits every column.
-            let _ = column.push(spec, &Cell::Missing, Pick::Range { start: 0, count });
+            let _ = column.push(spec, &Cell::Missing, Rows::Range { start: 0, count });
         }
     }
 

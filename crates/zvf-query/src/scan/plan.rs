@@ -6,13 +6,13 @@ use std::sync::Arc;
 use zvf_store::CellWant;
 
 use crate::error::Place;
-use crate::links::records::{Family, LinkCellRef, Touch};
+use crate::links::records::{LinkCellRef, Touch};
 use crate::objects::ObjectTable;
 use crate::plan::candidates::{Candidates, farthest};
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::prepare::Prepared;
 use crate::reader::{Reader, What};
-use crate::vertex_table::{Out, TablePlan};
+use crate::vertex_table::TablePlan;
 use crate::{BBox, QueryError, Select, int};
 
 /// The chunks a box leads to: those that may hold rows of it, and where whole chunks are selected in a chain of levels,
@@ -125,14 +125,6 @@ pub(crate) struct Pass {
     pub(crate) pruned: bool,
 }
 
-impl Pass {
-    /// The link cells that are read together.
-    pub(crate) fn link_parts(&self, p: &Prepared) -> Vec<Vec<LinkCellRef>> {
-        let parts = |family: &Arc<Family>| family.parts(self.links.clone(), p.query.memory_budget);
-        p.family.as_ref().map_or_else(Vec::new, parts)
-    }
-}
-
 /// Plans a pass; `prune`: only the chunks that may have rows of the answer.
 ///
 /// # Errors
@@ -145,18 +137,7 @@ pub(crate) fn plan_pass(p: &Prepared, ask: &Ask, prune: bool) -> Result<Pass, Qu
     reader.test.worthless_keys = !pruned && p.query.bbox.is_some();
     reader.set_table(table);
     let reader = Arc::new(reader);
-    let filtered = |name: &String| {
-        let filter = p.query.filter.as_ref();
-        filter.is_some_and(|filter| filter.names().contains(name))
-    };
-    let wanted = reader.columns.iter().enumerate();
-    let wanted = wanted
-        .map(|(index, column)| filtered(&column.name) || ask.table.has(Out::Attribute(index)));
-    let what = What {
-        vertices: true,
-        fragments: ask.fragments,
-        attributes: wanted.collect(),
-    };
+    let what = p.what(&ask.table, ask.fragments, true);
     check_count(p, &reader, &what)?;
     let load = load(p, &reader, &what);
     let pace = pace(p, &reader, load, ask.limit);

@@ -10,7 +10,7 @@ use futures::future::FutureExt;
 use zvf_store::{CellWant, IdTable};
 
 use super::plan::{Ask, Pass, VertexPlan};
-use crate::columns::gather::Pick;
+use crate::columns::gather::Rows;
 use crate::gaps::Gaps;
 use crate::jobs::Jobs;
 use crate::objects::ObjectValues;
@@ -34,7 +34,7 @@ pub(crate) struct Side {
 /// Groups of chunks, then link cells, as many at a time as the plan says, in order.
 pub(crate) fn jobs(p: &Prepared, pass: Pass, stop: &Arc<AtomicBool>) -> Jobs<Box<GroupOut>> {
     let (store, round, stop) = (p.level.store().clone(), p.round, Arc::clone(stop));
-    let (reader, links) = (Arc::clone(&pass.vertices.reader), pass.link_parts(p));
+    let (reader, links) = (Arc::clone(&pass.vertices.reader), p.link_parts(pass.links));
     let plan = pass.vertices;
     let groups = pass.pace.groups.into_iter();
     let groups = groups.take_while(move |_| !stop.load(Ordering::Relaxed));
@@ -44,7 +44,6 @@ pub(crate) fn jobs(p: &Prepared, pass: Pass, stop: &Arc<AtomicBool>) -> Jobs<Box
         let done = store.fetch_map(round, wants, move |cells| plan.run(slots, cells));
         async move { Ok(Box::new(done.await??)) }.boxed()
     });
-    let links = (p.family.clone(), links);
     Jobs::new(&reader, round, chunks, links, pass.pace.window)
 }
 
@@ -155,7 +154,7 @@ impl VertexPlan {
                 &self.table,
                 &self.reader,
                 chunk,
-                Pick::from(&chunk.kept),
+                Rows::from(&chunk.kept),
                 None,
             )?;
         }

@@ -245,7 +245,9 @@ async fn send_links(
         let make = move |range| branches.batch(slots(range));
         return send_ranges(ranges, &scan.workers, make, emit, rows).await;
     }
-    let stored = Stored::new(cells, |key| kept.global(key));
+    let stored = Stored::new(cells, |a, b, links| {
+        links.extend(kept.global(a).zip(kept.global(b)));
+    });
     let sequential = Sequential {
         table,
         kept,

@@ -10,7 +10,7 @@ use futures::future::try_join_all;
 use zvf_store::IdTable;
 
 use super::level_answer::LevelAnswer;
-use super::objects::{UnionRow, bit, share};
+use super::objects::{UnionRow, bit};
 use super::schema::{fitted, wrong};
 use super::tables::{Tables, object_table, plain};
 use crate::answer::{Emit, Summary, Table};
@@ -105,7 +105,7 @@ pub(crate) async fn run(mut levels: Vec<Prepared>, emit: &mut Emit) -> Result<Su
             }
             first = first.saturating_add(*length);
         }
-        let budget = share(asked.memory_budget, 1);
+        let budget = asked.memory_budget / 4;
         summary.objects = table
             .send(&rows, round, asked.batch_rows, budget, emit)
             .await?;

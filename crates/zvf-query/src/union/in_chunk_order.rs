@@ -6,7 +6,7 @@ use futures::channel::oneshot;
 use futures::future::try_join_all;
 
 use super::level_answer::LevelAnswer;
-use super::objects::{Sums, share};
+use super::objects::Sums;
 use super::schema::fitted;
 use super::tables::{Tables, object_table, plain};
 use crate::answer::{Emit, Summary, Table};
@@ -83,7 +83,7 @@ pub(crate) async fn run(mut levels: Vec<Prepared>, emit: &mut Emit) -> Result<Su
         summary.truncated |= of.answer.summary().truncated;
     }
     if let Some(table) = objects {
-        let budget = share(asked.memory_budget, 1);
+        let budget = asked.memory_budget / 4;
         summary.objects = table
             .send(&sums.rows, round, asked.batch_rows, budget, emit)
             .await?;

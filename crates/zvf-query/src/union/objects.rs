@@ -8,9 +8,9 @@ use arrow_schema::SchemaRef;
 use zvf_store::{IdTable, Level, ObjectIndex};
 
 use super::schema::{self, Source, fitted, wrong};
+use crate::QueryError;
 use crate::answer::{Emit, Table};
 use crate::objects::{Form, ObjectRow, ObjectTable, ObjectValues};
-use crate::{QueryError, int};
 
 /// The object tables of all levels that have an object index.
 #[derive(Debug)]
@@ -78,12 +78,7 @@ impl ObjectUnion {
         }
         let sources: Vec<Source<'_>> = levels
             .iter()
-            .map(|level| Source {
-                level: level.number,
-                schema: &level.table.schema,
-                guessed: &[],
-                plain: &[],
-            })
+            .map(|level| Source::new(level.number, &level.table.schema))
             .collect();
         let schema = schema::schema("object_attributes", &sources)?;
         Ok(schema.map(|schema| Self {
@@ -234,9 +229,4 @@ impl Sums {
             }
         }
     }
-}
-
-/// Bytes of object attributes that may be read at once.
-pub(crate) fn share(budget: u64, levels: usize) -> u64 {
-    budget / 4 / int::wide(levels.max(1))
 }

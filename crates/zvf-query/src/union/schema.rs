@@ -20,6 +20,18 @@ pub(crate) struct Source<'a> {
     pub(crate) plain: &'a [bool],
 }
 
+impl<'a> Source<'a> {
+    /// A table whose types are certain.
+    pub(crate) fn new(level: u32, schema: &'a SchemaRef) -> Self {
+        Self {
+            level,
+            schema,
+            guessed: &[],
+            plain: &[],
+        }
+    }
+}
+
 /// The schema that holds the rows of all tables: columns in the order of the first table, then those that only later
 /// ones have.
 ///
