@@ -17,8 +17,8 @@ use zvf_format::int::{halves, index, signed, wide};
 use zvf_write::error::{OrBug, narrow};
 use zvf_write::form::LinksBy;
 use zvf_write::links::{self, Cell, Family, Policy, Stored};
-use zvf_write::nodes::node;
 use zvf_write::shard::Cells;
+use zvf_write::target::node;
 use zvf_write::{WriteError, documents, parallel};
 
 /// One level, as far as links need it.

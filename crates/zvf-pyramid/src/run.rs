@@ -35,9 +35,8 @@ use zvf_format::int::wide;
 use zvf_write::change::{Change, Take};
 use zvf_write::commit::{Leftovers, MARKER};
 use zvf_write::documents::STALE;
-use zvf_write::nodes::node;
 use zvf_write::redo::settle;
-use zvf_write::target::{Object, Stage, Target};
+use zvf_write::target::{Object, Stage, Target, node};
 use zvf_write::{Kind, WriteError, WriteOptions};
 
 /// What became of the coarse levels of a store.
