@@ -301,7 +301,7 @@ impl Job<'_> {
             return Ok(());
         }
         match self.options.leftovers {
-            Leftovers::Refuse => Err(WriteError::busy(&self.address, MARKER)),
+            Leftovers::Refuse => Err(WriteError::busy(self.address, MARKER)),
             Leftovers::Remove => settle(self.target, self.address, self.options.lease).map(|_| ()),
         }
     }
@@ -441,7 +441,7 @@ impl Job<'_> {
         };
         // Level 0 is read while levels are made: a reader may be the first to see a change by another writer.
         maker.levels(root, wanted).map_err(|error| match &error {
-            WriteError::Store(source) if source.is_changed() => WriteError::changed(&self.address),
+            WriteError::Store(source) if source.is_changed() => WriteError::changed(self.address),
             _ => error,
         })
     }
@@ -488,7 +488,7 @@ impl Job<'_> {
         if root == store.root() {
             return Ok(());
         }
-        Err(WriteError::changed(&self.address))
+        Err(WriteError::changed(self.address))
     }
 }
 
