@@ -14,9 +14,8 @@ use super::{Added, Edit, EditSummary, mark_stale, ops};
 use zvf_format::int::wide;
 use zvf_write::documents::{self, grid_doc, presence};
 use zvf_write::error::OrBug;
-use zvf_write::nodes::node;
 use zvf_write::shard::Cells;
-use zvf_write::target::Object;
+use zvf_write::target::{Object, node};
 use zvf_write::writer::blocking;
 use zvf_write::{AttributeSpec, AttributeType, Values, WriteError, WriteOptions};
 

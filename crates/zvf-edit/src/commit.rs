@@ -14,10 +14,9 @@ use super::{Edit, EditSummary, between, links, mark_stale};
 use zvf_format::int::wide;
 use zvf_write::documents::{self, grid_doc};
 use zvf_write::error::signed64;
-use zvf_write::nodes::node;
 use zvf_write::redo::Journal;
 use zvf_write::shard::Cells;
-use zvf_write::target::{Object, Target};
+use zvf_write::target::{Object, Target, node};
 use zvf_write::writer::blocking;
 use zvf_write::{WriteError, prepare};
 

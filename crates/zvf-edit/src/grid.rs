@@ -10,9 +10,8 @@ use zvf_store::{CellWant, ChunkCoord, GridArray, Level};
 use zvf_codec::{Compression, names};
 use zvf_write::WriteError;
 use zvf_write::documents::presence;
-use zvf_write::nodes::node;
 use zvf_write::shard::{Cells, Container, object_key};
-use zvf_write::target::Object;
+use zvf_write::target::{Object, node};
 
 /// An array of cells, and the cells that change.
 #[derive(Debug)]

@@ -16,8 +16,7 @@ use zvf_codec::Compression;
 use zvf_format::int::wide;
 use zvf_write::WriteError;
 use zvf_write::error::{OrBug, narrow, to_index};
-use zvf_write::nodes::node;
-use zvf_write::target::Object;
+use zvf_write::target::{Object, node};
 use zvf_write::typed::Typed;
 
 /// The path of the index.

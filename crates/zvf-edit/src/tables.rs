@@ -12,11 +12,10 @@ use zvf_format::int::wide;
 use zvf_write::WriteError;
 use zvf_write::error::{OrBug, to_index};
 use zvf_write::form::IdsIn;
-use zvf_write::nodes::node;
 use zvf_write::number::NumberType;
 use zvf_write::spec::AttributeSpec;
 use zvf_write::tables::{Held, TableOf, column, described};
-use zvf_write::target::Object;
+use zvf_write::target::{Object, node};
 use zvf_write::typed::{Element, ROWS, Typed};
 use zvf_write::values::Values;
 

@@ -17,8 +17,7 @@ use zvf_codec::Compression;
 use zvf_format::int::wide;
 use zvf_write::WriteError;
 use zvf_write::error::narrow;
-use zvf_write::nodes::node;
-use zvf_write::target::Object;
+use zvf_write::target::{Object, node};
 use zvf_write::writer::{WriteOptions, blocking};
 
 /// What [`vacuum`] did.

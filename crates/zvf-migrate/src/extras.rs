@@ -11,8 +11,7 @@ use super::report::Notes;
 use zvf_write::WriteError;
 use zvf_write::documents::plain_group;
 use zvf_write::form::Form;
-use zvf_write::nodes::node;
-use zvf_write::target::Target;
+use zvf_write::target::{Target, node};
 
 /// Groups inside groups that are looked into.
 const DEPTH: usize = 8;

@@ -17,8 +17,8 @@ use zvf_format::int::{halves, index, signed, wide};
 use zvf_write::error::{OrBug, narrow};
 use zvf_write::form::LinksBy;
 use zvf_write::links::{self, Cell, Family, Policy, Stored};
-use zvf_write::nodes::node;
 use zvf_write::shard::Cells;
+use zvf_write::target::node;
 use zvf_write::{WriteError, documents, parallel};
 
 /// One level, as far as links need it.
@@ -248,6 +248,8 @@ impl<'s> Pairs<'s> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use zvf_meta::space::Grid;
     use zvf_store::ChunkCoord;
 
@@ -268,16 +270,17 @@ mod tests {
             compression: Compression::None,
             container: Container::Grid,
         };
-        let chunks = [ChunkCoord::new(&[0]), ChunkCoord::new(&[1])];
-        let side = |level: u32, starts: &'static [u32]| Side {
+        let chunks = Arc::new(vec![ChunkCoord::new(&[0]), ChunkCoord::new(&[1])]);
+        let side = |level: u32, starts: &[u32]| Side {
             level,
-            chunks: &chunks,
-            starts,
-            ratio: &[1],
-            cells: &cells,
+            chunks: Arc::clone(&chunks),
+            starts: starts.to_vec(),
+            ratio: vec![1],
+            cells: cells.clone(),
         };
+        let (fine, coarse) = (side(0, &[0, 2, 3]), side(1, &[0, 1, 2]));
         let pairs = |parents: &[u32]| {
-            let all = Pairs::new(side(0, &[0, 2, 3]), side(1, &[0, 1, 2]), parents, 1)?;
+            let all = Pairs::new(&fine, &coarse, parents, 1)?;
             Ok::<_, WriteError>((all.pairs.len(), all.rows.clone()))
         };
         assert_eq!(pairs(&[1, 0, 1]).unwrap(), (3, vec![1, 0, 0]));

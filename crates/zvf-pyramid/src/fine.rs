@@ -378,7 +378,6 @@ fn chunk(
 
 /// Stored numbers as float32, rounded once.
 #[expect(
-    clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
     reason = "rounding is what the algorithm asks for"
 )]

@@ -35,9 +35,8 @@ use zvf_format::int::wide;
 use zvf_write::change::{Change, Take};
 use zvf_write::commit::{Leftovers, MARKER};
 use zvf_write::documents::STALE;
-use zvf_write::nodes::node;
 use zvf_write::redo::settle;
-use zvf_write::target::{Object, Stage, Target};
+use zvf_write::target::{Object, Stage, Target, node};
 use zvf_write::{Kind, WriteError, WriteOptions};
 
 /// What became of the coarse levels of a store.
@@ -302,7 +301,7 @@ impl Job<'_> {
             return Ok(());
         }
         match self.options.leftovers {
-            Leftovers::Refuse => Err(WriteError::busy(&self.address, MARKER)),
+            Leftovers::Refuse => Err(WriteError::busy(self.address, MARKER)),
             Leftovers::Remove => settle(self.target, self.address, self.options.lease).map(|_| ()),
         }
     }
@@ -442,7 +441,7 @@ impl Job<'_> {
         };
         // Level 0 is read while levels are made: a reader may be the first to see a change by another writer.
         maker.levels(root, wanted).map_err(|error| match &error {
-            WriteError::Store(source) if source.is_changed() => WriteError::changed(&self.address),
+            WriteError::Store(source) if source.is_changed() => WriteError::changed(self.address),
             _ => error,
         })
     }
@@ -489,7 +488,7 @@ impl Job<'_> {
         if root == store.root() {
             return Ok(());
         }
-        Err(WriteError::changed(&self.address))
+        Err(WriteError::changed(self.address))
     }
 }
 

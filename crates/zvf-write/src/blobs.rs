@@ -12,8 +12,7 @@ use zvf_meta::{ArrayAttributes, Codec, DataType, GroupDoc};
 
 use crate::WriteError;
 use crate::array::array_doc;
-use crate::nodes::node;
-use crate::target::{Object, Payloads};
+use crate::target::{Object, Payloads, node};
 use zvf_codec::Compression;
 use zvf_format::int::wide;
 

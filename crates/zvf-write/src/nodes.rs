@@ -1,13 +1,12 @@
 //! The documents of a level that wait until all its cells are written.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use zvf_meta::{ArrayAttributes, KeyList};
 
 use crate::documents::Docs;
 use crate::shard::{Cells, Container};
-use crate::target::{Below, Object};
+use crate::target::{Below, node};
 use crate::{WriteError, blobs, documents};
 
 /// Documents by path.
@@ -93,9 +92,4 @@ impl Nodes {
         let all = arrays.chain(groups).map(|(path, json)| node(path, json));
         target.put(all.collect())
     }
-}
-
-/// The object of the document of a node.
-pub fn node(path: impl fmt::Display, json: String) -> Object {
-    (format!("{path}/zarr.json"), json.into_bytes())
 }

@@ -12,13 +12,12 @@ use crate::reference::{ObjectColumn, write_column};
 use zvf_write::batch::Batch;
 use zvf_write::error::narrow;
 use zvf_write::finish::{LevelInput, Summary, write_arrays};
-use zvf_write::nodes::node;
 use zvf_write::objects::{Tables, checked_groups};
 use zvf_write::prepare::Corners;
 use zvf_write::progress::Watch;
 use zvf_write::route::Router;
 use zvf_write::shard::Cells;
-use zvf_write::target::Below;
+use zvf_write::target::{Below, node};
 use zvf_write::{Groups, Outside, StoreSpec, WriteError, documents};
 
 /// Where and how a level is written.

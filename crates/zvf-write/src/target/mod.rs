@@ -7,6 +7,7 @@ mod stage;
 pub use local::TEMPORARY;
 pub use stage::{Stage, Staged};
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -414,3 +415,8 @@ pub type Object = (String, Vec<u8>);
 
 /// Payloads of cells, by chunk.
 pub type Payloads<'c> = Vec<(&'c [i64], Vec<u8>)>;
+
+/// The object of the document of a node.
+pub fn node(path: impl fmt::Display, json: String) -> Object {
+    (format!("{path}/zarr.json"), json.into_bytes())
+}
