@@ -20,7 +20,7 @@
 //!
 //! Presence lists, from the objects and shards that are there. Counts of vertices, links and objects, bounds and claims about
 //! tiling, from cells. What an array repeats of its path, and a family of the paths of its arrays. What the root repeats of its
-//! levels: datasets of `multiscales`, the `ome` node, capabilities. [`Mend`](zvf_validate::Mend) says it for each check.
+//! levels: datasets of `multiscales`, the `ome` node, capabilities. [`Repairable`](zvf_validate::Repairable) says it for each check.
 //!
 //! # What is never done
 //!
