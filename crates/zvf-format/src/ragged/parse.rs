@@ -1,8 +1,7 @@
-//! The borrowed views: [`RaggedBlob`] and [`SplitBlob`].
+//! The borrowed view: [`RaggedBlob`].
 
 use core::iter::FusedIterator;
 
-use zerocopy::FromBytes;
 use zerocopy::byteorder::little_endian::I64;
 
 use crate::cursor::Cursor;
@@ -20,7 +19,8 @@ crate::layout! {
 /// Groups of bytes behind a table of offsets, borrowed and fully validated.
 #[derive(Debug, Clone, Copy)]
 pub struct RaggedBlob<'a> {
-    groups: Groups<'a>,
+    offsets: &'a [I64],
+    data: &'a [u8],
     data_at: u64,
 }
 
@@ -41,10 +41,8 @@ impl<'a> RaggedBlob<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         if bytes.len() < size_of::<RaggedHead>() {
             return Ok(Self {
-                groups: Groups {
-                    offsets: &[],
-                    data: &[],
-                },
+                offsets: &[],
+                data: &[],
                 data_at: wide(bytes.len()),
             });
         }
@@ -68,133 +66,16 @@ impl<'a> RaggedBlob<'a> {
                 need,
             ));
         };
-        let offsets = cursor.take_slice::<I64>(count, "ragged offsets")?;
-        let groups = Groups {
-            offsets,
+        let blob = Self {
+            offsets: cursor.take_slice::<I64>(count, "ragged offsets")?,
+            data_at: cursor.at(),
             data: cursor.rest(),
         };
-        groups.check(8, cursor.at())?;
-        Ok(Self {
-            groups,
-            data_at: cursor.at(),
-        })
+        blob.check()?;
+        Ok(blob)
     }
 
-    /// G, the number of groups.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.groups.offsets.len()
-    }
-
-    /// Whether there are no groups.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.groups.offsets.is_empty()
-    }
-
-    /// The bytes of group `g`; `None` past the last one.
-    #[must_use]
-    pub fn get(&self, g: usize) -> Option<&'a [u8]> {
-        self.groups.get(g)
-    }
-
-    /// The groups, in order.
-    #[must_use]
-    pub fn iter(&self) -> GroupIter<'a> {
-        GroupIter {
-            groups: self.groups,
-            next: 0,
-        }
-    }
-
-    /// The bytes of all groups, back to back.
-    #[must_use]
-    pub fn data(&self) -> &'a [u8] {
-        self.groups.data
-    }
-
-    /// Where each group begins inside [`data`](Self::data), in bytes.
-    #[must_use]
-    pub fn offsets(&self) -> &'a [I64] {
-        self.groups.offsets
-    }
-
-    /// Byte offset of the data, from the start of the blob.
-    #[must_use]
-    pub fn data_at(&self) -> u64 {
-        self.data_at
-    }
-}
-
-/// Groups of bytes whose offsets are stored in a second blob, borrowed and fully validated: the
-/// `data` and `offsets` arrays of older stores.
-#[derive(Debug, Clone, Copy)]
-pub struct SplitBlob<'a> {
-    groups: Groups<'a>,
-}
-
-impl<'a> SplitBlob<'a> {
-    /// Joins `offsets`, one i64 a group counting bytes of `data`, with `data`.
-    ///
-    /// # Cost
-    /// O(G), no allocation.
-    ///
-    /// # Errors
-    /// Truncated when `offsets` ends inside a number; malformed for offsets that do not begin at
-    /// 0, fall or pass the end, and data that no group holds. Positions are those in `offsets`.
-    ///
-    /// # Panics
-    /// Never.
-    pub fn new(offsets: &'a [u8], data: &'a [u8]) -> Result<Self, DecodeError> {
-        let table = <[I64]>::ref_from_bytes(offsets).map_err(|_| {
-            let whole = offsets.len() / 8 * 8;
-            DecodeError::truncated("group offsets", wide(whole), wide(offsets.len() - whole), 8)
-        })?;
-        let groups = Groups {
-            offsets: table,
-            data,
-        };
-        groups.check(0, wide(offsets.len()))?;
-        Ok(Self { groups })
-    }
-
-    /// G, the number of groups.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.groups.offsets.len()
-    }
-
-    /// Whether there are no groups.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.groups.offsets.is_empty()
-    }
-
-    /// The bytes of group `g`; `None` past the last one.
-    #[must_use]
-    pub fn get(&self, g: usize) -> Option<&'a [u8]> {
-        self.groups.get(g)
-    }
-
-    /// The groups, in order.
-    #[must_use]
-    pub fn iter(&self) -> GroupIter<'a> {
-        GroupIter {
-            groups: self.groups,
-            next: 0,
-        }
-    }
-}
-
-/// What both forms share: group g is `data[offsets[g] .. offsets[g + 1]]`, the last one open.
-#[derive(Debug, Clone, Copy)]
-struct Groups<'a> {
-    offsets: &'a [I64],
-    data: &'a [u8],
-}
-
-impl<'a> Groups<'a> {
-    fn check(&self, table_at: u64, data_at: u64) -> Result<(), DecodeError> {
+    fn check(&self) -> Result<(), DecodeError> {
         let end = signed(self.data.len());
         let mut before = 0_i64;
         for (g, offset) in self.offsets.iter().enumerate() {
@@ -209,9 +90,10 @@ impl<'a> Groups<'a> {
                 before = offset;
                 continue;
             };
+            let at = wide(size_of::<RaggedHead>()) + wide(g) * 8;
             return Err(DecodeError::malformed(
                 "ragged offset",
-                table_at + wide(g) * 8,
+                at,
                 offset,
                 expected,
             ));
@@ -220,7 +102,7 @@ impl<'a> Groups<'a> {
             let expected = Expected::Exactly(0);
             return Err(DecodeError::malformed(
                 "ragged data without a group",
-                data_at,
+                self.data_at,
                 end,
                 expected,
             ));
@@ -228,20 +110,61 @@ impl<'a> Groups<'a> {
         Ok(())
     }
 
+    /// G, the number of groups.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.offsets.len()
+    }
+
+    /// Whether there are no groups.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.offsets.is_empty()
+    }
+
+    /// The bytes of group `g`; `None` past the last one.
+    #[must_use]
     #[inline]
-    fn get(&self, g: usize) -> Option<&'a [u8]> {
+    pub fn get(&self, g: usize) -> Option<&'a [u8]> {
         let from = usize::try_from(self.offsets.get(g)?.get()).ok()?;
         match self.offsets.get(g + 1) {
             Some(to) => self.data.get(from..usize::try_from(to.get()).ok()?),
             None => self.data.get(from..),
         }
     }
+
+    /// The groups, in order.
+    #[must_use]
+    pub fn iter(&self) -> GroupIter<'a> {
+        GroupIter {
+            blob: *self,
+            next: 0,
+        }
+    }
+
+    /// The bytes of all groups, back to back.
+    #[must_use]
+    pub fn data(&self) -> &'a [u8] {
+        self.data
+    }
+
+    /// Where each group begins inside [`data`](Self::data), in bytes.
+    #[must_use]
+    pub fn offsets(&self) -> &'a [I64] {
+        self.offsets
+    }
+
+    /// Byte offset of the data, from the start of the blob.
+    #[must_use]
+    pub fn data_at(&self) -> u64 {
+        self.data_at
+    }
 }
 
-/// The groups of one blob: what [`RaggedBlob::iter`] and [`SplitBlob::iter`] return.
+/// The groups of one blob: what [`RaggedBlob::iter`] returns.
 #[derive(Debug, Clone)]
 pub struct GroupIter<'a> {
-    groups: Groups<'a>,
+    blob: RaggedBlob<'a>,
     next: usize,
 }
 
@@ -250,13 +173,13 @@ impl<'a> Iterator for GroupIter<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
-        let group = self.groups.get(self.next)?;
+        let group = self.blob.get(self.next)?;
         self.next += 1;
         Some(group)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = self.groups.offsets.len().saturating_sub(self.next);
+        let left = self.blob.len().saturating_sub(self.next);
         (left, Some(left))
     }
 }
