@@ -386,3 +386,10 @@ pub(crate) fn payload(bytes: &[u8]) -> Outcome<(Vec<u8>, Packing)> {
         packed,
     ))
 }
+
+/// Puts bytes in the place of others.
+pub(crate) fn put(bytes: &mut [u8], at: usize, new: &[u8]) -> Outcome {
+    let place = bytes.get_mut(at..at + new.len());
+    place.ok_or("beyond the end")?.copy_from_slice(new);
+    Ok(())
+}

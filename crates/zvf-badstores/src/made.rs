@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::files::{Files, Outcome, payload};
-use crate::steps::put;
+use crate::files::{Files, Outcome, payload, put};
 
 /// Makes level 0 of a store of 0.9 one that is chunked by an attribute of a single value: one more axis in front.
 ///

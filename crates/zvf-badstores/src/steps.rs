@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::files::{Files, Outcome, list};
+use crate::files::{Files, Outcome, list, put};
 use crate::made;
 
 /// Does one step.
@@ -96,13 +96,6 @@ fn edit_bytes(bytes: &mut Vec<u8>, edit: &[&str]) -> Outcome {
         }
         _ => return Err("no such edit of bytes".into()),
     }
-    Ok(())
-}
-
-/// Puts bytes in the place of others.
-pub(crate) fn put(bytes: &mut [u8], at: usize, new: &[u8]) -> Outcome {
-    let place = bytes.get_mut(at..at + new.len());
-    place.ok_or("beyond the end")?.copy_from_slice(new);
     Ok(())
 }
 

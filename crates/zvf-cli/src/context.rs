@@ -135,8 +135,7 @@ impl<'a> Context<'a> {
     /// As the store says.
     pub(crate) fn open(&mut self, url: &str, level: u32, need: Need) -> Result<Store> {
         let options = self.options().with_prefetch(level, need);
-        self.wait(Store::open_with(url, options))?
-            .map_err(|e| CliError::from(e).at(url))
+        self.wait_at(url, Store::open_with(url, options))
     }
 
     /// Waits for a future on the runtime, which is started at the first call.
@@ -152,6 +151,22 @@ impl<'a> Context<'a> {
         let output = runtime.wait(future);
         self.runtime = Some(runtime);
         Ok(output)
+    }
+
+    /// Waits for work on what is at `place`, which its errors name.
+    ///
+    /// # Errors
+    ///
+    /// As [`wait`](Self::wait), and as the work says.
+    pub(crate) fn wait_at<T, E>(
+        &mut self,
+        place: &str,
+        work: impl Future<Output = std::result::Result<T, E>>,
+    ) -> Result<T>
+    where
+        CliError: From<E>,
+    {
+        self.wait(work)?.map_err(|e| CliError::from(e).at(place))
     }
 
     /// As [`wait`](Self::wait), of a future that is dropped when the program is interrupted, and cleans up then.

@@ -189,15 +189,16 @@ fn members_of_level(look: &Look<'_>, key: &str, level: u32, memory: &mut Memory)
         );
     }
     // Nothing else may be wrong with it.
-    let mut mended = document;
+    let mut repaired = document;
     for edit in &edits {
         let name = edit.pointer.rsplit('/').next().unwrap_or_default();
-        if let (Some(Value::Object(block)), Some(value)) = (mended.pointer_mut(BLOCK), &edit.value)
+        if let (Some(Value::Object(block)), Some(value)) =
+            (repaired.pointer_mut(BLOCK), &edit.value)
         {
             block.insert(name.to_owned(), value.clone());
         }
     }
-    if LevelDoc::parse(mended.to_string().as_bytes()).is_err() {
+    if LevelDoc::parse(repaired.to_string().as_bytes()).is_err() {
         return Vec::new();
     }
     if counts {

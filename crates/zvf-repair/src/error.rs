@@ -1,4 +1,4 @@
-//! Why a store could not be mended.
+//! Why a store could not be repaired.
 
 use zvf_store::{Class, StoreError};
 use zvf_validate::ValidateError;
@@ -27,7 +27,7 @@ pub enum RepairError {
         /// What tells it.
         marker: &'static str,
     },
-    /// Documents of this version are not mended.
+    /// Documents of this version are not repaired.
     #[error(
         "{store}: found version {version}, expected 0.9 or later: `zvf migrate` copies it, and derives again what a repair would"
     )]

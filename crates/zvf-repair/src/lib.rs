@@ -20,7 +20,7 @@
 //!
 //! Presence lists, from the existing objects and shards. Counts of vertices, links and objects, bounds and claims about
 //! tiling, from cells. Members of arrays that repeat their path, and of families that repeat the paths of their arrays. Members of the
-//! root that repeat its levels: datasets of `multiscales`, the `ome` node, capabilities. [`Mend`](zvf_validate::Mend) states it for
+//! root that repeat its levels: datasets of `multiscales`, the `ome` node, capabilities. [`Repairable`](zvf_validate::Repairable) states it for
 //! each check.
 //!
 //! # What is never done

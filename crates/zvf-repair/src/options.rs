@@ -1,4 +1,4 @@
-//! What is mended, and how the store is reached.
+//! What is repaired, and how the store is reached.
 
 use zvf_validate::{Check, Depth, Progress, Step};
 use zvf_write::WriteOptions;

@@ -9,7 +9,7 @@ use zvf_meta::rules::Severity;
 use zvf_meta::version::is_ruled;
 use zvf_store::RawStore;
 use zvf_store::writing::Redo;
-use zvf_validate::{Check, Finding, Measured, Mend, Report, ValidateOptions, validate};
+use zvf_validate::{Check, Finding, Measured, Repairable, Report, ValidateOptions, validate};
 
 use crate::documents::{self, Look, Memory, ROOT};
 use crate::edit::{Drafts, Edit, Tier};
@@ -376,11 +376,11 @@ impl Work {
 }
 
 fn why_left(finding: &Finding, options: &RepairOptions) -> String {
-    match finding.check.mend() {
+    match finding.check.repairable() {
         _ if !options.wants(finding.check) => "it was not asked for".to_owned(),
-        Mend::Never(why) => why.to_owned(),
-        Mend::Where(what) => format!("settled only where {what}"),
-        Mend::Always => {
+        Repairable::Never(why) => why.to_owned(),
+        Repairable::Where(what) => format!("settled only where {what}"),
+        Repairable::Always => {
             "what it follows from cannot be read whole, or a change would make another finding"
                 .to_owned()
         }

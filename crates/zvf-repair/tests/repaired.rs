@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use zvf_repair::{apply, plan};
-use zvf_validate::{Check, Mend, Report};
+use zvf_validate::{Check, Repairable, Report};
 
 use crate::breaks::{BREAKS, Break};
 use crate::support::{ADDRESS, Memory, Outcome, good};
@@ -83,7 +83,7 @@ async fn every_break_of_documents_is_repaired() {
 fn every_check_that_is_settled_has_a_break() {
     let broken: BTreeSet<&str> = BREAKS.iter().map(|one| one.check).collect();
     for info in Check::all() {
-        let settled = !matches!(info.check.mend(), Mend::Never(_));
+        let settled = !matches!(info.check.repairable(), Repairable::Never(_));
         assert_eq!(broken.contains(info.title), settled, "{}", info.title);
     }
 }

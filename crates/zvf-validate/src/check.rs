@@ -238,10 +238,10 @@ checks! {
         "Restore the level's zarr.json.";
     LevelOpens Structure 4 Error "level-opens" "0.6 to 0.9" "all" "0.9 §6"
         "The documents of a level fit together well enough to read it."
-        "Mend the document that the finding names.";
+        "Repair the document that the finding names.";
     NodeRead Structure 5 Warning "node-read" "0.6 to 0.9" "all" "0.9 §7.1"
         "Every array and family of a level is one that can be read."
-        "Mend the document that the finding names; what is not read is not checked either.";
+        "Repair the document that the finding names; what is not read is not checked either.";
     NodeKnown Structure 6 Note "node-known" "0.6 to 0.9" "all" "0.9 §3"
         "Folders of a store are those that the format knows."
         "Nothing, if another tool keeps its data there.";

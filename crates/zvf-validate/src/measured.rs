@@ -1,4 +1,4 @@
-//! What cells say of the numbers that documents repeat, for those who mend documents.
+//! What cells say of the numbers that documents repeat, for those who repair documents.
 
 use std::collections::BTreeMap;
 

@@ -230,10 +230,10 @@ pub fn markdown() -> String {
                 hint,
                 check,
             } = info;
-            let mend = check.mend();
+            let repair = check.repairable();
             let _ = writeln!(
                 page,
-                "| {code} | {title} | {severity} | {rule} | {source} | {versions} | {kinds} | {hint} | {mend} |"
+                "| {code} | {title} | {severity} | {rule} | {source} | {versions} | {kinds} | {hint} | {repair} |"
             );
         }
         page.push('\n');

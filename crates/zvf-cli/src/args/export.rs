@@ -9,7 +9,7 @@ use clap::ValueEnum;
 #[cfg(feature = "serve")]
 use zvf_serve::Shards;
 
-use super::{SelectArg, SplitArg, TermArgs};
+use super::{LevelArgs, SelectArg, SplitArg, TermArgs};
 
 /// `zvf export`
 #[derive(Debug, Args)]
@@ -56,15 +56,9 @@ pub(crate) struct ExportArgs {
     /// for lines, polylines and streamlines, else vertices]
     #[arg(long, value_enum)]
     pub(crate) select: Option<SelectArg>,
-    /// Ids that the store does not have are left out instead of being an error
-    #[arg(long)]
-    pub(crate) ignore_missing: bool,
-    /// Resolution level; 0 is the finest
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) level: u32,
-    /// Of an additive level only its own content, not that of the coarser levels which complete it
-    #[arg(long)]
-    pub(crate) own_level_only: bool,
+    /// Which level is read
+    #[command(flatten)]
+    pub(crate) at: LevelArgs,
     /// Only piece I of the N pieces that the selection is cut into, I from 0: by object where the file has whole objects, else by chunk
     #[arg(long, value_name = "I/N", value_parser = super::query::split, conflicts_with = "limit")]
     pub(crate) split: Option<SplitArg>,

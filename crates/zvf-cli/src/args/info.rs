@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::LevelArgs;
+
 /// `zvf info`
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -29,12 +31,9 @@ Examples:
 pub(crate) struct ObjectsArgs {
     /// Path or URL of the store
     pub(crate) store: String,
-    /// Resolution level; 0 is the finest
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) level: u32,
-    /// Of an additive level only its own content, not that of the coarser levels which complete it
-    #[arg(long)]
-    pub(crate) own_level_only: bool,
+    /// Which level is read
+    #[command(flatten)]
+    pub(crate) at: LevelArgs,
     /// At most this many objects
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
@@ -56,12 +55,9 @@ Examples:
 pub(crate) struct LinksArgs {
     /// Path or URL of the store
     pub(crate) store: String,
-    /// Resolution level that holds the family
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) level: u32,
-    /// Of an additive level only its own content, not that of the coarser levels which complete it
-    #[arg(long)]
-    pub(crate) own_level_only: bool,
+    /// Which level is read
+    #[command(flatten)]
+    pub(crate) at: LevelArgs,
     /// Levels that the links span: 0 inside the level, +1 to the next coarser, -1 to the next finer
     #[arg(
         long,

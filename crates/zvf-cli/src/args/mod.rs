@@ -44,7 +44,7 @@ pub(crate) use inspect::{BlobArg, InspectArgs};
 pub(crate) use plot::{PictureFormat, PlotArgs, ShowArg};
 pub(crate) use pyramid::{CrossArg, MethodArg, PyramidArgs, Scale};
 pub(crate) use query::{
-    FormatArg, GetArgs, QueryArgs, ResultArgs, SelectArg, SplitArg, SplitsArgs, TermArgs,
+    FormatArg, GetArgs, LevelArgs, QueryArgs, ResultArgs, SelectArg, SplitArg, SplitsArgs, TermArgs,
 };
 pub(crate) use repair::{PlanFormat, RepairArgs};
 #[cfg(feature = "volumes")]

@@ -58,9 +58,6 @@ pub(crate) struct PlotArgs {
     /// for lines, polylines and streamlines, else vertices]
     #[arg(long, value_enum)]
     pub(crate) select: Option<SelectArg>,
-    /// Ids that a store does not have are left out instead of being an error
-    #[arg(long)]
-    pub(crate) ignore_missing: bool,
     /// Resolution level, 0 is the finest; auto: by --vertices
     #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = level)]
     pub(crate) level: LevelChoice,

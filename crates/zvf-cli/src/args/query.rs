@@ -43,9 +43,6 @@ pub(crate) struct QueryArgs {
     /// [default: vertices; objects in files of lines, polylines and streamlines]
     #[arg(long, value_enum)]
     pub(crate) select: Option<SelectArg>,
-    /// Ids that the store does not have are left out instead of being an error
-    #[arg(long)]
-    pub(crate) ignore_missing: bool,
     /// Only piece I of the N pieces that `zvf splits --count N` lists, I from 0
     #[arg(long, value_name = "I/N", value_parser = split, conflicts_with = "limit")]
     pub(crate) split: Option<SplitArg>,
@@ -98,15 +95,9 @@ pub(crate) struct SplitsArgs {
     /// What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: vertices]
     #[arg(long, value_enum)]
     pub(crate) select: Option<SelectArg>,
-    /// Ids that the store does not have are left out instead of being an error
-    #[arg(long)]
-    pub(crate) ignore_missing: bool,
-    /// Resolution level; 0 is the finest
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) level: u32,
-    /// Of an additive level only its own content, not that of the coarser levels which complete it
-    #[arg(long)]
-    pub(crate) own_level_only: bool,
+    /// Which level is read
+    #[command(flatten)]
+    pub(crate) at: LevelArgs,
     /// Attributes to read: all, none, or names
     #[arg(long, value_name = "all|none|NAME,..", default_value = "all")]
     pub(crate) attributes: String,
@@ -161,17 +152,28 @@ pub(crate) struct TermArgs {
     /// A condition on vertex attributes, e.g. 'intensity > 0.5 and label in (3, 4)'; `zvf query --help` has all forms
     #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) filter: Option<String>,
+    /// Ids that the store does not have are left out instead of being an error
+    #[arg(long)]
+    pub(crate) ignore_missing: bool,
 }
 
-/// What `query` and `get` write and how.
+/// Which level is read.
 #[derive(Debug, Args)]
-pub(crate) struct ResultArgs {
+pub(crate) struct LevelArgs {
     /// Resolution level; 0 is the finest
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) level: u32,
     /// Of an additive level only its own content, not that of the coarser levels which complete it
     #[arg(long)]
     pub(crate) own_level_only: bool,
+}
+
+/// What `query` and `get` write and how.
+#[derive(Debug, Args)]
+pub(crate) struct ResultArgs {
+    /// Which level is read
+    #[command(flatten)]
+    pub(crate) at: LevelArgs,
     /// The first N vertices; `zvf query --select objects` keeps whole objects while they fit
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,

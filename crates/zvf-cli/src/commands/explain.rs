@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use zvf_query::{LevelPlan, Query};
 
 use crate::context::Context;
-use crate::error::{CliError, Result};
+use crate::error::Result;
 use crate::output::table::{TextTable, count, counted, size};
 use crate::output::{print_json, print_text};
 
@@ -15,9 +15,7 @@ use crate::output::{print_json, print_text};
 /// As the store and the documents say.
 pub(crate) fn run(url: &str, query: &Query, context: &mut Context<'_>) -> Result<()> {
     let store = context.open(url, query.level, query.need())?;
-    let levels = context
-        .wait(query.plan(&store))?
-        .map_err(|e| CliError::from(e).at(url))?;
+    let levels = context.wait_at(url, query.plan(&store))?;
     context.warn(&store.warnings());
     if context.common.json {
         let levels: Vec<Value> = levels.iter().map(LevelPlan::to_json).collect();

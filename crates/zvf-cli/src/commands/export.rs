@@ -180,19 +180,13 @@ fn renamed(error: CliError, temporary: &Path, name: &Path) -> CliError {
 }
 
 fn query(args: &ExportArgs, context: &Context<'_>) -> Result<Query> {
-    let mut query = Query {
-        level: args.level,
-        own_level_only: args.own_level_only,
+    Ok(Query {
+        level: args.at.level,
+        own_level_only: args.at.own_level_only,
         limit: args.limit,
-        ignore_missing: args.ignore_missing,
         attributes: select::names(&args.attributes)?,
-        ..Query::default()
-    };
-    select::terms(&args.terms, &mut query)?;
-    if let Some(bytes) = context.common.memory_budget {
-        query.memory_budget = bytes;
-    }
-    Ok(query)
+        ..select::terms(&args.terms, context.common.memory_budget)?
+    })
 }
 
 /// What separates the columns of a file, where it is no comma, and whether the file is packed by gzip.

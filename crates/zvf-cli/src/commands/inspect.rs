@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use clap::ValueEnum;
 use zvf_format::dtype::DType;
 use zvf_meta::{Codec, RootDoc};
 use zvf_store::{Limits, RawStore, undo_codecs};
@@ -50,7 +51,7 @@ pub(crate) fn run(args: &InspectArgs, context: &mut Context<'_>) -> Result<()> {
     if context.common.json {
         print_json(&render::document(
             &shown.head,
-            name,
+            name.as_deref(),
             shown.length,
             &shown.dump,
         ))?;
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &InspectArgs, context: &mut Context<'_>) -> Result<()> {
                 .join(", ");
             Err(CliError::malformed(format!(
                 "{place}: {} at byte {}: {}",
-                name.unwrap_or("bytes"),
+                name.as_deref().unwrap_or("bytes"),
                 fault.at,
                 fault.message
             )))
@@ -78,30 +79,9 @@ pub(crate) fn run(args: &InspectArgs, context: &mut Context<'_>) -> Result<()> {
 }
 
 /// The name of a kind of blob, as `--as` has it.
-fn name_of(blob: BlobArg) -> &'static str {
-    match blob {
-        BlobArg::FragmentIndex => "fragment-index",
-        BlobArg::Manifest => "manifest",
-        BlobArg::Links => "links",
-        BlobArg::RaggedLinks => "ragged-links",
-        BlobArg::Ragged => "ragged",
-        BlobArg::Vlen => "vlen",
-        BlobArg::Shard => "shard",
-        BlobArg::Vertices => "vertices",
-        BlobArg::Attribute => "attribute",
-        BlobArg::Group => "group",
-        BlobArg::Records => "records",
-        BlobArg::Manifests => "manifests",
-        BlobArg::Offsets => "offsets",
-        BlobArg::Mask => "mask",
-        BlobArg::Names => "names",
-        BlobArg::Packed => "packed",
-        BlobArg::Json => "json",
-        #[cfg(feature = "volumes")]
-        BlobArg::Tet => "tet",
-        #[cfg(feature = "volumes")]
-        BlobArg::Caterva => "caterva",
-    }
+fn name_of(blob: BlobArg) -> String {
+    let value = blob.to_possible_value();
+    value.map_or_else(|| "packed".to_owned(), |value| value.get_name().to_owned())
 }
 
 /// What the flags say about the blob, over what was found out.
@@ -182,7 +162,7 @@ fn bare(args: &InspectArgs, file: &Path) -> Result<Shown> {
             dump,
         });
     };
-    head.push(("type".into(), name_of(blob).into()));
+    head.push(("type".into(), name_of(blob)));
     take_apart(&mut dump, &bytes, blob, &known);
     if blob == BlobArg::Vlen && args.blob.is_none() {
         nested(&mut dump, &bytes, &known);
@@ -263,9 +243,7 @@ fn in_store(
 ) -> Result<Shown> {
     let options = context.options();
     let raw = RawStore::open(url, &options.io).map_err(|e| CliError::from(e).at(url))?;
-    let raw = context
-        .wait(raw.under_edits(&options.io))?
-        .map_err(|e| CliError::from(e).at(url))?;
+    let raw = context.wait_at(url, raw.under_edits(&options.io))?;
     let mut reader = Reader { context, raw };
     let place = locate(&mut reader, path, element).map_err(|e| e.at(url))?;
     let mut head = vec![("store".to_owned(), url.to_owned())];

@@ -16,7 +16,7 @@ use crate::args::LinksArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::inspect::place::key;
-use crate::output::table::{TextTable, count, counted};
+use crate::output::table::{TextTable, counted};
 use crate::output::{print_json, print_text};
 
 /// Runs `zvf links`.
@@ -39,16 +39,12 @@ pub(crate) fn run(args: &LinksArgs, context: &mut Context<'_>) -> Result<()> {
         link_attributes: Names::All,
         ..Need::nothing()
     };
-    let store = context.open(url, args.level, need.clone())?;
+    let store = context.open(url, args.at.level, need.clone())?;
     let family = find(args, delta, &need, &store, context)?;
-    let answer = context
-        .wait(zvf_query::list_links(
-            &store,
-            args.level,
-            delta,
-            args.own_level_only,
-        ))?
-        .map_err(|e| CliError::from(e).at(url))?;
+    let answer = context.wait_at(
+        url,
+        zvf_query::list_links(&store, args.at.level, delta, args.at.own_level_only),
+    )?;
     let listing = listing::read(
         context,
         &store,
@@ -83,11 +79,9 @@ fn find(
 ) -> Result<LinkFamily> {
     let url = args.store.as_str();
     let mut there = Vec::new();
-    let mut number = args.level;
+    let mut number = args.at.level;
     loop {
-        let level = context
-            .wait(store.level(number, need))?
-            .map_err(|e| CliError::from(e).at(url))?;
+        let level = context.wait_at(url, store.level(number, need))?;
         // Part of a list would look like all of it.
         if let Some(refused) = level
             .refused()
@@ -105,7 +99,7 @@ fn find(
                 there.push(delta);
             }
         }
-        let alone = args.own_level_only || level.doc().refinement == Refinement::Replace;
+        let alone = args.at.own_level_only || level.doc().refinement == Refinement::Replace;
         match number.checked_add(1).filter(|_| !alone) {
             Some(next) if store.levels().contains(&next) => number = next,
             _ => break,
@@ -119,7 +113,7 @@ fn find(
     let delta = format_delta(delta);
     Err(CliError::usage(format!(
         "{url}: level {} has no links of delta {delta}, found {there}",
-        args.level
+        args.at.level
     )))
 }
 
@@ -202,7 +196,7 @@ fn document(args: &LinksArgs, family: &LinkFamily, listing: &Listing) -> Value {
     }
     json!({
         "store": args.store,
-        "level": args.level,
+        "level": args.at.level,
         "levels": listing.levels,
         "delta": family.delta(),
         "width": family.width(),
@@ -248,11 +242,7 @@ fn text(args: &LinksArgs, family: &LinkFamily, listing: &Listing) -> String {
             table.row(cells);
         });
     }
-    let mut out = table.render(0);
-    let left = listing.total.saturating_sub(listing.rows);
-    if left > 0 {
-        out.push_str(&format!("… {} more\n", count(left)));
-    }
+    let mut out = listing.text(&table);
     let directed = if family.directed() {
         "directed"
     } else {
@@ -262,7 +252,7 @@ fn text(args: &LinksArgs, family: &LinkFamily, listing: &Listing) -> String {
     let records = counted(listing.total, "record");
     out.push_str(&format!(
         "{}, delta {delta}: {records} of {} endpoints, {directed}\n",
-        listing::chain(args.level, &listing.levels),
+        listing::chain(args.at.level, &listing.levels),
         family.width()
     ));
     out

@@ -12,6 +12,7 @@ use zvf_store::Store;
 use crate::args::FormatArg;
 use crate::context::Context;
 use crate::error::{CliError, Result};
+use crate::output::table::{TextTable, count};
 use crate::output::{FileSink, format_of};
 
 /// A table that was read.
@@ -31,6 +32,18 @@ pub(crate) struct Listing {
     pub(crate) file: Option<PathBuf>,
     /// What the store got wrong.
     pub(crate) warnings: Vec<String>,
+}
+
+impl Listing {
+    /// The rows that were listed as text, and how many were not.
+    pub(crate) fn text(&self, table: &TextTable) -> String {
+        let mut out = table.render(0);
+        let left = self.total.saturating_sub(self.rows);
+        if left > 0 {
+            out.push_str(&format!("… {} more\n", count(left)));
+        }
+        out
+    }
 }
 
 /// The format of an output file for a table.
@@ -96,12 +109,7 @@ pub(crate) fn read(
         }
     }
     drop(progress);
-    let mut warnings = store.warnings();
-    for warning in &answer.summary().warnings {
-        if !warnings.contains(warning) {
-            warnings.push(warning.clone());
-        }
-    }
+    let warnings = warnings(store, &answer.summary().warnings);
     let file = sink.map(FileSink::finish).transpose()?;
     context.warn(&warnings);
     Ok(Listing {
@@ -113,6 +121,17 @@ pub(crate) fn read(
         file,
         warnings,
     })
+}
+
+/// The warnings of a store, then those of a query, each once.
+pub(crate) fn warnings(store: &Store, of_query: &[String]) -> Vec<String> {
+    let mut warnings = store.warnings();
+    for warning in of_query {
+        if !warnings.contains(warning) {
+            warnings.push(warning.clone());
+        }
+    }
+    warnings
 }
 
 /// The level, and those that complete it: `level 0`, `level 0 with 1, 2`.

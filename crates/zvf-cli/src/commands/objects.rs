@@ -11,7 +11,7 @@ use super::listing::{self, Listing, member};
 use crate::args::ObjectsArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result};
-use crate::output::table::{TextTable, count, counted};
+use crate::output::table::{TextTable, counted};
 use crate::output::{print_json, print_text};
 
 /// Runs `zvf objects`.
@@ -27,25 +27,20 @@ pub(crate) fn run(args: &ObjectsArgs, context: &mut Context<'_>) -> Result<()> {
         object_attributes: Names::All,
         ..Need::nothing()
     };
-    let store = context.open(url, args.level, need.clone())?;
-    let level = context
-        .wait(store.level(args.level, &need))?
-        .map_err(|e| CliError::from(e).at(url))?;
-    let answer = context
-        .wait(zvf_query::list_objects(
-            &store,
-            args.level,
-            args.own_level_only,
-        ))?
-        .map_err(|e| CliError::from(e).at(url))?;
+    let store = context.open(url, args.at.level, need.clone())?;
+    let level = context.wait_at(url, store.level(args.at.level, &need))?;
+    let answer = context.wait_at(
+        url,
+        zvf_query::list_objects(&store, args.at.level, args.at.own_level_only),
+    )?;
     if answer.schema(Table::Objects).is_none() {
         return Err(CliError::usage(format!(
             "{url}: level {} has no object index",
-            args.level
+            args.at.level
         )));
     }
     // The objects of several levels are known only when all are read.
-    let alone = args.own_level_only || level.doc().refinement == Refinement::Replace;
+    let alone = args.at.own_level_only || level.doc().refinement == Refinement::Replace;
     let total = match level.object_index().filter(|_| alone) {
         Some(index) => {
             let ids = context.wait(index.ids())?;
@@ -75,7 +70,7 @@ pub(crate) fn run(args: &ObjectsArgs, context: &mut Context<'_>) -> Result<()> {
             file.display(),
             counted(listing.rows, "object")
         )),
-        None => print_text(&text(args.level, &listing))?,
+        None => print_text(&text(args.at.level, &listing))?,
     }
     Ok(())
 }
@@ -94,7 +89,7 @@ impl Serialize for Document<'_> {
         let rows = listing.file.is_none().then_some(Rows(&listing.batches));
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("store", &args.store)?;
-        map.serialize_entry("level", &args.level)?;
+        map.serialize_entry("level", &args.at.level)?;
         map.serialize_entry("levels", &listing.levels)?;
         map.serialize_entry("total", &listing.total)?;
         map.serialize_entry("truncated", &(listing.rows < listing.total))?;
@@ -132,11 +127,7 @@ fn text(level: u32, listing: &Listing) -> String {
     for batch in &listing.batches {
         table.batch(batch);
     }
-    let mut out = table.render(0);
-    let left = listing.total.saturating_sub(listing.rows);
-    if left > 0 {
-        out.push_str(&format!("… {} more\n", count(left)));
-    }
+    let mut out = listing.text(&table);
     out.push_str(&format!(
         "{}: {}\n",
         listing::chain(level, &listing.levels),

@@ -137,15 +137,10 @@ fn layers(args: &PlotArgs, context: &mut Context<'_>) -> Result<Vec<Layer>> {
             args.stores.len()
         )));
     }
-    let mut query = Query {
+    let query = Query {
         own_level_only: args.own_level_only,
-        ignore_missing: args.ignore_missing,
-        ..Query::default()
+        ..select::terms(terms, context.common.memory_budget)?
     };
-    select::terms(terms, &mut query)?;
-    if let Some(bytes) = context.common.memory_budget {
-        query.memory_budget = bytes;
-    }
     let mut layers = Vec::new();
     for (number, url) in args.stores.iter().enumerate() {
         let store = context.open(url, 0, query.need())?;

@@ -23,7 +23,7 @@ const OURS: [&str; 5] = ["lines", "meshes", "multilod", "points", "skeletons"];
 ///
 /// Usage, for a folder with files of another program; as the store, its queries and the disk say.
 pub(super) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
-    if args.level != 0 {
+    if args.at.level != 0 {
         return Err(CliError::usage(
             "--level: views are made of level 0 and of the levels that complete it",
         ));

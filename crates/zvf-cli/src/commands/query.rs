@@ -7,6 +7,7 @@ use zvf_query::{Query, Select, Table};
 
 use super::explain;
 use super::export::Job;
+use super::listing;
 use super::select;
 use super::splits;
 use super::summary::{Digest, Report};
@@ -123,9 +124,7 @@ fn run(
 ) -> Result<()> {
     let level = query.level;
     let store = context.open(url, level, query.need())?;
-    let mut answer = context
-        .wait(zvf_query::query(&store, query))?
-        .map_err(|e| CliError::from(e).at(url))?;
+    let mut answer = context.wait_at(url, zvf_query::query(&store, query))?;
     let (has_links, has_objects) = (
         answer.schema(Table::Links).is_some(),
         answer.schema(Table::Objects).is_some(),
@@ -133,10 +132,7 @@ fn run(
     let mut sink = Sink::open(target, |table| answer.schema(table).map(AsRef::as_ref))?;
     let mut digest = Digest::default();
     let progress = context.progress("vertices");
-    while let Some((table, batch)) = context
-        .wait(answer.next())?
-        .map_err(|e| CliError::from(e).at(url))?
-    {
+    while let Some((table, batch)) = context.wait_at(url, answer.next())? {
         digest.look(table, &batch);
         if table == Table::Vertices {
             progress.add(batch.num_rows() as u64);
@@ -149,12 +145,7 @@ fn run(
         files = output.send(files, context)?;
     }
     let summary = answer.summary();
-    let mut warnings = store.warnings();
-    for warning in &summary.warnings {
-        if !warnings.contains(warning) {
-            warnings.push(warning.clone());
-        }
-    }
+    let warnings = listing::warnings(&store, &summary.warnings);
     context.warn(&warnings);
     let traffic = context.traffic();
     let kind = store.kind().to_string();

@@ -21,7 +21,6 @@ use crate::output::{print_json, print_text};
 /// Findings, as the help says; usage, for an older store or an unfinished change; as the storage says.
 pub(crate) fn run(args: &RepairArgs, context: &mut Context<'_>) -> Result<()> {
     let store = args.store.as_str();
-    let at = |error: zvf_repair::RepairError| CliError::from(error).at(store);
     let mut options = RepairOptions::default()
         .with_write(context.write_options(false))
         .with_depth(Depth::from_number(args.level).unwrap_or(Depth::Multiscale))
@@ -32,17 +31,17 @@ pub(crate) fn run(args: &RepairArgs, context: &mut Context<'_>) -> Result<()> {
     }
     if let Some(backup) = &args.undo {
         let work = undo(store, backup, args.force, &options);
-        let documents = context.wait(work)?.map_err(at)?;
+        let documents = context.wait_at(store, work)?;
         if context.common.json {
             return print_json(&json!({"store": store, "backup": backup, "documents": documents}));
         }
         let restored = counted(documents, "document");
         return print_text(&format!("{store}: put back {restored}\n"));
     }
-    let planned = context.wait(plan(store, &options))?.map_err(at)?;
+    let planned = context.wait_at(store, plan(store, &options))?;
     let applied = if args.apply {
         let work = apply(&planned, args.backup.as_deref(), &options);
-        Some(context.wait(work)?.map_err(at)?)
+        Some(context.wait_at(store, work)?)
     } else {
         None
     };

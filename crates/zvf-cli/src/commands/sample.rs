@@ -36,15 +36,11 @@ pub(crate) fn run(args: &SampleArgs, context: &mut Context<'_>) -> Result<()> {
     let volume = context
         .wait(Volume::open(&args.volume, &options.io))?
         .map_err(of_volume)?;
-    let opened = context
-        .wait(Store::open_with(store, options.clone()))?
-        .map_err(|error| CliError::from(error).at(store))?;
+    let opened = context.wait_at(store, Store::open_with(store, options.clone()))?;
     let matched = matched(args, volume.info(), opened.root().axes())?;
     let frame = match args.keep_frame {
         true => None,
-        false => context
-            .wait(Frame::of_store(&opened))?
-            .map_err(|error| CliError::from(error).at(store))?,
+        false => context.wait_at(store, Frame::of_store(&opened))?,
     };
     let to_rasmm = frame.as_ref().map(Frame::to_rasmm).transpose();
     let to_rasmm = to_rasmm

@@ -15,24 +15,34 @@ use crate::output::Target;
 ///
 /// Usage, for values that cannot be read; I/O, for id files.
 pub(crate) fn of_query(args: &QueryArgs, target: &Target, budget: Option<u64>) -> Result<Query> {
-    let mut query = base(&args.result, target, budget)?;
-    terms(&args.terms, &mut query)?;
+    let mut query = terms(&args.terms, budget)?;
     query.select = args.select.map_or(Select::Vertices, Select::from);
-    query.ignore_missing = args.ignore_missing;
-    Ok(query)
+    result(&args.result, target, query)
 }
 
-/// Puts the terms of a selection into a query.
+/// The query of the terms of a selection, within a budget of memory.
 ///
 /// # Errors
 ///
 /// As [`of_query`].
-pub(crate) fn terms(args: &TermArgs, query: &mut Query) -> Result<()> {
-    query.objects = args.objects.as_deref().map(ids).transpose()?;
-    query.bbox = args.bbox.as_deref().map(BBox::parse).transpose()?;
-    query.groups.clone_from(&args.groups);
-    query.filter = args.filter.as_deref().map(Filter::parse).transpose()?;
-    Ok(())
+pub(crate) fn terms(args: &TermArgs, budget: Option<u64>) -> Result<Query> {
+    Ok(Query {
+        objects: args.objects.as_deref().map(ids).transpose()?,
+        bbox: args.bbox.as_deref().map(BBox::parse).transpose()?,
+        groups: args.groups.clone(),
+        filter: args.filter.as_deref().map(Filter::parse).transpose()?,
+        ignore_missing: args.ignore_missing,
+        ..within(budget)
+    })
+}
+
+/// A query of everything, within a budget of memory.
+fn within(budget: Option<u64>) -> Query {
+    let all = Query::default();
+    Query {
+        memory_budget: budget.unwrap_or(all.memory_budget),
+        ..all
+    }
 }
 
 /// The query that the arguments of `zvf get` describe.
@@ -41,17 +51,20 @@ pub(crate) fn terms(args: &TermArgs, query: &mut Query) -> Result<()> {
 ///
 /// As [`of_query`].
 pub(crate) fn of_get(args: &GetArgs, target: &Target, budget: Option<u64>) -> Result<Query> {
-    let mut query = base(&args.result, target, budget)?;
     let mut objects = Vec::new();
     for text in &args.ids {
         objects.extend(ids(text)?);
     }
-    query.objects = Some(objects);
-    query.ignore_missing = args.ignore_missing;
-    Ok(query)
+    let query = Query {
+        objects: Some(objects),
+        ignore_missing: args.ignore_missing,
+        ..within(budget)
+    };
+    result(&args.result, target, query)
 }
 
-fn base(args: &ResultArgs, target: &Target, budget: Option<u64>) -> Result<Query> {
+/// The query with what is written of it.
+fn result(args: &ResultArgs, target: &Target, query: Query) -> Result<Query> {
     let column = |name: &String| name.trim().parse::<Column>().map_err(CliError::from);
     let columns = args
         .columns
@@ -59,12 +72,12 @@ fn base(args: &ResultArgs, target: &Target, budget: Option<u64>) -> Result<Query
         .map(column)
         .collect::<Result<Vec<_>>>()?;
     let mut query = Query {
-        level: args.level,
-        own_level_only: args.own_level_only,
+        level: args.at.level,
+        own_level_only: args.at.own_level_only,
         limit: args.limit,
         columns,
         attributes: names(&args.attributes)?,
-        ..Query::default()
+        ..query
     };
     if target.vertices_only() {
         query.outputs = Outputs {
@@ -75,9 +88,6 @@ fn base(args: &ResultArgs, target: &Target, budget: Option<u64>) -> Result<Query
     }
     // Tables that are kept together say which vertex belongs to which object.
     query.owners = matches!(target, Target::Directory(_));
-    if let Some(bytes) = budget {
-        query.memory_budget = bytes;
-    }
     Ok(query)
 }
 

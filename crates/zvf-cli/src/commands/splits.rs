@@ -23,18 +23,13 @@ const BYTES: u64 = 64 << 20;
 ///
 /// As the store and the query say.
 pub(crate) fn run(args: &SplitsArgs, context: &mut Context<'_>) -> Result<()> {
-    let mut query = Query {
-        level: args.level,
-        own_level_only: args.own_level_only,
-        ignore_missing: args.ignore_missing,
+    let query = Query {
+        level: args.at.level,
+        own_level_only: args.at.own_level_only,
         select: args.select.map_or(Select::Vertices, Select::from),
         attributes: select::names(&args.attributes)?,
-        ..Query::default()
+        ..select::terms(&args.terms, context.common.memory_budget)?
     };
-    select::terms(&args.terms, &mut query)?;
-    if let Some(bytes) = context.common.memory_budget {
-        query.memory_budget = bytes;
-    }
     let target = match (args.count, args.rows, args.bytes) {
         (Some(count), _, _) => Target::Count(count),
         (_, Some(rows), _) => Target::Rows(rows),
@@ -45,7 +40,7 @@ pub(crate) fn run(args: &SplitsArgs, context: &mut Context<'_>) -> Result<()> {
     if context.common.json {
         return print_json(&json!({
             "store": args.store,
-            "level": args.level,
+            "level": args.at.level,
             "splits": splits,
         }));
     }
@@ -148,7 +143,5 @@ fn cut(
     target: Target,
     context: &mut Context<'_>,
 ) -> Result<Vec<Split>> {
-    context
-        .wait(query.splits(store, target))?
-        .map_err(|e| CliError::from(e).at(store.url()))
+    context.wait_at(store.url(), query.splits(store, target))
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::args::VacuumArgs;
 use crate::context::Context;
-use crate::error::{CliError, Result};
+use crate::error::Result;
 use crate::output::table::counted;
 use crate::output::{print_json, print_text};
 
@@ -16,9 +16,7 @@ use crate::output::{print_json, print_text};
 pub(crate) fn run(args: &VacuumArgs, context: &mut Context<'_>) -> Result<()> {
     let options = context.write_options(true);
     let store = args.store.as_str();
-    let done = context
-        .wait(zvf_edit::vacuum(store, options))?
-        .map_err(|e| CliError::from(e).at(store))?;
+    let done = context.wait_at(store, zvf_edit::vacuum(store, options))?;
     if context.common.json {
         return print_json(&json!({
             "store": store,

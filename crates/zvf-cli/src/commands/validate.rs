@@ -184,7 +184,7 @@ fn document(info: &CheckInfo) -> serde_json::Value {
         "versions": info.versions,
         "kinds": info.kinds,
         "hint": info.hint,
-        "repair": info.check.mend().to_string(),
+        "repair": info.check.repairable().to_string(),
     })
 }
 
@@ -215,7 +215,7 @@ fn explain(code: &str, format: ReportFormat) -> Result<()> {
     print_text(&format!(
         "{code} {title}\n  rule      {rule}\n  severity  {severity}\n  applies   to {versions}, {kinds}\n  source    {source}\n  \
          help      {hint}\n  zvf repair settles it: {}\n",
-        info.check.mend()
+        info.check.repairable()
     ))
 }
 

@@ -34,9 +34,7 @@ pub(crate) fn run(args: &VolumeArgs, context: &mut Context<'_>) -> Result<()> {
 fn info(args: &InfoArgs, context: &mut Context<'_>) -> Result<()> {
     let address = args.volume.as_str();
     let options = context.options();
-    let volumes = context
-        .wait(Volume::list(address, &options.io))?
-        .map_err(|error| CliError::from(error).at(address))?;
+    let volumes = context.wait_at(address, Volume::list(address, &options.io))?;
     if context.common.json {
         let list: Vec<Value> = volumes.iter().map(|one| described(one.info())).collect();
         return print_json(&json!({"volume": address, "datasets": list}));

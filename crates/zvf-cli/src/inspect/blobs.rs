@@ -12,7 +12,7 @@ use zvf_format::keys::parse_delta;
 use zvf_format::layout::Wire as _;
 use zvf_meta::{ArrayDoc, GroupDoc, JsonObject, RootDoc};
 
-use super::known::cell;
+use super::known::{axes, cell, levels, texts};
 use super::place::{Child, Known, ObjectPlace, Packed, Place, Reader, key, product};
 use crate::args::BlobArg;
 use crate::error::{CliError, Result};
@@ -234,17 +234,8 @@ fn about(
         chunk: numbers(leaf),
         ..Known::default()
     };
-    let level = family
-        .split('/')
-        .next()
-        .and_then(|level| level.parse().ok());
     match blob {
-        BlobArg::Vertices => {
-            let root = reader.document("zarr.json", RootDoc::parse);
-            known.columns = root
-                .map(|root| root.axes().iter().map(|axis| axis.name.clone()).collect())
-                .unwrap_or_default();
-        }
+        BlobArg::Vertices => known.columns = axes(reader).unwrap_or_default(),
         BlobArg::Attribute => rows(reader, family, leaf, &group, length, &mut known),
         BlobArg::Links | BlobArg::RaggedLinks | BlobArg::Records => {
             let delta = family
@@ -252,9 +243,7 @@ fn about(
                 .next()
                 .and_then(|delta| parse_delta(delta).ok())
                 .unwrap_or(0);
-            known.levels = level
-                .filter(|_| delta != 0)
-                .map(|level: i64| (level, level.saturating_add(i64::from(delta))));
+            known.levels = levels(family, delta);
             known.dtype = known.dtype.or(DType::parse("int64").ok());
             known.key_rank = number(&group, "sid_ndim");
             links(family, leaf, blob, &group, &mut known);
@@ -278,16 +267,9 @@ fn rows(
     length: u64,
     known: &mut Known,
 ) {
-    let strings = |name: &str| -> Vec<String> {
+    let strings = |name: &str| {
         let list = group.get(name).and_then(Value::as_array);
-        list.into_iter()
-            .flatten()
-            .map(|value| {
-                value
-                    .as_str()
-                    .map_or_else(|| value.to_string(), str::to_owned)
-            })
-            .collect()
+        texts(list.into_iter().flatten())
     };
     known.columns = strings("channel_names");
     known.categories = strings("categories");

@@ -1,5 +1,6 @@
 //! What the documents around a cell say about it: types, widths, names, where the endpoints of links lie.
 
+use serde_json::Value;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
 use zvf_meta::{ArrayDoc, Codec, LevelDoc, LinkFamilyDoc, ObjectIndexDoc, RootDoc};
 
@@ -27,13 +28,7 @@ pub(super) fn known(
         columns: attributes.channel_names.clone().unwrap_or_default(),
         ..Known::default()
     };
-    for category in attributes.categories.iter().flatten() {
-        known.categories.push(
-            category
-                .as_str()
-                .map_or_else(|| category.to_string(), str::to_owned),
-        );
-    }
+    known.categories = texts(attributes.categories.iter().flatten());
     if doc.shape.len() > 1 && doc.data_type.is_vlen_bytes() {
         let origin = attributes
             .chunk_grid_origin
@@ -46,11 +41,7 @@ pub(super) fn known(
         known.chunk = Some(chunk.collect());
     }
     match blob_of(path, doc) {
-        BlobArg::Vertices => {
-            if let Some(root) = reader.document("zarr.json", RootDoc::parse) {
-                known.columns = root.axes().iter().map(|axis| axis.name.clone()).collect();
-            }
-        }
+        BlobArg::Vertices => known.columns = axes(reader).unwrap_or(known.columns),
         BlobArg::Manifest => {
             let group = path
                 .strip_suffix("/manifests")
@@ -74,6 +65,28 @@ pub(super) fn known(
     known
 }
 
+/// Names of the axes, which are those of the columns of positions.
+pub(super) fn axes(reader: &mut Reader<'_, '_>) -> Option<Vec<String>> {
+    let root = reader.document("zarr.json", RootDoc::parse)?;
+    Some(root.axes().iter().map(|axis| axis.name.clone()).collect())
+}
+
+/// JSON values as texts; those of texts without quotes.
+pub(super) fn texts<'v>(values: impl Iterator<Item = &'v Value>) -> Vec<String> {
+    let text = |value: &Value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    };
+    values.map(text).collect()
+}
+
+/// Levels of the first and of the other endpoints of links at a path, where they differ.
+pub(super) fn levels(path: &str, delta: i32) -> Option<(i64, i64)> {
+    let level: i64 = path.split('/').next()?.parse().ok()?;
+    (delta != 0).then(|| (level, level.saturating_add(i64::from(delta))))
+}
+
 /// Chunks of the endpoints of a cell of cross-chunk links kept in one array: a grid over the chunks of all endpoints, or a
 /// list with the cells' keys beside it (spec 0.8 §3.4 and §9.8).
 fn cross_chunk(path: &str, doc: &ArrayDoc, index: &[u64], known: &mut Known) {
@@ -82,14 +95,9 @@ fn cross_chunk(path: &str, doc: &ArrayDoc, index: &[u64], known: &mut Known) {
     known.dtype = known.dtype.or(DType::parse("int64").ok());
     known.key_rank = extra
         .get("sid_ndim")
-        .and_then(serde_json::Value::as_u64)
+        .and_then(Value::as_u64)
         .and_then(|rank| usize::try_from(rank).ok());
-    let mut parts = path.split('/');
-    let level = parts.next().and_then(|level| level.parse::<i64>().ok());
-    let delta = doc.attributes.level_delta.unwrap_or(0);
-    known.levels = level
-        .filter(|_| delta != 0)
-        .map(|level| (level, level.saturating_add(i64::from(delta))));
+    known.levels = levels(path, doc.attributes.level_delta.unwrap_or(0));
     let packed = extra.get("cell_keys").and_then(|keys| {
         let at = usize::try_from(*index.first()?).ok()?;
         let text = keys.as_array()?.get(at)?.as_str()?;
@@ -143,13 +151,7 @@ fn links(reader: &mut Reader<'_, '_>, path: &str, doc: &ArrayDoc, known: &mut Kn
     };
     // Without the levels' chunk shapes the chunks of coarser endpoints are unknown; the rows still are what they are.
     let Some(anchor) = anchor else { return };
-    let level = path
-        .split('/')
-        .next()
-        .and_then(|level| level.parse::<i64>().ok());
-    let level = level
-        .filter(|_| delta != 0)
-        .map(|level| format!(" of level {}", level.saturating_add(i64::from(delta))));
+    let level = levels(path, delta).map(|(_, far)| format!(" of level {far}"));
     known.endpoints = vec![format!("chunk {}", key(source))];
     if doc.attributes.offsets.is_none() && delta == 0 {
         // One array for all links inside chunks (spec 0.8 §3.4).

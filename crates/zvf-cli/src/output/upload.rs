@@ -105,9 +105,7 @@ impl Output {
             let parts = name.iter().map(|part| part.to_string_lossy());
             let name = parts.collect::<Vec<_>>().join("/");
             let address = format!("{}/{name}", upload.above);
-            context
-                .wait(put_file(&address, &options.io, &file))?
-                .map_err(|error| CliError::from(error).at(&address))?;
+            context.wait_at(&address, put_file(&address, &options.io, &file))?;
             sent.push(PathBuf::from(address));
         }
         Ok(sent)

@@ -74,62 +74,35 @@ impl FragmentIndex<'_> {
     /// Never.
     pub fn check_rows(&self, rows: u64) -> Result<(), DecodeError> {
         self.verify()?;
-        let limit = i64::try_from(rows).unwrap_or(i64::MAX);
+        self.extent_within(i64::try_from(rows).unwrap_or(i64::MAX))?;
+        Ok(())
+    }
+
+    /// The vertex extent, of ranges and rows that end at `limit` at most.
+    fn extent_within(&self, limit: i64) -> Result<u64, DecodeError> {
         let offsets = self.table_offsets();
+        let within = |what: &'static str, at: u64, found: i64, most: i64| {
+            let expected = match found {
+                ..0 => Expected::AtLeast(0),
+                _ if found > most => Expected::AtMost(most),
+                _ => return Ok(()),
+            };
+            Err(DecodeError::malformed(what, at, found, expected))
+        };
+        let mut extent = 0_i64;
         for (at, entry) in self.table.iter().enumerate() {
             let base = offsets.ranges + wide(at) * 16;
             let (start, count) = (entry.start.get(), entry.count.get());
-            if start < 0 {
-                return Err(DecodeError::malformed(
-                    "range start",
-                    base,
-                    start,
-                    Expected::AtLeast(0),
-                ));
-            }
-            if start > limit {
-                return Err(DecodeError::malformed(
-                    "range start",
-                    base,
-                    start,
-                    Expected::AtMost(limit),
-                ));
-            }
-            if count < 0 {
-                return Err(DecodeError::malformed(
-                    "range count",
-                    base + 8,
-                    count,
-                    Expected::AtLeast(0),
-                ));
-            }
-            if count > limit - start {
-                let expected = Expected::AtMost(limit - start);
-                return Err(DecodeError::malformed(
-                    "range count",
-                    base + 8,
-                    count,
-                    expected,
-                ));
-            }
+            within("range start", base, start, limit)?;
+            within("range count", base + 8, count, limit - start)?;
+            extent = extent.max(start + count);
         }
         for (at, row) in self.rows.iter().enumerate() {
-            let row = row.get();
-            if row < 0 || row >= limit {
-                let expected = if row < 0 {
-                    Expected::AtLeast(0)
-                } else {
-                    Expected::AtMost(limit - 1)
-                };
-                return Err(DecodeError::malformed(
-                    "explicit row",
-                    offsets.rows + wide(at) * 8,
-                    row,
-                    expected,
-                ));
-            }
+            let at = offsets.rows + wide(at) * 8;
+            within("explicit row", at, row.get(), limit - 1)?;
+            extent = extent.max(row.get() + 1);
         }
-        Ok(())
+        Ok(extent.unsigned_abs())
     }
 
     /// Proves every write-time invariant against a row buffer of `rows` rows:
@@ -193,56 +166,7 @@ impl FragmentIndex<'_> {
     /// # Panics
     /// Never.
     pub fn extent(&self) -> Result<u64, DecodeError> {
-        let offsets = self.table_offsets();
-        let mut extent = 0_i64;
-        for (at, entry) in self.table.iter().enumerate() {
-            let base = offsets.ranges + wide(at) * 16;
-            let (start, count) = (entry.start.get(), entry.count.get());
-            if start < 0 {
-                return Err(DecodeError::malformed(
-                    "range start",
-                    base,
-                    start,
-                    Expected::AtLeast(0),
-                ));
-            }
-            if count < 0 {
-                return Err(DecodeError::malformed(
-                    "range count",
-                    base + 8,
-                    count,
-                    Expected::AtLeast(0),
-                ));
-            }
-            let Some(end) = start.checked_add(count) else {
-                let expected = Expected::AtMost(i64::MAX - start);
-                return Err(DecodeError::malformed(
-                    "range count",
-                    base + 8,
-                    count,
-                    expected,
-                ));
-            };
-            extent = extent.max(end);
-        }
-        for (at, row) in self.rows.iter().enumerate() {
-            let row = row.get();
-            if !(0..i64::MAX).contains(&row) {
-                let expected = if row < 0 {
-                    Expected::AtLeast(0)
-                } else {
-                    Expected::AtMost(i64::MAX - 1)
-                };
-                return Err(DecodeError::malformed(
-                    "explicit row",
-                    offsets.rows + wide(at) * 8,
-                    row,
-                    expected,
-                ));
-            }
-            extent = extent.max(row + 1);
-        }
-        Ok(extent.unsigned_abs())
+        self.extent_within(i64::MAX)
     }
 
     /// Whether the fragments tile a buffer of `rows` rows (9.4): all are ranges, the first starts

@@ -114,31 +114,10 @@ impl FragmentIndexBuilder {
     /// If a row is negative, or the index is full: 2^32 - 1 fragments or listed rows. The
     /// builder is then unchanged.
     pub fn push_rows(&mut self, rows: &[i64]) -> Result<(), EncodeError> {
-        if let Some((item, &row)) = rows.iter().enumerate().find(|&(_, &row)| row < 0) {
-            return Err(EncodeError::new(
-                "fragment row",
-                item,
-                row,
-                Expected::AtLeast(0),
-            ));
+        match as_run(rows) {
+            Some((start, count)) if start >= 0 => self.push_range(start, count),
+            _ => self.push_list(rows.iter().copied()),
         }
-        if let Some((start, count)) = as_run(rows) {
-            return self.push_range(start, count);
-        }
-        let Ok(total) = u32::try_from(self.rows.len() + rows.len()) else {
-            let found = signed(self.rows.len() + rows.len());
-            let expected = Expected::AtMost(i64::from(u32::MAX));
-            return Err(EncodeError::new(
-                "explicit row count",
-                index(self.fragments),
-                found,
-                expected,
-            ));
-        };
-        self.push_bit(false)?;
-        self.rows.extend(rows.iter().map(|&row| I64::new(row)));
-        self.offsets.push(U32::new(total));
-        Ok(())
     }
 
     /// Appends a fragment as it is: a list stays a list even if it is a run. For rewriting an
@@ -147,31 +126,33 @@ impl FragmentIndexBuilder {
     /// # Errors
     /// As [`push_range`](Self::push_range) and [`push_rows`](Self::push_rows).
     pub fn push_verbatim(&mut self, fragment: Fragment<'_>) -> Result<(), EncodeError> {
-        let rows = match fragment {
-            Fragment::Range { start, count } => return self.push_range(start, count),
-            Fragment::List(rows) => rows,
-        };
-        if let Some((item, row)) = rows.iter().enumerate().find(|(_, row)| row.get() < 0) {
-            return Err(EncodeError::new(
-                "fragment row",
-                item,
-                row.get(),
-                Expected::AtLeast(0),
-            ));
+        match fragment {
+            Fragment::Range { start, count } => self.push_range(start, count),
+            Fragment::List(rows) => self.push_list(rows.iter().map(|row| row.get())),
         }
-        let Ok(total) = u32::try_from(self.rows.len() + rows.len()) else {
-            let found = signed(self.rows.len() + rows.len());
+    }
+
+    fn push_list(
+        &mut self,
+        rows: impl ExactSizeIterator<Item = i64> + Clone,
+    ) -> Result<(), EncodeError> {
+        if let Some((item, row)) = rows.clone().enumerate().find(|(_, row)| *row < 0) {
+            let expected = Expected::AtLeast(0);
+            return Err(EncodeError::new("fragment row", item, row, expected));
+        }
+        let total = self.rows.len() + rows.len();
+        let Ok(end) = u32::try_from(total) else {
             let expected = Expected::AtMost(i64::from(u32::MAX));
             return Err(EncodeError::new(
                 "explicit row count",
                 index(self.fragments),
-                found,
+                signed(total),
                 expected,
             ));
         };
         self.push_bit(false)?;
-        self.rows.extend_from_slice(rows);
-        self.offsets.push(U32::new(total));
+        self.rows.extend(rows.map(I64::new));
+        self.offsets.push(U32::new(end));
         Ok(())
     }
 

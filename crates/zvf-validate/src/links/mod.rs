@@ -637,7 +637,8 @@ impl Plan<'_> {
                 sums.crossing = sums.crossing.saturating_add(wide(count));
             }
         }
-        self.records(key, &records, &ends, copy, sums, findings);
+        let cell = self.record_cell(key, &ends, copy);
+        self.records(&cell, &records, sums, findings);
         Some(count)
     }
 }

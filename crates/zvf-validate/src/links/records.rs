@@ -10,27 +10,64 @@ use crate::check::Check;
 use crate::finding::Findings;
 use zvf_format::int::wide;
 
+/// A cell of records.
+pub(super) struct RecordCell<'c> {
+    key: &'c [i64],
+    /// The chunk of each stored endpoint.
+    chunks: Vec<&'c [i64]>,
+    /// The places of these chunks in the level of the first endpoint.
+    here: Vec<Option<usize>>,
+    /// The places of these chunks in the level of the other endpoints.
+    there: Vec<Option<usize>>,
+    /// Whether its records are copies of those of another cell.
+    copy: bool,
+}
+
+impl<'c> RecordCell<'c> {
+    fn chunk(&self, end: &Endpoint) -> &'c [i64] {
+        self.chunks.get(end.which).copied().unwrap_or_default()
+    }
+
+    /// The place of the chunk of an endpoint, in one of the two lists.
+    fn slot(end: &Endpoint, slots: &[Option<usize>]) -> Option<usize> {
+        slots.get(end.which).copied().flatten()
+    }
+}
+
 impl Plan<'_> {
-    /// Looks at every record of a cell.
-    pub(super) fn records(
+    /// What is known of a cell whose endpoints are in these chunks.
+    pub(super) fn record_cell<'c>(
         &self,
-        key: &[i64],
-        records: &LinkCell<'_>,
-        ends: &[i64],
+        key: &'c [i64],
+        ends: &'c [i64],
         copy: bool,
-        sums: &mut Sums,
-        findings: &mut Findings,
-    ) {
-        let width = self.array.width();
+    ) -> RecordCell<'c> {
         let rank = self.array.chunk_rank().max(1);
         let chunks: Vec<&[i64]> = ends.chunks_exact(rank).collect();
         let here: Vec<Option<usize>> = chunks.iter().map(|one| self.state.slot(one)).collect();
-        let there: Vec<Option<usize>> = match (self.family.delta(), self.target) {
+        let there = match (self.family.delta(), self.target) {
             (0, _) => here.clone(),
             (_, Some(target)) => chunks.iter().map(|one| target.slot(one)).collect(),
             (_, None) => Vec::new(),
         };
-        let mut distinct = chunks.clone();
+        RecordCell {
+            key,
+            chunks,
+            here,
+            there,
+            copy,
+        }
+    }
+
+    /// Looks at every record of a cell.
+    pub(super) fn records(
+        &self,
+        cell: &RecordCell<'_>,
+        records: &LinkCell<'_>,
+        sums: &mut Sums,
+        findings: &mut Findings,
+    ) {
+        let mut distinct = cell.chunks.clone();
         distinct.sort_unstable();
         distinct.dedup();
         let duplicates = self.family.store() == LinkStore::Duplicate && self.family.delta() == 0;
@@ -38,9 +75,8 @@ impl Plan<'_> {
             && !duplicates
             && !self.family.directed()
             && self.array.has_perm();
-        let trusted = self.family.rows_trusted();
         let mut out = [Endpoint::default(); MAX_WIDTH];
-        let Some(out) = out.get_mut(..width) else {
+        let Some(out) = out.get_mut(..self.array.width()) else {
             return;
         };
         let mut stranger = false;
@@ -48,96 +84,98 @@ impl Plan<'_> {
             if !records.record(number, out) {
                 continue;
             }
-            let mut known = true;
-            for (original, end) in out.iter().enumerate() {
-                let (level, slots) = if original == 0 || self.family.delta() == 0 {
-                    (Some(self.state), &here)
-                } else {
-                    (self.target, &there)
-                };
-                let Some(level) = level else {
-                    known = false;
-                    continue;
-                };
-                let Some(Some(slot)) = slots.get(end.which).copied() else {
-                    known = false;
-                    if !stranger && (level.whole || original == 0) {
-                        stranger = true;
-                        let chunk = chunks.get(end.which).copied().unwrap_or(&[]);
-                        let found = format!("an endpoint in chunk {}", ChunkCoord::new(chunk));
-                        let place = self.place(key).row(wide(number));
-                        findings.add(
-                            Check::LinkChunk,
-                            place,
-                            found,
-                            format!("a chunk of level {} with vertices", level.number()),
-                        );
-                    }
-                    continue;
-                };
-                let Some(rows) = level.rows_of(slot) else {
-                    known = false;
-                    continue;
-                };
-                let fits = u32::try_from(end.row).is_ok_and(|row| row < rows);
-                if !fits && trusted {
-                    known = false;
-                    let chunk = chunks.get(end.which).copied().unwrap_or(&[]);
-                    let found = format!("row {} of chunk {}", end.row, ChunkCoord::new(chunk));
-                    let place = self.place(key).row(wide(number));
-                    findings.add(Check::LinkRow, place, found, format!("a row below {rows}"));
-                }
-                known &= fits;
-            }
-            if canonical && !in_order(out, &chunks) {
-                let place = self.place(key).row(wide(number));
+            let known = self.are_known(cell, number, out, &mut stranger, findings);
+            if canonical && !in_order(out, &cell.chunks) {
+                let place = self.place(cell.key).row(wide(number));
                 let expected =
                     "endpoints in the order of chunk and row, and the permutation that says so";
                 findings.add(Check::LinkPlacement, place, "another order", expected);
             }
             if duplicates {
-                let ends: Vec<(&[i64], i64)> = out
-                    .iter()
-                    .map(|end| (chunks.get(end.which).copied().unwrap_or(&[]), end.row))
-                    .collect();
+                let ends: Vec<(&[i64], i64)> =
+                    out.iter().map(|end| (cell.chunk(end), end.row)).collect();
                 let hash = hash(&ends);
-                sums.copies = if copy {
+                sums.copies = if cell.copy {
                     sums.copies.wrapping_sub(hash)
                 } else {
                     let more = wide(distinct.len()).saturating_sub(1);
                     sums.copies.wrapping_add(hash.wrapping_mul(more))
                 };
             }
-            if known && !copy {
-                self.meaning(key, number, out, &here, &there, sums, findings);
+            if known && !cell.copy {
+                self.meaning(cell, number, out, sums, findings);
             } else if !known {
-                sums.damaged |= trusted;
+                sums.damaged |= self.family.rows_trusted();
             }
         }
     }
 
-    /// What a record whose endpoints are known says.
-    #[expect(clippy::too_many_arguments, reason = "one record in its cell")]
-    fn meaning(
+    /// Whether the endpoints of a record are rows that are there. A cell has one finding about chunks: `stranger`.
+    fn are_known(
         &self,
-        key: &[i64],
+        cell: &RecordCell<'_>,
         number: usize,
         ends: &[Endpoint],
-        here: &[Option<usize>],
-        there: &[Option<usize>],
+        stranger: &mut bool,
+        findings: &mut Findings,
+    ) -> bool {
+        let place = || self.place(cell.key).row(wide(number));
+        let mut known = true;
+        for (original, end) in ends.iter().enumerate() {
+            let (level, slots) = if original == 0 || self.family.delta() == 0 {
+                (Some(self.state), &cell.here)
+            } else {
+                (self.target, &cell.there)
+            };
+            let Some(level) = level else {
+                known = false;
+                continue;
+            };
+            let Some(slot) = RecordCell::slot(end, slots) else {
+                known = false;
+                if !*stranger && (level.whole || original == 0) {
+                    *stranger = true;
+                    let chunk = ChunkCoord::new(cell.chunk(end));
+                    let found = format!("an endpoint in chunk {chunk}");
+                    let expected = format!("a chunk of level {} with vertices", level.number());
+                    findings.add(Check::LinkChunk, place(), found, expected);
+                }
+                continue;
+            };
+            let Some(rows) = level.rows_of(slot) else {
+                known = false;
+                continue;
+            };
+            let fits = u32::try_from(end.row).is_ok_and(|row| row < rows);
+            if !fits && self.family.rows_trusted() {
+                let chunk = ChunkCoord::new(cell.chunk(end));
+                let found = format!("row {} of chunk {chunk}", end.row);
+                let expected = format!("a row below {rows}");
+                findings.add(Check::LinkRow, place(), found, expected);
+            }
+            known &= fits;
+        }
+        known
+    }
+
+    /// What a record whose endpoints are known says.
+    fn meaning(
+        &self,
+        cell: &RecordCell<'_>,
+        number: usize,
+        ends: &[Endpoint],
         sums: &mut Sums,
         findings: &mut Findings,
     ) {
-        let slot =
-            |end: &Endpoint, slots: &[Option<usize>]| slots.get(end.which).copied().flatten();
+        let here = |end: &Endpoint| RecordCell::slot(end, &cell.here);
         let row = |end: &Endpoint| u32::try_from(end.row).unwrap_or(u32::MAX);
         let at = |end: &Endpoint| -> Option<u64> {
-            let base = self.bases.get(slot(end, here)?)?;
+            let base = self.bases.get(here(end)?)?;
             base.checked_add(u64::from(row(end)))
         };
         if self.family.delta() != 0 {
             if let [first, second] = ends
-                && let Some((a, b)) = slot(first, here).zip(slot(second, there))
+                && let Some((a, b)) = here(first).zip(RecordCell::slot(second, &cell.there))
             {
                 let (mine, other) = ((a, row(first)), (b, row(second)));
                 let (fine, coarse) = if self.family.delta() > 0 {
@@ -153,10 +191,10 @@ impl Plan<'_> {
             return;
         }
         let same = |a: &Endpoint, b: &Endpoint| {
-            a.which == b.which && a.row == b.row || (slot(a, here), a.row) == (slot(b, here), b.row)
+            a.which == b.which && a.row == b.row || (here(a), a.row) == (here(b), b.row)
         };
         if let [first, second] = ends
-            && let Some((a, b)) = slot(first, here).zip(slot(second, here))
+            && let Some((a, b)) = here(first).zip(here(second))
         {
             if a != b {
                 let trusted = has_rows(self.kind);
@@ -167,7 +205,7 @@ impl Plan<'_> {
                 sums.pairs.extend(at(first).zip(at(second)));
             }
             if self.deep && self.kind == Kind::Graph && same(first, second) {
-                let place = self.place(key).row(wide(number));
+                let place = self.place(cell.key).row(wide(number));
                 findings.add(
                     Check::SelfLoop,
                     place,
@@ -189,7 +227,7 @@ impl Plan<'_> {
                 same(a, b) && !(ends.len() > 3 && j == last && i + 1 == last)
             });
             if degenerate {
-                let place = self.place(key).row(wide(number));
+                let place = self.place(cell.key).row(wide(number));
                 findings.add(
                     Check::FaceDegenerate,
                     place,

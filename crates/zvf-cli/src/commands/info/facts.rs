@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use zvf_meta::{ArrayDoc, Axis, Refinement};
 use zvf_store::{
@@ -69,21 +70,21 @@ pub(crate) struct LevelFacts {
 }
 
 /// Something of a level that is not read.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct RefusedFacts {
     pub(super) path: String,
     pub(super) why: String,
 }
 
 /// The object index of a level.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct ObjectFacts {
     pub(super) rows: u64,
     /// Rows of objects that are deleted.
     pub(super) deleted: u64,
     pub(super) present: Option<u64>,
     pub(super) layout: String,
-    pub(super) sorted: Option<bool>,
+    pub(super) ids_sorted: Option<bool>,
 }
 
 impl ObjectFacts {
@@ -94,7 +95,7 @@ impl ObjectFacts {
 }
 
 /// An array of a level.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct ArrayFacts {
     pub(super) path: String,
     pub(super) container: &'static str,
@@ -104,14 +105,15 @@ pub(crate) struct ArrayFacts {
     pub(super) origin: Option<Vec<i64>>,
     pub(super) chunks: Option<u64>,
     pub(super) shard_shape: Option<Vec<u64>>,
-    pub(super) codecs: Vec<String>,
+    /// `None`: blobs of one array may have codecs of their own each.
+    pub(super) codecs: Option<Vec<String>>,
     pub(super) unit: Option<String>,
-    pub(super) categories: Option<u64>,
     pub(super) description: Option<String>,
+    pub(super) categories: Option<u64>,
 }
 
 /// A link family of a level.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct LinkFacts {
     pub(super) delta: i32,
     pub(super) width: usize,
@@ -199,19 +201,12 @@ fn side(side: &SideGroups) -> Value {
     })
 }
 
-/// Names of the codecs of an array; those of a sharded one are those of its inner chunks.
-fn codecs(doc: &ArrayDoc) -> Vec<String> {
-    let inner = doc
-        .sharding()
-        .ok()
-        .flatten()
-        .map(|sharding| sharding.codecs);
-    inner
-        .as_ref()
-        .unwrap_or(&doc.codecs)
-        .iter()
-        .map(|codec| codec.name.clone())
-        .collect()
+/// Names of the codecs of an array, if it has any; those of a sharded one are those of its inner chunks.
+fn codecs(doc: &ArrayDoc) -> Option<Vec<String>> {
+    let inner = doc.sharding().ok().flatten();
+    let codecs = inner.as_ref().map_or(&doc.codecs, |inner| &inner.codecs);
+    let names: Vec<String> = codecs.iter().map(|codec| codec.name.clone()).collect();
+    (!names.is_empty()).then_some(names)
 }
 
 impl ArrayFacts {
@@ -232,7 +227,7 @@ impl ArrayFacts {
             shard_shape: doc
                 .filter(|doc| matches!(doc.sharding(), Ok(Some(_))))
                 .map(|doc| doc.chunk_shape.clone()),
-            codecs: doc.map(codecs).unwrap_or_default(),
+            codecs: doc.and_then(codecs),
             unit: attributes.unit.clone(),
             categories: attributes
                 .categories
@@ -256,29 +251,11 @@ impl ArrayFacts {
             origin: None,
             chunks: None,
             shard_shape: None,
-            codecs: array.doc().map(codecs).unwrap_or_default(),
+            codecs: array.doc().and_then(codecs),
             unit: attributes.unit.clone(),
             categories: None,
             description: attributes.description.clone(),
         }
-    }
-
-    fn document(&self) -> Value {
-        json!({
-            "path": self.path,
-            "container": self.container,
-            "dtype": self.dtype,
-            "width": self.width,
-            "shape": self.shape,
-            "origin": self.origin,
-            "chunks": self.chunks,
-            "shard_shape": self.shard_shape,
-            // Blobs of one array may have codecs of their own each.
-            "codecs": (!self.codecs.is_empty()).then_some(&self.codecs),
-            "unit": self.unit,
-            "description": self.description,
-            "categories": self.categories,
-        })
     }
 }
 
@@ -301,18 +278,6 @@ impl LinkFacts {
                 .map(|attribute| attribute.name.clone())
                 .collect(),
         }
-    }
-
-    fn document(&self) -> Value {
-        json!({
-            "delta": self.delta,
-            "width": self.width,
-            "directed": self.directed,
-            "store": self.store,
-            "links": self.links,
-            "segments": self.segments,
-            "attributes": self.attributes,
-        })
     }
 }
 
@@ -362,7 +327,7 @@ impl LevelFacts {
                 Some(layout) => layout.to_string(),
                 None => "data and offsets".to_owned(),
             },
-            sorted: index.doc().object_ids_sorted,
+            ids_sorted: index.doc().object_ids_sorted,
         });
         Self {
             level: level.number(),
@@ -420,20 +385,11 @@ impl LevelFacts {
             "shared_fragments": self.shared_fragments,
             "preserves_object_ids": self.preserves_object_ids,
             "chunk_attribute": self.chunk_attribute,
-            "object_index": self.objects.as_ref().map(|objects| json!({
-                "rows": objects.rows,
-                "deleted": objects.deleted,
-                "present": objects.present,
-                "layout": objects.layout,
-                "ids_sorted": objects.sorted,
-            })),
+            "object_index": self.objects,
             "groups": self.groups,
-            "arrays": self.arrays.iter().map(ArrayFacts::document).collect::<Vec<_>>(),
-            "links": self.links.iter().map(LinkFacts::document).collect::<Vec<_>>(),
-            "refused": self.refused.iter().map(|refused| json!({
-                "path": refused.path,
-                "why": refused.why,
-            })).collect::<Vec<_>>(),
+            "arrays": self.arrays,
+            "links": self.links,
+            "refused": self.refused,
         })
     }
 }

@@ -230,7 +230,7 @@ impl LevelFacts {
                 0 => String::new(),
                 deleted => format!(", {} of deleted objects", count(deleted)),
             };
-            let sorted = if objects.sorted == Some(true) {
+            let sorted = if objects.ids_sorted == Some(true) {
                 ", ids sorted"
             } else {
                 ""
@@ -394,7 +394,9 @@ impl ArrayFacts {
     /// How cells are stored: the codecs of an array, or the kind of container where each cell has its own.
     fn form(&self) -> String {
         match self.container {
-            "grid" | "sharded grid" | "table" => self.codecs.join("+"),
+            "grid" | "sharded grid" | "table" => {
+                self.codecs.as_deref().unwrap_or_default().join("+")
+            }
             other => other.to_owned(),
         }
     }

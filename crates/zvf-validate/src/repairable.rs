@@ -8,7 +8,7 @@ use crate::check::Check;
 
 /// Whether what breaks a check can be made right in documents alone, from the cells that are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Mend {
+pub enum Repairable {
     /// Always, where the cells that it follows from can be read.
     Always,
     /// Where something holds, in words that go on from "where".
@@ -17,7 +17,7 @@ pub enum Mend {
     Never(&'static str),
 }
 
-impl fmt::Display for Mend {
+impl fmt::Display for Repairable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Always => f.write_str("yes"),
@@ -28,31 +28,32 @@ impl fmt::Display for Mend {
 }
 
 /// The cell, the table or the object itself would have to be another one.
-const PAYLOAD: Mend = Mend::Never("the data itself would have to change");
+const PAYLOAD: Repairable = Repairable::Never("the data itself would have to change");
 /// A member that stands nowhere else.
-const MEANING: Mend = Mend::Never("nothing else in the store says what belongs there");
+const MEANING: Repairable = Repairable::Never("nothing else in the store says what belongs there");
 /// Two things that contradict each other.
-const EITHER: Mend = Mend::Never("either side may be the wrong one");
+const EITHER: Repairable = Repairable::Never("either side may be the wrong one");
 /// Whole objects would come or go.
-const OBJECTS: Mend = Mend::Never("objects would have to be removed or restored");
+const OBJECTS: Repairable = Repairable::Never("objects would have to be removed or restored");
 /// A document says how bytes are stored.
-const STORED: Mend = Mend::Never("the document says how the bytes are to be read");
+const STORED: Repairable = Repairable::Never("the document says how the bytes are to be read");
 /// What was made of a level has to be made again.
-const LEVELS: Mend = Mend::Never("coarse levels have to be made again");
+const LEVELS: Repairable = Repairable::Never("coarse levels have to be made again");
 /// The store is right as it is.
-const VIEWED: Mend =
-    Mend::Never("the store breaks no rule of the format; a copy or new levels suit viewers better");
+const VIEWED: Repairable = Repairable::Never(
+    "the store breaks no rule of the format; a copy or new levels suit viewers better",
+);
 /// Known to be so, or nothing to do.
-const FINE: Mend = Mend::Never("readers do not mind");
+const FINE: Repairable = Repairable::Never("readers do not mind");
 
 impl Check {
     /// Whether `zvf repair` settles it.
     #[must_use]
-    pub fn mend(self) -> Mend {
+    pub fn repairable(self) -> Repairable {
         match self {
             Self::Document(rule) => of_rule(rule),
-            Self::StoreOpens => Mend::Where("nothing but the bounds is missing in the root"),
-            Self::DocumentReads => Mend::Where(
+            Self::StoreOpens => Repairable::Where("nothing but the bounds is missing in the root"),
+            Self::DocumentReads => Repairable::Where(
                 "a level lacks nothing but its number, count or list of arrays, or a presence list is no list of texts",
             ),
             Self::LevelThere
@@ -64,17 +65,17 @@ impl Check {
             | Self::AttributeThere
             | Self::LinkAttributeThere
             | Self::LinkFragmentsThere => OBJECTS,
-            Self::LevelOpens | Self::NodeRead | Self::NodeDamaged => Mend::Never(
+            Self::LevelOpens | Self::NodeRead | Self::NodeDamaged => Repairable::Never(
                 "the document that it names has a finding of its own, or is not understood",
             ),
             Self::NodeKnown | Self::LevelHasChunks | Self::PresenceDeferred => FINE,
-            Self::NodeMembers => Mend::Never("the member's name is unknown"),
-            Self::Unfinished => Mend::Never("the writer's own command finishes it"),
-            Self::CellListed => Mend::Where("the cell can be read and fits the others"),
-            Self::CellEmpty => Mend::Where(
+            Self::NodeMembers => Repairable::Never("the member's name is unknown"),
+            Self::Unfinished => Repairable::Never("the writer's own command finishes it"),
+            Self::CellListed => Repairable::Where("the cell can be read and fits the others"),
+            Self::CellEmpty => Repairable::Where(
                 "no other array lists its chunk; a cell that is lost stays listed, unless the loss is accepted",
             ),
-            Self::LinkCount | Self::PresentCount => Mend::Where(
+            Self::LinkCount | Self::PresentCount => Repairable::Where(
                 "there are more than the document states; fewer may be a loss, which has to be accepted",
             ),
             Self::VertexCount
@@ -86,7 +87,7 @@ impl Check {
             | Self::LinkGroupCapability
             | Self::LinkGroupCount
             | Self::LinkGroupRows
-            | Self::LinkGroupFragment => Mend::Always,
+            | Self::LinkGroupFragment => Repairable::Always,
             Self::CellReads
             | Self::VertexRows
             | Self::Finite
@@ -150,12 +151,12 @@ impl Check {
     }
 }
 
-fn of_rule(rule: Rule) -> Mend {
+fn of_rule(rule: Rule) -> Repairable {
     match rule {
         Rule::BoundsLength | Rule::BoundsOrder => {
-            Mend::Where("positions are not stored with an offset")
+            Repairable::Where("positions are not stored with an offset")
         }
-        Rule::DatasetPath => Mend::Where("every level has a dataset of its own beside it"),
+        Rule::DatasetPath => Repairable::Where("every level has a dataset of its own beside it"),
         Rule::DatasetUnique
         | Rule::DatasetOrder
         | Rule::DatasetPresent
@@ -186,39 +187,41 @@ fn of_rule(rule: Rule) -> Mend {
         | Rule::IndexCounts
         | Rule::FamilyRank
         | Rule::FamilyDirected
-        | Rule::FamilyCounts => Mend::Always,
-        Rule::DatasetStale => Mend::Where("there is no folder of that level either"),
+        | Rule::FamilyCounts => Repairable::Always,
+        Rule::DatasetStale => Repairable::Where("there is no folder of that level either"),
         Rule::TransformLength | Rule::ScalePositive => {
-            Mend::Where("the bins of the level stand somewhere else")
+            Repairable::Where("the bins of the level stand somewhere else")
         }
         Rule::TranslationCoarse | Rule::LevelBinsKnown => {
-            Mend::Where("the fold or the bins of the level stand somewhere else")
+            Repairable::Where("the fold or the bins of the level stand somewhere else")
         }
-        Rule::ScaleMatchesBins => Mend::Where("the level's own document says its bins"),
-        Rule::PresenceThere => Mend::Where("the storage lists its objects"),
-        Rule::LevelZeroBins => Mend::Where("the bins are those of the root"),
-        Rule::LevelSplitDims => Mend::Where("the level names its attribute"),
-        Rule::LevelPreservesIds => Mend::Where("level 0 claims it"),
-        Rule::Encoding => Mend::Where("the array holds fragments: there is one encoding of them"),
-        Rule::DtypeThere => Mend::Where("the array is a table, whose node says its type"),
+        Rule::ScaleMatchesBins => Repairable::Where("the level's own document says its bins"),
+        Rule::PresenceThere => Repairable::Where("the storage lists its objects"),
+        Rule::LevelZeroBins => Repairable::Where("the bins are those of the root"),
+        Rule::LevelSplitDims => Repairable::Where("the level names its attribute"),
+        Rule::LevelPreservesIds => Repairable::Where("level 0 claims it"),
+        Rule::Encoding => {
+            Repairable::Where("the array holds fragments: there is one encoding of them")
+        }
+        Rule::DtypeThere => Repairable::Where("the array is a table, whose node says its type"),
         Rule::RowShape => {
-            Mend::Where("the cells have as many values a row as there are names of channels")
+            Repairable::Where("the cells have as many values a row as there are names of channels")
         }
         Rule::LinkWidth | Rule::FamilyPolicy => {
-            Mend::Where("the paths of the family's arrays say how many ends a link has")
+            Repairable::Where("the paths of the family's arrays say how many ends a link has")
         }
-        Rule::ObjectIds | Rule::Manifests => {
-            Mend::Where("manifests and ids agree on the number of rows, and the index does not")
-        }
+        Rule::ObjectIds | Rule::Manifests => Repairable::Where(
+            "manifests and ids agree on the number of rows, and the index does not",
+        ),
         _ => of_other(rule),
     }
 }
 
 /// Rules that are left alone.
-fn of_other(rule: Rule) -> Mend {
+fn of_other(rule: Rule) -> Repairable {
     match rule {
         Rule::Version | Rule::VersionNewer | Rule::RequiredCapabilities | Rule::Capabilities => {
-            Mend::Never("a newer program may know better")
+            Repairable::Never("a newer program may know better")
         }
         Rule::MultiscalesFormat | Rule::GridBounds | Rule::KeyEncoding => FINE,
         Rule::LevelName | Rule::LevelsConsecutive | Rule::LevelVertices | Rule::LevelFragments => {
