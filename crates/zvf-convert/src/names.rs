@@ -3,12 +3,19 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use zvf_write::{ObjectTable, Values};
+
 /// The file's name without its ending.
 pub(crate) fn stem(path: &Path) -> String {
     let path = crate::format::unpacked(path).unwrap_or(path);
     path.file_stem()
         .map(|stem| stem.to_string_lossy().into_owned())
         .unwrap_or_default()
+}
+
+/// The object that a file is, with its name.
+pub(crate) fn object(id: i64, file: &Path) -> ObjectTable<'static> {
+    ObjectTable::new(vec![id]).with_attribute("name", Values::texts([stem(file)]))
 }
 
 /// An id for every file: the numbers that the files are named by, if all are and all differ; else 0, 1, …

@@ -13,7 +13,7 @@ use arrow_schema::{DataType, Schema};
 use zvf_write::narrow;
 
 use crate::output::raw::elements;
-use crate::records::values::decimals;
+use crate::records::values::{decimals, wide};
 
 /// Numbers of a column, with the channels of a row together.
 #[derive(Debug, Default)]
@@ -101,32 +101,17 @@ fn from_u64(value: u64) -> f64 {
     value as f64
 }
 
-/// A column of whole numbers; `None` where one is missing, or where they are of another type.
+/// A column of whole numbers; `None` where one is missing or beyond int64, or where they are of another type.
 pub(crate) fn whole(column: &ArrayRef) -> Option<Vec<i64>> {
-    if column.null_count() > 0 {
+    if column.null_count() > 0 || !column.data_type().is_integer() {
         return None;
     }
-    macro_rules! take {
-        ($type:ty) => {
-            column
-                .as_primitive::<$type>()
-                .values()
-                .iter()
-                .map(|&value| i64::try_from(value).ok())
-                .collect()
-        };
+    if let Some(numbers) = column.as_primitive_opt::<Int64Type>() {
+        return Some(numbers.values().to_vec());
     }
-    match column.data_type() {
-        DataType::Int8 => take!(Int8Type),
-        DataType::Int16 => take!(Int16Type),
-        DataType::Int32 => take!(Int32Type),
-        DataType::Int64 => take!(Int64Type),
-        DataType::UInt8 => take!(UInt8Type),
-        DataType::UInt16 => take!(UInt16Type),
-        DataType::UInt32 => take!(UInt32Type),
-        DataType::UInt64 => take!(UInt64Type),
-        _ => None,
-    }
+    wide(column)
+        .map(|number| i64::try_from(number).ok())
+        .collect()
 }
 
 /// A number as a count, or as the number of a vertex.

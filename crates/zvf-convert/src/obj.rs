@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use zvf_write::{AttributeSpec, Batch, Kind, ObjectTable, Values};
+use zvf_write::{AttributeSpec, Batch, Kind};
 
 use crate::error::{ConvertError, Place, shown};
 use crate::names;
@@ -170,9 +170,7 @@ impl Obj {
             let next = self.vertices(file, *id, first, sink)?;
             self.links(file, first, next, sink)?;
             first = next;
-            let table = ObjectTable::new(vec![*id])
-                .with_attribute("name", Values::texts([names::stem(file)]));
-            sink.objects(&table)?;
+            sink.objects(&names::object(*id, file))?;
         }
         Ok(())
     }

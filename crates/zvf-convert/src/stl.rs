@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use zvf_write::{AttributeSpec, Batch, Kind, ObjectTable, Values};
+use zvf_write::{AttributeSpec, Batch, Kind};
 
 use crate::error::{ConvertError, Place, shown};
 use crate::names;
@@ -162,9 +162,7 @@ impl Stl {
                 push(&mut positions, &mut links, sink)?;
             }
             first = first.saturating_add(vertices.numbers.len() as u64);
-            let table = ObjectTable::new(vec![*id])
-                .with_attribute("name", Values::texts([names::stem(file)]));
-            sink.objects(&table)?;
+            sink.objects(&names::object(*id, file))?;
         }
         Ok(())
     }

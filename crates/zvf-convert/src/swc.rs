@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
-use zvf_write::{AttributeSpec, Batch, Kind, NumberType, ObjectTable, Values};
+use zvf_write::{AttributeSpec, Batch, Kind, NumberType};
 
 use crate::error::{ConvertError, Place, shown};
 use crate::names;
@@ -98,9 +98,7 @@ impl Swc {
                 .with_attribute("node_id", &tree.ids)
                 .with_links(Cow::Borrowed(&tree.links[..]));
             sink.batch(&batch)?;
-            let table = ObjectTable::new(vec![*id])
-                .with_attribute("name", Values::texts([names::stem(file)]));
-            sink.objects(&table)?;
+            sink.objects(&names::object(*id, file))?;
         }
         Ok(())
     }

@@ -35,13 +35,7 @@ pub(crate) fn elements(column: &ArrayRef) -> (ArrayRef, usize) {
         return (ArrayRef::clone(column), 1);
     };
     let width = usize::try_from(*width).unwrap_or(0);
-    let list = column.as_fixed_size_list();
-    // A sliced list keeps its whole child; the rows of this batch start at its offset.
-    let elements = list.values().slice(
-        list.offset().saturating_mul(width),
-        list.len().saturating_mul(width),
-    );
-    (elements, width)
+    (ArrayRef::clone(column.as_fixed_size_list().values()), width)
 }
 
 /// Writes every number of a column of numbers. What stands where a value is missing is not said.

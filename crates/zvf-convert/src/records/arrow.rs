@@ -122,27 +122,36 @@ impl Source for Arrow {
     }
 
     fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
-        let work = |out: &SyncSender<RecordBatch>| {
-            for batch in self.reader(Some(self.columns.clone()))?.1 {
-                let batch = batch.map_err(|error| wrong(&self.path, error))?;
-                if out.send(batch).is_err() {
-                    break;
-                }
-            }
-            Ok(())
-        };
-        stream(&self.path, work, &mut |batch| {
-            sliced(&lists::fixed(&self.path, &self.schema, &batch)?, rows, take)
-        })
+        let open = || Ok(self.reader(Some(self.columns.clone()))?.1);
+        hand_over(&self.path, &self.schema, rows, open, wrong, take)
     }
 }
 
-/// Hands a batch over in parts of so many rows.
-pub(super) fn sliced(
-    batch: &RecordBatch,
+/// Reads batches on a thread of its own, and hands them over in parts of so many rows.
+pub(super) fn hand_over<B: Iterator<Item = Result<RecordBatch, ArrowError>>>(
+    path: &Path,
+    schema: &SchemaRef,
     rows: usize,
+    open: impl FnOnce() -> Result<B, ConvertError> + Send,
+    wrong: fn(&Path, ArrowError) -> ConvertError,
     take: &mut TakeBatch<'_>,
 ) -> Result<(), ConvertError> {
+    let work = |out: &SyncSender<RecordBatch>| {
+        for batch in open()? {
+            let batch = batch.map_err(|error| wrong(path, error))?;
+            if out.send(batch).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    };
+    stream(path, work, &mut |batch| {
+        sliced(&lists::fixed(path, schema, &batch)?, rows, take)
+    })
+}
+
+/// Hands a batch over in parts of so many rows.
+fn sliced(batch: &RecordBatch, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
     let mut start = 0;
     while start < batch.num_rows() {
         let count = rows.max(1).min(batch.num_rows() - start);

@@ -89,7 +89,7 @@ fn uuid(bytes: &[u8]) -> String {
 }
 
 /// The whole numbers of a column; zeros where they are missing, nothing for another column.
-pub(super) fn wide(items: &ArrayRef) -> Box<dyn Iterator<Item = i128> + '_> {
+pub(crate) fn wide(items: &ArrayRef) -> Box<dyn Iterator<Item = i128> + '_> {
     macro_rules! wide {
         ($($data:ident $type:ty),*) => {
             match items.data_type() {

@@ -14,10 +14,8 @@ mod thrift;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
 
-use arrow_array::RecordBatch;
-use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels, parquet_to_arrow_schema};
 use parquet::basic::LogicalType;
@@ -26,10 +24,10 @@ use parquet::file::metadata::{
     ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader, ParquetStatisticsPolicy,
 };
 
-use super::arrow::sliced;
+use super::arrow::hand_over;
 use super::{Source, TakeBatch, UUID, chosen, left_out, lists};
 use crate::error::{ConvertError, Place};
-use crate::isolate::{isolate, stream};
+use crate::isolate::isolate;
 use crate::options::Options;
 use crate::output::AXES;
 use crate::time;
@@ -159,18 +157,9 @@ impl Source for Parquet {
     }
 
     fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
-        let work = |out: &SyncSender<RecordBatch>| {
-            for batch in self.reader(rows)? {
-                let batch = batch.map_err(|error| wrong(&self.path, error.into()))?;
-                if out.send(batch).is_err() {
-                    break;
-                }
-            }
-            Ok(())
-        };
-        stream(&self.path, work, &mut |batch| {
-            sliced(&lists::fixed(&self.path, &self.schema, &batch)?, rows, take)
-        })
+        let open = || self.reader(rows);
+        let wrong = |path: &Path, error: ArrowError| wrong(path, error.into());
+        hand_over(&self.path, &self.schema, rows, open, wrong, take)
     }
 }
 
