@@ -55,11 +55,13 @@ impl Edit {
     /// let table = RecordBatch::try_from_iter(columns)?;
     /// Runtime::new()?.wait(async {
     ///     let spec = StoreSpec::new(Kind::Streamline, [10.0; 2]);
-    ///     StoreWriter::create(&address, spec, WriteOptions::new()).await?.finish().await?;
+    ///     let mut writer = StoreWriter::create(&address, spec, WriteOptions::new()).await?;
+    ///     writer.push_records(&table.project(&[0, 1])?)?;
+    ///     writer.finish().await?;
     ///     let mut edit = Edit::open(&address, WriteOptions::new()).await?;
     ///     let appended = edit.append_records(&table, None).await?;
     ///     assert!(appended.unknown.contains("other"));
-    ///     edit.put_object_records(&table.project(&[1])?).await?;
+    ///     edit.put_object_records(&table.project(&[1])?.slice(0, 1)).await?;
     ///     assert_eq!(edit.commit().await?.vertices, 2);
     ///     Ok(())
     /// })
