@@ -377,20 +377,16 @@ impl Edit {
             return Ok(Vec::new());
         };
         let append = async {
-            let batch = joined(&vertices, links.as_ref())?;
-            let fitted = edit.fit(&batch, |id| id)?;
-            edit.append(&fitted.batch).await?;
-            Ok((fitted.unknown, fitted.missing))
-        };
-        let append = async {
-            let done: Result<_, WriteError> = append.await;
+            let done = edit.append_records(&vertices, links.as_ref()).await;
             done.map_err(|error| Failure::from(error).at(&self.url))
         };
-        let (unknown, missing) = wait(py, OnInterrupt::Drop, append)?;
-        let unknown = unknown
+        let fitted = wait(py, OnInterrupt::Drop, append)?;
+        let unknown = fitted
+            .unknown
             .iter()
             .map(|name| format!("left out, since the store has no such attribute: {name}"));
-        let missing = missing
+        let missing = fitted
+            .missing
             .iter()
             .map(|name| format!("missing for the new vertices: {name}"));
         Ok(unknown.chain(missing).collect())
@@ -404,12 +400,7 @@ impl Edit {
         let mut guard = alone(&self.edit, "change")?;
         let edit = guard.as_mut().ok_or_else(|| ended("change"))?;
         let put = async {
-            let table = ObjectTable::from_records(&objects);
-            let done = match &table {
-                Ok(table) => edit.put_objects(table).await,
-                Err(_) => Ok(()),
-            };
-            let done = table.map(|_| ()).and(done);
+            let done = edit.put_object_records(&objects).await;
             done.map_err(|error| Failure::from(error).at(&self.url))
         };
         wait(py, OnInterrupt::Drop, put)

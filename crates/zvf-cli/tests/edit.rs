@@ -281,7 +281,7 @@ fn what_a_query_writes_is_taken_back() -> Result<()> {
     );
     for (line, what) in [
         ("[1,2]", "line 1"),
-        ("{\"volume\":{\"a\":1}}", "line 1: member \"volume\""),
+        ("{\"volume\":{\"a\":1}}", "line 1: found member \"volume\""),
         (
             "{\"vertex\":\"x\",\"volume\":1}",
             "line 1, column vertex: found \"x\", expected the number",
@@ -298,6 +298,22 @@ fn what_a_query_writes_is_taken_back() -> Result<()> {
     let ran = home.zvf(&["edit", "made.zv", "append", "bad.arrow"])?;
     assert_eq!(ran.code, 4, "{}", ran.stderr);
     assert_eq!(home.text(&query)?, text);
+    Ok(())
+}
+
+#[test]
+fn what_a_query_writes_is_imported() -> Result<()> {
+    for format in ["csv", "ndjson", "arrow"] {
+        let home = home()?;
+        let before = rows(&home)?;
+        let file = format!("all.{format}");
+        let columns = "position,object_id,attributes";
+        home.text(&["query", "made.zv", "-o", &file, "--columns", columns])?;
+        std::fs::remove_dir_all(home.file("made.zv"))?;
+        let by = ["--object-column", "object_id", "--chunk-shape", "10,10,10"];
+        home.text(&[&["import", &file, "made.zv"], &by[..]].concat())?;
+        assert_eq!(rows(&home)?, before, "{format}");
+    }
     Ok(())
 }
 

@@ -14,6 +14,8 @@ pub enum Format {
     Swc,
     /// Tables of separated values with a header line.
     Csv,
+    /// Tables as JSON, an object a line. Read only.
+    Ndjson,
     /// Wavefront meshes.
     Obj,
     /// Triangles by their corners, text or binary.
@@ -41,7 +43,7 @@ pub enum Format {
 
 impl Format {
     /// Every format, with its endings.
-    const ENDINGS: [(&'static str, Self); 17] = [
+    const ENDINGS: [(&'static str, Self); 19] = [
         ("swc", Self::Swc),
         ("csv", Self::Csv),
         ("tsv", Self::Csv),
@@ -59,6 +61,8 @@ impl Format {
         ("ipc", Self::Arrow),
         ("arrows", Self::Arrow),
         ("parquet", Self::Parquet),
+        ("ndjson", Self::Ndjson),
+        ("jsonl", Self::Ndjson),
     ];
 
     /// The endings of all formats, without the dot.
@@ -115,6 +119,7 @@ impl Format {
         match self {
             Self::Swc => "SWC",
             Self::Csv => "CSV",
+            Self::Ndjson => "NDJSON",
             Self::Obj => "OBJ",
             Self::Stl => "STL",
             Self::Trk => "TRK",
@@ -131,7 +136,10 @@ impl Format {
 
     /// Whether a file of this format is one table, a vertex a row.
     pub(crate) const fn is_table(self) -> bool {
-        matches!(self, Self::Csv | Self::Npy | Self::Arrow | Self::Parquet)
+        matches!(
+            self,
+            Self::Csv | Self::Ndjson | Self::Npy | Self::Arrow | Self::Parquet
+        )
     }
 
     /// Whether a file of this format has streamlines, in a frame that the format fixes.
@@ -153,7 +161,7 @@ impl Format {
                 Kind::Polyline,
                 Kind::Streamline,
             ],
-            Self::Csv | Self::Npy | Self::Arrow | Self::Parquet => {
+            Self::Csv | Self::Ndjson | Self::Npy | Self::Arrow | Self::Parquet => {
                 &[Kind::PointCloud, Kind::Polyline, Kind::Streamline]
             }
         }

@@ -34,6 +34,7 @@
 //! |---|---|---|---|
 //! | `.swc` | skeleton, or graph | one per file | `radius`, `type`, `node_id` |
 //! | `.csv`, `.tsv`, `.txt`, also packed: `.csv.gz` | points; polylines or streamlines with an object column | by the object column, or one per file | all other columns |
+//! | `.ndjson`, `.jsonl`: one JSON object per line | the same | the same | all other columns; a list is one column for each of its values |
 //! | `.arrow`, `.feather`, `.ipc`, `.arrows`: files or streams | the same | the same | all other columns; dictionaries and texts are categories |
 //! | `.parquet` | the same | the same | the same; with the feature `parquet` |
 //! | `.npy` | points | none, or one per file | none: the array is positions, `(N, D)` |
@@ -87,7 +88,6 @@ mod records;
 mod shape;
 mod stl;
 mod swc;
-mod table;
 mod tck;
 mod text;
 mod time;
@@ -167,13 +167,12 @@ pub(crate) struct Found {
 #[derive(Debug)]
 enum Reader {
     Swc(swc::Swc),
-    Table(table::Tables),
     Obj(obj::Obj),
     Stl(stl::Stl),
     Trk(trk::Trk),
     Tck(tck::Tck),
     Trx(trx::Trx),
-    Records(records::Records),
+    Records(Box<records::Records>),
     Precomputed(Box<precomputed::Precomputed>),
 }
 
@@ -182,7 +181,6 @@ impl Reader {
     fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
         match self {
             Reader::Swc(reader) => reader.read(sink),
-            Reader::Table(reader) => reader.read(sink),
             Reader::Obj(reader) => reader.read(sink),
             Reader::Stl(reader) => reader.read(sink),
             Reader::Trk(reader) => reader.read(sink),
@@ -247,10 +245,6 @@ impl Import {
                 let (reader, found) = swc::Swc::survey(files, kind, options)?;
                 (Reader::Swc(reader), found)
             }
-            Format::Csv => {
-                let (reader, found) = table::Tables::survey(files, kind, options)?;
-                (Reader::Table(reader), found)
-            }
             Format::Obj => {
                 let (reader, found) = obj::Obj::survey(files, options)?;
                 (Reader::Obj(reader), found)
@@ -271,9 +265,15 @@ impl Import {
                 let (reader, found) = trx::Trx::survey(files, kind, options)?;
                 (Reader::Trx(reader), found)
             }
-            Format::Ply | Format::Npy | Format::Npz | Format::Arrow | Format::Parquet => {
+            Format::Csv
+            | Format::Ndjson
+            | Format::Ply
+            | Format::Npy
+            | Format::Npz
+            | Format::Arrow
+            | Format::Parquet => {
                 let (reader, found) = records::Records::survey(files, format, options)?;
-                (Reader::Records(reader), found)
+                (Reader::Records(Box::new(reader)), found)
             }
             Format::Precomputed => {
                 let (reader, found, map) = precomputed::Precomputed::survey(files, options)?;
@@ -322,7 +322,6 @@ impl Import {
             Reader::Trk(_) | Reader::Tck(_) | Reader::Trx(_) => false,
             Reader::Records(records) if records.has_object_column() => true,
             Reader::Precomputed(reader) => reader.names_objects(),
-            Reader::Table(_) if options.object_column.is_some() => true,
             _ => names::ids(files).1,
         };
         Ok(Self {

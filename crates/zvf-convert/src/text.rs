@@ -30,6 +30,10 @@ impl Lines {
         })
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Reads the next line; false at the end of the file.
     pub(crate) fn step(&mut self) -> Result<bool, ConvertError> {
         self.bytes.clear();
@@ -73,6 +77,11 @@ impl Lines {
                 return Err(ConvertError::limit(&self.path, place, what, self.most));
             }
         }
+    }
+
+    /// The line as it is.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// The line without its comment and without blanks around it.

@@ -157,6 +157,30 @@ fn lines_of_csv() {
 }
 
 #[test]
+fn lines_of_ndjson() {
+    for (text, said) in [
+        ("[1,2]", "a.ndjson, line 1: found invalid type"),
+        (
+            "{\"x\":1,\"y\":2}\n{\"x\":1,\"y\":{\"a\":1}}",
+            "a.ndjson, line 2: found member \"y\" with a list or an object in it, expected a value or a list of values",
+        ),
+        (
+            "{\"x\":1,\"y\":2}\n{\"x\":1}\n",
+            "a.ndjson, line 2: found \"\", expected a finite number in column \"y\"",
+        ),
+        (
+            "{\"n\":1}\n",
+            "a.ndjson, line 1: found n, expected columns x and y (and z)",
+        ),
+    ] {
+        let folder = Folder::new();
+        let (error, text) = refused(&[folder.file("a.ndjson", text)], &Options::default());
+        assert!(text.starts_with(said), "{text}");
+        assert_eq!(error.class(), Class::Malformed);
+    }
+}
+
+#[test]
 fn bytes_of_streamlines() {
     let whole = trk(false, 3);
     wrong(
@@ -358,7 +382,7 @@ fn options_and_limits() {
     check(
         &none,
         Class::Misuse,
-        "a.xyz: found .xyz, expected a file that ends in .swc, .csv, .tsv, .txt, .obj, .stl, .trk, .tck, .trx, .ply, .npy, .npz, .arrow, .feather, .ipc, .arrows, .parquet",
+        "a.xyz: found .xyz, expected a file that ends in .swc, .csv, .tsv, .txt, .obj, .stl, .trk, .tck, .trx, .ply, .npy, .npz, .arrow, .feather, .ipc, .arrows, .parquet, .ndjson, .jsonl",
         &|_| {},
     );
     let missing = [none[0].with_file_name("b.swc")];
@@ -413,7 +437,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_read_or_refused(mut bytes in prop::collection::vec(any::<u8>(), 0..400), head in 0_usize..3) {
-        for name in ["a.swc", "a.obj", "a.stl", "a.csv", "a.tsv", "a.trk", "a.tck"] {
+        for name in ["a.swc", "a.obj", "a.stl", "a.csv", "a.tsv", "a.ndjson", "a.trk", "a.tck"] {
             survive(name, &bytes);
         }
         // Behind a head that is right.

@@ -1,9 +1,10 @@
-//! CSV.
+//! CSV and NDJSON.
 
 use zvf_convert::Options;
+use zvf_store::Class;
 use zvf_write::Kind;
 
-use crate::support::{Folder, column, open, rows, small, sorted, texts};
+use crate::support::{Folder, column, open, refused, rows, small, sorted, texts};
 
 const TABLE: &str = "\u{feff}id, x ,y,z,kind,big,score,ok,note
 1,0.5,2,-3,axon,5000000000,0.25,true,
@@ -117,5 +118,83 @@ fn several_files_are_objects_and_have_the_same_columns() {
     assert_eq!(
         sorted(column(&folder.objects(&[2]), "position")),
         ["3.0 4.0", "5.0 6.0"]
+    );
+}
+
+#[test]
+fn columns_of_several_files_get_one_type() {
+    let folder = Folder::new();
+    let files = [
+        folder.file("3.csv", "x,y,v,w\n1,2,1,\n"),
+        folder.file("2.csv", "x,y,v,w\n3,4,0.5,7\n5,6,,8\n"),
+    ];
+    let import = open(&files, &Options::default());
+    assert!(
+        import
+            .notes()
+            .contains(&"column \"v\": 1 empty fields become NaN".to_owned()),
+        "{:?}",
+        import.notes()
+    );
+    let got = folder.store(&import, |_| {});
+    assert_eq!(sorted(column(&got.vertices, "v")), ["0.5", "1.0", "nan"]);
+    assert_eq!(sorted(column(&got.vertices, "w")), ["7.0", "8.0", "nan"]);
+}
+
+#[test]
+fn objects_of_ndjson_are_rows() {
+    let folder = Folder::new();
+    let text = "{\"position\":[0.5,2,3],\"id\":9007199254740993,\"word\":\"a\",\"w\":[0.5,1]}
+{\"word\":null,\"position\":[4,5.5,6],\"w\":[0.25,2],\"id\":-1,\"ok\":true,\"score\":\"Infinity\"}
+";
+    let import = open(&[folder.file("a.ndjson", text)], &small());
+    let axes: Vec<&str> = import
+        .spec()
+        .axes
+        .iter()
+        .map(|axis| axis.name.as_str())
+        .collect();
+    assert_eq!(axes, ["x", "y", "z"]);
+    let got = folder.store(&import, |spec| {
+        (spec.chunk_shape, spec.bin_shape) = (vec![10.0; 3], None)
+    });
+    let want = vec![
+        texts([
+            "0.5 2.0 3.0",
+            "9007199254740993",
+            "a",
+            "0.5",
+            "1",
+            "null",
+            "nan",
+        ]),
+        texts(["4.0 5.5 6.0", "-1", "null", "0.25", "2", "true", "inf"]),
+    ];
+    let names = ["position", "id", "word", "w_0", "w_1", "ok", "score"];
+    assert_eq!(sorted(rows(&got.vertices, &names)), want);
+}
+
+#[test]
+fn a_column_has_one_use() {
+    let folder = Folder::new();
+    let file = folder.file("a.csv", "x,y,n\n1,2,3\n");
+    let check = |change: &dyn Fn(&mut Options), said: &str| {
+        let mut options = small();
+        change(&mut options);
+        let (error, text) = refused(std::slice::from_ref(&file), &options);
+        assert_eq!(text, said);
+        assert_eq!(error.class(), Class::Misuse);
+    };
+    check(
+        &|options| options.attributes = Some(vec!["x".into()]),
+        "attributes: found \"x\", expected columns that are neither position nor object",
+    );
+    check(
+        &|options| options.object_column = Some("x".into()),
+        "object column: found \"x\", expected another column than those of the position",
+    );
+    check(
+        &|options| options.position = Some(vec!["x".into(), "x".into()]),
+        "position: found \"x\" again, expected another column",
     );
 }

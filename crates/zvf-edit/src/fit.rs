@@ -1,11 +1,14 @@
-//! Batches that were made for another store, brought to the types of this one.
+//! Batches and tables that were made for another store, brought to the types of this one.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use arrow_array::RecordBatch;
+use futures::future::BoxFuture;
+
 use super::Edit;
 use zvf_write::WriteError;
-use zvf_write::batch::{Batch, Owners};
+use zvf_write::batch::{Batch, ObjectTable, Owners};
 use zvf_write::spec::{AttributeSpec, AttributeType};
 use zvf_write::values::Values;
 
@@ -27,6 +30,73 @@ impl Edit {
         self.index.iter().flat_map(|index| {
             let all = index.ids.iter().copied();
             all.filter(|id| !index.deleted.contains(id))
+        })
+    }
+
+    /// Adds vertices of a table as queries return it, and their links of another one, brought to the types of the store; see
+    /// [`zvf_write::arrow`] for the columns. Returns what was appended, and which attributes did not fit.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use arrow_array::{ArrayRef, FixedSizeListArray, Int64Array, RecordBatch, types::Float64Type};
+    /// use zvf_edit::Edit;
+    /// use zvf_store::blocking::Runtime;
+    /// use zvf_write::{Kind, StoreSpec, StoreWriter, WriteOptions};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let address = folder.path().join("tracts.zarrvectors").to_string_lossy().into_owned();
+    /// let places = [Some(vec![Some(1.0), Some(1.0)]), Some(vec![Some(2.0), Some(1.0)])];
+    /// let columns: [(&str, ArrayRef); 3] = [
+    ///     ("position", Arc::new(FixedSizeListArray::from_iter_primitive::<Float64Type, _, _>(places, 2))),
+    ///     ("object_id", Arc::new(Int64Array::from(vec![7, 7]))),
+    ///     ("other", Arc::new(Int64Array::from(vec![1, 2]))),
+    /// ];
+    /// let table = RecordBatch::try_from_iter(columns)?;
+    /// Runtime::new()?.wait(async {
+    ///     let spec = StoreSpec::new(Kind::Streamline, [10.0; 2]);
+    ///     let mut writer = StoreWriter::create(&address, spec, WriteOptions::new()).await?;
+    ///     writer.push_records(&table.project(&[0, 1])?)?;
+    ///     writer.finish().await?;
+    ///     let mut edit = Edit::open(&address, WriteOptions::new()).await?;
+    ///     let appended = edit.append_records(&table, None).await?;
+    ///     assert!(appended.unknown.contains("other"));
+    ///     edit.put_object_records(&table.project(&[1])?.slice(0, 1)).await?;
+    ///     assert_eq!(edit.commit().await?.vertices, 2);
+    ///     Ok(())
+    /// })
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Batch::from_records`], [`fit`](Self::fit) and [`append`](Self::append).
+    pub fn append_records<'a>(
+        &'a mut self,
+        vertices: &'a RecordBatch,
+        links: Option<&'a RecordBatch>,
+    ) -> BoxFuture<'a, Result<Fitted, WriteError>> {
+        Box::pin(async move {
+            let mut batch = Batch::from_records(vertices)?;
+            if let Some(links) = links {
+                batch = batch.with_link_records(links)?;
+            }
+            let fitted = self.fit(&batch, |id| id)?;
+            self.append(&fitted.batch).await?;
+            Ok(fitted)
+        })
+    }
+
+    /// Adds objects, or sets their attributes, from a table as queries return it: one row an object.
+    ///
+    /// # Errors
+    /// As [`ObjectTable::from_records`] and [`put_objects`](Self::put_objects).
+    pub fn put_object_records<'a>(
+        &'a mut self,
+        objects: &'a RecordBatch,
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            let table = ObjectTable::from_records(objects)?;
+            self.put_objects(&table).await
         })
     }
 

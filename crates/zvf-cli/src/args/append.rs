@@ -48,7 +48,7 @@ pub(crate) struct AppendArgs {
 /// A format by one of its endings, in small letters.
 fn format(text: &str) -> Result<String, String> {
     let name = text.trim_start_matches('.').to_ascii_lowercase();
-    if matches!(&*name, "ndjson" | "jsonl") || Format::from_name(&name).is_some() {
+    if Format::from_name(&name).is_some() {
         return Ok(name);
     }
     Err(format!(

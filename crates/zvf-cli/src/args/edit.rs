@@ -15,8 +15,8 @@ stay as they are; the chunks they are out of date for are listed in the root's `
 Points that belong to no object are deleted by --where and --bbox, which combine with AND; --dry-run counts them. Where vertices
 belong to objects, --select objects deletes every object with such a vertex as a whole.
 
-FILE is a table as `zvf query -o FILE` writes it, NDJSON or what `zvf import` reads (.csv, .tsv, .txt, .csv.gz, .arrow, .feather, .parquet,
-.npz): one column an axis (or lists `position`), `object_id`, one column an attribute (`NAME_0`, `NAME_1`, … for several channels, or lists NAME).
+FILE is a table as `zvf query -o FILE` writes it, or another that `zvf import` reads (.csv, .tsv, .txt, .csv.gz, .ndjson, .arrow, .feather,
+.parquet, .npz): one column an axis (or lists `position`), `object_id`, one column an attribute (`NAME_0`, `NAME_1`, … for several channels, or lists NAME).
 
 Vertices are addressed by `object_id` and `vertex` (their place in the object, from 0), by `vertex` alone (their place in
 the answer of `zvf query STORE`), or without both columns, all of them in that order. Links are addressed by their ends:

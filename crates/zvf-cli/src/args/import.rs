@@ -19,6 +19,8 @@ What a file becomes follows from its ending, unless --kind says otherwise:
   .arrow .feather .ipc .arrows
               the same, of an Arrow IPC file or stream; a position may be one column of lists
   .parquet    the same, of a Parquet file
+  .ndjson .jsonl
+              the same, of JSON objects, one a line; a list is a column for each of its values
   .npy        point_cloud: positions, (N, D)
   .npz        by its arrays: positions (N, D), edges (M, 2) or faces (M, 3 or 4), object_id (N,), others attributes
   .obj .stl   mesh of triangles, or of quads; one object a file
@@ -29,7 +31,7 @@ What a file becomes follows from its ending, unless --kind says otherwise:
               one of Neuroglancer's precomputed formats, sharded or not: skeletons, meshes (legacy or multi-resolution) or
               annotations (points, lines, polylines), in nanometres or the units of `info`
 
-A table (.csv .tsv .arrow .parquet .npy) may have a table of links beside it, which names its rows, from 0: with --edges it becomes
+A table (.csv .tsv .arrow .parquet .ndjson .npy) may have a table of links beside it, which names its rows, from 0: with --edges it becomes
 a graph, or a skeleton with --kind skeleton (child, then parent), with --faces a mesh. Other columns are attributes of the links.
 
 Several files of one format make one store. Files named by numbers keep them as object ids. The store is there as a whole or not at

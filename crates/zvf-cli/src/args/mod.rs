@@ -79,7 +79,7 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     };
     format!(
         "{}\nstores   reads Zarr Vectors 0.6 to 0.9.4, writes 0.9.2 and 0.8.1\n\
-         files    swc, csv, tsv, arrow, {parquet}npy, npz, obj, ply, stl, trk, tck, trx{volumes}\n\
+         files    swc, csv, tsv, ndjson, arrow, {parquet}npy, npz, obj, ply, stl, trk, tck, trx{volumes}\n\
          storage  folders{cloud}{viewer}",
         env!("CARGO_PKG_VERSION")
     )

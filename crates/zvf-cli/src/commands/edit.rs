@@ -297,7 +297,7 @@ fn with_links(batch: Batch<'static>, spec: &StoreSpec, links: &Table) -> Result<
 }
 
 /// The files of an edit.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Tables {
     main: Table,
     links: Option<Table>,
@@ -325,16 +325,15 @@ impl Tables {
     }
 
     fn read(what: &EditWhat) -> Result<Self> {
-        let mut tables = Self::default();
         match what {
-            EditWhat::Append { file, links } => {
-                tables = Self::of(file, None, links.as_deref())?;
-            }
+            EditWhat::Append { file, links } => Self::of(file, None, links.as_deref()),
             EditWhat::Move { from } | EditWhat::SetAttribute { from, .. } => {
-                tables.main = Table::read(from, None)?;
+                Self::of(from, None, None)
             }
-            EditWhat::Delete { .. } | EditWhat::Resume => {}
+            EditWhat::Delete { .. } | EditWhat::Resume => Ok(Self {
+                main: Table::empty(),
+                links: None,
+            }),
         }
-        Ok(tables)
     }
 }

@@ -100,7 +100,7 @@ fn export_format(path: &Path) -> Result<Format> {
         let ending = path.extension().unwrap_or_default().to_string_lossy();
         let known: Vec<String> = Format::endings().map(|one| format!(".{one}")).collect();
         CliError::usage(format!(
-            "{}: found .{ending}, expected .ndjson, {}, or for a directory a name without an ending or with a slash at its end",
+            "{}: found .{ending}, expected {}, or for a directory a name without an ending or with a slash at its end",
             path.display(),
             known.join(", ")
         ))

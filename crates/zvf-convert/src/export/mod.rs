@@ -160,6 +160,11 @@ pub fn export<'a>(
             Format::Trk => trk::write(&mut job).await?,
             Format::Tck => tck::write(&mut job).await?,
             Format::Trx => trx::write(&mut job).await?,
+            Format::Ndjson => {
+                let what = path.display().to_string();
+                let expected = "another table: `zvf query -o` writes NDJSON";
+                return Err(ConvertError::usage(what, "NDJSON", expected));
+            }
             Format::Precomputed => {
                 let what = path.display().to_string();
                 let expected = "a file: `--format precomputed` writes folders";

@@ -52,6 +52,8 @@ pub(super) struct Census {
     /// Decimal numbers that float64 does not hold.
     rounded: u64,
     texts: HashSet<String>,
+    /// Whether values are fields of a table of text.
+    fields: bool,
 }
 
 /// How values are made.
@@ -152,14 +154,16 @@ impl Attribute {
         let number =
             |number| AttributeSpec::number(&self.name, number).with_channels(self.channels);
         let missing = census.missing;
+        let gaps = match census.fields {
+            true => "empty fields",
+            false => "missing values",
+        };
         let mut how = How::AsTheyAre;
         let mut note = None;
         let spec = match &self.raw {
             Raw::Number(float @ (NumberType::F16 | NumberType::F32 | NumberType::F64)) => {
                 if missing > 0 {
-                    note = Some(format!(
-                        "column {name}: {missing} missing values become NaN"
-                    ));
+                    note = Some(format!("column {name}: {missing} {gaps} become NaN"));
                 }
                 number(*float)
             }
@@ -184,9 +188,7 @@ impl Attribute {
                         ));
                     }
                     how = How::Filled(fill);
-                    note = Some(format!(
-                        "column {name}: {missing} missing values become {fill}"
-                    ));
+                    note = Some(format!("column {name}: {missing} {gaps} become {fill}"));
                     number(*own).with_description(format!("{fill} is a missing value"))
                 }
                 _ if *own == NumberType::Bool || census.rough => {
@@ -267,6 +269,16 @@ impl Attribute {
 }
 
 impl Census {
+    /// What was seen of the fields of a table of text, so many of them empty.
+    pub(super) fn of_fields(missing: u64, taken: bool) -> Self {
+        Self {
+            missing,
+            taken,
+            fields: true,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn texts(&self) -> u64 {
         self.texts.len() as u64
     }

@@ -2,21 +2,22 @@
 
 use std::path::Path;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use zvf_write::{AttributeType, NumberType, Values};
 
 use super::attribute::Attribute;
-use super::unnamed;
 use super::values::{kind, values};
+use super::{check_exclude, names_of, unnamed};
 use crate::error::{ConvertError, Place, shown};
 use crate::numbers::floats;
 use crate::options::{Nulls, Options};
 use crate::output::axis_names;
 use crate::output::raw::elements;
+
+/// The usual names of axes.
+const AXES: [&str; 4] = ["x", "y", "z", "w"];
 
 /// What is wrong with a row: found and expected.
 pub(super) type Wrong = (usize, (String, String));
@@ -32,67 +33,106 @@ pub(super) struct Layout {
     pub(super) attributes: Vec<Attribute>,
 }
 
-impl Layout {
-    /// Finds the columns that are asked for.
-    pub(super) fn of(
+/// The columns of a table that are read, by what they are.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Roles {
+    pub(super) position: Vec<usize>,
+    pub(super) object: Option<usize>,
+    pub(super) attributes: Vec<usize>,
+}
+
+impl Roles {
+    /// Finds the columns that are asked for in the header of a table of text, which has a column an axis.
+    pub(super) fn of_text(
         file: &Path,
-        schema: &SchemaRef,
+        header: &Schema,
         options: &Options,
     ) -> Result<Self, ConvertError> {
-        let names: Vec<&str> = schema
-            .fields()
-            .iter()
-            .map(|field| field.name().as_str())
-            .collect();
-        for (at, name) in names.iter().enumerate() {
-            if names.iter().take(at).any(|other| other == name) {
-                let found = format!("column {} again", shown(name));
-                return Err(ConvertError::malformed(
-                    file,
-                    Place::Whole,
-                    found,
-                    "a name of its own",
-                ));
-            }
-        }
-        let all = names.join(", ");
+        let names = names_of(header);
+        check_exclude(file, &names, options)?;
+        let expected = "columns x and y (and z), or others that are named as the position";
+        let usual = coordinates(&names).or_else(|| numbered(&names));
+        let usual = usual.ok_or_else(|| (names.join(", "), expected));
+        Self::find(file, Place::Line(1), header, options, usual)
+    }
+
+    /// All columns of a table, as attributes.
+    pub(super) fn all(_: &Path, header: &Schema, _: &Options) -> Result<Self, ConvertError> {
+        Ok(Self {
+            position: Vec::new(),
+            object: None,
+            attributes: (0..header.fields().len()).collect(),
+        })
+    }
+
+    /// All columns that are read.
+    pub(super) fn read(&self) -> impl Iterator<Item = usize> + '_ {
+        let all = self.position.iter().chain(&self.object);
+        all.chain(&self.attributes).copied()
+    }
+
+    /// Finds the columns that are asked for; `usual` is the position where none is named, or what was found and expected.
+    fn find(
+        file: &Path,
+        place: Place,
+        schema: &Schema,
+        options: &Options,
+        usual: Result<Vec<usize>, (String, &str)>,
+    ) -> Result<Self, ConvertError> {
+        let names = names_of(schema);
+        let name = |at: usize| names.get(at).copied().unwrap_or_default();
         let find = |what: &str, name: &str| {
             names
                 .iter()
                 .position(|column| *column == name)
                 .ok_or_else(|| {
+                    let all = names.join(", ");
                     let expected = format!("one of the columns of {}: {all}", file.display());
                     ConvertError::usage(what, shown(name), expected)
                 })
         };
+        for (at, name) in names.iter().enumerate() {
+            if !name.is_empty() && names.iter().take(at).any(|other| other == name) {
+                let found = format!("column {} again", shown(name));
+                let expected = "a name of its own";
+                return Err(ConvertError::malformed(file, place, found, expected));
+            }
+        }
         let position = match &options.position {
-            Some(asked) => asked.iter().map(|name| find("position", name)).collect::<Result<Vec<_>, _>>()?,
-            None => usual(&names).ok_or_else(|| {
-                let expected = "a column position, or x and y (and z), or others that are named as the position";
-                ConvertError::malformed(file, Place::Whole, shown(&all), expected)
+            Some(asked) => asked
+                .iter()
+                .map(|name| find("position", name))
+                .collect::<Result<Vec<_>, _>>()?,
+            None => usual.map_err(|(found, expected)| {
+                ConvertError::malformed(file, place, found, expected)
             })?,
         };
-        let (axes, number) = axes(file, schema, &position)?;
+        if !(1..=4).contains(&position.len()) {
+            let found = format!("{} columns", position.len());
+            return Err(ConvertError::usage("position", found, "1 to 4"));
+        }
+        for (at, column) in position.iter().enumerate() {
+            if position.iter().take(at).any(|other| other == column) {
+                let found = format!("{} again", shown(name(*column)));
+                return Err(ConvertError::usage("position", found, "another column"));
+            }
+        }
         let object = options.object_column.as_deref();
         let object = object.or_else(|| schema.metadata().get(super::OBJECT).map(String::as_str));
         let object = object.map(|name| find("object column", name)).transpose()?;
-        if let Some(at) = object {
-            let field = schema.fields().get(at);
-            let whole = field.is_some_and(|field| field.data_type().is_integer());
-            if !whole || position.contains(&at) {
-                let expected = "a column of whole numbers that is none of the position";
-                return Err(ConvertError::usage(
-                    "object column",
-                    shown(names.get(at).unwrap_or(&"")),
-                    expected,
-                ));
-            }
+        if let Some(at) = object.filter(|at| position.contains(at)) {
+            let expected = "another column than those of the position";
+            return Err(ConvertError::usage(
+                "object column",
+                shown(name(at)),
+                expected,
+            ));
         }
         let free = |at: &usize| !position.contains(at) && object != Some(*at);
-        let chosen: Vec<usize> = match &options.attributes {
+        let attributes = match &options.attributes {
             None => {
                 let kept = |at: &usize| {
-                    let name = names.get(*at).copied().unwrap_or_default();
+                    let name = name(*at);
                     free(at) && !options.exclude.iter().any(|one| one == name) && !unnamed(name)
                 };
                 (0..names.len()).filter(kept).collect()
@@ -100,14 +140,63 @@ impl Layout {
             Some(asked) => {
                 let asked = asked.iter().map(|name| find("attributes", name));
                 let mut asked = asked.collect::<Result<Vec<usize>, _>>()?;
-                asked.retain(free);
+                if let Some(at) = asked.iter().find(|at| !free(at)) {
+                    let expected = "columns that are neither position nor object";
+                    return Err(ConvertError::usage(
+                        "attributes",
+                        shown(name(*at)),
+                        expected,
+                    ));
+                }
                 asked.sort_unstable();
                 asked.dedup();
                 asked
             }
         };
+        Ok(Self {
+            position,
+            object,
+            attributes,
+        })
+    }
+}
+
+impl Layout {
+    /// Finds the columns that are asked for.
+    pub(super) fn of(
+        file: &Path,
+        schema: &SchemaRef,
+        options: &Options,
+    ) -> Result<Self, ConvertError> {
+        let names = names_of(schema);
+        let expected =
+            "a column position, or x and y (and z), or others that are named as the position";
+        let usual = usual(&names).ok_or_else(|| (shown(&names.join(", ")), expected));
+        let roles = Roles::find(file, Place::Whole, schema, options, usual)?;
+        Self::new(file, schema, roles, options)
+    }
+
+    /// The columns of these roles, by their types.
+    pub(super) fn new(
+        file: &Path,
+        schema: &Schema,
+        roles: Roles,
+        options: &Options,
+    ) -> Result<Self, ConvertError> {
+        let named = options.position.is_some();
+        let (axes, number) = axes(file, schema, &roles.position, named)?;
+        if let Some(field) = roles.object.and_then(|at| schema.fields().get(at))
+            && !field.data_type().is_integer()
+        {
+            let expected = "a column of whole numbers that is none of the position";
+            return Err(ConvertError::usage(
+                "object column",
+                shown(field.name()),
+                expected,
+            ));
+        }
         let mut attributes = Vec::new();
-        for at in chosen {
+        for at in roles.attributes {
             let Some(field) = schema.fields().get(at) else {
                 continue;
             };
@@ -123,10 +212,10 @@ impl Layout {
             attributes.push(attribute);
         }
         Ok(Self {
-            position,
+            position: roles.position,
             axes,
             number,
-            object,
+            object: roles.object,
             attributes,
         })
     }
@@ -222,10 +311,10 @@ impl Layout {
         columns.collect::<Vec<_>>().into_iter()
     }
 
-    /// The positions in their own number type.
-    pub(super) fn values(&self, batch: &RecordBatch) -> Option<Values<'static>> {
+    /// The positions in their own number type; `checked` are those of the batch as float64.
+    pub(super) fn values(&self, batch: &RecordBatch, checked: Vec<f64>) -> Option<Values<'static>> {
         if self.number == NumberType::F64 {
-            return self.positions(batch).ok().map(Values::from);
+            return Some(checked.into());
         }
         let columns: Vec<Values<'static>> =
             self.columns(batch).map(values).collect::<Option<_>>()?;
@@ -265,9 +354,6 @@ impl Layout {
                 ("no object".to_owned(), "the id of an object".to_owned()),
             ));
         }
-        if let Some(ids) = column.as_primitive_opt::<Int64Type>() {
-            return Ok(ids.values().to_vec());
-        }
         let whole = crate::numbers::whole(column);
         whole.ok_or_else(|| {
             (
@@ -281,28 +367,43 @@ impl Layout {
     }
 }
 
-/// The columns that are a position where none is named.
+/// The column of that name, in any case.
+fn one(names: &[&str], name: &str) -> Option<usize> {
+    let mut columns = names.iter();
+    columns.position(|column| column.eq_ignore_ascii_case(name))
+}
+
+/// The columns that are a position where none is named: one of lists, or one an axis.
 fn usual(names: &[&str]) -> Option<Vec<usize>> {
-    let one = |name: &str| {
-        names
-            .iter()
-            .position(|column| column.eq_ignore_ascii_case(name))
-    };
-    if let Some(at) = one("position").or_else(|| one("positions")) {
-        return Some(vec![at]);
-    }
-    match (one("x"), one("y"), one("z")) {
+    let listed = one(names, "position").or_else(|| one(names, "positions"));
+    listed.map(|at| vec![at]).or_else(|| coordinates(names))
+}
+
+/// The columns x, y and, where there is one, z.
+fn coordinates(names: &[&str]) -> Option<Vec<usize>> {
+    match (one(names, "x"), one(names, "y"), one(names, "z")) {
         (Some(x), Some(y), Some(z)) => Some(vec![x, y, z]),
         (Some(x), Some(y), None) => Some(vec![x, y]),
         _ => None,
     }
 }
 
-/// The names of the axes and the number type of coordinates.
+/// The columns `position_0`, `position_1`, …, as lists are written to tables of text.
+fn numbered(names: &[&str]) -> Option<Vec<usize>> {
+    let place = |axis: usize| {
+        let name = format!("position_{axis}");
+        names.iter().position(|column| *column == name)
+    };
+    let columns: Vec<usize> = (0..AXES.len()).map_while(place).collect();
+    (!columns.is_empty()).then_some(columns)
+}
+
+/// The names of the axes and the number type of coordinates; `named` columns name their axes.
 fn axes(
     file: &Path,
     schema: &Schema,
     position: &[usize],
+    named: bool,
 ) -> Result<(Vec<String>, NumberType), ConvertError> {
     let fields: Vec<_> = position
         .iter()
@@ -338,19 +439,22 @@ fn axes(
         };
         let listed = matches!(field.data_type(), DataType::FixedSizeList(..));
         if listed && fields.len() == 1 {
-            let named = axis_names(schema);
-            let usual = ["x", "y", "z", "w"].map(str::to_owned);
-            let names = if named.len() == width {
-                named
+            let own = axis_names(schema);
+            let names = if own.len() == width {
+                own
             } else {
-                usual.to_vec()
+                AXES.map(str::to_owned).to_vec()
             };
             axes.extend(names.into_iter().take(width));
             if axes.len() != width {
                 return bad(format!("{width} coordinates"), "1 to 4");
             }
         } else if width == 1 {
-            axes.push(field.name().clone());
+            let name = field.name();
+            let number = name.strip_prefix("position_").filter(|_| !named);
+            let number = number.and_then(|number| number.parse::<usize>().ok());
+            let axis = number.and_then(|number| AXES.get(number).copied());
+            axes.push(axis.unwrap_or(name).to_owned());
         } else {
             return bad(
                 format!("column {} of lists beside others", shown(field.name())),

@@ -42,8 +42,8 @@ type TakeRows<'a> = dyn FnMut(u64, &RecordBatch, Vec<u64>) -> Result<(), Convert
 #[derive(Debug)]
 pub(crate) struct LinkTable {
     path: PathBuf,
-    format: Format,
     options: Options,
+    source: Box<dyn Source>,
     schema: SchemaRef,
     /// One column of lists, or one an end.
     ends: Vec<usize>,
@@ -78,8 +78,8 @@ impl LinkTable {
         let mut own = options.clone();
         (own.position, own.object_column, own.attributes) = (None, None, None);
         own.exclude = Vec::new();
-        let open = source(path, format, &own)?;
-        let schema = open.schema();
+        let source = source(path, format, &own)?;
+        let schema = source.schema();
         let ends = ends(
             path,
             &schema,
@@ -104,7 +104,7 @@ impl LinkTable {
             };
             return Err(ConvertError::malformed(path, Place::Whole, found, expected));
         }
-        let (mut attributes, mut notes) = (Vec::new(), open.notes());
+        let (mut attributes, mut notes) = (Vec::new(), source.notes());
         for (column, field) in schema.fields().iter().enumerate() {
             let number = Attribute::of(field, column).filter(|one| !one.is_text());
             match number {
@@ -118,8 +118,8 @@ impl LinkTable {
         }
         let mut table = Self {
             path: path.to_owned(),
-            format,
             options: own,
+            source,
             schema,
             ends,
             attributes,
@@ -130,7 +130,7 @@ impl LinkTable {
         };
         let mut seen: Vec<Census> = Vec::new();
         seen.resize_with(table.attributes.len(), Census::default);
-        table.links = table.walk(open.as_ref(), vertices, &mut |first, batch, _| {
+        table.links = table.walk(vertices, &mut |first, batch, _| {
             for (one, census) in table.attributes.iter().zip(&mut seen) {
                 let column = batch.columns().get(one.column);
                 let column = column.ok_or_else(|| table.changed())?;
@@ -183,11 +183,7 @@ impl LinkTable {
 
     /// Reads the table again, batch by batch.
     pub(crate) fn read(&self, vertices: u64, take: &mut TakeLinks<'_>) -> Result<(), ConvertError> {
-        let source = source(&self.path, self.format, &self.options)?;
-        if source.schema() != self.schema {
-            return Err(self.changed());
-        }
-        let links = self.walk(source.as_ref(), vertices, &mut |_, batch, ends| {
+        let links = self.walk(vertices, &mut |_, batch, ends| {
             let mut attributes = Vec::new();
             for (one, decided) in self.attributes.iter().zip(&self.decided) {
                 let column = batch.columns().get(one.column);
@@ -225,14 +221,9 @@ impl LinkTable {
     }
 
     /// Hands the links over, checked; how many there were.
-    fn walk(
-        &self,
-        source: &dyn Source,
-        vertices: u64,
-        take: &mut TakeRows<'_>,
-    ) -> Result<u64, ConvertError> {
+    fn walk(&self, vertices: u64, take: &mut TakeRows<'_>) -> Result<u64, ConvertError> {
         let mut first = 0_u64;
-        source.vertices(self.options.batch, &mut |batch| {
+        self.source.vertices(self.options.batch, &mut |batch| {
             let ends = self.ends(batch, first, vertices)?;
             let start = first;
             first = first.saturating_add(batch.num_rows() as u64);

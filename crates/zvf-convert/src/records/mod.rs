@@ -1,9 +1,8 @@
-//! Vertices as typed columns: Arrow and Parquet tables, NumPy arrays, PLY.
+//! Vertices as typed columns: tables of text, Arrow and Parquet tables, NumPy arrays, PLY.
 
 mod arrow;
 mod arrow_check;
 mod attribute;
-mod csv;
 mod layout;
 pub(crate) mod links;
 mod lists;
@@ -12,27 +11,27 @@ mod npz;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod ply;
+mod survey;
+mod text_table;
 pub(crate) mod values;
 mod widths;
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
-use zvf_write::{AttributeSpec, Batch, Kind, ObjectTable, Values};
+use zvf_write::{Batch, Kind};
 
 use crate::error::{ConvertError, Place, shown};
 use crate::names;
 use crate::options::Options;
-use crate::shape::Extent;
-use crate::{Format, Found, Sink, draft};
-use attribute::{Attribute, Census, Decided};
+use crate::{Format, Sink};
+use attribute::{Attribute, Decided};
 use layout::Layout;
 use links::{LinkTable, Links};
-use widths::Widths;
+use text_table::TextTable;
 
 type TakeBatch<'a> = dyn FnMut(&RecordBatch) -> Result<(), ConvertError> + 'a;
 type TakeLink<'a> = dyn FnMut(&[u64], Place) -> Result<(), ConvertError> + 'a;
@@ -44,41 +43,40 @@ const OBJECT: &str = "object";
 const UUID: (&str, &str) = ("ARROW:extension:name", "arrow.uuid");
 
 /// Whether a column is the index of a data frame that has no name: such columns become no attributes.
-pub(crate) fn unnamed(name: &str) -> bool {
+fn unnamed(name: &str) -> bool {
     name.is_empty() || (name.starts_with("__index_level_") && name.ends_with("__"))
 }
 
-/// What is said of such a column.
-pub(crate) fn index_note(name: &str) -> String {
-    let name = shown(name);
-    format!("column {name} is left out: it is an index without a name")
+/// The names of the columns of a table.
+fn names_of(schema: &Schema) -> Vec<&str> {
+    let fields = schema.fields().iter();
+    fields.map(|field| field.name().as_str()).collect()
 }
 
 /// Remarks on columns that become nothing without being asked for.
 fn left_out(schema: &Schema, options: &Options) -> Vec<String> {
-    let names = schema.fields().iter().map(|field| field.name());
-    let names = names.filter(|name| {
-        options.attributes.is_none() && unnamed(name) && !options.exclude.contains(name)
+    let names = names_of(schema).into_iter().filter(|name| {
+        options.attributes.is_none()
+            && unnamed(name)
+            && options.exclude.iter().all(|one| one != name)
     });
-    names.map(|name| index_note(name)).collect()
+    let note = |name| {
+        format!(
+            "column {} is left out: it is an index without a name",
+            shown(name)
+        )
+    };
+    names.map(note).collect()
 }
 
 /// Refuses columns to leave out that are not there.
-fn check_exclude(path: &Path, schema: &Schema, options: &Options) -> Result<(), ConvertError> {
-    let names = || schema.fields().iter().map(|field| field.name().as_str());
-    match options
-        .exclude
-        .iter()
-        .find(|one| names().all(|name| name != one.as_str()))
-    {
+fn check_exclude(path: &Path, names: &[&str], options: &Options) -> Result<(), ConvertError> {
+    let mut asked = options.exclude.iter();
+    match asked.find(|one| !names.contains(&one.as_str())) {
         None => Ok(()),
         Some(other) => {
-            let all: Vec<&str> = names().collect();
-            let expected = format!(
-                "one of the columns of {}: {}",
-                path.display(),
-                all.join(", ")
-            );
+            let all = names.join(", ");
+            let expected = format!("one of the columns of {}: {all}", path.display());
             Err(ConvertError::usage("exclude", shown(other), expected))
         }
     }
@@ -87,7 +85,7 @@ fn check_exclude(path: &Path, schema: &Schema, options: &Options) -> Result<(), 
 /// The columns of a table that are read: all, or the attributes that are named, but those that are left out. The others are never
 /// looked at.
 fn chosen(path: &Path, schema: &Schema, options: &Options) -> Result<Vec<usize>, ConvertError> {
-    check_exclude(path, schema, options)?;
+    check_exclude(path, &names_of(schema), options)?;
     let usual = ["position", "positions", "x", "y", "z"];
     let wanted = |name: &String| {
         let Some(attributes) = &options.attributes else {
@@ -113,8 +111,8 @@ fn chosen(path: &Path, schema: &Schema, options: &Options) -> Result<Vec<usize>,
         .collect())
 }
 
-/// A file that was opened: its vertices as record batches of one schema, and its links.
-trait Source {
+/// A file that was opened: its vertices as record batches of one schema, and its links. Each call reads the file again.
+trait Source: std::fmt::Debug + Send + Sync {
     fn schema(&self) -> SchemaRef;
 
     /// Hands the vertices over, from the first, in batches of about so many rows.
@@ -138,7 +136,7 @@ trait Source {
 
 fn source(path: &Path, format: Format, options: &Options) -> Result<Box<dyn Source>, ConvertError> {
     Ok(match format {
-        Format::Csv => Box::new(csv::Csv::open(path, options)?),
+        Format::Csv | Format::Ndjson => Box::new(TextTable::open(path, format, options)?),
         Format::Npy => Box::new(npy::Npy::open(path)?),
         Format::Npz => Box::new(npz::Npz::open(path)?),
         Format::Ply => Box::new(ply::Ply::open(path, options)?),
@@ -150,42 +148,41 @@ fn source(path: &Path, format: Format, options: &Options) -> Result<Box<dyn Sour
     })
 }
 
-/// Reads a table of any format that has columns, as the values that it has: those of separated values are texts. Durations are texts
-/// with their unit, identifiers are texts. Hands its batches over; returns the schema.
+/// Reads a table of any format that has columns, as the values that it has: those of a table of text are texts. Durations are texts
+/// with their unit, identifiers are texts.
 ///
 /// # Cost
-/// One batch of the file at a time.
+/// The memory of the table, twice where a file has several batches.
 ///
 /// # Errors
-/// I/O; a file that is no such table; as `take` says.
-pub fn read_table(
-    path: &Path,
-    options: &Options,
-    take: &mut dyn FnMut(&RecordBatch) -> Result<(), ConvertError>,
-) -> Result<SchemaRef, ConvertError> {
+/// I/O; a file that is no such table.
+pub fn read_table(path: &Path, options: &Options) -> Result<RecordBatch, ConvertError> {
     let format = options.format.map_or_else(|| Format::of(path), Ok)?;
     let table: Box<dyn Source> = match format {
-        Format::Csv => Box::new(csv::Csv::texts(path, options)?),
+        Format::Csv | Format::Ndjson => Box::new(TextTable::texts(path, format, options)?),
         Format::Arrow | Format::Parquet | Format::Npy | Format::Npz => {
             let mut options = options.clone();
             options.loose = true;
             source(path, format, &options)?
         }
         other => {
-            let expected = "a table: CSV, Arrow, Parquet, NPY or NPZ";
+            let expected = "a table: CSV, NDJSON, Arrow, Parquet, NPY or NPZ";
             let what = path.display().to_string();
             return Err(ConvertError::usage(what, other.name(), expected));
         }
     };
+    let wrong = |error: ArrowError| {
+        let expected = "rows of one table";
+        ConvertError::malformed(path, Place::Whole, error.to_string(), expected)
+    };
     let schema = values::plain(&table.schema());
+    let mut batches = Vec::new();
     table.vertices(options.batch, &mut |batch| {
         let columns = batch.columns().iter().map(values::plain_column).collect();
-        let batch = RecordBatch::try_new(Arc::clone(&schema), columns).map_err(|error| {
-            ConvertError::malformed(path, Place::Whole, error.to_string(), "rows of one table")
-        })?;
-        take(&batch)
+        batches.push(RecordBatch::try_new(Arc::clone(&schema), columns).map_err(wrong)?);
+        Ok(())
     })?;
-    Ok(schema)
+    concat_batches(&schema, &batches).map_err(wrong)
 }
 
 /// Files to be read again.
@@ -195,6 +192,8 @@ pub(crate) struct Records {
     format: Format,
     options: Options,
     kind: Kind,
+    /// The first file of tables of text, with the types that the first reading found.
+    text: Option<TextTable>,
     layout: Layout,
     /// What becomes of the attributes of the layout.
     decided: Vec<Decided>,
@@ -216,197 +215,30 @@ enum Owners {
 }
 
 impl Records {
-    pub(crate) fn survey(
-        files: &[PathBuf],
-        format: Format,
-        options: &Options,
-    ) -> Result<(Self, Found), ConvertError> {
-        let usual = options.linked().and_then(|kinds| kinds.first().copied());
-        let mut known: Option<(Layout, Option<Kind>)> = None;
-        let mut extent = Extent::new(1);
-        let (mut seen, mut notes): (Vec<Census>, Vec<String>) = (Vec::new(), Vec::new());
-        let mut dropped = 0_u64;
-        let (mut ids, mut last) = (HashSet::new(), None);
-        let mut widths = Widths::default();
-        for file in files {
-            let source = source(file, format, options)?;
-            for note in source.notes() {
-                if !notes.contains(&note) {
-                    notes.push(note);
-                }
-            }
-            if !matches!(format, Format::Arrow | Format::Parquet) {
-                check_exclude(file, &source.schema(), options)?;
-            }
-            let layout = Layout::of(file, &source.schema(), options)?;
-            if known.is_none() {
-                extent = Extent::new(layout.axes.len());
-                seen.resize_with(layout.attributes.len(), Census::default);
-            }
-            let (layout, linked) = &*known.get_or_insert((layout.clone(), source.linked()));
-            layout.same(file, &source.schema(), options)?;
-            let kind = options
-                .kind
-                .or(*linked)
-                .or(usual)
-                .unwrap_or(Kind::PointCloud);
-            let mut vertices = 0_u64;
-            source.vertices(options.batch, &mut |batch| {
-                let rows = Rows {
-                    file,
-                    first: vertices,
-                };
-                let whole = layout.whole(batch, options.nulls);
-                dropped = dropped.saturating_add((batch.num_rows() - whole.num_rows()) as u64);
-                let batch = &whole;
-                vertices = vertices.saturating_add(batch.num_rows() as u64);
-                let positions = layout
-                    .positions(batch)
-                    .map_err(|(row, what)| rows.bad(row, what))?;
-                for position in positions.chunks(layout.axes.len()) {
-                    extent.add(position);
-                }
-                if extent.count() > options.limits.vertices {
-                    let limit = options.limits.vertices;
-                    return Err(ConvertError::limit(file, Place::Whole, "rows", limit));
-                }
-                for (number, attribute) in layout.attributes.iter().enumerate() {
-                    let Some(column) = batch.columns().get(attribute.column) else {
-                        continue;
-                    };
-                    let Some(census) = seen.get_mut(number) else {
-                        continue;
-                    };
-                    attribute
-                        .see(column, options.nulls, census)
-                        .map_err(|(row, found)| rows.bad(row, refused(&attribute.name, found)))?;
-                    if census.texts() > options.limits.categories {
-                        return Err(too_many_texts(file, Place::Whole, &attribute.name, options));
-                    }
-                }
-                for (row, id) in layout
-                    .objects(batch)
-                    .map_err(|(row, what)| rows.bad(row, what))?
-                    .into_iter()
-                    .enumerate()
-                {
-                    let chain = matches!(kind, Kind::Polyline | Kind::Streamline);
-                    if last != Some(id) && !ids.insert(id) && chain {
-                        let expected = "the rows of an object one after another".to_owned();
-                        return Err(
-                            rows.bad(row, (format!("object {id} again, after others"), expected))
-                        );
-                    }
-                    last = Some(id);
-                }
-                Ok(())
-            })?;
-            source.links(&mut |link, place| {
-                if let Some(&end) = link.iter().find(|end| **end >= vertices) {
-                    let expected = format!("one of the {vertices} vertices of the file, from 0");
-                    return Err(ConvertError::malformed(
-                        file,
-                        place,
-                        format!("vertex {end}"),
-                        expected,
-                    ));
-                }
-                widths.see(link.len());
-                Ok(())
-            })?;
-        }
-        let Some((layout, linked)) = known else {
-            return Err(ConvertError::usage("files", "none", "at least one"));
-        };
-        let kind = options
-            .kind
-            .or(linked)
-            .or(usual)
-            .unwrap_or(Kind::PointCloud);
-        let table = LinkTable::survey(options, extent.count())?;
-        let (width, links) = match &table {
-            Some(table) => (table.width, table.links),
-            None => widths.decide(kind, linked, &mut notes)?,
-        };
-        notes.extend(table.iter().flat_map(|table| table.notes.iter().cloned()));
-        if kind == Kind::Skeleton {
-            whole_in_memory(files, extent.count(), options)?;
-        }
-        let mut objects = ids.len() as u64;
-        let owners = if layout.object.is_some() {
-            Owners::Column
-        } else if files.len() == 1 && kind == Kind::PointCloud {
-            Owners::None
-        } else {
-            let (ids, by_name) = names::ids(files);
-            notes.push(names::note(&ids, by_name));
-            objects = ids.len() as u64;
-            Owners::Files(ids)
-        };
-        let axes: Vec<&str> = layout.axes.iter().map(String::as_str).collect();
-        let mut spec = draft(kind, &axes, layout.number);
-        if kind == Kind::PointCloud && !matches!(owners, Owners::None) {
-            spec = spec.with_objects();
-        }
-        match &table {
-            Some(table) => spec = table.specify(spec),
-            None if width > 2 => spec = spec.with_link_width(width),
-            None => {}
-        }
-        let path = files.first().map_or(Path::new(""), PathBuf::as_path);
-        let mut decided = Vec::new();
-        for (attribute, census) in layout.attributes.iter().zip(&seen) {
-            let (one, note) = attribute.decide(census, options.nulls).map_err(|found| {
-                let (found, expected) = refused(&attribute.name, found);
-                ConvertError::malformed(path, Place::Whole, found, expected)
-            })?;
-            spec = spec.with_vertex_attribute(one.spec.clone());
-            decided.push(one);
-            notes.extend(note);
-        }
-        if dropped > 0 {
-            notes.push(format!("{dropped} rows with missing values are left out"));
-        }
-        if matches!(owners, Owners::Files(_)) {
-            spec = spec.with_object_attribute(AttributeSpec::text("name"));
-        }
-        let found = Found {
-            extent,
-            objects,
-            links,
-            spec,
-            frame: None,
-            notes,
-        };
-        let reader = Self {
-            files: files.to_vec(),
-            format,
-            options: options.clone(),
-            kind,
-            layout,
-            decided,
-            owners,
-            width,
-            table,
-        };
-        Ok((reader, found))
-    }
-
     /// Whether a column says to which object a vertex belongs.
     pub(crate) fn has_object_column(&self) -> bool {
         matches!(self.owners, Owners::Column)
     }
 
+    /// Opens a file again.
+    fn open(&self, file: &Path) -> Result<Box<dyn Source>, ConvertError> {
+        if let Some(text) = &self.text {
+            return Ok(Box::new(text.at(file)));
+        }
+        let source = source(file, self.format, &self.options)?;
+        self.layout.same(file, &source.schema(), &self.options)?;
+        Ok(source)
+    }
+
     pub(crate) fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
         let mut first = 0_u64;
         for (number, file) in self.files.iter().enumerate() {
-            let source = source(file, self.format, &self.options)?;
-            self.layout.same(file, &source.schema(), &self.options)?;
+            let source = self.open(file)?;
             let mut vertices = 0_u64;
             let whole = self.kind == Kind::Skeleton;
             let mut held: Vec<RecordBatch> = Vec::new();
             source.vertices(self.options.batch, &mut |batch| {
-                let rows = Rows {
+                let rows = RowNumbers {
                     file,
                     first: vertices,
                 };
@@ -426,7 +258,7 @@ impl Records {
                         ConvertError::malformed(file, Place::Whole, error.to_string(), expected)
                     })?;
                     let links = table.all(vertices)?;
-                    let rows = Rows { file, first: 0 };
+                    let rows = RowNumbers { file, first: 0 };
                     self.push(&all, Some(links), &rows, number, sink)?;
                 }
                 Some(table) => table.read(vertices, &mut |ends, attributes| {
@@ -443,9 +275,7 @@ impl Records {
             if let Owners::Files(ids) = &self.owners
                 && let Some(&id) = ids.get(number)
             {
-                let table = ObjectTable::new(vec![id])
-                    .with_attribute("name", Values::texts([names::stem(file)]));
-                sink.objects(&table)?;
+                sink.objects(&names::object(id, file))?;
             }
         }
         Ok(())
@@ -455,7 +285,7 @@ impl Records {
         &self,
         batch: &RecordBatch,
         links: Option<Links>,
-        rows: &Rows<'_>,
+        rows: &RowNumbers<'_>,
         number: usize,
         sink: &mut dyn Sink,
     ) -> Result<(), ConvertError> {
@@ -464,10 +294,9 @@ impl Records {
         }
         let changed = || "what was there when the file was looked at".to_owned();
         // Checked again: the file may have changed.
-        self.layout
-            .positions(batch)
-            .map_err(|(row, what)| rows.bad(row, what))?;
-        let Some(positions) = self.layout.values(batch) else {
+        let checked = self.layout.positions(batch);
+        let checked = checked.map_err(|(row, what)| rows.bad(row, what))?;
+        let Some(positions) = self.layout.values(batch, checked) else {
             return Err(rows.bad(0, ("other columns".to_owned(), changed())));
         };
         let mut out = Batch::new(positions);
@@ -484,17 +313,11 @@ impl Records {
                 out = out.with_object_runs(vec![(id, batch.num_rows())]);
             }
             Owners::Column => {
-                let ids = self
-                    .layout
-                    .objects(batch)
-                    .map_err(|(row, what)| rows.bad(row, what))?;
-                out = if matches!(self.kind, Kind::Polyline | Kind::Streamline) {
-                    let runs = ids.chunk_by(|a, b| a == b);
-                    let runs = runs.filter_map(|run| Some((*run.first()?, run.len())));
-                    out.with_object_runs(runs.collect::<Vec<_>>())
-                } else {
-                    out.with_object_ids(ids)
-                };
+                let ids = self.layout.objects(batch);
+                let ids = ids.map_err(|(row, what)| rows.bad(row, what))?;
+                let runs = ids.chunk_by(|a, b| a == b);
+                let runs = runs.filter_map(|run| Some((*run.first()?, run.len())));
+                out = out.with_object_runs(runs.collect::<Vec<_>>());
             }
         }
         for (attribute, decided) in self.layout.attributes.iter().zip(&self.decided) {
@@ -562,7 +385,7 @@ impl Records {
 }
 
 /// What is wrong with a column that cannot become an attribute, and what helps.
-pub(crate) fn refused(name: &str, found: String) -> (String, String) {
+fn refused(name: &str, found: String) -> (String, String) {
     let expected = format!(
         "a value in each row, or --nulls drop-row, or a whole number that no row has, or --exclude {name}"
     );
@@ -570,12 +393,7 @@ pub(crate) fn refused(name: &str, found: String) -> (String, String) {
 }
 
 /// A column of texts that are too many to be a category.
-pub(crate) fn too_many_texts(
-    path: &Path,
-    place: Place,
-    name: &str,
-    options: &Options,
-) -> ConvertError {
+fn too_many_texts(path: &Path, place: Place, name: &str, options: &Options) -> ConvertError {
     let what = format!(
         "different texts in column {}: leave it out with --exclude {name}",
         shown(name)
@@ -584,7 +402,7 @@ pub(crate) fn too_many_texts(
 }
 
 /// Refuses what is held as a whole and is too large for that.
-pub(crate) fn whole_in_memory(
+fn whole_in_memory(
     files: &[PathBuf],
     vertices: u64,
     options: &Options,
@@ -599,12 +417,12 @@ pub(crate) fn whole_in_memory(
 }
 
 /// Where the rows of a batch stand in their file.
-struct Rows<'a> {
+struct RowNumbers<'a> {
     file: &'a Path,
     first: u64,
 }
 
-impl Rows<'_> {
+impl RowNumbers<'_> {
     #[cold]
     fn bad(&self, row: usize, (found, expected): (String, String)) -> ConvertError {
         let row = self.first.saturating_add(row as u64);

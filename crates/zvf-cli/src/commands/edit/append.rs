@@ -12,7 +12,7 @@ use zvf_store::{Need, Store};
 use zvf_write::{Batch, Groups, Kind, ObjectTable, Values, WriteError};
 
 use super::super::import::from_stdin;
-use super::table::{Table, is_ndjson};
+use super::table::Table;
 use super::{Tables, finish, opened, vertices, with_links};
 use crate::args::AppendArgs;
 use crate::context::Context;
@@ -256,7 +256,10 @@ fn is_table(file: &Path, format: Option<&str>) -> bool {
         Some(name) => Format::from_name(name),
         None => Format::of(file).ok(),
     };
-    is_ndjson(file, format) || matches!(known, Some(Format::Csv | Format::Arrow | Format::Parquet))
+    matches!(
+        known,
+        Some(Format::Csv | Format::Ndjson | Format::Arrow | Format::Parquet)
+    )
 }
 
 fn import(args: &AppendArgs, files: &[PathBuf], store: &Store) -> Result<Import> {

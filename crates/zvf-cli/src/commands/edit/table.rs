@@ -1,106 +1,80 @@
-//! Tables of texts: what `zvf query` and `zvf links` write, read back.
+//! Tables that edits take: what `zvf query` and `zvf links` write, read back, and every other table that `zvf import` reads.
 //!
-//! NDJSON and every table that `zvf import` reads become the same: columns as a CSV file has them (a list is a column for each of its
-//! values), and a text for each value, which is exact, since floats are written with the digits that read back as the same value.
+//! Columns have the names that they have in a CSV file: a list is a column for each of its values. Numbers of a file with types are
+//! taken as they are, those of a file of text are parsed for the attribute that they are for: both are exact.
 
-use std::collections::HashMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::borrow::Cow;
 use std::path::Path;
+use std::str::FromStr;
 
-use serde_json::{Map, Value};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::Schema;
 use zvf_convert::output::{cells, column_names};
 use zvf_convert::{Format, Options, read_table, time_number};
 use zvf_edit::At;
+use zvf_write::arrow::{column_type, elements, texts, values};
 use zvf_write::{AttributeSpec, AttributeType, NumberType, StoreSpec, Values};
 
 use crate::error::{CliError, Result};
 
-/// Whether a table is NDJSON, by the format that is given or by the ending of its name.
-pub(super) fn is_ndjson(path: &Path, format: Option<&str>) -> bool {
-    let ending = path.extension().and_then(|ending| ending.to_str());
-    let name = format.or(ending).map(str::to_ascii_lowercase);
-    matches!(name.as_deref(), Some("ndjson" | "jsonl"))
-}
-
-/// A table of texts.
-#[derive(Debug, Default)]
+/// A table.
+#[derive(Debug)]
 pub(super) struct Table {
     file: String,
-    names: Vec<String>,
-    /// `None`: no value.
-    rows: Vec<Vec<Option<String>>>,
+    batch: RecordBatch,
+    /// Where a column of the CSV file is in the batch: its name, the column, and the value of a list.
+    columns: Vec<(String, usize, usize)>,
     /// The line of the first row; `None` where there are no lines.
     first: Option<usize>,
 }
 
 /// A value with the number of its row.
-type Cell<'t> = (usize, Option<&'t str>);
+type Cell<'t> = (usize, Option<Cow<'t, str>>);
 
 impl Table {
-    /// Reads a table in the format that is given, or by the ending of its name: `ndjson`, or one of those that an import reads.
+    /// No column.
+    pub(super) fn empty() -> Self {
+        Self {
+            file: String::new(),
+            batch: RecordBatch::new_empty(Schema::empty().into()),
+            columns: Vec::new(),
+            first: None,
+        }
+    }
+
+    /// Reads a table in the format that is given, or by the ending of its name.
     ///
     /// # Errors
     ///
     /// I/O; a file that is no such table.
     pub(super) fn read(path: &Path, format: Option<&str>) -> Result<Self> {
-        let mut table = match is_ndjson(path, format) {
-            true => Self::ndjson(path)?,
-            false => {
-                let mut table = Self::default();
-                let mut options = Options::default();
-                options.format = format.and_then(Format::from_name);
-                if format == Some("tsv") {
-                    options.delimiter = Some(b'\t');
-                }
-                if options.format.map_or_else(|| Format::of(path), Ok)? == Format::Csv {
-                    // The header is line 1.
-                    table.first = Some(2);
-                }
-                let schema = read_table(path, &options, &mut |batch| {
-                    table.rows.extend(cells(batch));
-                    Ok(())
-                })?;
-                table.names = column_names(&schema);
-                table
-            }
-        };
-        table.file = path.display().to_string();
-        Ok(table)
-    }
-
-    fn ndjson(path: &Path) -> Result<Self> {
-        let failed = |error: std::io::Error| CliError::file("read", path, &error);
-        let mut table = Self {
-            first: Some(1),
-            ..Self::default()
-        };
-        let mut places: HashMap<String, usize> = HashMap::new();
-        let lines = BufReader::new(File::open(path).map_err(failed)?).lines();
-        for (at, line) in lines.enumerate() {
-            let line = line.map_err(failed)?;
-            let wrong = |what: &str| {
-                let line = at.saturating_add(1);
-                CliError::malformed(format!("{}, line {line}: {what}", path.display()))
-            };
-            let members: Map<String, Value> =
-                serde_json::from_str(&line).map_err(|error| wrong(&error.to_string()))?;
-            let mut row = Vec::new();
-            for (name, text) in flat(members).map_err(|what| wrong(&what))? {
-                let at = *places.entry(name.clone()).or_insert_with(|| {
-                    table.names.push(name);
-                    table.names.len().saturating_sub(1)
-                });
-                if row.len() <= at {
-                    row.resize(at.saturating_add(1), None);
-                }
-                if let Some(place) = row.get_mut(at) {
-                    *place = text;
-                }
-            }
-            table.rows.push(row);
+        let mut options = Options::default();
+        options.format = format.and_then(Format::from_name);
+        if format == Some("tsv") {
+            options.delimiter = Some(b'\t');
         }
-        Ok(table)
+        let first = match options.format.map_or_else(|| Format::of(path), Ok)? {
+            // The header is line 1.
+            Format::Csv => Some(2),
+            Format::Ndjson => Some(1),
+            _ => None,
+        };
+        let batch = read_table(path, &options)?;
+        let mut places = Vec::new();
+        for (at, column) in batch.columns().iter().enumerate() {
+            let (_, width) = elements(column)?;
+            places.extend((0..width).map(|channel| (at, channel)));
+        }
+        let names = column_names(batch.schema_ref()).into_iter();
+        let columns = names.zip(places);
+        Ok(Self {
+            file: path.display().to_string(),
+            columns: columns
+                .map(|(name, (at, channel))| (name, at, channel))
+                .collect(),
+            batch,
+            first,
+        })
     }
 
     /// Something else stands in a row of a column.
@@ -118,7 +92,7 @@ impl Table {
 
     /// Number of rows.
     pub(super) fn len(&self) -> usize {
-        self.rows.len()
+        self.batch.num_rows()
     }
 
     /// Columns of a table of vertices that are neither positions nor owners nor attributes of the store.
@@ -137,13 +111,13 @@ impl Table {
         for one in spec.batch_attributes() {
             known.extend(self.channels(&one.name));
         }
-        let left = self.names.iter().enumerate();
+        let left = self.columns.iter().enumerate();
         let left = left.filter(|(at, _)| !known.contains(at));
-        left.map(|(_, name)| name.clone()).collect()
+        left.map(|(_, (name, ..))| name.clone()).collect()
     }
 
     fn column(&self, name: &str) -> Option<usize> {
-        self.names.iter().position(|one| one == name)
+        self.columns.iter().position(|(one, ..)| one == name)
     }
 
     /// The columns `name_0`, `name_1`, …
@@ -168,14 +142,48 @@ impl Table {
         }
     }
 
+    /// The columns as one of numbers, where they are one in the file.
+    fn whole_column(&self, columns: &[usize]) -> Result<Option<&ArrayRef>> {
+        let places = columns.iter().filter_map(|at| self.columns.get(*at));
+        let places: Vec<(usize, usize)> = places.map(|(_, at, channel)| (*at, *channel)).collect();
+        let Some(column) = places
+            .first()
+            .and_then(|(at, _)| self.batch.columns().get(*at))
+        else {
+            return Ok(None);
+        };
+        let (_, width) = elements(column)?;
+        let first = places.first().map_or(0, |(at, _)| *at);
+        let all = (0..width).map(|channel| (first, channel));
+        let number = column_type(column.data_type());
+        let number = matches!(number, Some((AttributeType::Number(_), _)));
+        Ok((number && all.eq(places)).then_some(column))
+    }
+
+    /// The texts of a column.
+    fn texts(&self, at: usize) -> Vec<Option<Cow<'_, str>>> {
+        let Some((_, at, channel)) = self.columns.get(at) else {
+            return Vec::new();
+        };
+        let column = self.batch.columns().get(*at);
+        if let Some(texts) = column.and_then(texts) {
+            return texts;
+        }
+        let column = self.batch.project(&[*at]).ok();
+        let rows = column.iter().flat_map(cells);
+        let text = rows.map(|mut row| row.get_mut(*channel).and_then(Option::take));
+        text.map(|text| text.map(Cow::Owned)).collect()
+    }
+
     fn cells(&self, columns: &[usize], what: &str) -> Result<Vec<Cell<'_>>> {
         if columns.is_empty() {
             return Err(CliError::usage(format!("{}: no column {what}", self.file)));
         }
+        let mut lists: Vec<_> = columns.iter().map(|at| self.texts(*at)).collect();
         let mut cells = Vec::new();
-        for (line, row) in self.rows.iter().enumerate() {
-            for &at in columns {
-                cells.push((line, row.get(at).and_then(Option::as_deref)));
+        for row in 0..self.len() {
+            for list in &mut lists {
+                cells.push((row, list.get_mut(row).and_then(Option::take)));
             }
         }
         Ok(cells)
@@ -203,8 +211,8 @@ impl Table {
             let name = missing.map_or("position", |axis| axis.name.as_str());
             return Err(CliError::usage(format!("{}: no column {name}", self.file)));
         };
-        let cells = self.cells(columns, "of positions")?;
-        self.numbers("of positions", spec.positions, &cells, false)
+        let one = AttributeSpec::number("of positions", spec.positions);
+        self.numbers(&one, spec.positions, columns, "")
     }
 
     /// The object of each row; `None` where there is no such column.
@@ -221,19 +229,24 @@ impl Table {
     }
 
     /// Whole numbers.
-    fn whole<T: std::str::FromStr>(
+    fn whole<T: FromStr>(&self, columns: &[usize], what: &str, expected: &str) -> Result<Vec<T>> {
+        self.parsed(columns, what, expected, "")
+    }
+
+    /// Values that are parsed; one that is missing is that of the text `missing`.
+    fn parsed<T: FromStr>(
         &self,
         columns: &[usize],
         what: &str,
         expected: &str,
+        missing: &str,
     ) -> Result<Vec<T>> {
-        let cells = self.cells(columns, what)?.into_iter();
-        cells
-            .map(|(line, text)| {
-                let number = text.unwrap_or_default().trim().parse();
-                number.map_err(|_| self.wrong(line, what, text, expected))
-            })
-            .collect()
+        let value = |(row, text): Cell<'_>| {
+            let text = text.as_deref();
+            let value = text.unwrap_or(missing).trim().parse();
+            value.map_err(|_| self.wrong(row, what, text, expected))
+        };
+        self.cells(columns, what)?.into_iter().map(value).collect()
     }
 
     /// The values of an attribute. A float that is missing is NaN.
@@ -243,73 +256,67 @@ impl Table {
     /// Usage, where there is no column; malformed, what is no such value.
     pub(super) fn values(&self, one: &AttributeSpec) -> Result<Values<'static>> {
         let columns = self.channels(&one.name);
-        let cells = self.cells(&columns, &one.name)?;
         match one.values {
             AttributeType::Number(NumberType::I64) if one.unit.as_deref().is_some_and(is_time) => {
                 let unit = one.unit.as_deref().unwrap_or_default();
-                let number = |(line, text): &Cell<'_>| match text {
+                let number = |(row, text): Cell<'_>| match text.as_deref() {
                     // What stands for a missing moment, as an import has it.
                     None => Ok(i64::MIN),
                     Some(text) => time_number(text, unit)
                         .flatten()
-                        .ok_or_else(|| self.wrong(*line, &one.name, Some(text), unit)),
+                        .ok_or_else(|| self.wrong(row, &one.name, Some(text), unit)),
                 };
-                let numbers = cells.iter().map(number);
-                Ok(numbers.collect::<Result<Vec<i64>>>()?.into())
+                let cells = self.cells(&columns, &one.name)?.into_iter();
+                Ok(cells.map(number).collect::<Result<Vec<i64>>>()?.into())
             }
-            AttributeType::Number(number) => self.numbers(&one.name, number, &cells, true),
+            AttributeType::Number(number) => self.numbers(one, number, &columns, "NaN"),
             AttributeType::Category | AttributeType::Text => {
-                let texts = cells.iter().map(|(_, text)| text.map(str::to_owned));
+                let cells = self.cells(&columns, &one.name)?.into_iter();
+                let texts = cells.map(|(_, text)| text.map(Cow::into_owned));
                 Ok(Values::Text(texts.collect()))
             }
         }
     }
 
+    /// Numbers for an attribute; a float that is missing is that of the text `missing`.
     fn numbers(
         &self,
-        what: &str,
+        one: &AttributeSpec,
         number: NumberType,
-        cells: &[Cell<'_>],
-        missing: bool,
+        columns: &[usize],
+        missing: &str,
     ) -> Result<Values<'static>> {
+        if let Some(column) = self.whole_column(columns)? {
+            return Ok(values(&one.name, column)?.fitted(one)?);
+        }
         let expected = number.to_string();
         macro_rules! parse {
-            ($type:ty) => {
-                parse!($type, "")
+            ($type:ty, $missing:expr) => {
+                self.parsed::<$type>(columns, &one.name, &expected, $missing)?
+                    .into()
             };
-            ($type:ty, $missing:expr) => {{
-                let mut numbers: Vec<$type> = Vec::with_capacity(cells.len());
-                for (line, text) in cells {
-                    let one = text.unwrap_or($missing).trim().parse();
-                    numbers.push(one.map_err(|_| self.wrong(*line, what, *text, &expected))?);
-                }
-                numbers
-            }};
         }
-        let nan = if missing { "NaN" } else { "" };
         Ok(match number {
             NumberType::Bool => {
-                let flag = |(line, text): &Cell<'_>| match text.unwrap_or_default().trim() {
+                let flag = |(row, text): Cell<'_>| match text.as_deref().unwrap_or_default().trim()
+                {
                     "true" | "True" | "TRUE" | "1" => Ok(true),
                     "false" | "False" | "FALSE" | "0" => Ok(false),
-                    _ => Err(self.wrong(*line, what, *text, "true or false")),
+                    _ => Err(self.wrong(row, &one.name, text.as_deref(), "true or false")),
                 };
-                cells
-                    .iter()
-                    .map(flag)
-                    .collect::<Result<Vec<bool>>>()?
-                    .into()
+                let cells = self.cells(columns, &one.name)?.into_iter();
+                cells.map(flag).collect::<Result<Vec<bool>>>()?.into()
             }
-            NumberType::I8 => parse!(i8).into(),
-            NumberType::I16 => parse!(i16).into(),
-            NumberType::I32 => parse!(i32).into(),
-            NumberType::I64 => parse!(i64).into(),
-            NumberType::U8 => parse!(u8).into(),
-            NumberType::U16 => parse!(u16).into(),
-            NumberType::U32 => parse!(u32).into(),
-            NumberType::U64 => parse!(u64).into(),
-            NumberType::F16 | NumberType::F32 => parse!(f32, nan).into(),
-            NumberType::F64 => parse!(f64, nan).into(),
+            NumberType::I8 => parse!(i8, ""),
+            NumberType::I16 => parse!(i16, ""),
+            NumberType::I32 => parse!(i32, ""),
+            NumberType::I64 => parse!(i64, ""),
+            NumberType::U8 => parse!(u8, ""),
+            NumberType::U16 => parse!(u16, ""),
+            NumberType::U32 => parse!(u32, ""),
+            NumberType::U64 => parse!(u64, ""),
+            NumberType::F16 | NumberType::F32 => parse!(f32, missing),
+            NumberType::F64 => parse!(f64, missing),
         })
     }
 
@@ -321,7 +328,7 @@ impl Table {
     pub(super) fn rows(&self, width: usize) -> Result<Vec<u64>> {
         let mut columns = self.numbered("vertices");
         if columns.len() != width {
-            columns = (0..width.min(self.names.len())).collect();
+            columns = (0..width.min(self.columns.len())).collect();
         }
         if columns.len() != width {
             let file = &self.file;
@@ -331,41 +338,6 @@ impl Table {
         }
         self.whole(&columns, "of ends", "a row number")
     }
-}
-
-/// The columns of one line: lists as a column for each of their values, but lists of owners as one text.
-fn flat(members: Map<String, Value>) -> std::result::Result<Vec<(String, Option<String>)>, String> {
-    let text = |name: &str, value: Value| match value {
-        Value::Null => Ok(None),
-        Value::Bool(flag) => Ok(Some(flag.to_string())),
-        Value::Number(number) => Ok(Some(number.to_string())),
-        Value::String(text) => Ok(Some(text)),
-        Value::Array(_) | Value::Object(_) => Err(format!(
-            "member {name:?}: expected a value or a list of values"
-        )),
-    };
-    let mut columns = Vec::new();
-    for (name, value) in members {
-        match value {
-            Value::Array(list) if name == "object_ids" => {
-                let texts = list.into_iter().map(|one| text(&name, one));
-                let texts: Vec<String> = texts
-                    .map(|one| one.map(Option::unwrap_or_default))
-                    .collect::<std::result::Result<_, _>>()?;
-                columns.push((name, Some(texts.join(" "))));
-            }
-            Value::Array(list) => {
-                for (channel, one) in list.into_iter().enumerate() {
-                    columns.push((format!("{name}_{channel}"), text(&name, one)?));
-                }
-            }
-            value => {
-                let value = text(&name, value)?;
-                columns.push((name, value));
-            }
-        }
-    }
-    Ok(columns)
 }
 
 /// Whether a unit is one of moments, dates, times or durations.

@@ -1,4 +1,4 @@
-//! Records of a file, each bounded.
+//! Separated values: records of a file, each bounded.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -9,6 +9,7 @@ use std::rc::Rc;
 use csv::{ErrorKind, Reader, ReaderBuilder, StringRecord};
 use flate2::read::MultiGzDecoder;
 
+use super::rows::Rows;
 use crate::error::{ConvertError, Place};
 use crate::format::unpacked;
 use crate::options::Options;
@@ -82,7 +83,7 @@ impl Read for Metered {
 
 /// The records of a file.
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub(super) struct Separated {
     path: PathBuf,
     reader: Reader<Metered>,
     record: StringRecord,
@@ -94,8 +95,8 @@ pub(crate) struct Rows {
 /// Bytes that the parser reads at once: what it has read ahead is no part of a record.
 const AHEAD: usize = 1 << 16;
 
-impl Rows {
-    pub(crate) fn open(path: &Path, options: &Options) -> Result<Self, ConvertError> {
+impl Separated {
+    pub(super) fn open(path: &Path, options: &Options) -> Result<Self, ConvertError> {
         let file = Unpacked::open(path)?;
         let most = options.limits.line.saturating_add(2 * AHEAD as u64);
         let left = Rc::new(Cell::new(most));
@@ -121,8 +122,37 @@ impl Rows {
         })
     }
 
-    /// The names of the columns: the first record.
-    pub(crate) fn header(&mut self) -> Result<Vec<String>, ConvertError> {
+    #[cold]
+    fn failed(&self, error: csv::Error) -> ConvertError {
+        let line = error.position().map(csv::Position::line);
+        let place = line.map_or_else(|| Place::Line(self.reader.position().line()), Place::Line);
+        match error.into_kind() {
+            ErrorKind::Io(_) if self.left.get() < AHEAD as u64 => {
+                let limit = self.most.saturating_sub(2 * AHEAD as u64);
+                ConvertError::limit(&self.path, place, "bytes in a record", limit)
+            }
+            ErrorKind::Io(error) => ConvertError::io(&self.path, error),
+            ErrorKind::UnequalLengths {
+                expected_len, len, ..
+            } => {
+                let expected = format!("{expected_len}, as in the header");
+                ConvertError::malformed(&self.path, place, format!("{len} fields"), expected)
+            }
+            ErrorKind::Utf8 { .. } => {
+                ConvertError::malformed(&self.path, place, "bytes that are no UTF-8", "text")
+            }
+            other => ConvertError::malformed(&self.path, place, format!("{other:?}"), "a record"),
+        }
+    }
+}
+
+impl Rows for Separated {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The first record.
+    fn header(&mut self) -> Result<Vec<String>, ConvertError> {
         if !self.step()? {
             return Err(ConvertError::malformed(
                 &self.path,
@@ -150,8 +180,7 @@ impl Rows {
         Ok(names.collect())
     }
 
-    /// Reads the next record; false at the end.
-    pub(crate) fn step(&mut self) -> Result<bool, ConvertError> {
+    fn step(&mut self) -> Result<bool, ConvertError> {
         self.left.set(self.most);
         match self.reader.read_record(&mut self.record) {
             Ok(more) => Ok(more),
@@ -159,45 +188,15 @@ impl Rows {
         }
     }
 
-    pub(crate) fn field(&self, at: usize) -> &str {
-        self.record.get(at).unwrap_or_default()
+    /// A field that is empty is no value.
+    fn value(&self, at: usize) -> Option<&str> {
+        let field = self.record.get(at)?;
+        (!field.trim().is_empty()).then_some(field)
     }
 
-    pub(crate) fn place(&self) -> Place {
+    fn place(&self) -> Place {
         self.record
             .position()
             .map_or(Place::Whole, |position| Place::Line(position.line()))
-    }
-
-    #[cold]
-    pub(crate) fn bad(
-        &self,
-        found: impl Into<String>,
-        expected: impl Into<String>,
-    ) -> ConvertError {
-        ConvertError::malformed(&self.path, self.place(), found, expected)
-    }
-
-    #[cold]
-    fn failed(&self, error: csv::Error) -> ConvertError {
-        let line = error.position().map(csv::Position::line);
-        let place = line.map_or_else(|| Place::Line(self.reader.position().line()), Place::Line);
-        match error.into_kind() {
-            ErrorKind::Io(_) if self.left.get() < AHEAD as u64 => {
-                let limit = self.most.saturating_sub(2 * AHEAD as u64);
-                ConvertError::limit(&self.path, place, "bytes in a record", limit)
-            }
-            ErrorKind::Io(error) => ConvertError::io(&self.path, error),
-            ErrorKind::UnequalLengths {
-                expected_len, len, ..
-            } => {
-                let expected = format!("{expected_len}, as in the header");
-                ConvertError::malformed(&self.path, place, format!("{len} fields"), expected)
-            }
-            ErrorKind::Utf8 { .. } => {
-                ConvertError::malformed(&self.path, place, "bytes that are no UTF-8", "text")
-            }
-            other => ConvertError::malformed(&self.path, place, format!("{other:?}"), "a record"),
-        }
     }
 }

@@ -1,0 +1,308 @@
+//! The first reading of files of vertices: what a store for them needs.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use zvf_write::{AttributeSpec, Kind, NumberType};
+
+use super::attribute::Census;
+use super::layout::{Layout, Roles};
+use super::links::LinkTable;
+use super::text_table::{self, Rows, TextTable, bad};
+use super::widths::Widths;
+use super::{
+    Owners, Records, RowNumbers, Source, check_exclude, left_out, names_of, refused, source,
+    too_many_texts, whole_in_memory,
+};
+use crate::error::{ConvertError, Place};
+use crate::names;
+use crate::options::Options;
+use crate::shape::Extent;
+use crate::{Format, Found, draft, float_type};
+
+/// What the rows of all files are.
+#[derive(Debug)]
+struct Looked {
+    layout: Layout,
+    /// The first one of tables of text.
+    text: Option<TextTable>,
+    /// The number type of positions in a store.
+    positions: NumberType,
+    /// By the attributes of the layout.
+    seen: Vec<Census>,
+    /// What the links of the first file make of all.
+    linked: Option<Kind>,
+    widths: Widths,
+    /// Rows that are left out.
+    dropped: u64,
+}
+
+/// Vertices and objects that were counted.
+#[derive(Debug)]
+struct Tally {
+    extent: Extent,
+    /// Vertices that are allowed.
+    most: u64,
+    /// Whether the rows of an object follow one another.
+    chain: bool,
+    ids: HashSet<i64>,
+    last: Option<i64>,
+}
+
+impl Tally {
+    fn new(options: &Options, axes: usize, kind: Kind) -> Self {
+        Self {
+            extent: Extent::new(axes),
+            most: options.limits.vertices,
+            chain: matches!(kind, Kind::Polyline | Kind::Streamline),
+            ids: HashSet::new(),
+            last: None,
+        }
+    }
+
+    /// Refuses more vertices than are allowed.
+    fn check(&self, file: &Path, place: Place) -> Result<(), ConvertError> {
+        match self.extent.count() > self.most {
+            true => Err(ConvertError::limit(file, place, "rows", self.most)),
+            false => Ok(()),
+        }
+    }
+
+    /// Counts the object of a row; what is wrong with it, found and expected.
+    fn object(&mut self, id: i64) -> Result<(), (String, String)> {
+        if self.last != Some(id) && !self.ids.insert(id) && self.chain {
+            let expected = "the rows of an object one after another".to_owned();
+            return Err((format!("object {id} again, after others"), expected));
+        }
+        self.last = Some(id);
+        Ok(())
+    }
+}
+
+/// The kind that is asked for, or that links make, or points.
+fn kind_of(options: &Options, linked: Option<Kind>) -> Kind {
+    let usual = options.linked().and_then(|kinds| kinds.first().copied());
+    let kind = options.kind.or(linked).or(usual);
+    kind.unwrap_or(Kind::PointCloud)
+}
+
+/// Reads tables of text.
+fn look_at_text(
+    files: &[PathBuf],
+    format: Format,
+    options: &Options,
+) -> Result<(Looked, Tally), ConvertError> {
+    let mut tally: Option<Tally> = None;
+    let new = |axes| Tally::new(options, axes, kind_of(options, None));
+    let take = &mut |rows: &dyn Rows, position: &[f64], object: Option<i64>| {
+        let tally = tally.get_or_insert_with(|| new(position.len()));
+        tally.extent.add(position);
+        tally.check(rows.path(), rows.place())?;
+        let counted = object.map_or(Ok(()), |id| tally.object(id));
+        counted.map_err(|(found, expected)| bad(rows, found, expected))
+    };
+    let survey = text_table::Survey::of(files, format, options, Roles::of_text, take)?;
+    let path = files.first().map_or(Path::new(""), PathBuf::as_path);
+    let layout = Layout::new(path, &survey.table.schema(), survey.roles, options)?;
+    let tally = tally.unwrap_or_else(|| new(layout.axes.len()));
+    let looked = Looked {
+        layout,
+        text: Some(survey.table),
+        positions: float_type(survey.single),
+        seen: survey.seen,
+        linked: None,
+        widths: Widths::default(),
+        dropped: survey.dropped,
+    };
+    Ok((looked, tally))
+}
+
+/// Reads files whose columns have types.
+fn look_at_columns(
+    files: &[PathBuf],
+    format: Format,
+    options: &Options,
+    notes: &mut Vec<String>,
+) -> Result<(Looked, Tally), ConvertError> {
+    let mut known: Option<(Looked, Tally)> = None;
+    for file in files {
+        let source = source(file, format, options)?;
+        for note in source.notes() {
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        let schema = source.schema();
+        if !matches!(format, Format::Arrow | Format::Parquet) {
+            check_exclude(file, &names_of(&schema), options)?;
+        }
+        let own = Layout::of(file, &schema, options)?;
+        let (looked, tally) = match &mut known {
+            Some(known) => known,
+            None => {
+                let linked = source.linked();
+                let tally = Tally::new(options, own.axes.len(), kind_of(options, linked));
+                let mut seen = Vec::new();
+                seen.resize_with(own.attributes.len(), Census::default);
+                let looked = Looked {
+                    positions: own.number,
+                    layout: own,
+                    text: None,
+                    seen,
+                    linked,
+                    widths: Widths::default(),
+                    dropped: 0,
+                };
+                known.insert((looked, tally))
+            }
+        };
+        looked.layout.same(file, &schema, options)?;
+        let vertices = looked.vertices(source.as_ref(), file, options, tally)?;
+        source.links(&mut |link, place| {
+            if let Some(&end) = link.iter().find(|end| **end >= vertices) {
+                let found = format!("vertex {end}");
+                let expected = format!("one of the {vertices} vertices of the file, from 0");
+                return Err(ConvertError::malformed(file, place, found, expected));
+            }
+            looked.widths.see(link.len());
+            Ok(())
+        })?;
+    }
+    known.ok_or_else(|| ConvertError::usage("files", "none", "at least one"))
+}
+
+impl Looked {
+    /// Looks at the vertices of a file; how many there are.
+    fn vertices(
+        &mut self,
+        source: &dyn Source,
+        file: &Path,
+        options: &Options,
+        tally: &mut Tally,
+    ) -> Result<u64, ConvertError> {
+        let layout = &self.layout;
+        let mut vertices = 0_u64;
+        source.vertices(options.batch, &mut |batch| {
+            let rows = RowNumbers {
+                file,
+                first: vertices,
+            };
+            let whole = layout.whole(batch, options.nulls);
+            let dropped = batch.num_rows() - whole.num_rows();
+            self.dropped = self.dropped.saturating_add(dropped as u64);
+            vertices = vertices.saturating_add(whole.num_rows() as u64);
+            let positions = layout.positions(&whole);
+            let positions = positions.map_err(|(row, what)| rows.bad(row, what))?;
+            for position in positions.chunks(layout.axes.len()) {
+                tally.extent.add(position);
+            }
+            tally.check(file, Place::Whole)?;
+            for (attribute, census) in layout.attributes.iter().zip(&mut self.seen) {
+                let Some(column) = whole.columns().get(attribute.column) else {
+                    continue;
+                };
+                attribute
+                    .see(column, options.nulls, census)
+                    .map_err(|(row, found)| rows.bad(row, refused(&attribute.name, found)))?;
+                if census.texts() > options.limits.categories {
+                    return Err(too_many_texts(file, Place::Whole, &attribute.name, options));
+                }
+            }
+            let objects = layout.objects(&whole);
+            let objects = objects.map_err(|(row, what)| rows.bad(row, what))?;
+            for (row, id) in objects.into_iter().enumerate() {
+                tally.object(id).map_err(|what| rows.bad(row, what))?;
+            }
+            Ok(())
+        })?;
+        Ok(vertices)
+    }
+}
+
+impl Records {
+    pub(crate) fn survey(
+        files: &[PathBuf],
+        format: Format,
+        options: &Options,
+    ) -> Result<(Self, Found), ConvertError> {
+        let mut notes = Vec::new();
+        let (looked, tally) = match format {
+            Format::Csv | Format::Ndjson => look_at_text(files, format, options)?,
+            _ => look_at_columns(files, format, options, &mut notes)?,
+        };
+        let Looked { layout, linked, .. } = looked;
+        if let Some(table) = &looked.text {
+            notes.extend(left_out(&table.schema(), options));
+        }
+        let kind = kind_of(options, linked);
+        let table = LinkTable::survey(options, tally.extent.count())?;
+        let (width, links) = match &table {
+            Some(table) => (table.width, table.links),
+            None => looked.widths.decide(kind, linked, &mut notes)?,
+        };
+        notes.extend(table.iter().flat_map(|table| table.notes.iter().cloned()));
+        if kind == Kind::Skeleton {
+            whole_in_memory(files, tally.extent.count(), options)?;
+        }
+        let mut objects = tally.ids.len() as u64;
+        let owners = if layout.object.is_some() {
+            Owners::Column
+        } else if files.len() == 1 && kind == Kind::PointCloud {
+            Owners::None
+        } else {
+            let (ids, by_name) = names::ids(files);
+            notes.push(names::note(&ids, by_name));
+            objects = ids.len() as u64;
+            Owners::Files(ids)
+        };
+        let axes: Vec<&str> = layout.axes.iter().map(String::as_str).collect();
+        let mut spec = draft(kind, &axes, looked.positions);
+        if kind == Kind::PointCloud && !matches!(owners, Owners::None) {
+            spec = spec.with_objects();
+        }
+        match &table {
+            Some(table) => spec = table.specify(spec),
+            None if width > 2 => spec = spec.with_link_width(width),
+            None => {}
+        }
+        let path = files.first().map_or(Path::new(""), PathBuf::as_path);
+        let mut decided = Vec::new();
+        for (attribute, census) in layout.attributes.iter().zip(&looked.seen) {
+            let (one, note) = attribute.decide(census, options.nulls).map_err(|found| {
+                let (found, expected) = refused(&attribute.name, found);
+                ConvertError::malformed(path, Place::Whole, found, expected)
+            })?;
+            spec = spec.with_vertex_attribute(one.spec.clone());
+            decided.push(one);
+            notes.extend(note);
+        }
+        if looked.dropped > 0 {
+            let dropped = looked.dropped;
+            notes.push(format!("{dropped} rows with missing values are left out"));
+        }
+        if matches!(owners, Owners::Files(_)) {
+            spec = spec.with_object_attribute(AttributeSpec::text("name"));
+        }
+        let found = Found {
+            extent: tally.extent,
+            objects,
+            links,
+            spec,
+            frame: None,
+            notes,
+        };
+        let reader = Self {
+            files: files.to_vec(),
+            format,
+            options: options.clone(),
+            kind,
+            text: looked.text,
+            layout,
+            decided,
+            owners,
+            width,
+            table,
+        };
+        Ok((reader, found))
+    }
+}
