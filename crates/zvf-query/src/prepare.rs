@@ -324,7 +324,9 @@ fn tie(
         .links(0)
         .filter(|links| links.width() > 0 && query.outputs.links)
         // Records whose rows are made up are no links: the objects of such stores say what is joined.
-        .filter(|links| links.rows_trusted());
+        .filter(|links| links.rows_trusted())
+        // Without arrays there is nothing to read: they were left out, as the order of the rows implies the links.
+        .filter(|links| rule != Rule::Sequential || !links.arrays().is_empty());
     let family = match family {
         Some(links) if rule != Rule::Stored && links.width() != 2 => {
             let place = Place::array(query.level, "links/0");

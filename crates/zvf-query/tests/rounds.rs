@@ -244,3 +244,18 @@ async fn whether_the_store_changed_is_one_round_at_the_end() {
         assert_eq!((all, traced), (clock + 1, trace + 1), "{name}");
     }
 }
+
+#[tokio::test]
+async fn arrays_of_links_that_the_order_of_rows_implies_are_not_read() {
+    let files = zvf_testkit::files("streamlines").unwrap();
+    let arrays = |key: &String| key.starts_with("0/links/0/") && key != "0/links/0/zarr.json";
+    assert!(files.keys().any(arrays), "the store has links between chunks");
+    let trace = IoTrace::on();
+    let options = OpenOptions::new().with_trace(trace.clone());
+    let store = crate::support::open(&files, options).await;
+    let got = ask(&store, Query::default()).await.unwrap();
+    assert!(!got.links().is_empty());
+    assert_eq!(got.all.summary.warnings, Vec::<String>::new());
+    let read: Vec<String> = trace.take().into_iter().map(|one| one.key).collect();
+    assert_eq!(read.iter().find(|key| arrays(key)), None);
+}
