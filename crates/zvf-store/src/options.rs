@@ -265,8 +265,9 @@ pub struct Need {
     pub link_attributes: Names,
     /// Link families.
     pub link_deltas: Deltas,
-    /// Whether the arrays of links are left out where the order of the rows implies the links and no link has attributes: lines, polylines
-    /// and streamlines, unless their convention is `explicit`. The family is then there, without arrays.
+    /// Whether the arrays of links inside a level are left out where manifests and the order of rows imply the links, and no link has
+    /// attributes: lines, polylines and streamlines with an object index, unless their convention is `explicit`. The family is then there,
+    /// without arrays.
     pub skip_implied_links: bool,
     /// Whether the object index is wanted.
     pub objects: bool,

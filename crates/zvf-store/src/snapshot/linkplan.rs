@@ -165,7 +165,7 @@ impl Tree {
                 }
                 continue;
             }
-            if delta == 0 && self.skips_implied(state, names.as_deref(), need) {
+            if delta == 0 && self.skips_implied(state, level, names.as_deref(), need) {
                 continue;
             }
             let Some(segments) = self.segments_of(state, level, delta) else {
@@ -190,6 +190,7 @@ impl Tree {
     pub(super) fn skips_implied(
         &self,
         state: &State,
+        level: u32,
         names: Option<&[String]>,
         need: &Need,
     ) -> bool {
@@ -199,6 +200,8 @@ impl Tree {
         };
         need.skip_implied_links
             && names.is_some_and(<[String]>::is_empty)
+            // Without manifests, only stored links join the rows of two chunks.
+            && state.bytes(&format!("{level}/object_index/zarr.json")).is_some()
             && state.root.as_ref().is_some_and(implied)
     }
 

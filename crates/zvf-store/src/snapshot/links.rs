@@ -147,7 +147,7 @@ impl Tree {
         let segments = {
             let state = self.state();
             let names = self.names_of(&state, place.level, Family::Link, need)?;
-            if delta == 0 && self.skips_implied(&state, names.as_deref(), need) {
+            if delta == 0 && self.skips_implied(&state, place.level, names.as_deref(), need) {
                 return Ok(family);
             }
             self.segments_of(&state, place.level, delta)
