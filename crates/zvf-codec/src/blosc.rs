@@ -8,7 +8,7 @@ use zvf_blosc::{Chunk, Class, Codecs, SHORT};
 use zvf_blosc::{
     Codec as Library, EncodeError, Encoder, FirstFilter, Format, LastFilter, Settings,
 };
-#[cfg(feature = "encode")]
+#[cfg(all(feature = "encode", any(feature = "zarrs", test)))]
 use zvf_meta::Codec;
 
 use crate::error::{CodecError, check};
@@ -53,7 +53,7 @@ const BLOCK: usize = 128 << 10;
 ///
 /// # Errors
 /// A member that is missing or has a value that the codec does not take.
-#[cfg(feature = "encode")]
+#[cfg(all(feature = "encode", any(feature = "zarrs", test)))]
 pub(crate) fn settings(codec: &Codec) -> Result<Settings, String> {
     let member = |name: &str| codec.configuration.get(name).filter(|one| !one.is_null());
     let number = |name: &str, legal: std::ops::RangeInclusive<u64>, default: Option<u64>| {
@@ -168,6 +168,26 @@ mod tests {
         assert!(matches!(decode(&frame, CAP), Err(CodecError::Limit { .. })));
         frame[4..8].copy_from_slice(&[0, 0, 8, 0]);
         assert!(matches!(decode(&frame, CAP), Err(CodecError::Malformed(_))));
+    }
+
+    /// Frames that numcodecs 0.16.6 (C-Blosc) made of these bytes, cut to whole items: library, shuffle, size of items, size of blocks, bytes, bytes of
+    /// the frame.
+    #[test]
+    fn frames_of_c_blosc_are_read() {
+        let bytes: Vec<u8> = (0..3000_u32)
+            .map(|i| (i / 7).to_le_bytes()[0])
+            .chain((0..72_u32).map(|i| ((i * i * 31 + 7) % 251).to_le_bytes()[0]))
+            .collect();
+        let mut rest = &include_bytes!("../testdata/blosc.bin")[..];
+        let index: Vec<(String, u8, usize, usize, usize, usize)> =
+            serde_json::from_str(include_str!("../testdata/blosc.json")).unwrap();
+        assert_eq!(index.len(), 120);
+        for one in index {
+            let (frame, more) = rest.split_at(one.5);
+            assert_eq!(decode(frame, CAP).unwrap(), bytes[..one.4], "{one:?}");
+            rest = more;
+        }
+        assert!(rest.is_empty());
     }
 
     #[cfg(feature = "encode")]

@@ -23,23 +23,28 @@ const NAME: &str = "blosc";
 /// Most bytes of a chunk whose size `zarrs` does not know: no frame holds more.
 const MOST: u64 = i32::MAX as u64;
 
-/// Gives `zarrs` the codec `blosc`, decoded by `zvf-blosc`. To be called before arrays are opened; only the first call does anything.
+/// Gives `zarrs` the codec `blosc` of `zvf-blosc`, to read and, with the feature `encode`, to write. To be called before arrays are opened; only the first call does anything.
 pub fn register_blosc() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let named = |name: &str| name == NAME;
-        register_codec_v3(CodecRuntimePluginV3::new(named, |_: &MetadataV3| {
-            Ok(Made::BytesToBytes(Arc::new(Blosc)))
+        register_codec_v3(CodecRuntimePluginV3::new(named, |metadata: &MetadataV3| {
+            let blosc = Blosc {
+                configuration: metadata.configuration().cloned().unwrap_or_default(),
+            };
+            Ok(Made::BytesToBytes(Arc::new(blosc)))
         }));
         register_codec_v2(CodecRuntimePluginV2::new(named, |_: &MetadataV2| {
-            Ok(Made::BytesToBytes(Arc::new(Blosc)))
+            Ok(Made::BytesToBytes(Arc::new(Blosc::default())))
         }));
     });
 }
 
-/// The codec in one direction: a frame says itself how it was made, and nothing is written by `zarrs` with it.
-#[derive(Debug)]
-struct Blosc;
+/// The codec. A frame says itself how it was made: to read it, no configuration is needed.
+#[derive(Debug, Default)]
+struct Blosc {
+    configuration: Configuration,
+}
 
 impl ExtensionName for Blosc {
     fn name(&self, _: ZarrVersion) -> Option<Cow<'static, str>> {
@@ -53,7 +58,7 @@ impl CodecTraits for Blosc {
     }
 
     fn configuration(&self, _: ZarrVersion, _: &CodecMetadataOptions) -> Option<Configuration> {
-        Some(Configuration::default())
+        Some(self.configuration.clone())
     }
 
     fn partial_decoder_capability(&self) -> PartialDecoderCapability {
@@ -86,12 +91,32 @@ impl BytesToBytesCodecTraits for Blosc {
         BytesRepresentation::UnboundedSize
     }
 
+    #[cfg(feature = "encode")]
+    fn encode<'a>(
+        &self,
+        bytes: ArrayBytesRaw<'a>,
+        _: &CodecOptions,
+    ) -> Result<ArrayBytesRaw<'a>, CodecError> {
+        let configuration = serde_json::to_value(&self.configuration)
+            .map_err(|error| CodecError::Other(error.to_string()))?;
+        let codec = zvf_meta::Codec {
+            configuration,
+            ..zvf_meta::Codec::named(NAME)
+        };
+        let settings = blosc::settings(&codec).map_err(CodecError::Other)?;
+        let frame = blosc::encode(settings, &bytes);
+        frame
+            .map(Cow::Owned)
+            .map_err(|error| CodecError::Other(error.to_string()))
+    }
+
+    #[cfg(not(feature = "encode"))]
     fn encode<'a>(
         &self,
         _: ArrayBytesRaw<'a>,
         _: &CodecOptions,
     ) -> Result<ArrayBytesRaw<'a>, CodecError> {
-        let what = "frames of Blosc are not written by zarrs";
+        let what = "this build writes no frames of Blosc";
         Err(CodecError::Other(what.to_owned()))
     }
 

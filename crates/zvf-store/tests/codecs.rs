@@ -47,6 +47,7 @@ fn document(chunk_shape: &Value, codecs: &Value) -> Value {
 
 /// A store whose `vertices` array was written by `zarrs`.
 pub(crate) fn written(chunk_shape: Value, codecs: Value) -> Files {
+    zvf_codec::register_blosc();
     let document = document(&chunk_shape, &codecs);
     let storage = Arc::new(MemoryStore::new());
     let metadata: ArrayMetadata = serde_json::from_value(document.clone()).unwrap();
@@ -160,7 +161,7 @@ async fn plain_cells_of_every_codec() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn blosc_frames_of_every_make() {
-    for cname in ["blosclz", "lz4", "lz4hc", "zlib", "zstd"] {
+    for cname in ["blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"] {
         for shuffle in ["noshuffle", "shuffle", "bitshuffle"] {
             for typesize in [1, 3, 4, 8] {
                 check(
