@@ -249,7 +249,10 @@ async fn whether_the_store_changed_is_one_round_at_the_end() {
 async fn arrays_of_links_that_the_order_of_rows_implies_are_not_read() {
     let files = zvf_testkit::files("streamlines").unwrap();
     let arrays = |key: &String| key.starts_with("0/links/0/") && key != "0/links/0/zarr.json";
-    assert!(files.keys().any(arrays), "the store has links between chunks");
+    assert!(
+        files.keys().any(arrays),
+        "the store has links between chunks"
+    );
     let trace = IoTrace::on();
     let options = OpenOptions::new().with_trace(trace.clone());
     let store = crate::support::open(&files, options).await;

@@ -57,8 +57,7 @@ impl Chains {
     /// For levels whose links are such steps; `None` elsewhere.
     pub(crate) fn new(options: &ValidateOptions, state: &LevelState) -> Option<Self> {
         let store = state.level.store();
-        let chain = store.kind().is_chain()
-            && store.root().zarr_vectors.geometry_types.len() == 1;
+        let chain = store.kind().is_chain() && store.root().zarr_vectors.geometry_types.len() == 1;
         // Readers of lines need no links: a store is only held to what it says of itself.
         let stated = store.root().zarr_vectors.cross_chunk_strategy.as_deref();
         let stated = matches!(stated, Some("explicit_links" | "both"));
