@@ -232,7 +232,7 @@ impl Edit {
     }
 }
 
-/// The bytes of the values of so many rows of an attribute of numbers; `of` says what it is an attribute of.
+/// Bytes of `rows` values of a numeric attribute; `of` names what it belongs to, for errors.
 ///
 /// # Errors
 /// Misuse: values of another number or type.

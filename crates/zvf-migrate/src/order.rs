@@ -62,7 +62,7 @@ pub(super) fn order(source: &Source, starts: &[u64], by_number: bool) -> Result<
                 let at = start.checked_add(u64::try_from(fragment).ok()?)?;
                 (at < end).then_some(at)
             });
-            // A fragment that is not there is told of where the manifests are written.
+            // A missing fragment is reported when the manifests are written.
             let Some(at) = at else { continue };
             let at = to_index("fragments", at)?;
             let order = found.order.get_mut(at);

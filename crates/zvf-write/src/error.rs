@@ -362,7 +362,7 @@ impl WriteError {
         }
     }
 
-    /// A store that somebody else changed meanwhile.
+    /// The store was changed by another writer meanwhile.
     #[cold]
     #[doc(hidden)]
     pub fn changed(store: &str) -> Self {

@@ -164,7 +164,7 @@ impl Problems {
         Self::of_document("zarr.json")
     }
 
-    /// Goes on with a rule: what is added is against it.
+    /// Problems that are added from here on are against this rule.
     fn of(&mut self, rule: Rule) -> &mut Self {
         self.rule = rule;
         self.count = 0;
