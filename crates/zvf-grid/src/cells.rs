@@ -147,7 +147,7 @@ impl CellPart {
         crate::copy(item, alone, &self.shape(), into, shape, runs)
     }
 
-    /// Whether the part is the whole cell of these extents, with every element in its place.
+    /// Whether the part is the whole cell of these extents, and its elements keep their order.
     #[must_use]
     pub fn is_whole(&self, extent: &[u64]) -> bool {
         extent.len() == self.coord.len()
