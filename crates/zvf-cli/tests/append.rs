@@ -1,8 +1,11 @@
 //! `zvf append`, and outputs that `zvf append` takes back: identity is kept.
 
-use std::fs;
+use std::fs::{self, File};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch};
+use arrow_ipc::writer::FileWriter;
 use serde_json::{Value, json};
 
 use crate::run::Home;
@@ -563,5 +566,85 @@ fn columns_that_an_edit_leaves_out_are_said() -> Result<()> {
     fs::write(home.file("good.csv"), "x,y,z,n\n1,0,0,1\n")?;
     let document = home.json(&["edit", "p.zv", "append", "good.csv", "--json"])?;
     assert_eq!(document["notes"], json!([]));
+    Ok(())
+}
+
+/// Writes a table of three points of which the second has no `n` and no `flag`; it has no `x` either where `x` says so.
+fn gaps(home: &Home, file: &str, x: Option<f64>) -> Result<()> {
+    let axis = || Arc::new(Float64Array::from(vec![1.0, 2.0, 3.0])) as ArrayRef;
+    let columns: [(&str, ArrayRef); 5] = [
+        (
+            "x",
+            Arc::new(Float64Array::from(vec![Some(1.0), x, Some(3.0)])),
+        ),
+        ("y", axis()),
+        ("z", axis()),
+        (
+            "n",
+            Arc::new(Int64Array::from(vec![Some(1), None, Some(3)])),
+        ),
+        (
+            "flag",
+            Arc::new(BooleanArray::from(vec![Some(true), None, Some(false)])),
+        ),
+    ];
+    let table = RecordBatch::try_from_iter(columns)?;
+    let mut writer = FileWriter::try_new(File::create(home.file(file))?, table.schema_ref())?;
+    writer.write(&table)?;
+    Ok(writer.finish()?)
+}
+
+#[test]
+fn typed_tables_with_gaps_are_appended_to_the_store_that_they_made() -> Result<()> {
+    let home = trees()?;
+    gaps(&home, "gaps.arrow", Some(2.0))?;
+    home.text(&["import", "gaps.arrow", "g.zv"])?;
+    home.text(&["edit", "g.zv", "append", "gaps.arrow"])?;
+    home.text(&["append", "g.zv", "gaps.arrow"])?;
+    let rows = home.text(&["query", "g.zv", "--format", "csv"])?;
+    let mut rows: Vec<&str> = rows.lines().collect();
+    rows.sort_unstable();
+    rows.dedup();
+    let want = [
+        "1.0,1.0,1.0,true,1.0",
+        "2.0,2.0,2.0,,NaN",
+        "3.0,3.0,3.0,false,3.0",
+        "x,y,z,flag,n",
+    ];
+    assert_eq!(rows, want);
+    // Numbers that cannot be missing name the row; a position is one of them.
+    home.text(&[
+        "create",
+        "whole.zv",
+        "--kind",
+        "point_cloud",
+        "--chunk-shape",
+        "10,10,10",
+        "--attribute",
+        "n:int64",
+        "--bounds",
+        "0,0,0:9,9,9",
+    ])?;
+    for (store, x, said) in [
+        (
+            "whole.zv",
+            Some(2.0),
+            "row 1, column n: found nothing, expected int64",
+        ),
+        (
+            "g.zv",
+            None,
+            "row 1, column of positions: found nothing, expected float64",
+        ),
+    ] {
+        gaps(&home, "gaps.arrow", x)?;
+        let ran = home.zvf(&["edit", store, "append", "gaps.arrow"])?;
+        assert!(
+            ran.code == 4 && ran.stderr.contains(said),
+            "{}: {}",
+            ran.code,
+            ran.stderr
+        );
+    }
     Ok(())
 }

@@ -142,7 +142,7 @@ impl Table {
         }
     }
 
-    /// The columns as one of numbers, where they are one in the file.
+    /// The columns as one of numbers, where they are one in the file and no value of it is missing.
     fn whole_column(&self, columns: &[usize]) -> Result<Option<&ArrayRef>> {
         let places = columns.iter().filter_map(|at| self.columns.get(*at));
         let places: Vec<(usize, usize)> = places.map(|(_, at, channel)| (*at, *channel)).collect();
@@ -152,7 +152,10 @@ impl Table {
         else {
             return Ok(None);
         };
-        let (_, width) = elements(column)?;
+        let (items, width) = elements(column)?;
+        if column.null_count() > 0 || items.null_count() > 0 {
+            return Ok(None);
+        }
         let first = places.first().map_or(0, |(at, _)| *at);
         let all = (0..width).map(|channel| (first, channel));
         let number = column_type(column.data_type());
