@@ -569,6 +569,38 @@ fn columns_that_an_edit_leaves_out_are_said() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn attributes_that_a_table_lacks_are_missing() -> Result<()> {
+    let home = trees()?;
+    fs::write(
+        home.file("p.csv"),
+        "x,y,z,v,land\n0,0,0,0.5,grass\n1,0,0,1.5,\n",
+    )?;
+    fs::write(home.file("bare.csv"), "x,y,z\n2,0,0\n")?;
+    home.text(&["import", "p.csv", "p.zv"])?;
+    let said = "missing for the new vertices, since the files have no such attribute: land, v";
+    for words in [
+        &["edit", "p.zv", "append", "bare.csv", "--json"][..],
+        &["append", "p.zv", "bare.csv", "--json"],
+    ] {
+        assert_eq!(home.json(words)?["notes"], json!([said]), "{words:?}");
+    }
+    let columns = ["--columns", "position,v,land"];
+    let rows = home.text(&[&["query", "p.zv", "--format", "csv"][..], &columns].concat())?;
+    assert_eq!(rows.matches("2.0,0.0,0.0,NaN,\n").count(), 2, "{rows}");
+    // A whole number cannot be missing.
+    fs::write(home.file("n.csv"), "x,y,z,n\n0,0,0,7\n")?;
+    home.text(&["import", "n.csv", "n.zv"])?;
+    let ran = home.zvf(&["append", "n.zv", "bare.csv"])?;
+    assert!(
+        ran.code == 2 && ran.stderr.contains("attribute n: found none"),
+        "{}: {}",
+        ran.code,
+        ran.stderr
+    );
+    Ok(())
+}
+
 /// Writes a table of three points of which the second has no `n` and no `flag`; it has no `x` either where `x` says so.
 fn gaps(home: &Home, file: &str, x: Option<f64>) -> Result<()> {
     let axis = || Arc::new(Float64Array::from(vec![1.0, 2.0, 3.0])) as ArrayRef;

@@ -43,6 +43,7 @@ mod link_values;
 mod links;
 mod moves;
 mod ops;
+mod records;
 mod replace;
 mod rows;
 mod spec;
@@ -283,34 +284,16 @@ impl Edit {
         &self.state.spec
     }
 
-    /// Whether a vertex attribute takes texts, which are stored as codes.
+    /// The attributes that vertices have, as values are given for them: categories as texts, not as codes.
     #[must_use]
-    pub fn is_categorical(&self, name: &str) -> bool {
-        let at = self
-            .state
-            .spec
-            .vertex_attributes
-            .iter()
-            .position(|one| one.name == name);
-        at.and_then(|at| self.words.get(at))
-            .is_some_and(|words| words.texts.is_some())
-    }
-
-    /// The specification of an object attribute; `None` if there is none of that name.
-    ///
-    /// # Cost
-    /// Reads all object attributes, once.
-    ///
-    /// # Errors
-    /// Misuse: a store without objects. I/O.
-    pub fn object_attribute<'a>(
-        &'a mut self,
-        name: &'a str,
-    ) -> BoxFuture<'a, Result<Option<AttributeSpec>, WriteError>> {
-        Box::pin(async move {
-            self.load_tables().await?;
-            Ok(self.tables.get(name).map(|table| table.spec.clone()))
-        })
+    pub fn vertex_attributes(&self) -> Vec<AttributeSpec> {
+        let words = self.words.iter().map(|words| words.texts.is_some());
+        let coded = words.chain(std::iter::repeat(false));
+        let one = |(one, coded): (&AttributeSpec, bool)| match coded {
+            true => AttributeSpec::category(&one.name),
+            false => one.clone(),
+        };
+        self.spec().batch_attributes().zip(coded).map(one).collect()
     }
 
     /// The specifications of all object attributes.

@@ -44,6 +44,8 @@
 
 mod records;
 
+pub use records::array;
+
 use std::borrow::Cow;
 
 use arrow_array::cast::AsArray;
@@ -69,6 +71,8 @@ const OF_VERTICES: [&str; 2] = ["position", "object_id"];
 const OF_OBJECTS: [&str; 1] = ["object_id"];
 /// The column of links that is no attribute.
 const OF_LINKS: [&str; 1] = ["vertices"];
+/// Columns of the tables of edits that are no attributes: the positions of vertices, and which vertices or links are meant.
+pub const OF_EDITS: [&str; 4] = ["position", "object_id", "vertex", "vertices"];
 /// Columns of groups that are no attributes.
 const OF_GROUPS: [&str; 2] = ["object_ids", "name"];
 
@@ -267,7 +271,10 @@ pub fn declare(field: &Field, texts: AttributeType) -> Result<AttributeSpec, Wri
 }
 
 /// A column that a table must have.
-fn column<'a>(table: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef, WriteError> {
+///
+/// # Errors
+/// Misuse: a table without it.
+pub fn column<'a>(table: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef, WriteError> {
     table.column_by_name(name).ok_or_else(|| {
         let names: Vec<&str> = table
             .schema_ref()
@@ -280,20 +287,27 @@ fn column<'a>(table: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef, WriteE
 }
 
 /// The name of the attribute that a column holds; `None` where the column has another meaning. Queries call an attribute with the
-/// name of another column `attribute:NAME`.
+/// name of another column `attribute:NAME`; tables of edits may do so for each of [`OF_EDITS`].
 fn attribute_name<'n>(schema: &Schema, field: &'n Field, other: &[&str]) -> Option<&'n str> {
     let name = field.name().as_str();
     let placed = field.metadata().get("zvf.column");
     if other.contains(&name) || placed.is_some_and(|word| word == "place") {
         return None;
     }
-    let taken = |plain: &&str| other.contains(plain) || schema.column_with_name(plain).is_some();
+    let own = |plain: &&str| other.contains(plain) || OF_EDITS.contains(plain);
+    let taken = |plain: &&str| own(plain) || schema.column_with_name(plain).is_some();
     let plain = name.strip_prefix("attribute:").filter(taken);
     Some(plain.unwrap_or(name))
 }
 
-/// The attributes of a table: every column but those of `other` meaning.
-fn attributes<'a>(
+/// The attributes of a table by their names: every column but those of `other` meaning, and those that say where a row lies.
+///
+/// # Cost
+/// As [`values`].
+///
+/// # Errors
+/// As [`values`].
+pub fn attributes<'a>(
     table: &'a RecordBatch,
     other: &[&str],
 ) -> Result<Vec<(String, Values<'a>)>, WriteError> {
@@ -307,12 +321,18 @@ fn attributes<'a>(
     Ok(found)
 }
 
-/// The ids of a column.
-fn ids<'a>(name: &str, column: &'a ArrayRef) -> Result<Cow<'a, [i64]>, WriteError> {
-    match values(name, column)? {
-        Values::I64(ids) => Ok(ids),
-        other => Err(WriteError::input(name, other.type_name(), "int64")),
-    }
+/// The numbers of a column of one type, such as int64 ids or uint64 numbers of vertices.
+///
+/// # Errors
+/// As [`values`]. Misuse: another type.
+pub fn numbers<'a, T: Clone>(name: &str, column: &'a ArrayRef) -> Result<Cow<'a, [T]>, WriteError>
+where
+    Values<'a>: From<&'a [T]>,
+    Cow<'a, [T]>: TryFrom<Values<'a>, Error = Values<'a>>,
+{
+    let expected = || Values::from(&[][..]).type_name();
+    let numbers = Cow::try_from(values(name, column)?);
+    numbers.map_err(|other| WriteError::input(name, other.type_name(), expected()))
 }
 
 impl<'a> Batch<'a> {
@@ -324,7 +344,7 @@ impl<'a> Batch<'a> {
     pub fn from_records(vertices: &'a RecordBatch) -> Result<Self, WriteError> {
         let mut batch = Self::new(values("position", column(vertices, "position")?)?);
         if let Some(owners) = vertices.column_by_name("object_id") {
-            batch = batch.with_object_ids(ids("object_id", owners)?);
+            batch = batch.with_object_ids(numbers::<i64>("object_id", owners)?);
         }
         batch.attributes = attributes(vertices, &OF_VERTICES)?;
         Ok(batch)
@@ -336,10 +356,7 @@ impl<'a> Batch<'a> {
     /// # Errors
     /// As [`from_records`](Self::from_records); numbers of vertices that are not uint64.
     pub fn with_link_records(self, links: &'a RecordBatch) -> Result<Self, WriteError> {
-        let ends = match values("vertices", column(links, "vertices")?)? {
-            Values::U64(ends) => ends,
-            other => return Err(WriteError::input("vertices", other.type_name(), "uint64")),
-        };
+        let ends = numbers::<u64>("vertices", column(links, "vertices")?)?;
         let mut batch = self.with_links_between_batches(ends);
         batch.link_attributes = attributes(links, &OF_LINKS)?;
         Ok(batch)
@@ -352,7 +369,7 @@ impl<'a> ObjectTable<'a> {
     /// # Errors
     /// As [`Batch::from_records`]; a table without `object_id`.
     pub fn from_records(objects: &'a RecordBatch) -> Result<Self, WriteError> {
-        let mut table = Self::new(ids("object_id", column(objects, "object_id")?)?);
+        let mut table = Self::new(numbers::<i64>("object_id", column(objects, "object_id")?)?);
         table.attributes = attributes(objects, &OF_OBJECTS)?;
         Ok(table)
     }
@@ -372,7 +389,7 @@ impl<'a> Groups<'a> {
         let lost = |name| WriteError::data(name, "rows without a value", "a value in every row");
         let members = lists.iter().map(|list| {
             let list = list.ok_or_else(|| lost("object_ids"))?;
-            Ok(ids("object_ids", &list)?.into_owned())
+            Ok(numbers("object_ids", &list)?.into_owned())
         });
         let mut found = Self::new(members.collect::<Result<_, WriteError>>()?);
         if let Some(names) = groups.column_by_name("name") {

@@ -28,52 +28,33 @@ impl AttributeType {
 }
 
 impl Values<'_> {
-    /// The values in the type of an attribute: exactly, but for floats, which are rounded to shorter floats.
+    /// The values in the type of an attribute: exactly, but for floats, which are rounded to shorter floats. Whole numbers become texts
+    /// for an attribute of texts.
     ///
     /// # Errors
-    /// Misuse: a number that the type does not hold, numbers for texts or texts for numbers.
+    /// Misuse: a number that the type does not hold, other numbers for texts or texts for numbers.
     pub fn fitted(&self, one: &AttributeSpec) -> Result<Values<'static>, WriteError> {
-        self.fit(one, !matches!(one.values, AttributeType::Number(_)))
-    }
-
-    /// The values in the type of an attribute, or as texts.
-    ///
-    /// # Errors
-    /// As [`fitted`](Self::fitted).
-    #[doc(hidden)]
-    pub fn fit(&self, one: &AttributeSpec, texts: bool) -> Result<Values<'static>, WriteError> {
-        let what = || format!("attribute {}", one.name);
         let fitted = match (self, one.values) {
-            (Values::Text(list), _) if texts => Some(Values::Text(list.clone())),
-            (numbers, _) if texts => numbers.whole().map(|list| {
+            (numbers, AttributeType::Number(number)) => numbers.exactly(number),
+            (Values::Text(list), _) => Some(Values::Text(list.clone())),
+            (numbers, _) => numbers.whole().map(|list| {
                 Values::Text(list.iter().map(|number| Some(number.to_string())).collect())
             }),
-            (numbers, AttributeType::Number(number)) => numbers.exactly(number),
-            _ => None,
         };
         fitted.ok_or_else(|| {
-            let expected = if texts {
-                "texts".to_owned()
-            } else {
-                one.values.name()
-            };
             WriteError::input(
-                what(),
+                format!("attribute {}", one.name),
                 format!("values of {}", self.type_name()),
-                format!("{expected}, without loss"),
+                format!("{}, without loss", one.values.name()),
             )
         })
     }
 
     /// Values that are missing.
     #[doc(hidden)]
-    pub fn absent(
-        one: &AttributeSpec,
-        texts: bool,
-        rows: usize,
-    ) -> Result<Values<'static>, WriteError> {
+    pub fn absent(one: &AttributeSpec, rows: usize) -> Result<Values<'static>, WriteError> {
         match one.values {
-            _ if texts => Ok(Values::Text(vec![None; rows])),
+            AttributeType::Category | AttributeType::Text => Ok(Values::Text(vec![None; rows])),
             AttributeType::Number(NumberType::F16) => Ok(vec![half::f16::NAN; rows].into()),
             AttributeType::Number(NumberType::F32) => Ok(vec![f32::NAN; rows].into()),
             AttributeType::Number(NumberType::F64) => Ok(vec![f64::NAN; rows].into()),

@@ -1,11 +1,14 @@
 //! The answer of one store is the input of another.
 
-use arrow_array::{ArrayRef, Float32Array, Int32Array, RecordBatch};
+use arrow_array::{ArrayRef, Float32Array, Int32Array, RecordBatch, UInt64Array};
 use std::sync::Arc;
 
+use zvf_edit::Edit;
 use zvf_query::{Column, Query, Select, Table, list_objects};
 use zvf_store::{Need, OpenOptions, Store};
-use zvf_write::{Batch, Kind, ObjectTable, StoreSpec, StoreWriter};
+use zvf_write::{
+    AttributeSpec, Batch, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter, Values,
+};
 
 use crate::support::{ADDRESS, Got, Memory, ask, block_on, column, sorted};
 
@@ -189,6 +192,154 @@ fn what_a_query_returns_can_be_pushed() {
         ] {
             copied(case).await;
         }
+    });
+}
+
+/// A graph of three vertices in two chunks, numbers in one type: the first and the last are object 7, the other is object 9.
+async fn graph(number: NumberType, shift: f64, values: [f64; 3], words: [&str; 3]) -> Memory {
+    let numbers = |list: &[f64]| Values::from(list).fitted(&AttributeSpec::number("n", number));
+    let spec = StoreSpec::new(Kind::Graph, [10.0; 2])
+        .with_positions(number)
+        .with_objects()
+        .with_vertex_attribute(AttributeSpec::number("mass", number))
+        .with_vertex_attribute(AttributeSpec::category("position"))
+        .with_object_attribute(AttributeSpec::number("vertex", number))
+        .with_link_attribute(AttributeSpec::number("vertices", number));
+    let places = [1.0, 1.0, 2.0, 5.0, 12.0, 3.0].map(|one| one + shift);
+    let [a, b, _] = values;
+    let batch = Batch::new(numbers(&places).unwrap())
+        .with_object_ids(&[7, 9, 7][..])
+        .with_attribute("mass", numbers(&values).unwrap())
+        .with_attribute("position", Values::texts(words))
+        .with_links(&[0, 1, 2, 0][..])
+        .with_link_attribute("vertices", numbers(&[a, b]).unwrap());
+    let objects = ObjectTable::new(&[7, 9][..]);
+    let objects = objects.with_attribute("vertex", numbers(&[b, a]).unwrap());
+    let memory = Memory::default();
+    let writer = StoreWriter::create(ADDRESS, spec, memory.options()).await;
+    let mut writer = writer.unwrap();
+    writer.push(&batch).unwrap();
+    writer.push_objects(&objects).unwrap();
+    writer.finish().await.unwrap();
+    memory
+}
+
+/// The answer of a query without selections, with its objects.
+async fn answer(memory: &Memory) -> Got {
+    let store = memory.open().await;
+    let columns = vec![
+        Column::Position,
+        Column::ObjectId,
+        Column::Chunk,
+        Column::Row,
+        Column::Attributes,
+    ];
+    let query = Query {
+        columns,
+        owners: true,
+        ..Query::default()
+    };
+    let mut got = ask(&store, query).await;
+    let listed = list_objects(&store, 0, false).await.unwrap();
+    got.objects = listed
+        .collect()
+        .await
+        .unwrap()
+        .table(Table::Objects)
+        .unwrap();
+    got
+}
+
+/// Another store of longer floats takes the rows of an answer: all of them, or those that it addresses.
+#[test]
+fn what_a_query_returns_changes_another_store() {
+    block_on(async {
+        let from = graph(NumberType::F32, 0.0, [0.5, 1.5, -2.0], ["a", "b", "a"]).await;
+        let wanted = answer(&from).await;
+        let (links, objects) = (
+            wanted.links.clone().unwrap(),
+            wanted.objects.clone().unwrap(),
+        );
+        let other = || graph(NumberType::F64, 0.25, [0.0; 3], ["b", "c", "c"]);
+        let same = async |memory: &Memory| {
+            memory.check_clean().await;
+            let got = answer(memory).await;
+            assert_eq!(rows(&got.vertices, &[]), rows(&wanted.vertices, &[]));
+            assert_eq!(self::links(&got), self::links(&wanted));
+            assert_eq!(rows(&got.objects.unwrap(), &[]), rows(&objects, &[]));
+        };
+
+        let all = other().await;
+        let mut edit = Edit::open(ADDRESS, all.options()).await.unwrap();
+        edit.set_vertex_records(&wanted.vertices).await.unwrap();
+        edit.set_link_records(&links).await.unwrap();
+        edit.put_object_records(&objects).await.unwrap();
+        edit.move_records(&wanted.vertices).await.unwrap();
+        edit.commit().await.unwrap();
+        same(&all).await;
+
+        // The same by place in the object, in another order.
+        let some = other().await;
+        let mut edit = Edit::open(ADDRESS, some.options()).await.unwrap();
+        let places: ArrayRef = Arc::new(UInt64Array::from(vec![0, 0, 1]));
+        let addressed = with(&wanted.vertices, "vertex", &places);
+        for at in [2, 0, 1] {
+            let one = addressed.slice(at, 1);
+            edit.set_vertex_records(&one).await.unwrap();
+            edit.move_records(&one).await.unwrap();
+        }
+        for at in [1, 0] {
+            edit.set_link_records(&links.slice(at, 1)).await.unwrap();
+            edit.put_object_records(&objects.slice(at, 1))
+                .await
+                .unwrap();
+        }
+        edit.commit().await.unwrap();
+        same(&some).await;
+    });
+}
+
+/// A table with another column.
+fn with(table: &RecordBatch, name: &str, column: &ArrayRef) -> RecordBatch {
+    let schema = table.schema();
+    let names = schema.fields().iter().map(|field| field.name().as_str());
+    let columns = names.zip(table.columns().iter().cloned());
+    // The columns that say where a row lies are no attributes, which their fields say no more.
+    let columns = columns.filter(|(name, _)| !PLACES.contains(name));
+    RecordBatch::try_from_iter(columns.chain([(name, column.clone())])).unwrap()
+}
+
+#[test]
+fn records_that_do_not_fit_a_store_change_nothing() {
+    block_on(async {
+        let memory = graph(NumberType::F32, 0.0, [0.5, 1.5, -2.0], ["a", "b", "a"]).await;
+        let before = answer(&memory).await;
+        let column = |list: Vec<u64>| -> ArrayRef { Arc::new(UInt64Array::from(list)) };
+        let large = RecordBatch::try_from_iter([("mass", column(vec![1, 2, 1 << 30 | 1]))]);
+        let unknown = RecordBatch::try_from_iter([("age", column(vec![1, 2, 3]))]);
+        let short = RecordBatch::try_from_iter([("mass", column(vec![1, 2]))]);
+        let signed: ArrayRef = Arc::new(Int32Array::from(vec![0, 1, 2]));
+        let signed = Ok(with(&before.vertices, "vertex", &signed));
+        for (table, says) in [
+            (large, "float32, without loss"),
+            (unknown, "an attribute of this store"),
+            (short, "3 rows"),
+            (signed, "uint64"),
+        ] {
+            let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
+            let error = edit.set_vertex_records(&table.unwrap()).await.unwrap_err();
+            assert!(error.to_string().contains(says), "{error}");
+            edit.abandon().await.unwrap();
+        }
+        let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
+        let error = edit
+            .move_records(&before.links.clone().unwrap())
+            .await
+            .unwrap_err();
+        assert!(error.to_string().contains("one named position"), "{error}");
+        edit.abandon().await.unwrap();
+        let after = answer(&memory).await;
+        assert_eq!(rows(&after.vertices, &[]), rows(&before.vertices, &[]));
     });
 }
 

@@ -4,18 +4,20 @@ pub(super) mod append;
 mod delete;
 mod table;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::json;
 use zvf_edit::{Edit, EditSummary, Resumed};
-use zvf_write::{AttributeSpec, Batch, NumberType, ObjectTable, StoreSpec, WriteError};
+use zvf_write::arrow::values;
+use zvf_write::{AttributeSpec, NumberType, WriteError};
 
 use crate::args::{EditArgs, EditWhat};
 use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::output::table::counted;
 use crate::output::{print_json, print_text};
-use table::{Place, Table};
+use table::Table;
 
 /// Runs `zvf edit`.
 ///
@@ -24,42 +26,59 @@ use table::{Place, Table};
 /// Usage, when a table does not fit or the store cannot be edited; as the storage says.
 pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
     let store = args.store.as_str();
-    let options = context.write_options(false);
-    if matches!(args.what, EditWhat::Resume) {
-        let found = context
-            .wait(Edit::resume(store, options))?
-            .map_err(|e| CliError::from(e).at(store))?;
-        return resumed(store, found, context);
-    }
-    let mut left_out = None;
+    // A table that cannot be read must not leave a store marked as being changed: it is read first.
+    let mut remarks = Vec::new();
     let done = match &args.what {
-        EditWhat::Delete { ids, terms, .. } if ids.is_empty() => {
+        EditWhat::Resume => return resume(store, context),
+        EditWhat::Delete { ids, terms } if ids.is_empty() => {
             match delete::run(store, terms, context)? {
                 Some(done) => done,
                 None => return Ok(()),
             }
         }
-        what => {
-            // A table that cannot be read must not leave a store marked as being changed.
-            let tables = Tables::read(what)?;
-            let edit = opened(store, context)?;
-            let change = async |edit: &mut Edit| {
-                if matches!(what, EditWhat::Append { .. }) {
-                    left_out = tables.left_out(edit.spec());
-                }
-                prepare(edit, what, &tables).await
+        EditWhat::Delete { ids, .. } => {
+            change(store, context, async |edit| Ok(edit.delete(ids).await?))?
+        }
+        EditWhat::Append { file, links } => {
+            let tables = Tables::read(file, None, links.as_deref())?;
+            change(store, context, async |edit| {
+                remarks = append(edit, &tables).await?;
+                Ok(())
+            })?
+        }
+        EditWhat::Move { from } => {
+            let table = Table::read(from, None)?;
+            change(store, context, async |edit| {
+                let mut columns = table.vertex()?;
+                columns.push(table.positions(edit.spec())?);
+                Ok(edit.move_records(&table.records(columns, &[])?).await?)
+            })?
+        }
+        EditWhat::SetAttribute {
+            name,
+            from,
+            object,
+            link,
+            type_,
+        } => {
+            let table = Table::read(from, None)?;
+            let scope = match (object, link) {
+                (true, _) => "object",
+                (_, true) => "link",
+                _ => "vertex",
             };
-            let done = context.wait(finish(edit, change))?;
-            done.map_err(|e| e.at(store))?
+            change(store, context, async |edit| {
+                set_attribute(edit, &table, scope, name, type_.as_deref()).await
+            })?
         }
     };
-    if let Some(remark) = &left_out {
+    for remark in &remarks {
         context.remark(remark);
     }
     if context.common.json {
         return print_json(&json!({
             "store": store,
-            "notes": left_out.iter().collect::<Vec<_>>(),
+            "notes": remarks,
             "vertices": done.vertices,
             "objects": done.objects,
             "links": done.links,
@@ -79,7 +98,10 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
     ))
 }
 
-fn resumed(store: &str, found: Resumed, context: &Context<'_>) -> Result<()> {
+fn resume(store: &str, context: &mut Context<'_>) -> Result<()> {
+    let options = context.write_options(false);
+    let found = context.wait(Edit::resume(store, options))?;
+    let found = found.map_err(|e| CliError::from(e).at(store))?;
     let (word, line) = match found {
         Resumed::Finished => (
             "finished",
@@ -111,229 +133,150 @@ fn opened(store: &str, context: &mut Context<'_>) -> Result<Edit> {
     }
 }
 
-/// Makes one edit; gives it up where something does not fit.
-async fn finish(
-    mut edit: Edit,
+/// Begins an edit and makes it.
+fn change(
+    store: &str,
+    context: &mut Context<'_>,
     make: impl AsyncFnOnce(&mut Edit) -> Result<()>,
 ) -> Result<EditSummary> {
-    match make(&mut edit).await {
-        Ok(()) => match edit.commit().await {
-            Ok(done) => Ok(done),
-            Err(error) => Err(error.into()),
-        },
-        Err(error) => {
+    let edit = opened(store, context)?;
+    finish(store, edit, context, make)
+}
+
+/// Makes one edit; gives it up where something does not fit.
+fn finish(
+    store: &str,
+    mut edit: Edit,
+    context: &mut Context<'_>,
+    make: impl AsyncFnOnce(&mut Edit) -> Result<()>,
+) -> Result<EditSummary> {
+    let done = context.wait(async {
+        if let Err(error) = make(&mut edit).await {
             edit.abandon().await?;
-            Err(error)
+            return Err(error);
         }
-    }
+        Ok(edit.commit().await?)
+    })?;
+    done.map_err(|e| e.at(store))
 }
 
-async fn prepare(edit: &mut Edit, what: &EditWhat, tables: &Tables) -> Result<()> {
-    let spec = edit.spec().clone();
-    let table = &tables.main;
-    match what {
-        EditWhat::Delete { ids, .. } => edit.delete(ids).await?,
-        EditWhat::Append { .. } => edit.append(&batch(edit, &spec, tables)?).await?,
-        EditWhat::Move { .. } => {
-            let positions = table.positions(&spec)?;
-            let place = Place::of(table)?;
-            edit.move_vertices(place.at(), &positions).await?;
-        }
-        EditWhat::SetAttribute {
-            name,
-            object: true,
-            type_,
-            ..
-        } => {
-            let known = edit.object_attribute(name).await?;
-            let one = match (type_, known) {
-                (None, Some(known)) => known,
-                (None, None) => {
-                    let message = format!("no object attribute {name}; --type TYPE adds it");
-                    return Err(CliError::usage(message));
-                }
-                (Some(word), _) => {
-                    let channels = table.channels(name).len().max(1);
-                    let one = typed(name, word, channels, AttributeSpec::text)?;
-                    edit.add_object_attribute(one.clone()).await?;
-                    one
-                }
-            };
-            let ids = table
-                .ids()?
-                .ok_or_else(|| CliError::usage("no column object_id"))?;
-            let values = table.values(&one)?;
-            edit.put_objects(&ObjectTable::new(ids).with_attribute(name, values))
-                .await?;
-        }
-        EditWhat::SetAttribute {
-            name,
-            link: true,
-            type_,
-            ..
-        } => set_link(edit, &spec, table, name, type_.as_deref()).await?,
-        EditWhat::SetAttribute {
-            name,
-            type_: Some(word),
-            ..
-        } => {
-            let channels = table.channels(name).len().max(1);
-            let one = typed(name, word, channels, AttributeSpec::category)?;
-            let values = table.values(&one)?;
-            if !matches!(Place::of(table)?, Place::All) {
-                let message = "a new attribute takes a value for every vertex, without columns vertex and object_id";
-                return Err(CliError::usage(message));
-            }
-            edit.add_vertex_attribute(one, &values).await?;
-        }
-        EditWhat::SetAttribute { name, .. } => {
-            let known = spec.batch_attributes().find(|one| one.name == *name);
-            let Some(known) = known else {
-                let message = format!("no vertex attribute {name}; --type TYPE adds it");
-                return Err(CliError::usage(message));
-            };
-            let values = table.values(&worded(edit, known))?;
-            let place = Place::of(table)?;
-            edit.set_vertex_attribute(name, place.at(), &values).await?;
-        }
-        EditWhat::Resume => {}
-    }
-    Ok(())
-}
-
-/// Sets values of a link attribute, or adds it.
-async fn set_link(
-    edit: &mut Edit,
-    spec: &StoreSpec,
-    table: &Table,
-    name: &str,
-    type_: Option<&str>,
-) -> Result<()> {
-    let place = Place::of_links(table, spec.links.width)?;
-    let known = spec.links.attributes.iter().find(|one| one.name == name);
-    match (type_, known) {
-        (None, Some(known)) => {
-            let values = table.values(known)?;
-            edit.set_link_attribute(name, place.at(), &values).await?;
-        }
-        (None, None) => {
-            let message = format!("no link attribute {name}; --type TYPE adds it");
-            return Err(CliError::usage(message));
-        }
-        (Some(word), _) => {
-            if !matches!(place, Place::All) {
-                let message = "a new attribute takes a value for every link, in the order of `zvf links`, without columns of ends";
-                return Err(CliError::usage(message));
-            }
-            let channels = table.channels(name).len().max(1);
-            let one = typed(name, word, channels, AttributeSpec::category)?;
-            let values = table.values(&one)?;
-            edit.add_link_attribute(one, &values).await?;
-        }
-    }
-    Ok(())
-}
-
-/// An attribute as values for it are given: texts where it holds codes.
-fn worded(edit: &Edit, one: &AttributeSpec) -> AttributeSpec {
-    if edit.is_categorical(&one.name) {
-        AttributeSpec::category(&one.name)
-    } else {
-        one.clone()
-    }
-}
-
-fn typed(
-    name: &str,
-    word: &str,
-    channels: usize,
-    text: fn(String) -> AttributeSpec,
-) -> Result<AttributeSpec> {
-    if word == "text" {
-        return Ok(text(name.to_owned()));
-    }
-    match NumberType::from_name(word) {
-        Some(number) => Ok(AttributeSpec::number(name, number).with_channels(channels)),
-        None => Err(CliError::usage(format!(
-            "--type: found {word:?}, expected text or a number type such as float32"
-        ))),
-    }
-}
-
-/// The batch of `append`.
-fn batch(edit: &Edit, spec: &StoreSpec, tables: &Tables) -> Result<Batch<'static>> {
-    let mut batch = vertices(edit, spec, &tables.main)?;
-    if let Some(ids) = tables.main.ids()? {
-        batch = batch.with_object_ids(ids);
-    } else if spec.has_objects() && edit.object_ids().next().is_some() {
+/// Adds vertices with their links; returns remarks for people.
+async fn append(edit: &mut Edit, tables: &Tables) -> Result<Vec<String>> {
+    let vertices = tables.vertices.vertices(edit)?;
+    let has_objects = edit.spec().has_objects() && edit.object_ids().next().is_some();
+    if has_objects && vertices.column_by_name("object_id").is_none() {
         // Without ids, the vertices would become object 0.
         let expected = "one: it says to which object a vertex belongs; `zvf append` gives new objects their ids";
         return Err(CliError::usage(format!(
             "found no column object_id, expected {expected}"
         )));
     }
-    match &tables.links {
-        Some(links) => with_links(batch, spec, links),
-        None => Ok(batch),
-    }
+    let links = tables.links.as_ref();
+    let links = links.map(|links| links.links(edit.spec())).transpose()?;
+    let fitted = edit.append_records(&vertices, links.as_ref()).await?;
+    Ok(remarks(
+        &tables.vertices.unknown(edit.spec()),
+        &fitted.missing,
+    ))
 }
 
-/// Vertices with their attributes, without objects and links.
-fn vertices(edit: &Edit, spec: &StoreSpec, table: &Table) -> Result<Batch<'static>> {
-    let mut batch = Batch::new(table.positions(spec)?);
-    for one in spec.batch_attributes() {
-        batch = batch.with_attribute(&one.name, table.values(&worded(edit, one))?);
+/// Sets values of an attribute of vertices, objects or links, or adds it.
+async fn set_attribute(
+    edit: &mut Edit,
+    table: &Table,
+    scope: &str,
+    name: &str,
+    type_: Option<&str>,
+) -> Result<()> {
+    let links = &edit.spec().links;
+    let (mut columns, known) = match scope {
+        "object" => {
+            let ids = table.ids()?;
+            let ids = ids.ok_or_else(|| CliError::usage("no column object_id"))?;
+            (vec![ids], edit.object_attributes().await?)
+        }
+        "link" => (table.ends(links.width)?, links.attributes.clone()),
+        _ => (table.vertex()?, edit.vertex_attributes()),
+    };
+    let one = match (type_, known.into_iter().find(|one| one.name == name)) {
+        (None, Some(known)) => known,
+        (None, None) => {
+            let message = format!("no {scope} attribute {name}; --type TYPE adds it");
+            return Err(CliError::usage(message));
+        }
+        (Some("text"), _) if scope == "object" => AttributeSpec::text(name),
+        (Some("text"), _) => AttributeSpec::category(name),
+        (Some(word), _) => {
+            let expected = "text or a number type such as float32";
+            let wrong = || CliError::usage(format!("--type: found {word:?}, expected {expected}"));
+            let number = NumberType::from_name(word).ok_or_else(wrong)?;
+            let channels = table.channels(name).len().max(1);
+            AttributeSpec::number(name, number).with_channels(channels)
+        }
+    };
+    columns.push(table.attribute(&one)?);
+    let records = table.records(columns, &[])?;
+    match (scope, type_) {
+        ("object", _) => {
+            if type_.is_some() {
+                edit.add_object_attribute(one).await?;
+            }
+            edit.put_object_records(&records).await?;
+        }
+        ("link", None) => edit.set_link_records(&records).await?,
+        (_, None) => edit.set_vertex_records(&records).await?,
+        (_, Some(_)) => {
+            let [column] = records.columns() else {
+                let all = match scope {
+                    "link" => "link, in the order of `zvf links`, without columns of ends",
+                    _ => "vertex, without columns vertex and object_id",
+                };
+                let message = format!("a new attribute takes a value for every {all}");
+                return Err(CliError::usage(message));
+            };
+            let values = values(name, column)?.fitted(&one)?;
+            match scope {
+                "link" => edit.add_link_attribute(one, &values).await?,
+                _ => edit.add_vertex_attribute(one, &values).await?,
+            }
+        }
     }
-    Ok(batch)
+    Ok(())
 }
 
-/// The same with links.
-fn with_links(batch: Batch<'static>, spec: &StoreSpec, links: &Table) -> Result<Batch<'static>> {
-    let mut batch = batch.with_links(links.rows(spec.links.width)?);
-    for one in &spec.links.attributes {
-        batch = batch.with_link_attribute(&one.name, links.values(one)?);
+/// What an append says of attributes that only the files have, or only the store.
+fn remarks(unknown: &BTreeSet<String>, missing: &BTreeSet<String>) -> Vec<String> {
+    let list = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(", ");
+    let mut remarks = Vec::new();
+    if !unknown.is_empty() {
+        remarks.push(format!(
+            "left out, since the store has no such attribute: {}",
+            list(unknown)
+        ));
     }
-    Ok(batch)
+    if !missing.is_empty() {
+        remarks.push(format!(
+            "missing for the new vertices, since the files have no such attribute: {}",
+            list(missing)
+        ));
+    }
+    remarks
 }
 
-/// The files of an edit.
+/// The files of an append.
 #[derive(Debug)]
 struct Tables {
-    main: Table,
+    vertices: Table,
     links: Option<Table>,
 }
 
 impl Tables {
     /// Reads them; the table of vertices in the format that is given, or by the ending of its name.
-    fn of(vertices: &Path, format: Option<&str>, links: Option<&Path>) -> Result<Self> {
+    fn read(vertices: &Path, format: Option<&str>, links: Option<&Path>) -> Result<Self> {
         let links = links.map(|links| Table::read(links, None));
         Ok(Self {
-            main: Table::read(vertices, format)?,
+            vertices: Table::read(vertices, format)?,
             links: links.transpose()?,
         })
-    }
-
-    /// What an append does not keep of the table of vertices, for people.
-    fn left_out(&self, spec: &StoreSpec) -> Option<String> {
-        let unknown = self.main.unknown(spec);
-        (!unknown.is_empty()).then(|| {
-            format!(
-                "left out, since the store has no such attribute: {}",
-                unknown.join(", ")
-            )
-        })
-    }
-
-    fn read(what: &EditWhat) -> Result<Self> {
-        match what {
-            EditWhat::Append { file, links } => Self::of(file, None, links.as_deref()),
-            EditWhat::Move { from } | EditWhat::SetAttribute { from, .. } => {
-                Self::of(from, None, None)
-            }
-            EditWhat::Delete { .. } | EditWhat::Resume => Ok(Self {
-                main: Table::empty(),
-                links: None,
-            }),
-        }
     }
 }

@@ -24,9 +24,15 @@ use crate::values::Values;
 /// Most bytes of the texts of a column, and most ids of groups: what offsets of 32 bits reach.
 const MOST: u64 = (1 << 31) - 1;
 
-/// Numbers or texts, one a row.
-fn array(values: Values<'_>) -> Result<ArrayRef, WriteError> {
-    Ok(match values {
+/// A column of numbers or texts, so many a row: one, or a list of fixed size.
+///
+/// # Cost
+/// One copy of borrowed numbers, and of texts.
+///
+/// # Errors
+/// Limit: 2 GiB of texts.
+pub fn array(values: Values<'_>, width: usize) -> Result<ArrayRef, WriteError> {
+    let items: ArrayRef = match values {
         Values::Bool(list) => Arc::new(BooleanArray::from(list.into_owned())),
         Values::I8(list) => Arc::new(Int8Array::from(list.into_owned())),
         Values::I16(list) => Arc::new(Int16Array::from(list.into_owned())),
@@ -40,7 +46,11 @@ fn array(values: Values<'_>) -> Result<ArrayRef, WriteError> {
         Values::F32(list) => Arc::new(Float32Array::from(list.into_owned())),
         Values::F64(list) => Arc::new(Float64Array::from(list.into_owned())),
         Values::Text(texts) => text_array(&texts, AttributeType::Text)?,
-    })
+    };
+    match width {
+        1 => Ok(items),
+        _ => list(items, width),
+    }
 }
 
 /// Texts, categories as a dictionary. Builders of arrays panic beyond their offsets, so these are checked before.
@@ -69,11 +79,8 @@ fn list(items: ArrayRef, width: usize) -> Result<ArrayRef, WriteError> {
 fn column(one: &AttributeSpec, stored: &Column<'_>) -> Result<ArrayRef, WriteError> {
     match (stored, one.values, one.channels) {
         (Column::Texts(texts), kind, 1) => text_array(texts, kind),
-        (Column::Bytes(bytes), AttributeType::Number(number), 1) => {
-            array(Values::of_bytes(number, bytes))
-        }
         (Column::Bytes(bytes), AttributeType::Number(number), width) => {
-            list(array(Values::of_bytes(number, bytes))?, width)
+            array(Values::of_bytes(number, bytes), width)
         }
         (_, _, width) => {
             let found = format!("{width} texts a row");
@@ -170,11 +177,11 @@ impl Batch<'_> {
         }
         let context = Context::at(spec, first);
         let (positions, rows) = context.positions(self)?;
-        let positions = array(Values::of_bytes(spec.positions, &positions))?;
+        let positions = array(Values::of_bytes(spec.positions, &positions), 1)?;
         let mut own = vec![("position", list(positions, spec.dims())?)];
         let owners = context.owners(&self.objects, rows)?;
         if spec.has_objects() {
-            own.push(("object_id", array(Values::I64(owners))?));
+            own.push(("object_id", array(Values::I64(owners), 1)?));
         }
         let (what, given) = (("attribute", &OF_VERTICES[..]), &self.attributes);
         let vertices = context.table(own, what, given, spec.batch_attributes(), rows)?;
@@ -187,7 +194,7 @@ impl Batch<'_> {
         }
         let (declared, width) = (spec.links.attributes.iter(), spec.links.width);
         let count = ends.len().checked_div(width).unwrap_or(0);
-        let own = vec![("vertices", list(array(Values::from(ends))?, width)?)];
+        let own = vec![("vertices", list(array(Values::from(ends), 1)?, width)?)];
         let links = context.table(own, what, given, declared, count)?;
         Ok((vertices, Some(links)))
     }
@@ -199,7 +206,7 @@ impl ObjectTable<'_> {
     /// # Errors
     /// As [`Batch::to_records`].
     pub fn to_records(&self, spec: &StoreSpec) -> Result<RecordBatch, WriteError> {
-        let own = vec![("object_id", array(Values::from(&self.ids[..]))?)];
+        let own = vec![("object_id", array(Values::from(&self.ids[..]), 1)?)];
         let (what, given) = (("object attribute", &OF_OBJECTS[..]), &self.attributes);
         let declared = spec.object_attributes.iter();
         Context::at(spec, 0).table(own, what, given, declared, self.ids.len())
@@ -229,7 +236,7 @@ impl Groups<'_> {
                 let (found, expected) = (self.names.len().to_string(), format!("{rows} or none"));
                 return Err(WriteError::input("group names", found, expected));
             }
-            own.push(("name", array(Values::texts(&self.names))?));
+            own.push(("name", array(Values::texts(&self.names), 1)?));
         }
         let one = |(name, values): &(String, Values<'_>)| {
             let channels = values.len().checked_div(rows).unwrap_or(1);

@@ -1,6 +1,5 @@
 //! `zvf append`: more objects or points from files of any format.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -9,11 +8,11 @@ use zvf_convert::{Format, Frame, Import, Options, Sink, Space};
 use zvf_edit::{Edit, EditSummary};
 use zvf_meta::units;
 use zvf_store::{Need, Store};
-use zvf_write::{Batch, Groups, Kind, ObjectTable, Values, WriteError};
+use zvf_write::{AttributeSpec, Batch, Groups, Kind, ObjectTable, WriteError};
 
 use super::super::import::from_stdin;
 use super::table::Table;
-use super::{Tables, finish, opened, vertices, with_links};
+use super::{Tables, finish, opened, remarks};
 use crate::args::AppendArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result};
@@ -34,29 +33,22 @@ pub(crate) fn run(args: &AppendArgs, context: &mut Context<'_>) -> Result<()> {
     let given = Given::read(args, &files, context)?;
     let edit = opened(store, context)?;
     let mut numbers = Numbers::of(&edit, args.new_ids);
-    let mut remarks = BTreeSet::new();
-    let done = context.wait(finish(edit, async |edit: &mut Edit| {
-        given.append(edit, &mut numbers, &mut remarks).await
-    }))?;
-    let done = done.map_err(|e| e.at(store))?;
+    let mut remarks = Vec::new();
+    let done = finish(store, edit, context, async |edit| {
+        remarks = given.append(edit, &mut numbers).await?;
+        Ok(())
+    })?;
     for remark in &remarks {
         context.remark(remark);
     }
-    let ids: Vec<i64> = numbers
-        .given
-        .values()
-        .copied()
-        .collect::<BTreeSet<_>>()
-        .into_iter()
-        .collect();
+    let ids: BTreeSet<i64> = numbers.given.into_values().collect();
+    let ids = Vec::from_iter(ids);
     if context.common.json {
         return print_json(&document(args, &done, &ids, &remarks));
     }
-    let mut line = format!(
-        "{store}: {} appended",
-        counted(done.vertices.unsigned_abs(), "vertex")
-    );
-    line.push_str(&format!(", in {}", counted(done.chunks, "chunk")));
+    let vertices = counted(done.vertices.unsigned_abs(), "vertex");
+    let chunks = counted(done.chunks, "chunk");
+    let mut line = format!("{store}: {vertices} appended, in {chunks}");
     if !ids.is_empty() {
         line.push_str(&format!(
             "; {} {}",
@@ -67,12 +59,7 @@ pub(crate) fn run(args: &AppendArgs, context: &mut Context<'_>) -> Result<()> {
     print_text(&format!("{line}\n"))
 }
 
-fn document(
-    args: &AppendArgs,
-    done: &EditSummary,
-    ids: &[i64],
-    remarks: &BTreeSet<String>,
-) -> Value {
+fn document(args: &AppendArgs, done: &EditSummary, ids: &[i64], remarks: &[String]) -> Value {
     json!({
         "store": args.store,
         "files": args.files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
@@ -124,10 +111,7 @@ struct Numbers {
 impl Numbers {
     fn of(edit: &Edit, renumber: bool) -> Self {
         let taken: BTreeSet<i64> = edit.object_ids().collect();
-        let next = match taken.last() {
-            None => Some(0),
-            Some(last) => last.checked_add(1),
-        };
+        let next = taken.last().map_or(Some(0), |last| last.checked_add(1));
         Self {
             taken,
             keep: !renumber,
@@ -138,19 +122,15 @@ impl Numbers {
 
     /// The id in the store for one of the files.
     fn of_file(&mut self, id: i64) -> i64 {
-        if let Some(known) = self.given.get(&id) {
-            return *known;
-        }
-        let number = if self.keep {
-            id
-        } else {
-            self.next.unwrap_or(i64::MAX)
-        };
-        if !self.keep {
-            self.next = number.checked_add(1);
-        }
-        self.given.insert(id, number);
-        number
+        let (keep, next) = (self.keep, &mut self.next);
+        *self.given.entry(id).or_insert_with(|| {
+            if keep {
+                return id;
+            }
+            let number = next.unwrap_or(i64::MAX);
+            *next = number.checked_add(1);
+            number
+        })
     }
 
     /// # Errors
@@ -200,7 +180,7 @@ impl Given {
         {
             let there = |name: &str| Some(folder.join(name)).filter(|file| file.exists());
             let links = args.links.clone().or_else(|| there("links.arrow"));
-            let tables = Tables::of(&folder.join("vertices.arrow"), None, links.as_deref())?;
+            let tables = Tables::read(&folder.join("vertices.arrow"), None, links.as_deref())?;
             let objects = there("objects.arrow");
             let objects = objects.map(|file| Table::read(&file, None)).transpose()?;
             return Ok(Self::Tables(vec![tables], objects));
@@ -212,7 +192,7 @@ impl Given {
                     "--links: found {found} of vertices, expected one"
                 )));
             }
-            let read = |file: &PathBuf| Tables::of(file, format, args.links.as_deref());
+            let read = |file: &PathBuf| Tables::read(file, format, args.links.as_deref());
             let tables = files.iter().map(read).collect::<Result<_>>()?;
             return Ok(Self::Tables(tables, None));
         }
@@ -229,24 +209,57 @@ impl Given {
         Ok(Self::Import(Box::new(import)))
     }
 
-    async fn append(
-        &self,
-        edit: &mut Edit,
-        numbers: &mut Numbers,
-        remarks: &mut BTreeSet<String>,
-    ) -> Result<()> {
+    /// Appends it to a store; returns remarks for people.
+    async fn append(&self, edit: &mut Edit, numbers: &mut Numbers) -> Result<Vec<String>> {
+        let named = edit.spec().has_objects() && !matches!(self, Self::Tables(_, None));
+        let known = match named {
+            true => edit.object_attributes().await?,
+            false => Vec::new(),
+        };
+        let mut gathered = Gathered {
+            edit,
+            numbers,
+            batches: Vec::new(),
+            objects: Vec::new(),
+            known,
+            unknown: BTreeSet::new(),
+            missing: BTreeSet::new(),
+            grouped: false,
+        };
         match self {
             Self::Tables(tables, objects) => {
                 for one in tables {
-                    append_table(edit, one, numbers, remarks).await?;
+                    gathered.table(one)?;
                 }
-                match objects {
-                    Some(objects) => put_objects(edit, objects, numbers).await,
-                    None => Ok(()),
+                let objects = objects.as_ref().filter(|_| edit.spec().has_objects());
+                if let Some(objects) = objects
+                    && let Some(ids) = objects.ids()?
+                {
+                    let records = objects.records(vec![ids], &gathered.known)?;
+                    gathered.objects(&ObjectTable::from_records(&records)?)?;
                 }
             }
-            Self::Import(import) => append_import(edit, import, numbers, remarks).await,
+            Self::Import(import) => {
+                gathered.numbers.keep &= import.names_objects();
+                import.read(&mut gathered)?;
+            }
         }
+        let Gathered {
+            batches,
+            objects,
+            unknown,
+            missing,
+            grouped,
+            ..
+        } = gathered;
+        numbers.check()?;
+        edit.append_all(&batches).await?;
+        for table in &objects {
+            edit.put_objects(table).await?;
+        }
+        let mut remarks = remarks(&unknown, &missing);
+        remarks.extend(grouped.then(|| "left out: groups of the files".to_owned()));
+        Ok(remarks)
     }
 }
 
@@ -301,148 +314,53 @@ fn check_frame(import: &Import, store: &Store, own: Option<&Frame>) -> Result<()
     }
 }
 
-/// Appends one table, which is typed by the store.
-async fn append_table(
-    edit: &mut Edit,
-    tables: &Tables,
-    numbers: &mut Numbers,
-    remarks: &mut BTreeSet<String>,
-) -> Result<()> {
-    let spec = edit.spec().clone();
-    let mut batch = vertices(edit, &spec, &tables.main)?;
-    if spec.has_objects() {
-        let ids = match tables.main.ids()? {
-            Some(ids) => ids,
-            None => {
-                let rows = tables.main.len();
-                // Without ids: one object, or one for each line of two vertices.
-                numbers.keep = false;
-                let size = if spec.kind == Kind::Line {
-                    2
-                } else {
-                    rows.max(1)
-                };
-                let first = numbers.given.len();
-                (0..rows)
-                    .map(|row| i64::try_from(first.saturating_add(row / size)).unwrap_or(i64::MAX))
-                    .collect()
-            }
-        };
-        let ids: Vec<i64> = ids.into_iter().map(|id| numbers.of_file(id)).collect();
-        batch = batch.with_object_ids(ids);
-    }
-    remarks.extend(tables.left_out(&spec));
-    if let Some(links) = tables.links.as_ref().filter(|_| spec.takes_links()) {
-        batch = with_links(batch, &spec, links)?;
-    }
-    numbers.check()?;
-    Ok(edit.append(&batch).await?)
-}
-
-/// Sets the attributes of objects from a table of them.
-async fn put_objects(edit: &mut Edit, table: &Table, numbers: &mut Numbers) -> Result<()> {
-    let Some(ids) = table.ids()? else {
-        return Ok(());
-    };
-    if !edit.spec().has_objects() {
-        return Ok(());
-    }
-    let ids: Vec<i64> = ids.into_iter().map(|id| numbers.of_file(id)).collect();
-    numbers.check()?;
-    let mut objects = ObjectTable::new(ids);
-    for one in edit.object_attributes().await? {
-        if !table.channels(&one.name).is_empty() {
-            objects = objects.with_attribute(&one.name, table.values(&one)?);
-        }
-    }
-    Ok(edit.put_objects(&objects).await?)
-}
-
-/// Appends what a reader of another format gives.
-async fn append_import(
-    edit: &mut Edit,
-    import: &Import,
-    numbers: &mut Numbers,
-    remarks: &mut BTreeSet<String>,
-) -> Result<()> {
-    numbers.keep &= import.names_objects();
-    let known = match edit.spec().has_objects() {
-        true => edit.object_attributes().await?,
-        false => Vec::new(),
-    };
-    let mut gathered = Gathered {
-        edit,
-        numbers: RefCell::new(numbers),
-        batches: Vec::new(),
-        tables: Vec::new(),
-        unknown: BTreeSet::new(),
-        missing: BTreeSet::new(),
-        grouped: false,
-    };
-    import.read(&mut gathered)?;
-    let Gathered {
-        batches,
-        tables,
-        mut unknown,
-        missing,
-        grouped,
-        ..
-    } = gathered;
-    numbers.check()?;
-    edit.append_all(&batches).await?;
-    for (ids, attributes) in tables {
-        let mut objects = ObjectTable::new(ids);
-        for (name, values) in attributes {
-            match known.iter().find(|one| one.name == name) {
-                Some(one) => objects = objects.with_attribute(&name, values.fitted(one)?),
-                None => {
-                    unknown.insert(name);
-                }
-            }
-        }
-        if edit.spec().has_objects() {
-            edit.put_objects(&objects).await?;
-        }
-    }
-    let list = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(", ");
-    if !unknown.is_empty() {
-        remarks.insert(format!(
-            "left out, since the store has no such attribute: {}",
-            list(&unknown)
-        ));
-    }
-    if !missing.is_empty() {
-        remarks.insert(format!(
-            "missing for the new vertices, since the files have no such attribute: {}",
-            list(&missing)
-        ));
-    }
-    if grouped {
-        remarks.insert("left out: groups of the files".to_owned());
-    }
-    Ok(())
-}
-
-/// Object attributes as a reader gives them.
-type Attributes = Vec<(String, Values<'static>)>;
-
-/// Takes all batches of a reader, in the types of the store.
+/// Takes all batches of a reader or of tables, in the types of the store.
 struct Gathered<'e> {
     edit: &'e Edit,
-    numbers: RefCell<&'e mut Numbers>,
+    numbers: &'e mut Numbers,
     batches: Vec<Batch<'static>>,
-    tables: Vec<(Vec<i64>, Attributes)>,
+    objects: Vec<ObjectTable<'static>>,
+    /// The object attributes of the store.
+    known: Vec<AttributeSpec>,
     unknown: BTreeSet<String>,
     missing: BTreeSet<String>,
     grouped: bool,
 }
 
+impl Gathered<'_> {
+    /// Takes a table of vertices with its links.
+    fn table(&mut self, tables: &Tables) -> Result<()> {
+        let (edit, spec) = (self.edit, self.edit.spec());
+        let vertices = tables.vertices.vertices(edit)?;
+        let mut batch = Batch::from_records(&vertices)?;
+        if spec.has_objects() && vertices.column_by_name("object_id").is_none() {
+            // Without ids: one object, or one for each line of two vertices.
+            let numbers = &mut *self.numbers;
+            numbers.keep = false;
+            let rows = vertices.num_rows();
+            let size = if spec.kind == Kind::Line {
+                2
+            } else {
+                rows.max(1)
+            };
+            let first = numbers.given.len();
+            let id = |row| i64::try_from(first.saturating_add(row / size)).unwrap_or(i64::MAX);
+            batch = batch.with_object_ids((0..rows).map(id).collect::<Vec<_>>());
+        }
+        let links = tables.links.as_ref().filter(|_| spec.takes_links());
+        let links = links.map(|links| links.links(spec)).transpose()?;
+        if let Some(links) = &links {
+            batch = batch.with_link_records(links)?;
+        }
+        self.batch(&batch)?;
+        self.unknown.extend(tables.vertices.unknown(spec));
+        Ok(())
+    }
+}
+
 impl Sink for Gathered<'_> {
     fn batch(&mut self, batch: &Batch<'_>) -> std::result::Result<(), WriteError> {
-        let numbers = &self.numbers;
-        let fitted = self
-            .edit
-            .fit(batch, |id| numbers.borrow_mut().of_file(id))?;
+        let fitted = self.edit.fit(batch, |id| self.numbers.of_file(id))?;
         self.batches.push(fitted.batch);
         self.unknown.extend(fitted.unknown);
         self.missing.extend(fitted.missing);
@@ -450,12 +368,19 @@ impl Sink for Gathered<'_> {
     }
 
     fn objects(&mut self, table: &ObjectTable<'_>) -> std::result::Result<(), WriteError> {
-        let mut numbers = self.numbers.borrow_mut();
-        let ids = table.ids().iter().map(|id| numbers.of_file(*id)).collect();
-        let attributes = table
-            .attributes()
-            .map(|(name, values)| (name.to_owned(), values.clone().into_owned()));
-        self.tables.push((ids, attributes.collect()));
+        let ids = table.ids().iter().map(|id| self.numbers.of_file(*id));
+        let mut fitted = ObjectTable::new(ids.collect::<Vec<_>>());
+        for (name, values) in table.attributes() {
+            match self.known.iter().find(|one| one.name == name) {
+                Some(one) => fitted = fitted.with_attribute(name, values.fitted(one)?),
+                None => {
+                    self.unknown.insert(name.to_owned());
+                }
+            }
+        }
+        if self.edit.spec().has_objects() {
+            self.objects.push(fitted);
+        }
         Ok(())
     }
 

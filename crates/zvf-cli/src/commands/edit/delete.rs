@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Int64Type, UInt64Type};
 use serde_json::json;
 use zvf_edit::{Edit, EditSummary};
 use zvf_query::{BBox, Column, Filter, Outputs, Query, Select, Table};
 use zvf_store::Names;
+use zvf_write::arrow::{column, numbers};
 
 use super::{finish, opened};
 use crate::args::DeleteArgs;
@@ -62,8 +61,7 @@ pub(super) fn run(
             .await?),
         false => Ok(edit.delete_points(&hits.rows).await?),
     };
-    let done = context.wait(finish(edit, make))?;
-    done.map(Some).map_err(|e| e.at(store))
+    finish(store, edit, context, make).map(Some)
 }
 
 fn dry(store: &str, hits: &Hits, whole: bool, context: &Context<'_>) -> Result<()> {
@@ -85,19 +83,14 @@ fn dry(store: &str, hits: &Hits, whole: bool, context: &Context<'_>) -> Result<(
 fn find(store: &str, mut query: Query, whole: bool, context: &mut Context<'_>) -> Result<Hits> {
     if whole {
         query.select = Select::Objects;
-        query.outputs = Outputs {
-            vertices: false,
-            links: false,
-            objects: true,
-        };
     } else {
         query.columns = vec![Column::Chunk, Column::Row];
-        query.outputs = Outputs {
-            vertices: true,
-            links: false,
-            objects: false,
-        };
     }
+    query.outputs = Outputs {
+        vertices: !whole,
+        links: false,
+        objects: whole,
+    };
     let failed = |error: CliError| error.at(store);
     let opened = context.open(store, 0, query.need())?;
     let level = context.wait(opened.level(0, &query.need()))?;
@@ -119,29 +112,17 @@ fn find(store: &str, mut query: Query, whole: bool, context: &mut Context<'_>) -
         .map_err(|e| failed(e.into()))?;
     let mut hits = Hits::default();
     while let Some((table, batch)) = context.wait(answer.next())?.map_err(|e| failed(e.into()))? {
-        let unread =
-            || CliError::malformed(format!("{store}: the answer of the query lacks a column"));
         match table {
             Table::Vertices => {
-                let chunks = batch
-                    .column_by_name("chunk")
-                    .and_then(|c| c.as_fixed_size_list_opt());
-                let chunks = chunks.ok_or_else(unread)?;
-                let rows = batch
-                    .column_by_name("row")
-                    .and_then(|c| c.as_primitive_opt::<UInt64Type>());
-                let rows = rows.ok_or_else(unread)?;
-                for (at, row) in rows.values().iter().enumerate() {
-                    let chunk = chunks.value(at);
-                    let chunk = chunk.as_primitive_opt::<Int64Type>().ok_or_else(unread)?;
-                    hits.rows.push((chunk.values().to_vec(), *row));
-                }
+                let chunks = numbers::<i64>("chunk", column(&batch, "chunk")?)?;
+                let rows = numbers::<u64>("row", column(&batch, "row")?)?;
+                let axes = chunks.len().checked_div(rows.len()).unwrap_or(0);
+                let chunks = chunks.chunks_exact(axes.max(1)).map(<[i64]>::to_vec);
+                hits.rows.extend(chunks.zip(rows.iter().copied()));
             }
             Table::Objects => {
-                let ids = batch
-                    .column_by_name("object_id")
-                    .and_then(|c| c.as_primitive_opt::<Int64Type>());
-                hits.ids.extend(ids.ok_or_else(unread)?.values());
+                let ids = numbers::<i64>("object_id", column(&batch, "object_id")?)?;
+                hits.ids.extend(ids.iter());
             }
             _ => {}
         }

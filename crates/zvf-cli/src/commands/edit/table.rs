@@ -1,19 +1,20 @@
-//! Tables that edits take: what `zvf query` and `zvf links` write, read back, and every other table that `zvf import` reads.
+//! Tables that edits take: what `zvf query` and `zvf links` write, read back, and every other table that `zvf import` reads, brought
+//! to the columns and types of a store.
 //!
 //! Columns have the names that they have in a CSV file: a list is a column for each of its values. Numbers of a file with types are
 //! taken as they are, those of a file of text are parsed for the attribute that they are for: both are exact.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::str::FromStr;
 
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::Schema;
 use zvf_convert::output::{cells, column_names};
 use zvf_convert::{Format, Options, read_table, time_number};
-use zvf_edit::At;
-use zvf_write::arrow::{column_type, elements, texts, values};
-use zvf_write::{AttributeSpec, AttributeType, NumberType, StoreSpec, Values};
+use zvf_edit::Edit;
+use zvf_write::arrow::{OF_EDITS, array, column_type, elements, texts, values};
+use zvf_write::error::OrBug;
+use zvf_write::{AttributeSpec, NumberType, StoreSpec, Values};
 
 use crate::error::{CliError, Result};
 
@@ -28,20 +29,10 @@ pub(super) struct Table {
     first: Option<usize>,
 }
 
-/// A value with the number of its row.
-type Cell<'t> = (usize, Option<Cow<'t, str>>);
+/// A column of an answer, with its name.
+type Column = (String, ArrayRef);
 
 impl Table {
-    /// No column.
-    pub(super) fn empty() -> Self {
-        Self {
-            file: String::new(),
-            batch: RecordBatch::new_empty(Schema::empty().into()),
-            columns: Vec::new(),
-            first: None,
-        }
-    }
-
     /// Reads a table in the format that is given, or by the ending of its name.
     ///
     /// # Errors
@@ -60,54 +51,27 @@ impl Table {
             _ => None,
         };
         let batch = read_table(path, &options)?;
-        let mut places = Vec::new();
+        let mut names = column_names(batch.schema_ref()).into_iter();
+        let mut columns = Vec::new();
         for (at, column) in batch.columns().iter().enumerate() {
             let (_, width) = elements(column)?;
-            places.extend((0..width).map(|channel| (at, channel)));
+            let named = names.by_ref().take(width).enumerate();
+            columns.extend(named.map(|(channel, name)| (name, at, channel)));
         }
-        let names = column_names(batch.schema_ref()).into_iter();
-        let columns = names.zip(places);
         Ok(Self {
             file: path.display().to_string(),
-            columns: columns
-                .map(|(name, (at, channel))| (name, at, channel))
-                .collect(),
+            columns,
             batch,
             first,
         })
     }
 
-    /// Something else stands in a row of a column.
-    fn wrong(&self, row: usize, column: &str, found: Option<&str>, expected: &str) -> CliError {
-        let found = found.map_or_else(|| "nothing".to_owned(), |text| format!("{text:?}"));
-        let place = match self.first {
-            Some(first) => format!("line {}", row.saturating_add(first)),
-            None => format!("row {row}"),
-        };
-        CliError::malformed(format!(
-            "{}, {place}, column {column}: found {found}, expected {expected}",
-            self.file
-        ))
-    }
-
-    /// Number of rows.
-    pub(super) fn len(&self) -> usize {
-        self.batch.num_rows()
-    }
-
     /// Columns of a table of vertices that are neither positions nor owners nor attributes of the store.
-    pub(super) fn unknown(&self, spec: &StoreSpec) -> Vec<String> {
-        let mut known: Vec<usize> = ["chunk", "position"]
-            .iter()
-            .flat_map(|name| self.numbered(name))
-            .collect();
-        for name in ["object_id", "object_ids", "row", "fragment", "vertex"] {
-            known.extend(self.column(name));
-        }
-        for axis in &spec.axes {
-            known.extend(self.column(&axis.name));
-            known.extend(self.column(&format!("position_{}", axis.name)));
-        }
+    pub(super) fn unknown(&self, spec: &StoreSpec) -> BTreeSet<String> {
+        let mut known = self.position_columns(spec);
+        let places = ["chunk", "row", "fragment", "vertex"];
+        known.extend(places.iter().flat_map(|name| self.channels(name)));
+        known.extend(self.id_column().filter(|_| spec.has_objects()));
         for one in spec.batch_attributes() {
             known.extend(self.channels(&one.name));
         }
@@ -142,25 +106,39 @@ impl Table {
         }
     }
 
-    /// The columns as one of numbers, where they are one in the file and no value of it is missing.
-    fn whole_column(&self, columns: &[usize]) -> Result<Option<&ArrayRef>> {
-        let places = columns.iter().filter_map(|at| self.columns.get(*at));
-        let places: Vec<(usize, usize)> = places.map(|(_, at, channel)| (*at, *channel)).collect();
-        let Some(column) = places
-            .first()
-            .and_then(|(at, _)| self.batch.columns().get(*at))
-        else {
-            return Ok(None);
+    /// The columns of positions: a column an axis, by its name, or one list; none where some are missing.
+    fn position_columns(&self, spec: &StoreSpec) -> Vec<usize> {
+        let named = |prefix: &str| -> Vec<usize> {
+            let axes = spec.axes.iter();
+            axes.filter_map(|axis| self.column(&format!("{prefix}{}", axis.name)))
+                .collect()
         };
-        let (items, width) = elements(column)?;
-        if column.null_count() > 0 || items.null_count() > 0 {
-            return Ok(None);
-        }
-        let first = places.first().map_or(0, |(at, _)| *at);
-        let all = (0..width).map(|channel| (first, channel));
-        let number = column_type(column.data_type());
-        let number = matches!(number, Some((AttributeType::Number(_), _)));
-        Ok((number && all.eq(places)).then_some(column))
+        // An attribute may be called like an axis; then the axes' columns say so.
+        let all = [named("position_"), named(""), self.numbered("position")];
+        let mut all = all.into_iter();
+        all.find(|columns| columns.len() == spec.dims())
+            .unwrap_or_default()
+    }
+
+    /// The column of the object of each row.
+    fn id_column(&self) -> Option<usize> {
+        ["object_id", "object_ids"]
+            .iter()
+            .find_map(|name| self.column(name))
+    }
+
+    /// The column of the file as it is, where columns are all of one of numbers, and no value of it is missing.
+    fn whole_column(&self, columns: &[usize]) -> Option<&ArrayRef> {
+        let first = *columns.first()?;
+        let (_, at, 0) = self.columns.get(first)? else {
+            return None;
+        };
+        let column = self.batch.columns().get(*at)?;
+        let (items, width) = elements(column).ok()?;
+        let (kind, _) = column_type(column.data_type())?;
+        let all = columns.iter().copied().eq(first..first.checked_add(width)?);
+        let gaps = column.null_count() > 0 || items.null_count() > 0;
+        (kind.number().is_some() && all && !gaps).then_some(column)
     }
 
     /// The texts of a column.
@@ -178,227 +156,211 @@ impl Table {
         text.map(|text| text.map(Cow::Owned)).collect()
     }
 
-    fn cells(&self, columns: &[usize], what: &str) -> Result<Vec<Cell<'_>>> {
-        if columns.is_empty() {
-            return Err(CliError::usage(format!("{}: no column {what}", self.file)));
-        }
-        let mut lists: Vec<_> = columns.iter().map(|at| self.texts(*at)).collect();
-        let mut cells = Vec::new();
-        for row in 0..self.len() {
-            for list in &mut lists {
-                cells.push((row, list.get_mut(row).and_then(Option::take)));
-            }
-        }
-        Ok(cells)
-    }
-
-    /// The positions: a column an axis, by its name, or one list.
-    ///
-    /// # Errors
-    ///
-    /// Usage, where there is none; malformed, what is no number.
-    pub(super) fn positions(&self, spec: &StoreSpec) -> Result<Values<'static>> {
-        let named = |prefix: &str| -> Vec<usize> {
-            let names = spec.axes.iter();
-            names
-                .filter_map(|axis| self.column(&format!("{prefix}{}", axis.name)))
-                .collect()
-        };
-        // An attribute may be called like an axis; then the axes' columns say so.
-        let all = [named("position_"), named(""), self.numbered("position")];
-        let Some(columns) = all.iter().find(|columns| columns.len() == spec.dims()) else {
-            let missing = spec
-                .axes
-                .iter()
-                .find(|axis| self.column(&axis.name).is_none());
-            let name = missing.map_or("position", |axis| axis.name.as_str());
-            return Err(CliError::usage(format!("{}: no column {name}", self.file)));
-        };
-        let one = AttributeSpec::number("of positions", spec.positions);
-        self.numbers(&one, spec.positions, columns, "")
-    }
-
-    /// The object of each row; `None` where there is no such column.
-    ///
-    /// # Errors
-    ///
-    /// Malformed: what is no id.
-    pub(super) fn ids(&self) -> Result<Option<Vec<i64>>> {
-        let names = ["object_id", "object_ids"];
-        let Some(at) = names.iter().find_map(|name| self.column(name)) else {
-            return Ok(None);
-        };
-        self.whole(&[at], "object_id", "an id").map(Some)
-    }
-
-    /// Whole numbers.
-    fn whole<T: FromStr>(&self, columns: &[usize], what: &str, expected: &str) -> Result<Vec<T>> {
-        self.parsed(columns, what, expected, "")
-    }
-
-    /// Values that are parsed; one that is missing is that of the text `missing`.
-    fn parsed<T: FromStr>(
-        &self,
-        columns: &[usize],
-        what: &str,
-        expected: &str,
-        missing: &str,
-    ) -> Result<Vec<T>> {
-        let value = |(row, text): Cell<'_>| {
-            let text = text.as_deref();
-            let value = text.unwrap_or(missing).trim().parse();
-            value.map_err(|_| self.wrong(row, what, text, expected))
-        };
-        self.cells(columns, what)?.into_iter().map(value).collect()
-    }
-
-    /// The values of an attribute. A float that is missing is NaN.
+    /// A column in the type of an attribute. A missing float is NaN, a missing moment the number that an import has for it; nothing may be missing of a column that is no attribute: `own` says what it has.
     ///
     /// # Errors
     ///
     /// Usage, where there is no column; malformed, what is no such value.
-    pub(super) fn values(&self, one: &AttributeSpec) -> Result<Values<'static>> {
-        let columns = self.channels(&one.name);
-        match one.values {
-            AttributeType::Number(NumberType::I64) if one.unit.as_deref().is_some_and(is_time) => {
-                let unit = one.unit.as_deref().unwrap_or_default();
-                let number = |(row, text): Cell<'_>| match text.as_deref() {
-                    // What stands for a missing moment, as an import has it.
-                    None => Ok(i64::MIN),
-                    Some(text) => time_number(text, unit)
-                        .flatten()
-                        .ok_or_else(|| self.wrong(row, &one.name, Some(text), unit)),
-                };
-                let cells = self.cells(&columns, &one.name)?.into_iter();
-                Ok(cells.map(number).collect::<Result<Vec<i64>>>()?.into())
-            }
-            AttributeType::Number(number) => self.numbers(one, number, &columns, "NaN"),
-            AttributeType::Category | AttributeType::Text => {
-                let cells = self.cells(&columns, &one.name)?.into_iter();
-                let texts = cells.map(|(_, text)| text.map(Cow::into_owned));
-                Ok(Values::Text(texts.collect()))
-            }
+    fn array(&self, one: &AttributeSpec, columns: &[usize], own: Option<&str>) -> Result<ArrayRef> {
+        if columns.is_empty() {
+            let (file, name) = (&self.file, &one.name);
+            return Err(CliError::usage(format!("{file}: no column {name}")));
         }
-    }
-
-    /// Numbers for an attribute; a float that is missing is that of the text `missing`.
-    fn numbers(
-        &self,
-        one: &AttributeSpec,
-        number: NumberType,
-        columns: &[usize],
-        missing: &str,
-    ) -> Result<Values<'static>> {
-        if let Some(column) = self.whole_column(columns)? {
-            return Ok(values(&one.name, column)?.fitted(one)?);
+        let number = one.values.number();
+        let unit = one.unit.as_deref().unwrap_or_default();
+        let time = number == Some(NumberType::I64) && time_number("0", unit).is_some();
+        if let (Some(_), false, Some(column)) = (number, time, self.whole_column(columns)) {
+            if column_type(column.data_type()) == Some((one.values, columns.len())) {
+                return Ok(column.clone());
+            }
+            return Ok(array(
+                values(&one.name, column)?.fitted(one)?,
+                columns.len(),
+            )?);
         }
-        let expected = number.to_string();
         macro_rules! parse {
             ($type:ty, $missing:expr) => {
-                self.parsed::<$type>(columns, &one.name, &expected, $missing)?
+                self.parsed::<$type>(one, columns, own, $missing, |text| text.trim().parse().ok())?
                     .into()
             };
         }
-        Ok(match number {
-            NumberType::Bool => {
-                let flag = |(row, text): Cell<'_>| match text.as_deref().unwrap_or_default().trim()
-                {
-                    "true" | "True" | "TRUE" | "1" => Ok(true),
-                    "false" | "False" | "FALSE" | "0" => Ok(false),
-                    _ => Err(self.wrong(row, &one.name, text.as_deref(), "true or false")),
-                };
-                let cells = self.cells(columns, &one.name)?.into_iter();
-                cells.map(flag).collect::<Result<Vec<bool>>>()?.into()
+        let optional = own.is_none();
+        let values = match number {
+            None => {
+                let texts = self.cells(columns);
+                Values::Text(texts.map(|(_, text)| text.map(Cow::into_owned)).collect())
             }
-            NumberType::I8 => parse!(i8, ""),
-            NumberType::I16 => parse!(i16, ""),
-            NumberType::I32 => parse!(i32, ""),
-            NumberType::I64 => parse!(i64, ""),
-            NumberType::U8 => parse!(u8, ""),
-            NumberType::U16 => parse!(u16, ""),
-            NumberType::U32 => parse!(u32, ""),
-            NumberType::U64 => parse!(u64, ""),
-            NumberType::F16 | NumberType::F32 => parse!(f32, missing),
-            NumberType::F64 => parse!(f64, missing),
+            // What stands for a missing moment, as an import has it.
+            Some(NumberType::I64) if time => {
+                let number = |text: &str| time_number(text, unit).flatten();
+                self.parsed(one, columns, Some(unit), Some(i64::MIN), number)?
+                    .into()
+            }
+            Some(NumberType::Bool) => {
+                let truth = |text: &str| match text.trim() {
+                    "true" | "True" | "TRUE" | "1" => Some(true),
+                    "false" | "False" | "FALSE" | "0" => Some(false),
+                    _ => None,
+                };
+                self.parsed(one, columns, Some("true or false"), None, truth)?
+                    .into()
+            }
+            Some(NumberType::I8) => parse!(i8, None),
+            Some(NumberType::I16) => parse!(i16, None),
+            Some(NumberType::I32) => parse!(i32, None),
+            Some(NumberType::I64) => parse!(i64, None),
+            Some(NumberType::U8) => parse!(u8, None),
+            Some(NumberType::U16) => parse!(u16, None),
+            Some(NumberType::U32) => parse!(u32, None),
+            Some(NumberType::U64) => parse!(u64, None),
+            Some(NumberType::F64) => parse!(f64, optional.then_some(f64::NAN)),
+            Some(_) => parse!(f32, optional.then_some(f32::NAN)),
+        };
+        Ok(array(values, columns.len())?)
+    }
+
+    /// The texts of columns, those of a row together, with the numbers of their rows.
+    fn cells(&self, columns: &[usize]) -> impl Iterator<Item = (usize, Option<Cow<'_, str>>)> {
+        let lists = columns.iter().map(|at| self.texts(*at).into_iter());
+        let mut lists: Vec<_> = lists.collect();
+        let rows = (0..self.batch.num_rows()).flat_map({
+            let width = lists.len();
+            move |row| (0..width).map(move |channel| (row, channel))
+        });
+        rows.map(move |(row, channel)| {
+            let next = lists.get_mut(channel).and_then(Iterator::next);
+            (row, next.flatten())
         })
     }
 
-    /// The ends of new links, as rows of the table of vertices: columns `vertices_0`, …, or the first ones.
+    /// The values of the texts of columns; `expected` is the type of the attribute unless it is given.
+    fn parsed<T: Copy>(
+        &self,
+        one: &AttributeSpec,
+        columns: &[usize],
+        expected: Option<&str>,
+        missing: Option<T>,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<Vec<T>> {
+        let wrong = |row: usize, text: Option<&str>| {
+            let found = text.map_or_else(|| "nothing".to_owned(), |text| format!("{text:?}"));
+            let expected = expected.map_or_else(|| one.values.name(), str::to_owned);
+            let place = match self.first {
+                Some(first) => format!("line {}", row.saturating_add(first)),
+                None => format!("row {row}"),
+            };
+            let (file, name) = (&self.file, &one.name);
+            CliError::malformed(format!(
+                "{file}, {place}, column {name}: found {found}, expected {expected}"
+            ))
+        };
+        let value = |(row, text): (usize, Option<Cow<'_, str>>)| {
+            let value = text.as_deref().map_or(missing, &parse);
+            value.ok_or_else(|| wrong(row, text.as_deref()))
+        };
+        self.cells(columns).map(value).collect()
+    }
+
+    /// Numbers of vertices.
+    fn numbers(&self, name: &str, columns: &[usize]) -> Result<Column> {
+        let one = AttributeSpec::number(name, NumberType::U64);
+        let numbers = self.array(&one, columns, Some("the number of a vertex"))?;
+        Ok((name.to_owned(), numbers))
+    }
+
+    /// The object of each row; `None` where there is no such column.
+    pub(super) fn ids(&self) -> Result<Option<Column>> {
+        let one = AttributeSpec::number("object_id", NumberType::I64);
+        let ids = self
+            .id_column()
+            .map(|at| self.array(&one, &[at], Some("an id")));
+        Ok(ids.transpose()?.map(|ids| (one.name, ids)))
+    }
+
+    /// The positions.
+    pub(super) fn positions(&self, spec: &StoreSpec) -> Result<Column> {
+        let columns = self.position_columns(spec);
+        let mut axes = spec.axes.iter().map(|axis| axis.name.as_str());
+        let lost = axes.find(|axis| columns.is_empty() && self.column(axis).is_none());
+        let one = AttributeSpec::number(lost.unwrap_or("of positions"), spec.positions);
+        let positions = self.array(&one, &columns, Some(&one.values.name()))?;
+        Ok(("position".to_owned(), positions))
+    }
+
+    /// The values of an attribute.
     ///
     /// # Errors
     ///
-    /// Usage, where there are too few columns; malformed, what is no row number.
-    pub(super) fn rows(&self, width: usize) -> Result<Vec<u64>> {
-        let mut columns = self.numbered("vertices");
-        if columns.len() != width {
-            columns = (0..width.min(self.columns.len())).collect();
+    /// Usage, where there is no column; malformed, what is no such value.
+    pub(super) fn attribute(&self, one: &AttributeSpec) -> Result<Column> {
+        let name = match OF_EDITS.contains(&&*one.name) {
+            true => format!("attribute:{}", one.name),
+            false => one.name.clone(),
+        };
+        Ok((name, self.array(one, &self.channels(&one.name), None)?))
+    }
+
+    /// A table of columns, and of the attributes that the file has.
+    pub(super) fn records(
+        &self,
+        mut columns: Vec<Column>,
+        attributes: &[AttributeSpec],
+    ) -> Result<RecordBatch> {
+        for one in attributes {
+            if !self.channels(&one.name).is_empty() {
+                columns.push(self.attribute(one)?);
+            }
         }
-        if columns.len() != width {
+        Ok(RecordBatch::try_from_iter(columns).or_bug("columns of different lengths")?)
+    }
+
+    /// New vertices, with their objects and attributes as far as the store has some.
+    pub(super) fn vertices(&self, edit: &Edit) -> Result<RecordBatch> {
+        let spec = edit.spec();
+        let mut columns = vec![self.positions(spec)?];
+        columns.extend(self.ids()?.filter(|_| spec.has_objects()));
+        self.records(columns, &edit.vertex_attributes())
+    }
+
+    /// New links: their ends are rows of the table of vertices, in columns `vertices_0`, …, or the first ones.
+    pub(super) fn links(&self, spec: &StoreSpec) -> Result<RecordBatch> {
+        let width = spec.links.width;
+        let mut ends = self.numbered("vertices");
+        if ends.len() != width {
+            ends = (0..width).collect();
+        }
+        if self.columns.len() < width {
             let file = &self.file;
             return Err(CliError::usage(format!(
                 "{file}: expected {width} columns of ends"
             )));
         }
-        self.whole(&columns, "of ends", "a row number")
+        let ends = self.numbers("vertices", &ends)?;
+        self.records(vec![ends], &spec.links.attributes)
     }
-}
 
-/// Whether a unit is one of moments, dates, times or durations.
-fn is_time(unit: &str) -> bool {
-    time_number("0", unit).is_some()
-}
-
-/// Which vertices a table is about, or which links.
-#[derive(Debug)]
-pub(super) enum Place {
-    All,
-    Rows(Vec<u64>),
-    Objects(Vec<(i64, u64)>),
-}
-
-impl Place {
-    /// The vertices: columns `vertex` and `object_id`.
-    pub(super) fn of(table: &Table) -> Result<Self> {
-        let Some(at) = table.column("vertex") else {
-            return Ok(Self::All);
+    /// The columns that say which vertices are meant: `vertex` and `object_id`; none for all.
+    pub(super) fn vertex(&self) -> Result<Vec<Column>> {
+        let Some(at) = self.column("vertex") else {
+            return Ok(Vec::new());
         };
-        let rows = table.whole(&[at], "vertex", "the number of a vertex")?;
-        Ok(match table.ids()? {
-            Some(ids) => Self::Objects(ids.into_iter().zip(rows).collect()),
-            None => Self::Rows(rows),
-        })
+        let mut columns = vec![self.numbers("vertex", &[at])?];
+        columns.extend(self.ids()?);
+        Ok(columns)
     }
 
-    /// The ends of links: columns `vertices_0`, …, or `object_id` and `vertex_0`, …
-    pub(super) fn of_links(table: &Table, width: usize) -> Result<Self> {
-        let expected = "the number of a vertex";
-        let rows = table.numbered("vertices");
-        if rows.len() == width {
-            return Ok(Self::Rows(table.whole(&rows, "vertices_0", expected)?));
-        }
-        let places = table.numbered("vertex");
-        match table.ids()? {
-            Some(ids) if places.len() == width => {
-                let places: Vec<u64> = table.whole(&places, "vertex_0", expected)?;
-                let ids = ids
-                    .into_iter()
-                    .flat_map(|id| std::iter::repeat_n(id, width));
-                Ok(Self::Objects(ids.zip(places).collect()))
-            }
-            None if rows.is_empty() && places.is_empty() => Ok(Self::All),
+    /// The columns that say which links are meant: `vertices_0`, …, or `object_id` and `vertex_0`, …; none for all.
+    pub(super) fn ends(&self, width: usize) -> Result<Vec<Column>> {
+        let (rows, places) = (self.numbered("vertices"), self.numbered("vertex"));
+        match self.ids()? {
+            _ if rows.len() == width => Ok(vec![self.numbers("vertices", &rows)?]),
+            Some(ids) if places.len() == width => Ok(vec![ids, self.numbers("vertex", &places)?]),
+            None if rows.is_empty() && places.is_empty() => Ok(Vec::new()),
             _ => Err(CliError::usage(format!(
                 "{}: expected columns vertices_0 to vertices_{last}, or object_id and vertex_0 to vertex_{last}, or none of them",
-                table.file,
+                self.file,
                 last = width.saturating_sub(1)
             ))),
-        }
-    }
-
-    pub(super) fn at(&self) -> At<'_> {
-        match self {
-            Self::All => At::All,
-            Self::Rows(rows) => At::Rows(rows),
-            Self::Objects(places) => At::Objects(places),
         }
     }
 }
