@@ -129,9 +129,8 @@ impl Cli {
     }
 }
 
-/// The commands. The arguments of one are only made when it is the one that is run: 0.4 ms of every start.
+/// The commands.
 #[derive(Debug, Subcommand)]
-#[command(defer = true)]
 pub(crate) enum Command {
     /// Says what a store holds: version, kind, axes, bounds, levels, arrays, codecs and layout
     Info(InfoArgs),
