@@ -72,7 +72,7 @@ impl Moments {
     }
 
     fn kind(self) -> Option<DataType> {
-        let fits = !self.none && !(self.far && self.digits > 6);
+        let fits = !(self.none || self.far && self.digits > 6);
         fits.then(|| time::type_of(!self.times, self.digits, self.offset.flatten()))
     }
 }

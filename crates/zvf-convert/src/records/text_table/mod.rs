@@ -57,8 +57,10 @@ pub(super) struct Survey {
 }
 
 impl Survey {
-    /// Reads the files, whose columns are what `find` makes of their names; also returns the first file as a table. That file is
-    /// read again where a column that its first line lacks is one of the position or changes which rows are left out.
+    /// Reads the files; `find` finds the roles of their columns. Also returns the first file as a table.
+    ///
+    /// Columns that the first line of an NDJSON file lacks are added when a row has them. The file is read again, first for its columns,
+    /// where they are of the position or decide which rows are left out, and where a row is wrong: its error may be one of a column.
     pub(super) fn of(
         files: &[PathBuf],
         format: Format,
