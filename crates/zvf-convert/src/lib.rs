@@ -213,7 +213,8 @@ impl Import {
     /// Reads files of one format to the end and says what a store for them needs.
     ///
     /// # Cost
-    /// The files once, with an affine or a scale twice; memory for one batch, or one skeleton.
+    /// The files once, with an affine or a scale twice; memory for one batch, or one skeleton. A file of NDJSON is read up to three times
+    /// if its first line lacks columns that later lines have, and they change which rows are read.
     ///
     /// # Errors
     /// I/O; malformed files, by line or byte; misuse: options that do not fit the format; limits.

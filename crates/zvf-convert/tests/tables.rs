@@ -1,6 +1,6 @@
 //! CSV and NDJSON.
 
-use zvf_convert::Options;
+use zvf_convert::{Nulls, Options};
 use zvf_store::Class;
 use zvf_write::Kind;
 
@@ -172,6 +172,101 @@ fn objects_of_ndjson_are_rows() {
     ];
     let names = ["position", "id", "word", "w_0", "w_1", "ok", "score"];
     assert_eq!(sorted(rows(&got.vertices, &names)), want);
+}
+
+#[test]
+fn objects_may_lack_columns_that_later_ones_have() {
+    let folder = Folder::new();
+    let text = "{\"y\":1,\"x\":2}\n{\"x\":3,\"y\":4,\"n\":7}\n{\"late\":\"a\",\"x\":5,\"y\":6}\n";
+    let file = folder.file("a.ndjson", text);
+    let import = open(std::slice::from_ref(&file), &small());
+    let got = folder.store(&import, |_| {});
+    let want = vec![
+        texts(["2.0 1.0", "nan", "null"]),
+        texts(["3.0 4.0", "7.0", "null"]),
+        texts(["5.0 6.0", "nan", "a"]),
+    ];
+    assert_eq!(
+        sorted(rows(&got.vertices, &["position", "n", "late"])),
+        want
+    );
+    // The last row lacks a value, too: none is left.
+    let mut options = small();
+    options.nulls = Nulls::DropRow;
+    let (_, text) = refused(std::slice::from_ref(&file), &options);
+    assert!(text.contains("found no vertex"), "{text}");
+    options.exclude = vec!["late".into()];
+    let import = open(std::slice::from_ref(&file), &options);
+    assert_eq!(import.notes(), ["2 rows with missing values are left out"]);
+    options.nulls = Nulls::Error;
+    let (_, text) = refused(std::slice::from_ref(&file), &options);
+    assert!(
+        text.contains("a.ndjson, line 1: found column \"n\" with no value"),
+        "{text}"
+    );
+    let late = folder.file("b.ndjson", "{\"x\":1,\"y\":2}\n{\"x\":1,\"y\":2,\"z\":3}\n");
+    let (_, text) = refused(&[late], &small());
+    assert!(
+        text.ends_with("b.ndjson, line 1: found \"\", expected a finite number in column \"z\""),
+        "{text}"
+    );
+    let other = folder.file("c.ndjson", "{\"y\":1,\"x\":2,\"n\":1}\n{\"x\":\"no\"}\n");
+    let (_, text) = refused(&[file, other], &small());
+    assert!(
+        text.ends_with("found y, x, n, expected the columns of the first file: y, x, n, late"),
+        "{text}"
+    );
+}
+
+/// The bytes that this thread has read, as Linux counts them.
+#[cfg(target_os = "linux")]
+fn bytes_read() -> Option<u64> {
+    let counters = std::fs::read_to_string("/proc/thread-self/io").ok()?;
+    let read = counters
+        .lines()
+        .find_map(|line| line.strip_prefix("rchar: "))?;
+    read.parse().ok()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn tables_of_text_are_read_twice() {
+    use std::fmt::Write;
+
+    struct Nothing;
+    impl zvf_convert::Sink for Nothing {
+        fn batch(&mut self, _: &zvf_write::Batch<'_>) -> Result<(), zvf_write::WriteError> {
+            Ok(())
+        }
+        fn objects(&mut self, _: &zvf_write::ObjectTable<'_>) -> Result<(), zvf_write::WriteError> {
+            Ok(())
+        }
+        fn groups(&mut self, _: &zvf_write::Groups<'_>) -> Result<(), zvf_write::WriteError> {
+            Ok(())
+        }
+    }
+
+    let (mut objects, mut lines) = (String::new(), "x,y,n\n".to_owned());
+    for row in 0..50_000 {
+        writeln!(lines, "{row},1,2").unwrap();
+        // A column that comes late does not cost a reading.
+        let n = if row > 40_000 { ",\"n\":2" } else { "" };
+        writeln!(objects, "{{\"x\":{row},\"y\":1{n}}}").unwrap();
+    }
+    let folder = Folder::new();
+    for (name, text) in [("a.ndjson", objects), ("a.csv", lines)] {
+        let file = folder.file(name, &text);
+        let Some(before) = bytes_read() else { return };
+        open(&[file], &Options::default())
+            .read(&mut Nothing)
+            .unwrap();
+        let read = bytes_read().unwrap() - before;
+        let size = text.len() as u64;
+        assert!(
+            (2 * size..3 * size).contains(&read),
+            "{name}: {read} of {size}"
+        );
+    }
 }
 
 #[test]

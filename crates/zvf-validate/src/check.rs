@@ -1,23 +1,23 @@
-//! The one table of checks: what each asks, how much a breach matters, where it comes from, what helps.
+//! The table of all checks: rule, severity, source and hint of each.
 //!
-//! Of the rules about documents it has level, number and hint; rule, severity and source are those of `zvf-meta`.
+//! Rule, severity and source of the checks of documents are those of `zvf-meta`; their level, number and hint are here.
 
 use std::fmt;
 
 use zvf_meta::rules::{RULES, Rule, Severity};
 
-/// The level of a check: what has to be looked at for it. Each includes those before it.
+/// The level of a check: what it reads. Each level includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Depth {
-    /// The tree: folders and documents are there.
+    /// The tree: required folders and documents exist.
     Structure,
-    /// What documents say, each and together.
+    /// The contents of documents, and whether documents agree.
     Metadata,
-    /// What cells hold, and whether it agrees with documents and other cells.
+    /// The contents of cells, and whether they agree with documents and other cells.
     Consistency,
-    /// What cells mean: places, kinds of geometry.
+    /// The meaning of cells: positions and kinds of geometry.
     Conformance,
-    /// Levels among each other.
+    /// Relations between levels.
     Multiscale,
 }
 
@@ -56,7 +56,7 @@ impl fmt::Display for Depth {
     }
 }
 
-/// A check's stable code, such as `ZVF-L3-0040`. Codes are never given twice.
+/// A check's stable code, such as `ZVF-L3-0040`. Codes are never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Code {
     pub(crate) depth: Depth,
@@ -77,7 +77,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// What there is to say about a check.
+/// The description of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CheckInfo {
@@ -85,7 +85,7 @@ pub struct CheckInfo {
     pub check: Check,
     /// Its code.
     pub code: Code,
-    /// How much a breach matters.
+    /// The severity of a violation.
     pub severity: Severity,
     /// A stable name.
     pub title: &'static str,
@@ -97,14 +97,14 @@ pub struct CheckInfo {
     pub versions: &'static str,
     /// Kinds of geometry that it applies to.
     pub kinds: &'static str,
-    /// What to do about a breach.
+    /// How to repair a violation.
     pub hint: &'static str,
 }
 
 macro_rules! checks {
     ($($variant:ident $depth:ident $number:literal $severity:ident $title:literal $versions:literal $kinds:literal $source:literal
         $rule:literal $hint:literal;)*) => {
-        /// One check. [`CheckInfo`] says what it asks.
+        /// One check. [`CheckInfo`] describes it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Check {
@@ -113,7 +113,7 @@ macro_rules! checks {
             $(#[doc = $rule] #[doc = concat!("\n\nSource: ", $source, ".")] $variant,)*
         }
 
-        /// The checks that are no rules about documents.
+        /// The checks other than rules about documents.
         const OWN: &[CheckInfo] = &[
             $(CheckInfo {
                 check: Check::$variant,
@@ -149,7 +149,7 @@ impl Check {
         Some(found.check)
     }
 
-    /// What there is to say about it.
+    /// Its description.
     #[must_use]
     pub fn info(self) -> CheckInfo {
         if let Self::Document(rule) = self {
@@ -197,13 +197,13 @@ impl Check {
         self.info().code
     }
 
-    /// How much a breach matters.
+    /// The severity of a violation.
     #[must_use]
     pub fn severity(self) -> Severity {
         self.info().severity
     }
 
-    /// The level at which it is asked.
+    /// The level of the check.
     #[must_use]
     pub fn depth(self) -> Depth {
         self.info().code.depth
@@ -228,294 +228,294 @@ const LOST: CheckInfo = CheckInfo {
 
 checks! {
     StoreOpens Structure 1 Error "store-opens" "0.6 to 0.9" "all" "0.9 §5"
-        "The root document is there and says that this is a store of a version that is read."
+        "The root document exists and names a version of the format that this program reads."
         "Check the address; restore the root's zarr.json from a copy.";
     DocumentReads Structure 2 Error "document-reads" "0.6 to 0.9" "all" "0.9 §4.1"
-        "Every document is the JSON of a Zarr v3 node with the members that its place demands."
+        "Every document is valid JSON of a Zarr v3 node and has the members that are required at its path."
         "Restore the document, or remove the node if nothing refers to it.";
     LevelThere Structure 3 Error "level-there" "0.6 to 0.9" "all" "0.9 §3"
-        "A store has at least one level, and level 0 is one of them."
+        "The store has a level 0."
         "Restore the level's zarr.json.";
     LevelOpens Structure 4 Error "level-opens" "0.6 to 0.9" "all" "0.9 §6"
-        "The documents of a level fit together well enough to read it."
+        "The documents of a level are consistent enough to read the level."
         "Repair the document that the finding names.";
     NodeRead Structure 5 Warning "node-read" "0.6 to 0.9" "all" "0.9 §7.1"
-        "Every array and family of a level is one that can be read."
-        "Repair the document that the finding names; what is not read is not checked either.";
+        "Every array and every link family of a level can be read."
+        "Repair the document that the finding names; until then its array or family is not checked.";
     NodeKnown Structure 6 Note "node-known" "0.6 to 0.9" "all" "0.9 §3"
-        "Folders of a store are those that the format knows."
-        "Nothing, if another tool keeps its data there.";
+        "The store contains only folders that the format defines."
+        "Nothing, if another tool stores its data there.";
     Unfinished Structure 7 Warning "unfinished" "0.6 to 0.9" "all" "0.9 §22 T34"
-        "No writer left a change unfinished."
-        "Run `zvf edit STORE resume`, or the interrupted command again.";
+        "No change of the store is unfinished."
+        "Run `zvf edit STORE resume`, or repeat the interrupted command.";
     LinksHaveFamilies Structure 8 Warning "links-have-families" "0.6 to 0.9" "all" "0.9 §19"
-        "A group of links holds at least one family, named by its delta."
+        "A links group contains at least one family, named by its delta."
         "Remove the empty group.";
     NodeDamaged Structure 10 Error "node-damaged" "0.6 to 0.9" "all" "0.9 §7.1"
-        "No document of an attribute, a table or a family of links is damaged so that a level can only be read without it."
+        "The documents of attributes, tables and link families are intact; a level is read without those that are damaged."
         "Restore the document that the finding names.";
     NodeMembers Structure 9 Error "node-members" "0.6 to 0.9" "all" "Zarr v3 core, array and group metadata"
-        "A document has the members that Zarr asks for, and no others but those that say they need not be understood."
-        "Restore the member's name, or remove the member.";
+        "A document has the members that Zarr requires; additional members are marked `must_understand: false`."
+        "Correct the name of the member, or remove the member.";
 
     LinkGroupCapability Metadata 115 Warning "link-group-capability" "0.9" "all" "0.9 §E"
-        "The capability `fragment_link_groups` is listed where a level claims such groups, and only there."
+        "The root lists the capability `fragment_link_groups` if and only if a level claims it."
         "Set format_capabilities.";
 
     PresenceDeferred Metadata 116 Note "presence-deferred" "0.9" "all" "0.9 §E"
-        "A level has its presence lists: no member states that they follow."
-        "Nothing, while writers run; their coordinator builds the lists.";
+        "A level has its presence lists; no member marks them as deferred."
+        "Nothing, while writers run: their coordinator builds the lists at the end.";
 
     CellReads Consistency 1 Error "cell-reads" "0.6 to 0.9" "all" "0.9 §4.2"
-        "Every cell that is listed is there and decodes."
-        "Restore the object; a cell that is really empty belongs off the list.";
+        "Every cell in a presence list exists and can be decoded."
+        "Restore the stored object; if the cell is empty, remove it from the presence list.";
     CellListed Consistency 2 Error "cell-listed" "0.8.1 to 0.9" "all" "0.9 §7.4"
-        "Every cell that is there is listed."
+        "Every existing cell is in the presence list."
         "Rebuild the presence list.";
     CellEmpty Consistency 3 Error "cell-empty" "0.8.1 to 0.9" "all" "0.9 §7.4"
-        "Every cell that is listed has content: readers refuse a listed cell that is not there."
-        "Restore the cell; if nothing was lost, rebuild the presence list.";
+        "Every cell in a presence list has content; readers reject a listed cell that is missing."
+        "Restore the cell; if no data was lost, rebuild the presence list.";
     ObjectStray Consistency 4 Warning "object-stray" "0.9" "all" "0.9 §4.2"
-        "Every stored object of an array belongs to a place of its grid."
+        "Every stored object of an array has a key inside the array's grid."
         "Remove the object.";
     LevelHasChunks Consistency 5 Warning "level-has-chunks" "0.6 to 0.9" "all" "0.9 §19"
-        "A level has chunks, or states that it has no vertices."
-        "Set vertex_count to 0, if the level is meant to be empty.";
+        "A level has chunks, or its vertex_count is 0."
+        "Set vertex_count to 0 if the level is empty on purpose.";
 
     VertexRows Consistency 10 Error "vertex-rows" "0.6 to 0.9" "all" "0.9 §8.1"
-        "A cell of vertices is a whole number of rows."
-        "Restore the cell, or the dtype of the array.";
+        "A vertex cell contains a whole number of rows."
+        "Restore the cell, or correct the dtype of the array.";
     Finite Consistency 11 Warning "finite" "0.6 to 0.9" "all" "0.9 §19"
-        "Coordinates are finite numbers."
+        "All coordinates are finite."
         "Write the store again without these vertices.";
     VertexCount Consistency 12 Error "vertex-count" "0.6 to 0.9" "all" "0.9 §6"
-        "The vertex count of a level is the number of its rows; 0 means not counted."
+        "vertex_count equals the number of rows of the level; 0 means that they were not counted."
         "Set vertex_count.";
     FragmentIndex Consistency 20 Error "fragment-index" "0.6 to 0.9" "all" "0.9 §9.1"
-        "A fragment index has its magic, version, counts and tables."
+        "A fragment index has a valid magic number, version, counts and tables."
         "Restore the cell.";
     FragmentRows Consistency 21 Error "fragment-rows" "0.6 to 0.9" "all" "0.9 §9.3"
-        "Fragments name rows that the chunk has."
-        "Restore the cell of vertices or of fragments, whichever is older.";
+        "Fragments refer to existing rows of their chunk."
+        "Restore the older of the two: the vertex cell or the fragment index.";
     FragmentPadding Consistency 22 Warning "fragment-padding" "0.6 to 0.9" "all" "0.9 §9.1"
-        "Padding of a fragment index is zero, and nothing follows its last table."
+        "The padding of a fragment index is zero, and no bytes follow its last table."
         "Write the cell again.";
     FragmentThere Consistency 23 Error "fragment-there" "0.6 to 0.9" "all" "0.9 §9.3"
-        "Chunks with vertices have a fragment index, and chunks with fragments of rows have vertices."
+        "A chunk with vertices has a fragment index; a chunk whose fragments have rows has vertices."
         "Restore the missing cell.";
     FragmentsTile Consistency 24 Error "fragments-tile" "0.9" "all" "0.9 §9.4"
-        "Where a level claims that fragments tile, they do in every chunk."
+        "If a level claims fragments_tile, the fragments of every chunk tile its rows."
         "Remove fragments_tile.";
     RowsCovered Consistency 25 Warning "rows-covered" "0.6 to 0.9" "all" "0.9 §9.5"
-        "Every row of a chunk is part of a fragment."
-        "Rows outside of all fragments belong to no object: `zvf rechunk` drops them.";
+        "Every row of a chunk belongs to a fragment."
+        "Rows outside all fragments belong to no object; `zvf rechunk` drops them.";
     BinFragments Consistency 26 Error "bin-fragments" "0.6 to 0.9" "point_cloud" "0.9 §19"
-        "A chunk of points that is cut into bins has no more fragments than bins."
+        "A chunk of points that is divided into bins has at most one fragment per bin."
         "Correct base_bin_shape.";
 
     AttributeRows Consistency 30 Error "attribute-rows" "0.6 to 0.9" "all" "0.9 §12.1"
-        "A cell of a vertex attribute has as many rows as the chunk has vertices."
+        "A vertex attribute cell has one row for each vertex of its chunk."
         "Restore the cell, or write the attribute again.";
     AttributeThere Consistency 31 Warning "attribute-there" "0.6 to 0.9" "all" "0.9 §22 T10"
-        "A vertex attribute has a cell for every chunk with vertices."
-        "Write the attribute again; absent values have a sentinel.";
+        "A vertex attribute has a cell for every chunk that has vertices."
+        "Write the attribute again, with the sentinel for missing values.";
     AttributeWidth Consistency 32 Error "attribute-width" "0.6 to 0.9" "all" "0.9 §12.1"
-        "All cells of an attribute have as many values a row as it declares."
+        "Every cell of an attribute has the declared number of values per row."
         "Correct row_shape.";
     AttributeOrphan Consistency 33 Error "attribute-orphan" "0.6 to 0.9" "all" "0.9 §12.1"
-        "No attribute has a cell where there are no vertices, fragments or links."
-        "Restore the missing cell, or remove this one.";
+        "An attribute has cells only where the vertices, fragments or links that it describes have cells."
+        "Restore the missing cell, or remove the attribute cell.";
     CategoryCode Consistency 34 Error "category-code" "0.9" "all" "0.9 §12.3"
-        "Codes of a categorical attribute stand for one of its categories, or for none."
+        "Every code of a categorical attribute is the number of a category or the code of a missing value."
         "Restore the categories.";
     FragmentAttributeRows Consistency 35 Error "fragment-attribute-rows" "0.8.1 to 0.9" "all" "0.9 §12.2"
-        "A cell of a fragment attribute has as many rows as the chunk has fragments."
+        "A fragment attribute cell has one row for each fragment of its chunk."
         "Restore the cell, or write the attribute again.";
     OwnerColumn Consistency 36 Error "owner-column" "0.9" "all" "0.9 §11.7"
-        "The owner column names the objects whose manifests list the fragment."
-        "Remove the column; it follows from the manifests.";
+        "The owner column of a fragment contains the objects whose manifests list the fragment."
+        "Remove the column; it can be derived from the manifests.";
 
     LinkCell Consistency 40 Error "link-cell" "0.6 to 0.9" "all" "0.9 §13.4"
-        "A cell of links is a whole number of records, in groups that fit, with permutation codes in range."
+        "A link cell contains a whole number of records, its groups match them, and all permutation codes are in range."
         "Restore the cell.";
     LinkRow Consistency 41 Error "link-row" "0.6 to 0.9" "all" "0.9 §13.3"
-        "Every endpoint of a link is a row of its chunk."
-        "Restore the cell of links or of vertices, whichever is older.";
+        "Every endpoint of a link is an existing row of its chunk."
+        "Restore the older of the two: the link cell or the vertex cell.";
     LinkChunk Consistency 42 Error "link-chunk" "0.6 to 0.9" "all" "0.9 §19"
-        "Every endpoint of a link lies in a chunk that has vertices."
+        "Every endpoint of a link is in a chunk that has vertices."
         "Restore the chunk, or remove the links.";
     LinkPlacement Consistency 43 Error "link-placement" "0.8 to 0.9" "all" "0.9 §13.3"
-        "Every record of a canonical undirected family lies where the rule places it, with that permutation."
+        "Every record of a canonical undirected family is stored in its canonical cell, with its canonical permutation."
         "Write the family again (`zvf rechunk`).";
     LinkCount Consistency 44 Error "link-count" "0.8 to 0.9" "all" "0.9 §13.2"
-        "The counts of a family are those of its records."
+        "The counts of a family equal the number of its links and records."
         "Set num_links and num_physical_records.";
     LinkCopies Consistency 45 Error "link-copies" "0.8 to 0.9" "all" "0.9 §13.3"
-        "A duplicate family has each record once for every chunk that it touches."
+        "A family with the policy duplicate stores each record once in every chunk that the link touches."
         "Write the family again (`zvf rechunk`).";
     LinkAttributeRows Consistency 46 Error "link-attribute-rows" "0.6 to 0.9" "all" "0.9 §13.8"
-        "A cell of a link attribute has as many rows as the cell of links."
+        "A link attribute cell has one row for each record of its link cell."
         "Restore the cell, or write the attribute again.";
     LinkAttributeThere Consistency 47 Error "link-attribute-there" "0.6 to 0.9" "all" "0.9 §13.8"
-        "A link attribute has a cell where its family has one, unless its document states `links_without_values`."
+        "A link attribute has a cell wherever its family has one, unless its document declares `links_without_values`."
         "Write the attribute again.";
     LinkFragments Consistency 48 Error "link-fragments" "0.6 to 0.9" "all" "0.9 §13.7"
-        "The groups of a chunk's links are a fragment index over them."
+        "The groups of a chunk's links are a valid fragment index over its link records."
         "Write the family again (`zvf rechunk`).";
     LinkFragmentsThere Consistency 49 Warning "link-fragments-there" "0.6 to 0.9" "all" "0.9 §13.7"
-        "Links inside a chunk have their groups."
+        "Links inside a chunk have groups."
         "Write the family again (`zvf rechunk`).";
     LinkGroupCount Consistency 50 Error "link-group-count" "0.9" "all" "0.9 §E"
-        "Where a level claims `fragment_link_groups`, a chunk has as many groups of links as fragments."
+        "If a level claims `fragment_link_groups`, every chunk has one link group per fragment."
         "Remove fragment_link_groups.";
     LinkGroupRows Consistency 51 Error "link-group-rows" "0.9" "all" "0.9 §E"
-        "Where a level claims `fragment_link_groups`, fragments of a chunk share no rows, and each link inside it is in one group."
+        "If a level claims `fragment_link_groups`, the fragments of a chunk share no rows, and each link inside the chunk is in exactly one group."
         "Remove fragment_link_groups.";
     LinkGroupFragment Consistency 52 Error "link-group-fragment" "0.9" "all" "0.9 §E"
-        "Where a level claims `fragment_link_groups`, the links of a group have all ends in the fragment of the same number."
+        "If a level claims `fragment_link_groups`, all endpoints of a group's links are in the fragment with the same number."
         "Remove fragment_link_groups.";
 
     ManifestReads Consistency 60 Error "manifest-reads" "0.6 to 0.9" "all" "0.9 §11.3"
-        "Every manifest decodes, with nothing left over."
+        "Every manifest can be decoded and has no trailing bytes."
         "Restore the chunk of manifests.";
     ManifestChunk Consistency 61 Error "manifest-chunk" "0.6 to 0.9" "all" "0.9 §19"
-        "Manifests name chunks that have fragments."
+        "Manifests refer only to chunks that have fragments."
         "Restore the chunk, or the manifests.";
     ManifestFragment Consistency 62 Error "manifest-fragment" "0.6 to 0.9" "all" "0.9 §19"
-        "Manifests name fragments that the chunk has."
+        "Manifests refer only to existing fragments of a chunk."
         "Restore the fragment index, or the manifests.";
     PresentCount Consistency 63 Error "present-count" "0.9" "all" "0.9 §11.1"
-        "num_present is the number of objects with a manifest."
+        "num_present equals the number of objects that have a manifest."
         "Set num_present.";
     ObjectIdUnique Consistency 64 Error "object-id-unique" "0.9" "all" "0.9 §11.2"
-        "No id stands for two rows."
-        "Give one of the objects another id.";
+        "No two rows of the object index have the same id."
+        "Assign a different id to one of the objects.";
     ObjectIdsSorted Consistency 65 Error "object-ids-sorted" "0.9" "all" "0.9 §11.2"
-        "Ids ascend where the index claims it."
+        "Object ids are ascending if the index claims object_ids_sorted."
         "Remove object_ids_sorted.";
     ObjectTableReads Consistency 66 Error "object-table-reads" "0.6 to 0.9" "all" "0.9 §11"
-        "Tables of ids, of objects and of groups decode."
+        "The tables of ids, objects and groups can be decoded."
         "Restore the table.";
     ObjectAttributeRows Consistency 67 Error "object-attribute-rows" "0.6 to 0.9" "all" "0.9 §11.4"
-        "An object attribute has one row for each row of the index."
+        "An object attribute has one row for each row of the object index."
         "Write the attribute again.";
     FragmentOwner Consistency 68 Note "fragment-owner" "0.6 to 0.9" "all" "0.9 §11.3"
-        "Where there are objects, every fragment with rows is part of one."
+        "In a store with objects, every fragment with rows belongs to an object."
         "`zvf rechunk` drops fragments without an object.";
     GroupMember Consistency 70 Error "group-member" "0.6 to 0.9" "all" "0.9 §11.5"
-        "Members of groups are ids of objects."
+        "Every member of a group is the id of an object."
         "Write the groups again.";
     GroupMembersRead Consistency 71 Error "group-members-read" "0.6 to 0.9" "all" "0.9 §11.5"
-        "The members of every group decode."
+        "The members of every group can be decoded."
         "Restore the groups.";
     GroupAttributeRows Consistency 72 Error "group-attribute-rows" "0.6 to 0.9" "all" "0.9 §11.6"
         "A group attribute has one row for each group."
         "Write the attribute again.";
     DeletedEmpty Consistency 73 Error "deleted-empty" "0.9" "all" "docs/editing.md"
-        "A row of an object that is listed as deleted names nothing."
-        "Take the id out of zvf_deleted, or delete the object again (`zvf edit`).";
+        "The manifest of an object that is listed as deleted is empty."
+        "Remove the id from zvf_deleted, or delete the object again (`zvf edit`).";
     SideReads Consistency 80 Error "side-reads" "0.6 to 0.9" "all" "0.9 §16"
-        "The documents of parametric objects, headers and further kinds of geometry decode."
+        "The documents of parametric objects, headers and additional kinds of geometry can be decoded."
         "Restore the node that the finding names.";
 
     VertexChunk Conformance 1 Error "vertex-chunk" "0.6 to 0.9" "all" "0.9 §10.1"
-        "Every vertex lies in its chunk, within one step of its number type."
+        "Every vertex is inside its chunk, within one rounding step of its number type."
         "Correct chunk_shape, or write the store again (`zvf rechunk`).";
     VertexBin Conformance 2 Warning "vertex-bin" "0.6 to 0.9" "point_cloud" "0.9 §10.2"
-        "Where fragments are bins, every point lies in its bin, within one step of its number type."
+        "If fragments are bins, every point is inside its bin, within one rounding step of its number type."
         "Correct base_bin_shape, or write the store again (`zvf rechunk`).";
     VertexBounds Conformance 3 Error "vertex-bounds" "0.6 to 0.9" "all" "0.9 §5.1"
-        "The bounds hold every vertex of level 0."
+        "The bounds contain every vertex of level 0."
         "Set bounds.";
     ChunkAttribute Conformance 4 Error "chunk-attribute" "0.8.1 to 0.9" "all" "0.9 §10.3"
-        "The first component of a chunk is the number of one of the values that the level is chunked by."
+        "The first component of a chunk coordinate is a valid position in chunk_attribute_values."
         "Restore chunk_attribute_values.";
     FaceWidth Conformance 10 Error "face-width" "0.6 to 0.9" "mesh" "0.9 §19"
-        "Links of a mesh have three endpoints or more."
-        "Correct link_width, or the kind of geometry.";
+        "The links of a mesh have at least three endpoints."
+        "Correct link_width or the kind of geometry.";
     FaceDegenerate Conformance 11 Note "face-degenerate" "0.6 to 0.9" "mesh" "0.8 §16.2"
-        "Corners of a face differ, but for the last of a quad."
-        "Nothing, if the mesh was made so.";
+        "The corners of a face are different vertices, except that the last corner of a quad may repeat another one."
+        "Nothing, if the mesh is meant to have such faces.";
     SelfLoop Conformance 12 Note "self-loop" "0.6 to 0.9" "graph" "0.8 §16.2"
-        "The ends of an edge differ."
-        "Nothing, if the graph was made so.";
+        "The two ends of an edge are different vertices."
+        "Nothing, if the graph is meant to have such edges.";
     TreeParent Conformance 13 Error "tree-parent" "0.6 to 0.9" "skeleton" "0.9 §14.3"
         "A vertex of a skeleton has at most one parent."
         "Write the edges again.";
     TreeLoop Conformance 14 Error "tree-loop" "0.6 to 0.9" "skeleton" "0.9 §14.3"
-        "Edges of a skeleton make no loop."
+        "The edges of a skeleton form no loop."
         "Write the edges again.";
     LineEnds Conformance 15 Error "line-ends" "0.6 to 0.9" "line" "0.9 §14.2"
         "A line of level 0 has two vertices."
-        "Write the object again, or as a polyline.";
+        "Write the object again, or store it as a polyline.";
     ChainLink Conformance 16 Warning "chain-link" "0.9" "line, polyline, streamline" "0.9 §14.2"
-        "Where a line continues in another chunk, a link joins the two vertices."
+        "If a line continues in another chunk, a link joins the two vertices."
         "Write the family again (`zvf rechunk`).";
     PointLinks Conformance 17 Warning "point-links" "0.6 to 0.9" "point_cloud" "0.9 §19"
-        "A store of points alone has no links inside its levels."
+        "A store that has only points has no links within a level."
         "Correct the kinds of geometry.";
     FamilyThere Conformance 18 Error "family-there" "0.9" "graph, mesh" "0.9 §15"
-        "Graphs and meshes have a family of links at level 0."
+        "Graphs and meshes have a link family at level 0."
         "Restore the family's zarr.json.";
     ParentThere Conformance 20 Warning "parent-there" "0.9" "all" "seed page on links, coverage"
-        "For every family to a coarser level, every vertex has a parent there. Asked on request."
-        "Nothing, where objects were left out on purpose.";
+        "In every family to a coarser level, every vertex has a parent. Checked only on request."
+        "Nothing, if objects were left out on purpose.";
 
     CountsFall Multiscale 1 Error "counts-fall" "0.6 to 0.9" "all" "0.9 §19"
-        "No level has more vertices than the one before it."
+        "No level has more vertices than the next finer level."
         "Make the coarse levels again.";
     IdsKept Multiscale 2 Error "ids-kept" "0.9" "all" "0.9 §6"
-        "Where a level says that it keeps object ids, its rows have the ids of its parent's."
+        "If a level claims to preserve object ids, its object rows have the same ids as those of its parent level."
         "Make the coarse levels again.";
     InheritedCount Multiscale 3 Error "inherited-count" "0.9" "all" "0.9 §6"
-        "The inherited number of objects is the number of the parent's rows."
+        "The inherited number of objects equals the number of object rows of the parent level."
         "Make the coarse levels again.";
     CrossTarget Multiscale 4 Error "cross-target" "0.6 to 0.9" "all" "0.9 §13.6"
-        "A family between levels leads to a level that is there."
+        "The target level of a family between levels exists."
         "Restore the level, or remove the family.";
     CrossMirror Multiscale 5 Error "cross-mirror" "0.9" "all" "0.9 §17"
-        "Links to a coarser level and those back from it are the same, where both are stored."
+        "If links to a coarser level are stored in both directions, both families contain the same links."
         "Make the coarse levels again.";
     CrossCapability Multiscale 6 Warning "cross-capability" "0.6 to 0.9" "all" "0.9 §5.5"
-        "The capability multiscale_links stands for families between levels, and they for it."
+        "The root lists the capability multiscale_links if and only if the store has families between levels."
         "Set format_capabilities.";
     SharedCapability Multiscale 7 Warning "shared-capability" "0.6 to 0.9" "all" "0.9 §5.5"
-        "A level with shared fragments needs `shared_fragments` among the root's capabilities."
+        "If a level has shared fragments, the root lists the capability `shared_fragments`."
         "Set format_capabilities.";
     LevelStale Multiscale 8 Warning "level-stale" "0.9" "all" "0.9 §17"
-        "Coarse levels were made of level 0 as it is now."
+        "The coarse levels were made from the current level 0."
         "Run `zvf pyramid STORE --refresh`.";
 
     ViewerVersion Metadata 901 Warning "viewer-version" "0.6 to 0.9" "all" "upstream viewer, README"
-        "The store is of a version that viewers read."
+        "Viewers can read the version of the store."
         "Copy it with `zvf migrate STORE NEW`.";
     ViewerAxes Metadata 902 Warning "viewer-axes" "0.6 to 0.9" "all" "upstream viewer, README"
-        "A store for viewers has three axes."
-        "Import the positions again with a third column of zeros, or export the axes that matter.";
+        "The store has three axes, as viewers require."
+        "Import the positions again with a third column of zeros, or export three of the axes.";
     ViewerUnit Metadata 903 Warning "viewer-unit" "0.6 to 0.9" "all" "Neuroglancer, coordinate spaces"
-        "Every axis has a unit of length, so that stores and images appear at the same scale."
+        "Every axis has a unit of length, so that viewers show stores and images at the same scale."
         "Set `unit` of the axes in `multiscales` of the root document and run `zvf repair STORE --apply`, or import with `--unit`.";
     ViewerCodec Metadata 904 Warning "viewer-codec" "0.6 to 0.9" "all" "upstream viewer, README"
-        "Cells are stored by codecs that viewers decode."
+        "Cells are compressed with codecs that viewers can decode."
         "Copy the store with `zvf rechunk STORE NEW --codec zstd`.";
     ViewerCount Metadata 905 Warning "viewer-count" "0.6 to 0.9" "all" "upstream viewer, README"
-        "Every level states how many vertices it has: viewers choose levels by it."
-        "Copy the store with `zvf migrate STORE NEW`, which counts.";
+        "Every level has a vertex_count, which viewers use to select a level."
+        "Copy the store with `zvf migrate STORE NEW`, which counts the vertices.";
     ViewerLevels Metadata 906 Warning "viewer-levels" "0.6 to 0.9" "all" "docs/pyramids.md"
-        "A store of more than 5,000,000 vertices has coarse levels: viewers load a whole level when they are zoomed out."
+        "A store with more than 5,000,000 vertices has coarse levels, because viewers load a whole level when zoomed out."
         "Run `zvf pyramid STORE`.";
     ViewerMeshChunks Metadata 907 Warning "viewer-mesh-chunks" "0.6 to 0.9" "mesh" "upstream viewer, README"
-        "Chunks of a coarse level of a mesh are twice as long as those of the finer one."
+        "The chunks of a coarse level of a mesh are twice as long as those of the next finer level."
         "Make the levels again: `zvf pyramid STORE --replace --factors 2,2 --chunk-scale 2`.";
     ViewerColumns Metadata 908 Note "viewer-columns" "0.6 to 0.9" "all" "upstream tools, visualise"
-        "A vertex attribute has one value a row: viewers colour by single numbers."
-        "Store each column as an attribute of its own.";
+        "A vertex attribute has one value per row, because viewers colour by single numbers."
+        "Store each value as a separate attribute.";
     ViewerNumbers Metadata 909 Note "viewer-numbers" "0.6 to 0.9" "all" "Neuroglancer, precomputed annotations"
-        "Vertex attributes have numbers of at most 32 bits: viewers show others rounded or not at all."
-        "Nothing, where that is precise enough; else store a narrower type.";
+        "Vertex attributes have numbers of at most 32 bits; viewers show wider numbers rounded or not at all."
+        "Nothing, if rounded numbers are precise enough; otherwise store a narrower type.";
 }
 
-/// To which versions a rule about documents applies.
+/// The versions that a rule about documents applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Since {
     /// Every version: rules about the root.
@@ -526,7 +526,7 @@ enum Since {
 
 macro_rules! rules {
     ($($rule:ident $depth:ident $number:literal $since:ident $hint:literal;)*) => {
-        /// Each rule once. Numbers are never given twice and never changed.
+        /// Each rule once. Numbers are never reused or changed.
         const RULE_CHECKS: &[(Rule, Depth, u16, Since, &str)] =
             &[$((Rule::$rule, Depth::$depth, $number, Since::$since, $hint),)*];
     };
@@ -534,8 +534,8 @@ macro_rules! rules {
 
 rules! {
     Version Metadata 10 All "Restore zv_version.";
-    VersionNewer Metadata 11 All "Use a newer release of this program.";
-    RequiredCapabilities Metadata 12 All "Use a newer release of this program.";
+    VersionNewer Metadata 11 All "Use a newer release of `zvf`.";
+    RequiredCapabilities Metadata 12 All "Use a newer release of `zvf`.";
     Capabilities Metadata 13 All "Nothing, if a newer writer made the store.";
     ChunkShapeLength Metadata 14 All "Correct the member that the finding names.";
     ChunkShapePositive Metadata 15 All "Correct the member that the finding names.";
@@ -557,7 +557,7 @@ rules! {
     CoordinateOffset Metadata 31 All "Correct the member that the finding names.";
     AttributeSpecs Metadata 32 All "Correct the member that the finding names.";
     MultiscalesSingle Metadata 33 All "Correct the member that the finding names.";
-    MultiscalesFormat Metadata 34 All "Nothing; readers of this format do not look.";
+    MultiscalesFormat Metadata 34 All "Nothing; readers of this format ignore the member.";
     AxesPresent Metadata 35 All "Correct the member that the finding names.";
     AxesCount Metadata 36 All "Correct the member that the finding names.";
     AxesSpace Metadata 37 All "Correct the member that the finding names.";
@@ -576,8 +576,8 @@ rules! {
     OmeType Metadata 47 All "Rebuild the node.";
     OmeAxes Metadata 48 All "Rebuild the node.";
     UserMetadata Metadata 49 All "Correct the member that the finding names.";
-    LevelName Structure 21 New "Rename the folder; readers disagree about such names.";
-    LevelsConsecutive Multiscale 22 New "Restore the missing level, or make the coarse levels again.";
+    LevelName Structure 21 New "Rename the folder; not all readers find levels with such names.";
+    LevelsConsecutive Multiscale 22 New "Restore the missing level, or make all coarse levels again.";
     DatasetPresent Multiscale 23 New "Rebuild multiscales.";
     DatasetStale Multiscale 24 New "Rebuild multiscales.";
     OmeLevels Metadata 50 New "Rebuild the node.";
@@ -599,7 +599,7 @@ rules! {
     LevelZeroBins Metadata 63 New "Correct the member that the finding names.";
     LevelBinsKnown Metadata 64 New "Correct the member that the finding names.";
     LevelVertices Structure 22 New "Restore the array, or remove the level.";
-    LevelFragments Structure 23 New "Restore the array; without it only whole chunks can be read.";
+    LevelFragments Structure 23 New "Restore the array; without it, only whole chunks can be read.";
     StorageTransformers Metadata 65 New "Correct the member that the finding names.";
     KeyEncoding Metadata 66 New "Correct the member that the finding names.";
     VlenDataType Metadata 67 New "Correct the member that the finding names.";
@@ -609,8 +609,8 @@ rules! {
     GridRank Metadata 71 New "Correct the member that the finding names.";
     GridExtent Metadata 72 New "Correct the member that the finding names.";
     GridOriginLength Metadata 73 New "Correct the member that the finding names.";
-    GridOriginZero Metadata 74 New "Nothing; readers do not mind.";
-    GridBounds Metadata 75 New "Nothing; readers take each array by its own grid.";
+    GridOriginZero Metadata 74 New "Nothing; readers accept the value.";
+    GridBounds Metadata 75 New "Nothing; readers use the grid of each array.";
     GridSplit Metadata 76 New "Correct the member that the finding names.";
     PresenceThere Metadata 77 New "Rebuild the presence list.";
     PresenceKeys Metadata 78 New "Rebuild the presence list.";
@@ -622,7 +622,7 @@ rules! {
     DtypeThere Metadata 84 New "Correct the member that the finding names.";
     DtypeObject Metadata 85 New "The values are lost; remove the attribute.";
     Encoding Metadata 86 New "Correct the member that the finding names.";
-    EncodingReadable Metadata 87 New "Write the store again, raw.";
+    EncodingReadable Metadata 87 New "Write the store again with the raw encoding.";
     AttributeName Metadata 88 New "Correct the member that the finding names.";
     RowShape Metadata 89 New "Correct the member that the finding names.";
     Categories Metadata 90 New "Correct the member that the finding names.";

@@ -1,5 +1,6 @@
 //! Which column of a table is what.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
@@ -34,7 +35,7 @@ pub(super) struct Layout {
 }
 
 /// The columns of a table that are read, by what they are.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Roles {
     pub(super) position: Vec<usize>,
     pub(super) object: Option<usize>,
@@ -91,8 +92,9 @@ impl Roles {
                     ConvertError::usage(what, shown(name), expected)
                 })
         };
-        for (at, name) in names.iter().enumerate() {
-            if !name.is_empty() && names.iter().take(at).any(|other| other == name) {
+        let mut others = HashSet::new();
+        for name in &names {
+            if !name.is_empty() && !others.insert(name) {
                 let found = format!("column {} again", shown(name));
                 let expected = "a name of its own";
                 return Err(ConvertError::malformed(file, place, found, expected));

@@ -8,7 +8,7 @@ use zvf_write::{AttributeType, Kind, StoreSpec, Values};
 
 use super::attribute::{Attribute, Census, Decided};
 use super::values::{append, kind};
-use super::{Source, refused, source};
+use super::{Source, names_of, refused, source};
 use crate::Format;
 use crate::error::{ConvertError, Place, shown};
 use crate::numbers::whole;
@@ -293,11 +293,7 @@ fn ends(
     faces: bool,
     named: Option<&[String]>,
 ) -> Result<Vec<usize>, ConvertError> {
-    let names: Vec<&str> = schema
-        .fields()
-        .iter()
-        .map(|field| field.name().as_str())
-        .collect();
+    let names = names_of(schema);
     let find = |name: &str| names.iter().position(|column| *column == name);
     if let Some(named) = named {
         let ends = named.iter().map(|name| {

@@ -12,6 +12,7 @@ mod npz;
 mod parquet;
 mod ply;
 mod survey;
+mod tally;
 mod text_table;
 pub(crate) mod values;
 mod widths;

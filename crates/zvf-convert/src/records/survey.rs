@@ -1,6 +1,5 @@
 //! The first reading of files of vertices: what a store for them needs.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use zvf_write::{AttributeSpec, Kind, NumberType};
@@ -8,7 +7,8 @@ use zvf_write::{AttributeSpec, Kind, NumberType};
 use super::attribute::Census;
 use super::layout::{Layout, Roles};
 use super::links::LinkTable;
-use super::text_table::{self, Rows, TextTable, bad};
+use super::tally::{Tally, kind_of};
+use super::text_table::{self, TextTable};
 use super::widths::Widths;
 use super::{
     Owners, Records, RowNumbers, Source, check_exclude, left_out, names_of, refused, source,
@@ -17,7 +17,6 @@ use super::{
 use crate::error::{ConvertError, Place};
 use crate::names;
 use crate::options::Options;
-use crate::shape::Extent;
 use crate::{Format, Found, draft, float_type};
 
 /// What the rows of all files are.
@@ -37,79 +36,23 @@ struct Looked {
     dropped: u64,
 }
 
-/// Vertices and objects that were counted.
-#[derive(Debug)]
-struct Tally {
-    extent: Extent,
-    /// Vertices that are allowed.
-    most: u64,
-    /// Whether the rows of an object follow one another.
-    chain: bool,
-    ids: HashSet<i64>,
-    last: Option<i64>,
-}
-
-impl Tally {
-    fn new(options: &Options, axes: usize, kind: Kind) -> Self {
-        Self {
-            extent: Extent::new(axes),
-            most: options.limits.vertices,
-            chain: matches!(kind, Kind::Polyline | Kind::Streamline),
-            ids: HashSet::new(),
-            last: None,
-        }
-    }
-
-    /// Refuses more vertices than are allowed.
-    fn check(&self, file: &Path, place: Place) -> Result<(), ConvertError> {
-        match self.extent.count() > self.most {
-            true => Err(ConvertError::limit(file, place, "rows", self.most)),
-            false => Ok(()),
-        }
-    }
-
-    /// Counts the object of a row; what is wrong with it, found and expected.
-    fn object(&mut self, id: i64) -> Result<(), (String, String)> {
-        if self.last != Some(id) && !self.ids.insert(id) && self.chain {
-            let expected = "the rows of an object one after another".to_owned();
-            return Err((format!("object {id} again, after others"), expected));
-        }
-        self.last = Some(id);
-        Ok(())
-    }
-}
-
-/// The kind that is asked for, or that links make, or points.
-fn kind_of(options: &Options, linked: Option<Kind>) -> Kind {
-    let usual = options.linked().and_then(|kinds| kinds.first().copied());
-    let kind = options.kind.or(linked).or(usual);
-    kind.unwrap_or(Kind::PointCloud)
-}
-
 /// Reads tables of text.
 fn look_at_text(
     files: &[PathBuf],
     format: Format,
     options: &Options,
 ) -> Result<(Looked, Tally), ConvertError> {
-    let mut tally: Option<Tally> = None;
-    let new = |axes| Tally::new(options, axes, kind_of(options, None));
-    let take = &mut |rows: &dyn Rows, position: &[f64], object: Option<i64>| {
-        let tally = tally.get_or_insert_with(|| new(position.len()));
-        tally.extent.add(position);
-        tally.check(rows.path(), rows.place())?;
-        let counted = object.map_or(Ok(()), |id| tally.object(id));
-        counted.map_err(|(found, expected)| bad(rows, found, expected))
-    };
-    let survey = text_table::Survey::of(files, format, options, Roles::of_text, take)?;
+    let (survey, table) = text_table::Survey::of(files, format, options, Roles::of_text)?;
     let path = files.first().map_or(Path::new(""), PathBuf::as_path);
-    let layout = Layout::new(path, &survey.table.schema(), survey.roles, options)?;
-    let tally = tally.unwrap_or_else(|| new(layout.axes.len()));
+    let seen = survey.seen();
+    let layout = Layout::new(path, &table.schema(), survey.roles, options)?;
+    let new = || Tally::new(options, layout.axes.len(), None);
+    let tally = survey.tally.unwrap_or_else(new);
     let looked = Looked {
         layout,
-        text: Some(survey.table),
-        positions: float_type(survey.single),
-        seen: survey.seen,
+        text: Some(table),
+        positions: float_type(!survey.double),
+        seen,
         linked: None,
         widths: Widths::default(),
         dropped: survey.dropped,
@@ -141,7 +84,7 @@ fn look_at_columns(
             Some(known) => known,
             None => {
                 let linked = source.linked();
-                let tally = Tally::new(options, own.axes.len(), kind_of(options, linked));
+                let tally = Tally::new(options, own.axes.len(), linked);
                 let mut seen = Vec::new();
                 seen.resize_with(own.attributes.len(), Census::default);
                 let looked = Looked {

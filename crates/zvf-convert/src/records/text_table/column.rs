@@ -35,10 +35,12 @@ pub(super) struct Census {
 }
 
 /// What was seen of the moments of a column.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Moments {
-    all: bool,
-    dates: bool,
+    /// A value is none.
+    none: bool,
+    /// One has a time of day.
+    times: bool,
     digits: u32,
     /// Nothing was seen; no offset; an offset, where all have the same.
     offset: Option<Option<Option<i64>>>,
@@ -46,25 +48,13 @@ struct Moments {
     far: bool,
 }
 
-impl Default for Moments {
-    fn default() -> Self {
-        Self {
-            all: true,
-            dates: true,
-            digits: 0,
-            offset: None,
-            far: false,
-        }
-    }
-}
-
 impl Moments {
     fn see(&mut self, text: &str) {
-        let Some(moment) = Moment::of(text).filter(|_| self.all) else {
-            self.all = false;
+        let Some(moment) = Moment::of(text).filter(|_| !self.none) else {
+            self.none = true;
             return;
         };
-        self.dates &= moment.is_date();
+        self.times |= !moment.is_date();
         self.digits = self.digits.max(moment.digits);
         let own = moment.offset.map(Some);
         self.offset = Some(match self.offset {
@@ -72,7 +62,7 @@ impl Moments {
             Some(before) if before == own => own,
             Some(Some(_)) if own.is_some() => Some(None),
             Some(_) => {
-                self.all = false;
+                self.none = true;
                 None
             }
         });
@@ -82,15 +72,19 @@ impl Moments {
     }
 
     fn kind(self) -> Option<DataType> {
-        let fits = self.all && !(self.far && self.digits > 6);
-        fits.then(|| time::type_of(self.dates, self.digits, self.offset.flatten()))
+        let fits = !(self.none || self.far && self.digits > 6);
+        fits.then(|| time::type_of(!self.times, self.digits, self.offset.flatten()))
     }
 }
 
-impl Default for Census {
-    fn default() -> Self {
+/// Whole numbers beyond this are not all float64.
+const EXACT: i128 = 1 << 53;
+
+impl Census {
+    /// Of a column that so many rows before do not have.
+    pub(super) fn after(rows: u64) -> Self {
         Self {
-            missing: 0,
+            missing: rows,
             present: 0,
             truths: true,
             whole: true,
@@ -104,12 +98,7 @@ impl Default for Census {
             many: false,
         }
     }
-}
 
-/// Whole numbers beyond this are not all float64.
-const EXACT: i128 = 1 << 53;
-
-impl Census {
     /// Looks at a value; false where a column of texts has more different ones than allowed.
     pub(super) fn see(&mut self, value: Option<&str>, most: u64, nulls: Nulls) -> bool {
         let Some(field) = value else {
@@ -134,7 +123,7 @@ impl Census {
                 Err(_) => self.numbers = false,
             }
         }
-        if self.moments.all {
+        if !self.moments.none {
             self.moments.see(text);
         }
         if !self.many && !self.texts.contains(field) {
@@ -145,7 +134,7 @@ impl Census {
                 self.texts.insert(field.to_owned());
             }
         }
-        !self.many || self.numbers || self.truths || self.moments.all
+        !self.many || self.numbers || self.truths || !self.moments.none
     }
 
     /// The narrowest type that holds every value.
@@ -296,7 +285,7 @@ mod tests {
     }
 
     fn decide(fields: &[&str]) -> DataType {
-        let mut census = Census::default();
+        let mut census = Census::after(0);
         assert!(
             fields
                 .iter()
@@ -345,10 +334,10 @@ mod tests {
 
     #[test]
     fn many_numbers_are_fine_and_many_texts_are_not() {
-        let mut census = Census::default();
+        let mut census = Census::after(0);
         assert!((0..9).all(|number: i32| census.see(Some(&number.to_string()), 3, Nulls::Keep)));
         assert!(!census.see(Some("text"), 3, Nulls::Keep));
-        let mut census = Census::default();
+        let mut census = Census::after(0);
         assert!(
             ["a", "b", "c", "a"]
                 .iter()

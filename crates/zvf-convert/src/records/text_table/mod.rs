@@ -1,4 +1,5 @@
-//! Tables of text as typed columns: separated values and NDJSON. The types of all columns are found by a first reading of all files.
+//! Tables of text as typed columns: separated values and NDJSON. The first reading of all files finds the columns, their types and what
+//! else is counted, the second one returns the batches.
 
 mod column;
 mod objects;
@@ -13,6 +14,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::attribute::Census;
 use super::layout::Roles;
+use super::tally::Tally;
 use super::{Source, TakeBatch, names_of, refused, too_many_texts};
 use crate::Format;
 use crate::error::{ConvertError, Place, shown};
@@ -20,11 +22,8 @@ use crate::options::{Nulls, Options};
 use crate::text::single_holds;
 use column::Filling;
 use objects::Objects;
-pub(super) use rows::{Rows, bad};
+use rows::{Rows, bad};
 use separated::Separated;
-
-/// Takes a row: its position, and its object where a column says it.
-type TakeRow<'a> = dyn FnMut(&dyn Rows, &[f64], Option<i64>) -> Result<(), ConvertError> + 'a;
 
 /// Says which columns of a header are what.
 type FindRoles = fn(&Path, &Schema, &Options) -> Result<Roles, ConvertError>;
@@ -41,124 +40,183 @@ fn open_rows(
     })
 }
 
-/// What a first reading of all files finds.
-#[derive(Debug)]
+/// What the first reading of all files finds.
+#[derive(Debug, Default)]
 pub(super) struct Survey {
-    /// The first file.
-    pub(super) table: TextTable,
+    names: Vec<String>,
     pub(super) roles: Roles,
     /// By the attributes of the roles.
-    pub(super) seen: Vec<Census>,
-    /// Whether float32 holds all positions.
-    pub(super) single: bool,
+    columns: Vec<column::Census>,
+    /// Whether float32 does not hold all positions.
+    pub(super) double: bool,
+    rows: u64,
     /// Rows that are left out.
     pub(super) dropped: u64,
+    /// Of the rows with a position.
+    pub(super) tally: Option<Tally>,
 }
 
 impl Survey {
-    /// Reads the files, whose columns are what `roles` makes of their header.
+    /// Reads the files; `find` finds the roles of their columns. Also returns the first file as a table.
+    ///
+    /// Columns that the first line of an NDJSON file lacks are added when a row has them. The file is read again, first for its columns,
+    /// where they are of the position or decide which rows are left out, and where a row is wrong: its error may be one of a column.
     pub(super) fn of(
         files: &[PathBuf],
         format: Format,
         options: &Options,
-        roles: FindRoles,
-        take: &mut TakeRow<'_>,
-    ) -> Result<Self, ConvertError> {
-        let mut known: Option<(TextTable, Roles)> = None;
-        let mut columns: Vec<column::Census> = Vec::new();
-        let (mut single, mut dropped) = (true, 0_u64);
-        let mut position = Vec::new();
-        for file in files {
+        find: FindRoles,
+    ) -> Result<(Self, TextTable), ConvertError> {
+        let mut survey = Self::default();
+        for (number, file) in files.iter().enumerate() {
             let mut rows = open_rows(file, format, options)?;
-            let header = rows.header()?;
-            let (table, roles) = match &known {
-                None => {
-                    let table = TextTable::new(file, format, options, &header);
-                    let roles = roles(file, &table.schema, options)?;
-                    columns.resize_with(roles.attributes.len(), column::Census::default);
-                    known.insert((table, roles))
+            let find = (number == 0).then_some(find);
+            if let Err(error) = survey.read(rows.as_mut(), options, find) {
+                // Errors of columns come before those of rows.
+                rows.find_columns()?;
+                match survey.check_columns(rows.as_ref()) {
+                    Ok(()) => return Err(error),
+                    Err(other) if number > 0 => return Err(other),
+                    Err(_) => survey = Self::default(),
                 }
-                Some(known) => known,
-            };
-            if !table.has(&header) {
-                let names = names_of(&table.schema).join(", ");
-                let expected = format!("the columns of the first file: {names}");
-                return Err(bad(rows.as_ref(), header.join(", "), expected));
-            }
-            while rows.step()? {
-                let rows = rows.as_ref();
-                let gap = || roles.read().find(|at| rows.value(*at).is_none());
-                match options.nulls {
-                    Nulls::DropRow if gap().is_some() => {
-                        dropped = dropped.saturating_add(1);
-                        continue;
-                    }
-                    Nulls::Error => {
-                        if let Some(at) = gap() {
-                            let (found, expected) = refused(table.name(at), "no value".to_owned());
-                            return Err(bad(rows, found, expected));
-                        }
-                    }
-                    _ => {}
-                }
-                position.clear();
-                for &at in &roles.position {
-                    let text = rows.value(at).unwrap_or_default().trim();
-                    let value = text.parse().ok().filter(|value: &f64| value.is_finite());
-                    let value = value.ok_or_else(|| {
-                        let name = shown(table.name(at));
-                        bad(
-                            rows,
-                            shown(text),
-                            format!("a finite number in column {name}"),
-                        )
-                    })?;
-                    single &= single_holds(text, value);
-                    position.push(value);
-                }
-                let object = roles.object.map(|at| {
-                    let text = rows.value(at).unwrap_or_default().trim();
-                    text.parse().map_err(|_| {
-                        let name = shown(table.name(at));
-                        let expected =
-                            format!("the id of an object in column {name}, a whole number");
-                        bad(rows, shown(text), expected)
-                    })
-                });
-                take(rows, &position, object.transpose()?)?;
-                for (census, &at) in columns.iter_mut().zip(&roles.attributes) {
-                    if !census.see(rows.value(at), options.limits.categories, options.nulls) {
-                        return Err(too_many_texts(file, rows.place(), table.name(at), options));
-                    }
-                }
+                survey.read(rows.as_mut(), options, find)?;
             }
         }
-        let Some((table, roles)) = known else {
+        let Some(first) = files.first() else {
             return Err(ConvertError::usage("files", "none", "at least one"));
         };
+        let table = TextTable::new(first, format, options, &survey.names);
+        let roles = &survey.roles;
         let mut read: Vec<(usize, DataType)> = Vec::new();
         read.extend(roles.position.iter().map(|at| (*at, DataType::Float64)));
         read.extend(roles.object.iter().map(|at| (*at, DataType::Int64)));
-        for (census, &at) in columns.iter().zip(&roles.attributes) {
+        for (census, &at) in survey.columns.iter().zip(&roles.attributes) {
             let kind = census.decide(options.nulls);
             // Whole numbers that no number type holds all of: they are texts only now.
             if kind == DataType::Utf8 && census.overflows() {
-                let name = table.name(at);
-                return Err(too_many_texts(&table.path, Place::Whole, name, options));
+                return Err(too_many_texts(first, Place::Whole, table.name(at), options));
             }
             read.push((at, kind));
         }
-        let seen = columns.iter();
-        Ok(Self {
-            table: table.reading(read),
-            seen: seen
-                .map(|one| Census::of_fields(one.missing, one.taken))
-                .collect(),
-            roles,
-            single,
-            dropped,
-        })
+        Ok((survey, table.reading(read)))
     }
+
+    /// Reads a file. Rows of the first one, which has `find`, may add columns.
+    fn read(
+        &mut self,
+        rows: &mut dyn Rows,
+        options: &Options,
+        find: Option<FindRoles>,
+    ) -> Result<(), ConvertError> {
+        self.add_columns(rows, options, find)?;
+        let mut known = rows.columns().len();
+        let mut position = Vec::new();
+        while rows.step()? {
+            let rows = &*rows;
+            if rows.columns().len() > known {
+                known = rows.columns().len();
+                self.add_columns(rows, options, find)?;
+            }
+            self.rows += 1;
+            let Self { names, roles, .. } = self;
+            let name = |at: usize| names.get(at).map_or("", String::as_str);
+            if matches!(options.nulls, Nulls::DropRow | Nulls::Error)
+                && let Some(gap) = roles.read().find(|at| rows.value(*at).is_none())
+            {
+                if options.nulls == Nulls::Error {
+                    let (found, expected) = refused(name(gap), "no value".to_owned());
+                    return Err(bad(rows, found, expected));
+                }
+                self.dropped += 1;
+                continue;
+            }
+            position.clear();
+            for &at in &roles.position {
+                let text = rows.value(at).unwrap_or_default().trim();
+                let value = text.parse().ok().filter(|value: &f64| value.is_finite());
+                let value = value.ok_or_else(|| {
+                    let expected = format!("a finite number in column {}", shown(name(at)));
+                    bad(rows, shown(text), expected)
+                })?;
+                self.double |= !single_holds(text, value);
+                position.push(value);
+            }
+            let object = roles.object.map(|at| {
+                let text = rows.value(at).unwrap_or_default().trim();
+                text.parse().map_err(|_| {
+                    let name = shown(name(at));
+                    let expected = format!("the id of an object in column {name}, a whole number");
+                    bad(rows, shown(text), expected)
+                })
+            });
+            let object = object.transpose()?;
+            if !position.is_empty() {
+                let new = || Tally::new(options, position.len(), None);
+                let tally = self.tally.get_or_insert_with(new);
+                tally.extent.add(&position);
+                tally.check(rows.path(), rows.place())?;
+                let counted = object.map_or(Ok(()), |id| tally.object(id));
+                counted.map_err(|(found, expected)| bad(rows, found, expected))?;
+            }
+            for (census, &at) in self.columns.iter_mut().zip(&roles.attributes) {
+                if !census.see(rows.value(at), options.limits.categories, options.nulls) {
+                    let (file, place) = (rows.path(), rows.place());
+                    return Err(too_many_texts(file, place, name(at), options));
+                }
+            }
+        }
+        self.check_columns(rows)
+    }
+
+    /// Adds the columns that are known so far, or refuses them where the rows before would have been something else with them.
+    fn add_columns(
+        &mut self,
+        rows: &dyn Rows,
+        options: &Options,
+        find: Option<FindRoles>,
+    ) -> Result<(), ConvertError> {
+        let Some(find) = find else {
+            return match rows.has_header() {
+                true => self.check_columns(rows),
+                false => Ok(()),
+            };
+        };
+        let names = rows.columns().to_vec();
+        let roles = find(rows.path(), &untyped(&names), options)?;
+        let same = roles.position == self.roles.position && roles.object == self.roles.object;
+        let kept = matches!(options.nulls, Nulls::Keep | Nulls::Value(_));
+        if self.rows > 0 && !(same && (kept || roles.attributes == self.roles.attributes)) {
+            return self.check_columns(rows);
+        }
+        let new = || column::Census::after(self.rows);
+        self.columns.resize_with(roles.attributes.len(), new);
+        (self.names, self.roles) = (names, roles);
+        Ok(())
+    }
+
+    fn check_columns(&self, rows: &dyn Rows) -> Result<(), ConvertError> {
+        if self.names == rows.columns() {
+            return Ok(());
+        }
+        let names = self.names.join(", ");
+        let expected = format!("the columns of the first file: {names}");
+        Err(bad(rows, rows.columns().join(", "), expected))
+    }
+
+    /// What was seen, by the attributes of the roles.
+    pub(super) fn seen(&self) -> Vec<Census> {
+        let columns = self.columns.iter();
+        columns
+            .map(|one| Census::of_fields(one.missing, one.taken))
+            .collect()
+    }
+}
+
+/// Columns without a type.
+fn untyped(names: &[String]) -> Schema {
+    let fields = names.iter();
+    let fields = fields.map(|name| Field::new(name, DataType::Null, true));
+    Schema::new(fields.collect::<Vec<_>>())
 }
 
 /// An open table. Columns that are not read have no value.
@@ -173,15 +231,13 @@ pub(super) struct TextTable {
 
 impl TextTable {
     /// A file of which no column is read.
-    fn new(path: &Path, format: Format, options: &Options, header: &[String]) -> Self {
-        let fields = header.iter();
-        let fields = fields.map(|name| Field::new(name, DataType::Null, true));
+    fn new(path: &Path, format: Format, options: &Options, names: &[String]) -> Self {
         Self {
             path: path.to_owned(),
             format,
             options: options.clone(),
             read: Vec::new(),
-            schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
+            schema: Arc::new(untyped(names)),
         }
     }
 
@@ -197,8 +253,7 @@ impl TextTable {
             options.nulls = Nulls::Keep;
         }
         let files = [path.to_owned()];
-        let take = &mut |_: &dyn Rows, _: &[f64], _| Ok(());
-        Ok(Survey::of(&files, format, &options, Roles::all, take)?.table)
+        Ok(Survey::of(&files, format, &options, Roles::all)?.1)
     }
 
     /// As texts, whatever they are.
@@ -207,9 +262,11 @@ impl TextTable {
         format: Format,
         options: &Options,
     ) -> Result<Self, ConvertError> {
-        let header = open_rows(path, format, options)?.header()?;
-        let read = (0..header.len()).map(|at| (at, DataType::Utf8)).collect();
-        Ok(Self::new(path, format, options, &header).reading(read))
+        let mut rows = open_rows(path, format, options)?;
+        rows.find_columns()?;
+        let names = rows.columns();
+        let read = (0..names.len()).map(|at| (at, DataType::Utf8)).collect();
+        Ok(Self::new(path, format, options, names).reading(read))
     }
 
     /// Another file with the same columns.
@@ -238,12 +295,6 @@ impl TextTable {
         let field = self.schema.fields().get(at);
         field.map_or("", |field| field.name())
     }
-
-    /// Whether these are the names of the columns.
-    fn has(&self, header: &[String]) -> bool {
-        let fields = self.schema.fields().iter();
-        fields.map(|field| field.name()).eq(header)
-    }
 }
 
 impl Source for TextTable {
@@ -253,10 +304,6 @@ impl Source for TextTable {
 
     fn vertices(&self, most: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
         let mut rows = open_rows(&self.path, self.format, &self.options)?;
-        if !self.has(&rows.header()?) {
-            let expected = "those of when the file was looked at";
-            return Err(bad(rows.as_ref(), "other columns", expected));
-        }
         let kinds = self
             .read
             .iter()
@@ -299,6 +346,10 @@ impl Source for TextTable {
         }
         if held > 0 {
             flush(&mut columns, held)?;
+        }
+        if !names_of(&self.schema).iter().eq(rows.columns()) {
+            let expected = "those of when the file was looked at";
+            return Err(bad(rows.as_ref(), "other columns", expected));
         }
         Ok(())
     }

@@ -7,37 +7,73 @@ use serde_json::{Map, Value};
 
 use super::rows::Rows;
 use crate::error::{ConvertError, Place, shown};
-use crate::options::Options;
+use crate::options::{Limits, Options};
 use crate::text::Lines;
 
 /// The objects of a file.
 #[derive(Debug)]
 pub(super) struct Objects {
     lines: Lines,
-    columns: HashMap<String, usize>,
+    limits: Limits,
+    /// The names of the columns that lines had so far, and their numbers.
+    names: Vec<String>,
+    numbers: HashMap<String, usize>,
     /// By column.
     values: Vec<Option<String>>,
+    /// Whether the next row was read already.
+    ready: bool,
 }
 
 impl Objects {
-    /// Opens a file, after a reading for the names of all columns.
+    /// Opens a file and reads its first line.
     pub(super) fn open(path: &Path, options: &Options) -> Result<Self, ConvertError> {
-        let mut lines = Lines::open(path, options.limits.line)?;
-        let mut columns = HashMap::new();
-        while lines.step()? {
-            for (name, _) in members(&lines)? {
-                let next = columns.len();
-                columns.entry(name).or_insert(next);
-            }
-            if columns.len() as u64 > options.limits.columns {
-                let (place, limit) = (lines.place(), options.limits.columns);
-                return Err(ConvertError::limit(path, place, "columns", limit));
-            }
-        }
-        Ok(Self {
+        let mut objects = Self {
             lines: Lines::open(path, options.limits.line)?,
-            columns,
+            limits: options.limits,
+            names: Vec::new(),
+            numbers: HashMap::new(),
             values: Vec::new(),
+            ready: false,
+        };
+        objects.ready = objects.step()?;
+        Ok(objects)
+    }
+
+    fn start_over(&mut self) -> Result<(), ConvertError> {
+        self.lines = Lines::open(self.lines.path(), self.limits.line)?;
+        self.ready = false;
+        Ok(())
+    }
+
+    /// Sets a value of the row.
+    fn set(&mut self, name: String, value: Option<String>) -> Result<(), ConvertError> {
+        let at = self.numbers.get(&name);
+        if let Some(slot) = at.and_then(|at| self.values.get_mut(*at)) {
+            *slot = value;
+            return Ok(());
+        }
+        let (next, limit) = (self.names.len(), self.limits.columns);
+        if next as u64 >= limit {
+            let (path, place) = (self.path(), self.place());
+            return Err(ConvertError::limit(path, place, "columns", limit));
+        }
+        self.numbers.insert(name.clone(), next);
+        self.names.push(name);
+        self.values.push(value);
+        Ok(())
+    }
+
+    /// The text of a value; `None` where it is missing.
+    fn text(&self, name: &str, value: Value) -> Result<Option<String>, ConvertError> {
+        Ok(match value {
+            Value::Null => None,
+            Value::Bool(flag) => Some(flag.to_string()),
+            Value::Number(number) => Some(number.to_string()),
+            Value::String(text) => Some(text),
+            Value::Array(_) | Value::Object(_) => {
+                let found = format!("member {} with a list or an object in it", shown(name));
+                return Err(self.lines.bad(found, "a value or a list of values"));
+            }
         })
     }
 }
@@ -48,25 +84,50 @@ impl Rows for Objects {
     }
 
     /// In the order in which the file has them first.
-    fn header(&mut self) -> Result<Vec<String>, ConvertError> {
-        let mut names: Vec<(&String, &usize)> = self.columns.iter().collect();
-        names.sort_unstable_by_key(|(_, at)| **at);
-        Ok(names.into_iter().map(|(name, _)| name.clone()).collect())
+    fn columns(&self) -> &[String] {
+        &self.names
+    }
+
+    fn has_header(&self) -> bool {
+        false
+    }
+
+    fn find_columns(&mut self) -> Result<(), ConvertError> {
+        self.start_over()?;
+        while self.step()? {}
+        self.start_over()
     }
 
     fn step(&mut self) -> Result<bool, ConvertError> {
+        if std::mem::take(&mut self.ready) {
+            return Ok(true);
+        }
         self.values.clear();
-        self.values.resize(self.columns.len(), None);
+        self.values.resize(self.names.len(), None);
         if !self.lines.step()? {
             return Ok(false);
         }
-        for (name, value) in members(&self.lines)? {
-            let at = self.columns.get(&name);
-            let Some(slot) = at.and_then(|at| self.values.get_mut(*at)) else {
-                let expected = "those of when the file was looked at";
-                return Err(self.lines.bad(format!("member {}", shown(&name)), expected));
-            };
-            *slot = value;
+        let members: Map<String, Value> = serde_json::from_slice(self.lines.bytes())
+            .map_err(|error| self.lines.bad(error.to_string(), "an object of JSON"))?;
+        for (name, value) in members {
+            match value {
+                // Lists of owners are one text.
+                Value::Array(list) if name == "object_ids" => {
+                    let texts = list.into_iter().map(|one| self.text(&name, one));
+                    let texts = texts.map(|one| one.map(Option::unwrap_or_default));
+                    let texts = texts.collect::<Result<Vec<String>, _>>()?;
+                    self.set(name, Some(texts.join(" ")))?;
+                }
+                Value::Array(list) => {
+                    for (channel, one) in list.into_iter().enumerate() {
+                        self.set(format!("{name}_{channel}"), self.text(&name, one)?)?;
+                    }
+                }
+                value => {
+                    let text = self.text(&name, value)?;
+                    self.set(name, text)?;
+                }
+            }
         }
         Ok(true)
     }
@@ -78,42 +139,4 @@ impl Rows for Objects {
     fn place(&self) -> Place {
         self.lines.place()
     }
-}
-
-/// The columns of a line with their values, but lists of owners as one text.
-fn members(lines: &Lines) -> Result<Vec<(String, Option<String>)>, ConvertError> {
-    let members: Map<String, Value> = serde_json::from_slice(lines.bytes())
-        .map_err(|error| lines.bad(error.to_string(), "an object of JSON"))?;
-    let text = |name: &str, value: Value| match value {
-        Value::Null => Ok(None),
-        Value::Bool(flag) => Ok(Some(flag.to_string())),
-        Value::Number(number) => Ok(Some(number.to_string())),
-        Value::String(text) => Ok(Some(text)),
-        Value::Array(_) | Value::Object(_) => {
-            let found = format!("member {} with a list or an object in it", shown(name));
-            Err(lines.bad(found, "a value or a list of values"))
-        }
-    };
-    let mut columns = Vec::new();
-    for (name, value) in members {
-        match value {
-            Value::Array(list) if name == "object_ids" => {
-                let texts = list.into_iter().map(|one| text(&name, one));
-                let texts: Vec<String> = texts
-                    .map(|one| one.map(Option::unwrap_or_default))
-                    .collect::<Result<_, _>>()?;
-                columns.push((name, Some(texts.join(" "))));
-            }
-            Value::Array(list) => {
-                for (channel, one) in list.into_iter().enumerate() {
-                    columns.push((format!("{name}_{channel}"), text(&name, one)?));
-                }
-            }
-            value => {
-                let value = text(&name, value)?;
-                columns.push((name, value));
-            }
-        }
-    }
-    Ok(columns)
 }

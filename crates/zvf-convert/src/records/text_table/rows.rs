@@ -5,11 +5,17 @@ use std::path::Path;
 use crate::error::{ConvertError, Place};
 
 /// The rows of a file, one after another.
-pub(in crate::records) trait Rows {
+pub(super) trait Rows {
     fn path(&self) -> &Path;
 
-    /// The names of the columns; before the first row.
-    fn header(&mut self) -> Result<Vec<String>, ConvertError>;
+    /// The names of the columns: those of the header, or of the rows that were read and at least of the first one.
+    fn columns(&self) -> &[String];
+
+    /// Whether a header names the columns of all rows.
+    fn has_header(&self) -> bool;
+
+    /// Finds the columns of all rows and starts over. Does nothing where a header names them.
+    fn find_columns(&mut self) -> Result<(), ConvertError>;
 
     /// Reads the next row; false at the end.
     fn step(&mut self) -> Result<bool, ConvertError>;
@@ -23,7 +29,7 @@ pub(in crate::records) trait Rows {
 
 /// What is wrong with a row.
 #[cold]
-pub(in crate::records) fn bad(
+pub(super) fn bad(
     rows: &dyn Rows,
     found: impl Into<String>,
     expected: impl Into<String>,

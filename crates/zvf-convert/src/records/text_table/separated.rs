@@ -86,16 +86,17 @@ impl Read for Metered {
 pub(super) struct Separated {
     path: PathBuf,
     reader: Reader<Metered>,
+    names: Vec<String>,
     record: StringRecord,
     left: Rc<Cell<u64>>,
     most: u64,
-    columns: u64,
 }
 
 /// Bytes that the parser reads at once: what it has read ahead is no part of a record.
 const AHEAD: usize = 1 << 16;
 
 impl Separated {
+    /// Opens a file and reads its header, the first record.
     pub(super) fn open(path: &Path, options: &Options) -> Result<Self, ConvertError> {
         let file = Unpacked::open(path)?;
         let most = options.limits.line.saturating_add(2 * AHEAD as u64);
@@ -112,14 +113,37 @@ impl Separated {
                 file,
                 left: Rc::clone(&left),
             });
-        Ok(Self {
+        let mut rows = Self {
             path: path.to_owned(),
             reader,
+            names: Vec::new(),
             record: StringRecord::new(),
             left,
             most,
-            columns: options.limits.columns,
-        })
+        };
+        if !rows.step()? {
+            let expected = "a line of column names";
+            return Err(ConvertError::malformed(
+                path,
+                Place::Whole,
+                "nothing",
+                expected,
+            ));
+        }
+        let limit = options.limits.columns;
+        if rows.record.len() as u64 > limit {
+            return Err(ConvertError::limit(path, rows.place(), "columns", limit));
+        }
+        let names = rows.record.iter().enumerate().map(|(at, name)| {
+            let name = if at == 0 {
+                name.trim_start_matches('\u{feff}')
+            } else {
+                name
+            };
+            name.trim().to_owned()
+        });
+        rows.names = names.collect();
+        Ok(rows)
     }
 
     #[cold]
@@ -151,33 +175,16 @@ impl Rows for Separated {
         &self.path
     }
 
-    /// The first record.
-    fn header(&mut self) -> Result<Vec<String>, ConvertError> {
-        if !self.step()? {
-            return Err(ConvertError::malformed(
-                &self.path,
-                Place::Whole,
-                "nothing",
-                "a line of column names",
-            ));
-        }
-        if self.record.len() as u64 > self.columns {
-            return Err(ConvertError::limit(
-                &self.path,
-                self.place(),
-                "columns",
-                self.columns,
-            ));
-        }
-        let names = self.record.iter().enumerate().map(|(at, name)| {
-            let name = if at == 0 {
-                name.trim_start_matches('\u{feff}')
-            } else {
-                name
-            };
-            name.trim().to_owned()
-        });
-        Ok(names.collect())
+    fn columns(&self) -> &[String] {
+        &self.names
+    }
+
+    fn has_header(&self) -> bool {
+        true
+    }
+
+    fn find_columns(&mut self) -> Result<(), ConvertError> {
+        Ok(())
     }
 
     fn step(&mut self) -> Result<bool, ConvertError> {

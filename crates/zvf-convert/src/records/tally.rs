@@ -1,0 +1,60 @@
+//! Vertices and objects of all files, as a first reading counts them.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use zvf_write::Kind;
+
+use crate::error::{ConvertError, Place};
+use crate::options::Options;
+use crate::shape::Extent;
+
+/// Vertices and objects that were counted.
+#[derive(Debug)]
+pub(super) struct Tally {
+    pub(super) extent: Extent,
+    /// Vertices that are allowed.
+    most: u64,
+    /// Whether the rows of an object follow one another.
+    chain: bool,
+    pub(super) ids: HashSet<i64>,
+    last: Option<i64>,
+}
+
+impl Tally {
+    pub(super) fn new(options: &Options, axes: usize, linked: Option<Kind>) -> Self {
+        let kind = kind_of(options, linked);
+        Self {
+            extent: Extent::new(axes),
+            most: options.limits.vertices,
+            chain: matches!(kind, Kind::Polyline | Kind::Streamline),
+            ids: HashSet::new(),
+            last: None,
+        }
+    }
+
+    /// Refuses more vertices than are allowed.
+    pub(super) fn check(&self, file: &Path, place: Place) -> Result<(), ConvertError> {
+        match self.extent.count() > self.most {
+            true => Err(ConvertError::limit(file, place, "rows", self.most)),
+            false => Ok(()),
+        }
+    }
+
+    /// Counts the object of a row; what is wrong with it, found and expected.
+    pub(super) fn object(&mut self, id: i64) -> Result<(), (String, String)> {
+        if self.last != Some(id) && !self.ids.insert(id) && self.chain {
+            let expected = "the rows of an object one after another".to_owned();
+            return Err((format!("object {id} again, after others"), expected));
+        }
+        self.last = Some(id);
+        Ok(())
+    }
+}
+
+/// The kind that is asked for, or that links make, or points.
+pub(super) fn kind_of(options: &Options, linked: Option<Kind>) -> Kind {
+    let usual = options.linked().and_then(|kinds| kinds.first().copied());
+    let kind = options.kind.or(linked).or(usual);
+    kind.unwrap_or(Kind::PointCloud)
+}
