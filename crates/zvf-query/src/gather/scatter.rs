@@ -174,20 +174,26 @@ impl Scatter {
         }
         sorted.sort_unstable();
         // The entries of one group lie far apart. In a loop that does nothing else their cache misses overlap.
-        let plan = &self.plan;
-        let mut pick = 0;
         let key = |(number, at)| {
-            let index = int::index(number);
-            let entry = plan.entries.get(index);
-            pick = plan.pick(index, pick);
+            let entry = self.plan.entries.get(int::index(number));
+            let entry = entry.or_bug("an entry that is not there")?;
             Ok(Key {
                 number,
                 at,
-                entry: entry.or_bug("an entry that is not there")?,
-                pick,
+                entry,
+                pick: 0,
             })
         };
-        sorted.into_iter().map(key).collect()
+        let mut keys = sorted
+            .into_iter()
+            .map(key)
+            .collect::<Result<Vec<_>, QueryError>>()?;
+        let mut pick = 0;
+        for key in &mut keys {
+            pick = self.plan.pick(int::index(key.number), pick);
+            key.pick = pick;
+        }
+        Ok(keys)
     }
 
     /// Whether the entries ask for the rows of the chunks many times.

@@ -91,13 +91,16 @@ impl GatherPlan {
 
     /// Number of the object of an entry, given that of an entry before it, or 0.
     pub(super) fn pick(&self, entry: usize, before: u32) -> u32 {
-        // Most objects have a few entries, so that the next one asked for is of one of the next objects.
+        // Most objects have a few entries, so that the next one asked for is of one of the next objects: its start is found without a
+        // jump in memory.
         const NEAR: usize = 16;
         let rest = self.starts.get(int::index(before).saturating_add(1)..);
         let rest = rest.unwrap_or(&[]);
-        let begins_later = |near: &&[usize]| near.last().is_some_and(|start| *start > entry);
-        let near = rest.get(..NEAR).filter(begins_later).unwrap_or(rest);
-        let more = near.partition_point(|start| *start <= entry);
+        let near = rest.iter().take(NEAR).take_while(|start| **start <= entry);
+        let more = match near.count() {
+            NEAR => rest.partition_point(|start| *start <= entry),
+            more => more,
+        };
         before.saturating_add(u32::try_from(more).unwrap_or(u32::MAX))
     }
 
