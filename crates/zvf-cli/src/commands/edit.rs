@@ -63,9 +63,9 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
         } => {
             let table = Table::read(from, None)?;
             let scope = match (object, link) {
-                (true, _) => "object",
-                (_, true) => "link",
-                _ => "vertex",
+                (true, _) => Scope::Object,
+                (_, true) => Scope::Link,
+                _ => Scope::Vertex,
             };
             change(store, context, async |edit| {
                 set_attribute(edit, &table, scope, name, type_.as_deref()).await
@@ -180,31 +180,49 @@ async fn append(edit: &mut Edit, tables: &Tables) -> Result<Vec<String>> {
     ))
 }
 
+/// What an attribute belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    Vertex,
+    Object,
+    Link,
+}
+
+impl Scope {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Vertex => "vertex",
+            Self::Object => "object",
+            Self::Link => "link",
+        }
+    }
+}
+
 /// Sets values of an attribute of vertices, objects or links, or adds it.
 async fn set_attribute(
     edit: &mut Edit,
     table: &Table,
-    scope: &str,
+    scope: Scope,
     name: &str,
     type_: Option<&str>,
 ) -> Result<()> {
     let links = &edit.spec().links;
     let (mut columns, known) = match scope {
-        "object" => {
+        Scope::Object => {
             let ids = table.ids()?;
             let ids = ids.ok_or_else(|| CliError::usage("no column object_id"))?;
             (vec![ids], edit.object_attributes().await?)
         }
-        "link" => (table.ends(links.width)?, links.attributes.clone()),
-        _ => (table.vertex()?, edit.vertex_attributes()),
+        Scope::Link => (table.ends(links.width)?, links.attributes.clone()),
+        Scope::Vertex => (table.vertex()?, edit.vertex_attributes()),
     };
     let one = match (type_, known.into_iter().find(|one| one.name == name)) {
         (None, Some(known)) => known,
         (None, None) => {
-            let message = format!("no {scope} attribute {name}; --type TYPE adds it");
+            let message = format!("no {} attribute {name}; --type TYPE adds it", scope.name());
             return Err(CliError::usage(message));
         }
-        (Some("text"), _) if scope == "object" => AttributeSpec::text(name),
+        (Some("text"), _) if scope == Scope::Object => AttributeSpec::text(name),
         (Some("text"), _) => AttributeSpec::category(name),
         (Some(word), _) => {
             let expected = "text or a number type such as float32";
@@ -217,18 +235,18 @@ async fn set_attribute(
     columns.push(table.attribute(&one)?);
     let records = table.records(columns, &[])?;
     match (scope, type_) {
-        ("object", _) => {
+        (Scope::Object, _) => {
             if type_.is_some() {
                 edit.add_object_attribute(one).await?;
             }
             edit.put_object_records(&records).await?;
         }
-        ("link", None) => edit.set_link_records(&records).await?,
-        (_, None) => edit.set_vertex_records(&records).await?,
-        (_, Some(_)) => {
+        (Scope::Link, None) => edit.set_link_records(&records).await?,
+        (Scope::Vertex, None) => edit.set_vertex_records(&records).await?,
+        (Scope::Vertex | Scope::Link, Some(_)) => {
             let [column] = records.columns() else {
                 let all = match scope {
-                    "link" => "link, in the order of `zvf links`, without columns of ends",
+                    Scope::Link => "link, in the order of `zvf links`, without columns of ends",
                     _ => "vertex, without columns vertex and object_id",
                 };
                 let message = format!("a new attribute takes a value for every {all}");
@@ -236,7 +254,7 @@ async fn set_attribute(
             };
             let values = values(name, column)?.fitted(&one)?;
             match scope {
-                "link" => edit.add_link_attribute(one, &values).await?,
+                Scope::Link => edit.add_link_attribute(one, &values).await?,
                 _ => edit.add_vertex_attribute(one, &values).await?,
             }
         }

@@ -8,6 +8,7 @@ use zvf_convert::{Format, Frame, Import, Options, Sink, Space};
 use zvf_edit::{Edit, EditSummary};
 use zvf_meta::units;
 use zvf_store::{Need, Store};
+use zvf_write::error::OrBug;
 use zvf_write::{AttributeSpec, Batch, Groups, Kind, ObjectTable, WriteError};
 
 use super::super::import::from_stdin;
@@ -127,6 +128,7 @@ impl Numbers {
             if keep {
                 return id;
             }
+            // Where no id is left, objects get the last one, and `check` refuses them.
             let number = next.unwrap_or(i64::MAX);
             *next = number.checked_add(1);
             number
@@ -344,8 +346,11 @@ impl Gathered<'_> {
                 rows.max(1)
             };
             let first = numbers.given.len();
-            let id = |row| i64::try_from(first.saturating_add(row / size)).unwrap_or(i64::MAX);
-            batch = batch.with_object_ids((0..rows).map(id).collect::<Vec<_>>());
+            let id = |row| i64::try_from(first + row / size).or_bug("more objects than ids");
+            let ids = (0..rows)
+                .map(id)
+                .collect::<std::result::Result<Vec<_>, WriteError>>();
+            batch = batch.with_object_ids(ids?);
         }
         let links = tables.links.as_ref().filter(|_| spec.takes_links());
         let links = links.map(|links| links.links(spec)).transpose()?;
