@@ -601,7 +601,7 @@ fn attributes_that_a_table_lacks_are_missing() -> Result<()> {
     Ok(())
 }
 
-/// Writes a table of three points of which the second has no `n` and no `flag`; it has no `x` either where `x` says so.
+/// Writes a table of three points. The second point has neither `n` nor `flag`, and its coordinate is `x`.
 fn gaps(home: &Home, file: &str, x: Option<f64>) -> Result<()> {
     let axis = || Arc::new(Float64Array::from(vec![1.0, 2.0, 3.0])) as ArrayRef;
     let columns: [(&str, ArrayRef); 5] = [

@@ -120,10 +120,16 @@ impl Edit {
         })
     }
 
-    /// Adds objects, or sets their attributes, from a table as queries return it: one row an object.
+    /// Adds objects, or sets their attributes, from a table as queries return it, brought to the types of the store.
+    ///
+    /// # Shape
+    /// One row an object: `object_id` (int64); every other column is an attribute.
+    ///
+    /// # Cost
+    /// Reads all object attributes, once.
     ///
     /// # Errors
-    /// As [`ObjectTable::from_records`] and [`put_objects`](Self::put_objects).
+    /// As [`ObjectTable::from_records`], [`Values::fitted`] and [`put_objects`](Self::put_objects).
     pub fn put_object_records<'a>(
         &'a mut self,
         objects: &'a RecordBatch,

@@ -91,8 +91,8 @@ impl GatherPlan {
 
     /// Number of the object of an entry, given that of an entry before it, or 0.
     pub(super) fn pick(&self, entry: usize, before: u32) -> u32 {
-        // Most objects have a few entries, so that the next one asked for is of one of the next objects: its start is found without a
-        // jump in memory.
+        // Most objects have a few entries, so that the next entry belongs to one of the next objects. A short linear search reads memory in
+        // order; a binary search would miss the cache.
         const NEAR: usize = 16;
         let rest = self.starts.get(int::index(before).saturating_add(1)..);
         let rest = rest.unwrap_or(&[]);

@@ -37,9 +37,9 @@ pub(super) struct Census {
 /// What was seen of the moments of a column.
 #[derive(Debug, Clone, Copy, Default)]
 struct Moments {
-    /// A value is none.
+    /// A value is no moment.
     none: bool,
-    /// One has a time of day.
+    /// A value has a time of day.
     times: bool,
     digits: u32,
     /// Nothing was seen; no offset; an offset, where all have the same.
@@ -81,7 +81,7 @@ impl Moments {
 const EXACT: i128 = 1 << 53;
 
 impl Census {
-    /// Of a column that so many rows before do not have.
+    /// Of a column that the first `rows` rows lack.
     pub(super) fn after(rows: u64) -> Self {
         Self {
             missing: rows,
