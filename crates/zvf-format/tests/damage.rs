@@ -3,7 +3,7 @@
 use zvf_format::DecodeError;
 use zvf_format::dtype::{DType, DTypeKind};
 use zvf_format::fragments::{FragmentIndex, FragmentIndexBuilder, RankDirectory};
-use zvf_format::links::legacy::{FlatRecords, LeafRecords};
+use zvf_format::links::legacy::FlatRecords;
 use zvf_format::links::{CellForm, LinkCell, LinkCellBuilder};
 use zvf_format::manifest::{Manifest, ManifestBuilder};
 use zvf_format::ragged::{RaggedBlob, RaggedBuilder, SplitBlob};
@@ -127,9 +127,6 @@ fn decode(bytes: &[u8]) -> usize {
         }));
     }
     note(FlatRecords::parse(bytes, 2, 1).map(|records| {
-        assert_eq!(records.endpoint(0, 1).is_some(), !records.is_empty());
-    }));
-    note(LeafRecords::parse(bytes, 2, 2).map(|records| {
         assert_eq!(records.endpoint(0, 1).is_some(), !records.is_empty());
     }));
     content

@@ -1,7 +1,7 @@
 //! What only stores before 0.9, and padded ones, have: each target is a small store around the bytes.
 
 use serde_json::{Value, json};
-use zvf_format::links::legacy::{FlatRecords, LeafRecords};
+use zvf_format::links::legacy::FlatRecords;
 
 use crate::split::parameters;
 use crate::store::{Files, blob_document, one_fragment, words};
@@ -118,7 +118,7 @@ pub fn padded(data: &[u8]) {
     files.walk();
 }
 
-/// The flat records of 0.7, and those of the leaf dialect.
+/// The flat records of 0.7.
 ///
 /// Parameters: endpoints a record, numbers of a chunk, stated records (255: none stated), bytes of values beside them.
 ///
@@ -138,15 +138,6 @@ pub fn flat_records(data: &[u8]) {
             assert!(records.endpoint(i, width).is_none());
         }
         assert!(records.endpoint(records.len(), 0).is_none());
-    }
-    if let Ok(records) = LeafRecords::parse(bytes, width, rank) {
-        assert_eq!(records.len() * width * 9, bytes.len());
-        for i in 0..records.len() {
-            for e in 0..width {
-                let (which, _) = records.endpoint(i, e).expect("inside");
-                assert!(which < rank);
-            }
-        }
     }
     let mut files = Files::blobs("0.7.0", "graph");
     let mut family = json!({"zv_array": "cross_chunk_links", "level_delta": 0, "link_width": width, "sid_ndim": 2});

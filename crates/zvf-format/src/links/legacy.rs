@@ -1,15 +1,11 @@
-//! Link records of older versions: flat records of 0.7 and the leaf dialect of 0.8.
+//! Link records of 0.7, `spec/zvf-0.7.md` section 9.4.
 //!
-//! `spec/zvf-0.7.md` section 9.4 and `spec/zvf-0.8.md` sections 9.9 and 9.10. The cells of 0.8 itself
-//! (9.4) are ragged blobs with a permutation column, one group for each record: read them as a
-//! [`LinkCell`](super::LinkCell) with `has_perm` and `ragged`.
+//! The cells of 0.8 (`spec/zvf-0.8.md` section 9.4) are ragged blobs with a permutation column, one group for each
+//! record: read them as a [`LinkCell`](super::LinkCell) with `has_perm` and `ragged`.
 //!
 //! ```text
-//! 0.7   cross_chunk_links/<delta>/data: records back to back
+//! cross_chunk_links/<delta>/data: records back to back
 //!       L times: i64 chunk[A], i64 row                             8 L (A + 1) bytes
-//!
-//! leaf  cross_chunk_links/<delta>/<chunk 0>/../data: records back to back
-//!       L times: u8 which of the path's chunks;  L times: i64 row        9 L bytes
 //! ```
 
 use zerocopy::FromBytes;
@@ -80,76 +76,6 @@ impl<'a> FlatRecords<'a> {
             .get(from..from.checked_add(self.key_rank + 1)?)?;
         let (row, chunk) = endpoint.split_last()?;
         Some((chunk, row.get()))
-    }
-}
-
-/// The records of one leaf of the 0.8 dialects, borrowed.
-///
-/// # Shape
-/// N records of L endpoints, each a number of one of the leaf's chunks and a row, in the order of
-/// the application.
-#[derive(Debug, Clone, Copy)]
-pub struct LeafRecords<'a> {
-    bytes: &'a [u8],
-    link_width: usize,
-}
-
-impl<'a> LeafRecords<'a> {
-    /// Parses records of `link_width` endpoints among `chunks` chunks.
-    ///
-    /// # Cost
-    /// O(N).
-    ///
-    /// # Errors
-    /// Malformed if the bytes are not a whole number of records or an endpoint names a chunk that
-    /// the path does not have; limit for a width of 0.
-    ///
-    /// # Panics
-    /// Never.
-    pub fn parse(bytes: &'a [u8], link_width: usize, chunks: usize) -> Result<Self, DecodeError> {
-        let record = record_bytes(link_width, 9)?;
-        whole_records(bytes, record)?;
-        for (i, record_) in bytes.chunks_exact(record).enumerate() {
-            for (e, &which) in record_.iter().take(link_width).enumerate() {
-                if usize::from(which) >= chunks {
-                    let expected = Expected::AtMost(signed(chunks).saturating_sub(1));
-                    let at = wide(i) * wide(record) + wide(e);
-                    return Err(DecodeError::malformed(
-                        "link chunk number",
-                        at,
-                        i64::from(which),
-                        expected,
-                    ));
-                }
-            }
-        }
-        Ok(Self { bytes, link_width })
-    }
-
-    /// N, the number of records.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.bytes.len() / (self.link_width * 9).max(1)
-    }
-
-    /// Whether there are no records.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
-    /// Chunk number and row of endpoint `e` of record `i`; `None` past the last of either.
-    #[must_use]
-    pub fn endpoint(&self, i: usize, e: usize) -> Option<(usize, i64)> {
-        if e >= self.link_width {
-            return None;
-        }
-        let size = self.link_width * 9;
-        let from = i.checked_mul(size)?;
-        let record = self.bytes.get(from..from.checked_add(size)?)?;
-        let which = usize::from(*record.get(e)?);
-        let rows = <[I64]>::ref_from_bytes(record.get(self.link_width..)?).ok()?;
-        Some((which, rows.get(e)?.get()))
     }
 }
 

@@ -1,9 +1,8 @@
-//! The records of 0.7 and of the dialects of 0.8.
+//! The records of 0.7.
 
 use std::vec::Vec;
 
-use crate::links::legacy::{FlatRecords, LeafRecords};
-use crate::testing::hex;
+use crate::links::legacy::FlatRecords;
 
 #[test]
 fn the_flat_records_of_0_7() {
@@ -45,38 +44,4 @@ fn the_flat_records_of_0_7() {
             .is_limit()
     );
     assert!(FlatRecords::parse(&[], 2, 3).unwrap().is_empty());
-}
-
-#[test]
-fn the_leaf_records_of_0_8() {
-    // Edge a:5 b:2, then fine row 7 to coarse row 3 (`spec/zvf-0.8.md` 19.9).
-    let bytes =
-        hex("0001 0500000000000000 0200000000000000  0100 0700000000000000 0300000000000000");
-    let records = LeafRecords::parse(&bytes, 2, 2).unwrap();
-    assert_eq!(records.len(), 2);
-    assert_eq!(
-        [records.endpoint(0, 0), records.endpoint(0, 1)],
-        [Some((0, 5)), Some((1, 2))]
-    );
-    assert_eq!(
-        [records.endpoint(1, 0), records.endpoint(1, 1)],
-        [Some((1, 7)), Some((0, 3))]
-    );
-    assert_eq!(
-        [
-            records.endpoint(0, 2),
-            records.endpoint(2, 0),
-            records.endpoint(usize::MAX, 0)
-        ],
-        [None; 3]
-    );
-    let error = LeafRecords::parse(&bytes, 2, 1).unwrap_err();
-    assert_eq!((error.what(), error.at()), ("link chunk number", 1));
-    assert!(
-        LeafRecords::parse(&bytes[..35], 2, 2)
-            .unwrap_err()
-            .is_malformed()
-    );
-    assert!(LeafRecords::parse(&bytes, 0, 2).unwrap_err().is_limit());
-    assert!(LeafRecords::parse(&[], 3, 1).unwrap().is_empty());
 }
