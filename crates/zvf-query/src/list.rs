@@ -467,7 +467,7 @@ fn batch(
             .zip(&family.columns)
             .try_for_each(|(((values, count), column), spec)| {
                 column
-                    .push(spec, &values, Rows::Range { start: 0, count })
+                    .push(spec, &values, Rows::Range { start: 0, count })?
                     .map_err(|what| QueryError::malformed(place.clone(), what))
             })?;
     }

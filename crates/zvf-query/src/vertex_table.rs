@@ -221,7 +221,7 @@ impl Gathered {
                     reader.position.row_bytes(),
                     pick,
                     &mut self.position,
-                ),
+                )?,
                 Out::Chunk => {
                     let coord = reader.table.get(chunk.slot);
                     for _ in 0..pick.len() {
@@ -237,7 +237,7 @@ impl Gathered {
                         .zip(reader.columns.get(*index))
                         .zip(chunk.cells.get(*index));
                     if let Some(((column, spec), cell)) = found {
-                        column.push(spec, cell, pick).map_err(|what| {
+                        column.push(spec, cell, pick)?.map_err(|what| {
                             let place = reader.column_place(spec, reader.table.get(chunk.slot));
                             QueryError::malformed(place, what)
                         })?;

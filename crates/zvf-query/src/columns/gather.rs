@@ -2,6 +2,7 @@
 
 use arrow_buffer::MutableBuffer;
 
+use crate::error::QueryError;
 use crate::int;
 
 /// Which rows of a chunk are in the answer.
@@ -137,20 +138,44 @@ impl<'a> From<&'a Kept> for Rows<'a> {
     }
 }
 
-/// Appends rows of `row_bytes` bytes each. Rows past the end of `cell` are skipped: callers have checked them.
-pub(crate) fn gather(cell: &[u8], row_bytes: usize, pick: Rows<'_>, out: &mut MutableBuffer) {
+/// Appends rows of `row_bytes` bytes each.
+///
+/// # Errors
+///
+/// Bug: a row past the end of `cell`, which callers check before.
+pub(crate) fn gather(
+    cell: &[u8],
+    row_bytes: usize,
+    pick: Rows<'_>,
+    out: &mut MutableBuffer,
+) -> Result<(), QueryError> {
+    let outside = |row: u32| {
+        let bytes = cell.len();
+        QueryError::bug(format!(
+            "row {row} of {row_bytes} bytes in a cell of {bytes} bytes"
+        ))
+    };
     match pick {
         Rows::Range { start, count } => {
-            let start = int::index(start).saturating_mul(row_bytes);
-            let end = start.saturating_add(int::index(count).saturating_mul(row_bytes));
-            out.extend_from_slice(cell.get(start..end).unwrap_or(&[]));
+            let range = int::index(start).checked_mul(row_bytes).and_then(|first| {
+                let bytes = int::index(count).checked_mul(row_bytes)?;
+                cell.get(first..first.checked_add(bytes)?)
+            });
+            let last = start.saturating_add(count.saturating_sub(1));
+            out.extend_from_slice(range.ok_or_else(|| outside(last))?);
+            Ok(())
         }
-        Rows::List(rows) => gather_rows(cell, row_bytes, rows, out),
+        Rows::List(rows) => gather_rows(cell, row_bytes, rows, out).map_err(outside),
     }
 }
 
-/// Appends the listed rows.
-fn gather_rows(cell: &[u8], row_bytes: usize, rows: &[u32], out: &mut MutableBuffer) {
+/// Appends the listed rows; returns the first that is past the end of the cell.
+fn gather_rows(
+    cell: &[u8],
+    row_bytes: usize,
+    rows: &[u32],
+    out: &mut MutableBuffer,
+) -> Result<(), u32> {
     out.reserve(rows.len().saturating_mul(row_bytes));
     match row_bytes {
         1 => fixed::<1>(cell, rows, out),
@@ -160,30 +185,26 @@ fn gather_rows(cell: &[u8], row_bytes: usize, rows: &[u32], out: &mut MutableBuf
         12 => fixed::<12>(cell, rows, out),
         16 => fixed::<16>(cell, rows, out),
         24 => fixed::<24>(cell, rows, out),
-        _ => {
-            for row in rows {
-                let start = int::index(*row).saturating_mul(row_bytes);
-                if let Some(row) = cell.get(start..start.saturating_add(row_bytes)) {
-                    out.extend_from_slice(row);
-                }
-            }
-        }
+        _ => rows.iter().try_for_each(|row| {
+            let first = int::index(*row).checked_mul(row_bytes);
+            let bytes = first.and_then(|first| cell.get(first..first.checked_add(row_bytes)?));
+            out.extend_from_slice(bytes.ok_or(*row)?);
+            Ok(())
+        }),
     }
 }
 
-fn fixed<const N: usize>(cell: &[u8], rows: &[u32], out: &mut MutableBuffer) {
+/// [`gather_rows`] for rows of `N` bytes, whose copies compile to moves.
+fn fixed<const N: usize>(cell: &[u8], rows: &[u32], out: &mut MutableBuffer) -> Result<(), u32> {
     let (items, _) = cell.as_chunks::<N>();
     let before = out.len();
     out.resize(before + rows.len() * N, 0);
-    let Some(into) = out.as_slice_mut().get_mut(before..) else {
-        return;
-    };
-    let (into, _) = into.as_chunks_mut::<N>();
+    let (_, added) = out.as_slice_mut().split_at_mut(before);
+    let (into, _) = added.as_chunks_mut::<N>();
     for (into, row) in into.iter_mut().zip(rows) {
-        if let Some(item) = items.get(int::index(*row)) {
-            *into = *item;
-        }
+        *into = *items.get(int::index(*row)).ok_or(*row)?;
     }
+    Ok(())
 }
 
 /// Reverses the bytes of every element, for cells that are stored big-endian (or read on such a machine).
@@ -219,13 +240,28 @@ mod tests {
                 .flat_map(|row| std::iter::repeat_n(row, size))
                 .collect();
             let mut out = MutableBuffer::new(0);
-            gather(&cell, size, Rows::List(&[0, 3, 4]), &mut out);
-            gather(&cell, size, (&Kept::All(2)).into(), &mut out);
+            gather(&cell, size, Rows::List(&[0, 3, 4]), &mut out).unwrap();
+            gather(&cell, size, (&Kept::All(2)).into(), &mut out).unwrap();
             let expected: Vec<u8> = [0, 3, 4, 0, 1]
                 .iter()
                 .flat_map(|row| std::iter::repeat_n(*row, size))
                 .collect();
             assert_eq!(out.as_slice(), expected, "{size}");
+            let outside = [
+                Rows::List(&[0, 5]),
+                Rows::Range { start: 4, count: 2 },
+                Rows::Range {
+                    start: u32::MAX,
+                    count: u32::MAX,
+                },
+            ];
+            for rows in outside {
+                let error = gather(&cell, size, rows, &mut out).unwrap_err();
+                assert!(
+                    matches!(error, QueryError::Bug { .. }),
+                    "{size} {rows:?}: {error}"
+                );
+            }
         }
     }
 

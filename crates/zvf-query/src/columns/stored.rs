@@ -168,7 +168,10 @@ mod tests {
                 Some(value) => (&cell, u32::from(value / 10 - 1)),
                 None => (&Cell::Missing, 0),
             };
-            column.push(&spec, cell, Rows::List(&[row])).unwrap();
+            column
+                .push(&spec, cell, Rows::List(&[row]))
+                .unwrap()
+                .unwrap();
         }
         let mut bytes = Vec::new();
         write(&column, &mut bytes);

@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use super::records::{Family, RecordCell};
 use crate::QueryError;
 use crate::columns::arrow;
-use crate::columns::attribute::{Cell, Column};
+use crate::columns::attribute::Column;
 use crate::columns::gather::Rows;
 use crate::error::Place;
 use crate::objects::free_name;
@@ -138,7 +138,7 @@ impl LinkSink {
             .zip(&cell.attributes)
         {
             column
-                .push(spec, values, Rows::List(rows))
+                .push(spec, values, Rows::List(rows))?
                 .map_err(|what| {
                     let path = format!("link_attributes/{}", spec.name);
                     QueryError::malformed(Place::cell(family.level, &path, &cell.at.source), what)
@@ -152,10 +152,8 @@ impl LinkSink {
         let Some(family) = &self.table.family else {
             return;
         };
-        let count = u32::try_from(count).unwrap_or(u32::MAX);
-        for (column, spec) in self.columns.iter_mut().zip(&family.columns) {
-            // A missing value fits every column.
-            let _ = column.push(spec, &Cell::Missing, Rows::Range { start: 0, count });
+        for column in self.columns.iter_mut().take(family.columns.len()) {
+            column.push_missing(count);
         }
     }
 
