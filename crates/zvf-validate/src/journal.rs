@@ -7,13 +7,14 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::{File, OpenOptions};
-use std::hash::{DefaultHasher, Hasher};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sha2::{Digest, Sha256};
 
 use crate::documents::Tree;
 use crate::error::ValidateError;
@@ -177,9 +178,8 @@ where
     Ok(done)
 }
 
-/// Of the program, the question and the documents: what a batch comes to follows from these and the cells.
+/// Identifies the program, the question and the documents: the result of a batch depends on these and on the cells.
 fn fingerprint(options: &ValidateOptions, tree: &Tree) -> String {
-    let mut hasher = DefaultHasher::new();
     let ValidateOptions {
         depth,
         levels,
@@ -189,16 +189,32 @@ fn fingerprint(options: &ValidateOptions, tree: &Tree) -> String {
         coverage,
         ..
     } = options;
-    let question = format!("{depth:?} {levels:?} {arrays:?} {sample:?} {most} {coverage}");
-    hasher.write(question.as_bytes());
+    let question = json!({
+        "depth": depth.number(),
+        "levels": levels,
+        "arrays": arrays,
+        "sample": sample.map(|one| (one.cells, one.seed)),
+        "most": most,
+        "coverage": coverage,
+    });
+    let mut digest = Sha256::new();
+    // Each part follows its length, so that no two lists of parts have the same bytes.
+    let mut add = |part: &[u8]| {
+        digest.update(length(part).to_le_bytes());
+        digest.update(part);
+    };
+    add(question.to_string().as_bytes());
     for (path, document) in &tree.documents {
-        hasher.write(path.as_bytes());
-        hasher.write_u8(0);
-        hasher.write(document);
-        hasher.write_u8(0);
+        add(path.as_bytes());
+        add(document);
     }
     let version = env!("CARGO_PKG_VERSION");
-    format!("{version} {:016x}", hasher.finish())
+    let digest: String = digest
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    format!("{version} sha256:{digest}")
 }
 
 /// What a file is.
