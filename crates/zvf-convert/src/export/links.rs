@@ -1,10 +1,29 @@
-//! A second table for the links.
+//! Links of exported vertices: their ends, and a second table for them.
 
 use std::path::PathBuf;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_array::{RecordBatch, UInt64Array};
 use zvf_write::Kind;
+use zvf_write::error::OrBug;
 
+use crate::output::raw::elements;
 use crate::{ConvertError, Format};
+
+/// The ends of the links of a batch, as rows of the vertices, and how many a link has.
+///
+/// # Errors
+/// Bug: the batch is none of links as queries return them.
+pub(super) fn ends(batch: &RecordBatch) -> Result<(UInt64Array, usize), ConvertError> {
+    let column = batch.column_by_name("vertices");
+    let (ends, width) = elements(column.or_bug("links without ends")?);
+    let ends = ends.as_primitive_opt::<UInt64Type>();
+    Ok((
+        ends.or_bug("ends of links that are no rows")?.clone(),
+        width,
+    ))
+}
 
 /// A table of links beside one of vertices: a row a link, a column `vertices` of the rows of the other table, from 0, and the
 /// attributes.

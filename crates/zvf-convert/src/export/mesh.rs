@@ -5,14 +5,12 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use arrow_array::RecordBatch;
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
 use zvf_query::Table;
 
+use super::links::ends;
 use super::{ALL, Batches, Job, Schemas};
 use crate::ConvertError;
 use crate::numbers::{floats, positions, put_all, shape, single};
-use crate::output::raw::elements;
 
 pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     let mut query = job.flat(false);
@@ -81,14 +79,8 @@ impl Obj<'_> {
         self.vertices = self.vertices.saturating_add(batch.num_rows() as u64);
     }
 
-    fn links(&mut self, batch: &RecordBatch) {
-        let Some(column) = batch.column_by_name("vertices") else {
-            return;
-        };
-        let (ends, width) = elements(column);
-        let Some(ends) = ends.as_primitive_opt::<UInt64Type>() else {
-            return;
-        };
+    fn links(&mut self, batch: &RecordBatch) -> Result<(), ConvertError> {
+        let (ends, width) = ends(batch)?;
         let word = if width == 2 { 'l' } else { 'f' };
         for link in ends.values().chunks(width.max(1)) {
             self.text.push(word);
@@ -98,6 +90,7 @@ impl Obj<'_> {
             self.text.push('\n');
         }
         self.links = self.links.saturating_add(batch.num_rows() as u64);
+        Ok(())
     }
 }
 
@@ -115,7 +108,7 @@ impl Batches for Obj<'_> {
     fn batch(&mut self, table: Table, batch: &RecordBatch) -> Result<(), ConvertError> {
         match table {
             Table::Vertices => self.vertices(batch),
-            Table::Links => self.links(batch),
+            Table::Links => self.links(batch)?,
             Table::Objects => {
                 self.objects = self.objects.saturating_add(batch.num_rows() as u64);
             }

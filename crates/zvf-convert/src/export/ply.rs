@@ -4,16 +4,14 @@ use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field};
 use zvf_query::Table;
 
+use super::links::ends;
 use super::{ALL, Batches, Job, Schemas, attribute};
 use crate::numbers::{Floats, floats, rounded, shape};
 use crate::output::axis_names;
-use crate::output::raw::elements;
 use crate::{ConvertError, Place};
 
 pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
@@ -231,13 +229,7 @@ impl Ply<'_> {
     }
 
     fn links(&mut self, batch: &RecordBatch) -> Result<(), ConvertError> {
-        let Some(column) = batch.column_by_name("vertices") else {
-            return Ok(());
-        };
-        let (ends, width) = elements(column);
-        let Some(ends) = ends.as_primitive_opt::<UInt64Type>() else {
-            return Ok(());
-        };
+        let (ends, width) = ends(batch)?;
         for link in ends.values().chunks(width.max(1)) {
             if self.width != 2 {
                 self.row.push(u8::try_from(link.len()).unwrap_or(u8::MAX));

@@ -5,13 +5,11 @@ use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use arrow_array::RecordBatch;
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
 use zvf_query::Table;
 
+use super::links::ends;
 use super::{ALL, Batches, Job, Schemas};
 use crate::numbers::{positions, rounded};
-use crate::output::raw::elements;
 use crate::{ConvertError, Place};
 
 /// The text at the start; it must not begin with `solid`, which text files do.
@@ -176,13 +174,7 @@ impl Batches for Stl<'_> {
                 }
             }
             Table::Links => {
-                let Some(column) = batch.column_by_name("vertices") else {
-                    return Ok(());
-                };
-                let (ends, width) = elements(column);
-                let Some(ends) = ends.as_primitive_opt::<UInt64Type>() else {
-                    return Ok(());
-                };
+                let (ends, width) = ends(batch)?;
                 for face in ends.values().chunks(width.max(1)) {
                     self.faces = self.faces.saturating_add(1);
                     if let Some((&first, rest)) = face.split_first() {

@@ -7,17 +7,15 @@ use std::io::Write;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
 use zvf_query::{Column, Table};
 use zvf_store::Names;
 use zvf_store::format::int::index;
 use zvf_write::error::OrBug;
 use zvf_write::sorter::Sorter;
 
+use super::links::ends;
 use super::{ALL, Batches, Job, Schemas, VERTICES};
 use crate::numbers::{floats, positions, put, put_all, single, whole};
-use crate::output::raw::elements;
 use crate::{ConvertError, Place};
 
 /// Columns that a line has a place for.
@@ -152,12 +150,14 @@ impl Batches for Topology<'_> {
                 }
             }
             Table::Links => {
-                let column = batch.column_by_name("vertices");
-                let (ends, width) = elements(column.or_bug("links without ends")?);
-                let ends = ends.as_primitive_opt::<UInt64Type>();
-                let ends = ends.filter(|_| width == 2);
-                let ends = ends.or_bug("links that are no pairs of rows")?.values();
-                for pair in ends.as_chunks::<2>().0 {
+                let (ends, width) = ends(batch)?;
+                let ends = (width == 2).then_some(ends);
+                for pair in ends
+                    .or_bug("links that are no pairs of rows")?
+                    .values()
+                    .as_chunks::<2>()
+                    .0
+                {
                     let [child, parent] = pair.map(u32::try_from);
                     let (child, parent) = (child.or_bug("a row")?, parent.or_bug("a row")?);
                     self.links.push([child, parent]);
