@@ -21,6 +21,12 @@ create_exception!(
 );
 create_exception!(
     zvf,
+    BusyError,
+    IoError,
+    "Another program writes the store, or changed it meanwhile: the same call may succeed later."
+);
+create_exception!(
+    zvf,
     MalformedError,
     Error,
     "The data is not what the format allows, or of a version that is not read."
@@ -106,6 +112,7 @@ impl From<Failure> for PyErr {
             Class::Malformed => MalformedError::new_err(message),
             Class::Misuse => MisuseError::new_err(message),
             Class::Limit => LimitError::new_err(message),
+            Class::Busy => BusyError::new_err(message),
             Class::Bug => BugError::new_err(message),
         }
     }

@@ -28,7 +28,7 @@ mod _zvf {
         arrays::table_of_columns,
         border::Bytes,
         dataset::Flat,
-        errors::{BugError, Error, IoError, LimitError, MalformedError, MisuseError},
+        errors::{BugError, BusyError, Error, IoError, LimitError, MalformedError, MisuseError},
         jobs::{copy, export, import_files, pyramid, remove_pyramid, repair, validate},
         parts::Parts,
         run_program,

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use serde_json::json;
 use zvf_store::Stop;
-use zvf_write::{Groups, PartedStore, StoreSpec};
+use zvf_write::{Groups, PartOptions, PartStart, PartedStore, StoreSpec};
 
 use crate::errors::Failure;
 use crate::run::{OnInterrupt, wait};
@@ -47,47 +47,90 @@ impl Parts {
         Ok(Self { url, spec, writing })
     }
 
-    /// Marks the place.
-    fn begin(&self, py: Python<'_>) -> PyResult<()> {
+    /// Marks the place, for parts of these names; whether that was done before.
+    fn begin(&self, py: Python<'_>, parts: Option<Vec<String>>) -> PyResult<bool> {
         let stop = Stop::default();
         let options = self.writing.options(&stop)?;
         let begin = async {
-            let store = PartedStore::begin(&self.url, self.spec.clone(), options).await;
+            let spec = self.spec.clone();
+            let store = PartedStore::begin_parts(&self.url, spec, parts, options).await;
             store.map_err(|error| Failure::from(error).at(&self.url))
         };
-        wait(py, OnInterrupt::Ask(&stop), begin).map(drop)
+        let store = wait(py, OnInterrupt::Ask(&stop), begin)?;
+        Ok(store.was_begun_before())
     }
 
-    /// A writer of one part.
+    /// A writer of one part; `None` if the part is finished.
     fn writer(
         &self,
         py: Python<'_>,
         name: &str,
         links: Option<PyRef<'_, Table>>,
-    ) -> PyResult<Writer> {
+        redo: bool,
+    ) -> PyResult<Option<Writer>> {
         let stop = Stop::default();
         let store = self.join(py, &stop)?;
-        let writer = store.writer(name).map_err(Failure::from)?;
-        Ok(Writer::of(self.url.clone(), stop, writer, links.as_deref()))
+        let options = PartOptions::new().with_redo(redo);
+        let start = async {
+            let start = store.part(name, options).await;
+            start.map_err(|error| Failure::from(error).at(&self.url))
+        };
+        match wait(py, OnInterrupt::Ask(&stop), start)? {
+            PartStart::Finished(_) => Ok(None),
+            PartStart::Writer(writer) => {
+                let url = self.url.clone();
+                Ok(Some(Writer::of(url, stop, writer, links.as_deref())))
+            }
+        }
     }
 
-    /// Puts the parts together: the store is there after that. Returns counts as JSON.
-    fn commit(&self, py: Python<'_>, groups: Vec<(String, Vec<i64>)>) -> PyResult<String> {
+    /// What has become of the parts, as JSON; `None` where no store is begun.
+    fn status(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        let stop = Stop::default();
+        let options = self.writing.options(&stop)?;
+        let status = async {
+            let status = PartedStore::status(&self.url, &options).await;
+            status.map_err(|error| Failure::from(error).at(&self.url))
+        };
+        let status = wait(py, OnInterrupt::Ask(&stop), status)?;
+        Ok(status.map(|status| status.document().to_string()))
+    }
+
+    /// Removes all parts; returns the names of those that were finished.
+    fn discard(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let stop = Stop::default();
+        let options = self.writing.options(&stop)?;
+        let discard = async {
+            let done = PartedStore::discard(&self.url, options).await;
+            done.map_err(|error| Failure::from(error).at(&self.url))
+        };
+        wait(py, OnInterrupt::Ask(&stop), discard)
+    }
+
+    /// Puts the parts together: the store is there after that. Returns counts and names of parts as JSON.
+    fn commit(
+        &self,
+        py: Python<'_>,
+        groups: Vec<(String, Vec<i64>)>,
+        allow_missing: bool,
+    ) -> PyResult<String> {
         let stop = Stop::default();
         let store = self.join(py, &stop)?;
         let (names, members): (Vec<_>, Vec<_>) = groups.into_iter().unzip();
         let groups = Groups::new(members).with_names(names);
         let commit = async {
-            let done = store.commit(&groups).await;
+            let done = store.commit_with(&groups, allow_missing).await;
             done.map_err(|error| Failure::from(error).at(&self.url))
         };
         let done = wait(py, OnInterrupt::Ask(&stop), commit)?;
         Ok(json!({
             "store": self.url,
-            "vertices": done.vertices,
-            "chunks": done.chunks,
-            "objects": done.objects,
-            "links": done.links,
+            "vertices": done.summary.map(|one| one.vertices),
+            "chunks": done.summary.map(|one| one.chunks),
+            "objects": done.summary.map(|one| one.objects),
+            "links": done.summary.map(|one| one.links),
+            "parts": done.parts,
+            "absent": done.absent,
         })
         .to_string())
     }

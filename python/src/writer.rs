@@ -327,9 +327,14 @@ impl Writer {
 
     /// Drops what was taken; nothing is left.
     fn abandon(&self, py: Python<'_>) -> PyResult<()> {
-        let writer = alone(&self.writer, "writer")?.take();
-        py.detach(|| drop(writer));
-        Ok(())
+        let Some(writer) = alone(&self.writer, "writer")?.take() else {
+            return Ok(());
+        };
+        let abandon = async {
+            writer.abandon().await;
+            Ok::<(), Failure>(())
+        };
+        wait(py, OnInterrupt::Ask(&self.stop), abandon)
     }
 }
 

@@ -154,15 +154,16 @@ class Dies:
             code = (
                 "import pickle, sys, os, signal, threading, time\n"
                 "store, name, vertices, claims = pickle.load(sys.stdin.buffer)\n"
+                "import glob\n"
                 "def watch():\n"
-                "    while not os.path.exists(claims): pass\n"
+                "    while not glob.glob(claims): pass\n"
                 "    os.kill(os.getpid(), signal.SIGKILL)\n"
                 "threading.Thread(target=watch, daemon=True).start()\n"
                 "store.write(name, vertices)\n"
             )
             import pickle
 
-            claims = f"{self.store.url}/zvf-unfinished/claims/{self.name}"
+            claims = f"{self.store.url}/zvf-unfinished/*/claims/{self.name}-*"
             given = pickle.dumps((self.store, self.name, self.vertices, claims))
             subprocess.run([sys.executable, "-c", code], input=given)
             self.mark.touch()

@@ -35,6 +35,7 @@ from ._table import Answer, ObjectArrays, Scan, Table
 from ._write import Edit, Writer, edit, write
 from ._zvf import (
     BugError,
+    BusyError,
     Error,
     IoError,
     LimitError,
@@ -46,6 +47,7 @@ from ._zvf import (
 __all__ = [
     "Answer",
     "BugError",
+    "BusyError",
     "Edit",
     "Error",
     "Finding",

@@ -24,7 +24,7 @@ class Parts:
     """A store in parts: described alike by all processes, begun and committed by one, written by any. It pickles.
 
     A chunk (where cells lie in shards, a shard) is of one part; links join vertices of one part; an object may have vertices in several parts, but
-    not where they have an order: lines, polylines, streamlines and skeletons. Texts cannot be attributes: their codes depend on all parts.
+    not where they have an order: lines, polylines, streamlines and skeletons.
     """
 
     def __init__(
@@ -79,39 +79,52 @@ class Parts:
         objects = None if self._object_columns is None else _table(self._object_columns)
         return _zvf.Parts.describe(self._url, self._wanted, self._writing, _table(self._vertices), links, objects)
 
-    def begin(self) -> None:
-        """Marks the place: nothing else may be written there before the commit."""
-        self._described().begin()
+    def begin(self, parts: Sequence[str] | int | None = None) -> bool:
+        """Marks the place: nothing else may be written there before the commit. Returns whether the same was begun before.
 
-    def write(self, name: str, vertices: object, links: object | None = None, objects: object | None = None) -> int:
+        `parts` are the names of the parts that must come, or their number (20 is "0" to "19"): no other name is taken, and the commit is an error while
+        one of them is missing.
+        """
+        names = [str(number) for number in range(parts)] if isinstance(parts, int) else parts
+        return self._described().begin(None if names is None else [str(name) for name in names])
+
+    def write(self, name: str, vertices: object, links: object | None = None, objects: object | None = None, *, redo: bool = False) -> int:
         """Writes a part under a name of its own, and returns how many vertices it has.
 
-        A part that was interrupted is written again by the same name, with the same chunks; one that is there already is left as it is, so that what is
-        repeated counts once. A part without vertices is none.
+        A part that was interrupted is written again by the same name; one that is finished is left as it is, so that what is repeated counts once.
+        With `redo` it is replaced. Of two programs that write one part at once, one fails, unless both wrote the same.
         """
         rows = _table(_source(vertices))
-        if rows.num_rows == 0:
-            return 0
         ends = None if links is None else _links(links)
         expected = _links(self._link_columns) if self._link_columns is not None else None
-        writer = self._described().writer(name, expected)
+        writer = self._described().writer(name, expected, redo)
+        if writer is None:
+            return rows.num_rows
         try:
             if objects is not None:
                 writer.push_objects(_table(objects))
             count = writer.push(rows, ends)
-            try:
-                writer.finish()
-            except _zvf.Error as error:
-                if f"part {name} was finished before" not in str(error):
-                    raise
+            writer.finish()
         finally:
             writer.abandon()
         return count
 
-    def commit(self, groups: Mapping[str, ArrayLike] | None = None) -> dict[str, Any]:
-        """Puts the parts together, and returns counts: the store is there after that. An error, if a part was begun and not finished."""
+    def status(self) -> dict[str, Any] | None:
+        """Lists the parts: waiting, begun by whom and since when, finished with counts. `None` where no store is begun, or it is committed."""
+        found = self._described().status()
+        return None if found is None else document(found)
+
+    def discard(self) -> list[str]:
+        """Removes all parts, and returns the names of those that were finished."""
+        return self._described().discard()
+
+    def commit(self, groups: Mapping[str, ArrayLike] | None = None, *, allow_missing: bool = False) -> dict[str, Any]:
+        """Puts the parts together, and returns counts and the names of the parts: the store is there after that.
+
+        An error, if a part was declared or begun and is not finished, unless `allow_missing` is given: then the root of the store names these.
+        """
         members = [(name, _arrays.ids_of(ids)) for name, ids in (groups or {}).items()]
-        return document(self._described().commit(members))
+        return document(self._described().commit(members, allow_missing))
 
     def __repr__(self) -> str:
         return f"<zvf.Parts of {self._url}>"

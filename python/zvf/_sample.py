@@ -23,6 +23,7 @@ CLASSES: dict[int, type[_zvf.Error]] = {
     4: _zvf.MalformedError,
     5: _zvf.LimitError,
     70: _zvf.BugError,
+    75: _zvf.BusyError,
 }
 """Errors by the exit code of the program."""
 

@@ -21,6 +21,8 @@ pub(crate) enum Class {
     Malformed,
     /// A limit was reached.
     Limit,
+    /// Another program writes the store: the same command may succeed later.
+    Busy,
     /// This program is wrong.
     Bug,
     /// A signal asked the program to end.
@@ -42,6 +44,8 @@ impl Class {
             Self::Malformed => 4,
             Self::Limit => 5,
             Self::Bug => 70,
+            // EX_TEMPFAIL of sysexits.h.
+            Self::Busy => 75,
             // What a shell says of a program that was interrupted: 128 and the number of the signal.
             Self::Interrupted => 130,
         }
@@ -200,6 +204,7 @@ fn class_of(class: zvf_store::Class) -> Class {
         zvf_store::Class::Io => Class::Io,
         zvf_store::Class::Misuse => Class::Usage,
         zvf_store::Class::Limit => Class::Limit,
+        zvf_store::Class::Busy => Class::Busy,
         zvf_store::Class::Bug => Class::Bug,
         zvf_store::Class::Malformed => Class::Malformed,
     }

@@ -33,6 +33,7 @@ mod objects;
 mod odd_web;
 #[cfg(unix)]
 mod outside;
+mod parts;
 mod plot;
 mod pyramid;
 mod pyramid_levels;

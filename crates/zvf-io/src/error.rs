@@ -19,6 +19,8 @@ pub enum Class {
     Misuse,
     /// A count in a file exceeds what [`Limits`](crate::Limits) allows.
     Limit,
+    /// Another program holds what is to be changed, or changed it meanwhile. Nothing was done; trying again helps.
+    Busy,
     /// This library broke a rule of its own: please report it. What was asked for was not done.
     Bug,
 }

@@ -297,11 +297,11 @@ impl Job<'_> {
 
     /// Finishes what an interrupted change left, or takes it back, where that is allowed.
     fn tidy(&self) -> Result<(), WriteError> {
-        if Change::interrupted(self.target)?.is_none() {
+        let Some(found) = self.target.read(MARKER)? else {
             return Ok(());
-        }
+        };
         match self.options.leftovers {
-            Leftovers::Refuse => Err(WriteError::busy(self.address, MARKER)),
+            Leftovers::Refuse => Err(WriteError::held(self.address, MARKER, Some(&found))),
             Leftovers::Remove => settle(self.target, self.address, self.options.lease).map(|_| ()),
         }
     }

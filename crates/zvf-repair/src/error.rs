@@ -2,7 +2,7 @@
 
 use zvf_store::{Class, StoreError};
 use zvf_validate::ValidateError;
-use zvf_write::WriteError;
+use zvf_write::{Holder, WriteError};
 
 /// Why there is no plan, or why it was not carried out.
 #[derive(Debug, thiserror::Error)]
@@ -19,13 +19,16 @@ pub enum RepairError {
     Write(#[from] WriteError),
     /// A writer's change is unfinished.
     #[error(
-        "{store}: a change is running or was interrupted ({marker} is there): `zvf edit STORE resume` finishes it"
+        "{store}: a change is running or was interrupted ({marker}{} is there): try again later; if its writer is dead, `zvf edit STORE resume` finishes it",
+        by.as_ref().map_or_else(String::new, |by| format!(" of {by}"))
     )]
     Unfinished {
         /// The address.
         store: String,
         /// What tells it.
         marker: &'static str,
+        /// The writer, where the marker names it.
+        by: Option<Holder>,
     },
     /// Documents of this version are not repaired.
     #[error(
@@ -53,7 +56,8 @@ impl RepairError {
             Self::Validate(error) => error.class(),
             Self::Store(error) => error.class(),
             Self::Write(error) => error.class(),
-            Self::Unfinished { .. } | Self::Version { .. } | Self::Unlisted { .. } => Class::Misuse,
+            Self::Unfinished { .. } => Class::Busy,
+            Self::Version { .. } | Self::Unlisted { .. } => Class::Misuse,
         }
     }
 }

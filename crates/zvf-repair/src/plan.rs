@@ -10,6 +10,7 @@ use zvf_meta::version::is_ruled;
 use zvf_store::RawStore;
 use zvf_store::writing::Redo;
 use zvf_validate::{Check, Finding, Measured, Repairable, Report, ValidateOptions, validate};
+use zvf_write::Holder;
 
 use crate::documents::{self, Look, Memory, ROOT};
 use crate::edit::{Drafts, Edit, Tier};
@@ -137,18 +138,19 @@ impl Way {
 }
 
 async fn check_finished(raw: &RawStore, url: &str) -> Result<(), RepairError> {
-    let unfinished = |marker| RepairError::Unfinished {
+    let unfinished = |marker, by| RepairError::Unfinished {
         store: url.to_owned(),
         marker,
+        by,
     };
-    if raw.read(MARKER).await?.is_some() {
-        return Err(unfinished(MARKER));
+    if let Some(found) = raw.read(MARKER).await? {
+        return Err(unfinished(MARKER, Holder::of_marker(&found)));
     }
     let root = raw.read(ROOT).await.unwrap_or(None).unwrap_or_default();
     let root: Value = serde_json::from_slice(&root).unwrap_or_default();
     let attributes = root.get("attributes");
     if attributes.is_some_and(|all| all.get(Redo::ATTRIBUTE).is_some()) {
-        return Err(unfinished(Redo::ATTRIBUTE));
+        return Err(unfinished(Redo::ATTRIBUTE, None));
     }
     Ok(())
 }

@@ -202,10 +202,11 @@ async fn older_stores_and_unfinished_ones_are_refused() -> Outcome {
     let memory = Memory::with(&Files::of("0.9/graph")?).await?;
     memory.put("zvf-unfinished.json", b"{}".to_vec()).await?;
     let refused = plan(ADDRESS, &memory.options()).await;
-    assert!(
-        matches!(refused, Err(RepairError::Unfinished { .. })),
-        "{refused:?}"
-    );
+    let Err(error @ RepairError::Unfinished { .. }) = refused else {
+        return Err("an unfinished store was not refused".into());
+    };
+    assert_eq!(error.class(), Class::Busy);
+    assert!(error.to_string().contains("try again"), "{error}");
     Ok(())
 }
 

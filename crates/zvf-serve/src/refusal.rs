@@ -68,6 +68,7 @@ impl Refusal {
             StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND => Class::Misuse,
             StatusCode::PAYLOAD_TOO_LARGE => Class::Limit,
             StatusCode::BAD_GATEWAY | StatusCode::FORBIDDEN => Class::Io,
+            StatusCode::SERVICE_UNAVAILABLE => Class::Busy,
             _ => Class::Malformed,
         }
     }
@@ -78,6 +79,7 @@ impl Refusal {
                 Class::Misuse => StatusCode::BAD_REQUEST,
                 Class::Limit => StatusCode::PAYLOAD_TOO_LARGE,
                 Class::Io => StatusCode::BAD_GATEWAY,
+                Class::Busy => StatusCode::SERVICE_UNAVAILABLE,
                 Class::Malformed | Class::Bug => StatusCode::INTERNAL_SERVER_ERROR,
             },
             message,

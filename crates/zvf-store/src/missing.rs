@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::StoreError;
 use crate::snapshot::Tree;
 use zvf_io::{Ask, Backend, Cap};
@@ -20,7 +22,16 @@ pub(crate) async fn no_store(tree: &Tree) -> StoreError {
         return error;
     }
     let cap = Cap::document(tree.kv.limits());
-    if let Ok(Some(_)) = tree.kv.in_round(2).get(UNFINISHED, Ask::Whole, cap).await {
+    if let Ok(Some(marker)) = tree.kv.in_round(2).get(UNFINISHED, Ask::Whole, cap).await {
+        // The marker of a store in parts has its specification there.
+        let marker: Value = serde_json::from_slice(&marker.bytes).unwrap_or_default();
+        if marker.pointer("/details/parts").is_some() {
+            return StoreError::NoStore {
+                store: tree.address.clone(),
+                what: "a store in parts was begun there, and is not committed; `zvf import STORE --status` lists its parts"
+                    .to_owned(),
+            };
+        }
         return StoreError::NoStore {
             store: tree.address.clone(),
             what: format!(

@@ -1,6 +1,6 @@
 //! Texts out of few: codes while batches come, codes of the sorted texts when all have come (0.9 §12.3).
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::WriteError;
 use crate::error::{OrBug, narrow};
@@ -48,22 +48,46 @@ impl Categories {
             let slot = codes.get_mut(index(*code));
             *slot.or_bug(format_args!("code {code} of fewer texts"))? = narrow("categories", at)?;
         }
-        let count = wide(texts.len());
-        let number = match (self.missing, count) {
-            (false, ..=255) => NumberType::U8,
-            (false, ..=65_535) => NumberType::U16,
-            (false, _) => NumberType::U32,
-            (true, ..=127) => NumberType::I8,
-            (true, ..=32_767) => NumberType::I16,
-            (true, _) => NumberType::I32,
-        };
         Ok(Dictionary {
+            number: stored_number(texts.len(), self.missing),
             texts: texts.into_iter().map(|(text, _)| text).collect(),
             codes,
-            number,
             missing: self.missing,
         })
     }
+}
+
+/// The type of the stored codes of so many texts.
+fn stored_number(texts: usize, missing: bool) -> NumberType {
+    match (missing, wide(texts)) {
+        (false, ..=255) => NumberType::U8,
+        (false, ..=65_535) => NumberType::U16,
+        (false, _) => NumberType::U32,
+        (true, ..=127) => NumberType::I8,
+        (true, ..=32_767) => NumberType::I16,
+        (true, _) => NumberType::I32,
+    }
+}
+
+/// Appends the stored form of a code: the one that stands for it in `codes`.
+fn put_code(
+    codes: &[u32],
+    number: NumberType,
+    code: [u8; 4],
+    out: &mut Vec<u8>,
+) -> Result<(), WriteError> {
+    let code = u32::from_le_bytes(code);
+    let stored = if code == MISSING {
+        [0xff; 4]
+    } else {
+        let known = codes.get(index(code));
+        known
+            .or_bug(format_args!("no category {code}"))?
+            .to_le_bytes()
+    };
+    let stored = stored.get(..number.size());
+    out.extend_from_slice(stored.or_bug("categories of more than 4 bytes")?);
+    Ok(())
 }
 
 /// The final texts of one attribute.
@@ -82,18 +106,65 @@ pub struct Dictionary {
 impl Dictionary {
     /// Appends the stored form of a code given before.
     pub fn put(&self, code: [u8; 4], out: &mut Vec<u8>) -> Result<(), WriteError> {
-        let code = u32::from_le_bytes(code);
-        let stored = if code == MISSING {
-            [0xff; 4]
-        } else {
-            let known = self.codes.get(index(code));
-            known
-                .or_bug(format_args!("no category {code}"))?
-                .to_le_bytes()
+        put_code(&self.codes, self.number, code, out)
+    }
+
+    /// The same texts, whose codes are stored in 32 bits: until it is known which texts others have.
+    pub(crate) fn widened(self) -> Self {
+        Self {
+            number: NumberType::U32,
+            ..self
+        }
+    }
+
+    /// The texts of several dictionaries.
+    pub(crate) fn joined(texts: BTreeSet<String>, missing: bool) -> Result<Self, WriteError> {
+        let count = narrow("categories", texts.len())?;
+        let most = i32::MAX.unsigned_abs();
+        if count >= most {
+            return Err(WriteError::limit("categories", count.into(), most.into()));
+        }
+        Ok(Self {
+            number: stored_number(texts.len(), missing),
+            texts: texts.into_iter().collect(),
+            codes: Vec::new(),
+            missing,
+        })
+    }
+
+    /// The codes here of texts that have other codes elsewhere.
+    pub(crate) fn recoded(&self, texts: &[String]) -> Result<Recoded, WriteError> {
+        let code = |text: &String| {
+            let found = self.texts.binary_search(text);
+            narrow("categories", found.or_bug("a text that no part has")?)
         };
-        let stored = stored.get(..self.number.size());
-        out.extend_from_slice(stored.or_bug("categories of more than 4 bytes")?);
-        Ok(())
+        Ok(Recoded {
+            codes: texts.iter().map(code).collect::<Result<_, _>>()?,
+            number: self.number,
+        })
+    }
+}
+
+/// Codes of one dictionary as those of another one.
+#[derive(Debug)]
+pub(crate) struct Recoded {
+    codes: Vec<u32>,
+    number: NumberType,
+}
+
+impl Recoded {
+    /// The stored form of codes.
+    pub(crate) fn cell(&self, codes: &[u32]) -> Result<Vec<u8>, WriteError> {
+        let mut cell = Vec::with_capacity(codes.len() * self.number.size());
+        for code in codes {
+            put_code(&self.codes, self.number, code.to_le_bytes(), &mut cell)?;
+        }
+        Ok(cell)
+    }
+
+    /// Bytes of a stored code.
+    pub(crate) fn size(&self) -> usize {
+        self.number.size()
     }
 }
 

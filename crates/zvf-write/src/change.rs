@@ -63,6 +63,10 @@ impl Left {
     pub(crate) fn of(marker: &Value) -> Option<Self> {
         let mut left = Self::default();
         let details = marker.get("details")?;
+        // A new store whose root is there is whole: its writer was about to remove the marker.
+        if details.as_object().is_some_and(serde_json::Map::is_empty) {
+            return Some(left);
+        }
         let edit = details
             .get("edit")
             .map(|id| id.as_str().filter(|id| is_id(id)));
@@ -131,15 +135,16 @@ impl Change {
                 marker
             };
             let mut left = Left::default();
-            let mut lease = Lease::begin(&target, marker(&left), length)?;
+            let mut lease = Lease::begin(&target, MARKER, marker(&left), length)?;
             if lease.is_none()
                 && let Some((found, seen)) = may_take(&target, &root, take)?
             {
                 left = found;
-                lease = Lease::take(&target, marker(&left), length, &seen)?;
+                lease = Lease::take(&target, MARKER, marker(&left), length, &seen)?;
             }
             let Some(lease) = lease else {
-                return Err(WriteError::busy(address, MARKER));
+                let found = target.read(MARKER)?;
+                return Err(WriteError::held(address, MARKER, found.as_deref()));
             };
             // Read under the marker: what is seen now is what the change builds on, and what the marker says.
             let now = target.see(ROOT)?;

@@ -16,6 +16,8 @@
 use serde_json::{Map, Value};
 
 use crate::WriteError;
+use crate::holder::Holder;
+use crate::parts;
 use crate::target::{Target, unique};
 
 /// The marker of a store that is being written.
@@ -39,13 +41,19 @@ pub fn check(target: &Target, address: &str, leftovers: Leftovers) -> Result<(),
     if target.exists(ROOT)? {
         return exists("there is a store or another Zarr group already".to_owned());
     }
-    if target.exists(MARKER)? {
-        return match leftovers {
-            Leftovers::Remove => Ok(()),
-            Leftovers::Refuse => exists(format!(
-                "an unfinished store lies there ({MARKER}): another writer is at work, or was interrupted; --clear-leftovers removes what an interrupted one left"
-            )),
-        };
+    if let Some(found) = target.read(MARKER)? {
+        parts::check_unfinished(target, address, leftovers)?;
+        if leftovers == Leftovers::Remove {
+            return Ok(());
+        }
+        let by = Holder::of_marker(&found);
+        if let Some(by) = by.filter(Holder::is_another_that_runs) {
+            let what = format!("an unfinished store is written there ({MARKER}), by {by}");
+            return Err(WriteError::busy(address, what));
+        }
+        return exists(format!(
+            "an unfinished store lies there ({MARKER}): another writer is at work, or was interrupted; --clear-leftovers removes what an interrupted one left"
+        ));
     }
     let Some(found) = target.any()? else {
         return Ok(());
@@ -121,13 +129,15 @@ pub fn begin_as(
     check(target, address, leftovers)?;
     if leftovers == Leftovers::Remove {
         // What lies there without a marker was looked at by `check`.
-        if target.exists(MARKER)? || target.any()?.is_some() {
+        let cleared = parts::clear_unfinished(target, address)?;
+        if !cleared && (target.exists(MARKER)? || target.any()?.is_some()) {
             target.clear(MARKER)?;
         }
     }
     let exists = |what: &str| Err(WriteError::exists(address, what));
     if !target.put_new(MARKER, mark.to_vec())? {
-        return exists("another writer began at the same time");
+        let what = "another writer began at the same time";
+        return Err(WriteError::busy(address, what));
     }
     // Another writer may have begun and finished between the look and the marker.
     if target.exists(ROOT)? {
@@ -181,6 +191,7 @@ pub(crate) fn mark(what: &str, details: Value) -> Map<String, Value> {
     let members = [
         ("what", Value::from(what)),
         ("writer", Value::from(writer)),
+        ("by", Holder::current().document()),
         ("details", details),
     ];
     members

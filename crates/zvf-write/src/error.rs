@@ -3,11 +3,14 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use serde_json::Value;
 use zvf_codec::CodecError;
 use zvf_format::EncodeError;
 use zvf_format::int::wide;
 use zvf_meta::MetaError;
 use zvf_store::{Class, IoError, StoreError};
+
+use crate::holder::Holder;
 
 /// Why something could not be written. The store that was to be written does not exist then, unless
 /// [`WriteError::is_committed`] says otherwise.
@@ -91,16 +94,18 @@ pub enum WriteError {
         /// The address.
         store: String,
     },
-    /// Another change of the store is running, or was interrupted.
-    #[error("{store}: another change is running or was interrupted ({marker} is there)")]
+    /// Another program writes there. Trying again later helps.
+    #[error("{store}: {what}; try again later")]
     Busy {
         /// The address.
         store: String,
-        /// The name of the marker.
-        marker: &'static str,
+        /// What is done there, and by whom.
+        what: String,
     },
     /// Somebody else changed the store meanwhile. Nothing of theirs was replaced.
-    #[error("{store}: the store was changed by another writer meanwhile; nothing was replaced")]
+    #[error(
+        "{store}: the store was changed by another writer meanwhile; nothing was replaced; try again"
+    )]
     Changed {
         /// The address.
         store: String,
@@ -302,12 +307,11 @@ impl WriteError {
             | Self::Exists { .. }
             | Self::Linked { .. }
             | Self::Missing { .. }
-            | Self::Busy { .. }
-            | Self::Changed { .. }
             | Self::Unsupported { .. }
             | Self::Document(_)
             | Self::Broken { .. } => Class::Misuse,
             Self::Differs { .. } | Self::Data { .. } => Class::Malformed,
+            Self::Busy { .. } | Self::Changed { .. } => Class::Busy,
             Self::Bug { .. } => Class::Bug,
             Self::Encode { .. } | Self::Limit { .. } => Class::Limit,
             Self::Store(source) => source.class(),
@@ -370,12 +374,28 @@ impl WriteError {
         Self::Changed { store }
     }
 
-    /// A store that another change keeps, by the name of its marker.
+    /// A store that another program writes.
+    #[cold]
+    pub(crate) fn busy(store: &str, what: impl Into<String>) -> Self {
+        Self::Busy {
+            store: store.to_owned(),
+            what: what.into(),
+        }
+    }
+
+    /// A store that another change keeps, by the name of its marker and, where it says so, its writer.
     #[cold]
     #[doc(hidden)]
-    pub fn busy(store: &str, marker: &'static str) -> Self {
-        let store = store.to_owned();
-        Self::Busy { store, marker }
+    pub fn held(store: &str, marker: &'static str, found: Option<&[u8]>) -> Self {
+        let by = found.and_then(Holder::of_marker);
+        let parts = found.and_then(|found| serde_json::from_slice::<Value>(found).ok());
+        if parts.is_some_and(|marker| marker.pointer("/details/parts").is_some()) {
+            let what = "its parts are being committed, or that was interrupted at its end: `zvf import STORE … --commit` finishes it";
+            return Self::busy(store, what);
+        }
+        let by = by.map_or_else(String::new, |by| format!(" of {by}"));
+        let what = format!("another change is running or was interrupted ({marker}{by} is there)");
+        Self::busy(store, what)
     }
 
     /// A store that cannot be changed this way.

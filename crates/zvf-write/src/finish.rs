@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use zvf_meta::{ArrayAttributes, Kind, LevelDoc, LinksConvention};
 use zvf_store::ChunkCoord;
 
 use crate::batch::Groups;
 use crate::bucket::{Bucket, Buckets};
+use crate::categories::{Categories, Dictionary};
 use crate::cell::{Encoded, Encoder};
 use crate::chunk_by::{Keys, Split};
 use crate::commit::{self, Leftovers};
@@ -33,7 +35,7 @@ use crate::spill::{SpillFile, Spool};
 use crate::target::{Below, Object, Payloads, Target};
 use zvf_format::int::{index, wide};
 
-use crate::{WriteError, documents, extras, fragment_values, parallel};
+use crate::{WriteError, documents, extras, fragment_values, parallel, parts_texts};
 
 /// What a level is made of, and what making it may use.
 #[derive(Debug)]
@@ -138,15 +140,7 @@ pub fn write_arrays(
     } = input;
     let spec = &*spec;
     let (coords, buckets, file, split) = by_chunk(spec, router.rows, router.keys)?;
-    let mut dictionaries = Vec::new();
-    for (one, categories) in spec.vertex_attributes.iter().zip(router.categories) {
-        let is_category = one.values == AttributeType::Category;
-        dictionaries.push(if is_category {
-            Some(categories.finish()?)
-        } else {
-            None
-        });
-    }
+    let dictionaries = dictionaries(spec, router.categories)?;
     let traced = router.trace.is_some();
     let encoder = Encoder::new(spec, router.layout, dictionaries)?.with_vertices(traced);
     let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
@@ -166,6 +160,7 @@ pub fn write_arrays(
         budget,
         threads,
         watch: &watch,
+        codes: false,
     };
     let RowsWritten {
         sorter,
@@ -198,6 +193,23 @@ pub fn write_arrays(
         places,
     });
     Ok((doc, summary, trace))
+}
+
+/// The dictionary of each attribute; `None` of numbers.
+pub(crate) fn dictionaries(
+    spec: &StoreSpec,
+    categories: Vec<Categories>,
+) -> Result<Vec<Option<Dictionary>>, WriteError> {
+    let mut dictionaries = Vec::new();
+    for (one, categories) in spec.vertex_attributes.iter().zip(categories) {
+        let is_category = one.values == AttributeType::Category;
+        dictionaries.push(if is_category {
+            Some(categories.finish()?)
+        } else {
+            None
+        });
+    }
+    Ok(dictionaries)
 }
 
 /// Chunk and row of each vertex, by their numbers.
@@ -301,6 +313,8 @@ pub(crate) struct Level<'s> {
     pub(crate) budget: usize,
     pub(crate) threads: usize,
     pub(crate) watch: &'s Watch,
+    /// Whether texts are written as codes of a part, which the commit writes again.
+    pub(crate) codes: bool,
 }
 
 impl<'s> Level<'s> {
@@ -389,14 +403,25 @@ impl<'s> Level<'s> {
             ("vertices".to_owned(), self.spec.positions.size()),
             ("vertex_fragments".to_owned(), documents::INDEX),
         ];
+        let mut codes = vec![false; paths.len()];
         for (at, one) in self.spec.vertex_attributes.iter().enumerate() {
-            let path = format!("vertex_attributes/{}", one.name);
-            paths.push((path, encoder.stored_type(at)?.size()));
+            let coded = self.codes && one.values == AttributeType::Category;
+            let family = if coded {
+                parts_texts::CODES
+            } else {
+                "vertex_attributes"
+            };
+            codes.push(coded);
+            paths.push((
+                format!("{family}/{}", one.name),
+                encoder.stored_type(at)?.size(),
+            ));
         }
         for one in self.spec.stored_fragment_attributes() {
             let number = one.values.number();
             let items = number.map_or(documents::INDEX, NumberType::size);
             paths.push((format!("fragment_attributes/{}", one.name), items));
+            codes.push(false);
         }
         let mut columns: Vec<Payloads<'_>> = paths.iter().map(|_| Vec::new()).collect();
         let mut noted = Vec::new();
@@ -427,8 +452,12 @@ impl<'s> Level<'s> {
             });
         }
         let mut objects: Vec<Object> = Vec::new();
-        for ((path, items), column) in paths.iter().zip(columns) {
-            objects.extend(self.cells.of_items(*items).objects(path, column)?);
+        for (((path, items), column), coded) in paths.iter().zip(columns).zip(codes) {
+            objects.extend(if coded {
+                parts_texts::objects(self.cells, path, column)?
+            } else {
+                self.cells.of_items(*items).objects(path, column)?
+            });
         }
         self.target.put(objects)?;
         Ok(noted)
@@ -586,7 +615,7 @@ struct Noted {
 }
 
 /// What was written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Summary {
     /// Vertices.

@@ -19,7 +19,6 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::{Map, Value};
 
 use crate::WriteError;
-use crate::commit::MARKER;
 use crate::target::{Seen, Target, unique};
 
 /// The length of a lease, unless [`WriteOptions`](crate::WriteOptions) say otherwise.
@@ -38,6 +37,8 @@ const LONGEST: u64 = 24 * 60 * 60 * 1000;
 #[derive(Debug)]
 pub(crate) struct Lease {
     target: Arc<Target>,
+    /// The key of the marker.
+    key: String,
     length: Duration,
     held: Arc<Mutex<Held>>,
     renewing: Option<(Sender<()>, JoinHandle<()>)>,
@@ -57,32 +58,34 @@ impl Lease {
     /// Puts the marker; `None` if there is one.
     pub(crate) fn begin(
         target: &Arc<Target>,
+        key: &str,
         marker: Map<String, Value>,
         length: Duration,
     ) -> Result<Option<Self>, WriteError> {
         let since = (Instant::now(), SystemTime::now());
-        let put = target.put_new_seen(MARKER, beat(&marker, length, 0))?;
-        Ok(put.map(|seen| Self::hold(target, marker, length, seen, since)))
+        let put = target.put_new_seen(key, beat(&marker, length, 0))?;
+        Ok(put.map(|seen| Self::hold(target, key, marker, length, (seen, since))))
     }
 
     /// Puts the marker in the place of one that was seen; `None` if that is not there any more.
     pub(crate) fn take(
         target: &Arc<Target>,
+        key: &str,
         marker: Map<String, Value>,
         length: Duration,
         other: &Seen,
     ) -> Result<Option<Self>, WriteError> {
         let since = (Instant::now(), SystemTime::now());
-        let put = target.take_over(MARKER, other, beat(&marker, length, 0))?;
-        Ok(put.map(|seen| Self::hold(target, marker, length, seen, since)))
+        let put = target.take_over(key, other, beat(&marker, length, 0))?;
+        Ok(put.map(|seen| Self::hold(target, key, marker, length, (seen, since))))
     }
 
     fn hold(
         target: &Arc<Target>,
+        key: &str,
         marker: Map<String, Value>,
         length: Duration,
-        seen: Seen,
-        since: (Instant, SystemTime),
+        (seen, since): (Seen, (Instant, SystemTime)),
     ) -> Self {
         let held = Arc::new(Mutex::new(Held {
             seen,
@@ -90,14 +93,14 @@ impl Lease {
             lost: false,
         }));
         let (stop, stopped) = channel::<()>();
-        let (at, state) = (Arc::clone(target), Arc::clone(&held));
+        let (at, state, name) = (Arc::clone(target), Arc::clone(&held), key.to_owned());
         let renew = move || {
             let mut number = 0_u64;
             while stopped.recv_timeout(length / 4) == Err(RecvTimeoutError::Timeout) {
                 number += 1;
                 let since = (Instant::now(), SystemTime::now());
                 let before = lock(&state).seen.clone();
-                let done = at.replace(MARKER, &before, beat(&marker, length, number));
+                let done = at.replace(&name, &before, beat(&marker, length, number));
                 let mut held = lock(&state);
                 match done {
                     Ok(Some(seen)) => (held.seen, held.since) = (seen, since),
@@ -115,6 +118,7 @@ impl Lease {
         let thread = std::thread::Builder::new().name(name).spawn(renew).ok();
         Self {
             target: Arc::clone(target),
+            key: key.to_owned(),
             length,
             held,
             renewing: thread.map(|thread| (stop, thread)),
@@ -123,15 +127,19 @@ impl Lease {
 
     /// Whether the marker cannot have been taken over.
     pub(crate) fn holds(&self) -> bool {
-        let held = lock(&self.held);
-        let by_wall = held.since.1.elapsed().unwrap_or_default();
-        !held.lost && held.since.0.elapsed().max(by_wall) < self.length / 3 * 2
+        holds(&self.held, self.length)
+    }
+
+    /// Asks whether the marker cannot have been taken over.
+    pub(crate) fn watch(&self) -> impl Fn() -> bool + Send + Sync + use<> {
+        let (held, length) = (Arc::clone(&self.held), self.length);
+        move || holds(&held, length)
     }
 
     /// Whether the marker is there, and ours.
     pub(crate) fn is_there(&self) -> bool {
         let ours = lock(&self.held).seen.bytes.clone();
-        let found = self.target.read(MARKER);
+        let found = self.target.read(&self.key);
         let later = || lock(&self.held).seen.bytes.clone();
         found.is_ok_and(|found| found.is_some_and(|found| found == ours || found == later()))
     }
@@ -143,7 +151,7 @@ impl Lease {
         if held.lost {
             return Ok(());
         }
-        let removed = self.target.remove_own(MARKER, &held.seen.bytes);
+        let removed = self.target.remove_own(&self.key, &held.seen.bytes);
         if removed.is_err() {
             self.hand_over(&held.seen);
         }
@@ -165,7 +173,7 @@ impl Lease {
         marker.insert(OVER.to_owned(), Value::from(true));
         let bytes = Value::Object(marker).to_string().into_bytes();
         // Else the next writer waits until the lease is over.
-        let _ = self.target.replace(MARKER, seen, bytes);
+        let _ = self.target.replace(&self.key, seen, bytes);
     }
 
     /// Leaves the marker to whoever takes it over.
@@ -181,6 +189,12 @@ impl Lease {
             let _ = thread.join();
         }
     }
+}
+
+fn holds(held: &Mutex<Held>, length: Duration) -> bool {
+    let held = lock(held);
+    let by_wall = held.since.1.elapsed().unwrap_or_default();
+    !held.lost && held.since.0.elapsed().max(by_wall) < length / 3 * 2
 }
 
 /// The bytes of a marker: those of each renewal are others, so that each can be told from the one before.

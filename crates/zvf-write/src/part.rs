@@ -1,52 +1,51 @@
 //! One part of a store: the chunks that one program writes, and the note of them.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use zvf_store::ChunkCoord;
 
 use crate::batch::ObjectTable;
+use crate::categories::Dictionary;
 use crate::cell::Encoder;
 use crate::chunk_by::Split;
-use crate::commit::{self, MARKER};
+use crate::commit::ROOT;
 use crate::error::OrBug;
 use crate::finish::{self, Level, LevelInput, RowsWritten, Summary};
 use crate::frames::to_bytes;
+use crate::holder::Holder;
 use crate::layout::Layout;
+use crate::parts_folder::{Begun, FinishedPart, Folder, owner};
+use crate::parts_log::{Log, State};
 use crate::prepare::Corners;
 use crate::shard::{Cells, Container};
 use crate::sorter::Placed;
 use crate::spec::StoreSpec;
-use crate::target::Target;
+use crate::target::{Tally, Target, checksum};
 use crate::values::packed;
-use crate::{WriteError, documents};
+use crate::{WriteError, documents, parts_texts};
 use zvf_format::int::wide;
 
-/// Where parts note what they do.
-pub(crate) const CLAIMS: &str = "zvf-unfinished/claims";
-
-pub(crate) const PARTS: &str = "zvf-unfinished/parts";
-
-/// Whether a store of these parts was begun here and is not there yet.
+/// What a store of these parts has noted, if it was begun here and is not there yet.
 pub(crate) fn check_begun(
     target: &Target,
     address: &str,
-    details: &Value,
-) -> Result<(), WriteError> {
+    spec: &Value,
+) -> Result<Begun, WriteError> {
     let exists = |what: &str| Err(WriteError::exists(address, what));
-    if target.exists(commit::ROOT)? {
-        return exists("the store, or another one, is there already");
+    let begun = Begun::read(target)?;
+    if target.exists(ROOT)? {
+        return exists("the store, or another one, is there already; `zvf append` adds to a store");
     }
-    let marker: Option<Value> = target
-        .read(MARKER)?
-        .and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    match marker.as_ref().and_then(|marker| marker.get("details")) {
-        Some(found) if found == details => Ok(()),
-        Some(_) => exists(
-            "parts of another specification, or of another version of this library, are written there",
-        ),
+    match begun {
+        Some(begun) => {
+            begun.check(address, spec)?;
+            Ok(begun)
+        }
         None => exists("no store was begun there"),
     }
 }
@@ -71,8 +70,10 @@ pub(crate) fn cells(spec: &StoreSpec) -> Result<Cells, WriteError> {
     })
 }
 
-pub(crate) fn encoder(spec: &StoreSpec) -> Result<Encoder<'_>, WriteError> {
-    let dictionaries = spec.vertex_attributes.iter().map(|_| None).collect();
+pub(crate) fn encoder(
+    spec: &StoreSpec,
+    dictionaries: Vec<Option<Dictionary>>,
+) -> Result<Encoder<'_>, WriteError> {
     Encoder::new(spec, Layout::new(spec), dictionaries)
 }
 
@@ -95,14 +96,228 @@ pub(crate) struct Note<'n> {
     pub(crate) link_groups: Option<bool>,
 }
 
-/// Which part a writer writes.
+/// The objects that a program will write, and the round in which its part can be finished.
+#[derive(Debug, Serialize, Deserialize)]
+struct Claim {
+    round: u32,
+    objects: BTreeSet<Vec<u64>>,
+}
+
+/// How a part is begun.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct PartOptions {
+    /// Writes a part that is finished once more, in the place of the finished one. Default false.
+    pub redo: bool,
+    /// Names the input, such as by checksums of its files: a finished part is taken for the same only if it had the same
+    /// input. Default none: the name alone decides.
+    pub input: Option<String>,
+}
+
+impl PartOptions {
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Replaces [`redo`](Self::redo).
+    #[must_use]
+    pub fn with_redo(mut self, redo: bool) -> Self {
+        self.redo = redo;
+        self
+    }
+
+    /// Names the input by the lengths and checksums of its files. Folders have none: then the name of the part alone decides.
+    ///
+    /// # Cost
+    /// Reads the files once.
+    ///
+    /// # Errors
+    /// I/O.
+    pub fn with_input_files<'f>(
+        self,
+        files: impl IntoIterator<Item = &'f Path>,
+    ) -> Result<Self, WriteError> {
+        let mut names = Vec::new();
+        let mut buffer = vec![0_u8; 1 << 16];
+        for path in files {
+            let failed = |error| WriteError::io(path, error);
+            if !std::fs::metadata(path).map_err(failed)?.is_file() {
+                return Ok(self);
+            }
+            let mut file = std::fs::File::open(path).map_err(failed)?;
+            let (mut length, mut sum) = (0_u64, 0_u32);
+            loop {
+                let read = file.read(&mut buffer).map_err(failed)?;
+                let Some(bytes) = buffer.get(..read).filter(|bytes| !bytes.is_empty()) else {
+                    break;
+                };
+                length += wide(read);
+                sum = crc32c::crc32c_append(sum, bytes);
+            }
+            names.push(format!("{length}-{sum:08x}"));
+        }
+        Ok(self.with_input(names.join(" ")))
+    }
+
+    /// Replaces [`input`](Self::input).
+    #[must_use]
+    pub fn with_input(mut self, input: impl Into<String>) -> Self {
+        self.input = Some(input.into());
+        self
+    }
+}
+
+/// Which part a writer writes, and as whom.
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
     pub(crate) name: String,
-    pub(crate) details: Value,
+    /// The version and the specification.
+    spec: Value,
+    begun: Begun,
+    folder: Folder,
+    owner: String,
+    by: Holder,
+    round: u32,
+    input: Option<String>,
+}
+
+/// What becomes of the beginning of a part.
+#[derive(Debug)]
+pub(crate) enum Start {
+    New(Part),
+    Finished(FinishedPart),
 }
 
 impl Part {
+    /// Notes that a program begins a part, unless it is finished.
+    pub(crate) fn begin(
+        target: &Target,
+        address: &str,
+        (spec, name): (&Value, &str),
+        options: PartOptions,
+    ) -> Result<Start, WriteError> {
+        let begun = check_begun(target, address, spec)?;
+        let folder = begun.folder()?.clone();
+        if let Some(names) = &begun.names
+            && !names.iter().any(|known| known == name)
+        {
+            let known = crate::parts_folder::listed(names.iter().map(String::as_str));
+            let expected = format!("one of those that --begin declared: {known}");
+            return Err(WriteError::input("part", format!("{name:?}"), expected));
+        }
+        let last = folder.rounds(target)?.get(name).copied();
+        let mut part = Self {
+            name: name.to_owned(),
+            spec: spec.clone(),
+            begun,
+            folder,
+            owner: owner(),
+            by: Holder::current(),
+            round: 0,
+            input: options.input,
+        };
+        if let Some(last) = last
+            && let Some(found) = part.folder.note(target, address, (name, last))?
+        {
+            if !options.redo {
+                part.check_same_input(address, &found)?;
+                part.settle(target, address, &found.owner)?;
+                return Ok(Start::Finished(found));
+            }
+            part.round = last.checked_add(1).or_bug("more than 2^32 rounds")?;
+        }
+        part.check_open(target, address)?;
+        let note = part.by.document().to_string().into_bytes();
+        target.put_new(&part.folder.begun_by(name, &part.owner), note)?;
+        Ok(Start::New(part))
+    }
+
+    /// Refuses a part of which a commit was decided that does not know it.
+    fn check_open(&self, target: &Target, address: &str) -> Result<(), WriteError> {
+        match self.log(target).state()? {
+            State::Open | State::Looking(_) => Ok(()),
+            State::Chosen(_) => {
+                let what = format!(
+                    "the store is being committed, without what part {} would write now; `--commit` finishes it",
+                    self.name
+                );
+                Err(WriteError::exists(address, what))
+            }
+            State::Discarded => Err(self.discarded(address)),
+        }
+    }
+
+    fn log<'l>(&'l self, target: &'l Target) -> Log<'l> {
+        let folder = &self.folder;
+        Log { target, folder }
+    }
+
+    fn discarded(&self, address: &str) -> WriteError {
+        let what = format!("part {}: all parts were discarded", self.name);
+        WriteError::exists(address, what)
+    }
+
+    /// Whether a finished part had the input that this one has, as far as both say.
+    fn check_same_input(&self, address: &str, found: &FinishedPart) -> Result<(), WriteError> {
+        match (&self.input, &found.input) {
+            (Some(own), Some(other)) if own != other => {
+                Err(self.finished_otherwise(address, found, "from another input"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn finished_otherwise(&self, address: &str, found: &FinishedPart, how: &str) -> WriteError {
+        let what = format!(
+            "part {} was finished before {how}, by {}; nothing was written; --redo replaces it",
+            self.name, found.by
+        );
+        WriteError::exists(address, what)
+    }
+
+    /// Waits until no commit is looking at the parts; an error if the one that counts is without this part.
+    fn settle(&self, target: &Target, address: &str, owner: &str) -> Result<(), WriteError> {
+        match self.log(target).settled()? {
+            State::Chosen(choice) if choice.has(&self.name, owner) => Ok(()),
+            State::Chosen(_) => {
+                let what = format!(
+                    "the store was committed before part {} was finished, and without it",
+                    self.name
+                );
+                Err(WriteError::exists(address, what))
+            }
+            State::Discarded => Err(self.discarded(address)),
+            // The list is removed before the marker, and after the root came.
+            State::Open | State::Looking(_) if self.begun.is_there(target)? => Ok(()),
+            State::Open | State::Looking(_) => {
+                let what = format!(
+                    "the store was committed or discarded while part {} ended: whether it is in the store is not known",
+                    self.name
+                );
+                Err(WriteError::exists(address, what))
+            }
+        }
+    }
+
+    /// Removes what this program noted and wrote, where it cannot count any more.
+    pub(crate) fn abandon(&self, target: &Target) {
+        Self::forget(target, &self.folder, (&self.name, &self.owner));
+        if matches!(self.begun.is_there(target), Ok(false)) {
+            // Folders that this program made again, after those of all parts were removed.
+            let groups = ["work/x", "claims/x", "begun/x"].map(|group| self.folder.below(group));
+            target.prune(groups.iter().map(String::as_str));
+        }
+    }
+
+    /// Removes what a program noted and wrote that cannot count any more. What stays after a failure goes with the commit.
+    fn forget(target: &Target, folder: &Folder, (name, owner): (&str, &str)) {
+        let _ = target.remove(&folder.claim_of(name, owner));
+        let _ = target.remove_below(&folder.work(name, owner));
+        let _ = target.remove(&folder.begun_by(name, owner));
+    }
+
     /// Writes the cells of a part, and the note of them.
     pub(crate) fn write(
         self,
@@ -110,22 +325,112 @@ impl Part {
         target: &Target,
         address: &str,
     ) -> Result<Summary, WriteError> {
-        check_begun(target, address, &self.details)?;
-        let key = format!("{PARTS}/{}", self.name);
-        let again = || {
-            let what = format!("part {} was finished before", self.name);
-            WriteError::exists(address, what)
+        let (note, summary) = match self.prepare(input, target, address) {
+            Ok(done) => done,
+            Err(error) => {
+                self.abandon(target);
+                // Another program that finished the part removes what this one wrote, at any moment.
+                let round = (&*self.name, self.round);
+                return match self.folder.note(target, address, round) {
+                    Ok(Some(found)) => self.beaten(target, address, &found, None),
+                    _ => Err(error),
+                };
+            }
         };
-        if target.exists(&key)? {
-            return Err(again());
+        let bytes = serde_json::to_vec(&note).or_bug("the note of a part")?;
+        // After a failure it is not known whether the note is there, so that what it names must stay.
+        let ours = target.put_new(&self.folder.decision(&self.name, self.round), bytes)?;
+        if !ours {
+            self.abandon(target);
+            let found = self
+                .folder
+                .note(target, address, (&self.name, self.round))?;
+            let Some(found) = found else {
+                return Err(self.discarded(address));
+            };
+            return self.beaten(target, address, &found, Some(&note));
         }
-        let (note, summary) = self.fill(input, target, address)?;
+        self.settle(target, address, &self.owner)?;
+        self.forget_others(target);
+        Ok(summary)
+    }
+
+    /// Another program finished the part first: no harm where it wrote the same as this one, whose note is `own`.
+    fn beaten(
+        &self,
+        target: &Target,
+        address: &str,
+        found: &FinishedPart,
+        own: Option<&FinishedPart>,
+    ) -> Result<Summary, WriteError> {
+        let same = match own {
+            Some(own) => (own.put, own.sum) == (found.put, found.sum),
+            None => self.input.is_some() && self.input == found.input,
+        };
+        if !same {
+            let how = "by another program, with other data";
+            return Err(self.finished_otherwise(address, found, how));
+        }
+        self.settle(target, address, &found.owner)?;
+        Ok(Summary {
+            vertices: found.vertices,
+            chunks: found.chunks,
+            objects: found.objects,
+            links: found.links,
+        })
+    }
+
+    /// Removes what other programs left that began this part, and cannot finish it any more.
+    fn forget_others(&self, target: &Target) {
+        let Ok(all) = Folder::owners(target, &self.folder.begun()) else {
+            return;
+        };
+        for (name, owner) in all {
+            if name != self.name || owner == self.owner {
+                continue;
+            }
+            // One of a later round may still count.
+            let claim = target.read(&self.folder.claim_of(&name, &owner));
+            let claim = claim.map(|bytes| bytes.and_then(|bytes| claimed(&bytes)));
+            if let Ok(Some(claim)) = claim
+                && claim.round <= self.round
+            {
+                Self::forget(target, &self.folder, (&name, &owner));
+            }
+        }
+    }
+
+    fn prepare(
+        &self,
+        input: LevelInput,
+        target: &Target,
+        address: &str,
+    ) -> Result<(FinishedPart, Summary), WriteError> {
+        let now = check_begun(target, address, &self.spec)?;
+        if now.folder.as_ref() != Some(&self.folder) {
+            return Err(self.discarded(address));
+        }
+        self.check_open(target, address)?;
+        let (note, texts, tally, summary) = self.fill(input, target, address)?;
+        let work = self.folder.work(&self.name, &self.owner);
+        let mut sum = tally.sum();
+        for (name, bytes) in [("note", note), ("texts", texts)] {
+            sum = sum.wrapping_add(checksum(name, &bytes));
+            target.put(vec![(format!("{work}/{name}"), bytes)])?;
+        }
         target.barrier()?;
-        if target.put_new(&key, note)? {
-            Ok(summary)
-        } else {
-            Err(again())
-        }
+        let note = FinishedPart {
+            owner: self.owner.clone(),
+            by: self.by.clone(),
+            vertices: summary.vertices,
+            chunks: summary.chunks,
+            objects: summary.objects,
+            links: summary.links,
+            input: self.input.clone(),
+            put: tally.count(),
+            sum,
+        };
+        Ok((note, summary))
     }
 
     fn fill(
@@ -133,7 +438,7 @@ impl Part {
         input: LevelInput,
         target: &Target,
         address: &str,
-    ) -> Result<(Vec<u8>, Summary), WriteError> {
+    ) -> Result<(Vec<u8>, Vec<u8>, Tally, Summary), WriteError> {
         let LevelInput {
             spec,
             router,
@@ -144,9 +449,16 @@ impl Part {
             threads,
             watch,
         } = input;
-        let (spec, below) = (&*spec, target.below("0"));
+        let tally = Tally::default();
+        let work = format!("{}/0", self.folder.work(&self.name, &self.owner));
+        let (spec, below) = (&*spec, target.below(work).unseen().tallied(&tally));
         let cells = cells(spec)?;
-        let encoder = encoder(spec)?;
+        let dictionaries = finish::dictionaries(spec, router.categories)?;
+        let texts = parts_texts::of_part(&dictionaries)?;
+        let widened = dictionaries
+            .into_iter()
+            .map(|one| one.map(Dictionary::widened));
+        let encoder = encoder(spec, widened.collect())?;
         let (coords, buckets, file, _) = finish::by_chunk(spec, router.rows, router.keys)?;
         let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
         self.claim(target, address, &cells, &chunks)?;
@@ -159,6 +471,7 @@ impl Part {
             budget,
             threads,
             watch: &watch,
+            codes: true,
         };
         let RowsWritten {
             sorter,
@@ -199,10 +512,12 @@ impl Part {
             cells: keys.concat().into(),
             link_groups: stored.groups.as_ref().map(|groups| groups.everywhere),
         };
-        Ok((to_bytes(&note)?, summary))
+        let note = to_bytes(&note)?;
+        Ok((note, texts, tally, summary))
     }
 
-    /// Puts the claim of a part and looks at all others.
+    /// Puts the claim of this program and looks at those of other parts: of two programs that write one object each puts its
+    /// claim before it looks, so that at least one sees the other.
     fn claim(
         &self,
         target: &Target,
@@ -214,39 +529,65 @@ impl Part {
         for chunk in chunks {
             objects.insert(cells.object_index(chunk)?);
         }
-        let taken = |what: String| WriteError::exists(address, what);
-        let key = format!("{CLAIMS}/{}", self.name);
-        let claim = json!(objects).to_string().into_bytes();
-        let ours = target.put_new(&key, claim.clone())?
-            // The part was interrupted, and is written again.
-            || target.read(&key)?.is_some_and(|found| found == claim);
-        if !ours {
-            let what = format!(
-                "part {} was begun before, with other chunks: what it left cannot be told from its own",
-                self.name
-            );
-            return Err(taken(what));
-        }
-        for other in target.names(CLAIMS)? {
+        let key = self.folder.claim_of(&self.name, &self.owner);
+        let claim = Claim {
+            round: self.round,
+            objects,
+        };
+        target.put_new(&key, serde_json::to_vec(&claim).or_bug("a claim")?)?;
+        let mut rounds: Option<BTreeMap<String, u32>> = None;
+        for (other, by) in Folder::owners(target, &self.folder.claims())? {
             if other == self.name {
                 continue;
             }
-            let theirs = target.read(&format!("{CLAIMS}/{other}"))?;
-            let theirs: Option<BTreeSet<Vec<u64>>> =
-                theirs.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-            let Some(theirs) = theirs else {
-                return Err(taken(format!("the claim of part {other} cannot be read")));
+            let Some(bytes) = target.read(&self.folder.claim_of(&other, &by))? else {
+                // It was given up meanwhile.
+                continue;
             };
-            if let Some(object) = objects.intersection(&theirs).next() {
-                // Nothing of this part was written yet.
-                target.remove(&key)?;
-                let what = format!(
-                    "parts {} and {other} both have vertices in cell {object:?} of the grid",
-                    self.name
-                );
-                return Err(taken(what));
+            let Some(theirs) = claimed(&bytes) else {
+                let what = format!("the claim of part {other} cannot be read");
+                return Err(WriteError::exists(address, what));
+            };
+            let Some(object) = claim.objects.intersection(&theirs.objects).next() else {
+                continue;
+            };
+            let rounds = match &mut rounds {
+                Some(rounds) => rounds,
+                None => rounds.insert(self.folder.rounds(target)?),
+            };
+            let what = format!(
+                "parts {} and {other} both have vertices in cell {object:?} of the grid",
+                self.name
+            );
+            match rounds.get(&other).copied() {
+                // Another program finished that part, so that this one cannot any more.
+                Some(last) if last > theirs.round => {}
+                Some(last) if last == theirs.round => {
+                    let found = self.folder.note(target, address, (&other, last))?;
+                    if found.is_some_and(|found| found.owner == by) {
+                        return Err(WriteError::exists(address, what));
+                    }
+                }
+                _ => {
+                    let begun = target.read(&self.folder.begun_by(&other, &by))?;
+                    let begun: Option<Holder> =
+                        begun.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+                    if begun.as_ref().is_some_and(Holder::has_ended) {
+                        // It finishes nothing any more.
+                        continue;
+                    }
+                    let begun = begun.map_or_else(String::new, |by| format!(" by {by}"));
+                    let what = format!(
+                        "{what}; part {other} was begun{begun}, and is not finished: if it shall have them, this part cannot"
+                    );
+                    return Err(WriteError::busy(address, what));
+                }
             }
         }
         Ok(())
     }
+}
+
+fn claimed(bytes: &[u8]) -> Option<Claim> {
+    serde_json::from_slice(bytes).ok()
 }

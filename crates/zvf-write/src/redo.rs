@@ -82,7 +82,7 @@ impl Journal {
         match journal.doc().and_then(|doc| named(&doc)) {
             Ok(Some(_)) if !taken => {
                 journal.change.leave();
-                Err(WriteError::busy(address, Redo::ATTRIBUTE))
+                Err(WriteError::held(address, Redo::ATTRIBUTE, None))
             }
             Err(error) if !taken => {
                 journal.abandon();
@@ -333,7 +333,8 @@ pub fn settle(target: &Arc<Target>, address: &str, lease: Duration) -> Result<Se
         }
         // Another kind of change: its own command knows what to do.
         Some(marker) if Left::of(&marker).is_none() => {
-            return Err(WriteError::busy(address, MARKER));
+            let found = target.read(MARKER)?;
+            return Err(WriteError::held(address, MARKER, found.as_deref()));
         }
         Some(_) => {}
     }

@@ -370,6 +370,21 @@ impl StoreWriter {
         }
     }
 
+    /// Gives the writer up. One of a part removes the note that the part was begun; any other one left nothing.
+    pub fn abandon(self) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            if let Some(part) = self.part {
+                let target = self.target;
+                let abandon = move || {
+                    part.abandon(&target);
+                    Ok(())
+                };
+                // What stays is removed with the commit.
+                let _ = blocking(abandon).await;
+            }
+        })
+    }
+
     /// Writes the store.
     ///
     /// # Cost

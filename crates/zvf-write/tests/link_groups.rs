@@ -335,7 +335,7 @@ async fn a_store_in_parts_makes_the_claim_of_all_of_them() {
             .await
             .unwrap();
         for (name, x, links) in [("a", 0.0, &links[0]), ("b", 20.0, &links[1])] {
-            let mut writer = store.writer(name).unwrap();
+            let mut writer = store.writer(name).await.unwrap();
             push(&mut writer, x, links.clone());
             writer.finish().await.unwrap();
         }

@@ -1,14 +1,19 @@
 //! Several writers of one store: together they write what one would, and no two of them the same cell.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use object_store::ObjectStoreExt;
+use zvf_query::Query;
 use zvf_store::{OpenOptions, Retry, Store};
 use zvf_write::{
-    AttributeSpec, Batch, Groups, Kind, Leftovers, NumberType, ObjectTable, Outside, PartedStore,
-    StoreSpec, StoreWriter, Values, WriteError, WriteOptions,
+    AttributeSpec, Batch, Class, Groups, Kind, Leftovers, NumberType, ObjectTable, Outside,
+    PartOptions, PartStart, PartedStore, StoreSpec, StoreWriter, Values, WriteError, WriteOptions,
 };
 
-use crate::support::{ADDRESS, Memory, check_documents};
+use crate::support::{ADDRESS, Memory, ask, check_documents};
 use zvf_testkit::faults::Dying;
 
 const NAMES: [&str; 3] = ["left", "middle", "right"];
@@ -111,7 +116,7 @@ async fn parts_together_are_the_store_that_one_writer_makes() {
                 let joined = PartedStore::join(ADDRESS, spec(), memory.options())
                     .await
                     .unwrap();
-                let mut writer = joined.writer(NAMES[part]).unwrap();
+                let mut writer = joined.writer(NAMES[part]).await.unwrap();
                 push(&mut writer, kind, part).unwrap();
                 let summary = writer.finish().await.unwrap();
                 vertices += summary.vertices;
@@ -119,8 +124,9 @@ async fn parts_together_are_the_store_that_one_writer_makes() {
                 let there = Store::open_with(ADDRESS, memory.open_options()).await;
                 assert!(there.is_err(), "no store before the end");
             }
-            let summary = store.commit(&groups(kind)).await.unwrap();
-            assert_eq!(summary, whole);
+            let committed = store.commit(&groups(kind)).await.unwrap();
+            assert_eq!(committed.summary, Some(whole));
+            assert_eq!(committed.parts, ["left", "middle", "right"]);
             assert_eq!((vertices, chunks), (whole.vertices, whole.chunks));
             let files = memory.files().await;
             check_documents(&files);
@@ -143,11 +149,11 @@ async fn two_parts_that_want_one_cell_are_told_before_they_write() {
     let store = PartedStore::begin(ADDRESS, spec(), memory.options())
         .await
         .unwrap();
-    let mut left = store.writer("left").unwrap();
+    let mut left = store.writer("left").await.unwrap();
     push(&mut left, Kind::Graph, 0).unwrap();
     left.finish().await.unwrap();
     let before = memory.files().await;
-    let mut middle = store.writer("middle").unwrap();
+    let mut middle = store.writer("middle").await.unwrap();
     push(&mut middle, Kind::Graph, 1).unwrap();
     let told = middle.finish().await.unwrap_err().to_string();
     assert!(told.contains("parts middle and left both"), "{told}");
@@ -157,7 +163,8 @@ async fn two_parts_that_want_one_cell_are_told_before_they_write() {
         "nothing of the other was touched"
     );
     // The rest is a store.
-    assert_eq!(store.commit(&Groups::default()).await.unwrap().vertices, 24);
+    let committed = store.commit(&Groups::default()).await.unwrap();
+    assert_eq!(committed.summary.unwrap().vertices, 24);
 }
 
 #[tokio::test]
@@ -166,8 +173,18 @@ async fn what_is_not_finished_is_not_committed() {
     let kind = Kind::Streamline;
     let begin = || PartedStore::begin(ADDRESS, spec(kind), memory.options());
     let store = begin().await.unwrap();
-    let told = begin().await.unwrap_err().to_string();
-    assert!(told.contains("unfinished"), "{told}");
+    assert!(!store.was_begun_before());
+    assert!(begin().await.unwrap().was_begun_before());
+    let told = PartedStore::begin(ADDRESS, spec(Kind::Graph), memory.options()).await;
+    let told = told.unwrap_err().to_string();
+    assert!(told.contains("another specification"), "{told}");
+    assert!(
+        told.contains("kind is \"Streamline\" there and \"Graph\" here"),
+        "{told}"
+    );
+    let told = StoreWriter::create(ADDRESS, spec(kind), memory.options()).await;
+    let told = told.unwrap_err().to_string();
+    assert!(told.contains("an unfinished store in parts"), "{told}");
     let other = PartedStore::join(ADDRESS, spec(Kind::Graph), memory.options()).await;
     assert!(
         other
@@ -184,26 +201,25 @@ async fn what_is_not_finished_is_not_committed() {
     let dies = PartedStore::join(ADDRESS, spec(kind), options)
         .await
         .unwrap();
-    let mut writer = dies.writer("left").unwrap();
+    let mut writer = dies.writer("left").await.unwrap();
     push(&mut writer, kind, 0).unwrap();
     writer.finish().await.unwrap_err();
     let again = || PartedStore::join(ADDRESS, spec(kind), memory.options());
     let told = store.commit(&Groups::default()).await.unwrap_err();
     assert!(
         told.to_string()
-            .contains("part left: found begun and not finished"),
+            .contains("parts: found 0 finished, left begun and not finished"),
         "{told}"
     );
     // Under the same name it is written again, once.
-    let mut writer = again().await.unwrap().writer("left").unwrap();
+    let mut writer = again().await.unwrap().writer("left").await.unwrap();
     push(&mut writer, kind, 0).unwrap();
     writer.finish().await.unwrap();
-    let mut writer = again().await.unwrap().writer("left").unwrap();
-    push(&mut writer, kind, 0).unwrap();
-    let told = writer.finish().await.unwrap_err().to_string();
+    let told = again().await.unwrap().writer("left").await;
+    let told = told.unwrap_err().to_string();
     assert!(told.contains("part left was finished before"), "{told}");
     // A streamline that goes through two parts has no order.
-    let mut writer = again().await.unwrap().writer("right").unwrap();
+    let mut writer = again().await.unwrap().writer("right").await.unwrap();
     let far = Batch::new(vec![75.0_f64, 5.0])
         .with_object_ids(vec![0])
         .with_attribute("n", vec![7]);
@@ -220,31 +236,446 @@ async fn what_is_not_finished_is_not_committed() {
             .await
             .is_err()
     );
-    // The place can be taken over as after any interrupted writer.
-    let options = memory.options().with_leftovers(Leftovers::Remove);
-    let fresh = PartedStore::begin(ADDRESS, spec(kind), options)
+    // Finished parts are not taken over, but discarded.
+    let before = memory.files().await;
+    let options = || memory.options().with_leftovers(Leftovers::Remove);
+    let told = [
+        PartedStore::begin(ADDRESS, spec(kind), options())
+            .await
+            .unwrap_err(),
+        StoreWriter::create(ADDRESS, spec(kind), options())
+            .await
+            .unwrap_err(),
+    ];
+    for told in told.map(|told| told.to_string()) {
+        assert!(told.contains("2 finished parts (left, right)"), "{told}");
+        assert!(told.contains("--discard-parts"), "{told}");
+    }
+    assert_eq!(memory.files().await, before);
+    let discarded = PartedStore::discard(ADDRESS, memory.options()).await;
+    assert_eq!(discarded.unwrap(), ["left", "right"]);
+    assert!(memory.files().await.is_empty());
+    let fresh = begin().await.unwrap();
+    // Without a finished part there is nothing to lose.
+    let cleared = PartedStore::begin(ADDRESS, spec(kind), options())
         .await
         .unwrap();
+    assert!(!cleared.was_begun_before());
     assert!(
         fresh.commit(&Groups::default()).await.is_err(),
         "no part at all"
     );
 }
 
+/// Rows of texts of one part, whose dictionaries differ in everything; some are missing.
+fn texts(part: usize) -> Vec<Option<String>> {
+    (0..24)
+        .map(|row| match (part, row % 5) {
+            (1, 3) => None,
+            (_, at) => Some(format!("{}{}", ["z", "a", "m"][part], at * (part + 1))),
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn texts_of_parts_are_those_of_one_writer() {
+    for shards in [None, Some([3, 2])] {
+        for missing in [false, true] {
+            let spec = || {
+                let spec = spec(Kind::Graph)
+                    .with_vertex_attribute(AttributeSpec::category("type"))
+                    .with_vertex_attribute(AttributeSpec::number("w", NumberType::F32))
+                    .with_vertex_attribute(AttributeSpec::category("one"));
+                match shards {
+                    Some(shards) => spec.with_shard_shape(shards),
+                    None => spec,
+                }
+            };
+            let push = |writer: &mut StoreWriter, part: usize| {
+                let n: Vec<i32> = (0..24).map(|n| part as i32 * 24 + n).collect();
+                let left = part as f64 * 30.0;
+                let positions: Vec<f64> = n
+                    .iter()
+                    .flat_map(|n| [left + f64::from(n * 7 % 29), f64::from(n * 11 % 30)])
+                    .collect();
+                let mut words = texts(part);
+                if !missing {
+                    words.iter_mut().for_each(|word| {
+                        word.get_or_insert_with(String::new);
+                    });
+                }
+                let weights: Vec<f32> = n.iter().map(|n| *n as f32).collect();
+                let batch = Batch::new(positions)
+                    .with_object_ids(n.iter().map(|n| i64::from(n % 5)).collect::<Vec<_>>())
+                    .with_attribute("n", &n)
+                    .with_attribute("type", Values::Text(words))
+                    .with_attribute("w", &weights)
+                    .with_attribute("one", Values::texts(vec!["same"; 24]));
+                writer.push(&batch)
+            };
+            let one = Memory::default();
+            let mut writer = StoreWriter::create(ADDRESS, spec(), one.options())
+                .await
+                .unwrap();
+            (0..3).for_each(|part| push(&mut writer, part).unwrap());
+            writer.finish().await.unwrap();
+
+            let memory = Memory::default();
+            let store = PartedStore::begin(ADDRESS, spec(), memory.options())
+                .await
+                .unwrap();
+            for part in [1, 2, 0] {
+                let mut writer = store.writer(NAMES[part]).await.unwrap();
+                push(&mut writer, part).unwrap();
+                writer.finish().await.unwrap();
+            }
+            store.commit(&Groups::default()).await.unwrap();
+            assert_eq!(memory.files().await, one.files().await);
+            memory.check_clean().await;
+        }
+    }
+}
+
+/// Points of one part, with a number that tells inputs apart.
+async fn points(
+    store: &PartedStore,
+    name: &str,
+    options: PartOptions,
+    number: i32,
+) -> Result<bool, WriteError> {
+    let PartStart::Writer(mut writer) = store.part(name, options).await? else {
+        return Ok(false);
+    };
+    push_points(&mut writer, name, number)?;
+    writer.finish().await.map(|_| true)
+}
+
+fn push_points(writer: &mut StoreWriter, name: &str, number: i32) -> Result<(), WriteError> {
+    let at = NAMES.iter().position(|known| *known == name).unwrap();
+    let left = at as f64 * 30.0;
+    let positions: Vec<f64> = (0..24)
+        .flat_map(|n| [left + f64::from(n % 24), f64::from(n * 11 % 30)])
+        .collect();
+    writer.push(&Batch::new(positions).with_attribute("n", vec![number; 24]))
+}
+
+/// The numbers of a store, and how many rows have each.
+async fn numbers(memory: &Memory) -> BTreeMap<i32, usize> {
+    let answer = ask(&memory.open().await, Query::default()).await;
+    let column = answer.vertices.column_by_name("n").unwrap();
+    let mut counts = BTreeMap::new();
+    for number in column.as_primitive::<Int32Type>().values() {
+        *counts.entry(*number).or_default() += 1;
+    }
+    counts
+}
+
+#[tokio::test]
+async fn of_two_programs_of_one_name_one_is_the_part() {
+    let memory = Memory::default();
+    let spec = || spec(Kind::PointCloud);
+    let store = PartedStore::begin(ADDRESS, spec(), memory.options())
+        .await
+        .unwrap();
+    let begin = async |name| match store.part(name, PartOptions::new()).await.unwrap() {
+        PartStart::Writer(writer) => writer,
+        PartStart::Finished(_) => panic!("{name} is not finished"),
+    };
+    // Other data: the second one to finish fails, and leaves nothing.
+    let (mut first, mut second) = (begin("left").await, begin("left").await);
+    push_points(&mut first, "left", 1).unwrap();
+    push_points(&mut second, "left", 2).unwrap();
+    second.finish().await.unwrap();
+    let told = first.finish().await.unwrap_err();
+    assert!(told.to_string().contains("with other data"), "{told}");
+    assert_eq!(told.class(), Class::Misuse);
+    // The same data: both did what they were asked to.
+    let (mut first, mut second) = (begin("middle").await, begin("middle").await);
+    push_points(&mut first, "middle", 3).unwrap();
+    push_points(&mut second, "middle", 3).unwrap();
+    second.finish().await.unwrap();
+    first.finish().await.unwrap();
+    // Again, it is finished; of another input, where that is known, it is another part.
+    let input = |text: &str| PartOptions::new().with_input(text);
+    assert!(points(&store, "right", input("a"), 4).await.unwrap());
+    assert!(!points(&store, "right", input("a"), 4).await.unwrap());
+    let told = points(&store, "right", input("b"), 5).await.unwrap_err();
+    assert!(told.to_string().contains("from another input"), "{told}");
+    let redo = input("b").with_redo(true);
+    assert!(points(&store, "right", redo, 5).await.unwrap());
+    let status = PartedStore::status(ADDRESS, &memory.options())
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(status.names("finished"), ["left", "middle", "right"]);
+    assert!(status.parts.iter().all(|part| part.begun.is_empty()));
+    store.commit(&Groups::default()).await.unwrap();
+    assert_eq!(
+        numbers(&memory).await,
+        BTreeMap::from([(2, 24), (3, 24), (5, 24)])
+    );
+    memory.check_clean().await;
+    let left = memory.files().await;
+    assert!(!left.keys().any(|key| key.contains("unfinished")));
+}
+
+#[tokio::test]
+async fn declared_parts_must_come() {
+    let memory = Memory::default();
+    let names = || Some(NAMES.map(str::to_owned).to_vec());
+    let begin =
+        |names| PartedStore::begin_parts(ADDRESS, spec(Kind::PointCloud), names, memory.options());
+    let store = begin(names()).await.unwrap();
+    assert!(begin(names()).await.unwrap().was_begun_before());
+    let told = begin(None).await.unwrap_err().to_string();
+    assert!(told.contains("begun with other parts"), "{told}");
+    for names in [vec![], vec!["a".to_owned(); 2], vec!["a/b".to_owned()]] {
+        begin(Some(names)).await.unwrap_err();
+    }
+    let told = points(&store, "other", PartOptions::new(), 1).await;
+    let told = told.unwrap_err().to_string();
+    assert!(
+        told.contains("\"other\"") && told.contains("left, middle, right"),
+        "{told}"
+    );
+    points(&store, "left", PartOptions::new(), 1).await.unwrap();
+    let begun = store.writer("right").await.unwrap();
+    let again = || begin(names());
+    let told = again().await.unwrap().commit(&Groups::default()).await;
+    let told = told.unwrap_err().to_string();
+    assert!(
+        told.contains("1 finished, right begun and not finished, middle not begun"),
+        "{told}"
+    );
+    begun.abandon().await;
+    let status = PartedStore::status(ADDRESS, &memory.options())
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(status.names("waiting"), ["middle", "right"]);
+    let done = again()
+        .await
+        .unwrap()
+        .commit_with(&Groups::default(), true)
+        .await
+        .unwrap();
+    assert_eq!(done.absent, ["middle", "right"]);
+    let root = memory.files().await.remove("zarr.json").unwrap();
+    let root: serde_json::Value = serde_json::from_slice(&root).unwrap();
+    assert_eq!(
+        root["attributes"][zvf_write::ABSENT_PARTS],
+        serde_json::json!(["middle", "right"])
+    );
+    memory.check_clean().await;
+    let told = points(&store, "middle", PartOptions::new(), 1).await;
+    assert!(told.unwrap_err().to_string().contains("zvf append"));
+}
+
+/// Options of a program that dies at a write.
+fn dying(memory: &Memory, writes: usize, through: bool) -> WriteOptions {
+    let dying = Dying::new(memory.0.clone(), writes, through);
+    let mut open = OpenOptions::new().with_object_store(Arc::new(dying));
+    open.io.retry = Retry::never();
+    open.io.concurrency = 1;
+    WriteOptions::new().with_open(open).with_threads(1)
+}
+
+/// Removes the marker by which a dead committer keeps others away, as time would.
+async fn expire(memory: &Memory) {
+    for key in memory.files().await.into_keys() {
+        if key.ends_with("/committing") {
+            let path = format!("some/points.zarrvectors/{key}");
+            memory.0.delete(&path.as_str().into()).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_part_that_dies_at_any_write_is_written_again() {
+    for through in [false, true] {
+        for writes in 1.. {
+            let memory = Memory::default();
+            let spec = || spec(Kind::PointCloud);
+            let store = PartedStore::begin(ADDRESS, spec(), memory.options())
+                .await
+                .unwrap();
+            let dies = PartedStore::join(ADDRESS, spec(), dying(&memory, writes, through))
+                .await
+                .unwrap();
+            let died = points(&dies, "left", PartOptions::new(), 1).await;
+            let status = PartedStore::status(ADDRESS, &memory.options())
+                .await
+                .unwrap()
+                .unwrap();
+            let finished = !status.names("finished").is_empty();
+            if died.is_ok() {
+                assert!(finished);
+            }
+            // A program with the rest of the data, and another one with other data in the same place.
+            points(&store, "middle", PartOptions::new(), 2)
+                .await
+                .unwrap();
+            let written = points(&store, "left", PartOptions::new(), 3).await.unwrap();
+            assert_eq!(written, !finished, "write {writes}");
+            store.commit(&Groups::default()).await.unwrap();
+            let left = if finished { 1 } else { 3 };
+            assert_eq!(
+                numbers(&memory).await,
+                BTreeMap::from([(left, 24), (2, 24)])
+            );
+            memory.check_clean().await;
+            if died.is_ok() {
+                assert!(writes > 8, "{writes} writes");
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_commit_that_dies_at_any_write_is_finished_by_the_next() {
+    let spec = || {
+        spec(Kind::Graph)
+            .with_vertex_attribute(AttributeSpec::category("type"))
+            .with_shard_shape([3, 3])
+    };
+    let write = async |store: &PartedStore, part: usize| {
+        let mut writer = store.writer(NAMES[part]).await.unwrap();
+        let n: Vec<i32> = (0..24).collect();
+        let left = part as f64 * 30.0;
+        let positions: Vec<f64> = n
+            .iter()
+            .flat_map(|n| [left + f64::from(n * 7 % 29), f64::from(n * 11 % 30)])
+            .collect();
+        let batch = Batch::new(positions)
+            .with_object_ids(n.iter().map(|n| i64::from(n % 5)).collect::<Vec<_>>())
+            .with_attribute("n", &n)
+            .with_attribute("type", Values::Text(texts(part)))
+            .with_links((0..23).flat_map(|at| [at, at + 1]).collect::<Vec<u64>>());
+        writer.push(&batch).unwrap();
+        writer.finish().await.unwrap();
+    };
+    let mut expected = None;
+    for through in [false, true] {
+        for writes in 1.. {
+            let memory = Memory::default();
+            let store = PartedStore::begin(ADDRESS, spec(), memory.options())
+                .await
+                .unwrap();
+            for part in 0..3 {
+                write(&store, part).await;
+            }
+            let join = |options| PartedStore::join(ADDRESS, spec(), options);
+            let dies = join(dying(&memory, writes, through)).await.unwrap();
+            let died = dies.commit(&Groups::default()).await;
+            let there = Store::open_with(ADDRESS, memory.open_options())
+                .await
+                .is_ok();
+            match &died {
+                Ok(_) => assert!(there),
+                Err(error) if error.is_committed() => assert!(there),
+                Err(_) => {}
+            }
+            let status = PartedStore::status(ADDRESS, &memory.options())
+                .await
+                .unwrap();
+            assert!(status.is_some() || there, "write {writes}");
+            expire(&memory).await;
+            match join(memory.options()).await {
+                Ok(again) => {
+                    again.commit(&Groups::default()).await.unwrap();
+                }
+                // Nothing was left to do.
+                Err(error) => {
+                    assert!(there && status.is_none(), "write {writes}: {error}");
+                }
+            }
+            let files = memory.files().await;
+            let expected = expected.get_or_insert_with(|| files.clone());
+            assert_eq!(&files, expected, "write {writes}");
+            memory.check_clean().await;
+            if died.is_ok() {
+                assert!(writes > 30, "{writes} writes");
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn removals_that_die_at_any_write_are_finished_by_the_next() {
+    for writes in 1.. {
+        let memory = Memory::default();
+        let spec = || spec(Kind::PointCloud);
+        let store = PartedStore::begin(ADDRESS, spec(), memory.options())
+            .await
+            .unwrap();
+        points(&store, "left", PartOptions::new(), 1).await.unwrap();
+        let mut late = store.writer("right").await.unwrap();
+        push_points(&mut late, "right", 2).unwrap();
+        let died = PartedStore::discard(ADDRESS, dying(&memory, writes, false)).await;
+        expire(&memory).await;
+        if !memory.files().await.is_empty() {
+            PartedStore::discard(ADDRESS, memory.options())
+                .await
+                .unwrap();
+        }
+        assert!(memory.files().await.is_empty(), "write {writes}");
+        // Begun again meanwhile: what is late is of no beginning that is there.
+        PartedStore::begin(ADDRESS, spec(), memory.options())
+            .await
+            .unwrap();
+        late.finish().await.unwrap_err();
+        let status = PartedStore::status(ADDRESS, &memory.options())
+            .await
+            .unwrap()
+            .unwrap();
+        assert!(status.parts.is_empty(), "{status:?}");
+        if died.is_ok() {
+            assert!(writes > 5, "{writes} writes");
+            break;
+        }
+    }
+}
+
+/// A committer that dies while it looks at the parts holds none of them up for long, and none that is finished is lost.
+#[tokio::test]
+async fn a_part_that_ends_while_a_commit_hangs_is_in_the_next_one() {
+    let memory = Memory::default();
+    let spec = || spec(Kind::PointCloud);
+    let store = PartedStore::begin(ADDRESS, spec(), memory.options())
+        .await
+        .unwrap();
+    points(&store, "left", PartOptions::new(), 1).await.unwrap();
+    // The marker of the commit, and that it looks.
+    let dies = PartedStore::join(ADDRESS, spec(), dying(&memory, 2, true))
+        .await
+        .unwrap();
+    dies.commit(&Groups::default()).await.unwrap_err();
+    assert!(
+        points(&store, "right", PartOptions::new(), 2)
+            .await
+            .unwrap()
+    );
+    let busy = PartedStore::join(ADDRESS, spec(), memory.options())
+        .await
+        .unwrap()
+        .commit(&Groups::default())
+        .await
+        .unwrap_err();
+    assert_eq!(busy.class(), Class::Busy, "{busy}");
+    assert!(busy.to_string().contains("try again"), "{busy}");
+    expire(&memory).await;
+    let done = store.commit(&Groups::default()).await.unwrap();
+    assert_eq!(done.parts, ["left", "right"]);
+    assert_eq!(numbers(&memory).await, BTreeMap::from([(1, 24), (2, 24)]));
+}
+
 #[tokio::test]
 async fn what_parts_cannot_agree_on_is_refused() {
     let memory = Memory::default();
     let free = StoreSpec::new(Kind::PointCloud, [10.0; 2]);
-    let told = PartedStore::begin(ADDRESS, free.clone(), memory.options()).await;
+    let told = PartedStore::begin(ADDRESS, free, memory.options()).await;
     assert!(told.unwrap_err().to_string().starts_with("bounds: "));
-    let words = free
-        .with_bounds([0.0; 2], [9.0; 2], Outside::Refuse)
-        .with_vertex_attribute(AttributeSpec::category("type"));
-    let told = PartedStore::begin(ADDRESS, words, memory.options()).await;
-    assert!(
-        told.unwrap_err()
-            .to_string()
-            .starts_with("vertex_attributes/type/values: ")
-    );
     assert!(memory.files().await.is_empty());
 }

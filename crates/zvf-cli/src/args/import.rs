@@ -54,7 +54,9 @@ Examples:
   zvf import huge.csv huge.zarrvectors --journal huge.journal      # the same line again resumes after a crash
   zvf import mesh.obj s3://bucket/mesh.zarrvectors --chunk-shape 4096,4096,4096 --codec none
   zvf import spots.csv spots.zarrvectors --chunk-by gene
+  zvf import tile-0.csv all.zarrvectors --begin --parts 20 --chunk-shape 9,9 --bounds 0,0:90,90
   zvf import tile-7.csv all.zarrvectors --part 7 --chunk-shape 9,9 --bounds 0,0:90,90
+  zvf import all.zarrvectors --status
   zvf import tracks.trk tracks.zarrvectors --json | jq .frame
   zvf import segmentation/skeletons neurons.zarrvectors            # a folder of Neuroglancer's skeletons"
 )]
@@ -155,19 +157,42 @@ pub(crate) struct ImportArgs {
     /// the same
     #[arg(long, value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,
-    /// Removes what an interrupted import left at STORE; a finished store is never touched
+    /// Removes what an interrupted import left at STORE; a finished store or finished parts are never touched
     #[arg(long)]
     pub(crate) clear_leftovers: bool,
     /// One store of several programs: marks the place. Then each program writes a --part, and at the end one says --commit, all with
-    /// the same options; FILE says by its columns what the store holds
+    /// the same options; FILE says by its columns what the store holds. Again, it is success
     #[arg(long, group = "step", requires_all = ["bounds", "chunk_shape"], conflicts_with = "journal")]
     pub(crate) begin: bool,
-    /// Writes the files as the part of that name: chunks that no other part has. Again by the same name, if it was interrupted
+    /// With --begin: the parts that must come, as their number (20 is 0 to 19), names, or a file of names, one a line. No other
+    /// part is taken, and --commit refuses while one is missing
+    #[arg(
+        long,
+        value_name = "N|NAME,..|@FILE",
+        value_delimiter = ',',
+        requires = "begin"
+    )]
+    pub(crate) parts: Option<Vec<String>>,
+    /// Writes the files as the part of that name: chunks that no other part has. Again by the same name, if it was interrupted; a
+    /// part that is finished is success, and nothing is written
     #[arg(long, value_name = "NAME", group = "step", requires_all = ["bounds", "chunk_shape"], conflicts_with_all = ["journal", "clear_leftovers"])]
     pub(crate) part: Option<String>,
-    /// Puts the parts together: the store is there after that
+    /// With --part: writes the part once more, in the place of the one that is finished
+    #[arg(long, requires = "part")]
+    pub(crate) redo: bool,
+    /// Puts the parts together: the store is there after that. Again, if it was interrupted
     #[arg(long, group = "step", requires_all = ["bounds", "chunk_shape"], conflicts_with_all = ["journal", "clear_leftovers"])]
     pub(crate) commit: bool,
+    /// With --commit: also without parts that were declared or begun and are not finished; the store names these in its root, as
+    /// `zvf_absent_parts`
+    #[arg(long, requires = "commit")]
+    pub(crate) allow_missing: bool,
+    /// Lists the parts of a begun store: waiting, begun by whom and when, finished. STORE is the only path
+    #[arg(long, group = "step", conflicts_with_all = ["journal", "clear_leftovers"])]
+    pub(crate) status: bool,
+    /// Removes all parts of a begun store, finished ones, too, and says which. STORE is the only path
+    #[arg(long, group = "step", conflicts_with_all = ["journal", "clear_leftovers"])]
+    pub(crate) discard_parts: bool,
     /// The corners that all parts keep to
     #[arg(
         long,
@@ -186,13 +211,18 @@ impl ImportArgs {
     /// Fewer than two paths, or a store whose name is no Unicode text.
     pub(super) fn settle(&mut self) -> Result<(), clap::Error> {
         let mut paths = std::mem::take(&mut self.paths);
-        let store = paths.pop().filter(|_| !paths.is_empty());
+        let alone = self.status || self.discard_parts;
+        let store = paths.pop().filter(|_| paths.is_empty() == alone);
         let store = store.map(|store| store.into_os_string().into_string());
         if let Some(Ok(store)) = store {
             (self.files, self.store) = (paths, store);
             return Ok(());
         }
         let (kind, what) = match store {
+            None if alone => (
+                ErrorKind::TooManyValues,
+                "found several paths, expected the store alone",
+            ),
             None => (
                 ErrorKind::MissingRequiredArgument,
                 "found one path, expected files and then the store",

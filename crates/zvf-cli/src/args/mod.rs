@@ -98,7 +98,7 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     max_term_width = 110,
     after_help = "\
 Exit codes: 0 done, 1 the validator found something, 2 wrong usage, 3 I/O, 4 malformed data, 5 a limit was reached, 70 a bug of
-this program, 130 interrupted.
+this program, 75 another program is writing the store: try again, 130 interrupted.
 
 Examples:
   zvf info brain.zarrvectors

@@ -14,7 +14,7 @@ use zvf_write::{AttributeSpec, NumberType, WriteError};
 
 use crate::args::{EditArgs, EditWhat};
 use crate::context::Context;
-use crate::error::{CliError, Result};
+use crate::error::{Class, CliError, Result};
 use crate::output::table::counted;
 use crate::output::{print_json, print_text};
 use table::Table;
@@ -127,7 +127,7 @@ fn opened(store: &str, context: &mut Context<'_>) -> Result<Edit> {
         Err(error @ WriteError::Busy { .. }) => {
             let hint =
                 "if its writer is dead, `zvf edit STORE resume` finishes it or takes it back";
-            Err(CliError::usage(format!("{error}; {hint}")))
+            Err(CliError::new(Class::Busy, format!("{error}; {hint}")))
         }
         Err(error) => Err(CliError::from(error).at(store)),
     }

@@ -26,11 +26,17 @@ use crate::progress::Progress;
 /// As the files say, by line or byte; usage, when options do not fit them or something lies at the store's place; as the
 /// storage says.
 pub(crate) fn run(args: &ImportArgs, context: &mut Context<'_>) -> Result<()> {
+    if args.status {
+        return import_parts::status(&args.store, context);
+    }
+    if args.discard_parts {
+        return import_parts::discard(&args.store, context);
+    }
     let (files, _kept) = from_stdin(&args.files, args.format.is_some())?;
     let import = Import::open(&files, &options(args)?)?;
     let spec = spec(args, &import)?;
     if import_parts::is_step(args) {
-        return import_parts::run(args, &import, spec, context);
+        return import_parts::run(args, (&import, &files), spec, context);
     }
     let chosen = args.chunk_shape.is_none();
     if chosen {

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use zvf_convert::Frame;
 use zvf_query::{Column, Outputs, Query, Table};
 use zvf_store::{Names, Need, RawStore, Store};
+use zvf_write::PartsStage;
 
+use super::import_parts;
 use crate::args::InfoArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result};
@@ -22,7 +24,16 @@ use facts::{Facts, LevelFacts};
 /// As the store says.
 pub(crate) fn run(args: &InfoArgs, context: &mut Context<'_>) -> Result<()> {
     let url = args.store.as_str();
-    let facts = gather(args, context).map_err(|e| e.at(url))?;
+    let facts = match gather(args, context) {
+        Ok(facts) => facts,
+        // There is no store yet, but there are parts of one.
+        Err(error) => match import_parts::status_of(url, context) {
+            Ok(Some(status)) if status.stage != PartsStage::Committed => {
+                return import_parts::print_status(url, &status, context);
+            }
+            _ => return Err(error.at(url)),
+        },
+    };
     context.warn(&facts.warnings);
     if context.common.json {
         print_json(&facts.document())

@@ -99,6 +99,11 @@ fn changed(command: &Command) -> Option<(&str, String)> {
         Some((store, remedy))
     }
     match command {
+        Command::Import(args) if args.status => None,
+        Command::Import(args) if import_parts::is_step(args) => {
+            let remedy = "the same command does it again, or finishes it".to_owned();
+            Some((args.store.as_str(), remedy))
+        }
         Command::Import(args) => new(args.store.as_str(), "import", args.journal.is_some()),
         Command::Create(args) => new(args.store.as_str(), "create", false),
         Command::Migrate(args) => new(

@@ -127,7 +127,16 @@ impl ObjectStore for Dying {
         self.inner.list_with_delimiter(prefix).await
     }
 
-    async fn copy_opts(&self, _: &Path, _: &Path, _: CopyOptions) -> Result<()> {
-        Err(self.dead())
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        match self.change() {
+            None => Err(self.dead()),
+            Some(true) => self.inner.copy_opts(from, to, options).await,
+            Some(false) => {
+                if self.through {
+                    self.inner.copy_opts(from, to, options).await?;
+                }
+                Err(self.dead())
+            }
+        }
     }
 }

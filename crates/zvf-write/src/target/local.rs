@@ -216,6 +216,26 @@ impl Local {
         })
     }
 
+    /// Moves a file whose bytes are on the disk already. One that is not there, and is where it belongs, was moved before.
+    pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), WriteError> {
+        self.check(from)?;
+        self.check(to)?;
+        let (source, path) = (self.path(from), self.path(to));
+        let folder = path.parent().unwrap_or(&self.folder);
+        let moved = match fs::rename(&source, &path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                if !source.exists() && path.exists() {
+                    return Ok(());
+                }
+                self.make(folder).and_then(|()| fs::rename(&source, &path))
+            }
+            done => done,
+        };
+        moved.map_err(|error| WriteError::io(&source, error))?;
+        self.note(&path);
+        Ok(())
+    }
+
     pub(crate) fn put_new(&self, key: &str, bytes: &[u8]) -> Result<bool, WriteError> {
         self.check(key)?;
         let path = self.path(key);

@@ -8,7 +8,8 @@ pub use local::TEMPORARY;
 pub use stage::{Stage, Staged};
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use object_store::ObjectStore;
@@ -23,12 +24,16 @@ pub struct Below<'t> {
     target: &'t Target,
     group: String,
     stage: Option<&'t Stage>,
+    tally: Option<&'t Tally>,
     unseen: bool,
 }
 
 impl<'t> Below<'t> {
     /// Puts objects, over what may be there.
     pub fn put(&self, objects: Vec<Object>) -> Result<(), WriteError> {
+        if let Some(tally) = self.tally {
+            objects.iter().for_each(|object| tally.add(object));
+        }
         let whole = |(key, bytes)| (format!("{}/{key}", self.group), bytes);
         let objects = objects.into_iter().map(whole).collect();
         match self.stage {
@@ -46,12 +51,65 @@ impl<'t> Below<'t> {
         }
     }
 
+    /// The same part, of which all that is put is counted.
+    pub(crate) fn tallied(self, tally: &'t Tally) -> Self {
+        Self {
+            tally: Some(tally),
+            ..self
+        }
+    }
+
     /// The same part, of which no reader looks at anything before a document is there.
     pub fn unseen(self) -> Self {
         Self {
             unseen: true,
             ..self
         }
+    }
+}
+
+/// How many objects were put, and a checksum of all of them that does not depend on their order.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    count: AtomicU64,
+    sum: AtomicU64,
+}
+
+impl Tally {
+    fn add(&self, (key, bytes): &Object) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.sum.fetch_add(checksum(key, bytes), Ordering::Relaxed);
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn sum(&self) -> u64 {
+        self.sum.load(Ordering::Relaxed)
+    }
+}
+
+/// A number that nearly always differs where a key or the bytes do.
+pub(crate) fn checksum(key: &str, bytes: &[u8]) -> u64 {
+    let (key, sum) = (crc32c::crc32c(key.as_bytes()), crc32c::crc32c(bytes));
+    let both = (u64::from(key) << 32) | u64::from(sum);
+    // Mixed, so that sums of several do not cancel each other out.
+    let mixed = (both ^ (both >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ (mixed >> 29)
+}
+
+/// Asks whether a program may still write: another one may have taken its work over.
+struct Fence {
+    address: String,
+    holds: Box<dyn Fn() -> bool + Send + Sync>,
+}
+
+impl fmt::Debug for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fence")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
     }
 }
 
@@ -91,6 +149,7 @@ impl Seen {
 pub struct Target {
     place: Where,
     stop: Stop,
+    fence: OnceLock<Fence>,
 }
 
 #[derive(Debug)]
@@ -113,7 +172,11 @@ impl Target {
             }
         };
         let stop = options.io.stop.clone();
-        Ok(Self { place, stop })
+        Ok(Self {
+            place,
+            stop,
+            fence: OnceLock::new(),
+        })
     }
 
     /// Another prefix of an object store.
@@ -127,6 +190,30 @@ impl Target {
         Self {
             place: Where::Remote(remote::Remote::new(store, prefix, handle, options)),
             stop: options.io.stop.clone(),
+            fence: OnceLock::new(),
+        }
+    }
+
+    /// Puts and moves nothing any more once `holds` is false.
+    pub(crate) fn fence(&self, address: &str, holds: impl Fn() -> bool + Send + Sync + 'static) {
+        // A second one is of the same program.
+        let _ = self.fence.set(Fence {
+            address: address.to_owned(),
+            holds: Box::new(holds),
+        });
+    }
+
+    /// Whether this program was asked to stop, or another one may have taken its work over.
+    ///
+    /// # Errors
+    /// Interrupted; [`WriteError::Lost`].
+    pub(crate) fn may_write(&self) -> Result<(), WriteError> {
+        self.stop.check()?;
+        match self.fence.get() {
+            Some(fence) if !(fence.holds)() => Err(WriteError::Lost {
+                store: fence.address.clone(),
+            }),
+            _ => Ok(()),
         }
     }
 
@@ -136,13 +223,14 @@ impl Target {
             target: self,
             group: group.into(),
             stage: None,
+            tally: None,
             unseen: false,
         }
     }
 
     /// Puts objects, over what may be there.
     pub fn put(&self, objects: Vec<Object>) -> Result<(), WriteError> {
-        self.stop.check()?;
+        self.may_write()?;
         self.put_decided(objects)
     }
 
@@ -158,7 +246,7 @@ impl Target {
 
     /// Puts objects of arrays that have no document yet. Documents among them are seen as soon as they are there.
     pub(crate) fn put_unseen(&self, objects: Vec<Object>) -> Result<(), WriteError> {
-        self.stop.check()?;
+        self.may_write()?;
         match &self.place {
             Where::Local(local) => {
                 let put = |(key, bytes): (String, Vec<u8>)| match key.ends_with("zarr.json") {
@@ -168,6 +256,18 @@ impl Target {
                 objects.into_iter().try_for_each(put)
             }
             Where::Remote(remote) => remote.put(objects),
+        }
+    }
+
+    /// Moves objects of which no document tells yet, each from one key to another one. On an object store they are copied, and
+    /// stay where they were, too. One that was moved before is left as it is.
+    pub(crate) fn move_unseen(&self, moves: Vec<(String, String)>) -> Result<(), WriteError> {
+        self.may_write()?;
+        match &self.place {
+            Where::Local(local) => moves
+                .into_iter()
+                .try_for_each(|(from, to)| local.rename(&from, &to)),
+            Where::Remote(remote) => remote.copy(moves),
         }
     }
 

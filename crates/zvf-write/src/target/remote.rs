@@ -120,6 +120,44 @@ impl Remote {
             .map_err(|source| refused(key, source))
     }
 
+    /// Copies objects, on the server where it can. After a failure no other copy is begun, as with puts.
+    pub(crate) fn copy(&self, copies: Vec<(String, String)>) -> Result<(), WriteError> {
+        let failed = AtomicBool::new(false);
+        let failed = &failed;
+        let copies = copies.into_iter().map(|(from, to)| async move {
+            if failed.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let done = self.copy_one(&from, &to).await;
+            failed.fetch_or(done.is_err(), Ordering::Relaxed);
+            done
+        });
+        let all = futures::stream::iter(copies)
+            .buffer_unordered(self.concurrency)
+            .fold(Ok(()), |all, one| async { all.and(one) });
+        self.handle.block_on(all)
+    }
+
+    async fn copy_one(&self, from: &str, to: &str) -> Result<(), WriteError> {
+        let (source, path) = (self.path(from)?, self.path(to)?);
+        let copied = self.send(to, 0, |_| self.store.copy(&source, &path));
+        match copied.await? {
+            Ok(()) => Ok(()),
+            // A backend that cannot copy.
+            Err(Error::NotImplemented { .. } | Error::NotSupported { .. }) => {
+                match self.get(from).await? {
+                    Some((_, bytes)) => self.put_one(to, bytes.to_vec()).await,
+                    None => Err(WriteError::data(
+                        from,
+                        "nothing",
+                        "the object that is copied",
+                    )),
+                }
+            }
+            Err(source) => Err(refused(from, source)),
+        }
+    }
+
     pub(crate) fn put_new(&self, key: &str, bytes: Vec<u8>) -> Result<Option<Seen>, WriteError> {
         let path = self.path(key)?;
         let payload = PutPayload::from(bytes.clone());

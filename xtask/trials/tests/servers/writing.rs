@@ -137,7 +137,7 @@ async fn programs_write_one_store_together() {
         .unwrap();
     let part = |name: &'static str, from: i32| async move {
         let joined = PartedStore::join(address, spec(), options()).await?;
-        let mut writer = joined.writer(name)?;
+        let mut writer = joined.writer(name).await?;
         push(&mut writer, from, from + 20)?;
         writer.finish().await
     };
@@ -149,7 +149,8 @@ async fn programs_write_one_store_together() {
     // Whoever wants a cell of theirs is told.
     let told = tokio::spawn(part("late", 10)).await.unwrap().unwrap_err();
     assert!(told.to_string().contains("parts late and"), "{told}");
-    let summary = store.commit(&Groups::default()).await.unwrap();
+    let committed = store.commit(&Groups::default()).await.unwrap();
+    let summary = committed.summary.unwrap();
     assert_eq!((summary.vertices, summary.links), (80, 76));
     check(address, 80, 76).await;
 }

@@ -35,6 +35,8 @@ pub(crate) struct Facts {
     pub(super) warnings: Vec<String>,
     /// Chunks of level 0 that were edited since the coarse levels were made.
     pub(super) stale: Option<Vec<String>>,
+    /// Names of parts that were absent when the store was committed.
+    pub(super) absent_parts: Vec<String>,
     /// The frame of a tractogram.
     pub(super) frame: Option<Value>,
     /// The affine that an import applied, by the format of its files.
@@ -439,6 +441,14 @@ impl Facts {
             side,
             warnings: store.warnings().into_iter().chain(problems).collect(),
             stale: stale(root.extra.get("zvf_stale")),
+            absent_parts: root
+                .extra
+                .get(zvf_write::ABSENT_PARTS)
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .filter_map(|name| name.as_str().map(str::to_owned))
+                .collect(),
             frame: None,
             transforms: Vec::new(),
         }
@@ -483,6 +493,9 @@ impl Facts {
                 let transforms = self.transforms.iter().cloned().collect::<Map<_, _>>();
                 members.insert("applied_affine".to_owned(), Value::Object(transforms));
             }
+        }
+        if let (false, Value::Object(members)) = (self.absent_parts.is_empty(), &mut document) {
+            members.insert("absent_parts".to_owned(), json!(self.absent_parts));
         }
         if let (Some(stale), Value::Object(members)) = (&self.stale, &mut document) {
             members.insert("stale_chunks".to_owned(), json!(stale));

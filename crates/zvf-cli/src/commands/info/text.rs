@@ -80,6 +80,9 @@ impl Facts {
         for (name, line) in side(&self.side) {
             head(name, &line);
         }
+        if !self.absent_parts.is_empty() {
+            head("without parts", &self.absent_parts.join(", "));
+        }
         if let Some(stale) = &self.stale {
             let chunks = counted(stale.len() as u64, "chunk");
             let what = match stale.is_empty() {

@@ -1,0 +1,198 @@
+//! What has become of the parts of a store that was begun.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use crate::WriteError;
+use crate::commit::ROOT;
+use crate::holder::Holder;
+use crate::parts_folder::{Begun, FinishedPart, Folder};
+use crate::parts_log::{Log, State};
+use crate::target::Target;
+
+/// The parts of a store that was begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PartsStatus {
+    /// How far the store is.
+    pub stage: PartsStage,
+    /// Who began it.
+    pub by: Option<Holder>,
+    /// Whether the names of parts were declared when it was begun.
+    pub declared: bool,
+    /// The parts, in the order in which they were declared, else by name.
+    pub parts: Vec<PartStatus>,
+}
+
+/// How far a store in parts is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PartsStage {
+    /// Parts are written.
+    Begun,
+    /// It is decided which parts the store has; a commit is at work, or was interrupted.
+    Committing,
+    /// The store is there; only notes of its parts are left.
+    Committed,
+    /// The parts are being removed, or that was interrupted.
+    Discarded,
+}
+
+impl PartsStage {
+    /// Its name in documents.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Begun => "begun",
+            Self::Committing => "committing",
+            Self::Committed => "committed",
+            Self::Discarded => "discarded",
+        }
+    }
+}
+
+/// One part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PartStatus {
+    /// Its name.
+    pub name: String,
+    /// What it holds, if it is finished.
+    pub finished: Option<FinishedPart>,
+    /// Programs that began it and have not finished it: they run, or were interrupted.
+    pub begun: Vec<Attempt>,
+}
+
+/// A program that began a part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Attempt {
+    /// Its random number.
+    pub owner: String,
+    /// The process; `None` where its note cannot be read.
+    pub by: Option<Holder>,
+}
+
+impl PartStatus {
+    /// `waiting`, `begun` or `finished`.
+    #[must_use]
+    pub fn state(&self) -> &'static str {
+        match (&self.finished, self.begun.is_empty()) {
+            (Some(_), _) => "finished",
+            (None, false) => "begun",
+            (None, true) => "waiting",
+        }
+    }
+}
+
+/// Numbers by value, before other names.
+fn order(name: &str) -> (u8, u64, &str) {
+    match name.parse() {
+        Ok(number) => (0, number, name),
+        Err(_) => (1, 0, name),
+    }
+}
+
+impl PartsStatus {
+    pub(crate) fn read(target: &Target, address: &str) -> Result<Option<Self>, WriteError> {
+        let Some(marker) = Begun::read(target)? else {
+            return Ok(None);
+        };
+        let mut status = Self {
+            stage: PartsStage::Begun,
+            by: marker.by(),
+            declared: marker.names.is_some(),
+            parts: Vec::new(),
+        };
+        let mut begun: BTreeMap<String, Vec<Attempt>> = BTreeMap::new();
+        let mut finished = BTreeMap::new();
+        if let Some(folder) = &marker.folder {
+            // A part that is finished between the two lists is in both.
+            for (name, owner) in Folder::owners(target, &folder.begun())? {
+                let Some(bytes) = target.read(&folder.begun_by(&name, &owner))? else {
+                    continue;
+                };
+                let by = serde_json::from_slice(&bytes).ok();
+                begun.entry(name).or_default().push(Attempt { owner, by });
+            }
+            for (name, round) in folder.rounds(target)? {
+                if let Some(note) = folder.note(target, address, (&name, round))? {
+                    finished.insert(name, note);
+                }
+            }
+            if let State::Chosen(_) = (Log { target, folder }).state()? {
+                status.stage = PartsStage::Committing;
+            }
+        }
+        if marker.discarded {
+            status.stage = PartsStage::Discarded;
+        }
+        if target.exists(ROOT)? {
+            status.stage = PartsStage::Committed;
+        }
+        let mut names: Vec<String> = marker.names.unwrap_or_default();
+        if !status.declared {
+            let known: BTreeSet<&String> = begun.keys().chain(finished.keys()).collect();
+            names = known.into_iter().cloned().collect();
+            names.sort_by(|a, b| order(a).cmp(&order(b)));
+        }
+        for name in names {
+            let finished = finished.remove(&name);
+            let mut begun = begun.remove(&name).unwrap_or_default();
+            if let Some(found) = &finished {
+                begun.retain(|one| one.owner != found.owner);
+            }
+            status.parts.push(PartStatus {
+                name,
+                finished,
+                begun,
+            });
+        }
+        Ok(Some(status))
+    }
+
+    /// Names of the parts in a state: `waiting`, `begun` or `finished`.
+    #[must_use]
+    pub fn names(&self, state: &str) -> Vec<&str> {
+        let parts = self.parts.iter().filter(|part| part.state() == state);
+        parts.map(|part| &*part.name).collect()
+    }
+
+    /// All of it as a document.
+    #[must_use]
+    pub fn document(&self) -> Value {
+        let holder = |by: &Holder| json!({"host": by.host, "pid": by.pid, "since": by.since(), "ended": by.has_ended()});
+        let part = |part: &PartStatus| {
+            let begun = part
+                .begun
+                .iter()
+                .map(|one| json!({"owner": one.owner, "by": one.by.as_ref().map(holder)}));
+            let mut document = json!({
+                "name": part.name,
+                "state": part.state(),
+                "begun": begun.collect::<Value>(),
+            });
+            if let Some(found) = &part.finished {
+                document["finished"] = json!({
+                    "owner": found.owner,
+                    "by": holder(&found.by),
+                    "vertices": found.vertices,
+                    "chunks": found.chunks,
+                    "objects": found.objects,
+                    "links": found.links,
+                });
+            }
+            document
+        };
+        json!({
+            "state": self.stage.name(),
+            "declared": self.declared,
+            "by": self.by.as_ref().map(holder),
+            "waiting": self.names("waiting").len(),
+            "begun": self.names("begun").len(),
+            "finished": self.names("finished").len(),
+            "parts": self.parts.iter().map(part).collect::<Value>(),
+        })
+    }
+}
