@@ -173,8 +173,8 @@ mod tests {
         let (whole, limit) = (1_u64 << 20, 4096);
         for compression in [
             Compression::default(),
-            Compression::default().with_crc32c(),
-            Compression::Gzip { level: 5 },
+            Compression::Checksum(Box::default()),
+            Compression::Gzip(5),
         ] {
             let stored = compression.encode(text.clone()).unwrap();
             let chain = Chain::new(&compression.codecs()).unwrap();
