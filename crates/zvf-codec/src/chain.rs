@@ -170,7 +170,7 @@ mod tests {
         use crate::{Chain, CodecError, Compression};
 
         let text: Vec<u8> = (0..=255_u8).cycle().take(1 << 20).collect();
-        let (whole, limit) = (1_u64 << 20, 4096);
+        let (whole, limit) = (1_u64 << 20, 8192);
         for compression in [
             Compression::default(),
             Compression::Checksum(Box::default()),
@@ -185,7 +185,7 @@ mod tests {
             // Within the limit all of it is returned.
             assert_eq!(first(1000, whole, whole).unwrap().as_slice(), text);
             assert!(matches!(
-                first(5000, whole, limit),
+                first(9000, whole, limit),
                 Err(CodecError::Limit { .. })
             ));
             for other in [whole - 1, whole + 1] {
