@@ -8,6 +8,8 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
+use zvf_convert::output::OddMoment;
+
 /// Why a command failed, as far as a script can tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
@@ -89,6 +91,9 @@ impl CliError {
     pub(crate) fn file(what: &str, path: &Path, source: &io::Error) -> Self {
         if source.kind() == io::ErrorKind::BrokenPipe {
             return Self::new(Class::Gone, "broken pipe");
+        }
+        if let Some(odd) = OddMoment::within(source) {
+            return Self::malformed(odd.to_string());
         }
         Self::new(Class::Io, format!("{what} {}: {source}", path.display()))
     }

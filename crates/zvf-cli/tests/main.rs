@@ -10,6 +10,7 @@ mod budget;
 mod chunk_by;
 mod codecs;
 mod create;
+mod damaged;
 #[cfg(feature = "plot")]
 mod documented;
 mod edit;

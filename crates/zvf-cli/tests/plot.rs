@@ -316,7 +316,7 @@ fn mistakes_are_said_and_leave_what_was_there() -> Result<()> {
         (
             &["-o", "out.png", "--color", "confidence[3]"],
             2,
-            "1 channels, found channel 3",
+            "1 channel, found channel 3",
         ),
         (
             &["-o", "out.png", "--view", "xx"],

@@ -104,7 +104,55 @@ impl Chain {
         )?;
         Ok(data)
     }
+
+    /// The first `keep` of the `whole` bytes of a chunk, for a chunk that is padded beyond the limit: all of it is decoded and checked, but
+    /// only these bytes are held, where the codec that compresses is zstd, gzip or zlib; other codecs decode the whole chunk.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode), by the bytes that are held; a chunk of another length than `whole`.
+    pub fn decode_first<'b>(
+        &self,
+        data: Data<'b>,
+        (keep, whole): (usize, u64),
+        limit: u64,
+    ) -> Result<Data<'b>, CodecError> {
+        let kept = u64::try_from(keep).unwrap_or(u64::MAX);
+        check(kept, limit)?;
+        let Some((last, before)) = self.0.split_last().filter(|_| whole > limit) else {
+            return self.decode(data, limit);
+        };
+        let streams = match last {
+            #[cfg(feature = "zstd")]
+            Step::Zstd => true,
+            #[cfg(feature = "gzip")]
+            Step::Gzip | Step::Zlib => true,
+            _ => false,
+        };
+        if !streams || whole > MOST_STREAMED {
+            return self.decode(data, limit);
+        }
+        let data = Self(before.to_vec()).decode(data, limit)?;
+        let bytes = match last {
+            #[cfg(feature = "zstd")]
+            Step::Zstd => zstd::decode_first(data.as_slice(), keep, whole)?,
+            #[cfg(feature = "gzip")]
+            Step::Gzip => gzip::decode_first(data.as_slice(), keep, whole)?,
+            #[cfg(feature = "gzip")]
+            Step::Zlib => gzip::decode_zlib_first(data.as_slice(), keep, whole)?,
+            _ => return Ok(data),
+        };
+        Ok(Data::Shared(bytes.into()))
+    }
+
+    /// Whether there are no codecs: the bytes are stored as they are.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.0.is_empty()
+    }
 }
+
+/// Most bytes of a chunk that are decoded for the sake of the first of them: bounds the time that a hostile chunk takes.
+const MOST_STREAMED: u64 = 1 << 30;
 
 /// Compares the last four bytes with the CRC-32C of the rest, and removes them.
 fn checked<'b>(data: Data<'b>) -> Result<Data<'b>, CodecError> {
@@ -115,6 +163,42 @@ fn checked<'b>(data: Data<'b>) -> Result<Data<'b>, CodecError> {
 mod tests {
     use super::checked;
     use crate::Data;
+
+    #[cfg(all(feature = "zstd", feature = "gzip", feature = "encode"))]
+    #[test]
+    fn the_first_bytes_of_a_chunk_beyond_the_limit_are_read() {
+        use crate::{Chain, CodecError, Compression};
+
+        let text: Vec<u8> = (0..=255_u8).cycle().take(1 << 20).collect();
+        let (whole, limit) = (1_u64 << 20, 8192);
+        for compression in [
+            Compression::default(),
+            Compression::Checksum(Box::default()),
+            Compression::Gzip(5),
+        ] {
+            let stored = compression.encode(text.clone()).unwrap();
+            let chain = Chain::new(&compression.codecs()).unwrap();
+            let first = |keep, whole, limit| {
+                chain.decode_first(Data::Borrowed(&stored), (keep, whole), limit)
+            };
+            assert_eq!(first(1000, whole, limit).unwrap().as_slice(), &text[..1000]);
+            // Within the limit all of it is returned.
+            assert_eq!(first(1000, whole, whole).unwrap().as_slice(), text);
+            assert!(matches!(
+                first(9000, whole, limit),
+                Err(CodecError::Limit { .. })
+            ));
+            for other in [whole - 1, whole + 1] {
+                assert!(matches!(
+                    first(10, other, limit),
+                    Err(CodecError::Malformed(_))
+                ));
+            }
+            let cut = stored.len() / 2;
+            let cut = chain.decode_first(Data::Borrowed(&stored[..cut]), (10, whole), limit);
+            assert!(cut.is_err(), "{compression:?}");
+        }
+    }
 
     #[test]
     fn a_checksum_is_checked_and_removed() {

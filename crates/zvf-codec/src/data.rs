@@ -95,6 +95,45 @@ pub(crate) fn read_bounded(
     Ok(bytes)
 }
 
+/// Reads all of `whole` bytes that `reader` gives, and keeps the first `keep` of them: memory for these alone.
+#[cfg(any(feature = "zstd", feature = "gzip"))]
+pub(crate) fn read_first(
+    codec: &'static str,
+    reader: impl std::io::Read,
+    keep: usize,
+    whole: u64,
+) -> Result<Vec<u8>, CodecError> {
+    use std::io::Read;
+
+    use crate::isolate::isolate;
+
+    let wrong = |what: String| CodecError::malformed(format!("{codec}: {what}"));
+    // One byte more than there should be shows that there are more.
+    let mut reader = reader.take(whole.saturating_add(1));
+    let read = isolate(|| {
+        let mut bytes = Vec::new();
+        let first = u64::try_from(keep).unwrap_or(u64::MAX);
+        (&mut reader).take(first).read_to_end(&mut bytes)?;
+        let rest = std::io::copy(&mut reader, &mut std::io::sink())?;
+        Ok::<_, std::io::Error>((bytes, rest))
+    });
+    let (bytes, rest) = read
+        .map_err(wrong)?
+        .map_err(|error| wrong(error.to_string()))?;
+    let found = u64::try_from(bytes.len())
+        .unwrap_or(u64::MAX)
+        .saturating_add(rest);
+    if found != whole {
+        let found = if found > whole {
+            format!("more than {whole}")
+        } else {
+            found.to_string()
+        };
+        return Err(wrong(format!("{found} bytes found, expected {whole}")));
+    }
+    Ok(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     #[cfg(any(feature = "zstd", feature = "gzip", feature = "zarrs"))]

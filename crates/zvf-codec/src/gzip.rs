@@ -3,7 +3,7 @@
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
 
 use crate::CodecError;
-use crate::data::read_bounded;
+use crate::data::{read_bounded, read_first};
 
 /// Decompresses one member, or several in a row.
 pub(crate) fn decode(data: &[u8], limit: u64) -> Result<Vec<u8>, CodecError> {
@@ -15,6 +15,20 @@ pub(crate) fn decode(data: &[u8], limit: u64) -> Result<Vec<u8>, CodecError> {
 pub(crate) fn decode_zlib(data: &[u8], limit: u64) -> Result<Vec<u8>, CodecError> {
     let hint = data.len().saturating_mul(2);
     read_bounded("zlib", ZlibDecoder::new(data), hint, limit)
+}
+
+/// The first `keep` of `whole` bytes of one member, or several in a row; all of them are decompressed.
+pub(crate) fn decode_first(data: &[u8], keep: usize, whole: u64) -> Result<Vec<u8>, CodecError> {
+    read_first("gzip", MultiGzDecoder::new(data), keep, whole)
+}
+
+/// As [`decode_first`], of one stream of zlib.
+pub(crate) fn decode_zlib_first(
+    data: &[u8],
+    keep: usize,
+    whole: u64,
+) -> Result<Vec<u8>, CodecError> {
+    read_first("zlib", ZlibDecoder::new(data), keep, whole)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use ::zstd::bulk::Decompressor;
 use ::zstd::zstd_safe;
 
-use crate::data::read_bounded;
+use crate::data::{read_bounded, read_first};
 use crate::error::{CodecError, check};
 
 thread_local! {
@@ -56,6 +56,12 @@ pub(crate) fn decode(data: &[u8], limit: u64) -> Result<Vec<u8>, CodecError> {
 fn stream(data: &[u8], limit: u64) -> Result<Vec<u8>, CodecError> {
     let decoder = ::zstd::stream::read::Decoder::with_buffer(data)?;
     read_bounded("zstd", decoder, data.len().saturating_mul(2), limit)
+}
+
+/// The first `keep` of `whole` decompressed bytes; all of them are decompressed.
+pub(crate) fn decode_first(data: &[u8], keep: usize, whole: u64) -> Result<Vec<u8>, CodecError> {
+    let decoder = ::zstd::stream::read::Decoder::with_buffer(data)?;
+    read_first("zstd", decoder, keep, whole)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::output::OddMoment;
 use zvf_query::QueryError;
 use zvf_store::StoreError;
 use zvf_write::{Class, WriteError};
@@ -91,6 +92,7 @@ impl ConvertError {
     #[must_use]
     pub fn class(&self) -> Class {
         match self {
+            Self::Io { source, .. } if OddMoment::within(source).is_some() => Class::Malformed,
             Self::Io { .. } => Class::Io,
             Self::Malformed { .. } => Class::Malformed,
             Self::Usage { .. } => Class::Misuse,

@@ -24,9 +24,10 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, Int64Array, PrimitiveArray};
 use arrow_schema::{DataType, TimeUnit};
 use chrono::{NaiveDate, NaiveTime, Timelike};
+use zvf_meta::moments::Moments;
 
 /// What stands for a missing value.
-pub(crate) const MISSING: i64 = i64::MIN;
+pub(crate) use zvf_meta::moments::MISSING;
 /// What the description of such an attribute says.
 pub(crate) const MISSING_TEXT: &str = "-9223372036854775808 is a missing value";
 const EPOCH: &str = "1970-01-01T00:00:00";
@@ -356,9 +357,12 @@ pub fn number_of_text(text: &str, unit: &str) -> Option<Option<i64>> {
     })
 }
 
-/// Whether a column is of numbers that a unit makes moments; as such a column, then.
+/// Whether a column is of numbers that a unit makes moments; as such a column, then. `None` where a number is none of them.
 pub(crate) fn restored(column_: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
-    column(column_.as_primitive_opt::<Int64Type>()?, to)
+    let numbers = column_.as_primitive_opt::<Int64Type>()?;
+    let moments = Moments::of_unit(&unit(to)?)?;
+    let odd = moments.first_odd(numbers.iter().flatten());
+    odd.is_none().then(|| column(numbers, to))?
 }
 
 #[cfg(test)]

@@ -323,7 +323,11 @@ impl Index {
             ));
         }
         let mut doc = doc.clone();
-        doc.shape = vec![wide(self.ids.len())];
+        let rows = wide(self.ids.len());
+        // New chunks are written; what an old document does not record of the others stays unknown.
+        let chunks = rows.div_ceil(wide(bucket));
+        doc.attributes.stored_chunks = doc.attributes.stored_chunks.map(|_| chunks);
+        doc.shape = vec![rows];
         objects.push(node(format_args!("{PATH}/manifests"), doc.to_json()));
         Ok(objects)
     }
@@ -367,14 +371,13 @@ pub(crate) fn table_of_ids(ids: &[i64], doc: &ArrayDoc) -> Result<Vec<Object>, W
     })?;
     let compression = table_codecs(&path, doc)?;
     let typed = Typed::ids(ids, fill);
-    let (_, mut objects) = typed.objects(&path, &compression, doc.attributes.clone())?;
-    let mut doc = doc.clone();
-    doc.shape = typed.shape;
-    doc.chunk_shape = vec![wide(ids.len()).max(1)];
-    if objects.is_empty() && !typed.bytes.is_empty() {
-        // Nothing but the fill is not stored; what was stored before must not count.
-        objects.push((format!("{path}/c/0"), compression.encode(typed.bytes)?));
-    }
+    let (new, mut objects) = typed.objects(&path, &compression, doc.attributes.clone())?;
+    let doc = ArrayDoc {
+        shape: new.shape,
+        chunk_shape: new.chunk_shape,
+        attributes: new.attributes,
+        ..doc.clone()
+    };
     objects.push(node(path, doc.to_json()));
     Ok(objects)
 }

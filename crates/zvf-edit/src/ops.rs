@@ -242,6 +242,7 @@ pub(super) fn column_bytes(
     values: &Values<'_>,
     rows: usize,
 ) -> Result<Vec<u8>, WriteError> {
+    spec.check_values(of, values)?;
     let fits = Some(values.len()) == rows.checked_mul(spec.channels);
     let bytes = spec.values.number().filter(|_| fits);
     let bytes = bytes.and_then(|number| values.bytes_as(number));

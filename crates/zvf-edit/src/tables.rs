@@ -60,6 +60,7 @@ impl Table {
             }
         };
         spec.channels = to_index("channels", array.width())?;
+        spec.unit.clone_from(&doc.attributes.unit);
         let found = array.read().await?;
         if found.rows != objects {
             let found = format!("{} rows", found.rows);
@@ -136,6 +137,7 @@ impl Table {
                 expected,
             ));
         }
+        self.spec.check_values("object attribute", values)?;
         let start = self.held.count().checked_div(self.spec.channels);
         if !self.held.push(values) {
             let (found, expected) = (values.type_name(), self.spec.values.name());
@@ -193,7 +195,12 @@ impl Table {
             None => described(&self.spec),
         };
         let attributes = typed.attributes(TableOf::Objects, &self.spec.name, given);
-        let (new, objects) = typed.objects(&path, &compression, attributes)?;
+        let (mut new, objects) = typed.objects(&path, &compression, attributes)?;
+        let unknown = |doc: &ArrayDoc| doc.attributes.stored_chunks.is_none();
+        if same && self.doc.as_ref().is_some_and(unknown) {
+            // Whether the chunks that are not written again are stored is not known.
+            new.attributes.stored_chunks = None;
+        }
         let doc = match self.doc.clone() {
             Some(doc) => ArrayDoc {
                 shape: new.shape,

@@ -330,6 +330,7 @@ async fn all_manifests(
         put(builder, number)?;
     }
     let mut doc = doc.clone();
+    doc.attributes.stored_chunks = Some(wide(objects.len()));
     doc.shape = vec![rows];
     objects.push(node("0/object_index/manifests", doc.to_json()));
     Ok(objects)
@@ -368,6 +369,7 @@ async fn groups(edit: &Edit, dropped: &BTreeSet<i64>) -> Result<Vec<Object>, Wri
     let rows = zvf_write::array::id_lists(path, all.iter().map(Ok))?;
     // Ranges are written out: what they name now has holes.
     doc.attributes.group_ranges = None;
+    doc.attributes.stored_chunks = Some(1);
     Ok(vec![
         (format!("{path}/c/0"), compression.encode(rows.finish())?),
         node(path, doc.to_json()),

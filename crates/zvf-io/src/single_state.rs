@@ -201,7 +201,7 @@ fn kind_within(root: &Folder, key: &str) -> Result<Option<Entry>, IoError> {
         matches!(
             error.kind(),
             ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename
-        )
+        ) || is_loop(error)
     };
     let real = root.path().canonicalize().and_then(|top| {
         let real = top.join(key).canonicalize()?;
@@ -216,6 +216,17 @@ fn kind_within(root: &Folder, key: &str) -> Result<Option<Entry>, IoError> {
         Err(error) if missing(&error) => Ok(None),
         Err(error) => Err(IoError::file(key, error)),
     }
+}
+
+/// Whether symbolic links lead back to themselves: behind them is nothing.
+#[cfg(unix)]
+fn is_loop(error: &std::io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
+}
+
+#[cfg(not(unix))]
+fn is_loop(_: &std::io::Error) -> bool {
+    false
 }
 
 fn local_listing(root: &Folder, prefix: &str, cap: Cap) -> Result<Listing, IoError> {

@@ -53,6 +53,9 @@ pub struct ArrayAttributes {
     pub links_without_values: Option<bool>,
     /// Rows and channels of an object or group attribute; repeats the array's shape (§11.4).
     pub shape: Option<Vec<u64>>,
+    /// The first chunks of the array, in C order, that are stored objects: a member that this workspace writes. A chunk below this number
+    /// that does not exist is lost; without the member it may as well be a chunk of nothing but the fill value.
+    pub stored_chunks: Option<u64>,
     /// Whether a table of objects has a child `present_mask` (0.7 §10.3).
     pub has_present_mask: Option<bool>,
     /// `absent`: rows equal to the fill value have no value (§11.4).
@@ -124,6 +127,15 @@ impl ArrayAttributes {
         Self::from_parts(presence, members)
     }
 
+    /// Returns the first category that is no value of the kind of the first one, with its place: categories are all texts, all truth
+    /// values or all numbers.
+    ///
+    /// Source: 0.9 §12.3.
+    #[must_use]
+    pub fn odd_category(&self) -> Option<(usize, &Value)> {
+        odd_value(self.categories.as_deref().unwrap_or_default())
+    }
+
     /// Returns whether the payload holds codes of [`categories`](Self::categories).
     #[must_use]
     pub fn is_categorical(&self) -> bool {
@@ -156,6 +168,7 @@ impl ArrayAttributes {
             level_delta: members.optional("level_delta")?,
             links_without_values: members.optional("links_without_values")?,
             shape: members.optional("shape")?,
+            stored_chunks: members.optional("zvf_stored_chunks")?,
             has_present_mask: members.optional("has_present_mask")?,
             fill_sentinel_meaning: members.optional("fill_sentinel_meaning")?,
             num_groups: members.optional("num_groups")?,
@@ -186,6 +199,7 @@ impl ArrayAttributes {
             .put_some("row_shape", self.row_shape.as_ref())
             .put_some("channel_names", self.channel_names.as_ref())
             .put_some("shape", self.shape.as_ref())
+            .put_some("zvf_stored_chunks", self.stored_chunks.as_ref())
             .put_some("has_present_mask", self.has_present_mask.as_ref())
             .put_some("fill_sentinel_meaning", self.fill_sentinel_meaning.as_ref())
             .put_some("unit", self.unit.as_ref())
@@ -226,6 +240,20 @@ impl Serialize for ArrayAttributes {
         }
         map.end()
     }
+}
+
+/// Returns the first of some values that is no text, truth value or number, or of another of these kinds than the first one.
+#[must_use]
+pub fn odd_value(values: &[Value]) -> Option<(usize, &Value)> {
+    let kind = |value: &Value| match value {
+        Value::String(_) => Some(0),
+        Value::Bool(_) => Some(1),
+        Value::Number(_) => Some(2),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    };
+    let first = values.first().and_then(kind);
+    let mut values = values.iter().enumerate();
+    values.find(|(_, value)| kind(value).is_none() || kind(value) != first)
 }
 
 /// Takes `zv_array`, or the old spelling `zvf_array` if the new one is absent.
@@ -299,7 +327,7 @@ mod tests {
                 "categories": ["x", null, 3], "ordered": false, "_FillValue": -1, "row_shape": [2],
                 "channel_names": ["a", "b"], "unit": "mV", "description": "d", "declared_categorical": true}),
             json!({"zv_array": "object_attribute", "name": "len", "dtype": "float32", "shape": [3],
-                "fill_sentinel_meaning": "absent"}),
+                "fill_sentinel_meaning": "absent", "zvf_stored_chunks": 1}),
             json!({"zv_array": "groups", "num_groups": 3, "group_ranges": {"2": [0, 3]}, "group_names": ["a", "b"]}),
         ] {
             let attributes = parse(value.clone())?;

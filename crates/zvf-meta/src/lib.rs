@@ -78,6 +78,7 @@ mod json;
 mod key_encoding;
 mod keylist;
 mod level;
+pub mod moments;
 mod multiscales;
 mod names;
 mod node;
@@ -92,7 +93,7 @@ pub mod version;
 
 pub use affine::{Affine, AffineError};
 pub use array::{ArrayDoc, DataType};
-pub use attributes::{ArrayAttributes, GroupRange};
+pub use attributes::{ArrayAttributes, GroupRange, odd_value};
 pub use codec::{Codec, Sharding};
 pub use error::MetaError;
 pub use family::{LinkAttributeFamilyDoc, LinkFamilyDoc, ObjectIndexDoc, group_discriminator};

@@ -45,6 +45,7 @@ pub(super) fn carried(attributes: &ArrayAttributes) -> ArrayAttributes {
         level_delta: None,
         links_without_values: None,
         shape: None,
+        stored_chunks: None,
         has_present_mask: None,
         fill_sentinel_meaning: None,
         extra,

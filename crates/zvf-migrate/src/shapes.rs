@@ -82,17 +82,18 @@ impl Job {
             .unwrap_or_else(|| old.clone())
     }
 
-    /// World size of a chunk of a new level: as many of level 0 as before.
+    /// World size of a chunk of a new level: as many of level 0 as before, or where bins of the level would not fit, about as many.
     pub(super) fn chunk_shape(&self, level: &Level) -> Vec<f64> {
         let old = &self.store.root().zarr_vectors.chunk_shape;
-        match &self.options.chunk_shape {
-            None => level.chunk_shape().to_vec(),
-            Some(new) => {
-                let axes = level.chunk_shape().iter().zip(old).zip(new);
-                axes.map(|((own, base), new)| (own / base).round().max(1.0) * new)
-                    .collect()
-            }
-        }
+        let Some(new) = &self.options.chunk_shape else {
+            return level.chunk_shape().to_vec();
+        };
+        let axes = level.chunk_shape().iter().zip(old).zip(new).enumerate();
+        axes.map(|(axis, ((own, base), new))| {
+            let before = (own / base).round().max(1.0);
+            multiple(before, *new, bin_on(level, axis)).unwrap_or(before) * new
+        })
+        .collect()
     }
 
     /// World size of a bin of the new level 0, where it is not the chunk.
@@ -175,23 +176,62 @@ impl Job {
 
     /// A chunk of a coarser level is a whole multiple of its bin, where it is not smaller (0.9 §6).
     fn check_coarse_bins(&self) -> Result<(), WriteError> {
-        for level in self.levels.iter().filter(|level| level.number() > 0) {
-            let chunk = self.chunk_shape(level);
-            for (axis, (bin, chunk)) in level
-                .bin_shape()
-                .into_iter()
-                .flatten()
-                .zip(&chunk)
-                .enumerate()
-            {
-                let count = chunk / bin;
-                if *bin <= *chunk && (count - count.round()).abs() > 1e-9 {
-                    let number = level.number();
-                    let found = format!("{chunk} on axis {axis} of level {number}");
-                    let expected =
-                        format!("a whole multiple of the level's bin {bin}, or less than it");
-                    return Err(WriteError::spec("chunk_shape", found, expected));
-                }
+        let old = &self.store.root().zarr_vectors.chunk_shape;
+        let coarse: Vec<&Level> = (self.levels.iter())
+            .filter(|level| level.number() > 0)
+            .collect();
+        let asked = self.options.chunk_shape.iter().flatten();
+        for (axis, (size, base)) in asked.zip(old).enumerate() {
+            // Chunks of level 0 in one of the level, and the level's bin.
+            let levels: Vec<(f64, Option<f64>)> = coarse
+                .iter()
+                .map(|level| {
+                    let own = level.chunk_shape().get(axis).unwrap_or(base);
+                    ((own / base).round().max(1.0), bin_on(level, axis))
+                })
+                .collect();
+            let fits = |size: f64| {
+                levels
+                    .iter()
+                    .all(|(n, bin)| multiple(*n, size, *bin).is_some())
+            };
+            if fits(*size) {
+                continue;
+            }
+            let step = levels
+                .iter()
+                .filter_map(|(n, bin)| Some((*bin)? / n))
+                .fold(0.0, f64::max);
+            let number = coarse.iter().zip(&levels);
+            let number = number.filter(|(_, (n, bin))| multiple(*n, *size, *bin).is_none());
+            let bins = number.map(|(level, (_, bin))| {
+                format!("{} on level {}", bin.unwrap_or_default(), level.number())
+            });
+            let bins: Vec<String> = bins.collect();
+            let near = nearest(*size, step, fits);
+            let near = match near.as_slice() {
+                [] => "another size".to_owned(),
+                near => near.join(" or "),
+            };
+            let expected = format!(
+                "{near}, since chunks of coarse levels are whole multiples of their bins (axis {axis}: {}); a store without coarse levels \
+                 (`zvf pyramid STORE --remove`) takes any size",
+                bins.join(", ")
+            );
+            let found = format!("{size} on axis {axis}");
+            return Err(WriteError::spec("chunk_shape", found, expected));
+        }
+        let wanted = self.options.chunk_shape.iter().flatten();
+        for level in coarse {
+            let axes = level.chunk_shape().iter().zip(old).zip(wanted.clone());
+            let kept = axes.map(|((own, base), new)| (own / base).round().max(1.0) * new);
+            let (kept, chosen) = (kept.collect::<Vec<f64>>(), self.chunk_shape(level));
+            if kept != chosen {
+                let bins = level.bin_shape().unwrap_or_default();
+                self.notes.note(format!(
+                    "level {}: chunks of {chosen:?}, since chunks of {kept:?} are no whole multiples of its bins of {bins:?}",
+                    level.number()
+                ));
             }
         }
         Ok(())
@@ -202,6 +242,43 @@ impl Job {
         let new = self.base_bins().unwrap_or_else(|| self.base_shape());
         is_binned(&source.level) && new != self.store.root().base_bin_shape()
     }
+}
+
+/// Size of a bin of a level on an axis.
+fn bin_on(level: &Level, axis: usize) -> Option<f64> {
+    level.bin_shape().and_then(|bins| bins.get(axis)).copied()
+}
+
+/// How many chunks of level 0, of a size, a chunk of a coarse level takes: `before`, or the number next to it with which the chunk is a
+/// whole multiple of the level's bin or smaller than it (0.9 §6). `None`: no number near it.
+fn multiple(before: f64, size: f64, bin: Option<f64>) -> Option<f64> {
+    let Some(bin) = bin else {
+        return Some(before);
+    };
+    let fits = |count: &f64| {
+        let bins = count * size / bin;
+        *count >= 1.0 && (bins < 1.0 || (bins - bins.round()).abs() <= 1e-9)
+    };
+    let most = (before * 4.0).clamp(8.0, 64.0);
+    let away = std::iter::successors(Some(0.0), |away: &f64| Some(away + 1.0));
+    let mut near = away
+        .take_while(|away| *away <= most)
+        .flat_map(|away| [before + away, before - away]);
+    near.find(fits)
+}
+
+/// The sizes next to one that fit, below and above it, among the multiples of `step`.
+fn nearest(size: f64, step: f64, fits: impl Fn(f64) -> bool) -> Vec<String> {
+    if !(step.is_finite() && step > 0.0) {
+        return Vec::new();
+    }
+    let first = (size / step).floor();
+    let below = (0..64).map(|away| (first - f64::from(away)) * step);
+    let above = (1..64).map(|away| (first + f64::from(away)) * step);
+    let below = below.into_iter().find(|size| *size > 0.0 && fits(*size));
+    let above = above.into_iter().find(|size| fits(*size));
+    let found = below.into_iter().chain(above);
+    found.map(|size| size.to_string()).collect()
 }
 
 /// Whether the fragments of a level are bins (0.9 §10.2).

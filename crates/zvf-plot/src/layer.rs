@@ -575,10 +575,7 @@ impl Colors {
             let ids = rows::column(&batch, "object_id")?;
             let (numbers, width) = rows::numbers(&rows::column(&batch, name)?)?;
             if channel >= width {
-                return Err(PlotError::usage(format!(
-                    "color: attribute {name} has {width} channels, found channel {channel}, expected at most {}",
-                    width - 1
-                )));
+                return Err(rows::no_channel(name, channel, width));
             }
             let ids = ids
                 .as_primitive_opt::<Int64Type>()

@@ -148,15 +148,15 @@ impl Columns {
             Paint::Column { name, channel } => {
                 let found = column(batch, name)?;
                 if is_text(found.data_type()) {
+                    if *channel > 0 {
+                        return Err(no_channel(name, *channel, 1));
+                    }
                     rows.values = texts(&found)?;
                     return Ok(());
                 }
                 let (numbers, width) = numbers(&found)?;
                 if *channel >= width {
-                    return Err(PlotError::usage(format!(
-                        "color: attribute {name} has {width} channels, found channel {channel}, expected at most {}",
-                        width - 1
-                    )));
+                    return Err(no_channel(name, *channel, width));
                 }
                 rows.values = numbers
                     .chunks(width)
@@ -220,6 +220,16 @@ fn values_of(column: &ArrayRef) -> (ArrayRef, usize) {
         }
         None => (Arc::clone(column), 1),
     }
+}
+
+/// A channel that an attribute does not have.
+#[cold]
+pub(crate) fn no_channel(name: &str, channel: usize, width: usize) -> PlotError {
+    let most = width.saturating_sub(1);
+    PlotError::usage(format!(
+        "color: attribute {name} has {width} {}, found channel {channel}, expected at most {most}",
+        if width == 1 { "channel" } else { "channels" }
+    ))
 }
 
 fn is_text(kind: &DataType) -> bool {

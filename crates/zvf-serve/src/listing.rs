@@ -6,13 +6,14 @@ use zvf_store::RawStore;
 
 use crate::path::{encoded, escaped};
 use crate::refusal::{Answer, Refusal};
-use crate::reply::with_tag;
+use crate::reply::{check_match, with_tag};
 
 /// The page of one folder, for clients that accept HTML.
 ///
 /// # Errors
 /// 404 for a folder without content; 501 if the backend of the store cannot list; 406 for other media types.
 pub(crate) async fn page(raw: &RawStore, name: &str, key: &str, headers: &HeaderMap) -> Answer {
+    check_match(headers, None)?;
     if !accepts_html(headers) {
         return Err(Refusal::new(
             StatusCode::NOT_ACCEPTABLE,

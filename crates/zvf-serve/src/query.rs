@@ -10,7 +10,7 @@ use arrow_ipc::writer::StreamWriter;
 use arrow_schema::SchemaRef;
 use axum::body::Body;
 use axum::extract::{Query as Parameters, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use zvf_convert::output::{Style, batch_with_times, with_times, write_json_str, write_value};
@@ -18,7 +18,7 @@ use zvf_query::{BBox, Column, Filter, Outputs, Query, Select, Table, query};
 use zvf_store::Names;
 
 use crate::refusal::{Answer, Refusal};
-use crate::reply::with_tag;
+use crate::reply::{check_match, with_tag};
 use crate::sources::{Source, Sources};
 
 /// How long a client may take to accept a batch.
@@ -43,8 +43,10 @@ type Given = BTreeMap<String, String>;
 /// Answers GET and HEAD.
 pub(crate) async fn answer(
     State(sources): State<Arc<Sources>>,
+    headers: HeaderMap,
     given: Result<Parameters<Given>, axum::extract::rejection::QueryRejection>,
 ) -> Answer {
+    check_match(&headers, None)?;
     let Parameters(given) =
         given.map_err(|_| Refusal::bad_request("found a query string that cannot be read"))?;
     if let Some(unknown) = given

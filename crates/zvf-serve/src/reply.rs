@@ -3,22 +3,45 @@
 use std::ops::Range;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 
 use crate::range::{Wanted, wanted};
 use crate::refusal::{Answer, Refusal};
 
+/// The ETags of a condition: `*`, or a list of them; `None` if there is no such condition.
+fn tags<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<impl Iterator<Item = &'h str>> {
+    headers.contains_key(name).then(|| {
+        let lists = headers.get_all(name).iter();
+        let lists = lists.filter_map(|list| list.to_str().ok());
+        lists.flat_map(|list| list.split(',')).map(str::trim)
+    })
+}
+
 /// Whether `If-None-Match` names an ETag.
 pub(crate) fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
     let Ok(tag) = tag.to_str() else { return false };
-    headers
-        .get_all(header::IF_NONE_MATCH)
-        .iter()
-        .filter_map(|list| list.to_str().ok())
-        .flat_map(|list| list.split(','))
-        .map(|one| one.trim())
-        .any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
+    let mut tags = tags(headers, &header::IF_NONE_MATCH).into_iter().flatten();
+    tags.any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
+}
+
+/// Checks `If-Match`: whether the ETag of the answer is one that the client names. Weak ETags match none (RFC 9110, 13.1.1).
+///
+/// # Errors
+/// 412 if it is another one.
+pub(crate) fn check_match(headers: &HeaderMap, tag: Option<&HeaderValue>) -> Answer<()> {
+    let Some(mut tags) = tags(headers, &header::IF_MATCH) else {
+        return Ok(());
+    };
+    let own = tag.and_then(|tag| tag.to_str().ok());
+    if tags.any(|one| one == "*" || own.is_some_and(|own| one == own)) {
+        return Ok(());
+    }
+    let message = format!(
+        "If-Match: found another ETag, expected {}",
+        own.unwrap_or("none: the answer has no ETag")
+    );
+    Err(Refusal::new(StatusCode::PRECONDITION_FAILED, message))
 }
 
 /// The requested range of an answer of `size` bytes, and its `Content-Range`; `None`: the whole answer.

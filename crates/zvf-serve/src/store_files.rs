@@ -11,7 +11,7 @@ use zvf_store::{IoError, ObjectState, RawStore, StoreError};
 
 use crate::path::{self, Segments};
 use crate::refusal::{Answer, Refusal};
-use crate::reply::{is_known, part, with_tag};
+use crate::reply::{check_match, is_known, part, with_tag};
 use crate::sources::Sources;
 
 /// Bytes that are read and sent at once; one answer holds no more in memory.
@@ -40,6 +40,7 @@ async fn object(raw: RawStore, key: String, method: &Method, headers: &HeaderMap
     let missing = || Refusal::not_found(format!("{key}: no such object"));
     let state = raw.state(&key).await?.ok_or_else(missing)?;
     let tag = tag(&state);
+    check_match(headers, tag.as_ref())?;
     if tag.as_ref().is_some_and(|tag| is_known(headers, tag)) {
         return Ok(with_tag(StatusCode::NOT_MODIFIED, tag, Body::empty()));
     }

@@ -5,10 +5,10 @@
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use crate::reply::{is_known, with_tag};
+use crate::reply::{check_match, is_known, with_tag};
 
 /// One embedded file.
 struct File {
@@ -48,6 +48,9 @@ pub(crate) fn routes() -> Router {
 
 fn answer(file: &'static File, headers: &HeaderMap) -> Response {
     let tag = HeaderValue::from_static(file.tag);
+    if let Err(refusal) = check_match(headers, Some(&tag)) {
+        return refusal.into_response();
+    }
     if is_known(headers, &tag) {
         return with_tag(StatusCode::NOT_MODIFIED, Some(tag), Body::empty());
     }

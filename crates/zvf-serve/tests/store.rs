@@ -92,7 +92,29 @@ fn ranges_conditions_and_origins() -> Result<()> {
     let fresh = [("Range", "bytes=0-1"), ("If-Range", etag.as_str())];
     assert_eq!(served.ask("GET", &path, &fresh)?.status, 206);
 
+    // A condition on the state that the client holds.
+    for (value, status) in [
+        (etag.as_str(), 200),
+        ("*", 200),
+        ("\"a\", \"b\"", 412),
+        (&*format!("\"a\", {etag}"), 200),
+        (&*format!("W/{etag}"), 412),
+        ("", 412),
+    ] {
+        for method in ["GET", "HEAD"] {
+            let asked = served.ask(method, &path, &[("If-Match", value)])?;
+            assert_eq!(asked.status, status, "{method} {value}");
+        }
+        let range = [("If-Match", value), ("Range", "bytes=0-1")];
+        let part = served.ask("GET", &path, &range)?.status;
+        assert_eq!(part, if status == 200 { 206 } else { 412 }, "{value}");
+    }
+    let both = [("If-Match", "\"a\""), ("If-None-Match", etag.as_str())];
+    assert_eq!(served.ask("GET", &path, &both)?.status, 412);
+
     std::fs::write(store.path().join("zarr.json"), b"{} ")?;
+    let stale = served.ask("GET", &path, &[("If-Match", &etag)])?;
+    assert_eq!(stale.status, 412);
     let changed = served.ask("GET", &path, &[("If-None-Match", &etag)])?;
     assert_eq!(
         (changed.status, changed.body.as_slice()),
@@ -159,12 +181,24 @@ fn links_out_of_a_store_are_not_followed() -> Result<()> {
         symlink(outside.path().join("secret"), store.path().join("leak"))?;
         symlink(outside.path(), store.path().join("folder"))?;
         symlink(store.path().join("zarr.json"), store.path().join("inside"))?;
-        for path in ["leak", "folder/secret", "folder/"] {
+        symlink("round", store.path().join("round"))?;
+        symlink("b", store.path().join("a"))?;
+        symlink("a", store.path().join("b"))?;
+        for path in [
+            "leak",
+            "folder/secret",
+            "folder/",
+            "round",
+            "round/",
+            "a",
+            "b/zarr.json",
+        ] {
             assert_eq!(served.get(&format!("{NAME}/{path}"))?.status, 404, "{path}");
         }
         let inside = served.get(&format!("{NAME}/inside"))?;
         assert_eq!(inside.body, std::fs::read(store.path().join("zarr.json"))?);
         let page = served.get(&format!("{NAME}/"))?.text();
+        assert!(!page.contains("round"), "{page}");
         assert!(page.contains("\"inside\"") && !page.contains("leak") && !page.contains("folder"));
     }
     Ok(())

@@ -289,6 +289,10 @@ fn a_store_that_changes_is_read_again() -> Result<()> {
     let path = "/precomputed/store/skeletons/info";
     let first = served.get(path)?;
     let etag = first.header("etag").context("an etag")?.to_owned();
+    let other = served.ask("GET", path, &[("If-Match", "\"other\"")])?;
+    assert_eq!(other.status, 412);
+    let held = served.ask("GET", path, &[("If-Match", &etag)])?;
+    assert_eq!(held.status, 200);
     let same = served.ask("GET", path, &[("If-None-Match", &etag)])?;
     assert_eq!(same.status, 304);
     let root = store.path().join("zarr.json");

@@ -17,12 +17,33 @@ pub(crate) fn decode<'b>(
     data: Data<'b>,
     cap: Cap,
 ) -> Result<Data<'b>, StoreError> {
-    chain.decode(data, cap.most).map_err(|error| match error {
+    let decoded = chain.decode(data, cap.most);
+    decoded.map_err(|error| failed(key, cap, error))
+}
+
+/// The first `keep` of the `whole` bytes of an object at least: all of them, where the limit allows it.
+///
+/// # Errors
+/// As [`decode`]; an object of another length than `whole`, if it is longer than `cap`.
+pub(crate) fn decode_first<'b>(
+    chain: &Chain,
+    key: &str,
+    data: Data<'b>,
+    size: (usize, u64),
+    cap: Cap,
+) -> Result<Data<'b>, StoreError> {
+    let decoded = chain.decode_first(data, size, cap.most);
+    decoded.map_err(|error| failed(key, cap, error))
+}
+
+#[cold]
+fn failed(key: &str, cap: Cap, error: CodecError) -> StoreError {
+    match error {
         CodecError::Limit { bytes } => cap.exceeded(key, bytes).into(),
         CodecError::Unsupported(what) => StoreError::unsupported(key, what),
         CodecError::Library(source) => IoError::file(key, source).into(),
         other => StoreError::malformed(key, other.to_string()),
-    })
+    }
 }
 
 /// The order of bytes that a codec `bytes` states; `None` for a word that is none.

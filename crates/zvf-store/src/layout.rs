@@ -269,6 +269,16 @@ pub(crate) fn object_key(path: &str, doc: &ArrayDoc, index: &[u64]) -> String {
     format!("{path}/{}", doc.key_encoding.object_key(index))
 }
 
+/// What is wrong where chunk `number` of an array is not stored, at `key`: it is lost if it is one of those whose writer recorded that
+/// they are stored (`zvf_stored_chunks`). Else it holds the fill value.
+pub(crate) fn lost(key: &str, number: u64, stored: Option<u64>) -> Option<StoreError> {
+    let stored = stored.filter(|stored| number < *stored)?;
+    let what = format!(
+        "the chunk is missing, though its array records that it is stored (zvf_stored_chunks: {stored})"
+    );
+    Some(StoreError::malformed(key, what))
+}
+
 /// Chooses who reads a variable-length array.
 pub(crate) fn reader(
     path: &str,

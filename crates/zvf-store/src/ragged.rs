@@ -103,6 +103,12 @@ impl RaggedArray {
 
     /// What a chunk without an object holds.
     fn empty(&self, key: &str, first: u64, end: u64) -> Result<Arc<Elements>, StoreError> {
+        let sharded = matches!(&self.reader, Reader::Own(layout) if layout.shard.is_some());
+        let number = first.checked_div(self.per_chunk).filter(|_| !sharded);
+        let stored = self.doc.attributes.stored_chunks;
+        if let Some(error) = number.and_then(|number| layout::lost(key, number, stored)) {
+            return Err(error);
+        }
         let rows = end.saturating_sub(first);
         match &self.filled {
             Filled::Stated(filled) if *filled > self.rows.saturating_sub(rows) => {

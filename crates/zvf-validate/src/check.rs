@@ -334,6 +334,12 @@ checks! {
     OwnerColumn Consistency 36 Error "owner-column" "0.9" "all" "0.9 §11.7"
         "The owner column of a fragment contains the objects whose manifests list the fragment."
         "Remove the column; it can be derived from the manifests.";
+    MomentRange Consistency 37 Error "moment-range" "0.9" "all" "docs/files.md"
+        "If the unit of an attribute makes its numbers dates or times of day, they are in the range of those."
+        "Set the values again (`zvf edit set-attribute`).";
+    TextCodePoints Consistency 38 Error "text-code-points" "0.6 to 0.9" "all" "0.9 §8.2"
+        "Texts of a fixed width contain only Unicode code points."
+        "Restore the cell, or write the attribute again.";
 
     LinkCell Consistency 40 Error "link-cell" "0.6 to 0.9" "all" "0.9 §13.4"
         "A link cell contains a whole number of records, its groups match them, and all permutation codes are in range."
@@ -402,6 +408,9 @@ checks! {
     FragmentOwner Consistency 68 Note "fragment-owner" "0.6 to 0.9" "all" "0.9 §11.3"
         "In a store with objects, every fragment with rows belongs to an object."
         "`zvf rechunk` drops fragments without an object.";
+    ChunkStored Consistency 69 Warning "chunk-stored" "0.6 to 0.9" "all" "docs/writing.md"
+        "Every chunk of ids, of groups and of the tables of objects and groups is stored, and so is the chunk of every blob."
+        "Restore the chunk: without it all of its values are the fill value. If they are, `zvf rechunk` makes a copy that stores and records all chunks.";
     GroupMember Consistency 70 Error "group-member" "0.6 to 0.9" "all" "0.9 §11.5"
         "Every member of a group is the id of an object."
         "Write the groups again.";

@@ -69,9 +69,11 @@ mod presence;
 mod repairable;
 mod report;
 mod run;
+mod stored;
 mod tables;
 mod trees;
 mod validate;
+mod values;
 mod viewer;
 
 pub use check::{Check, CheckInfo, Code, Depth};

@@ -64,7 +64,8 @@ impl Check {
             | Self::AttributeOrphan
             | Self::AttributeThere
             | Self::LinkAttributeThere
-            | Self::LinkFragmentsThere => OBJECTS,
+            | Self::LinkFragmentsThere
+            | Self::ChunkStored => OBJECTS,
             Self::LevelOpens | Self::NodeRead | Self::NodeDamaged => Repairable::Never(
                 "the document that it names has a finding of its own, or is not understood",
             ),
@@ -99,6 +100,7 @@ impl Check {
             | Self::AttributeRows
             | Self::FragmentAttributeRows
             | Self::OwnerColumn
+            | Self::TextCodePoints
             | Self::LinkCell
             | Self::LinkRow
             | Self::LinkChunk
@@ -132,7 +134,7 @@ impl Check {
             | Self::FaceWidth
             | Self::PointLinks
             | Self::DeletedEmpty => EITHER,
-            Self::CategoryCode => MEANING,
+            Self::CategoryCode | Self::MomentRange => MEANING,
             Self::ViewerVersion
             | Self::ViewerAxes
             | Self::ViewerUnit

@@ -9,6 +9,7 @@ use crate::check::Check;
 use crate::finding::Place;
 use crate::level::LevelState;
 use crate::run::Run;
+use crate::values;
 
 /// Rows that are read together.
 const ROWS: u64 = 1 << 16;
@@ -71,7 +72,12 @@ async fn one(
         let to = from.saturating_add(ROWS).min(table.rows());
         let values = table.read_rows_in(round, from..to).await;
         let place = || Place::at(table.path()).row(from);
-        run.keep(Check::ObjectTableReads, place, values)?;
+        if let Some(values) = run.keep(Check::ObjectTableReads, place, values)? {
+            let place = || Place::at(table.path());
+            let unit = table.attributes().unit.as_deref();
+            let form = (values.dtype, values.width);
+            values::check(&mut run.findings, place, unit, form, (from, &values.bytes));
+        }
         from = to;
     }
     Ok(())

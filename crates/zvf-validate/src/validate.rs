@@ -15,7 +15,7 @@ use crate::measured::Measured;
 use crate::options::{Profile, ValidateOptions};
 use crate::report::{Report, Seen};
 use crate::run::Run;
-use crate::{chunks, links, multiscale, objects, presence, tables, viewer};
+use crate::{chunks, links, multiscale, objects, presence, stored, tables, viewer};
 
 /// What a writer of this project leaves beside the root while it changes a store.
 const MARKER: &str = "zvf-unfinished.json";
@@ -199,6 +199,7 @@ impl Run<'_> {
             presence::check(self, state).await?;
             let chains = objects::check(self, state).await?;
             tables::check(self, state).await?;
+            stored::check(self, state).await?;
             links::check(self, state, &states, chains).await?;
         }
         if self.options.depth >= Depth::Multiscale {

@@ -32,15 +32,18 @@ pub fn array_doc(
     }
 }
 
-/// The document of an array of byte strings in one chunk, and its chunk, if that is stored.
+/// The document of an array of byte strings in one chunk, and its chunk, which is there if there are strings.
 pub(crate) fn byte_strings(
     path: &str,
     rows: VlenBuilder,
-    is_stored: bool,
     compression: &Compression,
     attributes: ArrayAttributes,
 ) -> Result<(ArrayDoc, Vec<Object>), WriteError> {
     let count = u64::from(rows.len());
+    let attributes = ArrayAttributes {
+        stored_chunks: Some(count.min(1)),
+        ..attributes
+    };
     let doc = array_doc(
         vec![count],
         DataType::named("variable_length_bytes"),
@@ -50,7 +53,7 @@ pub(crate) fn byte_strings(
         attributes,
     );
     let mut chunks = Vec::new();
-    if is_stored {
+    if count > 0 {
         chunks.push((format!("{path}/c/0"), compression.encode(rows.finish())?));
     }
     Ok((doc, chunks))
@@ -75,23 +78,19 @@ pub fn id_lists<L: AsRef<[i64]>>(
     Ok(rows)
 }
 
-/// The array `groups` of groups with these members. Its chunk is stored if any group has members.
+/// The array `groups` of groups with these members.
 pub fn groups<L: AsRef<[i64]>>(
     members: impl Iterator<Item = Result<L, WriteError>>,
     compression: &Compression,
     attributes: ArrayAttributes,
 ) -> Result<(ArrayDoc, Vec<Object>), WriteError> {
-    let mut is_stored = false;
-    let members = members.inspect(|list| {
-        is_stored |= list.as_ref().is_ok_and(|list| !list.as_ref().is_empty());
-    });
     let rows = id_lists("groups", members)?;
     let attributes = ArrayAttributes {
         zv_array: Some("groups".to_owned()),
         num_groups: Some(u64::from(rows.len())),
         ..attributes
     };
-    byte_strings("groups", rows, is_stored, compression, attributes)
+    byte_strings("groups", rows, compression, attributes)
 }
 
 /// The codecs of an array of byte strings.

@@ -18,7 +18,7 @@ use zvf_format::int::wide;
 
 /// The objects of some cells, two a cell. An empty payload is no cell.
 ///
-/// A blob of zeros is stored like any other: a file that is lost later is then no zeros.
+/// A blob of zeros is stored like any other, and its document says that it is: a file that is lost later is then no zeros.
 pub(crate) fn objects(
     path: &str,
     cells: Payloads<'_>,
@@ -34,7 +34,10 @@ pub(crate) fn objects(
             vec![size],
             Value::from(0),
             codecs.collect(),
-            ArrayAttributes::default(),
+            ArrayAttributes {
+                stored_chunks: Some(1),
+                ..ArrayAttributes::default()
+            },
         );
         let key = format_key(key);
         objects.push((format!("{path}/{key}/c/0"), compression.encode(payload)?));

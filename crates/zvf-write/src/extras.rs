@@ -71,7 +71,7 @@ impl Parametric {
             ..ArrayAttributes::default()
         };
         let path = "parametric/names";
-        let made = byte_strings(path, names, count > 0, compression, attributes)?;
+        let made = byte_strings(path, names, compression, attributes)?;
         array(&mut out, path, made);
         for (folder, list, rows) in [
             ("object_attributes", &self.attributes, self.objects.len()),
@@ -103,7 +103,7 @@ impl Parametric {
                 ..ArrayAttributes::default()
             };
             let members = id_lists(path, self.groups.iter().map(Ok))?;
-            let made = byte_strings(path, members, true, compression, attributes)?;
+            let made = byte_strings(path, members, compression, attributes)?;
             array(&mut out, path, made);
         }
         Ok(out)

@@ -171,8 +171,8 @@ pub fn write_arrays(
     let mut documents = Documents::new(level.vertex_docs(&encoder)?);
     documents.summary.vertices = router.vertices;
     documents.summary.chunks = wide(chunks.len());
-    let some = router.vertices > 0 || !tables.is_empty();
-    if spec.has_objects() && (spec.kind != Kind::PointCloud || some) {
+    // Of no objects, too: what is appended later belongs to some.
+    if spec.has_objects() {
         level.write_objects(&mut documents, sorter, &tables, &groups, &mut placer)?;
     }
     let queue = (router.links, router.link_count);

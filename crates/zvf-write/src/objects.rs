@@ -76,10 +76,6 @@ impl Tables {
         id.copied().unwrap_or(known_by)
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.ids.is_empty()
-    }
-
     /// All rows as one table.
     pub(crate) fn columns(&self, spec: &StoreSpec) -> (Vec<i64>, Vec<(String, Values<'static>)>) {
         let columns = spec.object_attributes.iter().zip(&self.columns);
@@ -130,6 +126,7 @@ impl Tables {
                     expected,
                 ));
             }
+            one.check_values("object attribute", values)?;
             let mut held = Held::new(one.values);
             if !held.push(values) {
                 let (found, expected) = (values.type_name(), one.values.name());
@@ -328,7 +325,10 @@ impl<'t> ManifestArray<'t> {
             vec![self.count.clamp(1, u64::from(rows))],
             Value::from(""),
             vlen_codecs(&self.compression),
-            ArrayAttributes::default(),
+            ArrayAttributes {
+                stored_chunks: Some(self.full),
+                ..ArrayAttributes::default()
+            },
         );
         let mut docs = vec![("object_index/manifests".to_owned(), manifests)];
         if form == IdsIn::Table {

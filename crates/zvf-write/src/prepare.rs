@@ -319,6 +319,7 @@ impl Context<'_> {
             let expected = format!("{rows} rows of {}", spec.channels);
             return Err(self.bad(here(), format!("{} values", values.len()), expected));
         }
+        spec.check_values(what, values)?;
         let stored = match (spec.values, values) {
             (AttributeType::Number(number), values) => values.bytes_as(number).map(Column::Bytes),
             (AttributeType::Category | AttributeType::Text, Values::Text(texts)) => {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use zvf_format::links::lehmer::MAX_WIDTH;
+use zvf_meta::moments::Moments;
 use zvf_meta::{Axis, JsonObject, Kind, LinkStore, LinksConvention};
 
 use crate::error::OrBug;
@@ -127,6 +128,28 @@ impl AttributeSpec {
     pub fn with_unit(mut self, unit: impl Into<String>) -> Self {
         self.unit = Some(unit.into());
         self
+    }
+
+    /// Refuses values that readers could not read with this unit: days, times of day and dates out of range. `of` names what the
+    /// attribute belongs to, for errors.
+    ///
+    /// # Errors
+    /// Misuse: the first such value, with its row.
+    pub fn check_values(&self, of: &str, values: &Values<'_>) -> Result<(), WriteError> {
+        let moments = self.unit.as_deref().and_then(Moments::of_unit);
+        let (Some(moments), Values::I64(numbers)) = (moments, values) else {
+            return Ok(());
+        };
+        match moments.first_odd(numbers.iter().copied()) {
+            None => Ok(()),
+            Some((at, number)) => {
+                let row = at / self.channels.max(1);
+                let unit = self.unit.as_deref().unwrap_or_default();
+                let found = format!("{number} in row {row} ({unit})");
+                let what = format!("{of} {}", self.name);
+                Err(WriteError::input(what, found, moments.expected()))
+            }
+        }
     }
 
     /// Sets [`description`](Self::description).

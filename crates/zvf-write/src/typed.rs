@@ -163,7 +163,8 @@ impl Typed {
         }
     }
 
-    /// The document and the chunks of the array. A chunk of nothing but fill is not stored.
+    /// The document and the chunks of the array. Every chunk is stored, those of nothing but fill as well, and the document says so: a
+    /// chunk that is lost later is not read as one without values.
     pub fn objects(
         &self,
         path: &str,
@@ -187,12 +188,6 @@ impl Typed {
             while chunk.len() < step && !self.fill.0.is_empty() {
                 chunk.extend_from_slice(&self.fill.0);
             }
-            if chunk
-                .chunks_exact(self.fill.0.len().max(1))
-                .all(|element| element == self.fill.0)
-            {
-                continue;
-            }
             let zeros = "/0".repeat(self.shape.len() - 1);
             objects.push((format!("{path}/c/{at}{zeros}"), compression.encode(chunk)?));
         }
@@ -208,7 +203,10 @@ impl Typed {
             chunk_shape,
             self.fill.1.clone(),
             codecs,
-            attributes,
+            ArrayAttributes {
+                stored_chunks: Some(wide(objects.len())),
+                ..attributes
+            },
         );
         Ok((doc, objects))
     }

@@ -257,6 +257,10 @@ const MEANINGS: &[(&str, &str)] = &[
         "attributes.fill_sentinel_meaning",
         "what the fill value stands for",
     ),
+    (
+        "attributes.zvf_stored_chunks",
+        "chunks that the writer stored, those of nothing but fill as well",
+    ),
     ("attributes.num_groups", "groups"),
     ("attributes.group_names", "names of the groups, by number"),
     (

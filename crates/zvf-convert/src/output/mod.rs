@@ -11,9 +11,12 @@ mod value;
 use std::io;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{Field, Schema};
 use serde_json::Value;
+use zvf_meta::moments::{MISSING, Moments};
 
 use crate::time;
 
@@ -59,7 +62,7 @@ pub fn with_times(schema: &Schema) -> Schema {
 ///
 /// # Errors
 ///
-/// Where a number is none of its type: a time of day of more than 32 bits.
+/// [`OddMoment`], where a number is no date or time of day.
 pub fn batch_with_times(batch: &RecordBatch) -> io::Result<RecordBatch> {
     let old = batch.schema();
     if old
@@ -75,18 +78,60 @@ pub fn batch_with_times(batch: &RecordBatch) -> io::Result<RecordBatch> {
         if column.data_type() == field.data_type() {
             return Ok(Arc::clone(column));
         }
-        time::restored(column, field.data_type()).ok_or_else(|| {
-            let what = format!(
-                "column {}: a number that is no {}",
-                field.name(),
-                field.data_type()
-            );
-            io::Error::new(io::ErrorKind::InvalidData, what)
-        })
+        let odd = || OddMoment::of(batch, column, field);
+        time::restored(column, field.data_type())
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, odd()))
     });
     let columns = columns.collect::<io::Result<Vec<_>>>()?;
     RecordBatch::try_new(Arc::new(schema), columns).map_err(io::Error::other)
 }
+
+/// A number of an attribute that is none of the dates or times of day which its unit makes it: the data is damaged, not the output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OddMoment(String);
+
+impl OddMoment {
+    #[cold]
+    fn of(batch: &RecordBatch, column: &ArrayRef, field: &Field) -> Self {
+        let unit = field.metadata().get("zvf.unit").map_or("", String::as_str);
+        let moments = Moments::of_unit(unit);
+        let numbers = column.as_primitive_opt::<Int64Type>();
+        let known = numbers
+            .into_iter()
+            .flatten()
+            .map(|number| number.unwrap_or(MISSING));
+        let odd = moments.and_then(|moments| moments.first_odd(known));
+        let (row, number) = odd.unwrap_or_default();
+        // A reader finds a row by what names it; rows are counted in a batch alone.
+        let mut place = format!("row {row} of a batch");
+        for name in ["object_id", "position"] {
+            if let Some(named) = batch.column_by_name(name) {
+                place = format!("{name} ");
+                write_value(&mut place, named.as_ref(), row, Style::Text);
+            }
+        }
+        let name = field.name();
+        let expected = moments.map_or("a number of its type", Moments::expected);
+        Self(format!(
+            "column {name}, {place}: found {number} ({unit}), expected {expected}; `zvf edit STORE set-attribute {name}` sets other values, \
+             and the other columns can be read alone (--attributes)"
+        ))
+    }
+
+    /// The moment that made an output fail, if one did.
+    #[must_use]
+    pub fn within(error: &io::Error) -> Option<&Self> {
+        error.get_ref()?.downcast_ref()
+    }
+}
+
+impl std::fmt::Display for OddMoment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for OddMoment {}
 
 /// Member of a schema's metadata: the names of the axes, as JSON.
 pub(crate) const AXES: &str = "zvf.axes";

@@ -1,9 +1,33 @@
 //! Integers of any width, sign and byte order, as i64: the columns of link rows, and codes.
 
 use super::{ByteOrder, DType, DTypeKind};
-use crate::int::same_bits;
+use crate::int::{index, same_bits};
 
 impl DType {
+    /// The first element of `bytes` that is no text, by its number, and the unit that is no Unicode code point (0xD800, 0x110000). `None`
+    /// for types other than UTF-32.
+    ///
+    /// # Panics
+    /// Never.
+    #[must_use]
+    pub fn first_odd_text(&self, bytes: &[u8]) -> Option<(usize, u32)> {
+        let DTypeKind::Utf32 { chars } = self.kind else {
+            return None;
+        };
+        let (codes, _) = bytes.as_chunks::<4>();
+        let mut codes = codes.iter().enumerate().map(|(at, code)| {
+            let little = u32::from_le_bytes(*code);
+            let code = if self.order == ByteOrder::Big {
+                little.swap_bytes()
+            } else {
+                little
+            };
+            (at, code)
+        });
+        let (at, code) = codes.find(|(_, code)| char::from_u32(*code).is_none())?;
+        Some((at.checked_div(index(chars))?, code))
+    }
+
     /// Smallest and largest value that the type and an i64 both hold; `None` if it is not an integer.
     #[must_use]
     pub const fn integer_bounds(&self) -> Option<(i64, i64)> {

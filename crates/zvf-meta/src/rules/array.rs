@@ -110,6 +110,14 @@ pub(super) fn categories(array: ArrayAt<'_>, problems: &mut Problems) {
         if attributes.categories.is_none() {
             problems.add("/attributes/categories", "absent", "one value a code");
         }
+        if let Some((at, odd)) = attributes.odd_category() {
+            let expected = "categories that are all texts, all truth values or all numbers";
+            problems.add(
+                &format!("/attributes/categories/{at}"),
+                odd.to_string(),
+                expected,
+            );
+        }
         let dtype = attributes.dtype.as_deref();
         if let Some(dtype) = dtype.filter(|dtype| !is_integer(dtype)) {
             let expected = "an integer type for codes";

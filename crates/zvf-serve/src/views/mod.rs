@@ -19,7 +19,7 @@ use zvf_meta::Kind;
 use crate::opened::Opened;
 use crate::path;
 use crate::refusal::{Answer, Refusal};
-use crate::reply::{is_known, part, with_tag};
+use crate::reply::{check_match, is_known, part, with_tag};
 use crate::sources::{Sources, Work};
 
 /// Largest number of bytes of one answer.
@@ -132,6 +132,7 @@ fn work(rest: &[&str]) -> Work {
 /// Answers from one snapshot of the store.
 async fn current(opened: &Arc<Opened>, budget: u64, rest: &[&str], headers: &HeaderMap) -> Answer {
     let tag = opened.tag();
+    check_match(headers, tag)?;
     if tag.is_some_and(|tag| is_known(headers, tag)) {
         opened.store.verify(2).await?;
         return Ok(with_tag(

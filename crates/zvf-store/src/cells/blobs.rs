@@ -204,7 +204,7 @@ impl Decoder for PackWant {
             let end = part.offset.saturating_add(part.length);
             let bytes = match &self.found {
                 _ if length == 0 => Some(Bytes::new()),
-                None => Some(blob.absent(length)),
+                None => Some(blob.absent(path, length)?),
                 Some(found) => cut_of(found, &(part.offset..end)),
             };
             let bytes = bytes.ok_or_else(|| {

@@ -15,6 +15,7 @@ use zvf_meta::ArrayDoc;
 
 use crate::StoreError;
 use crate::codec::decode;
+use crate::layout::lost;
 use zvf_codec::{Chain, Data};
 use zvf_io::Cap;
 
@@ -28,6 +29,8 @@ pub(crate) struct Blob {
     pub(crate) length: u64,
     fill: u8,
     chain: Chain,
+    /// How many chunks are recorded as stored: the one, if it is.
+    recorded: Option<u64>,
 }
 
 impl Blob {
@@ -96,6 +99,7 @@ impl Blob {
             length,
             fill,
             chain,
+            recorded: doc.attributes.stored_chunks,
         })
     }
 
@@ -105,8 +109,14 @@ impl Blob {
     }
 
     /// A part of a blob whose chunk is not stored; the caller has checked that `length` is not too much.
-    pub(crate) fn absent(&self, length: usize) -> Bytes {
-        vec![self.fill; length].into()
+    ///
+    /// # Errors
+    /// Malformed: a chunk that is recorded as stored.
+    pub(crate) fn absent(&self, path: &str, length: usize) -> Result<Bytes, StoreError> {
+        match lost(&format!("{path}/{CHUNK}"), 0, self.recorded) {
+            Some(error) => Err(error),
+            None => Ok(vec![self.fill; length].into()),
+        }
     }
 
     /// Whether the chunk's bytes are the blob's bytes, so that a part can be read by range.
@@ -130,7 +140,7 @@ impl Blob {
             return Ok(Bytes::new());
         }
         let Some(data) = data else {
-            return Ok(self.absent(length));
+            return self.absent(path, length);
         };
         let key = format!("{path}/{CHUNK}");
         let data = decode(&self.chain, &key, data, cap)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use zvf_format::dtype::{DType, DTypeKind};
-use zvf_meta::{LevelDoc, RootDoc};
+use zvf_meta::{LevelDoc, RootDoc, odd_value};
 
 use super::blobs::{LevelFacts, level_of};
 use super::plan::Family;
@@ -56,6 +56,13 @@ impl Tree {
         let key = format!("{level}/zarr.json");
         let bytes = self.document(&key).ok_or_else(|| self.missing(&key))?;
         let doc = LevelDoc::parse(&bytes).map_err(|e| StoreError::document(key.clone(), e))?;
+        let values = doc.chunk_attribute_values.as_deref().unwrap_or_default();
+        if let Some((at, odd)) = odd_value(values) {
+            let what = format!(
+                "chunk_attribute_values/{at} is {odd}, expected values that are all texts, all truth values or all numbers"
+            );
+            return Err(StoreError::malformed(key, what));
+        }
         let dims = root.dims();
         let key_rank = doc.key_rank(dims);
         let chunk_shape = self.chunk_shape(root, &doc, &key)?;
@@ -259,7 +266,10 @@ impl Tree {
                 let path = format!("{level}/{folder}/{name}");
                 match self.typed_grid(&path, family, &name, key_rank, more) {
                     Ok(Some(array)) => {
-                        attributes.push(VertexAttribute::new(name, array));
+                        match odd_category(&array) {
+                            None => attributes.push(VertexAttribute::new(name, array)),
+                            Some(error) => self.skip(family, need, &path, error, refused)?,
+                        }
                         break;
                     }
                     Ok(None) => {}
@@ -272,6 +282,18 @@ impl Tree {
         }
         Ok(attributes)
     }
+}
+
+/// What is wrong with the categories of an attribute, if anything is: their values would be read as others.
+fn odd_category(array: &GridArray) -> Option<StoreError> {
+    let (at, odd) = array.attributes().odd_category()?;
+    let what = format!(
+        "category {at} is {odd}, expected categories that are all texts, all truth values or all numbers"
+    );
+    Some(StoreError::malformed(
+        format!("{}/zarr.json", array.path()),
+        what,
+    ))
 }
 
 /// Sizes of bins (5.2): level 0 from the root, the others from the transform, else from the level's own block.

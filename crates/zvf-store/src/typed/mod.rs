@@ -21,6 +21,7 @@ use crate::codec::{byte_order, index_checksum};
 use crate::coord::product;
 use crate::layout::{Reader, Shard};
 use zvf_codec::Chain;
+use zvf_format::int::wide;
 use zvf_io::{Cap, Kv};
 
 use masked::Masked;
@@ -314,10 +315,18 @@ impl TypedArray {
             let kv = self.kv.in_round(round);
             let rows = rows.start.min(self.rows)..rows.end.min(self.rows);
             let rows = rows.start..rows.end.max(rows.start);
-            match &self.source {
-                Source::Array(doc, reader) => read::rows(self, &kv, doc, reader, rows).await,
-                Source::Blobs(masked) => masked.rows(self, &kv, rows).await,
+            let first = rows.start;
+            let values = match &self.source {
+                Source::Array(doc, reader) => read::rows(self, &kv, doc, reader, rows).await?,
+                Source::Blobs(masked) => masked.rows(self, &kv, rows).await?,
+            };
+            // Readers would fail, or replace the character: no text is changed in silence, in copies and edits either.
+            if let Some((at, code)) = values.dtype.first_odd_text(&values.bytes) {
+                let row = wide(at.checked_div(values.width).unwrap_or(at)).saturating_add(first);
+                let what = format!("row {row}: {code:#x} is no code point");
+                return Err(StoreError::malformed(self.path.clone(), what));
             }
+            Ok(values)
         })
     }
 }

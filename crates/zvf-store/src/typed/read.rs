@@ -10,8 +10,8 @@ use zvf_meta::ArrayDoc;
 use super::{Chunks, TypedArray, TypedValues};
 use crate::StoreError;
 use crate::cells::fetch_entries;
-use crate::codec::decode;
-use crate::layout::{Reader, Shard, object_key};
+use crate::codec::decode_first;
+use crate::layout::{Reader, Shard, lost, object_key};
 use crate::ordered::all_in_order;
 use zvf_codec::Data;
 use zvf_format::int::wide;
@@ -20,9 +20,13 @@ use zvf_io::{Ask, Cap, Kv, blocking};
 /// One stored chunk, with its position in rows and columns.
 struct Piece {
     key: String,
+    /// Number of the chunk among those of the array, in C order; `None` for chunks inside of shards.
+    number: Option<u64>,
     row: u64,
     column: u64,
     bytes: Option<Bytes>,
+    /// Whether these are only the first bytes of the chunk, which is stored without codecs and is longer than the limit.
+    part: bool,
 }
 
 pub(super) async fn rows(
@@ -58,8 +62,15 @@ pub(super) async fn rows(
                     let sizes = (chunks.rows, shard_rows);
                     fetch_inner(array, kv, doc, &rows, sizes, shard).await?
                 }
-                None => fetch(array, kv, doc, &rows, (chunks.rows, chunks.width)).await?,
+                None => fetch(array, kv, doc, &rows, chunks).await?,
             };
+            let mut absent = pieces.iter().filter(|piece| piece.bytes.is_none());
+            if let Some(lost) = absent.find_map(|piece| {
+                let number = piece.number?;
+                lost(&piece.key, number, doc.attributes.stored_chunks)
+            }) {
+                return Err(lost);
+            }
             let (chunks, fill) = (chunks.clone(), array.fill.clone());
             let (first, number) = (rows.start, array.dtype.number_size());
             blocking(move || assemble(pieces, &chunks, number, &fill, shape, first, cap)).await??
@@ -88,15 +99,19 @@ async fn fetch(
     kv: &Kv,
     doc: &ArrayDoc,
     rows: &Range<u64>,
-    (chunk_rows, chunk_width): (u64, u64),
+    form: &Chunks,
 ) -> Result<Vec<Piece>, StoreError> {
+    let (chunk_rows, chunk_width) = (form.rows, form.width);
     let cap = Cap::cell(kv.limits());
+    let row_bytes = chunk_width.saturating_mul(wide(array.dtype.size()));
+    let part = form.chain.is_plain() && chunk_rows.saturating_mul(row_bytes) > cap.most;
     let chunks = |n: u64, chunk: u64| n.div_ceil(chunk.max(1));
     let pieces = chunks(rows.end - rows.start, chunk_rows)
         .saturating_add(1)
         .saturating_mul(chunks(array.width, chunk_width));
     Cap::cells(kv.limits()).check(&array.path, pieces)?;
     let mut keys = Vec::new();
+    let columns = chunks(array.width, chunk_width);
     let mut row = rows.start / chunk_rows * chunk_rows;
     while row < rows.end {
         let mut column = 0;
@@ -109,16 +124,25 @@ async fn fetch(
                     *second = column / chunk_width;
                 }
             }
-            keys.push((object_key(&array.path, doc, &index), row, column));
+            let number = (row / chunk_rows).saturating_mul(columns);
+            let number = number.saturating_add(column / chunk_width.max(1));
+            keys.push((object_key(&array.path, doc, &index), number, row, column));
             column = column.saturating_add(chunk_width);
         }
         row = row.saturating_add(chunk_rows);
     }
-    let pieces = keys.into_iter().map(|(key, row, column)| {
+    let pieces = keys.into_iter().map(|(key, number, row, column)| {
+        let wanted = rows.end.saturating_sub(row).min(chunk_rows);
+        let ask = match part {
+            true => Ask::Range(0..wanted.saturating_mul(row_bytes)),
+            false => Ask::Whole,
+        };
         async move {
-            let found = kv.get(&key, Ask::Whole, cap).await?;
+            let found = kv.get(&key, ask, cap).await?;
             Ok(Piece {
                 key,
+                part,
+                number: Some(number),
                 row,
                 column,
                 bytes: found.map(|object| object.bytes),
@@ -159,6 +183,8 @@ async fn fetch_inner(
             let found = fetch_entries(kv, &key, shard, &entries).await?;
             let pieces = chunks.zip(found).map(|(chunk, bytes)| Piece {
                 key: format!("{key}, chunk {}", chunk - start),
+                number: None,
+                part: false,
                 row: chunk.saturating_mul(chunk_rows),
                 column: 0,
                 bytes,
@@ -187,14 +213,27 @@ fn assemble(
     let mut decoded = Vec::with_capacity(pieces.len());
     for piece in pieces {
         let Some(bytes) = piece.bytes else { continue };
-        let data = decode(&chunks.chain, &piece.key, Data::Shared(bytes), cap)?;
         let expected = chunks
             .rows
             .checked_mul(chunks.width)
             .and_then(|n| n.checked_mul(u64::try_from(size).ok()?))
             .unwrap_or(u64::MAX);
+        // Chunks are padded to their whole length, which may be beyond the limit: what counts is the rows up to the last wanted one.
+        let wanted = first.saturating_add(wide(count)).saturating_sub(piece.row);
+        let wanted = wanted.min(chunks.rows).saturating_mul(chunks.width);
+        let keep = usize::try_from(wanted)
+            .unwrap_or(usize::MAX)
+            .saturating_mul(size);
+        let data = match piece.part {
+            true => Data::Shared(bytes),
+            false => {
+                let data = Data::Shared(bytes);
+                decode_first(&chunks.chain, &piece.key, data, (keep, expected), cap)?
+            }
+        };
         let found = wide(data.as_slice().len());
-        if found != expected {
+        let first_only = expected > cap.most && found == wide(keep);
+        if found != expected && !first_only {
             return Err(StoreError::malformed(
                 piece.key,
                 format!("{found} bytes found, expected {expected}"),

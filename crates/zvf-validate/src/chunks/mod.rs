@@ -19,6 +19,7 @@ use crate::level::{LevelState, NO_ROWS, UNKNOWN};
 use crate::numbers::{self, Extent};
 use crate::options::ValidateOptions;
 use crate::run::Run;
+use crate::values;
 use zvf_format::int::{index, wide};
 
 /// Chunks that are read together.
@@ -614,6 +615,14 @@ impl Column {
             findings.add(check, place(), format!("{} bytes", bytes.len()), expected);
             return None;
         }
+        let unit = self.attribute.unit.as_deref();
+        values::check(
+            findings,
+            place,
+            unit,
+            (self.attribute.dtype, width),
+            (0, bytes),
+        );
         if let Some(categories) = &self.attribute.categories {
             self.codes(bytes, wide(categories.len()), place, findings);
         }

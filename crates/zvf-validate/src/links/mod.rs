@@ -23,6 +23,7 @@ use crate::level::LevelState;
 use crate::measured::MeasuredFamily;
 use crate::run::Run;
 use crate::trees::Tree;
+use crate::values;
 use zvf_format::int::wide;
 
 pub(crate) use groups::capability;
@@ -539,6 +540,9 @@ impl Plan<'_> {
                             let expected = format!("{size} for each of {records} links");
                             findings.add(Check::LinkAttributeRows, place(), found, expected);
                         }
+                        let unit = attribute.unit.as_deref();
+                        let form = (attribute.dtype, width);
+                        values::check(&mut findings, place, unit, form, (0, bytes));
                     }
                 }
             }

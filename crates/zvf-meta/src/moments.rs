@@ -1,0 +1,141 @@
+//! Units that make whole numbers of 64 bits moments, dates, times of day or durations, and the numbers that they allow.
+//!
+//! ```
+//! use zvf_meta::moments::Moments;
+//!
+//! let days = Moments::of_unit("days since 1970-01-01").unwrap();
+//! assert!(days.holds(19_782) && !days.holds(99_999_999_999));
+//! let time = Moments::of_unit("seconds since midnight").unwrap();
+//! assert!(time.holds(86_399) && !time.holds(-1) && time.holds(i64::MIN));
+//! assert!(Moments::of_unit("millimeter").is_none());
+//! ```
+
+/// The number that stands for a missing moment, as in NumPy.
+pub const MISSING: i64 = i64::MIN;
+
+/// Milliseconds of a day.
+const DAY: i64 = 86_400_000;
+
+/// Units of time, and how many of them a second has.
+const UNITS: [(&str, i64); 4] = [
+    ("seconds", 1),
+    ("milliseconds", 1_000),
+    ("microseconds", 1_000_000),
+    ("nanoseconds", 1_000_000_000),
+];
+
+/// What the numbers of an attribute with such a unit count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moments {
+    /// Days since 1970: 32 bits, as Arrow has them.
+    Days,
+    /// Milliseconds since 1970 of whole days.
+    DaysInMilliseconds,
+    /// Times of day: how many of the unit a second has.
+    TimeOfDay(i64),
+    /// Moments and durations: any number.
+    Any,
+}
+
+impl Moments {
+    /// What a unit stands for; `None` for units of anything else.
+    #[must_use]
+    pub fn of_unit(unit: &str) -> Option<Self> {
+        match unit {
+            "days since 1970-01-01" => return Some(Self::Days),
+            "milliseconds since 1970-01-01" => return Some(Self::DaysInMilliseconds),
+            _ => {}
+        }
+        let (first, rest) = unit.split_once(' ')?;
+        let (_, per_second) = UNITS.iter().find(|(word, _)| *word == first)?;
+        if rest == "since midnight" {
+            return Some(Self::TimeOfDay(*per_second));
+        }
+        let any = rest == "of duration" || rest.starts_with("since 1970-01-01T00:00:00");
+        any.then_some(Self::Any)
+    }
+
+    /// Whether a number is one of these, or stands for a missing one.
+    #[must_use]
+    pub fn holds(self, number: i64) -> bool {
+        number == MISSING
+            || match self {
+                Self::Days => i32::try_from(number).is_ok(),
+                Self::DaysInMilliseconds => number % DAY == 0,
+                // 24:00:00 is a time of day of ISO 8601 and of databases.
+                Self::TimeOfDay(per_second) => (0..=86_400 * per_second).contains(&number),
+                Self::Any => true,
+            }
+    }
+
+    /// What is expected of a number, for messages.
+    #[must_use]
+    pub fn expected(self) -> &'static str {
+        match self {
+            Self::Days => "days that 32 bits hold, or -9223372036854775808 for a missing one",
+            Self::DaysInMilliseconds => {
+                "milliseconds of whole days, multiples of 86400000, or -9223372036854775808 for a missing one"
+            }
+            Self::TimeOfDay(_) => {
+                "a time of day, from 0 to 24 hours, or -9223372036854775808 for a missing one"
+            }
+            Self::Any => "a whole number",
+        }
+    }
+
+    /// The first of some numbers that is none of these, and its place.
+    #[must_use]
+    pub fn first_odd(self, numbers: impl IntoIterator<Item = i64>) -> Option<(usize, i64)> {
+        if self == Self::Any {
+            return None;
+        }
+        let mut numbers = numbers.into_iter().enumerate();
+        numbers.find(|(_, number)| !self.holds(*number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MISSING, Moments};
+
+    #[test]
+    fn units_allow_what_arrow_and_texts_can_hold() {
+        let of = |unit| Moments::of_unit(unit).unwrap();
+        let days = of("days since 1970-01-01");
+        for (number, holds) in [
+            (i64::from(i32::MAX), true),
+            (i64::from(i32::MIN), true),
+            (i64::from(i32::MAX) + 1, false),
+            (MISSING, true),
+            (MISSING + 1, false),
+        ] {
+            assert_eq!(days.holds(number), holds, "{number}");
+        }
+        let dates = of("milliseconds since 1970-01-01");
+        assert!(dates.holds(-86_400_000) && dates.holds(0) && !dates.holds(1));
+        for (unit, day) in [
+            ("seconds", 86_400),
+            ("milliseconds", 86_400_000),
+            ("microseconds", 86_400_000_000),
+            ("nanoseconds", 86_400_000_000_000),
+        ] {
+            let time = of(&format!("{unit} since midnight"));
+            assert!(time.holds(0) && time.holds(day) && time.holds(MISSING));
+            assert!(!time.holds(-1) && !time.holds(day + 1));
+            for any in [
+                "since 1970-01-01T00:00:00",
+                "since 1970-01-01T00:00:00Z in Europe/Berlin",
+                "of duration",
+            ] {
+                assert_eq!(of(&format!("{unit} {any}")), Moments::Any);
+            }
+        }
+        assert_eq!(
+            days.first_odd([1, MISSING, 1 << 40, 1 << 41]),
+            Some((2, 1 << 40))
+        );
+        for none in ["seconds", "second", "days since 1900-01-01", "um", ""] {
+            assert_eq!(Moments::of_unit(none), None, "{none}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Whether the chunks of tables and blobs are stored. One that is not holds the fill value, which readers cannot tell from a lost one.
+//!
+//! Writers of this workspace store every chunk and record it (`zvf_stored_chunks`): a chunk that is lost there fails where it is read.
+
+use std::collections::{BTreeSet, HashSet};
+
+use zvf_meta::ArrayDoc;
+use zvf_store::{ContainerKind, StoreError};
+
+use crate::check::Check;
+use crate::error::is_finding;
+use crate::finding::Place;
+use crate::level::LevelState;
+use crate::run::Run;
+
+/// Folders of tables.
+const TABLES: [&str; 4] = [
+    "object_index",
+    "object_attributes",
+    "group_attributes",
+    "groups",
+];
+
+/// Most chunks of one array that are looked for.
+const MOST: u64 = 1 << 20;
+
+/// Compares the chunks that tables and blobs of a level should have with those that are there.
+///
+/// # Cost
+/// One listing for each folder of tables, and for each array of blobs; the documents of tables, and of blobs without a chunk.
+///
+/// # Errors
+/// What is no finding.
+pub(crate) async fn check(run: &mut Run<'_>, state: &LevelState) -> Result<(), StoreError> {
+    let mut folders: BTreeSet<String> = BTreeSet::new();
+    if run.options.sample.is_none() {
+        for array in state.level.arrays() {
+            if array.container() == ContainerKind::Blobs {
+                folders.insert(array.path().to_owned());
+            }
+        }
+        if state
+            .level
+            .arrays()
+            .iter()
+            .any(|one| one.container() == ContainerKind::Blobs)
+        {
+            folders.insert(state.path("link_fragments"));
+        }
+    }
+    folders.extend(TABLES.map(|name| state.path(name)));
+    for folder in folders {
+        if run.options.wants_array(&folder) {
+            one(run, state, &folder).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Looks at the arrays below a folder.
+async fn one(run: &mut Run<'_>, state: &LevelState, folder: &str) -> Result<(), StoreError> {
+    let raw = state.level.store().raw();
+    let keys = match raw.keys(folder).await {
+        Ok(Some(keys)) => keys,
+        Ok(None) => return Ok(()),
+        Err(error) if is_finding(&error) => {
+            run.skipped.push(format!("{folder}: {error}"));
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    let there: HashSet<&str> = keys.iter().map(String::as_str).collect();
+    let is_table = TABLES
+        .iter()
+        .any(|name| folder.ends_with(&format!("/{name}")));
+    let mut nodes: Vec<&str> = keys
+        .iter()
+        .filter_map(|key| key.strip_suffix("zarr.json"))
+        // The document of a blob is read only where its chunk is missing.
+        .filter(|node| is_table || !there.contains(format!("{node}c/0").as_str()))
+        .collect();
+    nodes.sort_unstable();
+    for node in nodes {
+        let path = format!("{folder}/{node}");
+        let Ok(Some(bytes)) = raw.read(&format!("{path}zarr.json")).await else {
+            continue;
+        };
+        // Documents that are none have findings of their own.
+        let Ok(doc) = ArrayDoc::parse(&bytes) else {
+            continue;
+        };
+        let path = path.trim_end_matches('/');
+        if is_table && may_lack(folder, node, &doc) {
+            continue;
+        }
+        for key in missing(&doc, |key| there.contains(format!("{node}{key}").as_str())) {
+            let found = "nothing: all values of the chunk are the fill value";
+            let place = Place::at(format!("{path}/{key}"));
+            run.findings
+                .add(Check::ChunkStored, place, found, "a stored chunk");
+        }
+    }
+    Ok(())
+}
+
+/// Whether the chunks of an array are looked at elsewhere, or may well be nothing but the fill value: the id 0 of the only object, groups
+/// without stored members.
+fn may_lack(folder: &str, node: &str, doc: &ArrayDoc) -> bool {
+    let manifests = folder.ends_with("/object_index") && node == "manifests/";
+    let one_id = folder.ends_with("/object_index") && doc.shape.first() == Some(&1);
+    let ranges = doc.attributes.group_ranges.as_ref().map_or(0, Vec::len);
+    let groups =
+        folder.ends_with("/groups") && doc.shape.first() == u64::try_from(ranges).ok().as_ref();
+    manifests || one_id || groups
+}
+
+/// The keys of the chunks of an array that are neither there nor recorded as stored; reading one that is recorded fails.
+fn missing(doc: &ArrayDoc, there: impl Fn(&str) -> bool) -> Vec<String> {
+    let counts: Option<Vec<u64>> = doc
+        .shape
+        .iter()
+        .zip(&doc.chunk_shape)
+        .map(|(extent, chunk)| (*chunk > 0).then(|| extent.div_ceil(*chunk)))
+        .collect();
+    let Some(counts) = counts.filter(|counts| counts.len() == doc.shape.len()) else {
+        return Vec::new();
+    };
+    let total = counts
+        .iter()
+        .try_fold(1_u64, |all, &one| all.checked_mul(one));
+    let recorded = doc.attributes.stored_chunks.unwrap_or(0);
+    let mut keys = Vec::new();
+    for number in recorded..total.unwrap_or(MOST).min(MOST) {
+        let mut rest = number;
+        let mut index: Vec<u64> = Vec::with_capacity(counts.len());
+        for &count in counts.iter().rev() {
+            index.push(rest.checked_rem(count).unwrap_or(0));
+            rest = rest.checked_div(count).unwrap_or(0);
+        }
+        index.reverse();
+        let key = doc.key_encoding.object_key(&index);
+        if !there(&key) {
+            keys.push(key);
+        }
+    }
+    keys
+}
