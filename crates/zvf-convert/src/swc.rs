@@ -74,6 +74,7 @@ impl Swc {
             links,
             spec,
             frame: None,
+            stated: false,
             notes: vec![names::note(&ids, by_name)],
         };
         let reader = Self {

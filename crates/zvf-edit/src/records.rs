@@ -63,14 +63,6 @@ fn fit<'s>(
     Ok(())
 }
 
-/// The type of mapped positions that keeps what a store of this type holds.
-fn wide(stored: NumberType) -> NumberType {
-    match stored {
-        NumberType::F16 | NumberType::F32 => NumberType::F32,
-        _ => NumberType::F64,
-    }
-}
-
 impl Edit {
     /// The map from the axes that a table states to those of the store; `None` where positions are to be taken as they are.
     ///
@@ -142,7 +134,7 @@ impl Edit {
             if let Some(map) = self.map_of(vertices)? {
                 let lengths = matches!(self.spec().kind, Kind::Skeleton | Kind::Graph)
                     .then(|| map.mean_scale(&self.spec().axes));
-                batch = batch.mapped(&map, wide(self.spec().positions), lengths);
+                batch = batch.mapped(&map, NumberType::F64, lengths);
             }
             if let Some(links) = links {
                 batch = batch.with_link_records(links)?;
@@ -255,7 +247,7 @@ impl Edit {
             let addresses = Addresses::of(vertices, "vertex")?;
             let mut given = values("position", column(vertices, "position")?)?;
             if let Some(map) = self.map_of(vertices)? {
-                let mapped = Batch::new(given).mapped(&map, wide(self.spec().positions), None);
+                let mapped = Batch::new(given).mapped(&map, NumberType::F64, None);
                 given = mapped.positions;
             }
             let positions = self.positions(&given)?;
