@@ -3,7 +3,10 @@
 use zvf_write::Axis;
 
 use crate::ConvertError;
+#[cfg(doc)]
+use crate::Options;
 use crate::error::shown;
+use crate::transform::axis_units;
 
 /// Types that an axis may be given.
 const TYPES: [&str; 3] = ["space", "time", "channel"];
@@ -32,11 +35,23 @@ pub(crate) fn set_types(axes: &mut [Axis], types: &[(String, String)]) -> Result
     Ok(())
 }
 
+/// Sets the units of axes as [`Options::unit`] has them; the number before each.
+///
+/// # Errors
+/// Misuse: a unit that is none, or of an axis that there is not.
+pub fn set_units(axes: &mut [Axis], text: &str) -> Result<Vec<f64>, ConvertError> {
+    let units = axis_units(Some(text), axes)?;
+    for (axis, unit) in axes.iter_mut().zip(&units) {
+        axis.unit = unit.name.map(str::to_owned).or(axis.unit.take());
+    }
+    Ok(units.iter().map(|unit| unit.factor).collect())
+}
+
 /// Refuses axes that the format does not allow: fewer than two of space, or time and channels behind those of space.
 ///
 /// # Errors
 /// Misuse, with what helps.
-pub(crate) fn check(axes: &[Axis]) -> Result<(), ConvertError> {
+pub fn check(axes: &[Axis]) -> Result<(), ConvertError> {
     let first_space = axes.iter().position(Axis::is_space).unwrap_or(axes.len());
     let late = axes.iter().enumerate().find(|(at, axis)| {
         *at > first_space && !axis.is_space()
@@ -64,7 +79,7 @@ pub(crate) fn check(axes: &[Axis]) -> Result<(), ConvertError> {
                 before.join(", ")
             ),
             format!(
-                "time, then channels, then space: --position {}; or --axis {}:space",
+                "time, then channels, then space, as in {}; or --axis {}:space",
                 order.join(","),
                 axis.name
             ),

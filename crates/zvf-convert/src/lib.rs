@@ -108,6 +108,7 @@ use zvf_write::{
 };
 
 pub use affine::{StatedAffine, parse_affine, read_affine};
+pub use axes::{check as check_axes, set_units};
 pub use error::{ConvertError, Place};
 pub use format::Format;
 pub use frame::{Frame, Space};
@@ -211,6 +212,7 @@ pub struct Import {
     reason: String,
     frame: Option<Value>,
     notes: Vec<String>,
+    placement: Vec<String>,
     named: bool,
     transform: Option<Transform>,
 }
@@ -282,7 +284,7 @@ impl Import {
             }
         };
         axes::set_types(&mut found.spec.axes, &options.axis_types)?;
-        let mut units = Vec::new();
+        let (mut units, mut placement) = (Vec::new(), Vec::new());
         let transform = match &options.into {
             None => {
                 axes::check(&found.spec.axes)?;
@@ -298,7 +300,11 @@ impl Import {
                 };
                 Transform::new(given, own, &found.spec, format)
             }
-            Some(store) => into_store(store, format, own, options, &mut found)?,
+            Some(store) => {
+                let (transform, remarks) = into_store(store, format, own, options, &mut found)?;
+                placement = remarks;
+                transform
+            }
         };
         if let Some(transform) = &transform {
             found.extent = transform.survey(|sink| reader.read(sink))?;
@@ -348,6 +354,7 @@ impl Import {
             reason,
             frame: found.frame,
             notes: found.notes,
+            placement,
             transform,
             spec,
         })
@@ -421,6 +428,12 @@ impl Import {
         self.frame.as_ref()
     }
 
+    /// How positions were brought into a store that exists ([`Options::into`]), where they are not taken as they are.
+    #[must_use]
+    pub fn placement(&self) -> &[String] {
+        &self.placement
+    }
+
     /// What of the files the store will not hold, and what else was decided.
     #[must_use]
     pub fn notes(&self) -> &[String] {
@@ -435,7 +448,8 @@ fn into_store(
     own: Option<Affine>,
     options: &Options,
     found: &mut Found,
-) -> Result<Option<Transform>, ConvertError> {
+) -> Result<(Option<Transform>, Vec<String>), ConvertError> {
+    let mut remarks = Vec::new();
     let stated = found.stated.then(|| found.spec.axes.clone());
     if found.spec.axes.len() != store.axes().len() {
         let expected = format!("{}, as the store has", store.axes().len());
@@ -446,8 +460,7 @@ fn into_store(
     let placed = if format.is_tractogram() {
         let mut map = transform::of_tractogram(format, options, found)?;
         if let Some(frame) = &found.frame {
-            let note = store.compare_spaces(frame, options)?;
-            found.notes.extend(note);
+            remarks.extend(store.compare_spaces(frame, options)?);
         }
         if options.space.is_none() {
             map = map.or(store.from_rasmm()?);
@@ -456,14 +469,14 @@ fn into_store(
         store.place(format, &Given::default(), stated.as_deref())?
     } else {
         let given = transform::given(format, options, store.axes(), stated.as_deref())?;
-        found.notes.extend(given.notes.iter().cloned());
+        remarks.extend(given.notes.iter().cloned());
         store.place(format, &given, stated.as_deref())?
     };
     let radius = first.as_ref().filter(|_| format.has_radii());
     let radius = radius.map(|map| map.mean_scale(&found.spec.axes));
     found.spec.axes = store.axes().to_vec();
-    found.notes.extend(placed.remarks.iter().cloned());
-    Ok(Transform::into_store(placed, first, radius))
+    remarks.extend(placed.remarks.iter().cloned());
+    Ok((Transform::into_store(placed, first, radius), remarks))
 }
 
 /// A specification of one kind whose chunk size is chosen later.

@@ -156,7 +156,7 @@ pub(crate) fn of_tractogram(
     options: &Options,
     found: &Found,
 ) -> Result<Option<Affine>, ConvertError> {
-    let units = axis_units(options, &found.spec.axes)?;
+    let units = axis_units(options.unit.as_deref(), &found.spec.axes)?;
     let scaled = units.iter().any(|unit| unit.factor != 1.0);
     if options.affine.is_some() || options.scale.is_some() || scaled {
         let found = format!("one for {}", format.name());
@@ -212,7 +212,7 @@ pub(crate) fn given(
             "none: it is for TRK, TCK and TRX",
         ));
     }
-    let units = axis_units(options, axes)?;
+    let units = axis_units(options.unit.as_deref(), axes)?;
     let named = units.iter().find_map(|unit| unit.name);
     if let Some(name) = named.filter(|_| format == Format::Precomputed)
         && options.scale.is_none()
@@ -342,20 +342,23 @@ fn check_stated(
 
 /// The unit of an axis that is given, with the number before it.
 #[derive(Debug, Clone, Copy)]
-struct AxisUnit {
-    factor: f64,
-    name: Option<&'static str>,
+pub(crate) struct AxisUnit {
+    pub(crate) factor: f64,
+    pub(crate) name: Option<&'static str>,
 }
 
 /// The units that are given, by axis.
-fn axis_units(options: &Options, axes: &[Axis]) -> Result<Vec<AxisUnit>, ConvertError> {
+pub(crate) fn axis_units(
+    given: Option<&str>,
+    axes: &[Axis],
+) -> Result<Vec<AxisUnit>, ConvertError> {
     let none = AxisUnit {
         factor: 1.0,
         name: None,
     };
     let mut found = vec![none; axes.len()];
     let wrong = |why: String| ConvertError::unit("unit", &why);
-    for item in options.unit.iter().flat_map(|text| text.split(',')) {
+    for item in given.iter().flat_map(|text| text.split(',')) {
         let (picked, (factor, name)): (Vec<usize>, _) = match item.split_once('=') {
             Some((axis, unit)) => {
                 let at = axes.iter().position(|one| one.name == axis.trim());
