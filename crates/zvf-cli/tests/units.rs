@@ -437,3 +437,85 @@ fn units_and_times_of_every_path_by_property() -> Result<()> {
     assert_eq!(paths, 24 * (2 + 6 * 2 + 5 + 1));
     Ok(())
 }
+
+#[test]
+fn coarse_levels_do_not_mix_times() -> Result<()> {
+    use std::fmt::Write as _;
+    // 40 frames with the same 200 points each, and tracks that rest until frame 20, then move.
+    let mut draw = Draw(1);
+    let places: Vec<[u64; 3]> = (0..200)
+        .map(|_| [draw.next(1000), draw.next(1000), draw.next(1000)])
+        .collect();
+    let (mut points, mut tracks) = ("t,x,y,z\n".to_owned(), "t,x,y,z,track\n".to_owned());
+    for frame in 0..40 {
+        for [x, y, z] in &places {
+            let _ = writeln!(points, "{frame},{x},{y},{z}");
+        }
+    }
+    for (track, [x, y, z]) in places.iter().enumerate() {
+        for frame in 0..=40_u64 {
+            let _ = writeln!(
+                tracks,
+                "{frame},{},{y},{z},{track}",
+                x + frame.saturating_sub(20) * 10
+            );
+        }
+    }
+    let home = Home::made(&[("../p.csv", points.into()), ("../t.csv", tracks.into())])?;
+    home.text(&[
+        "import",
+        "p.csv",
+        "p.zv",
+        "--position",
+        "t,x,y,z",
+        "--unit",
+        "um,t=s",
+    ])?;
+    home.text(&[
+        "import",
+        "t.csv",
+        "t.zv",
+        "--position",
+        "t,x,y,z",
+        "--object-column",
+        "track",
+        "--kind",
+        "polyline",
+    ])?;
+    home.text(&["pyramid", "p.zv", "--factors", "4,4,4"])?;
+    let frames = |store: &str, level: &str| -> Result<BTreeMap<i64, usize>> {
+        let text = home.text(&[
+            "query",
+            store,
+            "--level",
+            level,
+            "--columns",
+            "position",
+            "--format",
+            "csv",
+        ])?;
+        let mut counts = BTreeMap::new();
+        for row in rows(&text)? {
+            #[expect(clippy::cast_possible_truncation, reason = "numbers of frames")]
+            let frame = row[0] as i64;
+            *counts.entry(frame).or_default() += 1;
+        }
+        Ok(counts)
+    };
+    let coarse = frames("p.zv", "3")?;
+    assert_eq!(coarse.len(), 40, "every frame is left: {coarse:?}");
+    let (least, most) = (coarse.values().min(), coarse.values().max());
+    assert_eq!(least, most, "frames are alike: {coarse:?}");
+    assert!(coarse[&0] < 200, "{coarse:?}");
+    // Where a track begins to move stays, although it is straight in space.
+    home.text(&["pyramid", "t.zv", "--factors", "2"])?;
+    let kept = frames("t.zv", "1")?;
+    for frame in [0, 20, 40] {
+        assert_eq!(kept.get(&frame), Some(&200), "{kept:?}");
+    }
+    assert!(kept.values().sum::<usize>() < 200 * 10, "{kept:?}");
+    for store in ["p.zv", "t.zv"] {
+        home.text(&["validate", store, "--level", "5"])?;
+    }
+    Ok(())
+}

@@ -244,7 +244,8 @@ impl Import {
         let mut own = None;
         let (reader, mut found) = match format {
             Format::Swc => {
-                let (reader, found) = swc::Swc::survey(files, kind, options)?;
+                let (reader, found, map) = swc::Swc::survey(files, kind, options)?;
+                own = map;
                 (Reader::Swc(reader), found)
             }
             Format::Obj => {
