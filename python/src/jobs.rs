@@ -38,6 +38,9 @@ pub(crate) struct Reading {
     edges: Option<PathBuf>,
     faces: Option<PathBuf>,
     unit: Option<String>,
+    axis_types: Vec<(String, String)>,
+    scale: Option<Vec<f64>>,
+    affine: Option<PathBuf>,
     space: Option<String>,
     chunk_shape: Option<Vec<f64>>,
     bin_shape: Option<Vec<f64>>,
@@ -73,6 +76,9 @@ impl Reading {
         options.edges.clone_from(&self.edges);
         options.faces.clone_from(&self.faces);
         options.unit.clone_from(&self.unit);
+        options.axis_types.clone_from(&self.axis_types);
+        options.scale.clone_from(&self.scale);
+        options.affine.clone_from(&self.affine);
         Ok(options)
     }
 }

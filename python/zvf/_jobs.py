@@ -11,7 +11,7 @@ from ._table import Table
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Unpack
 
     from numpy.typing import ArrayLike
@@ -36,6 +36,9 @@ def import_(
     edges: Path | None = None,
     faces: Path | None = None,
     unit: str | None = None,
+    axis_types: Mapping[str, Literal["space", "time", "channel"]] | None = None,
+    scale: float | Sequence[float] | None = None,
+    affine: Path | None = None,
     space: Literal["rasmm", "voxelmm", "file"] | None = None,
     chunk_shape: Sequence[float] | None = None,
     bin_shape: Sequence[float] | None = None,
@@ -47,7 +50,9 @@ def import_(
     """Makes a new store at `url` from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, OBJ, PLY, STL, TRK, TCK or TRX.
 
     `position` and `object_column` name columns of tables, `attributes` the columns that are kept (default: all others), `edges` or `faces`
-    a table of links beside a table of vertices.
+    a table of links beside a table of vertices. `unit` is that of all axes of space (`"um"`; `"8nm"` multiplies positions by 8); `"um,t=second"`
+    gives an axis of time one of its own. Axes named `t`, `time` or `frame` are of type time unless `axis_types` says otherwise. `scale` and
+    the file of an `affine` map positions; `zvf append` does the same with files that it adds.
     """
     reading = {
         "kind": kind,
@@ -58,6 +63,9 @@ def import_(
         "edges": edges,
         "faces": faces,
         "unit": unit,
+        "axis_types": list((axis_types or {}).items()),
+        "scale": [float(scale)] if isinstance(scale, int | float) else scale,
+        "affine": affine,
         "space": space,
         "chunk_shape": chunk_shape,
         "bin_shape": bin_shape,

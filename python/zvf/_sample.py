@@ -34,7 +34,7 @@ def sample(
     name: str,
     *,
     affine: ArrayLike | str | os.PathLike[str] | None = None,
-    order: Literal["linear", "nearest"] = "linear",
+    order: Literal["linear", "nearest"] | None = None,
     outside: float | None = None,
     index: Mapping[str | int, int] | None = None,
     keep_frame: bool = False,
@@ -45,13 +45,15 @@ def sample(
 
     `volume` is a TET file, a Caterva or b2nd frame, a Zarr array or an OME-Zarr image. `affine` maps element indices to the axes of the store: an
     array of shape `(n, n + 1)` or `(n + 1, n + 1)`, or a file with numbers, or a NIfTI image; without it an image says where it is. `order` is
-    `"linear"` between centres of voxels, or `"nearest"` for labels; `outside` the value of vertices outside; `index` picks an element of axes
+    `"linear"` between centres of voxels, or `"nearest"`; by default linear for floats and nearest for integers, which may be labels; `outside` the value of vertices outside; `index` picks an element of axes
     that are not in space. The attribute is there as a whole or not at all.
 
     The program `zvf` does it, in a process of its own. A command line can be read by others, so `storage_options` are not taken: credentials
     come from the environment.
     """
-    line = ["sample", address(url), "--volume", address(volume), "--as", name, "--order", order, "--json", "--quiet"]
+    line = ["sample", address(url), "--volume", address(volume), "--as", name, "--json", "--quiet"]
+    if order is not None:
+        line += ["--order", order]
     if affine is not None:
         line.append(f"--affine={_numbers(affine)}")
     if outside is not None:

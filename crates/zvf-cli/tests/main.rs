@@ -49,6 +49,7 @@ mod serve;
 mod server;
 #[cfg(unix)]
 mod special;
+mod units;
 mod upload;
 mod validate;
 mod volume;

@@ -174,3 +174,50 @@ fn what_cannot_be_served_is_said() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn time_is_a_dimension_of_its_own_and_left_out_of_space() -> Result<()> {
+    let home = Home::made(&[
+        ("../n.csv", "t,x,y,z\n0,1,2,3\n1,2,3,4\n2,3,4,5\n".into()),
+        ("../e.csv", "source,target\n0,1\n1,2\n".into()),
+    ])?;
+    let line = "import n.csv graph.zv --edges e.csv --position t,x,y,z --unit um,t=30s";
+    home.text(&line.split(' ').collect::<Vec<_>>())?;
+    home.text(
+        &"import n.csv points.zv --position t,x,y,z --unit um,t=30s"
+            .split(' ')
+            .collect::<Vec<_>>(),
+    )?;
+    let serving = Serving::start(&home, &["serve", "graph.zv", "points.zv"])?;
+    let document = |path: &str| -> Result<serde_json::Value> {
+        let reply = serving.get(path)?;
+        anyhow::ensure!(reply.starts_with("HTTP/1.1 200"), "{path}: {reply}");
+        let (_, body) = reply.split_once("\r\n\r\n").context("a body")?;
+        Ok(serde_json::from_str(body)?)
+    };
+    let state = document("/state.json")?;
+    // Space comes first, because the viewer displays the first three.
+    let dimensions = state["dimensions"].as_object().context("dimensions")?;
+    assert_eq!(dimensions.keys().collect::<Vec<_>>(), ["x", "y", "z", "t"]);
+    assert_eq!(state["dimensions"]["t"], serde_json::json!([1.0, "s"]));
+    assert_eq!(state["dimensions"]["z"], serde_json::json!([1e-6, "m"]));
+    // No layer names a source that is not there, and what is left out is said.
+    for layer in state["layers"].as_array().context("layers")? {
+        let source = layer["source"].as_str().context("a source")?;
+        let at = source.find("/precomputed/").context("a path")?;
+        document(&format!("{}/info", &source[at..]))?;
+    }
+    let skeletons = document("/precomputed/graph/skeletons/info")?;
+    assert_eq!(skeletons["zvf"]["left_out"][0], "axis t");
+    let layers = state["layers"].to_string();
+    assert!(
+        layers.contains("graph skeletons (without axis t)"),
+        "{layers}"
+    );
+    let points = document("/precomputed/points/points/info")?;
+    assert_eq!(points["dimensions"]["t"], serde_json::json!([1.0, "s"]));
+    // Positions are those in space: x of the first vertex is 1 micrometer.
+    let reply = serving.get("/precomputed/graph/skeletons/0")?;
+    assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+    Ok(())
+}

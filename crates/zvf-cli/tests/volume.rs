@@ -173,15 +173,127 @@ fn millimetres_are_not_taken_for_micrometres() -> Result<()> {
         let given = ["sample", "mm.zv", "--volume", "image", "--as", name];
         home.text(&[&given[..], more].concat())
     };
+    let values = |name: &str| {
+        let columns = [
+            "query",
+            "mm.zv",
+            "--columns",
+            "attributes",
+            "--attributes",
+            name,
+        ];
+        home.text(&[&columns[..], &["--format", "csv"]].concat())
+    };
+    image("millimeter")?;
+    sample("own", &[])?;
+    sample("rows", &["--affine", "1,0,0,0,0,1,0,0,0,0,1,0"])?;
+    // Element i is at i micrometers: a thousandth of the millimeters of the store.
     image("micrometer")?;
-    let error = format!("{:#}", sample("a", &[]).unwrap_err());
+    let ran = home.zvf(&["sample", "mm.zv", "--volume", "image", "--as", "um"])?;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let wanted = "places in micrometer: they were converted to millimeter";
+    assert!(ran.stderr.contains(wanted), "{}", ran.stderr);
+    let thousandth = "0.001,0,0,0,0,0.001,0,0,0,0,0.001,0";
+    sample("wanted", &["--affine", thousandth])?;
+    let data = |name: &str| {
+        Ok::<_, anyhow::Error>(
+            values(name)?
+                .lines()
+                .skip(1)
+                .map(str::to_owned)
+                .collect::<Vec<_>>(),
+        )
+    };
+    assert_eq!(data("um")?, data("wanted")?);
+    assert_eq!(data("own")?, data("rows")?);
+    assert_ne!(data("own")?, data("um")?);
+    image("blob")?;
+    let error = format!("{:#}", sample("no", &[]).unwrap_err());
     assert!(
-        error.contains("micrometer") && error.contains("millimeter"),
+        error.contains("blob") && error.contains("millimeter"),
         "{error}"
     );
-    sample("a", &["--affine", "1,0,0,0,0,1,0,0,0,0,1,0"])?;
-    image("millimeter")?;
-    sample("b", &[])?;
+    Ok(())
+}
+
+/// A NIfTI-1 header with voxels of one unit at the origin; `unit` is the code of `xyzt_units`.
+fn nifti(unit: u8) -> Vec<u8> {
+    let mut header = vec![0; 352];
+    header[..4].copy_from_slice(&348_i32.to_le_bytes());
+    for (at, size) in [3_i16, 3, 3, 3].iter().enumerate() {
+        header[40 + 2 * at..42 + 2 * at].copy_from_slice(&size.to_le_bytes());
+    }
+    header[254..256].copy_from_slice(&1_i16.to_le_bytes());
+    for axis in 0..3 {
+        let at = 280 + 16 * axis + 4 * axis;
+        header[at..at + 4].copy_from_slice(&1_f32.to_le_bytes());
+    }
+    header[123] = unit;
+    header[344..348].copy_from_slice(b"n+1\0");
+    header
+}
+
+#[test]
+fn units_of_a_nifti_image_are_compared_and_labels_are_not_mixed() -> Result<()> {
+    let home = Home::made(&[
+        ("../p.csv", "x,y,z\n0.4,1,1\n1,1,1\n".into()),
+        ("../um.csv", "x,y,z\n400,1000,1000\n1000,1000,1000\n".into()),
+        ("../mm.nii", nifti(2)),
+        ("../none.nii", nifti(0)),
+    ])?;
+    // 3 x 3 x 3 labels: 1000 in the middle plane, else 0.
+    let zarr = json!({"zarr_format": 3, "node_type": "array", "shape": [3, 3, 3], "data_type": "uint16",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [3, 3, 3]}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": 0, "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}], "attributes": {}});
+    std::fs::create_dir_all(home.file("lab.zarr/c/0/0"))?;
+    std::fs::write(home.file("lab.zarr/zarr.json"), zarr.to_string())?;
+    let labels = (0..27_u16).map(|at| if at / 9 == 1 { 1000_u16 } else { 0 });
+    let labels: Vec<u8> = labels.flat_map(u16::to_le_bytes).collect();
+    std::fs::write(home.file("lab.zarr/c/0/0/0"), labels)?;
+    home.text(&["import", "p.csv", "mm.zv", "--unit", "mm"])?;
+    home.text(&["import", "um.csv", "um.zv", "--unit", "um"])?;
+    home.text(&["import", "p.csv", "none.zv"])?;
+    let sample = |store: &str, name: &str, image: &str, more: &[&str]| -> Result<String> {
+        let line = [
+            "sample", store, "--volume", "lab.zarr", "--as", name, "--affine", image,
+        ];
+        let ran = home.zvf(&[&line[..], more].concat())?;
+        anyhow::ensure!(ran.code == 0, "{}", ran.stderr);
+        Ok(ran.stderr)
+    };
+    let values = |store: &str, name: &str| -> Result<Vec<String>> {
+        let text = home.text(&[
+            "query",
+            store,
+            "--columns",
+            "attributes",
+            "--attributes",
+            name,
+            "--format",
+            "csv",
+        ])?;
+        Ok(text.lines().skip(1).map(str::to_owned).collect())
+    };
+    // The first point is nearest to a voxel of 0, the second on one of 1000.
+    for (store, image, remark) in [
+        ("mm.zv", "mm.nii", "nearest one is taken"),
+        (
+            "um.zv",
+            "mm.nii",
+            "millimeter: they were converted to micrometer",
+        ),
+        ("none.zv", "mm.nii", "the store states no unit"),
+        ("mm.zv", "none.nii", "states no unit"),
+    ] {
+        let name = format!("of_{}", &image[..2]);
+        let said = sample(store, &name, image, &[])?;
+        assert!(said.contains(remark), "{store} {image}: {said}");
+        assert!(said.contains("--order linear"), "{said}");
+        assert_eq!(values(store, &name)?, ["0", "1000"], "{store} {image}");
+    }
+    sample("mm.zv", "mixed", "mm.nii", &["--order", "linear"])?;
+    assert_eq!(values("mm.zv", "mixed")?, ["400.0", "1000.0"]);
     Ok(())
 }
 

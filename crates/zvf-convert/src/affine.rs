@@ -21,6 +21,20 @@ pub struct StatedAffine {
     pub affine: Affine,
     /// Name of a unit of length.
     pub unit: Option<&'static str>,
+    /// Whether it is that of an image, which may state a unit.
+    pub image: bool,
+}
+
+impl StatedAffine {
+    /// An affine of a table of numbers, which states no unit.
+    #[must_use]
+    pub const fn of_numbers(affine: Affine) -> Self {
+        Self {
+            affine,
+            unit: None,
+            image: false,
+        }
+    }
 }
 
 /// Reads an affine of `rank` axes from a file: numbers by rows between blanks or commas, with `0 … 0 1` below them or not, and `#`
@@ -73,6 +87,7 @@ pub fn read_affine(path: &Path, rank: usize) -> Result<StatedAffine, ConvertErro
         return Ok(StatedAffine {
             affine,
             unit: header.unit(),
+            image: true,
         });
     }
     reader
@@ -100,7 +115,7 @@ pub fn read_affine(path: &Path, rank: usize) -> Result<StatedAffine, ConvertErro
             .unwrap_or((&why, "rows of numbers"));
         bad(found.to_owned(), expected)
     })?;
-    Ok(StatedAffine { affine, unit: None })
+    Ok(StatedAffine::of_numbers(affine))
 }
 
 /// An affine of `rank` axes as numbers by rows.

@@ -42,6 +42,24 @@ pub enum Format {
 }
 
 impl Format {
+    /// All formats.
+    pub(crate) const ALL: [Self; 14] = [
+        Self::Swc,
+        Self::Csv,
+        Self::Ndjson,
+        Self::Obj,
+        Self::Stl,
+        Self::Trk,
+        Self::Tck,
+        Self::Trx,
+        Self::Ply,
+        Self::Npy,
+        Self::Npz,
+        Self::Arrow,
+        Self::Parquet,
+        Self::Precomputed,
+    ];
+
     /// Every format, with its endings.
     const ENDINGS: [(&'static str, Self); 19] = [
         ("swc", Self::Swc),
@@ -132,6 +150,16 @@ impl Format {
             Self::Parquet => "Parquet",
             Self::Precomputed => "precomputed",
         }
+    }
+
+    /// The name of the header that a store keeps of files of this format.
+    pub(crate) fn header(self) -> String {
+        self.name().to_lowercase()
+    }
+
+    /// Whether the attribute `radius` of nodes is a length that is mapped with the positions.
+    pub(crate) const fn has_radii(self) -> bool {
+        matches!(self, Self::Swc | Self::Precomputed)
     }
 
     /// Whether a file of this format is one table, a vertex a row.

@@ -67,7 +67,7 @@ impl Space {
 }
 
 /// The header of a file of one format, as a store keeps it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
     /// The format, by the name that it has in a store.
     pub(crate) source: String,
@@ -330,7 +330,7 @@ fn same(a: &Affine, b: &Affine) -> bool {
 }
 
 /// The numbers of a list of lists.
-fn numbers(rows: &Value) -> Option<Vec<f64>> {
+pub(crate) fn numbers(rows: &Value) -> Option<Vec<f64>> {
     let rows = rows.as_array()?.iter().map(Value::as_array);
     let rows: Vec<&Vec<Value>> = rows.collect::<Option<_>>()?;
     rows.into_iter().flatten().map(Value::as_f64).collect()

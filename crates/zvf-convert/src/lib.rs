@@ -71,6 +71,7 @@
 
 mod affine;
 mod archive;
+mod axes;
 mod error;
 pub mod export;
 mod format;
@@ -83,6 +84,7 @@ mod numbers;
 mod obj;
 mod options;
 pub mod output;
+mod placement;
 mod precomputed;
 mod records;
 mod shape;
@@ -100,21 +102,24 @@ mod trx;
 use std::path::PathBuf;
 
 use serde_json::Value;
+use zvf_meta::Affine;
 use zvf_write::{
     Axis, Batch, Groups, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter, WriteError,
 };
 
 pub use affine::{StatedAffine, parse_affine, read_affine};
+pub use axes::{check as check_axes, set_units};
 pub use error::{ConvertError, Place};
 pub use format::Format;
 pub use frame::{Frame, Space};
 pub use imported::Imported;
 pub use numbers::{Floats, floats, shape};
 pub use options::{Limits, Nulls, Options};
+pub use placement::{Placed, StoreFrame};
 pub use records::read_table;
 use shape::{Chosen, Extent};
 pub use time::number_of_text as time_number;
-use transform::{Moved, Transform};
+use transform::{Given, Moved, Transform};
 
 /// What takes batches: a [`StoreWriter`], or anything else.
 pub trait Sink {
@@ -160,6 +165,8 @@ pub(crate) struct Found {
     /// Complete but for the chunk size, which is 1.
     pub(crate) spec: StoreSpec,
     pub(crate) frame: Option<Value>,
+    /// Whether the files state the axes of the specification, with their units.
+    pub(crate) stated: bool,
     pub(crate) notes: Vec<String>,
 }
 
@@ -205,6 +212,7 @@ pub struct Import {
     reason: String,
     frame: Option<Value>,
     notes: Vec<String>,
+    placement: Vec<String>,
     named: bool,
     transform: Option<Transform>,
 }
@@ -233,17 +241,11 @@ impl Import {
             }
         }
         let kind = options::kind(format, files.len(), options)?;
-        let unit = match &options.unit {
-            None => None,
-            Some(text) => {
-                let found = zvf_meta::units::parse(text);
-                Some(found.map_err(|why| ConvertError::unit("unit", &why))?)
-            }
-        };
         let mut own = None;
         let (reader, mut found) = match format {
             Format::Swc => {
-                let (reader, found) = swc::Swc::survey(files, kind, options)?;
+                let (reader, found, map) = swc::Swc::survey(files, kind, options)?;
+                own = map;
                 (Reader::Swc(reader), found)
             }
             Format::Obj => {
@@ -282,21 +284,38 @@ impl Import {
                 (Reader::Precomputed(Box::new(reader)), found)
             }
         };
-        let (map, stated) = transform::map(format, options, unit, &found)?;
-        let map = match (map, own) {
-            (Some(map), Some(own)) => Some(map.after(&own)),
-            (map, own) => map.or(own),
+        axes::set_types(&mut found.spec.axes, &options.axis_types)?;
+        let (mut units, mut placement) = (Vec::new(), Vec::new());
+        let transform = match &options.into {
+            None => {
+                axes::check(&found.spec.axes)?;
+                let given = if format.is_tractogram() {
+                    transform::of_tractogram(format, options, &found)?
+                } else {
+                    let axes = &found.spec.axes;
+                    let stated = found.stated.then_some(axes.as_slice());
+                    let given = transform::given(format, options, axes, stated)?;
+                    units = given.units;
+                    found.notes.extend(given.notes);
+                    given.map
+                };
+                Transform::new(given, own, &found.spec, format)
+            }
+            Some(store) => {
+                let (transform, remarks) = into_store(store, format, own, options, &mut found)?;
+                placement = remarks;
+                transform
+            }
         };
-        let transform = map.map(|map| Transform::new(map, &found.spec, format));
         if let Some(transform) = &transform {
             found.extent = transform.survey(|sink| reader.read(sink))?;
             found.spec.positions = transform.positions;
-            if found.frame.is_none() {
+            if options.into.is_none() && found.frame.is_none() {
                 found
                     .notes
                     .extend(transform.notes(found.spec.kind == Kind::Mesh));
                 found.frame = Some(transform.document(format));
-            } else {
+            } else if options.into.is_none() {
                 found.notes.push(frame::NOT_SCANNER.to_owned());
             }
         }
@@ -311,13 +330,13 @@ impl Import {
         };
         let mut spec = found.spec;
         let bins = spec.kind == Kind::PointCloud && !spec.objects;
-        let Chosen { chunk, bin, reason } = found.extent.choose(bins);
+        let Chosen { chunk, bin, reason } = found.extent.choose(bins, &spec.axes);
         (spec.chunk_shape, spec.bin_shape) = (chunk, bin);
         if let Some((format, header)) = found.frame.as_ref().and_then(frame::split) {
             spec = spec.with_header(format, header);
         }
-        if let Some(unit) = unit.map(|(_, unit)| unit).or(stated) {
-            spec = spec.with_unit(unit);
+        for (axis, unit) in spec.axes.iter_mut().zip(units) {
+            axis.unit = unit.or(axis.unit.take());
         }
         let named = match &reader {
             Reader::Trk(_) | Reader::Tck(_) | Reader::Trx(_) => false,
@@ -336,6 +355,7 @@ impl Import {
             reason,
             frame: found.frame,
             notes: found.notes,
+            placement,
             transform,
             spec,
         })
@@ -409,11 +429,55 @@ impl Import {
         self.frame.as_ref()
     }
 
+    /// How positions were brought into a store that exists ([`Options::into`]), where they are not taken as they are.
+    #[must_use]
+    pub fn placement(&self) -> &[String] {
+        &self.placement
+    }
+
     /// What of the files the store will not hold, and what else was decided.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
+}
+
+/// The map of files into a store. The specification gets the axes of the store.
+fn into_store(
+    store: &StoreFrame,
+    format: Format,
+    own: Option<Affine>,
+    options: &Options,
+    found: &mut Found,
+) -> Result<(Option<Transform>, Vec<String>), ConvertError> {
+    let mut remarks = Vec::new();
+    let stated = found.stated.then(|| found.spec.axes.clone());
+    if found.spec.axes.len() != store.axes().len() {
+        let expected = format!("{}, as the store has", store.axes().len());
+        let found = found.spec.axes.len().to_string();
+        return Err(ConvertError::usage("axes of positions", found, expected));
+    }
+    let mut first = own;
+    let placed = if format.is_tractogram() {
+        let mut map = transform::of_tractogram(format, options, found)?;
+        if let Some(frame) = &found.frame {
+            remarks.extend(store.compare_spaces(frame, options)?);
+        }
+        if options.space.is_none() {
+            map = map.or(store.from_rasmm()?);
+        }
+        first = map;
+        store.place(format, &Given::default(), stated.as_deref())?
+    } else {
+        let given = transform::given(format, options, store.axes(), stated.as_deref())?;
+        remarks.extend(given.notes.iter().cloned());
+        store.place(format, &given, stated.as_deref())?
+    };
+    let radius = first.as_ref().filter(|_| format.has_radii());
+    let radius = radius.map(|map| map.mean_scale(&found.spec.axes));
+    found.spec.axes = store.axes().to_vec();
+    remarks.extend(placed.remarks.iter().cloned());
+    Ok((Transform::into_store(placed, first, radius), remarks))
 }
 
 /// A specification of one kind whose chunk size is chosen later.

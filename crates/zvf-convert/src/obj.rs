@@ -153,6 +153,7 @@ impl Obj {
             links,
             spec,
             frame: None,
+            stated: false,
             notes,
         };
         let reader = Self {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use zvf_write::Kind;
 
 use crate::frame::Space;
-use crate::{ConvertError, Format};
+use crate::{ConvertError, Format, StoreFrame};
 
 /// How much a file may hold. What is more is an error of class limit, before it is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,16 +95,23 @@ pub struct Options {
     /// The columns of that table which name vertices, in the order of a link. Default: a column `vertices` of lists, or one an end:
     /// `vertices_0`, …; `source` and `target`, `from` and `to`, `child` and `parent`; `a`, `b`, `c` and, where there is one, `d`.
     pub link_columns: Option<Vec<String>>,
-    /// Unit of all axes: a length, by its OME-Zarr name, its symbol or in the plural; a number before it is a scale (`8nm`). Default: that of
-    /// the format or of the image of [`affine`](Self::affine), if it has one.
+    /// Units of the axes, separated by commas: a length is that of all axes of space; `AXIS=UNIT` is that of one axis, a time for one of
+    /// time (`um,t=second`). A unit is given by its OME-Zarr name, its symbol or in the plural; a number before it is a scale (`8nm`).
+    /// Default: that of the format, of the table (`zvf.axes`) or of the image of [`affine`](Self::affine), if it has one.
     pub unit: Option<String>,
+    /// Types of axes by their names: `space`, `time` or `channel`. Default: what a table states (`zvf.axes`), else `time` for `t`, `time`
+    /// and `frame`, and `space` for all others.
+    pub axis_types: Vec<(String, String)>,
     /// Tractograms: the frame in which positions are stored. Default: [`Space::Rasmm`].
     pub space: Option<Space>,
     /// All but tractograms: the file of an affine from positions of the files to those of the store, see
     /// [`read_affine`](crate::read_affine).
     pub affine: Option<PathBuf>,
-    /// All but tractograms: factors of the positions, one for all axes or one an axis; before the affine.
+    /// All but tractograms: factors of the positions, one for all axes of space or one an axis; before the affine.
     pub scale: Option<Vec<f64>>,
+    /// The frame of a store that exists, into which positions are brought. [`unit`](Self::unit), [`scale`](Self::scale) and
+    /// [`affine`](Self::affine) are those of the files then. Default: a store is made for the files.
+    pub into: Option<StoreFrame>,
     /// Vertices of a batch, roughly. Default 65 536.
     pub batch: usize,
     /// How much a file may hold.
@@ -128,9 +135,11 @@ impl Default for Options {
             faces: None,
             link_columns: None,
             unit: None,
+            axis_types: Vec::new(),
             space: None,
             affine: None,
             scale: None,
+            into: None,
             batch: 1 << 16,
             limits: Limits::default(),
             loose: false,

@@ -1,6 +1,9 @@
 //! The size of a chunk, chosen from where the vertices lie.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashSet;
+use zvf_write::Axis;
 
 /// Vertices that a chunk shall hold on average: small enough to read one for a small box, large enough that a store has few files.
 const WANTED: f64 = 10_000.0;
@@ -32,6 +35,29 @@ pub(crate) struct Chosen {
     pub(crate) chunk: Vec<f64>,
     pub(crate) bin: Option<Vec<f64>>,
     pub(crate) reason: String,
+}
+
+/// An axis of time.
+#[derive(Debug)]
+struct Time {
+    axis: usize,
+    span: f64,
+    /// What makes its span that of space.
+    factor: f64,
+    /// Whether all times are whole numbers, such as numbers of frames.
+    whole: bool,
+}
+
+impl Time {
+    /// The size of a chunk that is nearly this one: whole, or of few digits.
+    fn size(&self, about: f64) -> f64 {
+        if self.whole && about.is_finite() {
+            return about.ceil().max(1.0);
+        }
+        let steps = descending(about * 1.26);
+        let fitting = steps.take_while(|step| *step >= about * (1.0 - 1e-9));
+        fitting.last().unwrap_or(about)
+    }
 }
 
 impl Extent {
@@ -80,39 +106,129 @@ impl Extent {
         (self.count > 0).then(|| (self.low.clone(), self.high.clone()))
     }
 
-    /// A cube, by its side: of all steps the one whose occupied chunks hold nearest to [`WANTED`] vertices each.
-    pub(crate) fn choose(&self, bins: bool) -> Chosen {
-        let spans = self
+    /// A cube in space, by its side: of all steps the one whose occupied chunks hold nearest to [`WANTED`] vertices each. Along an axis of time
+    /// chunks have a size of their own, so that there are as many along it as along the longest axis of space.
+    pub(crate) fn choose(&self, bins: bool, axes: &[Axis]) -> Chosen {
+        let times = self.times(axes);
+        let even = match times.is_empty() {
+            true => Cow::Borrowed(self),
+            false => Cow::Owned(self.stretched(&times)),
+        };
+        let spans = even
             .low
             .iter()
-            .zip(&self.high)
+            .zip(&even.high)
             .map(|(low, high)| high - low);
         let span = spans.fold(0.0_f64, f64::max);
         let (side, mean) = if span > 0.0 && span.is_finite() {
-            self.side(span)
+            even.side(span)
         } else {
             (1.0, float(self.count))
         };
+        let mut chunk = vec![side; self.dims];
+        let mut longest = format!("{} along the longest axis", brief(span));
+        for time in &times {
+            if let Some(size) = chunk.get_mut(time.axis) {
+                *size = time.size(side / time.factor);
+            }
+            let name = axes.get(time.axis).map_or("", |axis| axis.name.as_str());
+            longest.push_str(&format!(" of space and {} along {name}", brief(time.span)));
+        }
         let mut reason = format!(
-            "{} vertices over {} along the longest axis: about {} in each chunk that holds any",
+            "{} vertices over {longest}: about {} in each chunk that holds any",
             self.count,
-            brief(span),
             mean.round()
         );
-        let parts = power_of_two((mean / WANTED_IN_BIN).powf(1.0 / float(self.dims as u64)));
-        let bin = (bins && parts > 1.0).then(|| side / parts);
+        let parts = self.parts(&chunk, mean / WANTED_IN_BIN, &times);
+        let count: f64 = parts.iter().product();
+        let bin = (bins && count > 1.0).then(|| {
+            let sizes = chunk.iter().zip(&parts);
+            sizes.map(|(size, parts)| size / parts).collect()
+        });
         if bin.is_some() {
-            let count = parts.powf(float(self.dims as u64));
             reason.push_str(&format!(
                 ", about {} in each of its {count} bins",
                 (mean / count).round()
             ));
         }
-        Chosen {
-            chunk: vec![side; self.dims],
-            bin: bin.map(|side| vec![side; self.dims]),
-            reason,
+        Chosen { chunk, bin, reason }
+    }
+
+    /// Into how many bins a chunk is cut along each axis, for so many in all. Bins do not mix whole-numbered times before they are small
+    /// enough in space.
+    fn parts(&self, chunk: &[f64], wanted: f64, times: &[Time]) -> Vec<f64> {
+        let root = |value: f64, axes: usize| power_of_two(value.powf(1.0 / float(axes as u64)));
+        let mut parts = vec![root(wanted, self.dims); chunk.len()];
+        let mut rest = wanted;
+        for time in times {
+            let Some((part, size)) = parts.get_mut(time.axis).zip(chunk.get(time.axis)) else {
+                continue;
+            };
+            if time.whole {
+                // Sizes of whole times are whole.
+                let most = size.min(wanted.max(1.0)).min(64.0);
+                let divisors = (1..=64_u32).map(f64::from);
+                let divisors = divisors.filter(|one| *one <= most && (size / one).fract() == 0.0);
+                *part = divisors.last().unwrap_or(1.0);
+            }
+            rest /= *part;
         }
+        let space = self.dims.saturating_sub(times.len());
+        if !times.is_empty() && space > 0 {
+            let own = root(rest, space);
+            let of_time = |at: usize| times.iter().any(|time| time.axis == at);
+            for (_, part) in parts.iter_mut().enumerate().filter(|(at, _)| !of_time(*at)) {
+                *part = own;
+            }
+        }
+        parts
+    }
+
+    /// The axes of time, where there is space beside them.
+    fn times(&self, axes: &[Axis]) -> Vec<Time> {
+        let span = |at: usize| match (self.low.get(at), self.high.get(at)) {
+            (Some(low), Some(high)) => high - low,
+            _ => 0.0,
+        };
+        let space = axes.iter().enumerate().filter(|(_, axis)| axis.is_space());
+        let longest = space.map(|(at, _)| span(at)).fold(0.0_f64, f64::max);
+        if !axes.iter().any(Axis::is_space) || self.count == 0 {
+            return Vec::new();
+        }
+        let times = axes.iter().enumerate();
+        let times = times.filter(|(_, axis)| axis.kind() == "time");
+        times
+            .map(|(axis, _)| {
+                let factor = longest / span(axis);
+                let usable = factor > 0.0 && factor.is_finite();
+                let values = self.sample.iter().skip(axis).step_by(self.dims.max(1));
+                let ends = self.low.get(axis).into_iter().chain(self.high.get(axis));
+                Time {
+                    axis,
+                    span: span(axis),
+                    factor: if usable { factor } else { 1.0 },
+                    whole: values.chain(ends).all(|value| value.fract() == 0.0),
+                }
+            })
+            .collect()
+    }
+
+    /// The same with times that span as much as space does.
+    fn stretched(&self, times: &[Time]) -> Self {
+        let mut even = self.clone();
+        for time in times {
+            let corners = [&mut even.low, &mut even.high];
+            let corners = corners.into_iter().filter_map(|one| one.get_mut(time.axis));
+            let sample = even
+                .sample
+                .iter_mut()
+                .skip(time.axis)
+                .step_by(self.dims.max(1));
+            corners
+                .chain(sample)
+                .for_each(|value| *value *= time.factor);
+        }
+        even
     }
 
     /// The side, and the vertices of an occupied chunk.
@@ -281,7 +397,7 @@ mod tests {
                 (0..count).map(|at| spread(at).map(|v| v * scale)).collect();
             let mut extent = Extent::new(3);
             points.iter().for_each(|point| extent.add(point));
-            let chosen = extent.choose(true);
+            let chosen = extent.choose(true, &[]);
             let mean = mean_of_occupied(&points, chosen.chunk[0]);
             assert!((5_000.0..=20_000.0).contains(&mean), "{mean} {chosen:?}");
             let bin = chosen.bin.unwrap();
@@ -291,13 +407,70 @@ mod tests {
     }
 
     #[test]
+    fn time_has_a_size_of_its_own() {
+        // A hundred frames, 4000 points each, over 1000 in space.
+        let axes = ["t", "x", "y", "z"].map(Axis::named);
+        for (step, whole) in [(1.0, true), (0.04, false)] {
+            let mut extent = Extent::new(4);
+            let mut points = Vec::new();
+            for frame in 0..100_u32 {
+                for at in 0..4000 {
+                    let [x, y, z] = spread(frame * 4000 + at).map(|value| value * 1000.0);
+                    points.push([f64::from(frame) * step, x, y, z]);
+                }
+            }
+            points.iter().for_each(|point| extent.add(point));
+            let chosen = extent.choose(true, &axes);
+            let [time, x, y, z] = chosen.chunk[..] else {
+                panic!("{chosen:?}")
+            };
+            assert_eq!((x, y), (y, z));
+            assert!(x >= 250.0 && time <= 50.0 * step, "{chosen:?}");
+            let chunks: HashSet<[i64; 4]> = points
+                .iter()
+                .map(|p| [p[0] / time, p[1] / x, p[2] / x, p[3] / x].map(|v| v.floor() as i64))
+                .collect();
+            let mean = points.len() as f64 / chunks.len() as f64;
+            assert!((4_000.0..=22_000.0).contains(&mean), "{mean} {chosen:?}");
+            for (size, bin) in chosen.chunk.iter().zip(chosen.bin.clone().unwrap()) {
+                assert!(
+                    ((size / bin) - (size / bin).round()).abs() < 1e-9,
+                    "{chosen:?}"
+                );
+            }
+            if whole {
+                assert_eq!(time.fract(), 0.0);
+                assert_eq!(chosen.bin.unwrap()[0].fract(), 0.0);
+            }
+            assert!(chosen.reason.contains("of space and"), "{}", chosen.reason);
+        }
+    }
+
+    #[test]
+    fn times_alone_and_one_frame_make_legal_chunks() {
+        let mut extent = Extent::new(3);
+        let axes = ["t", "x", "y"].map(Axis::named);
+        extent.add(&[5.0, 1.0, 2.0]);
+        assert_eq!(extent.choose(true, &axes).chunk, [1.0; 3]);
+        extent.add(&[5.0, 4.0, 2.0]);
+        let chunk = extent.choose(true, &axes).chunk;
+        assert!(chunk.iter().all(|size| *size >= 1.0), "{chunk:?}");
+        extent.add(&[1e9, 4.0, 2.0]);
+        let chunk = extent.choose(true, &axes).chunk;
+        assert!(chunk[0] > 1e8 && chunk[1] < 100.0, "{chunk:?}");
+        let mut only = Extent::new(1);
+        (0..10).for_each(|at| only.add(&[f64::from(at)]));
+        assert!(only.choose(true, &axes[..1]).chunk[0] >= 1.0);
+    }
+
+    #[test]
     fn a_line_of_points_counts_only_the_chunks_it_meets() {
         let points: Vec<[f64; 3]> = (0..400_000)
             .map(|at| [f64::from(at) * 0.01, 5.0, 5.0])
             .collect();
         let mut extent = Extent::new(3);
         points.iter().for_each(|point| extent.add(point));
-        let mean = mean_of_occupied(&points, extent.choose(false).chunk[0]);
+        let mean = mean_of_occupied(&points, extent.choose(false, &[]).chunk[0]);
         assert!((5_000.0..=20_000.0).contains(&mean), "{mean}");
     }
 
@@ -325,7 +498,7 @@ mod tests {
         for at in 0..380 {
             extent.add(&[600.0 + f64::from(at), 13_000.0 + f64::from(at % 19)]);
         }
-        let chosen = extent.choose(false);
+        let chosen = extent.choose(false, &[]);
         let side = chosen.chunk[0];
         for (low, high) in [(600.0_f64, 979.0_f64), (13_000.0, 13_018.0)] {
             assert_eq!((low / side).floor(), (high / side).floor(), "{side}");
@@ -340,20 +513,20 @@ mod tests {
     #[test]
     fn few_points_or_one_place_make_one_size_that_is_legal() {
         let mut extent = Extent::new(2);
-        assert_eq!(extent.choose(true).chunk, [1.0, 1.0]);
+        assert_eq!(extent.choose(true, &[]).chunk, [1.0, 1.0]);
         extent.add(&[7.0, -3.0]);
-        assert_eq!(extent.choose(true).chunk, [1.0, 1.0]);
-        assert_eq!(extent.choose(true).bin, None);
-        let reason = extent.choose(true).reason;
+        assert_eq!(extent.choose(true, &[]).chunk, [1.0, 1.0]);
+        assert_eq!(extent.choose(true, &[]).bin, None);
+        let reason = extent.choose(true, &[]).reason;
         assert!(reason.starts_with("1 vertices over 0 along"), "{reason}");
         extent.add(&[7.0, -2.0]);
-        let side = extent.choose(true).chunk[0];
+        let side = extent.choose(true, &[]).chunk[0];
         assert!((1.0..=8.1).contains(&side), "{side}");
         for (low, high) in [(-1e300, 1e300), (-f64::MAX, f64::MAX), (0.0, 5e-324)] {
             let mut extent = Extent::new(1);
             extent.add(&[low]);
             extent.add(&[high]);
-            let side = extent.choose(true).chunk[0];
+            let side = extent.choose(true, &[]).chunk[0];
             assert!(side.is_finite() && side > 0.0, "{side}");
         }
     }

@@ -110,6 +110,7 @@ impl Stl {
             links,
             spec: spec.with_object_attribute(AttributeSpec::text("name")),
             frame: None,
+            stated: false,
             notes,
         };
         let reader = Self {

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+use zvf_meta::{Affine, units};
 use zvf_write::{AttributeSpec, Batch, Kind, NumberType};
 
 use crate::error::{ConvertError, Place, shown};
@@ -30,6 +32,8 @@ struct Tree {
     radii: Vec<f64>,
     /// (child, parent) by place in the file.
     links: Vec<u64>,
+    /// The unit that a comment states, with the number before it.
+    unit: Option<(f64, &'static str)>,
 }
 
 /// Whether float32 is enough for positions and radii.
@@ -44,7 +48,7 @@ impl Swc {
         files: &[PathBuf],
         kind: Kind,
         options: &Options,
-    ) -> Result<(Self, Found), ConvertError> {
+    ) -> Result<(Self, Found, Option<Affine>), ConvertError> {
         let (ids, by_name) = names::ids(files);
         let mut extent = Extent::new(3);
         let mut single = Precision {
@@ -52,8 +56,26 @@ impl Swc {
             radii: true,
         };
         let mut links = 0_u64;
+        let mut unit: Option<Option<(f64, &str)>> = None;
         for file in files {
             let tree = parse(file, &options.limits, &mut single)?;
+            let own = tree.unit;
+            if *unit.get_or_insert(own) != own {
+                let text = |unit: Option<(f64, &str)>| match unit {
+                    Some((factor, name)) => format!("the unit {factor} {name}"),
+                    None => "no unit".to_owned(),
+                };
+                let expected = format!(
+                    "{} as in the first file; `zvf append` converts units",
+                    text(unit.flatten())
+                );
+                return Err(ConvertError::malformed(
+                    file,
+                    Place::Whole,
+                    text(own),
+                    expected,
+                ));
+            }
             for position in tree.positions.chunks(3) {
                 extent.add(position);
             }
@@ -68,19 +90,34 @@ impl Swc {
             .with_vertex_attribute(AttributeSpec::number("type", NumberType::I32))
             .with_vertex_attribute(AttributeSpec::number("node_id", NumberType::I64));
         spec = spec.with_object_attribute(AttributeSpec::text("name"));
+        let mut notes = vec![names::note(&ids, by_name)];
+        let explicit =
+            options.unit.is_some() || options.scale.is_some() || options.affine.is_some();
+        let mut own = None;
+        if let Some((factor, name)) = unit.flatten() {
+            if explicit {
+                notes.push(format!(
+                    "the header states {factor} {name}: what was given is used instead"
+                ));
+            } else {
+                spec = spec.with_unit(name);
+                own = (factor != 1.0).then(|| Affine::of_scale(&[factor; 3]));
+            }
+        }
         let found = Found {
             extent,
             objects: ids.len() as u64,
             links,
             spec,
             frame: None,
-            notes: vec![names::note(&ids, by_name)],
+            stated: unit.flatten().is_some() && !explicit,
+            notes,
         };
         let reader = Self {
             files: files.iter().cloned().zip(ids).collect(),
             limits: options.limits,
         };
-        Ok((reader, found))
+        Ok((reader, found, own))
     }
 
     pub(crate) fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
@@ -104,6 +141,22 @@ impl Swc {
     }
 }
 
+/// The unit of length that a comment states, with a number before it: `units: um`, or the member `units` of the JSON object that navis
+/// writes behind `Meta:`.
+fn stated_unit(comment: &str) -> Option<(f64, &'static str)> {
+    let comment = comment.trim();
+    if let Some(json) = comment.strip_prefix("Meta:") {
+        let meta: Value = serde_json::from_str(json).ok()?;
+        return units::parse(meta.get("units")?.as_str()?).ok();
+    }
+    let (word, unit) = comment.split_once([':', '=', ' '])?;
+    let named = ["unit", "units"]
+        .iter()
+        .any(|name| word.trim().eq_ignore_ascii_case(name));
+    let unit = unit.trim_start_matches([':', '=', ' ']);
+    named.then(|| units::parse(unit).ok())?
+}
+
 /// Reads one file. Parents may stand behind their children; every id stands once, every parent exists, and no node is its own
 /// ancestor.
 fn parse(path: &Path, limits: &Limits, single: &mut Precision) -> Result<Tree, ConvertError> {
@@ -112,6 +165,9 @@ fn parse(path: &Path, limits: &Limits, single: &mut Precision) -> Result<Tree, C
     let mut places: HashMap<i64, u64> = HashMap::new();
     let mut parents: Vec<(i64, u64)> = Vec::new();
     while lines.step()? {
+        if tree.unit.is_none() {
+            tree.unit = lines.comment().and_then(stated_unit);
+        }
         let line = lines.content()?;
         if line.is_empty() {
             continue;

@@ -68,6 +68,7 @@ impl Tck {
             links: 0,
             spec: spec.with_unit("millimeter"),
             frame: Some(json!({"source": "tck", "space": "rasmm", "headers": headers})),
+            stated: true,
             notes,
         };
         let reader = Self {

@@ -84,6 +84,12 @@ impl Lines {
         &self.bytes
     }
 
+    /// What stands behind the first `#` of the line.
+    pub(crate) fn comment(&self) -> Option<&str> {
+        let start = self.bytes.iter().position(|&byte| byte == b'#')?;
+        std::str::from_utf8(self.bytes.get(start.saturating_add(1)..)?).ok()
+    }
+
     /// The line without its comment and without blanks around it.
     pub(crate) fn content(&self) -> Result<&str, ConvertError> {
         let end = self.bytes.iter().position(|&byte| byte == b'#');

@@ -1,14 +1,15 @@
 //! Positions of all readers on their way to a store: scaled, mapped by an affine, in float64, and rounded once.
 
-use serde_json::{Value, json};
-use zvf_meta::Affine;
-use zvf_write::{
-    Batch, Groups, Kind, NumberType, ObjectTable, StoreSpec, Values, WriteError, narrow,
-};
+use std::path::Path;
 
-use crate::affine::read_affine;
+use serde_json::{Value, json};
+use zvf_meta::{Affine, Axis, units};
+use zvf_write::{Batch, Groups, Kind, NumberType, ObjectTable, StoreSpec, WriteError};
+
+use crate::affine::{StatedAffine, read_affine};
 use crate::frame::{self, Space};
 use crate::options::Options;
+use crate::placement::{APPLIED, GIVEN, Placed};
 use crate::shape::Extent;
 use crate::{ConvertError, Format, Found, Sink};
 
@@ -19,36 +20,74 @@ const MILLIMETER: &str = "millimeter";
 #[derive(Debug, Clone)]
 pub(crate) struct Transform {
     map: Affine,
+    /// The map that a user gave, where the format has one of its own before it.
+    given: Option<Option<Affine>>,
     /// How mapped positions are stored.
     pub(crate) positions: NumberType,
-    /// SWC and skeletons of Neuroglancer: the factor of radii, which are lengths.
+    /// The factor of radii, which are lengths.
     radius: Option<f64>,
 }
 
 impl Transform {
-    /// A map of positions that would be stored as `spec` says without it.
-    pub(crate) fn new(map: Affine, spec: &StoreSpec, format: Format) -> Self {
+    /// A map of positions that would be stored as `spec` says without it; `own` is that of the format, before the one that is `given`.
+    pub(crate) fn new(
+        given: Option<Affine>,
+        own: Option<Affine>,
+        spec: &StoreSpec,
+        format: Format,
+    ) -> Option<Self> {
+        let map = match (given.clone(), &own) {
+            (Some(given), Some(own)) => Some(given.after(own)),
+            (given, own) => given.or(own.clone()),
+        };
+        let map = map?;
         let wide = matches!(
             spec.positions,
             NumberType::F64 | NumberType::I32 | NumberType::I64 | NumberType::U32 | NumberType::U64
         );
-        let lengths = matches!(format, Format::Swc | Format::Precomputed)
-            && matches!(spec.kind, Kind::Skeleton | Kind::Graph);
-        let radius = lengths.then(|| determinant(&map).abs().cbrt());
-        Self {
+        let lengths = format.has_radii() && matches!(spec.kind, Kind::Skeleton | Kind::Graph);
+        let radius = lengths.then(|| map.mean_scale(&spec.axes));
+        Some(Self {
+            given: own.map(|_| given),
             map,
             positions: crate::float_type(!wide),
             radius,
-        }
+        })
+    }
+
+    /// A map of files into a store, whose types decide how positions are stored.
+    pub(crate) fn into_store(
+        placed: Placed,
+        own: Option<Affine>,
+        radius: Option<f64>,
+    ) -> Option<Self> {
+        let map = match (placed.map, own) {
+            (Some(map), Some(own)) => Some(map.after(&own)),
+            (map, own) => map.or(own),
+        };
+        Some(Self {
+            map: map?,
+            given: None,
+            positions: NumberType::F64,
+            radius: match (placed.lengths, radius) {
+                (Some(one), Some(other)) => Some(one * other),
+                (one, other) => one.or(other),
+            },
+        })
     }
 
     /// What the store keeps of it, as the header of the format.
     pub(crate) fn document(&self, format: Format) -> Value {
-        json!({
-            "source": format.name().to_lowercase(),
-            "applied_affine": self.map.rows(),
+        let mut document = json!({
+            "source": format.header(),
+            APPLIED: self.map.rows(),
             "applied_affine_inverse": self.map.inverse().ok().map(|map| map.rows()),
-        })
+        });
+        if let (Some(given), Some(members)) = (&self.given, document.as_object_mut()) {
+            let rows = given.as_ref().map(Affine::rows);
+            members.insert(GIVEN.to_owned(), json!(rows));
+        }
+        document
     }
 
     /// What a user should know.
@@ -61,36 +100,14 @@ impl Transform {
             None => notes
                 .push("positions were transformed; attributes are those of the file".to_owned()),
         }
-        if mesh && determinant(&self.map) < 0.0 {
+        if mesh && self.map.determinant() < 0.0 {
             notes.push("the affine mirrors: the corners of faces keep their order, so that faces turn their other side".to_owned());
         }
         notes
     }
 
     fn batch<'b>(&self, batch: &Batch<'b>) -> Batch<'b> {
-        let from = batch.positions().to_f64();
-        let rank = self.map.rank().max(1);
-        let mut to = vec![0.0; from.len()];
-        for (to, from) in to.chunks_exact_mut(rank).zip(from.chunks_exact(rank)) {
-            self.map.apply(from, to);
-        }
-        let mapped = batch.clone().with_positions(match self.positions {
-            NumberType::F32 => Values::from(to.into_iter().map(narrow).collect::<Vec<_>>()),
-            _ => Values::from(to),
-        });
-        let Some(factor) = self.radius else {
-            return mapped;
-        };
-        mapped.map_attribute("radius", |values| match values {
-            Values::F32(list) => {
-                let list = list.iter().map(|one| narrow(f64::from(*one) * factor));
-                Values::from(list.collect::<Vec<_>>())
-            }
-            Values::F64(list) => {
-                Values::from(list.iter().map(|one| one * factor).collect::<Vec<_>>())
-            }
-            other => other.clone(),
-        })
+        batch.mapped(&self.map, self.positions, self.radius)
     }
 
     /// Where mapped positions are. A coordinate that is no number any more is an error.
@@ -118,56 +135,85 @@ impl Transform {
     }
 }
 
-/// The map of positions that options ask for, and the unit that an image states with it.
-pub(crate) fn map(
+/// What options say about the positions of files.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Given {
+    /// The map of positions.
+    pub(crate) map: Option<Affine>,
+    /// The unit of each axis behind it, where one is given.
+    pub(crate) units: Vec<Option<String>>,
+    /// Whether a unit, a scale or an affine is given.
+    pub(crate) explicit: bool,
+    /// The options, for people.
+    pub(crate) text: String,
+    /// What a user should know.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Refuses options that do not fit tractograms, and finds the map to the frame that is asked for where no reader applies it.
+pub(crate) fn of_tractogram(
     format: Format,
     options: &Options,
-    unit: Option<(f64, &str)>,
     found: &Found,
-) -> Result<(Option<Affine>, Option<&'static str>), ConvertError> {
-    let dims = found.extent.dims();
-    let named = unit.map(|(_, name)| name);
-    let unit = unit
-        .map(|(factor, _)| factor)
-        .filter(|factor| *factor != 1.0);
-    if format.is_tractogram() {
-        if options.affine.is_some() || options.scale.is_some() || unit.is_some() {
-            let found = format!("one for {}", format.name());
-            let expected = "none: the format fixes the frame of its positions, and `--space` chooses between frames";
-            return Err(ConvertError::usage(
-                "affine, scale or unit with a number",
-                found,
-                expected,
-            ));
-        }
-        if let Some(name) = named.filter(|name| *name != MILLIMETER) {
-            let found = format!("{name} for {}", format.name());
-            let expected = "millimeter, or none: the format fixes the unit of its positions";
-            return Err(ConvertError::usage("unit", found, expected));
-        }
-        // TRK is mapped by its reader, and TCK has no voxels.
-        let space = options.space.unwrap_or_default();
-        let frame = found.frame.as_ref().and_then(frame::split);
-        return match (format, space, frame) {
-            (Format::Tck, Space::Voxelmm, _) => {
-                let expected = "rasmm or file: the header has no voxels";
-                Err(ConvertError::usage("space of TCK", "voxelmm", expected))
-            }
-            (Format::Trx, Space::Voxelmm, Some((source, members))) => {
-                let map = frame::grid(&source, &members).and_then(|grid| grid.to_rasmm());
-                let map = map.and_then(|map| map.inverse().map_err(|error| error.what));
-                let map = map.map_err(|why| {
-                    ConvertError::usage(
-                        "space of TRX",
-                        format!("voxelmm, and the header: {why}"),
-                        "rasmm",
-                    )
-                })?;
-                Ok((Some(map), None))
-            }
-            _ => Ok((None, None)),
-        };
+) -> Result<Option<Affine>, ConvertError> {
+    let units = axis_units(options.unit.as_deref(), &found.spec.axes)?;
+    let scaled = units.iter().any(|unit| unit.factor != 1.0);
+    if options.affine.is_some() || options.scale.is_some() || scaled {
+        let found = format!("one for {}", format.name());
+        let expected = "none: the format fixes the frame of its positions, and `--space` chooses between frames";
+        return Err(ConvertError::usage(
+            "affine, scale or unit with a number",
+            found,
+            expected,
+        ));
     }
+    let mut names = units.iter().filter_map(|unit| unit.name);
+    if let Some(name) = names.find(|name| *name != MILLIMETER) {
+        let found = format!("{name} for {}", format.name());
+        let expected = "millimeter, or none: the format fixes the unit of its positions";
+        return Err(ConvertError::usage("unit", found, expected));
+    }
+    // TRK is mapped by its reader, and TCK has no voxels.
+    let space = options.space.unwrap_or_default();
+    let frame = found.frame.as_ref().and_then(frame::split);
+    match (format, space, frame) {
+        (Format::Tck, Space::Voxelmm, _) => {
+            let expected = "rasmm or file: the header has no voxels";
+            Err(ConvertError::usage("space of TCK", "voxelmm", expected))
+        }
+        (Format::Trx, Space::Voxelmm, Some((source, members))) => {
+            let map = frame::grid(&source, &members).and_then(|grid| grid.to_rasmm());
+            let map = map.and_then(|map| map.inverse().map_err(|error| error.what));
+            map.map(Some).map_err(|why| {
+                ConvertError::usage(
+                    "space of TRX",
+                    format!("voxelmm, and the header: {why}"),
+                    "rasmm",
+                )
+            })
+        }
+        _ => Ok(None),
+    }
+}
+
+/// What options say about positions along these axes, of files of a format that is no tractogram; `stated` are the axes of the files,
+/// where these state units.
+pub(crate) fn given(
+    format: Format,
+    options: &Options,
+    axes: &[Axis],
+    stated: Option<&[Axis]>,
+) -> Result<Given, ConvertError> {
+    if let Some(space) = options.space {
+        let found = format!("{} for {}", space.name(), format.name());
+        return Err(ConvertError::usage(
+            "space",
+            found,
+            "none: it is for TRK, TCK and TRX",
+        ));
+    }
+    let units = axis_units(options.unit.as_deref(), axes)?;
+    let named = units.iter().find_map(|unit| unit.name);
     if let Some(name) = named.filter(|_| format == Format::Precomputed)
         && options.scale.is_none()
         && options.affine.is_none()
@@ -177,15 +223,13 @@ pub(crate) fn map(
             "none: the folder states its units; with --scale or --affine, the unit behind them";
         return Err(ConvertError::usage("unit", found, expected));
     }
-    if let Some(space) = options.space {
-        let found = format!("{} for {}", space.name(), format.name());
-        return Err(ConvertError::usage(
-            "space",
-            found,
-            "none: it is for TRK, TCK and TRX",
-        ));
+    if options.scale.is_none() && options.affine.is_none() {
+        check_stated(&units, axes, stated)?;
     }
-    let scale = match (&options.scale, unit) {
+    let dims = axes.len();
+    let factors: Vec<f64> = units.iter().map(|unit| unit.factor).collect();
+    let numbered = factors.iter().find(|factor| **factor != 1.0);
+    let scale = match (&options.scale, numbered) {
         (Some(_), Some(factor)) => {
             let expected = "one of the two";
             return Err(ConvertError::usage(
@@ -195,7 +239,10 @@ pub(crate) fn map(
             ));
         }
         (Some(factors), None) => match factors.as_slice() {
-            [one] => Some(vec![*one; dims]),
+            [one] => {
+                let factor = |axis: &Axis| if axis.is_space() { *one } else { 1.0 };
+                Some(axes.iter().map(factor).collect())
+            }
             list if list.len() == dims => Some(list.to_vec()),
             list => {
                 let found = format!("{} factors", list.len());
@@ -206,7 +253,8 @@ pub(crate) fn map(
                 ));
             }
         },
-        (None, factor) => factor.map(|factor| vec![factor; dims]),
+        (None, Some(_)) => Some(factors),
+        (None, None) => None,
     };
     if let Some(wrong) = scale
         .iter()
@@ -219,38 +267,160 @@ pub(crate) fn map(
             "a number that is not 0",
         ));
     }
-    let scale = scale.map(|factors| Affine::of_scale(&factors));
-    let stated = options
+    let scale = scale.map(|factors: Vec<f64>| Affine::of_scale(&factors));
+    let image = options
         .affine
         .as_deref()
-        .map(|path| read_affine(path, dims))
+        .map(|path| affine_of_axes(path, axes))
         .transpose()?;
-    let (affine, unit) = stated.map_or((None, None), |stated| (Some(stated.affine), stated.unit));
+    let (affine, image) = image.map_or((None, None), |image| (Some(image.affine), image.unit));
     if let Some(affine) = &affine {
         affine
             .inverse()
             .map_err(|error| ConvertError::usage("affine", error.what, "three directions"))?;
     }
+    let mut notes = Vec::new();
+    let unit = |(unit, axis): (&AxisUnit, &Axis)| -> Option<String> {
+        unit.name
+            .or(image.filter(|_| axis.is_space()))
+            .map(str::to_owned)
+    };
+    if let Some(image) = image
+        && let Some(other) = units.iter().zip(axes).find_map(|(unit, axis)| {
+            unit.name
+                .filter(|name| axis.is_space() && *name != image && unit.factor == 1.0)
+        })
+    {
+        notes.push(format!(
+            "the image of --affine states {image}: --unit {other} is used instead"
+        ));
+    }
     let map = match (affine, scale) {
         (Some(affine), Some(scale)) => Some(affine.after(&scale)),
         (affine, scale) => affine.or(scale),
     };
-    Ok((map, unit))
+    let mut words: Vec<String> = Vec::new();
+    words.extend(options.unit.iter().map(|unit| format!("--unit {unit}")));
+    words.extend(options.scale.iter().map(|list| {
+        let list: Vec<String> = list.iter().map(ToString::to_string).collect();
+        format!("--scale {}", list.join(","))
+    }));
+    let path = options.affine.iter();
+    words.extend(path.map(|path| format!("--affine {}", path.display())));
+    Ok(Given {
+        units: units.iter().zip(axes).map(unit).collect(),
+        map,
+        explicit: !words.is_empty(),
+        text: words.join(" "),
+        notes,
+    })
 }
 
-/// The determinant of the matrix.
-fn determinant(map: &Affine) -> f64 {
-    let at = |row, column| map.at(row, column);
-    match map.rank() {
-        1 => at(0, 0),
-        2 => at(0, 0) * at(1, 1) - at(0, 1) * at(1, 0),
-        3 => (0..3)
-            .map(|column| {
-                let (next, last) = ((column + 1) % 3, (column + 2) % 3);
-                at(0, column) * (at(1, next) * at(2, last) - at(1, last) * at(2, next))
-            })
-            .sum(),
-        _ => 1.0,
+/// Refuses a unit of positions that state another one.
+fn check_stated(
+    units: &[AxisUnit],
+    axes: &[Axis],
+    stated: Option<&[Axis]>,
+) -> Result<(), ConvertError> {
+    for ((unit, axis), own) in units.iter().zip(axes).zip(stated.unwrap_or_default()) {
+        if let (Some(name), Some(own)) = (unit.name, &own.unit)
+            && (unit.factor != 1.0 || !zvf_meta::units::same(name, own))
+        {
+            let number = Some(unit.factor).filter(|factor| *factor != 1.0);
+            let number = number.map_or_else(String::new, |factor| factor.to_string());
+            return Err(ConvertError::usage(
+                format!("unit of {}", axis.name),
+                format!("{number}{name}"),
+                format!(
+                    "{own}, which the files state; with --scale or --affine, the unit behind them"
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The unit of an axis that is given, with the number before it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AxisUnit {
+    pub(crate) factor: f64,
+    pub(crate) name: Option<&'static str>,
+}
+
+/// The units that are given, by axis.
+pub(crate) fn axis_units(
+    given: Option<&str>,
+    axes: &[Axis],
+) -> Result<Vec<AxisUnit>, ConvertError> {
+    let none = AxisUnit {
+        factor: 1.0,
+        name: None,
+    };
+    let mut found = vec![none; axes.len()];
+    let wrong = |why: String| ConvertError::unit("unit", &why);
+    for item in given.iter().flat_map(|text| text.split(',')) {
+        let (picked, (factor, name)): (Vec<usize>, _) = match item.split_once('=') {
+            Some((axis, unit)) => {
+                let at = axes.iter().position(|one| one.name == axis.trim());
+                let named = at.and_then(|at| Some((at, axes.get(at)?)));
+                let (at, axis) = named.ok_or_else(|| {
+                    let names: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
+                    let expected = format!("an axis: {}", names.join(", "));
+                    ConvertError::usage("unit", format!("axis {axis:?}"), expected)
+                })?;
+                let parsed = match axis.kind() {
+                    "time" => units::parse_time(unit),
+                    "space" => units::parse(unit),
+                    kind => Err(format!(
+                        "found {unit:?} for axis {} of type {kind}, expected none",
+                        axis.name
+                    )),
+                };
+                (vec![at], parsed.map_err(wrong)?)
+            }
+            None => {
+                let of = |kind: &str| -> Vec<usize> {
+                    let axes = axes.iter().enumerate();
+                    let axes = axes.filter(|(_, axis)| axis.kind() == kind);
+                    axes.map(|(at, _)| at).collect()
+                };
+                let times = of("time");
+                match units::parse_time(item) {
+                    Ok(unit) if !times.is_empty() => (times, unit),
+                    _ => (of("space"), units::parse(item).map_err(wrong)?),
+                }
+            }
+        };
+        for at in picked {
+            if let (Some(slot), Some(axis)) = (found.get_mut(at), axes.get(at)) {
+                if slot.name.is_some() {
+                    let what = format!("unit of {}", axis.name);
+                    let found = format!("{item:?} beside another one");
+                    return Err(ConvertError::usage(what, found, "one"));
+                }
+                *slot = AxisUnit {
+                    factor,
+                    name: Some(name),
+                };
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Reads an affine for all axes, or for those of space alone, with which others stay as they are.
+fn affine_of_axes(path: &Path, axes: &[Axis]) -> Result<StatedAffine, ConvertError> {
+    let space = axes.iter().enumerate().filter(|(_, axis)| axis.is_space());
+    let space: Vec<usize> = space.map(|(at, _)| at).collect();
+    if space.len() == axes.len() || space.is_empty() {
+        return read_affine(path, axes.len());
+    }
+    match read_affine(path, space.len()) {
+        Ok(stated) => Ok(StatedAffine {
+            affine: stated.affine.embedded(&space, axes.len()),
+            ..stated
+        }),
+        Err(error) => read_affine(path, axes.len()).map_err(|_| error),
     }
 }
 

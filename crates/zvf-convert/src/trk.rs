@@ -97,6 +97,7 @@ impl Trk {
             links: 0,
             spec,
             frame: Some(Value::Object(frame)),
+            stated: true,
             notes,
         };
         let reader = Self {

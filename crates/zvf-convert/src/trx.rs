@@ -346,6 +346,7 @@ impl Trx {
             links: 0,
             spec,
             frame: Some(stated(&header, options.space.unwrap_or_default())),
+            stated: true,
             notes,
         };
         let reader = Self {

@@ -4,11 +4,12 @@ use arrow_array::RecordBatch;
 use futures::future::BoxFuture;
 
 use super::{At, Edit, Fitted};
-use zvf_write::WriteError;
-use zvf_write::arrow::{attributes, column, numbers, values};
+use zvf_meta::{Affine, map_of_axes};
+use zvf_write::arrow::{attributes, column, numbers, stated_axes, values};
 use zvf_write::batch::{Batch, ObjectTable};
 use zvf_write::spec::AttributeSpec;
 use zvf_write::values::Values;
+use zvf_write::{Kind, NumberType, WriteError};
 
 /// Columns of vertices that are no attributes.
 const OF_VERTICES: [&str; 3] = ["position", "object_id", "vertex"];
@@ -63,8 +64,27 @@ fn fit<'s>(
 }
 
 impl Edit {
+    /// The map from the axes that a table states to those of the store; `None` where positions are to be taken as they are.
+    ///
+    /// # Errors
+    /// Misuse: another number of axes, or units that cannot be converted.
+    fn map_of(&self, vertices: &RecordBatch) -> Result<Option<Affine>, WriteError> {
+        let Some(stated) = stated_axes(vertices.schema_ref())? else {
+            return Ok(None);
+        };
+        let map = map_of_axes(&stated, &self.spec().axes).map_err(|why| {
+            let (found, expected) = why.split_once(", expected ").unwrap_or((&why, "others"));
+            WriteError::input("axes of the table", found, expected)
+        })?;
+        Ok((!map.is_identity()).then_some(map))
+    }
+
     /// Adds vertices of a table as queries return it, and their links of another one, brought to the types of the store; see
     /// [`zvf_write::arrow`] for the columns. Returns what was appended, and which attributes did not fit.
+    ///
+    /// # Units
+    /// Positions are converted from the axes and units that the schema states (`zvf.axes`, `zvf.units`) to those of the store, and so is
+    /// the attribute `radius` of skeletons and graphs. Without a unit on one of the sides they are taken as they are.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -111,6 +131,11 @@ impl Edit {
     ) -> BoxFuture<'a, Result<Fitted, WriteError>> {
         Box::pin(async move {
             let mut batch = Batch::from_records(vertices)?;
+            if let Some(map) = self.map_of(vertices)? {
+                let lengths = matches!(self.spec().kind, Kind::Skeleton | Kind::Graph)
+                    .then(|| map.mean_scale(&self.spec().axes));
+                batch = batch.mapped(&map, NumberType::F64, lengths);
+            }
             if let Some(links) = links {
                 batch = batch.with_link_records(links)?;
             }
@@ -203,7 +228,8 @@ impl Edit {
         })
     }
 
-    /// Moves vertices to the positions of a table as queries return it, brought to the type of the store. Attributes are ignored.
+    /// Moves vertices to the positions of a table as queries return it, brought to the type and the units of the store as by
+    /// [`append_records`](Self::append_records). Attributes are ignored.
     ///
     /// # Shape
     /// `position`, and the columns that address vertices as for [`set_vertex_records`](Self::set_vertex_records).
@@ -219,7 +245,11 @@ impl Edit {
     ) -> BoxFuture<'a, Result<(), WriteError>> {
         Box::pin(async move {
             let addresses = Addresses::of(vertices, "vertex")?;
-            let given = values("position", column(vertices, "position")?)?;
+            let mut given = values("position", column(vertices, "position")?)?;
+            if let Some(map) = self.map_of(vertices)? {
+                let mapped = Batch::new(given).mapped(&map, NumberType::F64, None);
+                given = mapped.positions;
+            }
             let positions = self.positions(&given)?;
             self.move_vertices(addresses.at(), &positions).await
         })

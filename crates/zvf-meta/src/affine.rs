@@ -1,5 +1,7 @@
 //! Affine maps between elements and world coordinates, and between frames.
 
+use crate::Axis;
+
 /// Why numbers do not define a map, or a map has no inverse.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
@@ -154,6 +156,70 @@ impl Affine {
     #[must_use]
     pub fn is_identity(&self) -> bool {
         *self == Self::identity(self.rank)
+    }
+
+    /// The map of some of the axes alone.
+    #[must_use]
+    pub fn restricted(&self, axes: &[usize]) -> Self {
+        let rows = axes.iter();
+        Self {
+            rank: axes.len(),
+            matrix: rows
+                .clone()
+                .flat_map(|row| axes.iter().map(|column| self.at(*row, *column)))
+                .collect(),
+            offset: rows
+                .map(|row| self.offset.get(*row).copied().unwrap_or_default())
+                .collect(),
+        }
+    }
+
+    /// The map of `rank` axes that maps these as this one does, and leaves all others as they are.
+    #[must_use]
+    pub fn embedded(&self, axes: &[usize], rank: usize) -> Self {
+        let mut map = Self::identity(rank);
+        for (from_row, &row) in axes.iter().enumerate().take(self.rank) {
+            for (from_column, &column) in axes.iter().enumerate().take(self.rank) {
+                if let Some(one) = map.matrix.get_mut(row * rank + column) {
+                    *one = self.at(from_row, from_column);
+                }
+            }
+            if let (Some(to), Some(from)) = (map.offset.get_mut(row), self.offset.get(from_row)) {
+                *to = *from;
+            }
+        }
+        map
+    }
+
+    /// The determinant of the matrix, of up to three axes; 1 of more.
+    #[must_use]
+    pub fn determinant(&self) -> f64 {
+        let at = |row, column| self.at(row, column);
+        match self.rank {
+            1 => at(0, 0),
+            2 => at(0, 0) * at(1, 1) - at(0, 1) * at(1, 0),
+            3 => (0..3)
+                .map(|column| {
+                    let (next, last) = ((column + 1) % 3, (column + 2) % 3);
+                    at(0, column) * (at(1, next) * at(2, last) - at(1, last) * at(2, next))
+                })
+                .sum(),
+            _ => 1.0,
+        }
+    }
+
+    /// By how much the map multiplies lengths along the axes of space, on average of all directions: the root of the determinant.
+    #[must_use]
+    pub fn mean_scale(&self, axes: &[Axis]) -> f64 {
+        let space = axes.iter().enumerate().filter(|(_, axis)| axis.is_space());
+        let space: Vec<usize> = space.map(|(at, _)| at).collect();
+        let volume = self.restricted(&space).determinant().abs();
+        match space.len() {
+            1 => volume,
+            2 => volume.sqrt(),
+            3 => volume.cbrt(),
+            _ => 1.0,
+        }
     }
 
     /// Number of axes on each side.

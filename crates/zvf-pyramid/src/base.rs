@@ -5,7 +5,7 @@ use std::fmt;
 use rustc_hash::FxHashSet;
 
 use super::bin::{Bin, bin_of};
-use zvf_write::WriteError;
+use zvf_write::{Axis, WriteError};
 
 /// Most often that a chunk is halved.
 const MOST_HALVES: u32 = 20;
@@ -46,9 +46,25 @@ impl fmt::Display for BinReason {
     }
 }
 
+/// Which axes are of type time. Bins do not grow along them, and distances are measured without them.
+pub(crate) fn is_time(axes: &[Axis]) -> Vec<bool> {
+    axes.iter().map(|axis| axis.kind() == "time").collect()
+}
+
+/// The bin along an axis of time: one frame where chunks hold a whole number of them, else a sixteenth of a chunk.
+pub(crate) fn time_bin(chunk: f64) -> f64 {
+    match chunk.fract() == 0.0 {
+        true => 1.0,
+        false => chunk / 16.0,
+    }
+}
+
 /// Bins of level 0 by the median distance of neighbours.
-pub(crate) fn of_step(step: f64, chunk_shape: &[f64]) -> ChosenBins {
-    let halves = |&size: &f64| {
+pub(crate) fn of_step(step: f64, chunk_shape: &[f64], times: &[bool]) -> ChosenBins {
+    let halves = |(&size, &time): (&f64, &bool)| {
+        if time {
+            return time_bin(size);
+        }
         let mut bin = size;
         for _ in 0..MOST_HALVES {
             if bin / 2.0 < step {
@@ -59,7 +75,7 @@ pub(crate) fn of_step(step: f64, chunk_shape: &[f64]) -> ChosenBins {
         bin
     };
     ChosenBins {
-        shape: chunk_shape.iter().map(halves).collect(),
+        shape: chunk_shape.iter().zip(times).map(halves).collect(),
         reason: BinReason::Step(step),
     }
 }
@@ -79,6 +95,7 @@ pub(crate) fn spacing(
     mut each: impl FnMut(Take<'_>) -> Result<(), WriteError>,
     dims: usize,
     chunk_shape: &[f64],
+    times: &[bool],
 ) -> Result<ChosenBins, WriteError> {
     let mut chunks: FxHashSet<Bin> = FxHashSet::default();
     each(&mut |position| {
@@ -96,12 +113,12 @@ pub(crate) fn spacing(
         }
         Ok(())
     })?;
-    let distinct = occupied(&sample, dims, chunk_shape, MOST_HALVES)?;
+    let distinct = occupied(&sample, dims, &halved(chunk_shape, MOST_HALVES, times))?;
     // Bins are nested: the more often a chunk is halved, the more of them hold something.
     let (mut low, mut high) = (0, MOST_HALVES);
     while low < high {
         let middle = low.midpoint(high);
-        let found = occupied(&sample, dims, chunk_shape, middle)?;
+        let found = occupied(&sample, dims, &halved(chunk_shape, middle, times))?;
         if found * 2 > distinct {
             high = middle;
         } else {
@@ -109,15 +126,20 @@ pub(crate) fn spacing(
         }
     }
     Ok(ChosenBins {
-        shape: halved(chunk_shape, low),
+        shape: halved(chunk_shape, low, times),
         reason: BinReason::Spacing,
     })
 }
 
-/// A chunk, halved so often along every axis.
-fn halved(chunk_shape: &[f64], times: u32) -> Vec<f64> {
-    let parts = f64::from(1_u32 << times.min(MOST_HALVES));
-    chunk_shape.iter().map(|size| size / parts).collect()
+/// A chunk, halved so often along every axis but those of time.
+fn halved(chunk_shape: &[f64], often: u32, times: &[bool]) -> Vec<f64> {
+    let parts = f64::from(1_u32 << often.min(MOST_HALVES));
+    let axes = chunk_shape.iter().zip(times);
+    axes.map(|(size, time)| match time {
+        true => time_bin(*size),
+        false => size / parts,
+    })
+    .collect()
 }
 
 /// Whether a square is one of a distance of two places.
@@ -125,17 +147,11 @@ pub(crate) fn is_step(square: &f64) -> bool {
     *square > 0.0 && square.is_finite()
 }
 
-/// How many bins hold positions, of chunks that were halved so often.
-fn occupied(
-    positions: &[f64],
-    dims: usize,
-    chunk_shape: &[f64],
-    times: u32,
-) -> Result<usize, WriteError> {
-    let bins = halved(chunk_shape, times);
+/// How many bins hold positions.
+fn occupied(positions: &[f64], dims: usize, bins: &[f64]) -> Result<usize, WriteError> {
     let mut found: FxHashSet<Bin> = FxHashSet::default();
     for position in positions.chunks_exact(dims.max(1)) {
-        found.insert(bin_of(position, &bins)?);
+        found.insert(bin_of(position, bins)?);
     }
     Ok(found.len())
 }
@@ -146,9 +162,12 @@ mod tests {
 
     #[test]
     fn bins_of_chains_are_steps() {
-        let chosen = of_step(3.0, &[100.0, 10.0]);
+        let chosen = of_step(3.0, &[100.0, 10.0], &[false; 2]);
         assert_eq!(chosen.reason, BinReason::Step(3.0));
         assert_eq!(chosen.shape, [3.125, 5.0]);
+        // Frames stay apart.
+        let chosen = of_step(3.0, &[100.0, 100.0], &[true, false]);
+        assert_eq!(chosen.shape, [1.0, 3.125]);
     }
 
     #[test]
@@ -163,7 +182,7 @@ mod tests {
                 let mut positions = positions.iter();
                 positions.try_for_each(|position| take(position))
             };
-            spacing(each, 2, &[chunk; 2]).unwrap()
+            spacing(each, 2, &[chunk; 2], &[false; 2]).unwrap()
         };
         assert_eq!(found(32.0).shape, [2.0; 2]);
         assert_eq!(found(16.0).shape, [2.0; 2]);

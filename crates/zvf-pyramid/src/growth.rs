@@ -5,6 +5,7 @@ use tokio::runtime::Handle;
 use zvf_meta::{Kind, ZarrVectors};
 use zvf_store::{Need, Store};
 
+use super::base::is_time;
 use super::density::Found;
 use super::plan::{Planned, Sampling};
 use zvf_format::int::wide;
@@ -25,6 +26,8 @@ pub(crate) struct Growth {
     vertices: u64,
     chunk_shape: Vec<f64>,
     bin_shape: Vec<f64>,
+    /// Which axes are of type time.
+    times: Vec<bool>,
 }
 
 impl Growth {
@@ -48,6 +51,7 @@ impl Growth {
                 .map(|chunk| chunk.iter().copied().skip(lead).collect())
                 .collect(),
             vertices,
+            times: is_time(store.root().axes()),
             chunk_shape: about.chunk_shape.clone(),
             bin_shape: bins.unwrap_or(&about.chunk_shape).clone(),
         })
@@ -61,12 +65,10 @@ impl Growth {
         let wide_enough = match self.kind {
             Kind::PointCloud | Kind::Line => 0.0,
             Kind::Polyline | Kind::Streamline => found.step * STEPS,
-            _ => found.step.max(largest(&step.bin_shape)) * STEPS,
+            _ => found.step.max(self.largest(&step.bin_shape)) * STEPS,
         };
         let narrowest = self
-            .chunk_shape
-            .iter()
-            .copied()
+            .of_space(&self.chunk_shape)
             .fold(f64::INFINITY, f64::min);
         let fits = |times: i64| {
             let bins = self.chunk_shape.iter().zip(&step.bin_shape);
@@ -90,8 +92,21 @@ impl Growth {
         };
         step.chunk_shape = scaled(&self.chunk_shape, times);
         if free {
-            step.bin_shape = scaled(&self.bin_shape, self.bins(times, found));
+            let grown = scaled(&self.bin_shape, self.bins(times, found));
+            let axes = self.bin_shape.iter().zip(grown).zip(&self.times);
+            let axes = axes.map(|((bin, grown), time)| if *time { *bin } else { grown });
+            step.bin_shape = axes.collect();
         }
+    }
+
+    /// The sizes along axes that are not of time.
+    fn of_space<'s>(&'s self, shape: &'s [f64]) -> impl Iterator<Item = f64> + 's {
+        let axes = shape.iter().zip(&self.times);
+        axes.filter(|(_, time)| !**time).map(|(size, _)| *size)
+    }
+
+    fn largest(&self, shape: &[f64]) -> f64 {
+        self.of_space(shape).fold(0.0, f64::max)
     }
 
     /// Whether chunks of this size hold clearly fewer vertices than those of level 0.
@@ -107,10 +122,12 @@ impl Growth {
     /// How many times as large the bins of a sample are: as points are farther from each other, and so that they divide chunks.
     fn bins(&self, times: i64, found: &Found) -> i64 {
         let fewer = self.vertices as f64 / found.vertices.max(1) as f64;
-        let axes = wide(self.chunk_shape.len().max(1)) as f64;
+        let axes = wide(self.of_space(&self.chunk_shape).count().max(1)) as f64;
         #[expect(clippy::cast_possible_truncation, reason = "a root of a count")]
         let least = fewer.powf(1.0 / axes).round().max(1.0) as i64;
-        let parts = self.chunk_shape.iter().zip(&self.bin_shape);
+        let parts = self
+            .of_space(&self.chunk_shape)
+            .zip(self.of_space(&self.bin_shape));
         let parts: Vec<f64> = parts
             .map(|(chunk, bin)| (chunk * times as f64 / bin).round())
             .collect();
@@ -122,8 +139,4 @@ impl Growth {
         };
         (least..).take(1 << 16).find(divides).unwrap_or(least)
     }
-}
-
-fn largest(shape: &[f64]) -> f64 {
-    shape.iter().copied().fold(0.0, f64::max)
 }

@@ -144,7 +144,7 @@ impl Maker<'_> {
 
     fn reference(&self, mut root: RootDoc, wanted: &Wanted<'_>) -> Result<Levels, WriteError> {
         let base = self.base(&mut root, wanted.base());
-        let plan = wanted.plan(&base, &root.zarr_vectors.chunk_shape);
+        let plan = wanted.plan(&base, &root);
         let about = root.zarr_vectors.clone();
         let cells = self.cells(&about.bounds)?;
         let ratio = |chunk_shape: &[f64]| ratio(chunk_shape, &about.chunk_shape);
@@ -250,7 +250,7 @@ impl Maker<'_> {
             } else {
                 self.base(&mut root, wanted.base())
             };
-            wanted.plan(&base, &root_shape)
+            wanted.plan(&base, &root)
         };
         let about = root.zarr_vectors.clone();
         let growth = Growth::new(self.store, self.handle, builder.vertices(), &about)?;

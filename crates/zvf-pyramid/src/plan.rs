@@ -3,6 +3,7 @@
 use serde_json::Value;
 use zvf_meta::{JsonObject, LevelDoc, RootDoc};
 
+use super::base::is_time;
 use super::spec::{BaseBins, CrossLevel, LevelStep, MOST_LEVELS, Method, PyramidSpec};
 use zvf_write::WriteError;
 
@@ -44,8 +45,11 @@ impl Sampling {
 }
 
 impl Planned {
-    fn after(&self, step: &LevelStep, seed: u64) -> Self {
-        let bins = self.bin_shape.iter().map(|bin| bin * step.factor);
+    /// The level after this one. Bins do not grow along axes of time.
+    fn after(&self, step: &LevelStep, seed: u64, times: &[bool]) -> Self {
+        let times = times.iter().copied().chain(std::iter::repeat(false));
+        let bins = self.bin_shape.iter().zip(times);
+        let bins = bins.map(|(bin, time)| if time { *bin } else { bin * step.factor });
         Self {
             bin_shape: bins.collect(),
             chunk_shape: scaled(&self.chunk_shape, &step.chunk_scale),
@@ -67,6 +71,8 @@ pub(crate) struct Plan {
     pub(crate) depth: i64,
     /// From which level on chunks grow with levels.
     pub(crate) grow: Option<usize>,
+    /// Which axes are of type time.
+    times: Vec<bool>,
 }
 
 /// What is wanted: levels of a specification, or those of a plan.
@@ -110,9 +116,12 @@ impl Wanted<'_> {
     }
 
     /// The levels, those of a specification with bins that are multiples of `base`.
-    pub(crate) fn plan(&self, base: &[f64], chunk_shape: &[f64]) -> Plan {
+    pub(crate) fn plan(&self, base: &[f64], root: &RootDoc) -> Plan {
         match self {
-            Self::New(spec) => Plan::of_spec(spec, base, chunk_shape),
+            Self::New(spec) => {
+                let times = is_time(root.axes());
+                Plan::of_spec(spec, base, &root.zarr_vectors.chunk_shape, times)
+            }
             Self::Planned(plan) => plan.clone(),
         }
     }
@@ -120,7 +129,12 @@ impl Wanted<'_> {
 
 impl Plan {
     /// The levels of a specification, whose bins are multiples of `base`.
-    pub(crate) fn of_spec(spec: &PyramidSpec, base: &[f64], chunk_shape: &[f64]) -> Self {
+    pub(crate) fn of_spec(
+        spec: &PyramidSpec,
+        base: &[f64],
+        chunk_shape: &[f64],
+        times: Vec<bool>,
+    ) -> Self {
         let mut plan = Self {
             method: spec.method.unwrap_or_default(),
             levels: Vec::new(),
@@ -128,6 +142,7 @@ impl Plan {
             cross: spec.cross_level.unwrap_or_default(),
             depth: spec.depth,
             grow: None,
+            times,
         };
         plan.add(spec, base, chunk_shape);
         plan
@@ -142,6 +157,7 @@ impl Plan {
             cross: spec.cross_level.unwrap_or_default(),
             depth: spec.depth,
             grow: Some(0),
+            times: Vec::new(),
         }
     }
 
@@ -156,7 +172,7 @@ impl Plan {
             extra: JsonObject::new(),
         });
         for step in &spec.levels {
-            last = last.after(step, spec.seed);
+            last = last.after(step, spec.seed, &self.times);
             self.levels.push(last.clone());
         }
         let step = spec.levels.last().cloned();
@@ -194,6 +210,7 @@ impl Plan {
                 cross,
                 depth,
                 grow: None,
+                times: is_time(root.axes()),
             });
             if plan.method != method {
                 return refuse("another method than that of level 1");
@@ -295,7 +312,12 @@ mod tests {
     #[test]
     fn the_last_step_is_repeated_while_levels_shrink() {
         let steps = [LevelStep::new(2.0), LevelStep::new(3.0).with_sparsity(4.0)];
-        let plan = Plan::of_spec(&PyramidSpec::new(steps).with_until(10), &[1.0], &[8.0]);
+        let plan = Plan::of_spec(
+            &PyramidSpec::new(steps).with_until(10),
+            &[1.0],
+            &[8.0],
+            vec![false],
+        );
         let mut made = Vec::new();
         for (vertices, bin) in [
             (None, Some(2.0)),

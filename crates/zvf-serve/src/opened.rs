@@ -26,6 +26,8 @@ const KEPT: usize = 32 << 20;
 pub(crate) struct Opened {
     pub(crate) store: Store,
     pub(crate) dimensions: Vec<Dimension>,
+    /// The axes of space.
+    pub(crate) space: Vec<usize>,
     tag: Option<HeaderValue>,
     attributes: OnceCell<Arc<Attributes>>,
     objects: OnceCell<Arc<Objects>>,
@@ -42,7 +44,10 @@ struct Rendered {
 
 impl Opened {
     pub(crate) fn new(store: Store) -> Self {
-        let dimensions = units::dimensions(store.root().axes());
+        let axes = store.root().axes();
+        let dimensions = units::dimensions(axes);
+        let space = axes.iter().enumerate().filter(|(_, axis)| axis.is_space());
+        let space = space.map(|(at, _)| at).collect();
         // Of this opening: what views show follows from the documents that were read now.
         let mut nonce = [0u8; 8];
         let tag = getrandom::fill(&mut nonce).ok().and_then(|()| {
@@ -51,6 +56,7 @@ impl Opened {
         Self {
             store,
             dimensions,
+            space,
             tag,
             attributes: OnceCell::new(),
             objects: OnceCell::new(),
@@ -72,6 +78,18 @@ impl Opened {
     /// Number of axes.
     pub(crate) fn dims(&self) -> usize {
         self.dimensions.len()
+    }
+
+    /// The dimensions of space.
+    pub(crate) fn space(&self) -> impl Iterator<Item = &Dimension> {
+        self.space.iter().filter_map(|at| self.dimensions.get(*at))
+    }
+
+    /// Axes that views in space cannot show.
+    pub(crate) fn other_axes(&self) -> Vec<String> {
+        let axes = self.store.root().axes().iter();
+        let others = axes.filter(|axis| !axis.is_space());
+        others.map(|axis| format!("axis {}", axis.name)).collect()
     }
 
     /// The vertex attributes of level 0.

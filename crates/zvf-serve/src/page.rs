@@ -51,8 +51,11 @@ pub(crate) async fn stores(
         let what = match source.opened().await {
             Ok(opened) => {
                 let views = View::of(opened.kind()).iter().map(|view| {
-                    let view = view.name();
-                    format!("<a href=\"precomputed/{name}/{view}/info\">{view}</a>")
+                    let (view, without) = (view.name(), without(*view, &opened));
+                    format!(
+                        "<a href=\"precomputed/{name}/{view}/info\">{view}</a>{}",
+                        escaped(&without)
+                    )
                 });
                 let views: Vec<String> = views.collect();
                 format!("<td>{}</td><td>{}</td>", opened.kind(), views.join(", "))
@@ -125,13 +128,24 @@ async fn document(sources: &Sources, base: &Base, headers: &HeaderMap) -> Answer
 /// Shader that draws lines without the viewer's default marker at each vertex.
 const LINES_ALONE: &str = "void main() {\n  setColor(defaultColor());\n  setEndpointMarkerSize(0.0);\n  setEndpointMarkerBorderWidth(0.0);\n}\n";
 
+/// The axes that a view in space leaves out, for people.
+fn without(view: View, opened: &Opened) -> String {
+    let axes = opened.other_axes();
+    match view {
+        View::Skeletons | View::Multilod | View::Meshes if !axes.is_empty() => {
+            format!(" (without {})", axes.join(", "))
+        }
+        _ => String::new(),
+    }
+}
+
 /// The layers of one store.
 async fn store_layers(root: &str, source: &Source, opened: &Arc<Opened>) -> Vec<Value> {
     let name = source.name();
     let mut layers = Vec::new();
     let views = View::of(opened.kind());
     for (number, view) in views.iter().enumerate() {
-        let title = |view: View| format!("{name} {}", view.name());
+        let title = |view: View| format!("{name} {}{}", view.name(), without(view, opened));
         let url = format!("precomputed://{root}/precomputed/{name}/{}", view.name());
         let layer = match view {
             View::Points => json!({
@@ -179,12 +193,12 @@ async fn store_layers(root: &str, source: &Source, opened: &Arc<Opened>) -> Vec<
 
 /// The source of a layer of annotations. Positions without a unit are shown as nanometres, as skeletons and meshes are.
 fn annotation_source(url: &str, opened: &Opened) -> Value {
-    if opened.dimensions.iter().take(3).all(|one| one.unit == "m") {
+    if opened.space().all(|one| one.unit == "m") {
         return json!(url);
     }
     let mut dimensions = Map::new();
     for (number, one) in opened.dimensions.iter().enumerate() {
-        let shown = shown(number, one);
+        let shown = shown(opened, number, one);
         dimensions.insert(shown.name, json!([shown.scale, shown.unit]));
     }
     // Both, for the same numbers in another unit: output alone would be a conversion, and there is none.
@@ -192,8 +206,8 @@ fn annotation_source(url: &str, opened: &Opened) -> Value {
 }
 
 /// A dimension of the viewer's state: an axis of space without a unit is assumed to be in nanometres.
-fn shown(number: usize, dimension: &Dimension) -> Dimension {
-    match dimension.unit.is_empty() && number < 3 {
+fn shown(opened: &Opened, number: usize, dimension: &Dimension) -> Dimension {
+    match dimension.unit.is_empty() && opened.space.contains(&number) {
         true => Dimension {
             name: dimension.name.clone(),
             scale: 1e-9,
@@ -206,7 +220,10 @@ fn shown(number: usize, dimension: &Dimension) -> Dimension {
 /// The space of all stores: the axes of the first ones, and the box around all.
 #[derive(Debug, Default)]
 struct Space {
+    /// Those of space first.
     axes: Vec<(Dimension, f64, f64)>,
+    /// How many are of space.
+    of_space: usize,
 }
 
 impl Space {
@@ -215,7 +232,7 @@ impl Space {
         let (lo, hi) = &root.zarr_vectors.bounds;
         let offset = root.zarr_vectors.coordinate_offset.as_deref();
         for (number, one) in opened.dimensions.iter().enumerate() {
-            let one = shown(number, one);
+            let one = shown(opened, number, one);
             let offset = offset.and_then(|offset| offset.get(number)).unwrap_or(&0.0);
             let bound = |list: &[f64]| list.get(number).map(|bound| (bound + offset) * one.scale);
             let (Some(lo), Some(hi)) = (bound(lo), bound(hi)) else {
@@ -231,6 +248,11 @@ impl Space {
                 Some((_, least, greatest)) => {
                     *least = least.min(lo);
                     *greatest = greatest.max(hi);
+                }
+                // The viewer displays the first three: space comes before time.
+                None if opened.space.contains(&number) => {
+                    self.axes.insert(self.of_space, (one, lo, hi));
+                    self.of_space += 1;
                 }
                 None => self.axes.push((one, lo, hi)),
             }

@@ -4,53 +4,6 @@ use zvf_meta::{Axis, units};
 
 use crate::precomputed::Dimension;
 
-/// Metres of a unit of length.
-fn metres(unit: &str) -> Option<f64> {
-    Some(match units::name(unit)? {
-        "angstrom" => 1e-10,
-        "attometer" => 1e-18,
-        "centimeter" => 1e-2,
-        "decimeter" => 1e-1,
-        "exameter" => 1e18,
-        "femtometer" => 1e-15,
-        "foot" => 0.3048,
-        "gigameter" => 1e9,
-        "hectometer" => 1e2,
-        "inch" => 0.0254,
-        "kilometer" => 1e3,
-        "megameter" => 1e6,
-        "meter" => 1.0,
-        "micrometer" => 1e-6,
-        "mile" => 1609.344,
-        "millimeter" => 1e-3,
-        "nanometer" => 1e-9,
-        "parsec" => 3.085_677_581_491_367e16,
-        "petameter" => 1e15,
-        "picometer" => 1e-12,
-        "terameter" => 1e12,
-        "yard" => 0.9144,
-        "yoctometer" => 1e-24,
-        "yottameter" => 1e24,
-        "zeptometer" => 1e-21,
-        "zettameter" => 1e21,
-        _ => return None,
-    })
-}
-
-/// Seconds of a unit of time.
-fn seconds(unit: &str) -> Option<f64> {
-    Some(match unit.trim() {
-        "second" | "seconds" | "s" => 1.0,
-        "millisecond" | "milliseconds" | "ms" => 1e-3,
-        "microsecond" | "microseconds" | "us" | "µs" => 1e-6,
-        "nanosecond" | "nanoseconds" | "ns" => 1e-9,
-        "minute" | "minutes" | "min" => 60.0,
-        "hour" | "hours" | "h" => 3600.0,
-        "day" | "days" | "d" => 86_400.0,
-        _ => return None,
-    })
-}
-
 /// The axes of a store as dimensions of Neuroglancer.
 ///
 /// # Units
@@ -59,7 +12,7 @@ pub(crate) fn dimensions(axes: &[Axis]) -> Vec<Dimension> {
     let mut found: Vec<Dimension> = Vec::with_capacity(axes.len());
     for axis in axes {
         let unit = axis.unit.as_deref().unwrap_or("");
-        let (scale, unit) = match (metres(unit), seconds(unit)) {
+        let (scale, unit) = match (units::metres(unit), units::seconds(unit)) {
             (Some(scale), _) => (scale, "m"),
             (None, Some(scale)) => (scale, "s"),
             (None, None) => (1.0, ""),
@@ -73,7 +26,7 @@ pub(crate) fn dimensions(axes: &[Axis]) -> Vec<Dimension> {
 
 /// Nanometres of one unit of each of the three axes of space. An axis without a unit of length is assumed to be in nanometres; if a store
 /// has two axes, the third has length 1.
-pub(crate) fn nanometres(dimensions: &[Dimension]) -> [f64; 3] {
+pub(crate) fn nanometres<'d>(dimensions: impl IntoIterator<Item = &'d Dimension>) -> [f64; 3] {
     let mut scales = [1.0; 3];
     for (scale, axis) in scales.iter_mut().zip(dimensions) {
         if axis.unit == "m" {

@@ -10,13 +10,23 @@ use crate::{Affine, Counts, Volume, VolumeError};
 const SLACK: f64 = 1e-6;
 
 /// How a value between elements is found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// The element whose voxel holds the place: index `floor(v + 0.5)`. Keeps the type of the volume; for labels.
     Nearest,
     /// Between the centres of neighbouring elements, linear on every axis. Gives floats.
-    #[default]
     Linear,
+}
+
+impl Order {
+    /// The order for elements of a type where none is asked for: linear for floats, nearest for all others, which may be labels.
+    #[must_use]
+    pub const fn usual(element: DType) -> Self {
+        match element.is_float() {
+            true => Self::Linear,
+            false => Self::Nearest,
+        }
+    }
 }
 
 /// One axis of the volume.

@@ -56,6 +56,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use half::f16;
+use serde_json::{Value, json};
 use zvf_meta::Axis;
 
 use crate::batch::{Batch, Groups, ObjectTable};
@@ -405,6 +406,55 @@ impl<'a> Groups<'a> {
     }
 }
 
+/// The axes that the schema of a table states, in the order of its positions: names, types and units in `zvf.axes`; units alone in
+/// `zvf.units`, where the names are empty. `None` where it states neither.
+///
+/// # Errors
+/// Misuse: metadata that is no such list.
+pub fn stated_axes(schema: &Schema) -> Result<Option<Vec<Axis>>, WriteError> {
+    let list = |key: &str, expected: &str| {
+        let Some(text) = schema.metadata().get(key) else {
+            return Ok(None);
+        };
+        let list: Option<Vec<Value>> = serde_json::from_str(text).ok();
+        let wrong = || WriteError::input(key, text.clone(), expected);
+        list.ok_or_else(wrong).map(Some)
+    };
+    let word = |one: &Value, key: &str| one.get(key)?.as_str().map(str::to_owned);
+    let units = list("zvf.units", "a list of units as JSON")?;
+    let units: Option<Vec<Option<String>>> = units.map(|units| {
+        let unit = |one: &Value| one.as_str().map(str::to_owned);
+        units.iter().map(unit).collect()
+    });
+    let expected = "a list of axes as JSON";
+    let Some(axes) = list("zvf.axes", expected)? else {
+        let named = |unit| Axis {
+            unit,
+            ..Axis::new("", "space")
+        };
+        return Ok(units.map(|units| units.into_iter().map(named).collect()));
+    };
+    let axis = |one: &Value| match one {
+        Value::String(name) => Some(Axis::named(name)),
+        other => {
+            let kind = word(other, "type").unwrap_or_else(|| "space".to_owned());
+            let mut axis = Axis::new(word(other, "name")?, kind);
+            axis.unit = word(other, "unit");
+            Some(axis)
+        }
+    };
+    let found: Option<Vec<Axis>> = axes.iter().map(axis).collect();
+    let wrong = || WriteError::input("zvf.axes", json!(axes).to_string(), expected);
+    let mut found = found.ok_or_else(wrong)?;
+    // Units may be stated apart from the axes.
+    if let Some(units) = units.filter(|units| units.len() == found.len()) {
+        for (axis, unit) in found.iter_mut().zip(units) {
+            axis.unit = axis.unit.take().or(unit);
+        }
+    }
+    Ok(Some(found))
+}
+
 impl StoreSpec {
     /// Takes the number type of positions, the attributes of vertices, and axes with their units from the schema of a table as queries
     /// return it.
@@ -431,24 +481,19 @@ impl StoreSpec {
         }
         self.positions = number;
         self.objects |= schema.field_with_name("object_id").is_ok();
-        if let Some(text) = schema.metadata().get("zvf.axes") {
-            let wrong = || WriteError::input("zvf.axes", text.clone(), "a list of axes as JSON");
-            let named: Vec<serde_json::Value> =
-                serde_json::from_str(text).map_err(|_invalid| wrong())?;
-            if named.len() != axes {
-                return Err(wrong());
+        if let Some(stated) = stated_axes(schema)? {
+            if stated.len() != axes {
+                let expected = format!("{axes} axes, as position has");
+                let found = format!("{} axes", stated.len());
+                return Err(WriteError::input("zvf.axes", found, expected));
             }
-            let word =
-                |one: &serde_json::Value, key: &str| one.get(key)?.as_str().map(str::to_owned);
-            self.axes = named
-                .iter()
-                .map(|one| {
-                    let kind = word(one, "type").unwrap_or_else(|| "space".to_owned());
-                    let mut axis = Axis::new(&word(one, "name").ok_or_else(wrong)?, &kind);
-                    axis.unit = word(one, "unit");
-                    Ok(axis)
-                })
-                .collect::<Result<_, WriteError>>()?;
+            for (axis, stated) in self.axes.iter_mut().zip(stated) {
+                if stated.name.is_empty() {
+                    axis.unit = stated.unit;
+                } else {
+                    *axis = stated;
+                }
+            }
         }
         let specs = specs(schema, &OF_VERTICES, AttributeType::Category)?;
         self.vertex_attributes.extend(specs);

@@ -4,6 +4,9 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use zvf_meta::Affine;
+
+use crate::number::{NumberType, narrow};
 use crate::values::{Values, packed};
 
 /// Some vertices, with everything that belongs to them.
@@ -93,6 +96,26 @@ impl<'a> Batch<'a> {
             *values = map(values);
         }
         self
+    }
+
+    /// The same batch with mapped positions, computed in float64 and rounded once to `positions`: float32, or else float64. `lengths` is the
+    /// factor of the attribute `radius`, which is a length.
+    #[must_use]
+    pub fn mapped(&self, map: &Affine, positions: NumberType, lengths: Option<f64>) -> Self {
+        let from = self.positions.to_f64();
+        let rank = map.rank().max(1);
+        let mut to = vec![0.0; from.len()];
+        for (to, from) in to.chunks_exact_mut(rank).zip(from.chunks_exact(rank)) {
+            map.apply(from, to);
+        }
+        let mapped = self.clone().with_positions(match positions {
+            NumberType::F32 => Values::from(to.into_iter().map(narrow).collect::<Vec<_>>()),
+            _ => Values::from(to),
+        });
+        let Some(factor) = lengths else {
+            return mapped;
+        };
+        mapped.map_attribute("radius", |values| values.scaled(factor))
     }
 
     /// Says to which object each vertex belongs: one id a vertex. Any 64-bit number is an id.

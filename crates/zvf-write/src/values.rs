@@ -161,6 +161,22 @@ impl Values<'_> {
         owned!(Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, F32, F64)
     }
 
+    /// The numbers, multiplied in float64: float32 stays float32, other numbers become float64, texts stay.
+    #[must_use]
+    pub fn scaled(&self, factor: f64) -> Self {
+        match self {
+            Self::F32(list) => {
+                let list = list.iter().map(|one| narrow(f64::from(*one) * factor));
+                Self::from(list.collect::<Vec<_>>())
+            }
+            Self::Text(_) => self.clone(),
+            other => {
+                let list = other.to_f64().into_iter().map(|one| one * factor);
+                Self::from(list.collect::<Vec<_>>())
+            }
+        }
+    }
+
     /// The numbers as float64; nothing for texts. Whole numbers beyond 2^53 are rounded.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "as the documentation says")]

@@ -16,13 +16,17 @@ number them (streamlines, other names), they get the ids behind the largest of t
 error; --new-ids gives new ids to all. Names and other attributes of objects are kept as far as the store has them.
 
 Numbers are brought to the types of the store, without loss but for longer floats. An attribute that FILE lacks is missing (NaN, no
-text), one that the store lacks is left out, both with a remark. Positions are taken as they are: FILE has to have the unit and the
-frame of the store.
+text), one that the store lacks is left out, both with a remark.
+
+Positions are brought to the axes, units and frame of the store. Files that state a unit or a frame (Arrow and Parquet tables of `zvf query`,
+its directories, tractograms, precomputed folders) are converted. Others are mapped as the files were that the store was made from
+(`zvf import --unit 8nm`, --scale, --affine: `zvf info` shows it), with a remark; --unit, --scale or --affine replace that for FILE alone.
 
 Examples:
   zvf append neurons.zarrvectors 1734350908.swc
   zvf append tracts.zarrvectors more.trk --json | jq .ids
   zvf append points.zarrvectors new.parquet
+  zvf append neurons.zarrvectors other.swc --unit um               # a store in nanometers: positions times 1000
   zcat new.csv.gz | zvf append points.zarrvectors - --format csv
   zvf query other.zarrvectors --objects 7,9 -o two && zvf append brain.zarrvectors two")]
 pub(crate) struct AppendArgs {
@@ -40,9 +44,8 @@ pub(crate) struct AppendArgs {
     /// Gives all objects new ids, behind the largest of the store
     #[arg(long)]
     pub(crate) new_ids: bool,
-    /// Unit of the files, e.g. micrometer [default: what the format says]
-    #[arg(long, value_name = "UNIT")]
-    pub(crate) unit: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: super::PlaceArgs,
 }
 
 /// A format by one of its endings, in small letters.

@@ -32,11 +32,11 @@ pub(crate) struct CreateArgs {
     /// Size of a bin on each axis: a whole part of the chunk's
     #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = super::common::size)]
     pub(crate) bin_shape: Option<Vec<f64>>,
-    /// Names of the axes [default: x,y,z,w, as many as the chunk has]
+    /// Names of the axes; t, time and frame are of type time [default: x,y,z,w, as many as the chunk has]
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub(crate) axes: Option<Vec<String>>,
-    /// Unit of all axes: a length, e.g. micrometer, um, nm
-    #[arg(long, value_name = "UNIT")]
+    /// Unit of all axes of space, e.g. micrometer, um, nm; t=second is that of one axis
+    #[arg(long, value_name = "UNIT,..")]
     pub(crate) unit: Option<String>,
     /// Number type of positions
     #[arg(long, value_name = "DTYPE", default_value = "float32")]

@@ -65,6 +65,8 @@ pub(crate) enum EditWhat {
         /// A table of links: one column an end (a row of the table of vertices, from 0), then one a link attribute
         #[arg(long, value_name = "FILE")]
         links: Option<PathBuf>,
+        #[command(flatten)]
+        place: super::PlaceArgs,
     },
     /// Moves vertices to new positions
     Move {

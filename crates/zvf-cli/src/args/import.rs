@@ -39,7 +39,9 @@ all.
 
 Positions of tractograms are stored as scanner RAS+ millimetres, as nibabel loads them; --space voxelmm or file stores others. The
 header and the affine that was applied are kept in the store's `headers`, so that `zvf export` restores the frame of a TRK. Positions of
-other formats are those of the files, unless --scale, --affine or a number before the unit (8nm) transform them.
+other formats are those of the files, unless --scale, --affine or a number before the unit (8nm) transform them; `zvf append` does the
+same with files that it adds. Axes named t, time or frame are of type time: they come first, have a unit of their own (--unit um,t=second),
+and no length scales them.
 
 Examples:
   zvf import 1734350788.swc 1734350908.swc neurons.zarrvectors --unit nanometer
@@ -49,6 +51,7 @@ Examples:
   zvf import flight.parquet flight.zarrvectors --exclude gps_week,raw --nulls -1
   duckdb -csv -c 'from lidar' | zvf import - lidar.zarrvectors --format csv
   zvf import cells.csv cells.zarrvectors --position cx,cy,cz --object-column cell
+  zvf import spots.csv movie.zarrvectors --position t,x,y,z --unit 0.5um,t=30s
   zvf import nodes.parquet vessels.zarrvectors --edges edges.parquet --link-columns node1,node2
   zvf import corners.npy surface.zarrvectors --faces triangles.npy
   zvf import huge.csv huge.zarrvectors --journal huge.journal      # the same line again resumes after a crash
@@ -115,17 +118,20 @@ pub(crate) struct ImportArgs {
     /// from, to; child, parent; a, b, c]
     #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
     pub(crate) link_columns: Option<Vec<String>>,
-    /// Unit of all axes, e.g. micrometer, um, nm; 8nm multiplies positions by 8 [default: what the format or the image of
-    /// --affine says]
-    #[arg(long, value_name = "UNIT")]
+    /// Unit of all axes of space, e.g. micrometer, um, nm; 8nm multiplies positions by 8; t=second is the unit of one axis, um,t=second both
+    /// [default: what the format, the table or the image of --affine says]
+    #[arg(long, value_name = "UNIT,..")]
     pub(crate) unit: Option<String>,
+    /// Types of axes: space, time or channel [default: time for t, time and frame, space for all others]
+    #[arg(long = "axis", value_name = "NAME:TYPE,..", value_delimiter = ',', value_parser = axis_type)]
+    pub(crate) axis_types: Vec<(String, String)>,
     /// Tractograms: the frame in which positions are stored [default: rasmm]
     #[arg(long, value_enum, value_name = "FRAME")]
     pub(crate) space: Option<SpaceArg>,
     /// Positions are mapped by the affine of FILE, a NIfTI image (.nii, .nii.gz) or a text of 4x4 numbers; not for tractograms
     #[arg(long, value_name = "FILE")]
     pub(crate) affine: Option<PathBuf>,
-    /// Positions are multiplied by S, before --affine; not for tractograms
+    /// Positions are multiplied by S, before --affine; one number for all axes of space; not for tractograms
     #[arg(
         long,
         value_name = "S|SX,SY,..",
@@ -236,6 +242,12 @@ impl ImportArgs {
             None => program.error(kind, what),
         })
     }
+}
+
+/// `NAME:TYPE`
+fn axis_type(text: &str) -> Result<(String, String), String> {
+    let (name, kind) = text.rsplit_once(':').ok_or("expected NAME:TYPE")?;
+    Ok((name.to_owned(), kind.to_owned()))
 }
 
 /// Frames of tractograms.

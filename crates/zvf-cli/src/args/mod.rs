@@ -12,6 +12,7 @@ mod export;
 mod import;
 mod info;
 mod inspect;
+mod place;
 #[cfg(feature = "plot")]
 mod plot;
 mod pyramid;
@@ -40,6 +41,7 @@ pub(crate) use export::ExportArgs;
 pub(crate) use import::{ImportArgs, TargetArg};
 pub(crate) use info::{InfoArgs, LinksArgs, ObjectsArgs};
 pub(crate) use inspect::{BlobArg, InspectArgs};
+pub(crate) use place::PlaceArgs;
 #[cfg(feature = "plot")]
 pub(crate) use plot::{PictureFormat, PlotArgs, ShowArg};
 pub(crate) use pyramid::{CrossArg, MethodArg, PyramidArgs, Scale};

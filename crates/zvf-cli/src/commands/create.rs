@@ -52,18 +52,17 @@ fn spec(args: &CreateArgs) -> Result<StoreSpec> {
     })?;
     let mut spec = StoreSpec::new(kind, args.chunk_shape.clone());
     if let Some(names) = &args.axes {
-        spec = spec.with_axes(names.iter().map(|name| Axis::new(name, "space")).collect());
+        spec = spec.with_axes(names.iter().map(Axis::named).collect());
     }
     if let Some(unit) = &args.unit {
-        let (factor, name) = zvf_meta::units::parse(unit)
-            .map_err(|why| CliError::usage(format!("--unit: {why}")))?;
-        if factor != 1.0 {
+        let factors = zvf_convert::set_units(&mut spec.axes, unit)?;
+        if factors.iter().any(|factor| *factor != 1.0) {
             return Err(CliError::usage(format!(
                 "--unit: found {unit:?}, expected a unit without a number: there are no positions to multiply"
             )));
         }
-        spec = spec.with_unit(name);
     }
+    zvf_convert::check_axes(&spec.axes)?;
     let (low, high) = corners(&args.bounds)?;
     spec.bounds = Some((low, high));
     spec.positions = NumberType::from_name(&args.dtype).ok_or_else(|| {

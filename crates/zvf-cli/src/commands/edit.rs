@@ -2,6 +2,7 @@
 
 pub(super) mod append;
 mod delete;
+mod place;
 mod table;
 
 use std::collections::BTreeSet;
@@ -12,11 +13,12 @@ use zvf_edit::{Edit, EditSummary, Resumed};
 use zvf_write::arrow::values;
 use zvf_write::{AttributeSpec, NumberType, WriteError};
 
-use crate::args::{EditArgs, EditWhat};
+use crate::args::{EditArgs, EditWhat, PlaceArgs};
 use crate::context::Context;
 use crate::error::{Class, CliError, Result};
 use crate::output::table::counted;
 use crate::output::{print_json, print_text};
+use place::Place;
 use table::Table;
 
 /// Runs `zvf edit`.
@@ -39,15 +41,19 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
         EditWhat::Delete { ids, .. } => {
             change(store, context, async |edit| Ok(edit.delete(ids).await?))?
         }
-        EditWhat::Append { file, links } => {
-            let tables = Tables::read(file, None, links.as_deref())?;
+        EditWhat::Append { file, links, place } => {
+            let mut tables = Tables::read(file, None, links.as_deref())?;
+            let placed = Place::of(store, place, context)?.new_vertices(&mut tables)?;
             change(store, context, async |edit| {
                 remarks = append(edit, &tables).await?;
+                remarks.extend(placed);
                 Ok(())
             })?
         }
         EditWhat::Move { from } => {
-            let table = Table::read(from, None)?;
+            let mut table = Table::read(from, None)?;
+            let place = Place::of(store, &PlaceArgs::default(), context)?;
+            remarks = place.stored_vertices(&mut table)?;
             change(store, context, async |edit| {
                 let mut columns = table.vertex()?;
                 columns.push(table.positions(edit.spec())?);

@@ -203,6 +203,7 @@ fn options(args: &ImportArgs) -> Result<Options> {
     options.faces.clone_from(&args.faces);
     options.link_columns.clone_from(&args.link_columns);
     options.unit.clone_from(&args.unit);
+    options.axis_types.clone_from(&args.axis_types);
     options.space = args.space.map(Space::from);
     options.affine.clone_from(&args.affine);
     options.scale.clone_from(&args.scale);

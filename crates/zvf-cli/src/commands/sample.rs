@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use serde_json::json;
-use zvf_convert::{Frame, parse_affine, read_affine};
+use zvf_convert::{Frame, StatedAffine, parse_affine, read_affine};
 use zvf_edit::ColumnEdit;
-use zvf_meta::{Affine, Axis, units};
+use zvf_meta::{Affine, Axis, map_of_axes};
 use zvf_store::Store;
 use zvf_volume::{AxisInfo, AxisUse, Counts, Order, Sampler, Volume, VolumeInfo, affine_of_axes};
 use zvf_write::{AttributeSpec, NumberType};
@@ -22,6 +22,8 @@ struct Match {
     to_world: Affine,
     /// The axes of the store that the map leads to.
     picked: Vec<usize>,
+    /// What was done about units.
+    remarks: Vec<String>,
 }
 
 /// Runs `zvf sample`.
@@ -38,6 +40,9 @@ pub(crate) fn run(args: &SampleArgs, context: &mut Context<'_>) -> Result<()> {
         .map_err(of_volume)?;
     let opened = context.wait_at(store, Store::open_with(store, options.clone()))?;
     let matched = matched(args, volume.info(), opened.root().axes())?;
+    for remark in &matched.remarks {
+        context.remark(remark);
+    }
     let frame = match args.keep_frame {
         true => None,
         false => context.wait_at(store, Frame::of_store(&opened))?,
@@ -49,9 +54,17 @@ pub(crate) fn run(args: &SampleArgs, context: &mut Context<'_>) -> Result<()> {
     if to_rasmm.is_some() {
         context.remark("positions are stored as voxelmm: they were converted to scanner millimetres by the affine of the header");
     }
-    let order = match args.order {
-        OrderArg::Nearest => Order::Nearest,
-        OrderArg::Linear => Order::Linear,
+    let element = volume.info().element.number;
+    let order = match (args.order, element.map(Order::usual)) {
+        (Some(OrderArg::Nearest), _) => Order::Nearest,
+        (Some(OrderArg::Linear), _) | (None, None | Some(Order::Linear)) => Order::Linear,
+        (None, Some(Order::Nearest)) => {
+            let text = &volume.info().element.text;
+            context.remark(&format!(
+                "elements are {text}, which may be labels: the nearest one is taken; --order linear gives values between them"
+            ));
+            Order::Nearest
+        }
     };
     let mut sampler =
         Sampler::new(volume.clone(), matched.uses, &matched.to_world, order).map_err(of_volume)?;
@@ -99,6 +112,11 @@ pub(crate) fn run(args: &SampleArgs, context: &mut Context<'_>) -> Result<()> {
             "volume": args.volume,
             "attribute": args.name,
             "dtype": sampler.dtype().to_string(),
+            "order": match order {
+                Order::Nearest => "nearest",
+                Order::Linear => "linear",
+            },
+            "notes": matched.remarks,
             "vertices": filled.vertices,
             "outside": filled.outside,
             "chunks": summary.chunks,
@@ -211,7 +229,16 @@ fn matched(args: &SampleArgs, info: &VolumeInfo, world: &[Axis]) -> Result<Match
             let order: Vec<usize> = found.iter().map(place).collect();
             (picked, order)
         }
-        None => ((0..names.len()).collect(), (0..space.len()).collect()),
+        // In order: axes of space, if there are as many.
+        None => {
+            let of_space = world.iter().enumerate().filter(|(_, axis)| axis.is_space());
+            let of_space: Vec<usize> = of_space.map(|(at, _)| at).collect();
+            let picked = match of_space.len() == space.len() {
+                true => of_space,
+                false => (0..names.len()).collect(),
+            };
+            (picked, (0..space.len()).collect())
+        }
     };
     if picked.len() != space.len() {
         return Err(told(format!(
@@ -222,33 +249,101 @@ fn matched(args: &SampleArgs, info: &VolumeInfo, world: &[Axis]) -> Result<Match
         )));
     }
     picked.truncate(space.len());
+    let to: Vec<Axis> = picked
+        .iter()
+        .filter_map(|at| world.get(*at).cloned())
+        .collect();
+    let mut remarks = Vec::new();
     let to_world = match &args.affine {
-        Some(text) => affine(text, space.len()).map_err(|error| error.at("--affine"))?,
-        None => {
-            for (axis, row) in space.iter().zip(&order) {
-                let to = picked.get(*row).and_then(|at| world.get(*at));
-                same_unit(axis, to).map_err(&told)?;
+        Some(text) => {
+            let stated = affine(text, space.len()).map_err(|error| error.at("--affine"))?;
+            let units = to.iter().map(|_| stated.unit.map(str::to_owned)).collect();
+            match stated.image {
+                true => converted("--affine", &stated.affine, units, &to, &mut remarks)?,
+                false => stated.affine,
             }
-            affine_of_axes(&space, &order)
+        }
+        None => {
+            // By axis of the store.
+            let mut units = vec![None; to.len()];
+            let mut placed = false;
+            for (axis, row) in space.iter().zip(&order) {
+                if let Some(slot) = units.get_mut(*row) {
+                    *slot = axis.place.and(axis.unit.clone());
+                }
+                placed |= axis.place.is_some();
+            }
+            let map = affine_of_axes(&space, &order);
+            match placed {
+                true => converted(&args.volume, &map, units, &to, &mut remarks)?,
+                false => map,
+            }
         }
     };
     Ok(Match {
         uses,
         to_world,
         picked,
+        remarks,
     })
 }
 
-/// Refuses to take numbers of one unit for those of another, where an image and the store both say theirs.
-fn same_unit(axis: &AxisInfo, to: Option<&Axis>) -> std::result::Result<(), String> {
-    let of_image = axis.place.and(axis.unit.as_deref());
-    match (of_image, to.and_then(|to| Some((to, to.unit.as_deref()?)))) {
-        (Some(found), Some((to, expected))) if !units::same(found, expected) => Err(format!(
-            "axis {} in {found}, that of the store in {expected}: say with --affine where elements are",
-            to.name
-        )),
-        _ => Ok(()),
+/// A map to places in the units of an image, as one to places in those of the store. `units` are those of the image, by axis of the store.
+///
+/// # Errors
+///
+/// Usage: a unit that cannot be converted to that of the store.
+fn converted(
+    image: &str,
+    map: &Affine,
+    units: Vec<Option<String>>,
+    to: &[Axis],
+    remarks: &mut Vec<String>,
+) -> Result<Affine> {
+    let axes = to.iter().zip(units);
+    let from: Vec<Axis> = axes
+        .map(|(axis, unit)| Axis {
+            unit,
+            ..axis.clone()
+        })
+        .collect();
+    let last = map_of_axes(&from, to).map_err(|why| {
+        CliError::usage(format!(
+            "units: {why} in the store; --affine with rows of numbers says where elements are"
+        ))
+        .at(image)
+    })?;
+    let list = |axes: &[Axis]| {
+        let mut units: Vec<&str> = axes
+            .iter()
+            .filter_map(|axis| axis.unit.as_deref())
+            .collect();
+        units.dedup();
+        units.join(", ")
+    };
+    if !last.is_identity() {
+        let (found, own) = (list(&from), list(to));
+        remarks.push(format!(
+            "{image} states places in {found}: they were converted to {own}, the unit of the store"
+        ));
+        return Ok(last.after(map));
     }
+    let lacks = |one: &[Axis], other: &[Axis]| {
+        let mut pairs = one.iter().zip(other);
+        pairs.any(|(one, other)| one.unit.is_none() && other.unit.is_some())
+    };
+    if lacks(&from, to) {
+        remarks.push(format!(
+            "{image} states no unit: places are taken to be in {}, as positions of the store",
+            list(to)
+        ));
+    } else if lacks(to, &from) {
+        remarks.push(format!(
+            "the store states no unit: positions are taken to be in {}, as places of {image}",
+            list(&from)
+        ));
+    }
+    Ok(map.clone())
 }
 
 /// Which axes of the volume are in space, and the index on the others.
@@ -302,10 +397,12 @@ fn uses(args: &SampleArgs, info: &VolumeInfo, dims: usize) -> Result<Vec<AxisUse
 }
 
 /// Numbers by rows, or a file with them, or an image.
-fn affine(text: &str, rank: usize) -> Result<Affine> {
+fn affine(text: &str, rank: usize) -> Result<StatedAffine> {
     let path = Path::new(text);
     if path.exists() {
-        return Ok(read_affine(path, rank)?.affine);
+        return Ok(read_affine(path, rank)?);
     }
-    parse_affine(text, rank).map_err(|why| CliError::usage(format!("{why}, and no file {text:?}")))
+    let affine = parse_affine(text, rank)
+        .map_err(|why| CliError::usage(format!("{why}, and no file {text:?}")))?;
+    Ok(StatedAffine::of_numbers(affine))
 }

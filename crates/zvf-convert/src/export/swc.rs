@@ -230,6 +230,14 @@ impl Nodes<'_> {
         }
         let mut file = job.create()?;
         let mut text = String::from("# id type x y z radius parent\n");
+        // As navis states it, and as an import reads it.
+        let mut units = job.store.root().axes().iter().map(|axis| &axis.unit);
+        if let Some(Some(unit)) = units.next()
+            && zvf_meta::units::name(unit).is_some()
+            && units.all(|other| other.as_ref() == Some(unit))
+        {
+            text.push_str(&format!("# Meta: {}\n", serde_json::json!({"units": unit})));
+        }
         let mut sorted = sorter.finish()?;
         while let Some([_, x, y, z, radius, kind, id, parent]) = sorted.pop()? {
             let kind = if types { kind.cast_signed() } else { 0 };

@@ -277,6 +277,7 @@ impl Precomputed {
             links: census.links,
             spec: plan.spec(kind, content.axes()),
             frame: None,
+            stated: true,
             notes,
         };
         let reader = Self {

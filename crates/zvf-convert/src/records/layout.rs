@@ -6,7 +6,8 @@ use std::path::Path;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
-use zvf_write::{AttributeType, NumberType, Values};
+use zvf_write::arrow::stated_axes;
+use zvf_write::{AttributeType, Axis, NumberType, Values};
 
 use super::attribute::Attribute;
 use super::values::{kind, values};
@@ -28,7 +29,9 @@ pub(super) type Wrong = (usize, (String, String));
 pub(super) struct Layout {
     /// One column of lists, or one a coordinate.
     position: Vec<usize>,
-    pub(super) axes: Vec<String>,
+    pub(super) axes: Vec<Axis>,
+    /// Whether the file states the types and units of its axes.
+    pub(super) stated: bool,
     pub(super) number: NumberType,
     pub(super) object: Option<usize>,
     pub(super) attributes: Vec<Attribute>,
@@ -187,6 +190,7 @@ impl Layout {
     ) -> Result<Self, ConvertError> {
         let named = options.position.is_some();
         let (axes, number) = axes(file, schema, &roles.position, named)?;
+        let (axes, stated) = states(schema, axes)?;
         if let Some(field) = roles.object.and_then(|at| schema.fields().get(at))
             && !field.data_type().is_integer()
         {
@@ -216,6 +220,7 @@ impl Layout {
         Ok(Self {
             position: roles.position,
             axes,
+            stated,
             number,
             object: roles.object,
             attributes,
@@ -229,8 +234,24 @@ impl Layout {
         schema: &SchemaRef,
         options: &Options,
     ) -> Result<(), ConvertError> {
-        if Self::of(file, schema, options)? == *self {
+        let own = Self::of(file, schema, options)?;
+        if own == *self {
             return Ok(());
+        }
+        if own.axes != self.axes {
+            let described = |axes: &[Axis]| {
+                let axes = axes.iter().map(|axis| match &axis.unit {
+                    Some(unit) => format!("{} in {unit}", axis.name),
+                    None => axis.name.clone(),
+                });
+                axes.collect::<Vec<_>>().join(", ")
+            };
+            let expected = format!(
+                "{} as in the first file; `zvf append` converts units",
+                described(&self.axes)
+            );
+            let found = format!("axes {}", described(&own.axes));
+            return Err(ConvertError::malformed(file, Place::Whole, found, expected));
         }
         let expected = "those of the first file, or of when it was looked at";
         Err(ConvertError::malformed(
@@ -292,7 +313,7 @@ impl Layout {
                 match value {
                     Some(value) if value.is_finite() => out.push(*value),
                     _ => {
-                        let axis = self.axes.get(at).map_or("", String::as_str);
+                        let axis = self.axes.get(at).map_or("", |axis| axis.name.as_str());
                         let found = value.map_or_else(|| "nothing".to_owned(), ToString::to_string);
                         return Err((
                             row,
@@ -398,6 +419,22 @@ fn numbered(names: &[&str]) -> Option<Vec<usize>> {
     };
     let columns: Vec<usize> = (0..AXES.len()).map_while(place).collect();
     (!columns.is_empty()).then_some(columns)
+}
+
+/// The axes of those names, with the types and units that the table states for them by name, or in order where its names are others; and
+/// whether it states any.
+fn states(schema: &Schema, names: Vec<String>) -> Result<(Vec<Axis>, bool), ConvertError> {
+    let stated = stated_axes(schema)?.filter(|stated| stated.len() == names.len());
+    let Some(stated) = stated else {
+        return Ok((names.into_iter().map(Axis::named).collect(), false));
+    };
+    let by_name = |name: &String| stated.iter().find(|one| one.name == *name).cloned();
+    let named: Option<Vec<Axis>> = names.iter().map(by_name).collect();
+    let axes = named.unwrap_or_else(|| {
+        let pairs = names.into_iter().zip(stated);
+        pairs.map(|(name, one)| Axis { name, ..one }).collect()
+    });
+    Ok((axes, true))
 }
 
 /// The names of the axes and the number type of coordinates; `named` columns name their axes.

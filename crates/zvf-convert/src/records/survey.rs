@@ -198,8 +198,9 @@ impl Records {
             objects = ids.len() as u64;
             Owners::Files(ids)
         };
-        let axes: Vec<&str> = layout.axes.iter().map(String::as_str).collect();
-        let mut spec = draft(kind, &axes, looked.positions);
+        let mut spec = draft(kind, &[], looked.positions);
+        spec.chunk_shape = vec![1.0; layout.axes.len()];
+        spec.axes.clone_from(&layout.axes);
         if kind == Kind::PointCloud && !matches!(owners, Owners::None) {
             spec = spec.with_objects();
         }
@@ -232,6 +233,7 @@ impl Records {
             links,
             spec,
             frame: None,
+            stated: layout.stated,
             notes,
         };
         let reader = Self {

@@ -21,8 +21,8 @@ use super::metadata::{LevelMetadata, column};
 use super::paged::{BitSet, MemoryContext, PagedRecords, Partitions, Shuffle, word, words};
 use super::points::Point;
 use super::write::{Target, Writing, Written};
-use super::{Found, Numbered, Reading, drawn, square};
-use crate::base::{self, ChosenBins};
+use super::{Found, Metric, Numbered, Reading, drawn};
+use crate::base::{self, ChosenBins, is_time};
 use crate::bins::NONE;
 use crate::median::Squares;
 use crate::meter::Counted;
@@ -148,6 +148,8 @@ impl<'n> LevelBuilder<'n> {
     /// Positions that lie in no bin. I/O.
     pub(crate) fn choose(&self, chunk_shape: &[f64]) -> Result<ChosenBins, WriteError> {
         let (context, dims) = (self.finest.context(), self.finest.dims());
+        let axes = &self.metadata().spec.axes;
+        let (metric, times) = (Metric::of(axes), is_time(axes));
         let mut squares = Squares::new(context.means.budget / 8, context.means.folder);
         if matches!(self.metadata().spec.kind, Kind::Polyline | Kind::Streamline) {
             let mut last: Option<Point> = None;
@@ -155,7 +157,7 @@ impl<'n> LevelBuilder<'n> {
                 let before = last
                     .replace(point)
                     .filter(|last| last.object == point.object);
-                let step = before.map(|before| square(&before.position, &point.position));
+                let step = before.map(|before| metric.square(&before.position, &point.position));
                 match step.filter(base::is_step) {
                     Some(step) => squares.push(step),
                     None => Ok(()),
@@ -181,19 +183,19 @@ impl<'n> LevelBuilder<'n> {
                 };
                 let ends: Vec<Vec<f64>> = values.chunks_exact(size).map(numbers).collect();
                 let steps = ends.iter().zip(ends.iter().skip(1));
-                let steps = steps.map(|(a, b)| square(a, b));
+                let steps = steps.map(|(a, b)| metric.square(a, b));
                 let mut steps = steps.filter(base::is_step);
                 steps.try_for_each(|step| squares.push(step))
             })?;
         }
         if let Some(square) = squares.median()? {
-            return Ok(base::of_step(square.sqrt(), chunk_shape));
+            return Ok(base::of_step(square.sqrt(), chunk_shape, &times));
         }
         let each = |take: base::Take<'_>| {
             self.base
                 .each_point(dims, |_, point| take(point.axes(dims)))
         };
-        base::spacing(each, dims, chunk_shape)
+        base::spacing(each, dims, chunk_shape, &times)
     }
 
     /// Writes everything of the levels that were made, but for their documents, which are returned.
@@ -290,6 +292,7 @@ impl<'n> LevelBuilder<'n> {
     /// Positions that lie in no bin. I/O.
     pub(crate) fn thin(&mut self, step: &Planned) -> Result<Found, WriteError> {
         let (context, dims) = (self.finest.context(), self.finest.dims());
+        let metric = Metric::of(&self.finest.metadata.spec.axes);
         let (kind, placed) = (self.finest.metadata.spec.kind, self.finest.from.placed);
         let mut fine = self.made.last().unwrap_or(&self.base);
         let before = fine.vertices.len();
@@ -307,7 +310,7 @@ impl<'n> LevelBuilder<'n> {
                 }
                 links.push(record)
             })?;
-            sparse = fine.keep(&marks, &links, dims, &context)?.0;
+            sparse = fine.keep(&marks, &links, (dims, metric), &context)?.0;
             fine = &sparse;
             held.set(marks.memory());
             dropped = Some(marks);
@@ -358,7 +361,7 @@ impl<'n> LevelBuilder<'n> {
                 None => second,
             };
         }
-        let (next, objects, step) = fine.keep(&stays, &links, dims, &context)?;
+        let (next, objects, step) = fine.keep(&stays, &links, (dims, metric), &context)?;
         let vertices = u64::from(next.vertices.len());
         self.made.push(next);
         self.error = error;

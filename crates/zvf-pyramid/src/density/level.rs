@@ -1,8 +1,8 @@
 //! One level in files, and which of its vertices stay.
 
+use super::Metric;
 use super::paged::{BitSet, MemoryContext, PagedRecords, word, words};
 use super::points::Point;
-use super::square;
 use zvf_format::int::index;
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
@@ -59,7 +59,7 @@ impl LevelRecords {
         &self,
         stays: &BitSet,
         links: &PagedRecords,
-        dims: usize,
+        (dims, metric): (usize, Metric),
         context: &MemoryContext<'_>,
     ) -> Result<(Self, u64, f64), WriteError> {
         let mut vertices = self.vertices.like(context);
@@ -73,7 +73,7 @@ impl LevelRecords {
             let point = Point::take(&mut &*record, dims)?;
             match &last {
                 Some(last) if last.object == point.object => {
-                    sum += square(&last.position, &point.position).sqrt();
+                    sum += metric.square(&last.position, &point.position).sqrt();
                     steps += 1.0;
                 }
                 _ => objects += 1,

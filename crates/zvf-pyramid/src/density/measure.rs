@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashSet;
 use zvf_meta::{JsonObject, Kind};
 
+use super::Metric;
 use super::builder::LevelBuilder;
 use super::pieces::Pieces;
 use super::simplify::tolerances;
 use super::zorder::Frame;
+use crate::base::{is_time, time_bin};
 use crate::bin::{Bin, bin_of};
 use crate::plan::{Planned, Sampling};
 use zvf_format::int::wide;
@@ -86,10 +88,11 @@ impl LevelBuilder<'_> {
             return Ok(Vec::new());
         }
         let kind = self.metadata().spec.kind;
+        let times = is_time(&self.metadata().spec.axes);
         let (all, frame) = (self.vertices() as f64, self.frame(&self.base)?);
         let (factor, levels) = shrink(all, until as f64);
         let planned = |size: f64, share: f64| Planned {
-            bin_shape: divided(chunk_shape, size),
+            bin_shape: divided(chunk_shape, size, &times),
             chunk_shape: chunk_shape.to_vec(),
             share,
             sampling: Sampling::Curve,
@@ -119,6 +122,8 @@ impl LevelBuilder<'_> {
     /// How many vertices of chains are left, by the size of a bin that is twice the tolerance: of some of them, evenly picked.
     fn tolerances(&self, chunk_shape: &[f64]) -> Result<Curve, WriteError> {
         let dims = self.finest.dims();
+        let axes = &self.metadata().spec.axes;
+        let metric = Metric::of(axes);
         let mut found: BTreeMap<i64, f64> = BTreeMap::new();
         let (mut seen, mut ends) = (0.0_f64, 0.0_f64);
         let every = (self.vertices() / SAMPLE).max(1);
@@ -130,7 +135,7 @@ impl LevelBuilder<'_> {
             for (_, line) in piece.lines(dims) {
                 seen += line.len() as f64;
                 ends += line.len().min(2) as f64;
-                tolerances(&line, |square| {
+                tolerances(&line, metric, |square| {
                     // Straight parts go at once.
                     #[expect(clippy::cast_possible_truncation, reason = "a thousand at most")]
                     let class = (square.max(f64::MIN_POSITIVE).log2() * 8.0).floor() as i64;
@@ -139,7 +144,9 @@ impl LevelBuilder<'_> {
             }
         }
         let scale = self.vertices() as f64 / seen.max(1.0);
-        let chunk = chunk_shape.iter().copied().fold(f64::INFINITY, f64::min);
+        let of_space = chunk_shape.iter().zip(is_time(axes));
+        let of_space = of_space.filter(|(_, time)| !time).map(|(size, _)| *size);
+        let chunk = of_space.fold(f64::INFINITY, f64::min);
         let mut left = ends;
         let mut curve = Vec::new();
         for (class, count) in found.iter().rev() {
@@ -153,12 +160,20 @@ impl LevelBuilder<'_> {
 
     /// How many bins of objects hold vertices, by their size.
     fn bins(&self, frame: &Frame, chunk_shape: &[f64]) -> Result<Curve, WriteError> {
+        let times = is_time(&self.metadata().spec.axes);
         let largest = frame.extent.max(f64::MIN_POSITIVE);
         let size = |number: i32| largest / 2_f64.powf(f64::from(number) / 2.0);
         let count = |sizes: std::ops::Range<i32>, every: u64| {
             let bins: Vec<Vec<f64>> = sizes
                 .clone()
-                .map(|number| chunk_shape.iter().map(|axis| axis * size(number)).collect())
+                .map(|number| {
+                    let axes = chunk_shape.iter().zip(&times);
+                    let sizes = axes.map(|(axis, time)| match time {
+                        true => time_bin(*axis),
+                        false => axis * size(number),
+                    });
+                    sizes.collect()
+                })
                 .collect();
             let mut sketches: Vec<Sketch> = bins.iter().map(|_| Sketch::default()).collect();
             let dims = self.finest.dims();
@@ -193,12 +208,17 @@ impl LevelBuilder<'_> {
 }
 
 /// A chunk, divided or multiplied by a whole number, so that it is about so many chunks large.
-fn divided(chunk_shape: &[f64], size: f64) -> Vec<f64> {
+fn divided(chunk_shape: &[f64], size: f64, times: &[bool]) -> Vec<f64> {
     let size = match size {
         size if size >= 1.0 => size.round(),
         size => 1.0 / (1.0 / size.max(1e-9)).round(),
     };
-    chunk_shape.iter().map(|axis| axis * size).collect()
+    let axes = chunk_shape.iter().zip(times);
+    axes.map(|(axis, time)| match time {
+        true => time_bin(*axis),
+        false => axis * size,
+    })
+    .collect()
 }
 
 /// How many different bins there are, about: of some of them, picked by a hash.
@@ -275,9 +295,9 @@ mod tests {
 
     #[test]
     fn bins_divide_chunks_or_are_whole_ones() {
-        assert_eq!(divided(&[12.0, 6.0], 0.26), [3.0, 1.5]);
-        assert_eq!(divided(&[12.0, 6.0], 2.6), [36.0, 18.0]);
-        assert_eq!(divided(&[12.0, 6.0], 0.9), [12.0, 6.0]);
+        assert_eq!(divided(&[12.0, 6.0], 0.26, &[false; 2]), [3.0, 1.5]);
+        assert_eq!(divided(&[12.0, 6.0], 2.6, &[false; 2]), [36.0, 18.0]);
+        assert_eq!(divided(&[12.0, 6.0], 0.9, &[false; 2]), [12.0, 6.0]);
     }
 
     #[test]

@@ -30,8 +30,8 @@ use super::sample;
 pub(crate) use builder::LevelBuilder;
 pub(crate) use metadata::Numbered;
 pub(crate) use write::{Target, Written};
-use zvf_write::WriteError;
 use zvf_write::error::OrBug;
+use zvf_write::{Axis, WriteError};
 
 /// What levels are made with.
 #[derive(Clone, Copy)]
@@ -82,6 +82,55 @@ fn drawn(objects: usize, step: &Planned, seed: u64) -> Result<Option<Vec<bool>>,
         *one.or_bug(format_args!("object {object} of {objects}"))? = true;
     }
     Ok(Some(kept))
+}
+
+/// How distances are measured: in space. Axes of time come before all others (0.9 §5.1).
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Metric {
+    /// Axes of time.
+    times: usize,
+}
+
+impl Metric {
+    pub(crate) fn of(axes: &[Axis]) -> Self {
+        let times = axes.iter().take_while(|axis| axis.kind() == "time");
+        Self {
+            times: times.count(),
+        }
+    }
+
+    /// A position without its time.
+    fn space(self, position: &[f64]) -> &[f64] {
+        position.get(self.times..).unwrap_or_default()
+    }
+
+    /// The square of the distance of two positions.
+    pub(crate) fn square(self, a: &[f64], b: &[f64]) -> f64 {
+        square(self.space(a), self.space(b))
+    }
+
+    /// The square of the distance of a position from a segment: where there is a time, from the point of the segment at that time.
+    fn from_segment(self, position: &[f64], a: &[f64], b: &[f64]) -> f64 {
+        let axes = || {
+            let axes = self.space(position).iter().zip(self.space(a));
+            axes.zip(self.space(b)).map(|((p, a), b)| (p, a, b))
+        };
+        let share = match (self.times, position, a, b) {
+            (1, [p, ..], [a, ..], [b, ..]) if a != b => (p - a) / (b - a),
+            _ => {
+                let length = self.square(a, b);
+                if length == 0.0 {
+                    return self.square(position, a);
+                }
+                axes().map(|(p, a, b)| (p - a) * (b - a)).sum::<f64>() / length
+            }
+        };
+        let share = share.clamp(0.0, 1.0);
+        axes()
+            .map(|(p, a, b)| p - (a + share * (b - a)))
+            .map(|far| far * far)
+            .sum()
+    }
 }
 
 /// The square of the distance of two positions.

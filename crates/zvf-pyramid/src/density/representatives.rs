@@ -5,6 +5,7 @@ use std::hash::BuildHasher;
 use rustc_hash::FxBuildHasher;
 use zvf_meta::Kind;
 
+use super::Metric;
 use super::builder::LevelBuilder;
 use super::contract::Members;
 use super::endpoints::{Block, EndpointLookup};
@@ -14,6 +15,7 @@ use super::pieces::{Piece, Pieces};
 use super::points::{Point, Thinner};
 use super::simplify::{neighbours, simplify};
 use super::thin;
+use crate::base::is_time;
 use crate::bin::bin_of;
 use crate::bins::NONE;
 use crate::meter::Counted;
@@ -191,7 +193,11 @@ impl LevelBuilder<'_> {
         bins: &[f64],
     ) -> Result<Representatives, WriteError> {
         let context = self.finest.context();
-        let tolerance = bins.iter().copied().fold(f64::INFINITY, f64::min) / 2.0;
+        let spec = &self.finest.metadata.spec;
+        let metric = Metric::of(&spec.axes);
+        let of_space = bins.iter().zip(is_time(&spec.axes));
+        let of_space = of_space.filter(|(_, time)| !time).map(|(bin, _)| *bin);
+        let tolerance = of_space.fold(f64::INFINITY, f64::min) / 2.0;
         let dims = self.finest.dims();
         let pieces = Pieces::new(&fine.vertices, dims);
         let placed = self.finest.from.placed;
@@ -202,9 +208,9 @@ impl LevelBuilder<'_> {
             let (mut kept, mut pairs, mut moved) = (Vec::new(), Vec::new(), 0.0_f64);
             for (mut place, line) in piece.lines(dims) {
                 let mut stays = vec![false; line.len()];
-                moved = moved.max(simplify(&line, tolerance * tolerance, &mut stays));
+                moved = moved.max(simplify(&line, tolerance * tolerance, metric, &mut stays));
                 if placed {
-                    for (at, stand_in) in neighbours(&line, &stays).enumerate() {
+                    for (at, stand_in) in neighbours(&line, &stays, metric).enumerate() {
                         let [at, stand_in] =
                             [narrow("vertices", at)?, narrow("vertices", stand_in)?];
                         pairs.push([place + at, place + stand_in]);

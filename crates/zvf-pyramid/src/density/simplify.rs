@@ -1,9 +1,13 @@
 //! Polylines and streamlines: vertices go whose absence shows least (Douglas and Peucker, 1973).
 
-use super::square;
+use super::Metric;
 
 /// For each vertex of a line the nearer one of the two that stay before and behind it; of equally near ones the one before.
-pub(super) fn neighbours(line: &[&[f64]], stays: &[bool]) -> impl Iterator<Item = usize> {
+pub(super) fn neighbours(
+    line: &[&[f64]],
+    stays: &[bool],
+    metric: Metric,
+) -> impl Iterator<Item = usize> {
     let mut behind = stays.iter().enumerate().filter(|(_, stays)| **stays);
     let (mut before, mut next) = (0_usize, 0_usize);
     (0..line.len()).map(move |at| {
@@ -17,7 +21,7 @@ pub(super) fn neighbours(line: &[&[f64]], stays: &[bool]) -> impl Iterator<Item 
             return next;
         }
         let far = |kept: usize| match (line.get(at), line.get(kept)) {
-            (Some(a), Some(b)) => square(a, b),
+            (Some(a), Some(b)) => metric.square(a, b),
             _ => f64::INFINITY,
         };
         if far(next) < far(before) {
@@ -32,7 +36,7 @@ pub(super) fn neighbours(line: &[&[f64]], stays: &[bool]) -> impl Iterator<Item 
 ///
 /// # Cost
 /// O(n log n) where the line is cut evenly, O(n²) at worst; no recursion.
-pub(super) fn simplify(line: &[&[f64]], tolerance: f64, stays: &mut [bool]) -> f64 {
+pub(super) fn simplify(line: &[&[f64]], tolerance: f64, metric: Metric, stays: &mut [bool]) -> f64 {
     let Some(last) = line.len().checked_sub(1) else {
         return 0.0;
     };
@@ -49,7 +53,7 @@ pub(super) fn simplify(line: &[&[f64]], tolerance: f64, stays: &mut [bool]) -> f
         };
         let mut worst = (0.0_f64, from);
         for (at, position) in (from + 1..).zip(inner) {
-            let far = from_segment(position, a, b);
+            let far = metric.from_segment(position, a, b);
             // What is no number is not nearer than anything.
             if far > worst.0 {
                 worst = (far, at);
@@ -69,7 +73,7 @@ pub(super) fn simplify(line: &[&[f64]], tolerance: f64, stays: &mut [bool]) -> f
 }
 
 /// For each vertex of a line but its ends the square of the largest tolerance below which it stays.
-pub(super) fn tolerances(line: &[&[f64]], mut take: impl FnMut(f64)) {
+pub(super) fn tolerances(line: &[&[f64]], metric: Metric, mut take: impl FnMut(f64)) {
     let Some(last) = line.len().checked_sub(1) else {
         return;
     };
@@ -81,7 +85,7 @@ pub(super) fn tolerances(line: &[&[f64]], mut take: impl FnMut(f64)) {
         };
         let mut worst: Option<(f64, usize)> = None;
         for (at, position) in (from + 1..).zip(inner) {
-            let far = from_segment(position, a, b);
+            let far = metric.from_segment(position, a, b);
             if worst.is_none_or(|(most, _)| far > most) {
                 worst = Some((far, at));
             }
@@ -95,26 +99,11 @@ pub(super) fn tolerances(line: &[&[f64]], mut take: impl FnMut(f64)) {
     }
 }
 
-/// The square of the distance of a position from a segment.
-fn from_segment(position: &[f64], a: &[f64], b: &[f64]) -> f64 {
-    let length = square(a, b);
-    if length == 0.0 {
-        return square(position, a);
-    }
-    let axes = position.iter().zip(a).zip(b);
-    let along: f64 = axes.map(|((p, a), b)| (p - a) * (b - a)).sum();
-    let share = (along / length).clamp(0.0, 1.0);
-    let nearest = a.iter().zip(b).map(|(a, b)| a + share * (b - a));
-    position
-        .iter()
-        .zip(nearest)
-        .map(|(p, n)| (p - n) * (p - n))
-        .sum()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{from_segment, simplify, tolerances};
+    use super::{Metric, simplify, tolerances};
+
+    const ALL: Metric = Metric { times: 0 };
 
     #[test]
     fn tolerances_are_those_below_which_a_vertex_stays() {
@@ -122,23 +111,29 @@ mod tests {
         let line: Vec<[f64; 2]> = (0..60).map(|n| [f64::from(n), number(n)]).collect();
         let line: Vec<&[f64]> = line.iter().map(|p| &p[..]).collect();
         let mut all = Vec::new();
-        tolerances(&line, |one| all.push(one));
+        tolerances(&line, ALL, |one| all.push(one));
         assert_eq!(all.len(), 58);
         for tolerance in [0.01, 0.3, 1.0, 2.0, 9.0] {
             let mut stays = vec![false; 60];
-            simplify(&line, tolerance, &mut stays);
+            simplify(&line, tolerance, ALL, &mut stays);
             let kept = stays.iter().filter(|stays| **stays).count();
             assert_eq!(kept, 2 + all.iter().filter(|one| **one > tolerance).count());
         }
-        tolerances(&line[..1], |_| panic!("no inner vertex"));
-        tolerances(&[], |_| panic!("no vertex"));
+        tolerances(&line[..1], ALL, |_| panic!("no inner vertex"));
+        tolerances(&[], ALL, |_| panic!("no vertex"));
     }
 
     #[test]
     fn distances_are_those_of_segments_not_of_lines() {
-        assert_eq!(from_segment(&[1.0, 2.0], &[0.0, 0.0], &[4.0, 0.0]), 4.0);
-        assert_eq!(from_segment(&[7.0, 4.0], &[0.0, 0.0], &[4.0, 0.0]), 25.0);
-        assert_eq!(from_segment(&[3.0, 4.0], &[0.0, 0.0], &[0.0, 0.0]), 25.0);
+        assert_eq!(ALL.from_segment(&[1.0, 2.0], &[0.0, 0.0], &[4.0, 0.0]), 4.0);
+        assert_eq!(
+            ALL.from_segment(&[7.0, 4.0], &[0.0, 0.0], &[4.0, 0.0]),
+            25.0
+        );
+        assert_eq!(
+            ALL.from_segment(&[3.0, 4.0], &[0.0, 0.0], &[0.0, 0.0]),
+            25.0
+        );
     }
 
     #[test]
@@ -153,15 +148,31 @@ mod tests {
         ];
         let line: Vec<&[f64]> = line.iter().map(|p| &p[..]).collect();
         let mut stays = vec![false; 6];
-        let most = simplify(&line, 0.25, &mut stays);
+        let most = simplify(&line, 0.25, ALL, &mut stays);
         assert_eq!(stays, [true, false, true, false, false, true]);
         assert!((most - 0.01).abs() < 1e-12);
         // A closed line does not vanish.
         let round: Vec<&[f64]> = vec![&[0.0, 0.0], &[5.0, 0.0], &[5.0, 5.0], &[0.0, 0.0]];
         let mut stays = vec![false; 4];
-        simplify(&round, 0.25, &mut stays);
+        simplify(&round, 0.25, ALL, &mut stays);
         assert_eq!(stays, [true; 4]);
         let mut none: [bool; 0] = [];
-        assert_eq!(simplify(&[], 1.0, &mut none), 0.0);
+        assert_eq!(simplify(&[], 1.0, ALL, &mut none), 0.0);
+    }
+
+    #[test]
+    fn distances_in_time_are_those_at_the_same_moment() {
+        let timed = Metric { times: 1 };
+        // A cell that rests until frame 20, then moves 10 until frame 40: straight in space, but not in time.
+        let line: Vec<[f64; 2]> = (0..=40_i32)
+            .map(|frame| [f64::from(frame), f64::from((frame - 20).max(0)) / 2.0])
+            .collect();
+        let line: Vec<&[f64]> = line.iter().map(|p| &p[..]).collect();
+        let mut stays = vec![false; line.len()];
+        let moved = simplify(&line, 1e-12, timed, &mut stays);
+        let kept: Vec<usize> = (0..stays.len()).filter(|at| stays[*at]).collect();
+        assert_eq!(kept, [0, 20, 40]);
+        assert!(moved <= 1e-12);
+        assert_eq!(timed.square(&[0.0, 3.0, 0.0], &[9.0, 0.0, 4.0]), 25.0);
     }
 }

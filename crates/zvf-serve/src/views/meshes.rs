@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde_json::Value;
+use serde_json::{Value, json};
 use zvf_query::Column;
 
 use super::Content;
@@ -19,10 +19,19 @@ use crate::units::nanometres;
 /// The document `info`.
 ///
 /// # Errors
-/// 404 for stores of more than three axes.
+/// 404 for stores of more than three axes of space.
 pub(crate) fn info(opened: &Opened) -> Answer<Value> {
     check_space(opened)?;
-    Ok(mesh_info(Some("properties")))
+    Ok(left_out(mesh_info(Some("properties")), opened))
+}
+
+/// A document that names the axes that are not shown, where there are any.
+pub(crate) fn left_out(mut document: Value, opened: &Opened) -> Value {
+    let axes = opened.other_axes();
+    if !axes.is_empty() {
+        document["zvf"] = json!({"left_out": axes});
+    }
+    document
 }
 
 /// A manifest, `ID:0`, or a fragment, `ID:0:CHUNK`.
@@ -98,7 +107,7 @@ async fn fragments(opened: &Opened, budget: u64, segment: u64) -> Answer<BTreeMa
         let triangle = [piece.vertex(a)?, piece.vertex(b)?, piece.vertex(c)?];
         piece.triangles.push(triangle);
     }
-    let scales = nanometres(&opened.dimensions);
+    let scales = nanometres(opened.space());
     let mut found = BTreeMap::new();
     for (chunk, piece) in pieces {
         let mut positions = Vec::with_capacity(piece.rows.len().saturating_mul(3));

@@ -30,10 +30,13 @@ pub(crate) struct Files {
 /// The document `info`.
 ///
 /// # Errors
-/// 404 for stores of more than three axes.
+/// 404 for stores of more than three axes of space.
 pub(crate) fn info(opened: &Opened) -> Answer<Value> {
     check_space(opened)?;
-    Ok(multilod_info(&transform(opened), Some("properties")))
+    Ok(super::meshes::left_out(
+        multilod_info(&transform(opened), Some("properties")),
+        opened,
+    ))
 }
 
 /// The key of a cached file.
@@ -100,12 +103,14 @@ pub(crate) async fn files(opened: &Opened, budget: u64, segment: u64) -> Answer<
     let offset = offset.unwrap_or_default();
     let finest = opened.store.level(0, &need()).await?;
     let (mut cell, mut corner) = ([1.0; 3], [0.0; 3]);
-    for (cell, size) in cell.iter_mut().zip(finest.chunk_shape()) {
-        *cell = *size;
-    }
-    for (corner, offset) in corner.iter_mut().zip(&offset) {
-        *corner = *offset;
-    }
+    let of_space = |list: &[f64], to: &mut [f64; 3]| {
+        let values = opened.space.iter().map(|at| list.get(*at));
+        for (to, value) in to.iter_mut().zip(values) {
+            *to = value.copied().unwrap_or(*to);
+        }
+    };
+    of_space(finest.chunk_shape(), &mut cell);
+    of_space(&offset, &mut corner);
     let made = multilod_mesh(&details, cell, corner)?;
     super::check_size(made.fragments.len())?;
     Ok(Files {

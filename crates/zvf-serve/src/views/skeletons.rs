@@ -28,13 +28,15 @@ pub(crate) async fn info(opened: &Opened) -> Answer<Content> {
         .map(crate::columns::Attribute::skeleton_attribute)
         .collect();
     let mut document = skeleton_info(&transform(opened), &described, Some("properties"));
-    document["zvf"] = json!({"left_out": attributes.left_out});
+    let mut left_out = opened.other_axes();
+    left_out.extend(attributes.left_out.iter().cloned());
+    document["zvf"] = json!({"left_out": left_out});
     Ok(Content::Document(document))
 }
 
 /// The map from positions of the store to nanometres, three rows of four.
 pub(crate) fn transform(opened: &Opened) -> [f64; 12] {
-    let [x, y, z] = nanometres(&opened.dimensions);
+    let [x, y, z] = nanometres(opened.space());
     [x, 0.0, 0.0, 0.0, 0.0, y, 0.0, 0.0, 0.0, 0.0, z, 0.0]
 }
 
@@ -43,10 +45,10 @@ pub(crate) fn transform(opened: &Opened) -> [f64; 12] {
 /// # Errors
 /// 404.
 pub(crate) fn check_space(opened: &Opened) -> Answer<()> {
-    match opened.dims() {
+    match opened.space.len() {
         2 | 3 => Ok(()),
         dims => Err(Refusal::not_found(format!(
-            "the store has {dims} axes, expected 2 or 3: skeletons and meshes are in space"
+            "the store has {dims} axes of space, expected 2 or 3: skeletons and meshes are in space"
         ))),
     }
 }
@@ -81,7 +83,7 @@ pub(crate) async fn one(opened: &Opened, budget: u64, id: &str) -> Answer<Conten
 /// One segment in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Shape {
-    /// Positions in the units of the store; 0 on the third axis if there are two.
+    /// Positions along the axes of space, in the units of the store; 0 on the third axis if there are two.
     pub(crate) positions: Vec<[f64; 3]>,
     /// Ends of links, row-major.
     pub(crate) links: Vec<u32>,
@@ -139,7 +141,10 @@ impl Shape {
             match table {
                 Table::Vertices => {
                     for point in positions(&batch, dims)?.chunks(dims) {
-                        let axis = |axis: usize| point.get(axis).copied().unwrap_or(0.0);
+                        let axis = |axis: usize| {
+                            let at = opened.space.get(axis);
+                            at.and_then(|at| point.get(*at)).copied().unwrap_or(0.0)
+                        };
                         found.positions.push([axis(0), axis(1), axis(2)]);
                     }
                     for (attribute, bytes) in attributes.shown.iter().zip(&mut found.values) {

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use zvf_convert::{Format, Frame, Import, Options, Sink, Space};
+use zvf_convert::{Format, Import, Options, Sink};
 use zvf_edit::{Edit, EditSummary};
-use zvf_meta::units;
-use zvf_store::{Need, Store};
+use zvf_store::Need;
 use zvf_write::error::OrBug;
 use zvf_write::{AttributeSpec, Batch, Groups, Kind, ObjectTable, WriteError};
 
 use super::super::import::from_stdin;
+use super::place::Place;
 use super::table::Table;
 use super::{Tables, finish, opened, remarks};
 use crate::args::AppendArgs;
@@ -168,24 +168,26 @@ impl Numbers {
 
 /// What the arguments name, read as far as it has to be before the store is marked as being changed.
 enum Given {
-    /// Tables of vertices, each with its links, and one of objects.
-    Tables(Vec<Tables>, Option<Table>),
+    /// Tables of vertices, each with its links, and one of objects; what became of their positions.
+    Tables(Vec<Tables>, Option<Table>, Vec<String>),
     Import(Box<Import>),
 }
 
 impl Given {
     fn read(args: &AppendArgs, files: &[PathBuf], context: &mut Context<'_>) -> Result<Self> {
         let format = args.format.as_deref();
+        let place = Place::of(&args.store, &args.place, context)?;
         if let [folder] = files
             && folder.is_dir()
             && folder.join("vertices.arrow").exists()
         {
             let there = |name: &str| Some(folder.join(name)).filter(|file| file.exists());
             let links = args.links.clone().or_else(|| there("links.arrow"));
-            let tables = Tables::read(&folder.join("vertices.arrow"), None, links.as_deref())?;
+            let mut tables = Tables::read(&folder.join("vertices.arrow"), None, links.as_deref())?;
+            let remarks = place.new_vertices(&mut tables)?;
             let objects = there("objects.arrow");
             let objects = objects.map(|file| Table::read(&file, None)).transpose()?;
-            return Ok(Self::Tables(vec![tables], objects));
+            return Ok(Self::Tables(vec![tables], objects, remarks));
         }
         if files.iter().all(|file| is_table(file, format)) {
             if args.links.is_some() && files.len() > 1 {
@@ -195,25 +197,26 @@ impl Given {
                 )));
             }
             let read = |file: &PathBuf| Tables::read(file, format, args.links.as_deref());
-            let tables = files.iter().map(read).collect::<Result<_>>()?;
-            return Ok(Self::Tables(tables, None));
+            let mut tables = files.iter().map(read).collect::<Result<Vec<_>>>()?;
+            let mut remarks = Vec::new();
+            for one in &mut tables {
+                remarks.extend(place.new_vertices(one)?);
+            }
+            remarks.dedup();
+            return Ok(Self::Tables(tables, None, remarks));
         }
         if args.links.is_some() {
             return Err(CliError::usage(
                 "--links: found a table of links, expected tables of vertices: .csv, .tsv, .ndjson, .arrow or .parquet",
             ));
         }
-        let store = context.open(&args.store, 0, Need::nothing())?;
-        let import = import(args, files, &store)?;
-        let frame = context.wait(Frame::of_store(&store))?;
-        let frame = frame.map_err(|e| CliError::from(e).at(&args.store))?;
-        check_frame(&import, &store, frame.as_ref()).map_err(|e| e.at(&args.store))?;
+        let import = import(args, files, place.options(), context)?;
         Ok(Self::Import(Box::new(import)))
     }
 
     /// Appends it to a store; returns remarks for people.
     async fn append(&self, edit: &mut Edit, numbers: &mut Numbers) -> Result<Vec<String>> {
-        let named = edit.spec().has_objects() && !matches!(self, Self::Tables(_, None));
+        let named = edit.spec().has_objects() && !matches!(self, Self::Tables(_, None, _));
         let known = match named {
             true => edit.object_attributes().await?,
             false => Vec::new(),
@@ -229,7 +232,7 @@ impl Given {
             grouped: false,
         };
         match self {
-            Self::Tables(tables, objects) => {
+            Self::Tables(tables, objects, _) => {
                 for one in tables {
                     gathered.table(one)?;
                 }
@@ -260,6 +263,10 @@ impl Given {
             edit.put_objects(table).await?;
         }
         let mut remarks = remarks(&unknown, &missing);
+        remarks.extend_from_slice(match self {
+            Self::Tables(_, _, placed) => placed,
+            Self::Import(import) => import.placement(),
+        });
         remarks.extend(grouped.then(|| "left out: groups of the files".to_owned()));
         Ok(remarks)
     }
@@ -277,43 +284,16 @@ fn is_table(file: &Path, format: Option<&str>) -> bool {
     )
 }
 
-fn import(args: &AppendArgs, files: &[PathBuf], store: &Store) -> Result<Import> {
-    let mut options = Options::default();
+fn import(
+    args: &AppendArgs,
+    files: &[PathBuf],
+    mut options: Options,
+    context: &mut Context<'_>,
+) -> Result<Import> {
+    let store = context.open(&args.store, 0, Need::nothing())?;
     options.kind = Some(store.kind());
-    options.unit.clone_from(&args.unit);
     options.format = args.format.as_deref().and_then(Format::from_name);
     Ok(Import::open(files, &options)?)
-}
-
-/// Refuses files of another unit or frame than the store's, as far as both say.
-fn check_frame(import: &Import, store: &Store, own: Option<&Frame>) -> Result<()> {
-    for (own, theirs) in store.root().axes().iter().zip(&import.spec().axes) {
-        if let (Some(own_unit), Some(unit)) = (&own.unit, &theirs.unit)
-            && !units::same(own_unit, unit)
-        {
-            return Err(CliError::usage(format!(
-                "axis {}: found {unit} in the files, expected {own_unit} as in the store; --unit {own_unit} says that they are in that",
-                own.name
-            )));
-        }
-    }
-    let theirs = import.frame().and_then(|frame| frame.get("space"));
-    let (Some(own), Some(theirs)) = (own, theirs.and_then(Value::as_str)) else {
-        return Ok(());
-    };
-    if let Some(problem) = own.problem() {
-        return Err(CliError::usage(format!(
-            "frame: found {problem} in the store's {}, expected the frame of its positions: the files have {theirs}",
-            own.place()
-        )));
-    }
-    match own.space().map(Space::name) {
-        Some(own_space) if own_space != theirs => Err(CliError::usage(format!(
-            "frame: found positions in {theirs}, expected {own_space} as in the store's {}",
-            own.place()
-        ))),
-        _ => Ok(()),
-    }
 }
 
 /// Takes all batches of a reader or of tables, in the types of the store.

@@ -9,12 +9,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::SchemaRef;
 use zvf_convert::output::{cells, column_names};
-use zvf_convert::{Format, Options, read_table, time_number};
+use zvf_convert::{Format, Options, Placed, read_table, time_number};
 use zvf_edit::Edit;
 use zvf_write::arrow::{OF_EDITS, array, column_type, elements, texts, values};
 use zvf_write::error::OrBug;
-use zvf_write::{AttributeSpec, NumberType, StoreSpec, Values};
+use zvf_write::{AttributeSpec, AttributeType, Batch, NumberType, StoreSpec, Values};
 
 use crate::error::{CliError, Result};
 
@@ -27,6 +28,8 @@ pub(super) struct Table {
     columns: Vec<(String, usize, usize)>,
     /// The line of the first row; `None` where there are no lines.
     first: Option<usize>,
+    /// How positions are brought into the store.
+    placed: Option<Placed>,
 }
 
 /// A column of an answer, with its name.
@@ -63,7 +66,18 @@ impl Table {
             columns,
             batch,
             first,
+            placed: None,
         })
+    }
+
+    /// The columns, with what the file states about them.
+    pub(super) fn schema(&self) -> SchemaRef {
+        self.batch.schema()
+    }
+
+    /// Sets how positions are brought into the store.
+    pub(super) fn place(&mut self, placed: Placed) {
+        self.placed = Some(placed);
     }
 
     /// Columns of a table of vertices that are neither positions nor owners nor attributes of the store.
@@ -282,8 +296,15 @@ impl Table {
         let columns = self.position_columns(spec);
         let mut axes = spec.axes.iter().map(|axis| axis.name.as_str());
         let lost = axes.find(|axis| columns.is_empty() && self.column(axis).is_none());
-        let one = AttributeSpec::number(lost.unwrap_or("of positions"), spec.positions);
-        let positions = self.array(&one, &columns, Some(&one.values.name()))?;
+        let name = lost.unwrap_or("of positions");
+        let map = self.placed.as_ref().and_then(|placed| placed.map.as_ref());
+        let number = map.map_or(spec.positions, |_| NumberType::F64);
+        let one = AttributeSpec::number(name, number);
+        let mut positions = self.array(&one, &columns, Some(&one.values.name()))?;
+        if let Some(map) = map {
+            let mapped = Batch::new(values(name, &positions)?).mapped(map, NumberType::F64, None);
+            positions = array(mapped.positions().clone(), spec.dims())?;
+        }
         Ok(("position".to_owned(), positions))
     }
 
@@ -297,6 +318,14 @@ impl Table {
             true => format!("attribute:{}", one.name),
             false => one.name.clone(),
         };
+        let lengths = self.placed.as_ref().and_then(|placed| placed.lengths);
+        if let Some(factor) = lengths.filter(|_| one.name == "radius") {
+            let mut wide = one.clone();
+            wide.values = AttributeType::Number(NumberType::F64);
+            let radii = self.array(&wide, &self.channels(&one.name), None)?;
+            let scaled = values(&one.name, &radii)?.scaled(factor);
+            return Ok((name, array(scaled.fitted(one)?, one.channels)?));
+        }
         Ok((name, self.array(one, &self.channels(&one.name), None)?))
     }
 

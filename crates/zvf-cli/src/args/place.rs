@@ -1,0 +1,41 @@
+//! Where positions of files belong: options that commands which add files share.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use zvf_convert::{Options, Space};
+
+use super::import::SpaceArg;
+
+/// Unit, frame and map of the positions of files.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct PlaceArgs {
+    /// Units of the files, e.g. micrometer, um, nm; 8nm multiplies positions by 8; t=ms is the unit of an axis of time. Positions are
+    /// converted to the units of the store [default: what the files state, else the map with which the store was made]
+    #[arg(long, value_name = "UNIT,..")]
+    pub(crate) unit: Option<String>,
+    /// Positions are mapped by the affine of FILE, a NIfTI image (.nii, .nii.gz) or a text of 4x4 numbers; not for tractograms
+    #[arg(long, value_name = "FILE")]
+    pub(crate) affine: Option<PathBuf>,
+    /// Positions are multiplied by S, before --affine; one number for all axes of space; not for tractograms
+    #[arg(
+        long,
+        value_name = "S|SX,SY,..",
+        value_delimiter = ',',
+        allow_hyphen_values = true
+    )]
+    pub(crate) scale: Option<Vec<f64>>,
+    /// Tractograms: the frame in which positions are stored [default: that of the store]
+    #[arg(long, value_enum, value_name = "FRAME")]
+    pub(crate) space: Option<SpaceArg>,
+}
+
+impl PlaceArgs {
+    /// Sets what is given.
+    pub(crate) fn set(&self, options: &mut Options) {
+        options.unit.clone_from(&self.unit);
+        options.affine.clone_from(&self.affine);
+        options.scale.clone_from(&self.scale);
+        options.space = self.space.map(Space::from);
+    }
+}

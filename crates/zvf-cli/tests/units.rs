@@ -1,0 +1,521 @@
+//! Units, maps and times on every path from file to file. What is expected is computed from the numbers of the input files.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::json;
+
+use crate::run::Home;
+
+/// The rows of a CSV text, as numbers.
+fn rows(text: &str) -> Result<Vec<Vec<f64>>> {
+    let lines = text.lines().skip(1);
+    lines
+        .map(|line| {
+            let numbers = line.split(',').map(str::parse::<f64>);
+            numbers.collect::<Result<_, _>>().context(line.to_owned())
+        })
+        .collect()
+}
+
+fn positions(home: &Home, store: &str) -> Result<Vec<Vec<f64>>> {
+    rows(&home.text(&["query", store, "--columns", "position", "--format", "csv"])?)
+}
+
+/// A run that succeeds, and what it says on stderr.
+fn said(home: &Home, args: &[&str]) -> Result<String> {
+    let ran = home.zvf(args)?;
+    ensure!(ran.code == 0, "{args:?}: {}", ran.stderr);
+    Ok(ran.stderr)
+}
+
+const SWC: &str = "1 1 0 0 0 1 -1\n2 3 100 0 0 1 1\n";
+
+#[test]
+fn files_without_a_frame_are_mapped_as_those_that_made_the_store() -> Result<()> {
+    let home = Home::made(&[
+        ("../1.swc", SWC.into()),
+        ("../2.swc", SWC.into()),
+        ("../3.swc", SWC.into()),
+        ("../v.csv", "x,y,z\n1,1,1\n".into()),
+        ("../v.ndjson", "{\"x\":1,\"y\":1,\"z\":1}\n".into()),
+        ("../v.ply", "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nend_header\n1 1 1\n".into()),
+        ("../a.txt", "2 0 0 100\n0 2 0 100\n0 0 2 100\n0 0 0 1\n".into()),
+    ])?;
+    home.text(&["import", "1.swc", "n.zv", "--unit", "8nm"])?;
+    let note = said(&home, &["append", "n.zv", "2.swc"])?;
+    assert!(
+        note.contains("multiplied by 8") && note.contains("--unit nanometer"),
+        "{note}"
+    );
+    let two = rows(&home.text(&[
+        "query",
+        "n.zv",
+        "--objects",
+        "2",
+        "--columns",
+        "position,attributes",
+        "--attributes",
+        "radius",
+        "--format",
+        "csv",
+    ])?)?;
+    assert_eq!(two, [[0.0, 0.0, 0.0, 8.0], [800.0, 0.0, 0.0, 8.0]]);
+    // Another map is used for its file alone, and both are named.
+    let note = said(&home, &["append", "n.zv", "3.swc", "--unit", "um"])?;
+    assert!(
+        note.contains("--unit um") && note.contains("multiplied by 8"),
+        "{note}"
+    );
+    let three = rows(&home.text(&[
+        "query",
+        "n.zv",
+        "--objects",
+        "3",
+        "--columns",
+        "position,attributes",
+        "--attributes",
+        "radius",
+        "--format",
+        "csv",
+    ])?)?;
+    assert_eq!(
+        three,
+        [[0.0, 0.0, 0.0, 1000.0], [100_000.0, 0.0, 0.0, 1000.0]]
+    );
+
+    for (flags, wanted) in [
+        (["--affine", "a.txt"], [102.0; 3]),
+        (["--scale", "2"], [2.0; 3]),
+        (["--scale", "1,2,4"], [1.0, 2.0, 4.0]),
+        (["--unit", "4um"], [4.0; 3]),
+    ] {
+        for file in ["v.csv", "v.ndjson", "v.ply"] {
+            let store = format!("{}{file}.zv", flags[1].replace(',', "-"));
+            home.text(&[&["import", "v.csv", &store], &flags[..]].concat())?;
+            home.text(&["append", &store, file])?;
+            home.text(&["edit", &store, "append", "v.csv"])?;
+            assert_eq!(
+                positions(&home, &store)?,
+                vec![wanted; 3],
+                "{flags:?} {file}"
+            );
+            // The map survives edits and copies.
+            home.text(&["rechunk", &store, "copy.zv", "--chunk-shape", "7,7,7"])?;
+            home.text(&["append", "copy.zv", file])?;
+            assert_eq!(
+                positions(&home, "copy.zv")?,
+                vec![wanted; 4],
+                "{flags:?} {file}"
+            );
+            std::fs::remove_dir_all(home.file("copy.zv"))?;
+            let text = home.text(&["info", &store])?;
+            assert!(text.contains("transformed"), "{text}");
+        }
+    }
+    // What a store writes is in its frame: nothing is applied twice.
+    for file in ["o.arrow", "o.parquet", "o"] {
+        home.text(&["import", "v.csv", "own.zv", "--affine", "a.txt"])?;
+        home.text(&["query", "own.zv", "-o", file])?;
+        home.text(&["append", "own.zv", file])?;
+        assert_eq!(positions(&home, "own.zv")?, vec![[102.0; 3]; 2], "{file}");
+        std::fs::remove_dir_all(home.file("own.zv"))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn tables_that_state_units_are_converted() -> Result<()> {
+    let home = Home::made(&[("../v.csv", "x,y,z\n1,2,3\n".into())])?;
+    home.text(&["import", "v.csv", "um.zv", "--unit", "um"])?;
+    home.text(&["query", "um.zv", "-o", "um"])?;
+    home.text(&["query", "um.zv", "-o", "um.parquet"])?;
+    home.text(&["export", "um.zv", "um.arrow"])?;
+    for from in ["um", "um.parquet", "um.arrow"] {
+        home.text(&["import", "v.csv", "nm.zv", "--unit", "nm"])?;
+        let note = said(&home, &["append", "nm.zv", from])?;
+        assert!(note.contains("from micrometer to nanometer"), "{note}");
+        let mut found = positions(&home, "nm.zv")?;
+        found.sort_by(|a, b| a[0].total_cmp(&b[0]));
+        assert_eq!(found, [[1.0, 2.0, 3.0], [1000.0, 2000.0, 3000.0]], "{from}");
+        std::fs::remove_dir_all(home.file("nm.zv"))?;
+    }
+    // A new store has the units of the table; another unit is refused.
+    home.text(&["import", "um.parquet", "again.zv"])?;
+    let info = home.json(&["info", "again.zv", "--json"])?;
+    assert_eq!(info["axes"][2]["unit"], json!("micrometer"));
+    let ran = home.zvf(&["import", "um.parquet", "other.zv", "--unit", "nm"])?;
+    assert_eq!(ran.code, 2);
+    assert!(
+        ran.stderr.contains("micrometer") && ran.stderr.contains("nanometer"),
+        "{}",
+        ran.stderr
+    );
+    // Moved vertices are converted, too.
+    home.text(&["import", "v.csv", "m.zv", "--unit", "nm"])?;
+    home.text(&["edit", "m.zv", "move", "--from", "um.arrow"])?;
+    assert_eq!(positions(&home, "m.zv")?, [[1000.0, 2000.0, 3000.0]]);
+    // No unit on one side: as they are, with a remark. A length and no length: refused.
+    home.text(&["import", "v.csv", "none.zv"])?;
+    let note = said(&home, &["append", "none.zv", "um.arrow"])?;
+    assert!(
+        note.contains("no unit") && note.contains("micrometer"),
+        "{note}"
+    );
+    assert_eq!(positions(&home, "none.zv")?, vec![[1.0, 2.0, 3.0]; 2]);
+    Ok(())
+}
+
+#[test]
+fn times_are_no_lengths() -> Result<()> {
+    let home = Home::made(&[
+        ("../t.csv", "t,x,y,z\n0,0,0,0\n40,10,10,10\n".into()),
+        ("../nii.txt", "1 0 0 5\n0 1 0 5\n0 0 1 5\n".into()),
+    ])?;
+    let import = |store: &str, more: &[&str]| -> Result<Vec<Vec<f64>>> {
+        let line = ["import", "t.csv", store, "--position", "t,x,y,z"];
+        home.text(&[&line[..], more].concat())?;
+        let mut found = positions(&home, store)?;
+        found.sort_by(|a, b| a[0].total_cmp(&b[0]));
+        Ok(found)
+    };
+    let zero = vec![0.0; 4];
+    assert_eq!(
+        import("a.zv", &["--unit", "0.5um"])?,
+        [zero.clone(), vec![40.0, 5.0, 5.0, 5.0]]
+    );
+    assert_eq!(
+        import("b.zv", &["--scale", "0.5"])?,
+        [zero.clone(), vec![40.0, 5.0, 5.0, 5.0]]
+    );
+    assert_eq!(
+        import("c.zv", &["--unit", "um,t=30s"])?,
+        [zero.clone(), vec![1200.0, 10.0, 10.0, 10.0]]
+    );
+    assert_eq!(
+        import("d.zv", &["--affine", "nii.txt"])?,
+        [vec![0.0, 5.0, 5.0, 5.0], vec![40.0, 15.0, 15.0, 15.0]]
+    );
+    assert_eq!(
+        import("e.zv", &["--axis", "t:space", "--unit", "0.5um"])?,
+        [zero, vec![20.0, 5.0, 5.0, 5.0]]
+    );
+    let axes = home.json(&["info", "c.zv", "--json"])?["axes"].clone();
+    assert_eq!(
+        axes[0],
+        json!({"name": "t", "type": "time", "unit": "second"})
+    );
+    assert_eq!(
+        axes[1],
+        json!({"name": "x", "type": "space", "unit": "micrometer"})
+    );
+    let axes = home.json(&["info", "a.zv", "--json"])?["axes"].clone();
+    assert_eq!(axes[0], json!({"name": "t", "type": "time", "unit": null}));
+    for store in ["a.zv", "b.zv", "c.zv", "d.zv"] {
+        home.text(&["validate", store, "--level", "5"])?;
+    }
+    for (args, hint) in [
+        (["x,y,z,t", "um"], "t,x,y,z"),
+        (["t,x,y,z", "t=um"], "unit of time"),
+        (["t,x,y,z", "q=s"], "expected an axis: t, x, y, z"),
+        (["t,x", "um"], "--axis t:space"),
+    ] {
+        let ran = home.zvf(&[
+            "import",
+            "t.csv",
+            "no.zv",
+            "--position",
+            args[0],
+            "--unit",
+            args[1],
+        ])?;
+        assert_eq!(ran.code, 2, "{args:?}");
+        assert!(ran.stderr.contains(hint), "{args:?}: {}", ran.stderr);
+    }
+    Ok(())
+}
+
+/// Whole numbers that are spread well enough.
+struct Draw(u64);
+
+impl Draw {
+    fn next(&mut self, below: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below
+    }
+
+    fn of<'a, T>(&mut self, list: &'a [T]) -> &'a T {
+        &list[usize::try_from(self.next(list.len() as u64)).unwrap_or_default()]
+    }
+}
+
+/// Units: what is written, the number before it, and how long one is in metres or seconds.
+const LENGTHS: [(&str, f64, f64); 6] = [
+    ("nm", 1.0, 1e-9),
+    ("8nm", 8.0, 1e-9),
+    ("0.5um", 0.5, 1e-6),
+    ("micrometers", 1.0, 1e-6),
+    ("2.5mm", 2.5, 1e-3),
+    ("\u{b5}m", 1.0, 1e-6),
+];
+const TIMES: [(&str, f64, f64); 4] = [
+    ("s", 1.0, 1.0),
+    ("30s", 30.0, 1.0),
+    ("ms", 1.0, 1e-3),
+    ("minute", 1.0, 60.0),
+];
+
+type Positions = BTreeMap<i64, Vec<f64>>;
+
+/// A table of some points with ids from `first`, and what they are.
+fn table(draw: &mut Draw, names: &[&str], first: i64) -> (String, Positions) {
+    let mut text = format!("{},id\n", names.join(","));
+    let mut all = Positions::new();
+    for id in first..first + 5 {
+        let row: Vec<f64> = names.iter().map(|_| draw.next(8000) as f64 / 8.0).collect();
+        for value in &row {
+            let _ = write!(text, "{value},");
+        }
+        let _ = writeln!(text, "{id}");
+        all.insert(id, row);
+    }
+    (text, all)
+}
+
+/// Points of files on every way into a store of other units, and out of it.
+#[test]
+fn units_and_times_of_every_path_by_property() -> Result<()> {
+    let mut paths = 0;
+    for seed in 0..24 {
+        let mut draw = Draw(seed);
+        let timed = draw.next(2) == 1;
+        let names: &[&str] = match timed {
+            true => draw.of(&[
+                &["t", "x", "y", "z"][..],
+                &["time", "x", "y"],
+                &["frame", "cx", "cy", "cz"],
+            ]),
+            false => draw.of(&[&["x", "y", "z"][..], &["x", "y"], &["cx", "cy", "cz"]]),
+        };
+        let home = Home::made(&[])?;
+        let given = |draw: &mut Draw| {
+            let (length, time) = (*draw.of(&LENGTHS), *draw.of(&TIMES));
+            let text = match timed {
+                true => format!("{},{}={}", length.0, names[0], time.0),
+                false => length.0.to_owned(),
+            };
+            let factors: Vec<f64> = (0..names.len())
+                .map(|at| if timed && at == 0 { time.1 } else { length.1 })
+                .collect();
+            let sizes: Vec<f64> = (0..names.len())
+                .map(|at| if timed && at == 0 { time.2 } else { length.2 })
+                .collect();
+            (text, factors, sizes)
+        };
+        let scaled = |all: &Positions, by: &dyn Fn(usize) -> f64| -> Positions {
+            let row = |row: &Vec<f64>| {
+                row.iter()
+                    .enumerate()
+                    .map(|(at, one)| one * by(at))
+                    .collect()
+            };
+            all.iter().map(|(id, one)| (*id, row(one))).collect()
+        };
+        let position = names.join(",");
+        let mut expected = Positions::new();
+        let mut check = |store: &str, expected: &Positions, what: &str| -> Result<()> {
+            let text = home.text(&[
+                "query",
+                store,
+                "--columns",
+                "position,attributes",
+                "--format",
+                "csv",
+            ])?;
+            let mut found = Positions::new();
+            for mut row in rows(&text)? {
+                #[expect(clippy::cast_possible_truncation, reason = "small ids")]
+                let id = row.pop().context("an id")? as i64;
+                found.insert(id, row);
+            }
+            ensure!(found.len() == expected.len(), "{seed} {what}: {text}");
+            for (id, row) in expected {
+                let near = found[id]
+                    .iter()
+                    .zip(row)
+                    .all(|(a, b)| (a - b).abs() <= 2e-6 * b.abs());
+                ensure!(
+                    near,
+                    "{seed} {what}, point {id}: found {:?}, expected {row:?}",
+                    found[id]
+                );
+            }
+            paths += 1;
+            Ok(())
+        };
+        // The store, of a table without a frame, and what its units are.
+        let (unit, factors, sizes) = given(&mut draw);
+        let (text, all) = table(&mut draw, names, 0);
+        std::fs::write(home.file("a.csv"), text)?;
+        home.text(&[
+            "import",
+            "a.csv",
+            "a.zv",
+            "--position",
+            &position,
+            "--unit",
+            &unit,
+        ])?;
+        expected.extend(scaled(&all, &|at| factors[at]));
+        check("a.zv", &expected, "import")?;
+        // More of the same, as CSV and as a table of Arrow without metadata.
+        let (text, all) = table(&mut draw, names, 10);
+        std::fs::write(home.file("b.csv"), text)?;
+        home.text(&["append", "a.zv", "b.csv"])?;
+        expected.extend(scaled(&all, &|at| factors[at]));
+        check("a.zv", &expected, "append")?;
+        // Tables in another unit that say so.
+        let (other, others, other_sizes) = given(&mut draw);
+        let mut first = 20;
+        for way in [
+            "d",
+            "q.arrow",
+            "q.parquet",
+            "x.arrow",
+            "x.parquet",
+            "i.parquet",
+        ] {
+            let (text, all) = table(&mut draw, names, first);
+            first += 10;
+            std::fs::write(home.file("c.csv"), text)?;
+            let store = format!("{way}.zv");
+            home.text(&[
+                "import",
+                "c.csv",
+                &store,
+                "--position",
+                &position,
+                "--unit",
+                &other,
+            ])?;
+            if way.starts_with('x') {
+                home.text(&["export", &store, way])?;
+            } else {
+                home.text(&["query", &store, "-o", way])?;
+            }
+            let own = scaled(&all, &|at| others[at]);
+            check(&store, &own, "the other store")?;
+            if way != "d" {
+                // A store of the table has the same axes, positions and units.
+                let again = format!("again-{way}.zv");
+                home.text(&["import", way, &again])?;
+                check(&again, &own, "import of a table")?;
+                let axes = |store: &str| {
+                    Ok::<_, anyhow::Error>(home.json(&["info", store, "--json"])?["axes"].clone())
+                };
+                ensure!(axes(&again)? == axes(&store)?, "{seed} {way}");
+            }
+            home.text(&["append", "a.zv", way])?;
+            expected.extend(scaled(&all, &|at| others[at] * other_sizes[at] / sizes[at]));
+            check("a.zv", &expected, way)?;
+        }
+        // A unit that is given for one file.
+        let (text, all) = table(&mut draw, names, 90);
+        std::fs::write(home.file("e.csv"), text)?;
+        home.text(&["append", "a.zv", "e.csv", "--unit", &other])?;
+        expected.extend(scaled(&all, &|at| others[at] * other_sizes[at] / sizes[at]));
+        check("a.zv", &expected, "append --unit")?;
+        // And out: a file without a frame has the numbers of the store.
+        home.text(&["export", "a.zv", "out.csv"])?;
+        let text = std::fs::read_to_string(home.file("out.csv"))?;
+        ensure!(rows(&text)?.len() == expected.len(), "{seed} export");
+    }
+    assert_eq!(paths, 24 * (2 + 6 * 2 + 5 + 1));
+    Ok(())
+}
+
+#[test]
+fn coarse_levels_do_not_mix_times() -> Result<()> {
+    use std::fmt::Write as _;
+    // 40 frames with the same 200 points each, and tracks that rest until frame 20, then move.
+    let mut draw = Draw(1);
+    let places: Vec<[u64; 3]> = (0..200)
+        .map(|_| [draw.next(1000), draw.next(1000), draw.next(1000)])
+        .collect();
+    let (mut points, mut tracks) = ("t,x,y,z\n".to_owned(), "t,x,y,z,track\n".to_owned());
+    for frame in 0..40 {
+        for [x, y, z] in &places {
+            let _ = writeln!(points, "{frame},{x},{y},{z}");
+        }
+    }
+    for (track, [x, y, z]) in places.iter().enumerate() {
+        for frame in 0..=40_u64 {
+            let _ = writeln!(
+                tracks,
+                "{frame},{},{y},{z},{track}",
+                x + frame.saturating_sub(20) * 10
+            );
+        }
+    }
+    let home = Home::made(&[("../p.csv", points.into()), ("../t.csv", tracks.into())])?;
+    home.text(&[
+        "import",
+        "p.csv",
+        "p.zv",
+        "--position",
+        "t,x,y,z",
+        "--unit",
+        "um,t=s",
+    ])?;
+    home.text(&[
+        "import",
+        "t.csv",
+        "t.zv",
+        "--position",
+        "t,x,y,z",
+        "--object-column",
+        "track",
+        "--kind",
+        "polyline",
+    ])?;
+    home.text(&["pyramid", "p.zv", "--factors", "4,4,4"])?;
+    let frames = |store: &str, level: &str| -> Result<BTreeMap<i64, usize>> {
+        let text = home.text(&[
+            "query",
+            store,
+            "--level",
+            level,
+            "--columns",
+            "position",
+            "--format",
+            "csv",
+        ])?;
+        let mut counts = BTreeMap::new();
+        for row in rows(&text)? {
+            #[expect(clippy::cast_possible_truncation, reason = "numbers of frames")]
+            let frame = row[0] as i64;
+            *counts.entry(frame).or_default() += 1;
+        }
+        Ok(counts)
+    };
+    let coarse = frames("p.zv", "3")?;
+    assert_eq!(coarse.len(), 40, "every frame is left: {coarse:?}");
+    let (least, most) = (coarse.values().min(), coarse.values().max());
+    assert_eq!(least, most, "frames are alike: {coarse:?}");
+    assert!(coarse[&0] < 200, "{coarse:?}");
+    // Where a track begins to move stays, although it is straight in space.
+    home.text(&["pyramid", "t.zv", "--factors", "2"])?;
+    let kept = frames("t.zv", "1")?;
+    for frame in [0, 20, 40] {
+        assert_eq!(kept.get(&frame), Some(&200), "{kept:?}");
+    }
+    assert!(kept.values().sum::<usize>() < 200 * 10, "{kept:?}");
+    for store in ["p.zv", "t.zv"] {
+        home.text(&["validate", store, "--level", "5"])?;
+    }
+    Ok(())
+}

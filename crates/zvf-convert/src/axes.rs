@@ -1,0 +1,105 @@
+//! Types of axes.
+
+use zvf_write::Axis;
+
+use crate::ConvertError;
+#[cfg(doc)]
+use crate::Options;
+use crate::error::shown;
+use crate::transform::axis_units;
+
+/// Types that an axis may be given.
+const TYPES: [&str; 3] = ["space", "time", "channel"];
+
+/// Gives axes the types that are asked for.
+///
+/// # Errors
+/// Misuse: an axis or a type that there is not.
+pub(crate) fn set_types(axes: &mut [Axis], types: &[(String, String)]) -> Result<(), ConvertError> {
+    for (name, kind) in types {
+        if !TYPES.contains(&kind.as_str()) {
+            let expected = format!("one of {}", TYPES.join(", "));
+            return Err(ConvertError::usage(
+                "type of an axis",
+                shown(kind),
+                expected,
+            ));
+        }
+        let names: Vec<String> = axes.iter().map(|axis| axis.name.clone()).collect();
+        let Some(axis) = axes.iter_mut().find(|axis| axis.name == *name) else {
+            let expected = format!("one of {}", names.join(", "));
+            return Err(ConvertError::usage("axis", shown(name), expected));
+        };
+        axis.type_ = Some(kind.clone());
+    }
+    Ok(())
+}
+
+/// Sets the units of axes as [`Options::unit`] has them; the number before each.
+///
+/// # Errors
+/// Misuse: a unit that is none, or of an axis that there is not.
+pub fn set_units(axes: &mut [Axis], text: &str) -> Result<Vec<f64>, ConvertError> {
+    let units = axis_units(Some(text), axes)?;
+    for (axis, unit) in axes.iter_mut().zip(&units) {
+        axis.unit = unit.name.map(str::to_owned).or(axis.unit.take());
+    }
+    Ok(units.iter().map(|unit| unit.factor).collect())
+}
+
+/// Refuses axes that the format does not allow: fewer than two of space, or time and channels behind those of space.
+///
+/// # Errors
+/// Misuse, with what helps.
+pub fn check(axes: &[Axis]) -> Result<(), ConvertError> {
+    let first_space = axes.iter().position(Axis::is_space).unwrap_or(axes.len());
+    let late = axes.iter().enumerate().find(|(at, axis)| {
+        *at > first_space && !axis.is_space()
+            || axis.kind() == "time" && axes.iter().take(*at).any(|one| one.kind() != "time")
+    });
+    if let Some((at, axis)) = late {
+        let mut order: Vec<&Axis> = axes.iter().collect();
+        order.sort_by_key(|axis| match axis.kind() {
+            "time" => 0,
+            "space" => 2,
+            _ => 1,
+        });
+        let order: Vec<&str> = order.iter().map(|axis| axis.name.as_str()).collect();
+        let before: Vec<&str> = axes
+            .iter()
+            .take(at)
+            .map(|axis| axis.name.as_str())
+            .collect();
+        return Err(ConvertError::usage(
+            "axes",
+            format!(
+                "{} of type {} behind {}",
+                axis.name,
+                axis.kind(),
+                before.join(", ")
+            ),
+            format!(
+                "time, then channels, then space, as in {}; or --axis {}:space",
+                order.join(","),
+                axis.name
+            ),
+        ));
+    }
+    let space = axes.iter().filter(|axis| axis.is_space()).count();
+    let other = axes.iter().find(|axis| !axis.is_space());
+    if let Some(other) = other.filter(|_| axes.len() > 1 && space < 2) {
+        return Err(ConvertError::usage(
+            "axes",
+            format!(
+                "{space} of type space beside {} of type {}",
+                other.name,
+                other.kind()
+            ),
+            format!(
+                "two or more of type space; --axis {}:space makes it one",
+                other.name
+            ),
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,358 @@
+//! Where positions of files belong in a store that exists: the map with which it was made, its axes and their units.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+use zvf_meta::{Affine, Axis, map_of_axes};
+use zvf_store::Store;
+use zvf_write::arrow::stated_axes;
+use zvf_write::{JsonObject, Kind};
+
+use crate::frame::{Frame, Space, numbers};
+use crate::options::Options;
+use crate::transform::{self, Given};
+use crate::{ConvertError, Format};
+
+/// Member of a header: the map that an import applied to positions of files that state no frame.
+pub(crate) const APPLIED: &str = "applied_affine";
+/// Member of a header, beside the map that was applied in all: the part of it that a user gave, of a format that has a map of its own.
+pub(crate) const GIVEN: &str = "given_affine";
+
+/// The map with which a store was made.
+#[derive(Debug, Clone, PartialEq)]
+struct Recorded {
+    format: Format,
+    /// Where in the store it is.
+    place: String,
+    /// The map, or why it is none.
+    map: Result<Affine, String>,
+}
+
+/// The frame of the positions of a store that exists, into which files are brought.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoreFrame {
+    kind: Kind,
+    axes: Vec<Axis>,
+    recorded: Vec<Recorded>,
+    /// The header of a tractogram.
+    pub(crate) frame: Option<Frame>,
+}
+
+/// How positions of files are brought into a store.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Placed {
+    /// From the positions of the files to those of the store; `None`: they are taken as they are.
+    pub map: Option<Affine>,
+    /// Skeletons and graphs: the factor of the attribute `radius`, which is a length.
+    pub lengths: Option<f64>,
+    /// What a user should know.
+    pub remarks: Vec<String>,
+}
+
+impl StoreFrame {
+    /// The frame of a store.
+    ///
+    /// # Cost
+    /// One request for each format that may have a header, at once.
+    ///
+    /// # Errors
+    /// As the store.
+    pub async fn of_store(store: &Store) -> Result<Self, ConvertError> {
+        let formats = Format::ALL.iter().filter(|one| !one.is_tractogram());
+        let names: Vec<(Format, String)> = formats.map(|one| (*one, one.header())).collect();
+        let asked: Vec<&str> = names.iter().map(|(_, name)| name.as_str()).collect();
+        let headers = store.headers(&asked).await?;
+        let recorded = names.iter().filter_map(|(format, name)| {
+            let map = recorded(headers.get(name)?, *format, store.root().axes().len())?;
+            let place = format!("headers/{name}");
+            Some(Recorded {
+                format: *format,
+                place,
+                map,
+            })
+        });
+        Ok(Self {
+            kind: store.kind(),
+            axes: store.root().axes().to_vec(),
+            recorded: recorded.collect(),
+            frame: Frame::of_store(store).await?,
+        })
+    }
+
+    /// The axes of the store.
+    #[must_use]
+    pub fn axes(&self) -> &[Axis] {
+        &self.axes
+    }
+
+    /// How positions of a table with this schema are brought into the store. Those of a table that states axes (`zvf.axes`, `zvf.units`:
+    /// what queries return) are in the frame of a store: only units are converted. Those of other tables are mapped as the files were that
+    /// the store was made from. [`Options::unit`], [`Options::scale`] and [`Options::affine`] replace both.
+    ///
+    /// # Errors
+    /// Misuse: options that do not fit; units that cannot be converted; several maps in the store. I/O: the file of the affine.
+    pub fn place_table(
+        &self,
+        schema: &arrow_schema::Schema,
+        options: &Options,
+    ) -> Result<Placed, ConvertError> {
+        let given = transform::given(Format::Arrow, options, &self.axes, None)?;
+        // Columns are matched with axes by name.
+        let stated = stated_axes(schema)?.map(|stated| {
+            let by_name = |axis: &Axis| stated.iter().find(|one| one.name == axis.name).cloned();
+            let named: Option<Vec<Axis>> = self.axes.iter().map(by_name).collect();
+            named.unwrap_or(stated)
+        });
+        self.place(Format::Arrow, &given, stated.as_deref())
+    }
+
+    /// How positions of files are brought into the store; `stated` are their axes, where they state axes or units.
+    pub(crate) fn place(
+        &self,
+        format: Format,
+        given: &Given,
+        stated: Option<&[Axis]>,
+    ) -> Result<Placed, ConvertError> {
+        let mut remarks = Vec::new();
+        let mut source = format;
+        let map = if given.explicit {
+            remarks.push(self.compare(given));
+            given.map.clone()
+        } else if stated.is_some() {
+            None
+        } else if let Some(recorded) = self.recorded()? {
+            let map = recorded.map.clone().map_err(|why| {
+                ConvertError::usage(
+                    format!("{}: {APPLIED}", recorded.place),
+                    why,
+                    format!(
+                        "an affine; {} takes positions as they are",
+                        self.as_they_are()
+                    ),
+                )
+            })?;
+            source = recorded.format;
+            remarks.push(format!(
+                "positions were {}, as those that the store was made from ({}); {} takes them as they are",
+                described(&map),
+                recorded.place,
+                self.as_they_are()
+            ));
+            Some(map)
+        } else {
+            None
+        };
+        let mut from = self.axes.clone();
+        for (at, axis) in from.iter_mut().enumerate() {
+            let unit = given.units.get(at).cloned().flatten();
+            let own = stated.and_then(|stated| stated.get(at));
+            axis.unit = match given.explicit {
+                // What an explicit map leads to has the unit of the store unless one is given.
+                true if given.map.is_some() => unit,
+                true => unit.or_else(|| own.and_then(|one| one.unit.clone())),
+                false => own.and_then(|one| one.unit.clone()),
+            };
+        }
+        let converted = match stated.is_some() || given.explicit {
+            true => self.convert(&from, given.explicit, &mut remarks)?,
+            false => None,
+        };
+        let mut lengths = 1.0;
+        let scales = |map: &Affine| map.mean_scale(&self.axes);
+        if let Some(map) = map.as_ref().filter(|_| source.has_radii()) {
+            lengths *= scales(map);
+        }
+        if let Some(map) = &converted {
+            lengths *= scales(map);
+        }
+        let radii = matches!(self.kind, Kind::Skeleton | Kind::Graph) && lengths != 1.0;
+        let map = match (converted, map) {
+            (Some(last), Some(first)) => Some(last.after(&first)),
+            (last, first) => last.or(first),
+        };
+        Ok(Placed {
+            map: map.filter(|map| !map.is_identity()),
+            lengths: radii.then_some(lengths),
+            remarks,
+        })
+    }
+
+    /// The map from the units of positions to those of the store; `None` where they are the same or not known.
+    fn convert(
+        &self,
+        from: &[Axis],
+        explicit: bool,
+        remarks: &mut Vec<String>,
+    ) -> Result<Option<Affine>, ConvertError> {
+        let map = map_of_axes(from, &self.axes).map_err(|why| {
+            let (found, expected) = why.split_once(", expected ").unwrap_or((&why, "others"));
+            ConvertError::usage("units", found, expected)
+        })?;
+        let units = |axes: &[Axis]| {
+            let space = axes.iter().filter(|axis| axis.is_space());
+            let mut units: Vec<String> = space.filter_map(|axis| axis.unit.clone()).collect();
+            units.extend(
+                axes.iter()
+                    .filter(|axis| !axis.is_space())
+                    .filter_map(|axis| Some(format!("{} {}", axis.name, axis.unit.as_ref()?))),
+            );
+            units.dedup();
+            units.join(", ")
+        };
+        if !map.is_identity() {
+            remarks.push(format!(
+                "positions were converted from {} to {}, the unit of the store",
+                units(from),
+                units(&self.axes)
+            ));
+            return Ok(Some(map));
+        }
+        let missing = |one: &[Axis], other: &[Axis]| -> Vec<String> {
+            let pairs = one.iter().zip(other);
+            let lacks = pairs.filter(|(one, other)| one.unit.is_none() && other.unit.is_some());
+            lacks.map(|(_, other)| other.name.clone()).collect()
+        };
+        let own = missing(&self.axes, from);
+        if !own.is_empty() {
+            remarks.push(format!(
+                "the store states no unit of {}: positions in {} are taken as they are",
+                own.join(", "),
+                units(from)
+            ));
+        }
+        let theirs = missing(from, &self.axes);
+        if !theirs.is_empty() && !explicit {
+            remarks.push(format!(
+                "the files state no unit of {}: positions are taken to be in {}, as those of the store",
+                theirs.join(", "),
+                units(&self.axes)
+            ));
+        }
+        Ok(None)
+    }
+
+    /// What is used for some files alone, beside what the store was made with.
+    fn compare(&self, given: &Given) -> String {
+        let own = match self.recorded.first() {
+            None => "those of the store were taken as they were in their files".to_owned(),
+            Some(Recorded { map, place, .. }) => match map {
+                Ok(map) => format!("those of the store were {} ({place})", described(map)),
+                Err(why) => format!("the store records {why} ({place})"),
+            },
+        };
+        let theirs = match &given.map {
+            None => Cow::Borrowed("taken as they are"),
+            Some(map) => Cow::Owned(described(map)),
+        };
+        format!(
+            "positions of these files were {theirs} ({}); {own}",
+            given.text
+        )
+    }
+
+    /// The option that takes positions as they are, in the unit of the store.
+    fn as_they_are(&self) -> String {
+        let mut space = self.axes.iter().filter(|axis| axis.is_space());
+        let first = space.next().and_then(|axis| axis.unit.as_deref());
+        match first.filter(|unit| zvf_meta::units::name(unit).is_some()) {
+            Some(unit) if space.all(|axis| axis.unit.as_deref() == Some(unit)) => {
+                format!("--unit {unit}")
+            }
+            _ => "--scale 1".to_owned(),
+        }
+    }
+
+    fn recorded(&self) -> Result<Option<&Recorded>, ConvertError> {
+        let Some(first) = self.recorded.first() else {
+            return Ok(None);
+        };
+        match self.recorded.iter().find(|other| other.map != first.map) {
+            None => Ok(Some(first)),
+            Some(other) => Err(ConvertError::usage(
+                "the map of the store",
+                format!("one in {} and another in {}", first.place, other.place),
+                "one; --unit, --scale or --affine give that of the files",
+            )),
+        }
+    }
+
+    /// Compares the frame of a tractogram with that of the store.
+    ///
+    /// # Errors
+    /// Misuse: the header of the store does not state its frame.
+    pub(crate) fn compare_spaces(
+        &self,
+        found: &Value,
+        options: &Options,
+    ) -> Result<Option<String>, ConvertError> {
+        let theirs = found.get("space").and_then(Value::as_str);
+        let (Some(own), Some(theirs)) = (&self.frame, theirs) else {
+            return Ok(None);
+        };
+        if let Some(problem) = own.problem() {
+            return Err(ConvertError::usage(
+                "frame",
+                format!("{problem} in the store's {}", own.place()),
+                format!("the frame of its positions: the files have {theirs}"),
+            ));
+        }
+        let differs = own.space().map(Space::name).filter(|own| *own != theirs);
+        Ok(differs.filter(|_| options.space.is_some()).map(|space| {
+            format!("positions of these files were stored as {theirs} (--space); those of the store are {space}")
+        }))
+    }
+
+    /// The map from scanner millimetres to the positions of a store of voxel millimetres; `None` for other stores.
+    ///
+    /// # Errors
+    /// Misuse: a header without a usable map.
+    pub(crate) fn from_rasmm(&self) -> Result<Option<Affine>, ConvertError> {
+        match &self.frame {
+            Some(frame) if frame.problem().is_none() => {
+                let map = frame.to_rasmm()?.map(|map| map.inverse());
+                let map = map.transpose();
+                map.map_err(|error| {
+                    ConvertError::usage(frame.place(), error.what, "a map with an inverse")
+                })
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// The map that a header states: that which a user gave, without the one that its format has.
+fn recorded(header: &JsonObject, format: Format, dims: usize) -> Option<Result<Affine, String>> {
+    let value = match (header.get(GIVEN), format) {
+        (Some(given), _) => given,
+        // Builds that did not keep what was given apart applied the map of the folder.
+        (None, Format::Precomputed) => return None,
+        (None, _) => header.get(APPLIED)?,
+    };
+    if value.is_null() {
+        return None;
+    }
+    let numbers = numbers(value).ok_or_else(|| format!("{value}, which is no list of rows"));
+    Some(numbers.and_then(|list| Affine::from_rows(&list, dims).map_err(|error| error.what)))
+}
+
+/// What a map does to positions.
+fn described(map: &Affine) -> String {
+    let rank = map.rank();
+    let diagonal: Vec<f64> = (0..rank).map(|at| map.at(at, at)).collect();
+    let list = |numbers: &[f64]| {
+        let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+        numbers.join(" ")
+    };
+    if *map != Affine::of_scale(&diagonal) {
+        let rows = map.rows();
+        let rows = rows.iter().take(rank).map(|row| list(row));
+        return format!("mapped by {}", rows.collect::<Vec<_>>().join("; "));
+    }
+    match diagonal.as_slice() {
+        [first, rest @ ..] if rest.iter().all(|one| one == first) => {
+            format!("multiplied by {first}")
+        }
+        all => format!("multiplied by {}", list(all)),
+    }
+}

@@ -1,0 +1,127 @@
+//! Axes by their names, and the map between positions of two lists of axes.
+
+use crate::{Affine, Axis, units};
+
+/// Names of axes of time.
+const TIMES: [&str; 3] = ["t", "time", "frame"];
+
+impl Axis {
+    /// Creates an axis without a unit whose type follows from its name: `time` for `t`, `time` and `frame`, in any case, else `space`.
+    #[must_use]
+    pub fn named(name: impl Into<String>) -> Self {
+        let name = name.into();
+        let time = TIMES.iter().any(|time| name.eq_ignore_ascii_case(time));
+        Self::new(name, if time { "time" } else { "space" })
+    }
+
+    /// Whether positions along the axis are in space: only there lengths, scales and distances apply.
+    #[must_use]
+    pub fn is_space(&self) -> bool {
+        self.kind() == "space"
+    }
+}
+
+/// The map from positions along the axes `from` to positions along the axes `to`. Axes belong together by their names if `from` has all names
+/// of `to`, else by their order. Where both have a unit, positions are converted; where one has none, they are taken as they are.
+///
+/// # Errors
+/// The found and the expected value: another number of axes; units of which one cannot be converted to the other.
+pub fn map_of_axes(from: &[Axis], to: &[Axis]) -> Result<Affine, String> {
+    if from.len() != to.len() {
+        return Err(format!("found {} axes, expected {}", from.len(), to.len()));
+    }
+    let by_name: Option<Vec<usize>> = to
+        .iter()
+        .map(|axis| from.iter().position(|one| one.name == axis.name))
+        .collect();
+    let columns = by_name.unwrap_or_else(|| (0..to.len()).collect());
+    let rank = to.len();
+    let mut rows = Vec::with_capacity(rank.saturating_mul(rank.saturating_add(1)));
+    for (axis, &column) in to.iter().zip(&columns) {
+        let stated = from.get(column).and_then(|one| one.unit.as_deref());
+        let factor = match (stated, axis.unit.as_deref()) {
+            (Some(found), Some(expected)) => {
+                units::factor(found, expected).ok_or_else(|| {
+                    format!(
+                        "axis {}: found {found}, expected {expected} or a unit that can be converted to it",
+                        axis.name
+                    )
+                })?
+            }
+            _ => 1.0,
+        };
+        rows.extend((0..rank).map(|at| if at == column { factor } else { 0.0 }));
+        rows.push(0.0);
+    }
+    Affine::from_rows(&rows, rank).map_err(|error| error.what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axes(list: &[(&str, Option<&str>)]) -> Vec<Axis> {
+        let axis = |(name, unit): &(&str, Option<&str>)| Axis {
+            unit: unit.map(str::to_owned),
+            ..Axis::named(*name)
+        };
+        list.iter().map(axis).collect()
+    }
+
+    #[test]
+    fn names_of_time_are_of_type_time() {
+        for (name, kind) in [
+            ("t", "time"),
+            ("T", "time"),
+            ("Time", "time"),
+            ("frame", "time"),
+            ("x", "space"),
+            ("c", "space"),
+            ("timepoint", "space"),
+        ] {
+            assert_eq!(Axis::named(name).kind(), kind, "{name}");
+        }
+    }
+
+    #[test]
+    fn positions_are_converted_by_name_and_unit() {
+        let from = axes(&[
+            ("t", Some("ms")),
+            ("y", Some("um")),
+            ("x", Some("mm")),
+            ("z", None),
+        ]);
+        let to = axes(&[
+            ("t", Some("second")),
+            ("x", Some("nanometer")),
+            ("y", Some("nanometer")),
+            ("z", Some("nanometer")),
+        ]);
+        let map = map_of_axes(&from, &to).unwrap();
+        let mut out = [0.0; 4];
+        map.apply(&[2000.0, 3.0, 4.0, 5.0], &mut out);
+        assert_eq!(out, [2.0, 4e6, 3e3, 5.0]);
+    }
+
+    #[test]
+    fn axes_of_other_names_belong_together_in_order() {
+        let from = axes(&[("x", Some("um")), ("y", None)]);
+        let to = axes(&[("cx", Some("nm")), ("cy", None)]);
+        let map = map_of_axes(&from, &to).unwrap();
+        let mut out = [0.0; 2];
+        map.apply(&[1.0, 2.0], &mut out);
+        assert_eq!(out, [1e3, 2.0]);
+    }
+
+    #[test]
+    fn what_cannot_be_converted_is_refused() {
+        let of = |unit| axes(&[("x", Some(unit)), ("y", None)]);
+        let error = map_of_axes(&of("voxel"), &of("nm")).unwrap_err();
+        assert!(
+            error.starts_with("axis x: found voxel, expected nm"),
+            "{error}"
+        );
+        assert!(map_of_axes(&of("s"), &of("nm")).is_err());
+        assert!(map_of_axes(&of("um"), &axes(&[("x", None)])).is_err());
+    }
+}
