@@ -111,7 +111,9 @@ pub use frame::{Frame, Space};
 pub use imported::Imported;
 pub use numbers::{Floats, floats, shape};
 pub use options::{Limits, Nulls, Options};
+pub use records::nodes::{NodeIds, check_rows as check_node_rows};
 pub use records::read_table;
+pub use records::text_table::fields::Fields;
 use shape::{Chosen, Extent};
 pub use time::number_of_text as time_number;
 use transform::{Moved, Transform};
@@ -268,6 +270,7 @@ impl Import {
             }
             Format::Csv
             | Format::Ndjson
+            | Format::Xyz
             | Format::Ply
             | Format::Npy
             | Format::Npz

@@ -194,6 +194,7 @@ pub use commit::Leftovers;
 pub use documents::{name_of as store_name, renew_ome};
 pub use error::WriteError;
 pub use finish::Summary;
+pub use names::is_name;
 pub use number::{NumberType, narrow};
 pub use parametric::{Parametric, ParametricType};
 pub use parts::PartedStore;

@@ -176,13 +176,21 @@ enum Given {
 impl Given {
     fn read(args: &AppendArgs, files: &[PathBuf], context: &mut Context<'_>) -> Result<Self> {
         let format = args.format.as_deref();
+        let mut options = Options::default();
+        let columns = &args.columns;
+        columns.apply(&mut options, context.common.memory_budget);
         if let [folder] = files
             && folder.is_dir()
             && folder.join("vertices.arrow").exists()
         {
             let there = |name: &str| Some(folder.join(name)).filter(|file| file.exists());
             let links = args.links.clone().or_else(|| there("links.arrow"));
-            let tables = Tables::read(&folder.join("vertices.arrow"), None, links.as_deref())?;
+            let tables = Tables::read(
+                &folder.join("vertices.arrow"),
+                None,
+                links.as_deref(),
+                &options,
+            )?;
             let objects = there("objects.arrow");
             let objects = objects.map(|file| Table::read(&file, None)).transpose()?;
             return Ok(Self::Tables(vec![tables], objects));
@@ -194,13 +202,18 @@ impl Given {
                     "--links: found {found} of vertices, expected one"
                 )));
             }
-            let read = |file: &PathBuf| Tables::read(file, format, args.links.as_deref());
+            let read = |file: &PathBuf| Tables::read(file, format, args.links.as_deref(), &options);
             let tables = files.iter().map(read).collect::<Result<_>>()?;
             return Ok(Self::Tables(tables, None));
         }
         if args.links.is_some() {
             return Err(CliError::usage(
                 "--links: found a table of links, expected tables of vertices: .csv, .tsv, .ndjson, .arrow or .parquet",
+            ));
+        }
+        if columns.any() {
+            return Err(CliError::usage(
+                "found options of columns, expected tables of vertices: .csv, .tsv, .xyz, .ndjson, .arrow or .parquet",
             ));
         }
         let store = context.open(&args.store, 0, Need::nothing())?;
@@ -273,7 +286,7 @@ fn is_table(file: &Path, format: Option<&str>) -> bool {
     };
     matches!(
         known,
-        Some(Format::Csv | Format::Ndjson | Format::Arrow | Format::Parquet)
+        Some(Format::Csv | Format::Xyz | Format::Ndjson | Format::Arrow | Format::Parquet)
     )
 }
 
@@ -353,7 +366,8 @@ impl Gathered<'_> {
             batch = batch.with_object_ids(ids?);
         }
         let links = tables.links.as_ref().filter(|_| spec.takes_links());
-        let links = links.map(|links| links.links(spec)).transpose()?;
+        let ids = tables.ids.as_ref();
+        let links = links.map(|links| links.links(spec, ids)).transpose()?;
         if let Some(links) = &links {
             batch = batch.with_link_records(links)?;
         }
