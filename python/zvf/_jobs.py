@@ -11,7 +11,7 @@ from ._table import Table
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Unpack
 
     from numpy.typing import ArrayLike
@@ -35,6 +35,17 @@ def import_(
     attributes: Sequence[str] | None = None,
     edges: Path | None = None,
     faces: Path | None = None,
+    link_columns: Sequence[str] | None = None,
+    node_id: str | None = None,
+    links_by_row: bool = False,
+    exclude: Sequence[str] = (),
+    nulls: Literal["keep", "error", "drop-row"] | int = "keep",
+    delimiter: str | None = None,
+    decimal: Literal[".", ","] = ".",
+    columns_in: Sequence[str] | None = None,
+    na: Sequence[str] | None = None,
+    rename: Mapping[str, str] | None = None,
+    attribute_types: Mapping[str, str] | None = None,
     unit: str | None = None,
     space: Literal["rasmm", "voxelmm", "file"] | None = None,
     chunk_shape: Sequence[float] | None = None,
@@ -47,7 +58,12 @@ def import_(
     """Makes a new store at `url` from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, OBJ, PLY, STL, TRK, TCK or TRX.
 
     `position` and `object_column` name columns of tables, `attributes` the columns that are kept (default: all others), `edges` or `faces`
-    a table of links beside a table of vertices.
+    a table of links beside a table of vertices, which name its rows, from 0, or values of its column `node_id`; where a column `id`, `node_id`
+    or `index` does not count the rows, `node_id` or `links_by_row` has to be given.
+
+    `nulls` says what becomes of missing values. Of tables of text, `na` are the words for missing values, `columns_in` the names of the columns
+    of a file without a header line, `attribute_types` types of columns (`"text"`, `"int64"`, ...) and `decimal` the decimal point. `rename` gives
+    columns other names, which all other arguments use.
     """
     reading = {
         "kind": kind,
@@ -57,6 +73,19 @@ def import_(
         "attributes": attributes,
         "edges": edges,
         "faces": faces,
+        "columns": {
+            "exclude": list(exclude),
+            "nulls": str(nulls),
+            "delimiter": delimiter,
+            "decimal": decimal,
+            "columns_in": columns_in,
+            "na": na,
+            "rename": list((rename or {}).items()),
+            "attribute_types": list((attribute_types or {}).items()),
+            "link_columns": link_columns,
+            "node_id": node_id,
+            "links_by_row": links_by_row,
+        },
         "unit": unit,
         "space": space,
         "chunk_shape": chunk_shape,
