@@ -14,7 +14,10 @@ use zvf_repair::RepairOptions;
 use zvf_store::writing::{is_store, store_around};
 use zvf_store::{Names, Need, OpenOptions, Stop};
 use zvf_validate::{Depth, Severity, ValidateOptions};
-use zvf_write::{Batch, Groups, ObjectTable, StoreWriter, WriteError, writer::blocking};
+use zvf_write::{
+    AttributeType, Batch, Groups, NumberType, ObjectTable, StoreWriter, WriteError,
+    writer::blocking,
+};
 
 use crate::errors::{Failure, IoError, misuse};
 use crate::run::{OnInterrupt, Progress, report_progress, wait};
@@ -24,6 +27,65 @@ use crate::writer::{Writing, kind_of, version_of};
 /// A failure at an address.
 fn at<E: Into<Failure>>(url: &str) -> impl Fn(E) -> Failure + '_ {
     move |error| error.into().at(url)
+}
+
+/// How the columns of tables are read.
+#[derive(Debug, FromPyObject)]
+#[pyo3(from_item_all)]
+struct Columns {
+    exclude: Vec<String>,
+    nulls: Option<String>,
+    delimiter: Option<String>,
+    decimal: String,
+    columns_in: Option<Vec<String>>,
+    na: Option<Vec<String>>,
+    rename: Vec<(String, String)>,
+    attribute_types: Vec<(String, String)>,
+    link_columns: Option<Vec<String>>,
+    node_id: Option<String>,
+    links_by_row: bool,
+}
+
+impl Columns {
+    fn apply(&self, options: &mut Options) -> PyResult<()> {
+        if let Some(text) = &self.nulls {
+            let nulls = text.parse();
+            options.nulls = nulls
+                .map_err(|expected| misuse(format!("nulls: found {text:?}, {expected}")))?;
+        }
+        options.delimiter = match self.delimiter.as_deref().map(str::as_bytes) {
+            None => None,
+            Some([byte]) if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Some(*byte),
+            Some(_) => return Err(misuse("delimiter: expected one character such as ;".to_owned())),
+        };
+        options.decimal_comma = match self.decimal.as_str() {
+            "." => false,
+            "," => true,
+            other => {
+                return Err(misuse(format!("decimal: found {other:?}, expected . or ,")));
+            }
+        };
+        for (name, word) in &self.attribute_types {
+            let kind = match word.as_str() {
+                "text" => Some(AttributeType::Category),
+                word => NumberType::from_name(word).map(AttributeType::Number),
+            };
+            let kind = kind.ok_or_else(|| {
+                misuse(format!(
+                    "attribute_types: found {word:?}, expected text, bool, or a type of numbers such as int64"
+                ))
+            })?;
+            options.attribute_types.push((name.clone(), kind));
+        }
+        options.exclude.clone_from(&self.exclude);
+        options.columns_in.clone_from(&self.columns_in);
+        options.na.clone_from(&self.na);
+        options.rename.clone_from(&self.rename);
+        options.link_columns.clone_from(&self.link_columns);
+        options.node_id.clone_from(&self.node_id);
+        options.links_by_row = self.links_by_row;
+        Ok(())
+    }
 }
 
 /// How files of other formats are read.
@@ -37,6 +99,7 @@ pub(crate) struct Reading {
     attributes: Option<Vec<String>>,
     edges: Option<PathBuf>,
     faces: Option<PathBuf>,
+    columns: Columns,
     unit: Option<String>,
     axis_types: Vec<(String, String)>,
     scale: Option<Vec<f64>>,
@@ -79,6 +142,7 @@ impl Reading {
         options.axis_types.clone_from(&self.axis_types);
         options.scale.clone_from(&self.scale);
         options.affine.clone_from(&self.affine);
+        self.columns.apply(&mut options)?;
         Ok(options)
     }
 }

@@ -35,6 +35,17 @@ def import_(
     attributes: Sequence[str] | None = None,
     edges: Path | None = None,
     faces: Path | None = None,
+    link_columns: Sequence[str] | None = None,
+    node_id: str | None = None,
+    links_by_row: bool = False,
+    exclude: Sequence[str] = (),
+    nulls: Literal["keep", "error", "drop-row"] | int = "keep",
+    delimiter: str | None = None,
+    decimal: Literal[".", ","] = ".",
+    columns_in: Sequence[str] | None = None,
+    na: Sequence[str] | None = None,
+    rename: Mapping[str, str] | None = None,
+    attribute_types: Mapping[str, str] | None = None,
     unit: str | None = None,
     axis_types: Mapping[str, Literal["space", "time", "channel"]] | None = None,
     scale: float | Sequence[float] | None = None,
@@ -50,7 +61,14 @@ def import_(
     """Makes a new store at `url` from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, OBJ, PLY, STL, TRK, TCK or TRX.
 
     `position` and `object_column` name columns of tables, `attributes` the columns that are kept (default: all others), `edges` or `faces`
-    a table of links beside a table of vertices. `unit` is that of all axes of space (`"um"`; `"8nm"` multiplies positions by 8); `"um,t=second"`
+    a table of links beside a table of vertices, which name its rows, from 0, or values of its column `node_id`; where a column `id`, `node_id`
+    or `index` does not count the rows, `node_id` or `links_by_row` has to be given.
+
+    `nulls` says what becomes of missing values. Of tables of text, `na` are the words for missing values, `columns_in` the names of the columns
+    of a file without a header line, `attribute_types` types of columns (`"text"`, `"int64"`, ...) and `decimal` the decimal point. `rename` gives
+    columns other names, which all other arguments use.
+
+    `unit` is that of all axes of space (`"um"`; `"8nm"` multiplies positions by 8); `"um,t=second"`
     gives an axis of time one of its own. Axes named `t`, `time` or `frame` are of type time unless `axis_types` says otherwise. `scale` and
     the file of an `affine` map positions; `zvf append` does the same with files that it adds.
     """
@@ -62,6 +80,19 @@ def import_(
         "attributes": attributes,
         "edges": edges,
         "faces": faces,
+        "columns": {
+            "exclude": list(exclude),
+            "nulls": str(nulls),
+            "delimiter": delimiter,
+            "decimal": decimal,
+            "columns_in": columns_in,
+            "na": na,
+            "rename": list((rename or {}).items()),
+            "attribute_types": list((attribute_types or {}).items()),
+            "link_columns": link_columns,
+            "node_id": node_id,
+            "links_by_row": links_by_row,
+        },
         "unit": unit,
         "axis_types": list((axis_types or {}).items()),
         "scale": [float(scale)] if isinstance(scale, int | float) else scale,

@@ -16,6 +16,8 @@ pub enum Format {
     Csv,
     /// Tables as JSON, an object a line. Read only.
     Ndjson,
+    /// Points as rows of numbers between blanks, without a header line: `x`, `y`, `z` and more. Read only.
+    Xyz,
     /// Wavefront meshes.
     Obj,
     /// Triangles by their corners, text or binary.
@@ -61,7 +63,7 @@ impl Format {
     ];
 
     /// Every format, with its endings.
-    const ENDINGS: [(&'static str, Self); 19] = [
+    const ENDINGS: [(&'static str, Self); 20] = [
         ("swc", Self::Swc),
         ("csv", Self::Csv),
         ("tsv", Self::Csv),
@@ -81,6 +83,7 @@ impl Format {
         ("parquet", Self::Parquet),
         ("ndjson", Self::Ndjson),
         ("jsonl", Self::Ndjson),
+        ("xyz", Self::Xyz),
     ];
 
     /// The endings of all formats, without the dot.
@@ -100,7 +103,7 @@ impl Format {
         let ending = stem.unwrap_or(path).extension();
         let ending = ending.and_then(|ending| ending.to_str());
         match ending.and_then(Self::from_name) {
-            Some(Self::Csv) => Ok(Self::Csv),
+            Some(format @ (Self::Csv | Self::Xyz)) => Ok(format),
             Some(format) if stem.is_none() => Ok(format),
             Some(format) => Err(ConvertError::usage(
                 path.display().to_string(),
@@ -138,6 +141,7 @@ impl Format {
             Self::Swc => "SWC",
             Self::Csv => "CSV",
             Self::Ndjson => "NDJSON",
+            Self::Xyz => "XYZ",
             Self::Obj => "OBJ",
             Self::Stl => "STL",
             Self::Trk => "TRK",
@@ -166,8 +170,18 @@ impl Format {
     pub(crate) const fn is_table(self) -> bool {
         matches!(
             self,
-            Self::Csv | Self::Ndjson | Self::Npy | Self::Arrow | Self::Parquet
+            Self::Csv | Self::Ndjson | Self::Xyz | Self::Npy | Self::Arrow | Self::Parquet
         )
+    }
+
+    /// Whether a file of this format is a table of text, whose columns have no types.
+    pub(crate) const fn is_text(self) -> bool {
+        matches!(self, Self::Csv | Self::Ndjson | Self::Xyz)
+    }
+
+    /// Whether the columns of a file of this format stand between separators.
+    pub(crate) const fn is_separated(self) -> bool {
+        matches!(self, Self::Csv | Self::Xyz)
     }
 
     /// Whether a file of this format has streamlines, in a frame that the format fixes.
@@ -189,7 +203,7 @@ impl Format {
                 Kind::Polyline,
                 Kind::Streamline,
             ],
-            Self::Csv | Self::Ndjson | Self::Npy | Self::Arrow | Self::Parquet => {
+            Self::Csv | Self::Ndjson | Self::Xyz | Self::Npy | Self::Arrow | Self::Parquet => {
                 &[Kind::PointCloud, Kind::Polyline, Kind::Streamline]
             }
         }

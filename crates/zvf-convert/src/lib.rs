@@ -116,7 +116,9 @@ pub use imported::Imported;
 pub use numbers::{Floats, floats, shape};
 pub use options::{Limits, Nulls, Options};
 pub use placement::{Placed, StoreFrame};
+pub use records::nodes::{NodeIds, check_rows as check_node_rows};
 pub use records::read_table;
+pub use records::text_table::fields::Fields;
 use shape::{Chosen, Extent};
 pub use time::number_of_text as time_number;
 use transform::{Given, Moved, Transform};
@@ -270,6 +272,7 @@ impl Import {
             }
             Format::Csv
             | Format::Ndjson
+            | Format::Xyz
             | Format::Ply
             | Format::Npy
             | Format::Npz

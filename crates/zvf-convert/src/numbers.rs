@@ -182,10 +182,18 @@ pub(crate) fn single(schema: &Schema, column: &str) -> bool {
     matches!(element, Some((_, DataType::Float16 | DataType::Float32)))
 }
 
-/// Appends a number with the fewest digits that read back as the same float32, or float64.
+/// Whether a float32 is a whole number of more digits than it has of its own, which is not written with an exponent.
+pub(crate) fn is_long(value: f64) -> bool {
+    (16_777_216.0..1e16).contains(&value.abs())
+}
+
+/// Appends a number with the fewest digits that read back as the same float32, or float64; a whole float32 from 2^24 on has all digits.
 pub(crate) fn put(out: &mut String, value: f64, single: bool) {
     // Writing to a String cannot fail.
-    let _ = if single {
+    let near = f64::from(narrow(value));
+    let _ = if single && is_long(near) {
+        write!(out, "{near:.1}")
+    } else if single {
         write!(out, "{:?}", narrow(value))
     } else {
         write!(out, "{value:?}")

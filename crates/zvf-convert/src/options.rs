@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use zvf_write::Kind;
+use zvf_write::{AttributeType, Kind};
 
 use crate::frame::Space;
 use crate::{ConvertError, Format, StoreFrame};
@@ -21,6 +21,8 @@ pub struct Limits {
     pub columns: u64,
     /// Different texts of a column. Default one million.
     pub categories: u64,
+    /// Bytes of the ids by which links name vertices ([`Options::node_id`]). Default 1 GiB.
+    pub ids: u64,
 }
 
 impl Default for Limits {
@@ -31,6 +33,7 @@ impl Default for Limits {
             line: 16 << 20,
             columns: 4096,
             categories: 1_000_000,
+            ids: 1 << 30,
         }
     }
 }
@@ -84,6 +87,17 @@ pub struct Options {
     pub exclude: Vec<String>,
     /// Tables: what becomes of missing values.
     pub nulls: Nulls,
+    /// Tables of text: the words that stand for a missing value in every column. Default: `NA`, `NaN` and `null`, in columns whose other
+    /// values are no texts. An empty field is always one.
+    pub na: Option<Vec<String>>,
+    /// Tables of text: whether numbers have a decimal comma.
+    pub decimal_comma: bool,
+    /// Tables of separated values: the names of the columns, of files without a header line.
+    pub columns_in: Option<Vec<String>>,
+    /// Tables of text: types of columns, numbers or [`AttributeType::Category`] for texts. Default: what holds all values of a column.
+    pub attribute_types: Vec<(String, AttributeType)>,
+    /// Tables: columns that get another name, the old and the new one. All other options use the new one.
+    pub rename: Vec<(String, String)>,
     /// The format of the files. Default: by their endings.
     pub format: Option<Format>,
     /// Tables: what separates columns. Default: a comma, a tab in files that end in `.tsv`.
@@ -95,6 +109,11 @@ pub struct Options {
     /// The columns of that table which name vertices, in the order of a link. Default: a column `vertices` of lists, or one an end:
     /// `vertices_0`, …; `source` and `target`, `from` and `to`, `child` and `parent`; `a`, `b`, `c` and, where there is one, `d`.
     pub link_columns: Option<Vec<String>>,
+    /// The column of the vertex table by whose values the links name vertices: whole numbers or texts, each once. Default: links name rows
+    /// of the vertex table, from 0, which is refused where a column is named like such ids and does not count the rows.
+    pub node_id: Option<String>,
+    /// Whether links name rows, whatever columns the vertex table has.
+    pub links_by_row: bool,
     /// Units of the axes, separated by commas: a length is that of all axes of space; `AXIS=UNIT` is that of one axis, a time for one of
     /// time (`um,t=second`). A unit is given by its OME-Zarr name, its symbol or in the plural; a number before it is a scale (`8nm`).
     /// Default: that of the format, of the table (`zvf.axes`) or of the image of [`affine`](Self::affine), if it has one.
@@ -129,11 +148,18 @@ impl Default for Options {
             attributes: None,
             exclude: Vec::new(),
             nulls: Nulls::default(),
+            na: None,
+            decimal_comma: false,
+            columns_in: None,
+            attribute_types: Vec::new(),
+            rename: Vec::new(),
             format: None,
             delimiter: None,
             edges: None,
             faces: None,
             link_columns: None,
+            node_id: None,
+            links_by_row: false,
             unit: None,
             axis_types: Vec::new(),
             space: None,
@@ -178,8 +204,13 @@ pub(crate) fn kind(format: Format, files: usize, options: &Options) -> Result<Ki
         ("nulls", !columns && options.nulls != Nulls::default()),
         (
             "delimiter",
-            format != Format::Csv && options.links().is_none() && options.delimiter.is_some(),
+            !format.is_separated() && options.links().is_none() && options.delimiter.is_some(),
         ),
+        (
+            "columns in",
+            !format.is_separated() && options.columns_in.is_some(),
+        ),
+        ("rename", !columns && !options.rename.is_empty()),
         (
             "edges or faces",
             !format.is_table() && options.links().is_some(),
@@ -188,6 +219,21 @@ pub(crate) fn kind(format: Format, files: usize, options: &Options) -> Result<Ki
     if let Some((what, _)) = table_only.iter().find(|(_, given)| *given) {
         let found = format!("one for {}", format.name());
         return Err(ConvertError::usage(*what, found, "none: it is for tables"));
+    }
+    let texts = format.is_text() || options.links().is_some();
+    let text_only = [
+        ("na", options.na.is_some()),
+        ("decimal comma", options.decimal_comma),
+        (
+            "attribute types",
+            !format.is_text() && !options.attribute_types.is_empty(),
+        ),
+    ];
+    let wrong = text_only.iter().find(|(_, given)| *given && !texts);
+    if let Some((what, _)) = wrong {
+        let found = format!("one for {}", format.name());
+        let expected = "none: it is for tables of text, such as CSV and NDJSON";
+        return Err(ConvertError::usage(*what, found, expected));
     }
     if options.edges.is_some() && options.faces.is_some() {
         return Err(ConvertError::usage(
@@ -204,9 +250,27 @@ pub(crate) fn kind(format: Format, files: usize, options: &Options) -> Result<Ki
             "one, whose rows they name",
         ));
     }
-    if options.links().is_some() && options.nulls == Nulls::DropRow {
-        let expected = "another one: links name rows by their numbers";
+    if options.links().is_some() && options.node_id.is_none() && options.nulls == Nulls::DropRow {
+        let expected =
+            "another one: links name rows by their numbers (--node-id names vertices by a column)";
         return Err(ConvertError::usage("nulls", "drop-row", expected));
+    }
+    if options.node_id.is_some() && options.links_by_row {
+        let expected = "one of the two";
+        return Err(ConvertError::usage(
+            "node id",
+            "links by row as well",
+            expected,
+        ));
+    }
+    if options.links().is_none() && (options.node_id.is_some() || options.links_by_row) {
+        let what = if options.links_by_row {
+            "links by row"
+        } else {
+            "node id"
+        };
+        let expected = "none without a table of edges or faces";
+        return Err(ConvertError::usage(what, "one", expected));
     }
     if options.links().is_none() && options.link_columns.is_some() {
         let expected = "none without a table of edges or faces";

@@ -79,9 +79,18 @@ impl Lines {
         }
     }
 
-    /// The line as it is.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
+    /// The line without a mark of the byte order.
+    pub(crate) fn marked(&self) -> &[u8] {
+        let bytes = self.bytes.as_slice();
+        match self.line {
+            1 => bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes),
+            _ => bytes,
+        }
+    }
+
+    /// Whether the line has nothing but blanks.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.marked().trim_ascii().is_empty()
     }
 
     /// What stands behind the first `#` of the line.
@@ -119,11 +128,37 @@ impl Lines {
 
     /// A field that is a finite number.
     pub(crate) fn finite(&self, field: &str, what: &str) -> Result<f64, ConvertError> {
-        match field.parse::<f64>() {
-            Ok(value) if value.is_finite() => Ok(value),
-            _ => Err(self.bad(shown(field), format!("{what}, a finite number"))),
+        match finite(field) {
+            Some(value) => Ok(value),
+            None => Err(self.bad(shown(field), format!("{what}, a finite number"))),
         }
     }
+}
+
+/// A number that is finite and that float64 has: neither `1e400` nor `1e-400`, which would be infinite and 0.
+pub(crate) fn finite(text: &str) -> Option<f64> {
+    let value = text.parse::<f64>().ok()?;
+    (value.is_finite() && !out_of_range(text, value)).then_some(value)
+}
+
+/// Whether a text is a number beyond the range of float64, of which `value` is what parsing makes.
+pub(crate) fn out_of_range(text: &str, value: f64) -> bool {
+    if value.is_infinite() {
+        return text.bytes().any(|byte| byte.is_ascii_digit());
+    }
+    let digits = text.bytes().take_while(|byte| !matches!(byte, b'e' | b'E'));
+    value == 0.0 && { digits }.any(|byte| (b'1'..=b'9').contains(&byte))
+}
+
+/// Whether a text is a whole number, in digits alone, that float64 does not hold; `value` is what parsing makes of it.
+pub(crate) fn rounds(text: &str, value: f64) -> bool {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if value.abs() < EXACT {
+        return false;
+    }
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    digits.bytes().all(|byte| byte.is_ascii_digit())
+        && format!("{:.0}", value.abs()) != digits.trim_start_matches('0')
 }
 
 /// Whether float32 keeps a number with all the decimals that its text has.
@@ -158,7 +193,46 @@ pub(crate) fn single_holds(text: &str, value: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::single_holds;
+    use super::{finite, out_of_range, rounds, single_holds};
+
+    #[test]
+    fn numbers_that_float64_does_not_hold_are_found() {
+        let value = |text: &str| text.parse::<f64>().unwrap();
+        for beyond in ["1e400", "-2.5E+309", "1e-400", "0.001e-330", "5e-325"] {
+            assert!(out_of_range(beyond, value(beyond)), "{beyond}");
+            assert_eq!(finite(beyond), None);
+        }
+        for inside in [
+            "inf",
+            "-Infinity",
+            "nan",
+            "0",
+            "-0.0",
+            "0e-500",
+            "5e-324",
+            "1e308",
+        ] {
+            assert!(!out_of_range(inside, value(inside)), "{inside}");
+        }
+        for rounded in [
+            "9007199254740993",
+            "-9007199254740993",
+            "18446744073709551615",
+            "1000000000000000000000001",
+        ] {
+            assert!(rounds(rounded, value(rounded)), "{rounded}");
+        }
+        for exact in [
+            "9007199254740992",
+            "+18446744073709551616",
+            "00018446744073709551616",
+            "1e22",
+            "9007199254740993.0",
+            "7",
+        ] {
+            assert!(!rounds(exact, value(exact)), "{exact}");
+        }
+    }
 
     #[test]
     fn float32_is_enough_where_the_text_survives_it() {

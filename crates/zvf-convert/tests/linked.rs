@@ -370,3 +370,205 @@ proptest! {
         prop_assert_eq!(sorted(found.collect::<Vec<_>>()), sorted(want));
     }
 }
+
+/// Links by the names of their ends, the smaller one first.
+fn pairs(folder: &Folder, nodes: PathBuf, options: &Options) -> Vec<Vec<String>> {
+    let got = folder.store(&open(&[nodes], options), |spec| {
+        spec.chunk_shape = vec![3.0; 2]
+    });
+    sorted(ends(&got, "name").into_iter().map(sorted).collect())
+}
+
+#[test]
+fn edges_name_vertices_by_their_ids() {
+    let folder = Folder::new();
+    let want = vec![texts(["a", "b"]).to_vec(), texts(["b", "c"]).to_vec()];
+    // Ids of nodes a, b and c, and of edges b-a and c-b.
+    for (number, (ids, edges)) in [
+        (["2", "0", "1"], [["0", "2"], ["1", "0"]]),
+        (
+            ["10", "-7", "9007199254740993"],
+            [["-7", "10"], ["9007199254740993", "-7"]],
+        ),
+        (
+            ["18446744073709551615", "0", "5"],
+            [["0", "18446744073709551615"], ["5", "0"]],
+        ),
+        (["n1", "n0", "n2"], [["n0", "n1"], ["n2", "n0"]]),
+        (["007", "7", "70"], [["7", "007"], ["70", "7"]]),
+        (["1e5", "2e5", "a"], [["2e5", "1e5"], ["a", "2e5"]]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let rows = ids.iter().zip(["0,0,a", "4,0,b", "4,4,c"]);
+        let rows = rows.map(|(id, rest)| format!("{id},{rest}\n"));
+        let nodes = format!("ID,x,y,name\n{}", rows.collect::<String>());
+        let nodes = folder.file(&format!("n{number}.csv"), nodes);
+        let links = edges.map(|[from, to]| format!("{from},{to}\n")).concat();
+        let links = folder.file(&format!("e{number}.csv"), format!("source,target\n{links}"));
+        let mut options = linked(links, false);
+        let (error, text) = refused(std::slice::from_ref(&nodes), &options);
+        assert_eq!(error.class(), Class::Misuse, "{text}");
+        assert!(
+            text.contains("columns source, target beside a column \"ID\"")
+                && text.contains("--node-id ID")
+                && text.contains("--links-by-row"),
+            "{text}"
+        );
+        options.node_id = Some("ID".into());
+        assert_eq!(pairs(&folder, nodes.clone(), &options), want, "{ids:?}");
+        // The ids are kept, but where they are left out by name.
+        let import = open(std::slice::from_ref(&nodes), &options);
+        let names: Vec<&str> = import
+            .spec()
+            .vertex_attributes
+            .iter()
+            .map(|one| &*one.name)
+            .collect();
+        assert_eq!(names, ["ID", "name"]);
+        options.exclude = vec!["ID".into()];
+        assert_eq!(pairs(&folder, nodes.clone(), &options), want, "{ids:?}");
+        options.exclude = Vec::new();
+        options.attributes = Some(vec!["name".into()]);
+        assert_eq!(pairs(&folder, nodes, &options), want, "{ids:?}");
+    }
+}
+
+#[test]
+fn ids_that_do_not_fit_are_refused() {
+    let folder = Folder::new();
+    let nodes = |ids: [&str; 3]| {
+        let rows = ids.iter().zip(["0,0,a", "4,0,b", "4,4,c"]);
+        let rows = rows.map(|(id, rest)| format!("{id},{rest}\n"));
+        folder.file(
+            "n.csv",
+            format!("node_id,x,y,name\n{}", rows.collect::<String>()),
+        )
+    };
+    let mut options = linked(folder.file("e.csv", "from,to\n0,1\n1,2\n2,2\n1,0\n"), false);
+    // By rows, where the column counts them or it is said.
+    let rows = vec![
+        texts(["a", "b"]).to_vec(),
+        texts(["a", "b"]).to_vec(),
+        texts(["b", "c"]).to_vec(),
+        texts(["c", "c"]).to_vec(),
+    ];
+    assert_eq!(pairs(&folder, nodes(["0", "1", "2"]), &options), rows);
+    let import = open(&[nodes(["0", "1", "2"])], &options);
+    for note in [
+        "1 edges begin and end at the same vertex",
+        "1 edges have the two ends of another one: all are kept",
+    ] {
+        assert!(
+            import.notes().contains(&note.to_owned()),
+            "{:?}",
+            import.notes()
+        );
+    }
+    options.links_by_row = true;
+    assert_eq!(pairs(&folder, nodes(["7", "1", "2"]), &options), rows);
+    options.links_by_row = false;
+    options.node_id = Some("node_id".into());
+    let (_, text) = refused(&[nodes(["0", "1", "1"])], &options);
+    assert_eq!(
+        text,
+        "node id: found 1 rows with an id of another row in column \"node_id\": 1, expected an id of its own for each vertex"
+    );
+    let (_, text) = refused(&[nodes(["0", "1", "7"])], &options);
+    assert!(
+        text.contains("found in row 1: 3 ends that no vertex has as its id: 2, …, expected values of column \"node_id\" of the vertex table")
+            || text.contains("found in row 2: ") || text.contains("found in row 1: 1 ends that no vertex has as its id: 2, expected"),
+        "{text}"
+    );
+    let (_, text) = refused(&[nodes(["0", "", "7"])], &options);
+    assert!(
+        text.starts_with("n.csv, line 3: found nothing, expected an id in column \"node_id\""),
+        "{text}"
+    );
+    options.limits.ids = 20;
+    let (_, text) = refused(&[nodes(["0", "1", "2"])], &options);
+    assert!(text.contains("at most 20 bytes of ids"), "{text}");
+    options.node_id = Some("no".into());
+    let (_, text) = refused(&[nodes(["0", "1", "2"])], &options);
+    assert!(
+        text.starts_with("node id: found \"no\", expected one of the columns of the vertex table"),
+        "{text}"
+    );
+}
+
+/// Tables of positions of whole numbers, as Arrow files.
+fn whole_positions(folder: &Folder, name: &str) -> Vec<PathBuf> {
+    use std::sync::Arc;
+
+    use arrow_array::{
+        ArrayRef, Int16Array, Int32Array, Int64Array, RecordBatch, StringArray, UInt8Array,
+    };
+    let columns: [fn(Vec<i64>) -> ArrayRef; 4] = [
+        |list| {
+            Arc::new(Int32Array::from_iter_values(
+                list.iter().map(|one| i32::try_from(*one).unwrap()),
+            ))
+        },
+        |list| Arc::new(Int64Array::from(list)),
+        |list| {
+            Arc::new(Int16Array::from_iter_values(
+                list.iter().map(|one| i16::try_from(*one).unwrap()),
+            ))
+        },
+        |list| {
+            Arc::new(UInt8Array::from_iter_values(
+                list.iter().map(|one| u8::try_from(*one).unwrap()),
+            ))
+        },
+    ];
+    let files = columns.iter().enumerate().map(|(number, column)| {
+        let names: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", "c", "d"]));
+        let batch = RecordBatch::try_from_iter([
+            ("x", column(vec![0, 4, 4, 0])),
+            ("y", column(vec![0, 0, 4, 4])),
+            ("name", names),
+        ]);
+        let batch = batch.unwrap();
+        let mut bytes = Vec::new();
+        let mut writer =
+            arrow_ipc::writer::FileWriter::try_new(&mut bytes, &batch.schema()).unwrap();
+        writer.write(&batch).unwrap();
+        writer.finish().unwrap();
+        folder.file(&format!("{name}{number}.arrow"), bytes)
+    });
+    files.collect()
+}
+
+#[test]
+fn positions_of_whole_numbers_make_every_kind() {
+    let folder = Folder::new();
+    for file in whole_positions(&folder, "n") {
+        let edges = folder.file("e.csv", "source,target\n1,0\n2,1\n3,2\n");
+        let faces = folder.file("f.csv", "a,b,c\n0,1,2\n0,2,3\n");
+        for (faces, links, kind) in [
+            (false, edges.clone(), Some(Kind::Graph)),
+            (false, edges, Some(Kind::Skeleton)),
+            (true, faces, None),
+        ] {
+            let mut options = linked(links, faces);
+            options.kind = kind;
+            let import = open(std::slice::from_ref(&file), &options);
+            let got = folder.store(&import, |spec| spec.chunk_shape = vec![3.0; 2]);
+            assert!(!import.spec().positions.to_string().contains("float"));
+            assert_eq!(sorted(column(&got.vertices, "name")), ["a", "b", "c", "d"]);
+            assert_eq!(got.links.unwrap().num_rows() as u64, import.links());
+        }
+        for kind in [Kind::PointCloud, Kind::Polyline, Kind::Streamline] {
+            let mut options = small();
+            options.kind = Some(kind);
+            let got = folder.store(&open(std::slice::from_ref(&file), &options), |spec| {
+                spec.chunk_shape = vec![3.0; 2]
+            });
+            assert_eq!(
+                sorted(column(&got.vertices, "position")),
+                ["0 0", "0 4", "4 0", "4 4"]
+            );
+        }
+    }
+}

@@ -216,3 +216,42 @@ fn heads_of_pages_that_promise_too_much_are_errors() {
         assert_eq!(error.class(), zvf_store::Class::Malformed, "{text}");
     }
 }
+
+#[test]
+fn missing_lists_are_missing_values() {
+    use std::sync::Arc;
+
+    use arrow_array::types::{Float32Type, Int16Type};
+    use arrow_array::{ArrayRef, FixedSizeListArray, Float32Array, ListArray};
+
+    let place: ArrayRef = Arc::new(Float32Array::from(vec![0.0, 1.0, 2.0, 3.0]));
+    let floats = vec![None, Some(vec![Some(1.5), None]), None, Some(vec![Some(2.5), Some(3.0)])];
+    let floats = FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(floats, 2);
+    let whole = vec![None, None, Some(vec![Some(1), Some(2), Some(3)]), None];
+    let whole = ListArray::from_iter_primitive::<Int16Type, _, _>(whole);
+    let none = FixedSizeListArray::from_iter_primitive::<Float32Type, Vec<_>, _>(vec![None; 4], 2);
+    let columns: [(&str, ArrayRef); 5] = [
+        ("x", Arc::clone(&place)),
+        ("y", place),
+        ("f", Arc::new(floats)),
+        ("w", Arc::new(whole)),
+        ("none", Arc::new(none)),
+    ];
+    let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)));
+    let batch = batch.unwrap();
+    let mut bytes = Vec::new();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let folder = Folder::new();
+    let file = folder.file("a.parquet", bytes);
+    let got = folder.store(&open(&[file], &small()), |_| {});
+    let want = vec![
+        texts(["0.0 0.0", "nan nan", "nan nan nan"]),
+        texts(["1.0 1.0", "1.5 nan", "nan nan nan"]),
+        texts(["2.0 2.0", "nan nan", "1.0 2.0 3.0"]),
+        texts(["3.0 3.0", "2.5 3.0", "nan nan nan"]),
+    ];
+    assert_eq!(rows(&got.vertices, &["position", "f", "w"]), want);
+    assert!(column(&got.vertices, "none").iter().all(|text| text.starts_with("nan")));
+}

@@ -1,8 +1,9 @@
 //! CSV and NDJSON.
 
+use proptest::prelude::*;
 use zvf_convert::{Nulls, Options};
 use zvf_store::Class;
-use zvf_write::Kind;
+use zvf_write::{AttributeType, Kind, NumberType};
 
 use crate::support::{Folder, column, open, refused, rows, small, sorted, texts};
 
@@ -292,4 +293,421 @@ fn a_column_has_one_use() {
         &|options| options.position = Some(vec!["x".into(), "x".into()]),
         "position: found \"x\" again, expected another column",
     );
+}
+
+/// The columns of a store, by name, as texts sorted by the first one.
+fn read_back(
+    folder: &Folder,
+    name: &str,
+    text: &str,
+    options: &Options,
+    names: &[&str],
+) -> Vec<Vec<String>> {
+    let import = open(&[folder.file(name, text)], options);
+    rows(&folder.store(&import, |_| {}).vertices, names)
+}
+
+#[test]
+fn a_quote_that_is_never_closed_is_refused_with_its_line() {
+    let folder = Folder::new();
+    for (name, text, line, start) in [
+        ("a.csv", "x,y,v\n1,2,\"abc\n2,2,b\n3,3,c\n", 2, "abc"),
+        ("b.csv", "x,y,v\r\n1,2,a\r\n2,2,\"b", 3, "b"),
+        (
+            "c.csv",
+            "# note\n\nx,y,v\n\n1,2,\"two\nlines\"\n3,4,\"c\n",
+            7,
+            "c",
+        ),
+        ("d.tsv", "x\ty\tv\n1\t2\t\"\n", 2, ""),
+        ("e.csv", "x,y,\"v\n1,2,3\n", 1, "v"),
+        ("f.csv", "v,x,y\n\"a\"\"\n,1,2\n", 2, "a\\\""),
+    ] {
+        let (error, said) = refused(&[folder.file(name, text)], &small());
+        let want = format!(
+            "{name}, line {line}: found a quote before \"{start}\" that is never closed, expected a quote at the end of the field"
+        );
+        assert_eq!(said, want);
+        assert_eq!(error.class(), Class::Malformed);
+        let error = zvf_convert::read_table(&folder.file(name, text), &Options::default());
+        assert!(
+            error.unwrap_err().to_string().contains("never closed"),
+            "{name}"
+        );
+    }
+    // Closed ones at the end of a file are fine, with and without a line end.
+    for text in [
+        "x,y,v\n1,2,\"a\"",
+        "x,y,v\n1,2,\"a\"\r\n",
+        "x,y,v\n1,2,\"a\"\n\n\n",
+        "x,y,v\n1,2,a",
+    ] {
+        assert_eq!(read_back(&folder, "g.csv", text, &small(), &["v"]), [["a"]]);
+    }
+}
+
+#[test]
+fn whole_numbers_are_kept_or_refused() {
+    let folder = Folder::new();
+    let table = |values: &[&str]| {
+        let rows = values.iter().map(|value| format!("1,2,{value}\n"));
+        format!("x,y,v\n{}", rows.collect::<String>())
+    };
+    for values in [
+        ["123456789012345678", ""],
+        ["18446744073709551615", ""],
+        ["-1", "18446744073709551615"],
+        ["18446744073709551617", "1"],
+        ["9007199254740993", "0.5"],
+        ["1e400", "1"],
+        ["0.5", "1e-400"],
+        ["1,234", "5"],
+    ] {
+        let quoted = values.map(|value| {
+            if value.contains(',') {
+                format!("\"{value}\"")
+            } else {
+                value.to_owned()
+            }
+        });
+        let quoted: Vec<&str> = quoted.iter().map(String::as_str).collect();
+        let (error, text) = refused(&[folder.file("a.csv", table(&quoted))], &small());
+        assert_eq!(error.class(), Class::Malformed, "{text}");
+        assert!(
+            text.contains("--exclude v") || text.contains("--attribute-type v=text"),
+            "{text}"
+        );
+        // The same of NDJSON, whose numbers are no texts.
+        if values.contains(&"1,234") {
+            continue;
+        }
+        let lines = values.iter().map(|value| match *value {
+            "" => "{\"x\":1,\"y\":2}\n".to_owned(),
+            value => format!("{{\"x\":1,\"y\":2,\"v\":{value}}}\n"),
+        });
+        refused(
+            &[folder.file("a.ndjson", lines.collect::<String>())],
+            &small(),
+        );
+    }
+    let mut options = small();
+    options.nulls = Nulls::Value(-1);
+    let text = table(&["123456789012345678", ""]);
+    assert_eq!(
+        read_back(&folder, "a.csv", &text, &options, &["v"]),
+        [["-1"], ["123456789012345678"]]
+    );
+    options.nulls = Nulls::DropRow;
+    assert_eq!(
+        read_back(&folder, "a.csv", &text, &options, &["v"]),
+        [["123456789012345678"]]
+    );
+    let mut options = small();
+    let ask = |kind| vec![("v".to_owned(), kind)];
+    options.attribute_types = ask(AttributeType::Category);
+    let text = table(&["-1", "18446744073709551615"]);
+    assert_eq!(
+        read_back(&folder, "a.csv", &text, &options, &["v"]),
+        [["-1"], ["18446744073709551615"]]
+    );
+    options.attribute_types = ask(AttributeType::Number(NumberType::F64));
+    let text = table(&["9007199254740993", "0.5"]);
+    assert_eq!(
+        read_back(&folder, "a.csv", &text, &options, &["v"]),
+        [["0.5"], ["9007199254740992.0"]]
+    );
+    options.attribute_types = ask(AttributeType::Number(NumberType::U8));
+    let (_, text) = refused(&[folder.file("a.csv", table(&["7", "256"]))], &options);
+    assert_eq!(
+        text,
+        "a.csv, line 3: found \"256\" in column \"v\", expected a value of UInt8, the type that is asked for"
+    );
+}
+
+#[test]
+fn words_blanks_and_zeros() {
+    let folder = Folder::new();
+    let text = "x,y,n,t,zip,b\n1,1,1,NA,00123,\" \"\n2,2,NA,b,7,a\n3,3,2.5,null,,\n";
+    let file = folder.file("a.csv", text);
+    let import = open(std::slice::from_ref(&file), &small());
+    assert_eq!(
+        import.notes(),
+        [
+            "column \"n\": 1 fields such as \"NA\" are missing values, so it becomes numbers (--na '' reads them as texts)",
+            "column \"zip\": numbers such as 00123 begin with zeros, so they stay texts (--attribute-type zip=int64 reads numbers)",
+            "column \"n\": 1 missing values become NaN",
+        ]
+    );
+    let got = folder.store(&import, |_| {});
+    let want = vec![
+        texts(["1.0", "NA", "00123", " "]),
+        texts(["2.5", "null", "null", "null"]),
+        texts(["nan", "b", "7", "a"]),
+    ];
+    assert_eq!(rows(&got.vertices, &["n", "t", "zip", "b"]), want);
+    let mut options = small();
+    options.na = Some(vec!["null".to_owned(), "NA".to_owned()]);
+    let got = folder.store(&open(std::slice::from_ref(&file), &options), |_| {});
+    assert_eq!(
+        column(&got.vertices, "t")
+            .iter()
+            .filter(|text| *text == "null")
+            .count(),
+        2
+    );
+    options.na = Some(Vec::new());
+    let got = folder.store(&open(std::slice::from_ref(&file), &options), |_| {});
+    assert_eq!(sorted(column(&got.vertices, "n")), ["1", "2.5", "NA"]);
+    // Rows with a missing value: a word is one among numbers, and in no column of texts.
+    let mut options = small();
+    options.nulls = Nulls::DropRow;
+    let text = "x,y,n,t\n1,1,1,NA\n2,2,NA,b\nnan,3,3,c\n4,,4,d\n5,NA,5,e\n6,6,NaN,f\n7,7,7, \n";
+    let file = folder.file("b.csv", text);
+    let import = open(std::slice::from_ref(&file), &options);
+    assert!(
+        import
+            .notes()
+            .contains(&"5 rows with missing values are left out".to_owned()),
+        "{:?}",
+        import.notes()
+    );
+    let got = folder.store(&import, |_| {});
+    assert_eq!(
+        rows(&got.vertices, &["n", "t"]),
+        [texts(["1", "NA"]), texts(["7", " "])]
+    );
+    options.nulls = Nulls::Error;
+    let (_, text) = refused(&[file], &options);
+    assert!(
+        text.contains(" with no value"),
+        "{text}"
+    );
+}
+
+#[test]
+fn tables_without_a_header_and_with_comments() {
+    let folder = Folder::new();
+    let check = |name: &str, text: &str, options: &Options, want: &[[&str; 2]]| {
+        let got = read_back(&folder, name, text, options, &["position", "v"]);
+        assert_eq!(got, want, "{name}");
+    };
+    let mut named = small();
+    named.columns_in = Some(texts(["x", "y", "v"]).to_vec());
+    let want = [["1.0 2.0", "3"], ["4.0 5.0", "6"]];
+    check("a.csv", "1,2,3\n4,5,6\n", &named, &want);
+    check("a.tsv", "# c\n1\t2\t3\n4\t5\t6", &named, &want);
+    check("a.txt", "  1   2 3\n4 5\t6  \n", &named, &want);
+    check(
+        "b.csv",
+        "# made by hand\n#\n\nx,y,v\n1,2,3\n4,5,6\n",
+        &small(),
+        &want,
+    );
+    check("c.csv", "# x, y ,v\n1,2,3\n4,5,6\n", &small(), &want);
+    check("d.txt", "\u{feff}//X Y v\n1 2 3\n4 5 6\n", &small(), &want);
+    check("e.csv", "x;y;v\n1;2;3\n4;5;6\n", &small(), &want);
+    let mut comma = small();
+    comma.decimal_comma = true;
+    check(
+        "f.csv",
+        "x;y;v\n1,5;2;0,25\n",
+        &comma,
+        &[["1.5 2.0", "0.25"]],
+    );
+    check(
+        "g.csv",
+        "x,y,v\n\"1,5\",2,\"0,25\"\n",
+        &comma,
+        &[["1.5 2.0", "0.25"]],
+    );
+    let (_, text) = refused(&[folder.file("h.csv", "x;y;v\n1,5;2;0,25\n")], &small());
+    assert!(
+        text.contains("line 2: found \"1,5\"") && text.contains("--decimal ,"),
+        "{text}"
+    );
+    let (_, text) = refused(&[folder.file("i.csv", "x;y;v\n1;2;0.25\n")], &comma);
+    assert!(text.contains("found \"0.25\" in column \"v\""), "{text}");
+    let (_, text) = refused(&[folder.file("j.csv", "1,2,3,4\n")], &named);
+    assert_eq!(
+        text,
+        "j.csv, line 1: found 4 fields, expected 3, as there are names of columns"
+    );
+    let (_, text) = refused(&[folder.file("k.csv", "x,y,v\n1,2,3\n")], &named);
+    assert!(
+        text.starts_with("k.csv, line 1: found \"x\", expected a finite number"),
+        "{text}"
+    );
+    // .xyz
+    let got = read_back(
+        &folder,
+        "a.xyz",
+        "# scan\n 1.5  2\t3   7 0.5\n4 5 6 8 1\n",
+        &small(),
+        &["position", "extra_0", "extra_1"],
+    );
+    assert_eq!(
+        got,
+        [
+            texts(["1.5 2.0 3.0", "7", "0.5"]),
+            texts(["4.0 5.0 6.0", "8", "1.0"])
+        ]
+    );
+    let got = read_back(
+        &folder,
+        "b.xyz",
+        "X Y Z I\n1 2 3 7\n",
+        &small(),
+        &["position", "I"],
+    );
+    assert_eq!(got, [texts(["1.0 2.0 3.0", "7"])]);
+    let (_, text) = refused(&[folder.file("c.xyz", "1 2 3\n4 5\n")], &small());
+    assert!(text.starts_with("c.xyz, line 2: found 2 fields"), "{text}");
+}
+
+#[test]
+fn columns_get_names_that_a_store_holds() {
+    let folder = Folder::new();
+    let text = "Cx,Cy,gene/name,gene_name,a\\b\n1,2,p,q,3\n";
+    let mut options = small();
+    options.rename = vec![
+        ("Cx".into(), "x".into()),
+        ("Cy".into(), "y".into()),
+        ("a\\b".into(), "ab".into()),
+    ];
+    let import = open(&[folder.file("a.csv", text)], &options);
+    assert_eq!(
+        import.notes(),
+        [
+            "column \"gene/name\" becomes the attribute gene_name_2: names have no slashes (--rename gives another one)"
+        ]
+    );
+    let got = folder.store(&import, |_| {});
+    assert_eq!(
+        rows(&got.vertices, &["gene_name", "gene_name_2", "ab"]),
+        [texts(["q", "p", "3"])]
+    );
+    let lines = "{\"Cx\":1,\"Cy\":2,\"gene/name\":\"p\",\"a\\\\b\":3}\n";
+    let got = folder.store(&open(&[folder.file("a.ndjson", lines)], &options), |_| {});
+    assert_eq!(
+        rows(&got.vertices, &["gene_name", "ab"]),
+        [texts(["p", "3"])]
+    );
+    options.rename.push(("no".into(), "such".into()));
+    let (_, text) = refused(&[folder.file("a.csv", text)], &options);
+    assert!(
+        text.starts_with("rename: found \"no\", expected one of the columns: x, y"),
+        "{text}"
+    );
+    options.rename = vec![("Cx".into(), "x".into()), ("Cy".into(), "x".into())];
+    let (_, text) = refused(&[folder.file("a.csv", "Cx,Cy,y\n1,2,3\n")], &options);
+    assert!(text.contains("column \"x\" again"), "{text}");
+}
+
+#[test]
+fn ndjson_may_have_a_mark_and_empty_lines() {
+    let folder = Folder::new();
+    let text = "\u{feff}\n{\"x\":1,\"y\":2,\"v\":\" \"}\n\n  \r\n{\"x\":3,\"y\":4,\"v\":\"\"}\n\n";
+    let got = read_back(&folder, "a.ndjson", text, &small(), &["v"]);
+    assert_eq!(got, [[""], [" "]]);
+    let (_, text) = refused(
+        &[folder.file("b.ndjson", "\n{\"x\":1,\"y\":2}\n\n{\"x\":}\n")],
+        &small(),
+    );
+    assert!(text.starts_with("b.ndjson, line 4: "), "{text}");
+    // Numbers as the line has them, beside texts that look like some.
+    let text = "{\"x\":1,\"y\":2,\"t\":\"\\\"9e9\\\\\",\"v\":18446744073709551617}\n";
+    let (_, text) = refused(&[folder.file("c.ndjson", text)], &small());
+    assert!(
+        text.contains("found \"18446744073709551617\" in column \"v\""),
+        "{text}"
+    );
+}
+
+/// A value as a line of JSON has it, in a column of one row.
+fn json(column: &arrow_array::ArrayRef, row: usize) -> String {
+    let mut text = String::new();
+    zvf_convert::output::write_value(&mut text, column.as_ref(), row, zvf_convert::output::Style::Json);
+    text
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn numbers_of_every_type_come_back_through_text(
+        whole in prop::collection::vec((any::<i8>(), any::<u16>(), any::<i32>(), any::<u32>(), any::<i64>(), any::<u64>()), 1..20),
+        bits in prop::collection::vec((any::<u32>(), any::<u64>(), any::<u16>(), 0_u32..60), 20),
+    ) {
+        use std::sync::Arc;
+
+        use arrow_array::cast::AsArray;
+        use arrow_array::types::Float32Type;
+        use arrow_array::{
+            ArrayRef, Float16Array, Float32Array, Float64Array, Int8Array, Int32Array, Int64Array, RecordBatch,
+            UInt16Array, UInt32Array, UInt64Array,
+        };
+        let rows = whole.len();
+        let bits = &bits[..rows];
+        let place: ArrayRef = Arc::new(Float32Array::from_iter_values((0_u8..).take(rows).map(f32::from)));
+        // Any bits, and whole numbers of any size.
+        let single = bits.iter().map(|(bits, _, _, shift)| match shift % 2 {
+            0 => f32::from_bits(*bits),
+            _ => (u64::from(*bits) << (shift / 2)) as f32,
+        });
+        let double = bits.iter().map(|(_, bits, _, shift)| match shift % 2 {
+            0 => f64::from_bits(*bits),
+            _ => (bits >> shift) as f64,
+        });
+        let half = bits.iter().map(|(_, _, bits, _)| half::f16::from_bits(*bits));
+        let columns: Vec<(&str, ArrayRef)> = vec![
+            ("x", Arc::clone(&place)),
+            ("y", place),
+            ("i8", Arc::new(Int8Array::from_iter_values(whole.iter().map(|one| one.0)))),
+            ("u16", Arc::new(UInt16Array::from_iter_values(whole.iter().map(|one| one.1)))),
+            ("i32", Arc::new(Int32Array::from_iter_values(whole.iter().map(|one| one.2)))),
+            ("u32", Arc::new(UInt32Array::from_iter_values(whole.iter().map(|one| one.3)))),
+            ("i64", Arc::new(Int64Array::from_iter_values(whole.iter().map(|one| one.4)))),
+            ("u64", Arc::new(UInt64Array::from_iter_values(whole.iter().map(|one| one.5)))),
+            ("f16", Arc::new(Float16Array::from_iter_values(half))),
+            ("f32", Arc::new(Float32Array::from_iter_values(single))),
+            ("f64", Arc::new(Float64Array::from_iter_values(double))),
+        ];
+        let batch = RecordBatch::try_from_iter(columns.clone()).unwrap();
+        let mut bytes = Vec::new();
+        let mut writer = arrow_ipc::writer::FileWriter::try_new(&mut bytes, &batch.schema()).unwrap();
+        writer.write(&batch).unwrap();
+        writer.finish().unwrap();
+        drop(writer);
+        let folder = Folder::new();
+        let kept = |spec: &mut zvf_write::StoreSpec| (spec.chunk_shape, spec.bin_shape) = (vec![100.0; 2], None);
+        let first = folder.store(&open(&[folder.file("a.arrow", bytes)], &small()), kept).vertices;
+        let stored = |name: &str| Arc::clone(first.column_by_name(name).unwrap());
+        let mut files = Vec::new();
+        for name in ["b.csv", "c.tsv", "d.csv.gz"] {
+            files.push(folder.export(name, &zvf_convert::export::ExportOptions::default()).0);
+        }
+        let lines = (0..rows).map(|row| {
+            let members = columns[2..].iter().map(|(name, _)| format!(",\"{name}\":{}", json(&stored(name), row)));
+            format!("{{\"x\":{row},\"y\":{row}{}}}\n", members.collect::<String>())
+        });
+        files.push(folder.file("e.ndjson", lines.collect::<String>()));
+        // Rows come in the order of the store.
+        for file in files {
+            let again = Folder::new();
+            let back = again.store(&open(std::slice::from_ref(&file), &small()), kept).vertices;
+            for (name, _) in &columns[2..8] {
+                prop_assert_eq!(column(&back, name), column(&first, name), "{} of {:?}", name, file);
+            }
+            let wide = |column: &ArrayRef| -> Vec<f64> { zvf_convert::floats(column).values };
+            for name in ["f16", "f32", "f64"] {
+                let (was, is) = (stored(name), back.column_by_name(name).unwrap());
+                for (was, is_now) in wide(&was).into_iter().zip(wide(is)) {
+                    // The text of float64 may be one that float32 has, too: 0.1.
+                    let text = is.as_primitive_opt::<Float32Type>().is_some()
+                        && format!("{was:e}") == format!("{:e}", is_now as f32);
+                    prop_assert!(was == is_now || was.is_nan() && is_now.is_nan() || text, "{was} {is_now} {name} {file:?}");
+                }
+            }
+        }
+    }
 }

@@ -200,6 +200,7 @@ pub use documents::{name_of as store_name, renew_ome};
 pub use error::WriteError;
 pub use finish::Summary;
 pub use holder::Holder;
+pub use names::is_name;
 pub use number::{NumberType, narrow};
 pub use parametric::{Parametric, ParametricType};
 pub use part::PartOptions;

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use zvf_convert::Format;
 
+use super::columns::ColumnArgs;
+
 /// `zvf append`
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -38,9 +40,12 @@ pub(crate) struct AppendArgs {
     /// The format of the files, e.g. csv, ndjson, trk [default: by their endings]; needed where FILE is - (standard input)
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     pub(crate) format: Option<String>,
-    /// Tables (.csv .tsv .ndjson .arrow .parquet): a second table with the links, which name rows of the first one from 0
+    /// Tables (.csv .tsv .ndjson .arrow .parquet): a second table with the links, which name rows of the first one from 0, or values of its column --node-id
     #[arg(long, value_name = "FILE")]
     pub(crate) links: Option<PathBuf>,
+    /// How the columns of tables are read.
+    #[command(flatten)]
+    pub(crate) columns: ColumnArgs,
     /// Gives all objects new ids, behind the largest of the store
     #[arg(long)]
     pub(crate) new_ids: bool,

@@ -7,6 +7,8 @@ use clap::{Args, CommandFactory, ValueEnum};
 use zvf_convert::{Format, Nulls, Space};
 use zvf_write::{Compression, TargetVersion};
 
+use super::columns::ColumnArgs;
+
 /// `zvf import`
 #[derive(Debug, Args)]
 #[command(
@@ -21,6 +23,7 @@ What a file becomes follows from its ending, unless --kind says otherwise:
   .parquet    the same, of a Parquet file
   .ndjson .jsonl
               the same, of JSON objects, one a line; a list is a column for each of its values
+  .xyz        point_cloud: rows of numbers between blanks, without a header: x, y, z and more
   .npy        point_cloud: positions, (N, D)
   .npz        by its arrays: positions (N, D), edges (M, 2) or faces (M, 3 or 4), object_id (N,), others attributes
   .obj .stl   mesh of triangles, or of quads; one object a file
@@ -31,8 +34,12 @@ What a file becomes follows from its ending, unless --kind says otherwise:
               one of Neuroglancer's precomputed formats, sharded or not: skeletons, meshes (legacy or multi-resolution) or
               annotations (points, lines, polylines), in nanometres or the units of `info`
 
-A table (.csv .tsv .arrow .parquet .ndjson .npy) may have a table of links beside it, which names its rows, from 0: with --edges it becomes
-a graph, or a skeleton with --kind skeleton (child, then parent), with --faces a mesh. Other columns are attributes of the links.
+A table (.csv .tsv .arrow .parquet .ndjson .npy) may have a table of links beside it: with --edges it becomes a graph, or a skeleton with
+--kind skeleton (child, then parent), with --faces a mesh. Other columns are attributes of the links. Links name rows of the table,
+from 0, or with --node-id values of its column. Where a column id, node_id or index does not count the rows, one has to be said.
+
+Tables of text: lines that begin with # before the first one are comments, which may have the names of the columns. Whole numbers that no
+type holds, numbers beyond float64 or with separators of thousands, and quotes that are never closed are refused.
 
 Several files of one format make one store. Files named by numbers keep them as object ids. The store is there as a whole or not at
 all.
@@ -53,6 +60,9 @@ Examples:
   zvf import cells.csv cells.zarrvectors --position cx,cy,cz --object-column cell
   zvf import spots.csv movie.zarrvectors --position t,x,y,z --unit 0.5um,t=30s
   zvf import nodes.parquet vessels.zarrvectors --edges edges.parquet --link-columns node1,node2
+  zvf import cells.csv lineage.zarrvectors --edges divisions.csv --node-id cell_id
+  zvf import punkte.csv points.zarrvectors --decimal , --na -,k.A. --rename 'Zelle/Typ=type'
+  zvf import scan.txt scan.zarrvectors --columns-in x,y,z,intensity
   zvf import corners.npy surface.zarrvectors --faces triangles.npy
   zvf import huge.csv huge.zarrvectors --journal huge.journal      # the same line again resumes after a crash
   zvf import mesh.obj s3://bucket/mesh.zarrvectors --chunk-shape 4096,4096,4096 --codec none
@@ -105,9 +115,9 @@ pub(crate) struct ImportArgs {
     /// The format of the files, e.g. csv, parquet, arrow [default: by their endings]; needed where FILE is - (standard input)
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     pub(crate) format: Option<Format>,
-    /// Tables: the one character between columns; `tab` for a tab [default: a comma, a tab in .tsv]
-    #[arg(long, value_name = "C", value_parser = delimiter)]
-    pub(crate) delimiter: Option<u8>,
+    /// How the columns of tables are read.
+    #[command(flatten)]
+    pub(crate) columns: ColumnArgs,
     /// Tables: another table with edges, a row an edge
     #[arg(long, value_name = "FILE", conflicts_with = "faces")]
     pub(crate) edges: Option<PathBuf>,
@@ -297,15 +307,4 @@ fn format(text: &str) -> Result<Format, String> {
     Format::from_name(name).ok_or_else(|| {
         format!("found {text:?}, expected precomputed, or an ending such as csv, tsv, arrow, parquet or npy")
     })
-}
-
-/// One character of one byte.
-fn delimiter(text: &str) -> Result<u8, String> {
-    match text.as_bytes() {
-        b"tab" | b"\\t" => Ok(b'\t'),
-        [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Ok(*byte),
-        _ => Err(format!(
-            "found {text:?}, expected one character such as ; or the word tab"
-        )),
-    }
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::json;
+use zvf_convert::{NodeIds, Options};
 use zvf_edit::{Edit, EditSummary, Resumed};
 use zvf_write::arrow::values;
 use zvf_write::{AttributeSpec, NumberType, WriteError};
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
             change(store, context, async |edit| Ok(edit.delete(ids).await?))?
         }
         EditWhat::Append { file, links, place } => {
-            let mut tables = Tables::read(file, None, links.as_deref())?;
+            let mut tables = Tables::read(file, None, links.as_deref(), &Options::default())?;
             let placed = Place::of(store, place, context)?.new_vertices(&mut tables)?;
             change(store, context, async |edit| {
                 remarks = append(edit, &tables).await?;
@@ -178,7 +179,10 @@ async fn append(edit: &mut Edit, tables: &Tables) -> Result<Vec<String>> {
         )));
     }
     let links = tables.links.as_ref();
-    let links = links.map(|links| links.links(edit.spec())).transpose()?;
+    let ids = tables.ids.as_ref();
+    let links = links
+        .map(|links| links.links(edit.spec(), ids))
+        .transpose()?;
     let fitted = edit.append_records(&vertices, links.as_ref()).await?;
     Ok(remarks(
         &tables.vertices.unknown(edit.spec()),
@@ -292,15 +296,31 @@ fn remarks(unknown: &BTreeSet<String>, missing: &BTreeSet<String>) -> Vec<String
 struct Tables {
     vertices: Table,
     links: Option<Table>,
+    /// The ids of the vertices that links name, unless they name rows.
+    ids: Option<NodeIds>,
 }
 
 impl Tables {
     /// Reads them; the table of vertices in the format that is given, or by the ending of its name.
-    fn read(vertices: &Path, format: Option<&str>, links: Option<&Path>) -> Result<Self> {
-        let links = links.map(|links| Table::read(links, None));
+    fn read(
+        vertices: &Path,
+        format: Option<&str>,
+        links: Option<&Path>,
+        options: &Options,
+    ) -> Result<Self> {
+        let mut own = options.clone();
+        own.columns_in = None;
+        let links = links.map(|links| Table::read_as(links, None, &own));
+        let links = links.transpose()?;
+        let vertices = Table::read_as(vertices, format, options)?;
+        let ids = links
+            .as_ref()
+            .map(|links| vertices.node_ids(links, options));
+        let ids = ids.transpose()?.flatten();
         Ok(Self {
-            vertices: Table::read(vertices, format)?,
-            links: links.transpose()?,
+            vertices,
+            links,
+            ids,
         })
     }
 }

@@ -33,7 +33,8 @@ pub(crate) fn run(args: &ImportArgs, context: &mut Context<'_>) -> Result<()> {
         return import_parts::discard(&args.store, context);
     }
     let (files, _kept) = from_stdin(&args.files, args.format.is_some())?;
-    let import = Import::open(&files, &options(args)?)?;
+    let options = options(args, context.common.memory_budget)?;
+    let import = Import::open(&files, &options)?;
     let spec = spec(args, &import)?;
     if import_parts::is_step(args) {
         return import_parts::run(args, (&import, &files), spec, context);
@@ -176,7 +177,7 @@ pub(super) fn from_stdin(
     Ok((files.collect(), Some(folder)))
 }
 
-fn options(args: &ImportArgs) -> Result<Options> {
+fn options(args: &ImportArgs, memory_budget: Option<u64>) -> Result<Options> {
     let mut options = Options::default();
     if let Some(name) = &args.kind {
         let kind = Kind::from_name(name).ok_or_else(|| {
@@ -198,7 +199,7 @@ fn options(args: &ImportArgs) -> Result<Options> {
     options.exclude.clone_from(&args.exclude);
     options.nulls = args.nulls;
     options.format = args.format;
-    options.delimiter = args.delimiter;
+    args.columns.apply(&mut options, memory_budget);
     options.edges.clone_from(&args.edges);
     options.faces.clone_from(&args.faces);
     options.link_columns.clone_from(&args.link_columns);

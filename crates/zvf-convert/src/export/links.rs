@@ -65,7 +65,8 @@ impl LinksFile {
     /// Whether a store of this kind has such a table of links, beside vertices in a file of `format`.
     pub(super) fn fits(&self, format: Format, kind: Kind) -> Result<(), ConvertError> {
         let what = if self.faces { "faces" } else { "edges" };
-        let written = |format: Format| format.is_table() && format != Format::Ndjson;
+        let written =
+            |format: Format| format.is_table() && !matches!(format, Format::Ndjson | Format::Xyz);
         if !written(format) || !written(self.format) {
             let found = format!(
                 "a file of {} beside one of {}",

@@ -160,6 +160,11 @@ pub fn export<'a>(
             Format::Trk => trk::write(&mut job).await?,
             Format::Tck => tck::write(&mut job).await?,
             Format::Trx => trx::write(&mut job).await?,
+            Format::Xyz => {
+                let what = path.display().to_string();
+                let expected = "another format: those of separated values and PLY hold points with their names";
+                return Err(ConvertError::usage(what, "XYZ", expected));
+            }
             Format::Ndjson => {
                 let what = path.display().to_string();
                 let expected = "another table: `zvf query -o` writes NDJSON";

@@ -1,6 +1,6 @@
 //! One value of an Arrow column as text or JSON.
 //!
-//! Floats are written with the fewest digits that read back as the same value; an absent value is empty text and JSON
+//! Floats are written with the fewest digits that read back as the same value, but whole float32 from 2^24 on with all of theirs; an absent value is empty text and JSON
 //! `null`; NaN and the infinities, which JSON lacks, are the strings `"NaN"`, `"Infinity"`, `"-Infinity"`, as in Zarr
 //! documents.
 
@@ -18,6 +18,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
 
+use crate::numbers::is_long;
 use crate::time::per_second;
 
 /// How a value is written.
@@ -175,6 +176,12 @@ fn write_float<F: zmij::Float + Into<f64> + std::fmt::Debug + Copy>(
         (_, true, Style::Json) => "-Infinity",
         (_, true, Style::Text) if wide > 0.0 => "inf",
         (_, true, Style::Text) => "-inf",
+        // Other digits are zeros in the shortest text, which readers of wider numbers take for digits.
+        _ if size_of::<F>() == 4 && is_long(wide) => {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "{wide:.1}");
+            return;
+        }
         _ if wide == 0.0 || (1e-4..1e12).contains(&wide.abs()) => {
             out.push_str(zmij::Buffer::new().format_finite(value));
             return;
@@ -348,7 +355,11 @@ mod tests {
                     text.clear();
                     write_float(&mut text, narrow, Style::Text);
                     assert_eq!(text.parse(), Ok(narrow));
-                    assert_eq!(text.len(), format!("{narrow:?}").len(), "{text}");
+                    if is_long(f64::from(narrow)) {
+                        assert_eq!(text.parse(), Ok(f64::from(narrow)), "{text}");
+                    } else {
+                        assert_eq!(text.len(), format!("{narrow:?}").len(), "{text}");
+                    }
                 }
             }
         }

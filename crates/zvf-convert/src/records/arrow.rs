@@ -9,7 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
-use super::{Source, TakeBatch, arrow_check, chosen, left_out, lists};
+use super::{Source, TakeBatch, arrow_check, chosen, left_out, lists, rename};
 use crate::error::{ConvertError, Place};
 use crate::isolate::{isolate, stream};
 use crate::options::Options;
@@ -70,22 +70,22 @@ impl Arrow {
             notes: Vec::new(),
         };
         let all = isolate(path, || Ok(open.reader(None)?.0))?;
+        let all = rename::schema(&all, options);
         open.columns = chosen(path, &all, options)?;
         open.notes = left_out(&all, options);
         let schema = all.project(&open.columns);
         let schema = Arc::new(schema.map_err(|error| wrong(path, error))?);
-        open.schema = lists::found(&schema, |take| open.first(take))?;
-        Ok(open)
-    }
-
-    /// Hands over the first batch with rows.
-    fn first(&self, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
-        let first = isolate(&self.path, || {
-            let mut batches = self.reader(Some(self.columns.clone()))?.1;
-            let first = batches.find(|batch| !matches!(batch, Ok(batch) if batch.num_rows() == 0));
-            first.transpose().map_err(|error| wrong(&self.path, error))
+        open.schema = lists::found(&schema, |widths| {
+            isolate(path, || {
+                for batch in open.reader(Some(open.columns.clone()))?.1 {
+                    if widths.see(&batch.map_err(|error| wrong(path, error))?) {
+                        break;
+                    }
+                }
+                Ok(())
+            })
         })?;
-        first.iter().try_for_each(take)
+        Ok(open)
     }
 
     /// The schema, and the batches with these columns.
@@ -145,8 +145,11 @@ pub(super) fn hand_over<B: Iterator<Item = Result<RecordBatch, ArrowError>>>(
         }
         Ok(())
     };
+    let most = rows.min(lists::at_most(schema));
     stream(path, work, &mut |batch| {
-        sliced(&lists::fixed(path, schema, &batch)?, rows, take)
+        sliced(&batch, most, &mut |batch| {
+            take(&lists::fixed(path, schema, batch)?)
+        })
     })
 }
 

@@ -52,7 +52,7 @@ pub(super) struct Census {
     /// Decimal numbers that float64 does not hold.
     rounded: u64,
     texts: HashSet<String>,
-    /// Whether values are fields of a table of text.
+    /// Whether missing values are empty fields of a table of text.
     fields: bool,
 }
 
@@ -269,12 +269,13 @@ impl Attribute {
 }
 
 impl Census {
-    /// What was seen of the fields of a table of text, so many of them empty.
-    pub(super) fn of_fields(missing: u64, taken: bool) -> Self {
+    /// What was seen of the fields of a table of text, so many of them missing: empty ones, or words too.
+    pub(super) fn of_fields(missing: u64, empty: bool, taken: bool, rough: bool) -> Self {
         Self {
             missing,
             taken,
-            fields: true,
+            rough,
+            fields: empty,
             ..Self::default()
         }
     }

@@ -10,8 +10,9 @@ use zvf_write::arrow::stated_axes;
 use zvf_write::{AttributeType, Axis, NumberType, Values};
 
 use super::attribute::Attribute;
+use super::rename::hold;
 use super::values::{kind, values};
-use super::{check_exclude, names_of, unnamed};
+use super::{check_exclude, names_of, nodes, unnamed};
 use crate::error::{ConvertError, Place, shown};
 use crate::numbers::floats;
 use crate::options::{Nulls, Options};
@@ -34,6 +35,8 @@ pub(super) struct Layout {
     pub(super) stated: bool,
     pub(super) number: NumberType,
     pub(super) object: Option<usize>,
+    /// The columns that say how links name vertices.
+    pub(super) nodes: Vec<usize>,
     pub(super) attributes: Vec<Attribute>,
 }
 
@@ -42,6 +45,8 @@ pub(super) struct Layout {
 pub(super) struct Roles {
     pub(super) position: Vec<usize>,
     pub(super) object: Option<usize>,
+    /// The columns that say how links name vertices.
+    pub(super) nodes: Vec<usize>,
     pub(super) attributes: Vec<usize>,
 }
 
@@ -65,14 +70,9 @@ impl Roles {
         Ok(Self {
             position: Vec::new(),
             object: None,
+            nodes: Vec::new(),
             attributes: (0..header.fields().len()).collect(),
         })
-    }
-
-    /// All columns that are read.
-    pub(super) fn read(&self) -> impl Iterator<Item = usize> + '_ {
-        let all = self.position.iter().chain(&self.object);
-        all.chain(&self.attributes).copied()
     }
 
     /// Finds the columns that are asked for; `usual` is the position where none is named, or what was found and expected.
@@ -133,6 +133,8 @@ impl Roles {
                 expected,
             ));
         }
+        let nodes = nodes::watched(schema, options)?;
+        let id = nodes.first().copied().filter(|_| options.node_id.is_some());
         let free = |at: &usize| !position.contains(at) && object != Some(*at);
         let attributes = match &options.attributes {
             None => {
@@ -153,6 +155,9 @@ impl Roles {
                         expected,
                     ));
                 }
+                let kept =
+                    |at: &usize| free(at) && !options.exclude.iter().any(|one| one == name(*at));
+                asked.extend(id.filter(kept));
                 asked.sort_unstable();
                 asked.dedup();
                 asked
@@ -161,6 +166,7 @@ impl Roles {
         Ok(Self {
             position,
             object,
+            nodes,
             attributes,
         })
     }
@@ -217,12 +223,14 @@ impl Layout {
             };
             attributes.push(attribute);
         }
+        hold(&mut attributes, schema);
         Ok(Self {
             position: roles.position,
             axes,
             stated,
             number,
             object: roles.object,
+            nodes: roles.nodes,
             attributes,
         })
     }
@@ -280,7 +288,16 @@ impl Layout {
             let first = row.saturating_mul(width);
             column.is_null(row) || (first..first.saturating_add(width)).any(|at| items.is_null(at))
         };
-        let kept = (0..batch.num_rows()).map(|row| !columns.iter().any(|one| gap(one, row)));
+        // A coordinate that is NaN is none.
+        let places: Vec<Vec<f64>> = self.columns(batch).map(|one| floats(one).values).collect();
+        let lost = |list: &Vec<f64>, row: usize| {
+            let width = list.len().checked_div(batch.num_rows()).unwrap_or(1);
+            let own = list.iter().skip(row.saturating_mul(width)).take(width);
+            { own }.any(|value| value.is_nan())
+        };
+        let kept = (0..batch.num_rows()).map(|row| {
+            !columns.iter().any(|one| gap(one, row)) && !places.iter().any(|one| lost(one, row))
+        });
         let kept = BooleanArray::from(kept.collect::<Vec<bool>>());
         // A mask of as many rows as the batch has always fits.
         filter_record_batch(batch, &kept).unwrap_or_else(|_| batch.clone())

@@ -1,18 +1,20 @@
-//! A table of links beside a table of vertices: edges or faces, a row a link, by rows of the vertex table from 0.
+//! A table of links beside a table of vertices: edges or faces, a row a link, by rows of the vertex table from 0 or by ids of its column.
 
 use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::{DataType, Schema, SchemaRef};
 use zvf_write::{AttributeType, Kind, StoreSpec, Values};
 
 use super::attribute::{Attribute, Census, Decided};
+use super::nodes::{Naming, NodeIds, doubtful};
+use super::rename::{self, hold};
 use super::values::{append, kind};
 use super::{Source, names_of, refused, source};
 use crate::Format;
 use crate::error::{ConvertError, Place, shown};
 use crate::numbers::whole;
-use crate::options::Options;
+use crate::options::{Nulls, Options};
 use crate::output::raw::elements;
 
 /// Names of the columns that are ends, where none are named: first that of a column of lists, then those of one column an end.
@@ -56,11 +58,79 @@ pub(crate) struct LinkTable {
     pub(crate) links: u64,
     /// What of the file is not kept.
     pub(crate) notes: Vec<String>,
+    /// The ids of vertices that ends are, unless they are rows.
+    ids: Option<NodeIds>,
+}
+
+/// Links that are there more than once, or that name a vertex twice.
+struct Repeated {
+    faces: bool,
+    /// The two ends of each edge, the smaller one first; `None` where there are too many to remember.
+    ends: Option<Vec<u64>>,
+    turning: u64,
+}
+
+impl Repeated {
+    /// Edges that are remembered.
+    const MOST: usize = 1 << 24;
+
+    fn new(faces: bool, vertices: u64) -> Self {
+        Self {
+            faces,
+            ends: (!faces && vertices <= 1 << 32).then(Vec::new),
+            turning: 0,
+        }
+    }
+
+    fn see(&mut self, ends: &[u64], width: usize) {
+        for link in ends.chunks(width.max(1)) {
+            let twice =
+                (1..link.len()).any(|at| link.iter().take(at).any(|end| link.get(at) == Some(end)));
+            self.turning = self.turning.saturating_add(u64::from(twice));
+            if let (Some(all), [from, to]) = (&mut self.ends, link) {
+                all.push(from.min(to) << 32 | from.max(to));
+            }
+        }
+        if self
+            .ends
+            .as_ref()
+            .is_some_and(|ends| ends.len() > Self::MOST)
+        {
+            self.ends = None;
+        }
+    }
+
+    fn notes(self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.turning > 0 {
+            notes.push(match self.faces {
+                true => format!("{} faces name a vertex twice", self.turning),
+                false => format!("{} edges begin and end at the same vertex", self.turning),
+            });
+        }
+        if let Some(mut ends) = self.ends {
+            let all = ends.len();
+            ends.sort_unstable();
+            ends.dedup();
+            if all > ends.len() {
+                notes.push(format!(
+                    "{} edges have the two ends of another one: all are kept",
+                    all - ends.len()
+                ));
+            }
+        }
+        notes
+    }
 }
 
 impl LinkTable {
-    /// Reads the table that the options name, if they name one; `vertices` is how many the vertex table has.
-    pub(crate) fn survey(options: &Options, vertices: u64) -> Result<Option<Self>, ConvertError> {
+    /// Reads the table that the options name, if they name one; `vertices` is how many the vertex table has, and `naming` how links name
+    /// them.
+    pub(super) fn survey(
+        options: &Options,
+        vertices: u64,
+        naming: Naming,
+    ) -> Result<Option<Self>, ConvertError> {
         let Some((path, faces)) = options.links() else {
             return Ok(None);
         };
@@ -77,8 +147,18 @@ impl LinkTable {
         // The columns of the vertex table are no business of this one.
         let mut own = options.clone();
         (own.position, own.object_column, own.attributes) = (None, None, None);
-        own.exclude = Vec::new();
-        let source = source(path, format, &own)?;
+        (own.exclude, own.columns_in) = (Vec::new(), None);
+        // Ends are by rows or ids of that table: this one has none.
+        (own.edges, own.faces, own.node_id) = (None, None, None);
+        if own.nulls == Nulls::DropRow {
+            own.nulls = Nulls::Keep;
+        }
+        let mut source = source(path, format, &own)?;
+        // What only the vertex table has.
+        let names = source.schema();
+        let names = names_of(&names);
+        own.attribute_types
+            .retain(|(name, _)| names.contains(&name.as_str()));
         let schema = source.schema();
         let ends = ends(
             path,
@@ -87,6 +167,32 @@ impl LinkTable {
             faces,
             options.link_columns.as_deref(),
         )?;
+        let name = |at: &usize| schema.fields().get(*at).map_or("", |field| field.name());
+        let own_names: Vec<&str> = ends.iter().map(name).collect();
+        let ids = match naming {
+            Naming::Rows => None,
+            Naming::Ids(ids) => Some(ids),
+            // Columns of these names are rows, as exports write them.
+            Naming::Doubtful { .. } if own_names.iter().all(|name| name.starts_with(LISTED)) => {
+                None
+            }
+            Naming::Doubtful { name, row, value } => {
+                let ends = match format {
+                    Format::Npy => "an array".to_owned(),
+                    _ => format!("columns {}", own_names.join(", ")),
+                };
+                return Err(doubtful(&name, row, &value, &ends));
+            }
+        };
+        if format.is_text() && ids.as_ref().is_some_and(NodeIds::are_texts) {
+            // Whatever they look like, ends are texts.
+            let texts = own_names
+                .iter()
+                .map(|name| ((*name).to_owned(), AttributeType::Category));
+            own.attribute_types.extend(texts);
+            source = super::source(path, format, &own)?;
+        }
+        let schema = source.schema();
         let width = match (
             ends.as_slice(),
             ends.first().and_then(|at| schema.fields().get(*at)),
@@ -127,10 +233,17 @@ impl LinkTable {
             width,
             links: 0,
             notes,
+            ids,
         };
+        hold(&mut table.attributes, &table.schema);
+        table
+            .notes
+            .extend(rename::notes(&table.attributes, &table.schema));
+        let mut repeated = Repeated::new(faces, vertices);
         let mut seen: Vec<Census> = Vec::new();
         seen.resize_with(table.attributes.len(), Census::default);
-        table.links = table.walk(vertices, &mut |first, batch, _| {
+        table.links = table.walk(vertices, &mut |first, batch, ends| {
+            repeated.see(&ends, table.width);
             for (one, census) in table.attributes.iter().zip(&mut seen) {
                 let column = batch.columns().get(one.column);
                 let column = column.ok_or_else(|| table.changed())?;
@@ -142,6 +255,7 @@ impl LinkTable {
             }
             Ok(())
         })?;
+        table.notes.extend(repeated.notes());
         for (one, census) in table.attributes.iter().zip(&seen) {
             let (decided, note) = one.decide(census, table.options.nulls).map_err(|found| {
                 let (found, expected) = refused(&one.name, found);
@@ -188,7 +302,10 @@ impl LinkTable {
             for (one, decided) in self.attributes.iter().zip(&self.decided) {
                 let column = batch.columns().get(one.column);
                 let values = column.and_then(|column| one.values(column, decided));
-                attributes.push((one.name.clone(), values.ok_or_else(|| self.changed())?));
+                attributes.push((
+                    decided.spec.name.clone(),
+                    values.ok_or_else(|| self.changed())?,
+                ));
             }
             take(ends, attributes)
         })?;
@@ -239,6 +356,9 @@ impl LinkTable {
         first: u64,
         vertices: u64,
     ) -> Result<Vec<u64>, ConvertError> {
+        if let Some(ids) = &self.ids {
+            return self.ends_by_ids(ids, batch, first);
+        }
         let mut columns: Vec<Vec<i64>> = Vec::new();
         for at in &self.ends {
             let column = batch.columns().get(*at).ok_or_else(|| self.changed())?;
@@ -250,7 +370,7 @@ impl LinkTable {
                     .get(*at)
                     .map_or("", |field| field.name());
                 let found = format!("column {} of {}", shown(name), column.data_type());
-                let expected = "whole numbers, none missing: rows of the vertex table, from 0";
+                let expected = "whole numbers, none missing: rows of the vertex table, from 0 (--node-id names the column of the vertex table whose values they are)";
                 return Err(self.bad(first, 0, &found, expected));
             };
             columns.push(numbers);
@@ -275,6 +395,36 @@ impl LinkTable {
             }
         }
         Ok(ends)
+    }
+
+    /// The ends of a batch's links that are ids of vertices.
+    fn ends_by_ids(
+        &self,
+        ids: &NodeIds,
+        batch: &RecordBatch,
+        first: u64,
+    ) -> Result<Vec<u64>, ConvertError> {
+        let mut columns = Vec::new();
+        for at in &self.ends {
+            let column = batch.columns().get(*at).ok_or_else(|| self.changed())?;
+            let (items, width) = elements(column);
+            let rows = ids.rows(&items).map_err(|(at, (found, expected))| {
+                let row = at.checked_div(width).unwrap_or(0);
+                self.bad(first, row, &found, &expected)
+            })?;
+            columns.push(rows);
+        }
+        if let [list] = columns.as_mut_slice() {
+            return Ok(std::mem::take(list));
+        }
+        let rows = 0..batch.num_rows();
+        let ends = rows.flat_map(|row| columns.iter().filter_map(move |one| one.get(row)));
+        Ok(ends.copied().collect())
+    }
+
+    /// The columns of the table.
+    pub(crate) fn schema(&self) -> &Schema {
+        &self.schema
     }
 
     #[cold]

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, FixedSizeListArray, OffsetSizeTrait, RecordBatch};
+use arrow_array::{Array, ArrayRef, FixedSizeListArray, OffsetSizeTrait, RecordBatch, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_select::take::take;
 
-use super::TakeBatch;
 use crate::error::{ConvertError, Place, shown};
 
 /// Whether there is such a column.
@@ -26,52 +26,72 @@ pub(super) fn listed(field: &Field) -> bool {
     }
 }
 
-/// The schema with lists of the length of the first one, which `first` hands over.
+/// The lengths of lists, by column, as far as they were found.
+#[derive(Debug)]
+pub(super) struct Widths(Vec<Option<i32>>);
+
+impl Widths {
+    /// Looks at the first list of each column that is not missing; whether all were found.
+    pub(super) fn see(&mut self, batch: &RecordBatch) -> bool {
+        for (width, column) in self.0.iter_mut().zip(batch.columns()) {
+            if width.is_some() {
+                continue;
+            }
+            let Some(row) = (0..column.len()).find(|row| column.is_valid(*row)) else {
+                continue;
+            };
+            *width = Some(match column.as_list_opt::<i32>() {
+                Some(list) => list.value_length(row),
+                None => column
+                    .as_list_opt::<i64>()
+                    .and_then(|list| i32::try_from(list.value_length(row)).ok())
+                    .unwrap_or(0),
+            });
+        }
+        self.0.iter().all(Option::is_some)
+    }
+}
+
+/// The schema with lists of the length of the first one that is not missing, which `look` finds.
 pub(super) fn found(
     schema: &SchemaRef,
-    first: impl FnOnce(&mut TakeBatch<'_>) -> Result<(), ConvertError>,
+    look: impl FnOnce(&mut Widths) -> Result<(), ConvertError> + Send,
 ) -> Result<SchemaRef, ConvertError> {
     if !any(schema) {
         return Ok(Arc::clone(schema));
     }
-    let mut fields: Vec<Field> = schema
-        .fields()
-        .iter()
-        .map(|field| (**field).clone())
-        .collect();
-    let mut seen = false;
-    first(&mut |batch| {
-        if !seen && batch.num_rows() > 0 {
-            seen = true;
-            for (field, column) in fields.iter_mut().zip(batch.columns()) {
-                fix(field, Some(column));
-            }
+    // Nothing is to be found of other columns.
+    let fields = schema.fields().iter();
+    let mut widths = Widths(fields.map(|field| (!listed(field)).then_some(1)).collect());
+    look(&mut widths)?;
+    let fields = schema.fields().iter().zip(&widths.0).map(|(field, width)| {
+        let mut field = field.as_ref().clone();
+        if let (true, DataType::List(item) | DataType::LargeList(item)) =
+            (listed(&field), field.data_type().clone())
+        {
+            let width = width.unwrap_or(1).max(1);
+            field.set_data_type(DataType::FixedSizeList(item, width));
         }
-        Ok(())
-    })?;
-    if !seen {
-        fields.iter_mut().for_each(|field| fix(field, None));
-    }
+        field
+    });
+    let fields: Vec<Field> = fields.collect();
     Ok(Arc::new(Schema::new_with_metadata(
         fields,
         schema.metadata().clone(),
     )))
 }
 
-fn fix(field: &mut Field, column: Option<&ArrayRef>) {
-    if !listed(field) {
-        return;
-    }
-    if let DataType::List(item) | DataType::LargeList(item) = field.data_type().clone() {
-        let width = column.map_or(1, |column| match column.as_list_opt::<i32>() {
-            Some(list) => list.value_length(0),
-            None => column
-                .as_list_opt::<i64>()
-                .and_then(|list| i32::try_from(list.value_length(0)).ok())
-                .unwrap_or(0),
-        });
-        field.set_data_type(DataType::FixedSizeList(item, width.max(1)));
-    }
+/// Rows of a batch of which lists are made of one length: missing ones take their place, too.
+pub(super) fn at_most(schema: &Schema) -> usize {
+    const VALUES: usize = 1 << 22;
+    let widths = schema.fields().iter().map(|field| match field.data_type() {
+        DataType::FixedSizeList(_, width) => usize::try_from(*width).unwrap_or(1),
+        _ => 1,
+    });
+    VALUES
+        .checked_div(widths.max().unwrap_or(1))
+        .unwrap_or(1)
+        .max(1)
 }
 
 /// A batch whose lists have the length that the schema says.
@@ -94,7 +114,8 @@ pub(super) fn fixed(
                 .and_then(|list| items(list, *width)),
         };
         let list = list.and_then(|items| {
-            FixedSizeListArray::try_new(Arc::clone(item), *width, items, None).ok()
+            let nulls = column.nulls().cloned();
+            FixedSizeListArray::try_new(Arc::clone(item), *width, items, nulls).ok()
         });
         list.map(|list| Arc::new(list) as ArrayRef).ok_or_else(|| {
             let found = format!("column {} with lists of other lengths", shown(field.name()));
@@ -109,7 +130,7 @@ pub(super) fn fixed(
     })
 }
 
-/// The values of lists that all have this length.
+/// The values of lists that all have this length, but for missing ones, whose values are missing.
 fn items<O: OffsetSizeTrait>(
     list: &arrow_array::GenericListArray<O>,
     width: i32,
@@ -119,7 +140,17 @@ fn items<O: OffsetSizeTrait>(
         [start, end] => end.as_usize().checked_sub(start.as_usize()) == Some(width),
         _ => false,
     };
-    (list.null_count() == 0 && list.offsets().windows(2).all(wide)).then_some(())?;
-    let start = list.offsets().first()?.as_usize();
-    Some(list.values().slice(start, width.checked_mul(list.len())?))
+    let ends = || list.offsets().windows(2);
+    if list.null_count() == 0 && ends().all(wide) {
+        let start = list.offsets().first()?.as_usize();
+        return Some(list.values().slice(start, width.checked_mul(list.len())?));
+    }
+    let mut places: Vec<Option<u64>> = Vec::with_capacity(width.checked_mul(list.len())?);
+    for (row, ends) in ends().enumerate() {
+        let there = list.is_valid(row);
+        let start = ends.first()?.as_usize() as u64;
+        (!there || wide(ends)).then_some(())?;
+        places.extend((start..).take(width).map(|place| there.then_some(place)));
+    }
+    take(list.values(), &UInt64Array::from(places), None).ok()
 }

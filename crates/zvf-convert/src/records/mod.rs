@@ -6,14 +6,16 @@ mod attribute;
 mod layout;
 pub(crate) mod links;
 mod lists;
+pub(crate) mod nodes;
 pub(crate) mod npy;
 mod npz;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod ply;
+mod rename;
 mod survey;
 mod tally;
-mod text_table;
+pub(crate) mod text_table;
 pub(crate) mod values;
 mod widths;
 
@@ -23,7 +25,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
-use zvf_write::{Batch, Kind};
+use zvf_write::{Batch, Kind, Values};
 
 use crate::error::{ConvertError, Place, shown};
 use crate::names;
@@ -107,7 +109,9 @@ fn chosen(path: &Path, schema: &Schema, options: &Options) -> Result<Vec<usize>,
     let fields = schema.fields().iter().enumerate();
     let fields = fields.filter(|(_, field)| held(field));
     Ok(fields
-        .filter(|(_, field)| wanted(field.name()))
+        .filter(|(_, field)| {
+            wanted(field.name()) || nodes::is_watched(field.name(), field.data_type(), options)
+        })
         .map(|(at, _)| at)
         .collect())
 }
@@ -135,12 +139,57 @@ trait Source: std::fmt::Debug + Send + Sync {
     }
 }
 
+/// A file whose columns have other names.
+#[derive(Debug)]
+struct Renamed<S> {
+    source: S,
+    schema: SchemaRef,
+}
+
+impl<S: Source + 'static> Renamed<S> {
+    fn of(source: S, options: &Options) -> Box<dyn Source> {
+        if options.rename.is_empty() {
+            return Box::new(source);
+        }
+        let schema = rename::schema(&source.schema(), options);
+        Box::new(Self { source, schema })
+    }
+}
+
+impl<S: Source> Source for Renamed<S> {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
+        self.source.vertices(rows, &mut |batch| {
+            let batch = batch.clone().with_schema(Arc::clone(&self.schema));
+            take(&batch.map_err(|error| {
+                let expected = "columns with other names";
+                ConvertError::usage("rename", error.to_string(), expected)
+            })?)
+        })
+    }
+
+    fn linked(&self) -> Option<Kind> {
+        self.source.linked()
+    }
+
+    fn links(&self, take: &mut TakeLink<'_>) -> Result<(), ConvertError> {
+        self.source.links(take)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.source.notes()
+    }
+}
+
 fn source(path: &Path, format: Format, options: &Options) -> Result<Box<dyn Source>, ConvertError> {
     Ok(match format {
-        Format::Csv | Format::Ndjson => Box::new(TextTable::open(path, format, options)?),
-        Format::Npy => Box::new(npy::Npy::open(path)?),
-        Format::Npz => Box::new(npz::Npz::open(path)?),
-        Format::Ply => Box::new(ply::Ply::open(path, options)?),
+        _ if format.is_text() => Box::new(TextTable::open(path, format, options)?),
+        Format::Npy => Renamed::of(npy::Npy::open(path)?, options),
+        Format::Npz => Renamed::of(npz::Npz::open(path)?, options),
+        Format::Ply => Renamed::of(ply::Ply::open(path, options)?, options),
         #[cfg(feature = "parquet")]
         Format::Parquet => Box::new(parquet::Parquet::open(path, options)?),
         #[cfg(not(feature = "parquet"))]
@@ -160,7 +209,7 @@ fn source(path: &Path, format: Format, options: &Options) -> Result<Box<dyn Sour
 pub fn read_table(path: &Path, options: &Options) -> Result<RecordBatch, ConvertError> {
     let format = options.format.map_or_else(|| Format::of(path), Ok)?;
     let table: Box<dyn Source> = match format {
-        Format::Csv | Format::Ndjson => Box::new(TextTable::texts(path, format, options)?),
+        _ if format.is_text() => Box::new(TextTable::texts(path, format, options)?),
         Format::Arrow | Format::Parquet | Format::Npy | Format::Npz => {
             let mut options = options.clone();
             options.loose = true;
@@ -376,7 +425,7 @@ impl Records {
 
     /// A batch of no vertex, with all attributes.
     fn empty(&self) -> Batch<'static> {
-        let none: Vec<f64> = Vec::new();
+        let none = Values::of_bytes(self.layout.number, &[]);
         let mut batch = Batch::new(none).with_object_runs(Vec::new());
         for decided in &self.decided {
             batch = batch.with_attribute(&decided.spec.name, decided.none());

@@ -1,18 +1,21 @@
 //! The first reading of files of vertices: what a store for them needs.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use arrow_schema::SchemaRef;
 use zvf_write::{AttributeSpec, Kind, NumberType};
 
 use super::attribute::Census;
 use super::layout::{Layout, Roles};
 use super::links::LinkTable;
+use super::nodes::Nodes;
 use super::tally::{Tally, kind_of};
 use super::text_table::{self, TextTable};
 use super::widths::Widths;
 use super::{
-    Owners, Records, RowNumbers, Source, check_exclude, left_out, names_of, refused, source,
-    too_many_texts, whole_in_memory,
+    Owners, Records, RowNumbers, Source, check_exclude, left_out, names_of, refused, rename,
+    source, too_many_texts, whole_in_memory,
 };
 use crate::error::{ConvertError, Place};
 use crate::names;
@@ -23,6 +26,8 @@ use crate::{Format, Found, draft, float_type};
 #[derive(Debug)]
 struct Looked {
     layout: Layout,
+    /// The columns of the first file.
+    schema: SchemaRef,
     /// The first one of tables of text.
     text: Option<TextTable>,
     /// The number type of positions in a store.
@@ -34,6 +39,7 @@ struct Looked {
     widths: Widths,
     /// Rows that are left out.
     dropped: u64,
+    nodes: Nodes,
 }
 
 /// Reads tables of text.
@@ -41,21 +47,27 @@ fn look_at_text(
     files: &[PathBuf],
     format: Format,
     options: &Options,
+    notes: &mut Vec<String>,
 ) -> Result<(Looked, Tally), ConvertError> {
     let (survey, table) = text_table::Survey::of(files, format, options, Roles::of_text)?;
     let path = files.first().map_or(Path::new(""), PathBuf::as_path);
     let seen = survey.seen();
+    notes.extend(survey.notes());
     let layout = Layout::new(path, &table.schema(), survey.roles, options)?;
     let new = || Tally::new(options, layout.axes.len(), None);
     let tally = survey.tally.unwrap_or_else(new);
     let looked = Looked {
         layout,
+        schema: table.schema(),
         text: Some(table),
         positions: float_type(!survey.double),
         seen,
         linked: None,
         widths: Widths::default(),
         dropped: survey.dropped,
+        nodes: survey
+            .nodes
+            .unwrap_or_else(|| Nodes::new(Vec::new(), options)),
     };
     Ok((looked, tally))
 }
@@ -84,17 +96,22 @@ fn look_at_columns(
             Some(known) => known,
             None => {
                 let linked = source.linked();
+                let fields = own.nodes.iter().filter_map(|at| schema.fields().get(*at));
+                let names = fields.map(|field| field.name().clone()).collect();
+                let own_nodes = Nodes::new(names, options);
                 let tally = Tally::new(options, own.axes.len(), linked);
                 let mut seen = Vec::new();
                 seen.resize_with(own.attributes.len(), Census::default);
                 let looked = Looked {
                     positions: own.number,
                     layout: own,
+                    schema: Arc::clone(&schema),
                     text: None,
                     seen,
                     linked,
                     widths: Widths::default(),
                     dropped: 0,
+                    nodes: own_nodes,
                 };
                 known.insert((looked, tally))
             }
@@ -123,7 +140,7 @@ impl Looked {
         options: &Options,
         tally: &mut Tally,
     ) -> Result<u64, ConvertError> {
-        let layout = &self.layout;
+        let (layout, nodes) = (&self.layout, &mut self.nodes);
         let mut vertices = 0_u64;
         source.vertices(options.batch, &mut |batch| {
             let rows = RowNumbers {
@@ -151,6 +168,11 @@ impl Looked {
                     return Err(too_many_texts(file, Place::Whole, &attribute.name, options));
                 }
             }
+            for (number, column) in layout.nodes.iter().enumerate() {
+                let column = whole.columns().get(*column);
+                let seen = column.map_or(Ok(()), |column| nodes.column(number, column));
+                seen.map_err(|(row, what)| rows.bad(row, what))?;
+            }
             let objects = layout.objects(&whole);
             let objects = objects.map_err(|(row, what)| rows.bad(row, what))?;
             for (row, id) in objects.into_iter().enumerate() {
@@ -170,15 +192,22 @@ impl Records {
     ) -> Result<(Self, Found), ConvertError> {
         let mut notes = Vec::new();
         let (looked, tally) = match format {
-            Format::Csv | Format::Ndjson => look_at_text(files, format, options)?,
+            _ if format.is_text() => look_at_text(files, format, options, &mut notes)?,
             _ => look_at_columns(files, format, options, &mut notes)?,
         };
         let Looked { layout, linked, .. } = looked;
         if let Some(table) = &looked.text {
             notes.extend(left_out(&table.schema(), options));
         }
+        notes.extend(rename::notes(&layout.attributes, &looked.schema));
         let kind = kind_of(options, linked);
-        let table = LinkTable::survey(options, tally.extent.count())?;
+        let naming = looked.nodes.finish()?;
+        let table = LinkTable::survey(options, tally.extent.count(), naming)?;
+        let linked_schema = table.iter().map(LinkTable::schema);
+        let schemas: Vec<_> = std::iter::once(&*looked.schema)
+            .chain(linked_schema)
+            .collect();
+        rename::check(&schemas, options)?;
         let (width, links) = match &table {
             Some(table) => (table.width, table.links),
             None => looked.widths.decide(kind, linked, &mut notes)?,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use zvf_write::Kind;
 
-use crate::error::{ConvertError, Place};
+use crate::error::{ConvertError, Place, shown};
 use crate::options::Options;
 use crate::shape::Extent;
 
@@ -19,6 +19,8 @@ pub(super) struct Tally {
     chain: bool,
     pub(super) ids: HashSet<i64>,
     last: Option<i64>,
+    /// The column of objects, as a message names it.
+    column: String,
 }
 
 impl Tally {
@@ -30,6 +32,10 @@ impl Tally {
             chain: matches!(kind, Kind::Polyline | Kind::Streamline),
             ids: HashSet::new(),
             last: None,
+            column: match &options.object_column {
+                Some(name) => format!("column {}", shown(name)),
+                None => "the column of objects".to_owned(),
+            },
         }
     }
 
@@ -44,7 +50,10 @@ impl Tally {
     /// Counts the object of a row; what is wrong with it, found and expected.
     pub(super) fn object(&mut self, id: i64) -> Result<(), (String, String)> {
         if self.last != Some(id) && !self.ids.insert(id) && self.chain {
-            let expected = "the rows of an object one after another".to_owned();
+            let expected = format!(
+                "the rows of an object one after another: sort the rows by {}",
+                self.column
+            );
             return Err((format!("object {id} again, after others"), expected));
         }
         self.last = Some(id);

@@ -177,13 +177,17 @@ impl Given {
     fn read(args: &AppendArgs, files: &[PathBuf], context: &mut Context<'_>) -> Result<Self> {
         let format = args.format.as_deref();
         let place = Place::of(&args.store, &args.place, context)?;
+        let mut options = Options::default();
+        let columns = &args.columns;
+        columns.apply(&mut options, context.common.memory_budget);
         if let [folder] = files
             && folder.is_dir()
             && folder.join("vertices.arrow").exists()
         {
             let there = |name: &str| Some(folder.join(name)).filter(|file| file.exists());
             let links = args.links.clone().or_else(|| there("links.arrow"));
-            let mut tables = Tables::read(&folder.join("vertices.arrow"), None, links.as_deref())?;
+            let vertices = folder.join("vertices.arrow");
+            let mut tables = Tables::read(&vertices, None, links.as_deref(), &options)?;
             let remarks = place.new_vertices(&mut tables)?;
             let objects = there("objects.arrow");
             let objects = objects.map(|file| Table::read(&file, None)).transpose()?;
@@ -196,7 +200,7 @@ impl Given {
                     "--links: found {found} of vertices, expected one"
                 )));
             }
-            let read = |file: &PathBuf| Tables::read(file, format, args.links.as_deref());
+            let read = |file: &PathBuf| Tables::read(file, format, args.links.as_deref(), &options);
             let mut tables = files.iter().map(read).collect::<Result<Vec<_>>>()?;
             let mut remarks = Vec::new();
             for one in &mut tables {
@@ -208,6 +212,11 @@ impl Given {
         if args.links.is_some() {
             return Err(CliError::usage(
                 "--links: found a table of links, expected tables of vertices: .csv, .tsv, .ndjson, .arrow or .parquet",
+            ));
+        }
+        if columns.any() {
+            return Err(CliError::usage(
+                "found options of columns, expected tables of vertices: .csv, .tsv, .xyz, .ndjson, .arrow or .parquet",
             ));
         }
         let import = import(args, files, place.options(), context)?;
@@ -280,7 +289,7 @@ fn is_table(file: &Path, format: Option<&str>) -> bool {
     };
     matches!(
         known,
-        Some(Format::Csv | Format::Ndjson | Format::Arrow | Format::Parquet)
+        Some(Format::Csv | Format::Xyz | Format::Ndjson | Format::Arrow | Format::Parquet)
     )
 }
 
@@ -333,7 +342,8 @@ impl Gathered<'_> {
             batch = batch.with_object_ids(ids?);
         }
         let links = tables.links.as_ref().filter(|_| spec.takes_links());
-        let links = links.map(|links| links.links(spec)).transpose()?;
+        let ids = tables.ids.as_ref();
+        let links = links.map(|links| links.links(spec, ids)).transpose()?;
         if let Some(links) = &links {
             batch = batch.with_link_records(links)?;
         }

@@ -7,15 +7,19 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::SchemaRef;
 use zvf_convert::output::{cells, column_names};
-use zvf_convert::{Format, Options, Placed, read_table, time_number};
+use zvf_convert::{
+    Fields, Format, NodeIds, Options, Placed, check_node_rows, read_table, time_number,
+};
+
 use zvf_edit::Edit;
 use zvf_write::arrow::{OF_EDITS, array, column_type, elements, texts, values};
 use zvf_write::error::OrBug;
-use zvf_write::{AttributeSpec, AttributeType, Batch, NumberType, StoreSpec, Values};
+use zvf_write::{AttributeSpec, AttributeType, Batch, NumberType, StoreSpec, Values, narrow};
 
 use crate::error::{CliError, Result};
 
@@ -30,6 +34,8 @@ pub(super) struct Table {
     first: Option<usize>,
     /// How positions are brought into the store.
     placed: Option<Placed>,
+    /// How texts are read as values.
+    fields: Fields,
 }
 
 /// A column of an answer, with its name.
@@ -42,14 +48,24 @@ impl Table {
     ///
     /// I/O; a file that is no such table.
     pub(super) fn read(path: &Path, format: Option<&str>) -> Result<Self> {
-        let mut options = Options::default();
+        Self::read_as(path, format, &Options::default())
+    }
+
+    /// The same, with columns read as options say.
+    ///
+    /// # Errors
+    ///
+    /// I/O; a file that is no such table.
+    pub(super) fn read_as(path: &Path, format: Option<&str>, options: &Options) -> Result<Self> {
+        let mut options = options.clone();
         options.format = format.and_then(Format::from_name);
         if format == Some("tsv") {
             options.delimiter = Some(b'\t');
         }
         let first = match options.format.map_or_else(|| Format::of(path), Ok)? {
             // The header is line 1.
-            Format::Csv => Some(2),
+            Format::Csv => Some(2 - usize::from(options.columns_in.is_some())),
+            Format::Xyz => Some(1),
             Format::Ndjson => Some(1),
             _ => None,
         };
@@ -67,6 +83,7 @@ impl Table {
             batch,
             first,
             placed: None,
+            fields: Fields::of(&options),
         })
     }
 
@@ -194,8 +211,10 @@ impl Table {
         }
         macro_rules! parse {
             ($type:ty, $missing:expr) => {
-                self.parsed::<$type>(one, columns, own, $missing, |text| text.trim().parse().ok())?
-                    .into()
+                self.parsed::<$type>(one, columns, own, $missing, |text| {
+                    self.fields.plain(text).parse().ok()
+                })?
+                .into()
             };
         }
         let optional = own.is_none();
@@ -227,8 +246,20 @@ impl Table {
             Some(NumberType::U16) => parse!(u16, None),
             Some(NumberType::U32) => parse!(u32, None),
             Some(NumberType::U64) => parse!(u64, None),
-            Some(NumberType::F64) => parse!(f64, optional.then_some(f64::NAN)),
-            Some(_) => parse!(f32, optional.then_some(f32::NAN)),
+            Some(NumberType::F64) => {
+                let missing = optional.then_some(f64::NAN);
+                self.parsed(one, columns, own, missing, |text| self.fields.number(text))?
+                    .into()
+            }
+            Some(_) => {
+                let missing = optional.then_some(f32::NAN);
+                let number = |text: &str| {
+                    let wide = self.fields.number(text)?;
+                    let number = narrow(wide);
+                    (number.is_finite() || !wide.is_finite()).then_some(number)
+                };
+                self.parsed(one, columns, own, missing, number)?.into()
+            }
         };
         Ok(array(values, columns.len())?)
     }
@@ -269,7 +300,8 @@ impl Table {
             ))
         };
         let value = |(row, text): (usize, Option<Cow<'_, str>>)| {
-            let value = text.as_deref().map_or(missing, &parse);
+            let given = self.fields.value(text.as_deref(), false);
+            let value = given.map_or(missing, &parse);
             value.ok_or_else(|| wrong(row, text.as_deref()))
         };
         self.cells(columns).map(value).collect()
@@ -352,7 +384,7 @@ impl Table {
     }
 
     /// New links: their ends are rows of the table of vertices, in columns `vertices_0`, …, or the first ones.
-    pub(super) fn links(&self, spec: &StoreSpec) -> Result<RecordBatch> {
+    pub(super) fn links(&self, spec: &StoreSpec, ids: Option<&NodeIds>) -> Result<RecordBatch> {
         let width = spec.links.width;
         let mut ends = self.numbered("vertices");
         if ends.len() != width {
@@ -364,8 +396,51 @@ impl Table {
                 "{file}: expected {width} columns of ends"
             )));
         }
-        let ends = self.numbers("vertices", &ends)?;
+        let ends = match ids {
+            None => self.numbers("vertices", &ends)?,
+            Some(ids) => {
+                let columns = ends.iter().map(|at| Ok(ids.find(&self.text_column(*at))?));
+                let columns = columns.collect::<Result<Vec<Vec<u64>>>>()?;
+                let rows = (0..self.batch.num_rows())
+                    .flat_map(|row| columns.iter().map(move |one| one.get(row)));
+                let rows = rows.flatten().copied().collect::<Vec<u64>>();
+                ("vertices".to_owned(), array(Values::from(rows), width)?)
+            }
+        };
         self.records(vec![ends], &spec.links.attributes)
+    }
+
+    fn text_column(&self, at: usize) -> ArrayRef {
+        Arc::new(self.texts(at).into_iter().collect::<StringArray>())
+    }
+
+    /// The ids of the vertices of this table by which links name them, in the column that options name; `None` where they name rows.
+    ///
+    /// # Errors
+    ///
+    /// Usage, where there is no such column, where ids come again, or where a column may be one of ids and nothing says what links name.
+    pub(super) fn node_ids(&self, links: &Self, options: &Options) -> Result<Option<NodeIds>> {
+        if let Some(name) = &options.node_id {
+            let at = self.column(name).ok_or_else(|| {
+                let file = &self.file;
+                CliError::usage(format!("{file}: no column {name}, as --node-id says"))
+            })?;
+            let ids = NodeIds::of(name, &self.text_column(at), options.limits.ids)?;
+            return Ok(Some(ids));
+        }
+        let ends: Vec<&str> = links
+            .columns
+            .iter()
+            .map(|(name, ..)| name.as_str())
+            .collect();
+        if !options.links_by_row && !ends.iter().any(|name| name.starts_with("vertices")) {
+            let texts = (0..self.columns.len()).map(|at| self.text_column(at));
+            let texts: Vec<ArrayRef> = texts.collect();
+            let names = self.columns.iter().map(|(name, ..)| name.as_str());
+            let ends = format!("columns {}", ends.join(", "));
+            check_node_rows(names.zip(&texts), &ends)?;
+        }
+        Ok(None)
     }
 
     /// The columns that say which vertices are meant: `vertex` and `object_id`; none for all.

@@ -25,7 +25,7 @@ use parquet::file::metadata::{
 };
 
 use super::arrow::hand_over;
-use super::{Source, TakeBatch, UUID, chosen, left_out, lists};
+use super::{Source, TakeBatch, UUID, chosen, left_out, lists, rename};
 use crate::error::{ConvertError, Place};
 use crate::isolate::isolate;
 use crate::options::Options;
@@ -69,9 +69,10 @@ impl Parquet {
             let all = typed(&all, &metadata);
             Ok((metadata, all))
         })?;
-        let columns = chosen(path, &all, options)?;
+        let named = rename::schema(&Arc::new(all.clone()), options);
+        let columns = chosen(path, &named, options)?;
         check::columns(path, &file, &metadata, &columns)?;
-        let fields = columns.iter().filter_map(|at| all.fields().get(*at));
+        let fields = columns.iter().filter_map(|at| named.fields().get(*at));
         let fields: Vec<Arc<Field>> = fields.map(Arc::clone).collect();
         let mut open = Self {
             path: path.to_owned(),
@@ -79,9 +80,15 @@ impl Parquet {
             schema: Arc::new(Schema::new_with_metadata(fields, all.metadata().clone())),
             columns,
             metadata,
-            notes: left_out(&all, options),
+            notes: left_out(&named, options),
         };
-        open.schema = lists::found(&open.schema, |take| open.first(take))?;
+        open.schema = lists::found(&open.schema, |widths| {
+            // Most often the first row says it.
+            isolate(path, || {
+                Ok(open.see(1, 1, widths)? || open.see(1024, usize::MAX, widths)?)
+            })?;
+            Ok(())
+        })?;
         Ok(open)
     }
 
@@ -103,13 +110,19 @@ impl Parquet {
         reader.map_err(|error| wrong(&self.path, error))
     }
 
-    /// Hands over a batch of the first row.
-    fn first(&self, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
-        let first = isolate(&self.path, || {
-            let first = self.reader(1)?.next().transpose();
-            first.map_err(|error| wrong(&self.path, error.into()))
-        })?;
-        first.iter().try_for_each(take)
+    /// Looks at lists in some batches of so many rows; whether all their lengths were found.
+    fn see(
+        &self,
+        rows: usize,
+        batches: usize,
+        widths: &mut lists::Widths,
+    ) -> Result<bool, ConvertError> {
+        for batch in self.reader(rows)?.take(batches) {
+            if widths.see(&batch.map_err(|error| wrong(&self.path, error.into()))?) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 

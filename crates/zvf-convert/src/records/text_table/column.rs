@@ -1,24 +1,35 @@
 //! What the texts of a column are, and the values that they become.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::builder::{BooleanBuilder, PrimitiveBuilder, StringBuilder};
 use arrow_array::types::{
-    ArrowPrimitiveType, Float32Type, Float64Type, Int32Type, Int64Type, UInt64Type,
+    ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{ArrayRef, NullArray};
 use arrow_schema::{DataType, TimeUnit};
 use zvf_write::narrow;
 
+use super::fields::Fields;
+use crate::error::{Place, shown};
 use crate::options::Nulls;
-use crate::text::single_holds;
+use crate::records::attribute;
+use crate::text::{out_of_range, rounds, single_holds};
 use crate::time::{self, Moment};
 
 /// What was seen of a column so far.
 #[derive(Debug)]
 pub(super) struct Census {
-    pub(super) missing: u64,
+    /// Fields that are missing in a column of any type, of blanks alone, and of a word for a missing value.
+    missing: u64,
+    blanks: u64,
+    words: u64,
+    /// The first of these words that is not a NaN.
+    word: Option<String>,
+    nans: u64,
     present: u64,
     truths: bool,
     whole: bool,
@@ -26,13 +37,37 @@ pub(super) struct Census {
     single: bool,
     lowest: i128,
     highest: i128,
+    /// Whether float64 holds all whole numbers.
+    exact: bool,
     moments: Moments,
+    /// Whether values are numbers, some of them with separators.
+    grouped: bool,
+    /// The first number that begins with a zero before other digits.
+    zeros: Option<String>,
     /// The number for missing ones is there.
-    pub(super) taken: bool,
+    taken: bool,
     texts: HashSet<String>,
     /// Whether there were more texts than are allowed: no matter while all are numbers.
     many: bool,
+    /// The type that is asked for, and the first value that it does not hold.
+    asked: Option<DataType>,
+    unfit: Option<Found>,
+    /// The first number beyond float64, whole number that it rounds, and number with separators.
+    beyond: Option<Found>,
+    rounded: Option<Found>,
+    separated: Option<Found>,
 }
+
+/// A value, and where it is.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    pub(super) path: PathBuf,
+    pub(super) place: Place,
+    pub(super) text: String,
+}
+
+/// Why a column cannot be read: the value, and what is expected.
+pub(super) type Refused = (Found, String);
 
 /// What was seen of the moments of a column.
 #[derive(Debug, Clone, Copy, Default)]
@@ -81,10 +116,14 @@ impl Moments {
 const EXACT: i128 = 1 << 53;
 
 impl Census {
-    /// Of a column that the first `rows` rows lack.
-    pub(super) fn after(rows: u64) -> Self {
+    /// Of a column that the first `rows` rows lack; `asked` is its type, if it is asked for.
+    pub(super) fn after(rows: u64, asked: Option<DataType>) -> Self {
         Self {
             missing: rows,
+            blanks: 0,
+            words: 0,
+            word: None,
+            nans: 0,
             present: 0,
             truths: true,
             whole: true,
@@ -92,40 +131,104 @@ impl Census {
             single: true,
             lowest: i128::MAX,
             highest: i128::MIN,
+            exact: true,
             moments: Moments::default(),
+            grouped: true,
+            zeros: None,
             taken: false,
             texts: HashSet::new(),
             many: false,
+            asked,
+            unfit: None,
+            beyond: None,
+            rounded: None,
+            separated: None,
         }
     }
 
-    /// Looks at a value; false where a column of texts has more different ones than allowed.
-    pub(super) fn see(&mut self, value: Option<&str>, most: u64, nulls: Nulls) -> bool {
-        let Some(field) = value else {
+    /// Looks at a field; false where a column of texts has more different ones than allowed.
+    pub(super) fn see(
+        &mut self,
+        field: Option<&str>,
+        fields: &Fields,
+        most: u64,
+        nulls: Nulls,
+        at: &dyn Fn() -> (PathBuf, Place),
+    ) -> bool {
+        let Some(field) = fields.given(field) else {
             self.missing += 1;
             return true;
         };
+        let found = |text: &str| {
+            let (path, place) = at();
+            let text = text.to_owned();
+            Some(Found { path, place, text })
+        };
         let text = field.trim();
+        if text.is_empty() || fields.is_word(text) {
+            match text {
+                "" => self.blanks += 1,
+                text if text.eq_ignore_ascii_case("nan") => self.nans += 1,
+                _ => {
+                    self.words += 1;
+                    self.word.get_or_insert_with(|| text.to_owned());
+                }
+            }
+            return self.add(field, most);
+        }
         self.present += 1;
         self.truths &= truth(text).is_some();
-        self.whole &= match text.parse::<i128>() {
+        let plain = fields.plain(text);
+        let digits = &*plain;
+        self.whole &= match digits.parse::<i128>() {
             Ok(number) => {
                 self.lowest = self.lowest.min(number);
                 self.highest = self.highest.max(number);
                 self.taken |= matches!(nulls, Nulls::Value(fill) if i128::from(fill) == number);
+                let bare = digits.strip_prefix(['+', '-']).unwrap_or(digits);
+                if bare.len() > 1 && bare.starts_with('0') {
+                    self.zeros.get_or_insert_with(|| text.to_owned());
+                }
                 true
             }
             Err(_) => false,
         };
-        if self.numbers {
-            match text.parse::<f64>() {
-                Ok(number) => self.single &= single_holds(text, number),
-                Err(_) => self.numbers = false,
+        if self.numbers || self.grouped {
+            match digits.parse::<f64>() {
+                Ok(number) => {
+                    self.single &= single_holds(digits, number);
+                    if self.beyond.is_none() && out_of_range(digits, number) {
+                        self.beyond = found(text);
+                    }
+                    if self.rounded.is_none() && rounds(digits, number) {
+                        self.exact = false;
+                        self.rounded = found(text);
+                    }
+                }
+                Err(_) => {
+                    self.numbers = false;
+                    if self.grouped && fields.hint(text).is_none() {
+                        self.grouped = false;
+                    } else if self.separated.is_none() {
+                        self.separated = found(text);
+                    }
+                }
             }
         }
         if !self.moments.none {
             self.moments.see(text);
         }
+        if let Some(asked) = &self.asked
+            && self.unfit.is_none()
+            && !Filling::of(asked).take(Some(field), fields)
+        {
+            self.unfit = found(text);
+        }
+        self.add(field, most)
+    }
+
+    /// Takes a field as a text.
+    fn add(&mut self, field: &str, most: u64) -> bool {
         if !self.many && !self.texts.contains(field) {
             if self.texts.len() as u64 >= most {
                 self.many = true;
@@ -134,22 +237,65 @@ impl Census {
                 self.texts.insert(field.to_owned());
             }
         }
-        !self.many || self.numbers || self.truths || !self.moments.none
+        // Where a type is asked for, only texts are too many.
+        let free = self
+            .asked
+            .as_ref()
+            .is_none_or(|asked| *asked == DataType::Utf8);
+        let others = self.numbers || self.truths || self.grouped || !self.moments.none;
+        !self.many || !free || self.asked.is_none() && others
     }
 
-    /// The narrowest type that holds every value.
-    pub(super) fn decide(&self, nulls: Nulls) -> DataType {
+    /// The type of the column: the one that is asked for, or the narrowest that holds every value.
+    ///
+    /// # Errors
+    /// A value that the type does not hold, and what is expected.
+    pub(super) fn decide(
+        &self,
+        name: &str,
+        fields: &Fields,
+        nulls: Nulls,
+    ) -> Result<DataType, Refused> {
+        let texts = format!("--attribute-type {name}=text keeps the texts");
+        let out = |found: &Option<Found>, expected: String| match found {
+            Some(found) => Err((found.clone(), expected)),
+            None => Ok(()),
+        };
+        if let Some(asked) = &self.asked {
+            out(
+                &self.unfit,
+                format!("a value of {asked}, the type that is asked for"),
+            )?;
+            return Ok(asked.clone());
+        }
         if self.present == 0 {
-            return DataType::Null;
+            return Ok(if self.blanks > 0 {
+                DataType::Utf8
+            } else {
+                DataType::Null
+            });
         }
         if self.truths {
-            return DataType::Boolean;
+            return Ok(DataType::Boolean);
         }
         if let Some(kind) = self.moments.kind() {
-            return kind;
+            return Ok(kind);
         }
+        if !self.numbers {
+            if self.grouped
+                && let Some(found) = &self.separated
+            {
+                let hint = fields.hint(&found.text).unwrap_or("numbers");
+                return Err((found.clone(), format!("{hint}; {texts}")));
+            }
+            return Ok(DataType::Utf8);
+        }
+        if self.whole && self.zeros.is_some() {
+            return Ok(DataType::Utf8);
+        }
+        let missing = self.gaps() + self.nans;
         let fill = match nulls {
-            Nulls::Value(fill) if self.missing > 0 => Some(i128::from(fill)),
+            Nulls::Value(fill) if missing > 0 => Some(i128::from(fill)),
             _ => None,
         };
         let (lowest, highest) = match fill {
@@ -157,23 +303,74 @@ impl Census {
             None => (self.lowest, self.highest),
         };
         let fits = |low: i128, high: i128| low <= lowest && highest <= high;
-        if self.whole && (self.missing == 0 || fill.is_some()) {
+        if self.whole && (missing == 0 || fill.is_some() || !fits(-EXACT, EXACT)) {
             if fits(i128::from(i32::MIN), i128::from(i32::MAX)) {
-                return DataType::Int32;
+                return Ok(DataType::Int32);
             }
             if fits(i128::from(i64::MIN), i128::from(i64::MAX)) {
-                return DataType::Int64;
+                return Ok(DataType::Int64);
             }
             if fits(0, i128::from(u64::MAX)) {
-                return DataType::UInt64;
+                return Ok(DataType::UInt64);
             }
         }
-        let exact = !self.whole || fits(-EXACT, EXACT);
-        match (self.numbers && exact, self.single) {
-            (true, true) => DataType::Float32,
-            (true, false) => DataType::Float64,
-            (false, _) => DataType::Utf8,
+        let ways = format!(
+            "--attribute-type {name}=float64 rounds them, {texts}, --exclude {name} leaves the column out"
+        );
+        out(&self.beyond, format!("numbers that float64 holds; {ways}"))?;
+        if !self.exact {
+            let range = match self.whole {
+                true => "whole numbers of 64 bits, signed or not",
+                false => "numbers that float64 holds: others of the column have decimals",
+            };
+            out(&self.rounded, format!("{range}; {ways}"))?;
         }
+        Ok(match self.single {
+            true => DataType::Float32,
+            false => DataType::Float64,
+        })
+    }
+
+    /// Fields that are missing in a column that is not of texts.
+    fn gaps(&self) -> u64 {
+        self.missing + self.blanks + self.words
+    }
+
+    /// What was seen, for an attribute of this type.
+    pub(super) fn seen(&self, kind: &DataType) -> attribute::Census {
+        let whole = kind.is_integer();
+        let missing = match kind {
+            DataType::Utf8 => self.missing,
+            _ if whole => self.gaps() + self.nans,
+            _ => self.gaps(),
+        };
+        let rough = whole && (self.lowest < -EXACT || self.highest > EXACT);
+        attribute::Census::of_fields(missing, self.words == 0, self.taken, rough)
+    }
+
+    /// What was decided for the column, for people.
+    pub(super) fn note(&self, name: &str, kind: &DataType) -> Option<String> {
+        if self.asked.is_some() {
+            return None;
+        }
+        let column = shown(name);
+        if let (DataType::Utf8, true, Some(first)) = (kind, self.whole, &self.zeros) {
+            return Some(format!(
+                "column {column}: numbers such as {first} begin with zeros, so they stay texts (--attribute-type {name}=int64 reads numbers)"
+            ));
+        }
+        let word = self.word.as_ref().filter(|_| *kind != DataType::Utf8)?;
+        let count = self.words;
+        Some(format!(
+            "column {column}: {count} fields such as {} are missing values, so it becomes {} (--na '' reads them as texts)",
+            shown(word),
+            match kind {
+                DataType::Boolean => "truth values".to_owned(),
+                DataType::Null => "one without any value".to_owned(),
+                other if other.is_numeric() => "numbers".to_owned(),
+                _ => "moments".to_owned(),
+            }
+        ))
     }
 
     /// Whether the texts are too many to be a category.
@@ -195,6 +392,11 @@ fn truth(text: &str) -> Option<bool> {
 pub(super) enum Filling {
     Nothing(usize),
     Bool(BooleanBuilder),
+    I8(PrimitiveBuilder<Int8Type>),
+    I16(PrimitiveBuilder<Int16Type>),
+    U8(PrimitiveBuilder<UInt8Type>),
+    U16(PrimitiveBuilder<UInt16Type>),
+    U32(PrimitiveBuilder<UInt32Type>),
     I32(PrimitiveBuilder<Int32Type>),
     I64(PrimitiveBuilder<Int64Type>),
     U64(PrimitiveBuilder<UInt64Type>),
@@ -210,6 +412,11 @@ impl Filling {
         match kind {
             DataType::Null => Self::Nothing(0),
             DataType::Boolean => Self::Bool(BooleanBuilder::new()),
+            DataType::Int8 => Self::I8(PrimitiveBuilder::new()),
+            DataType::Int16 => Self::I16(PrimitiveBuilder::new()),
+            DataType::UInt8 => Self::U8(PrimitiveBuilder::new()),
+            DataType::UInt16 => Self::U16(PrimitiveBuilder::new()),
+            DataType::UInt32 => Self::U32(PrimitiveBuilder::new()),
             DataType::Int32 => Self::I32(PrimitiveBuilder::new()),
             DataType::Int64 => Self::I64(PrimitiveBuilder::new()),
             DataType::UInt64 => Self::U64(PrimitiveBuilder::new()),
@@ -221,22 +428,32 @@ impl Filling {
     }
 
     /// Takes a value; false where it is none of the column's type.
-    pub(super) fn take(&mut self, value: Option<&str>) -> bool {
+    pub(super) fn take(&mut self, field: Option<&str>, fields: &Fields) -> bool {
+        let value = fields.value(field, matches!(self, Self::Text(_)));
         match self {
             Self::Nothing(rows) => {
                 *rows += 1;
                 value.is_none()
             }
             Self::Bool(list) => {
-                let flag = value.map(|text| truth(text.trim()));
+                let flag = value.map(truth);
                 list.append_option(flag.flatten());
                 flag != Some(None)
             }
-            Self::I32(list) => add(list, value, |text| text.parse().ok()),
-            Self::I64(list) => add(list, value, |text| text.parse().ok()),
-            Self::U64(list) => add(list, value, |text| text.parse().ok()),
-            Self::F32(list) => add(list, value, |text| text.parse().ok().map(narrow)),
-            Self::F64(list) => add(list, value, |text| text.parse().ok()),
+            Self::I8(list) => add(list, value, |text| fields.plain(text).parse().ok()),
+            Self::I16(list) => add(list, value, |text| fields.plain(text).parse().ok()),
+            Self::I32(list) => add(list, value, |text| fields.plain(text).parse().ok()),
+            Self::I64(list) => add(list, value, |text| fields.plain(text).parse().ok()),
+            Self::U8(list) => add(list, value, |text| fields.plain(text).parse().ok()),
+            Self::U16(list) => add(list, value, |text| fields.plain(text).parse().ok()),
+            Self::U32(list) => add(list, value, |text| fields.plain(text).parse().ok()),
+            Self::U64(list) => add(list, value, |text| fields.plain(text).parse().ok()),
+            Self::F32(list) => add(list, value, |text| {
+                let value = fields.number(text)?;
+                let narrow = narrow(value);
+                (narrow.is_finite() || !value.is_finite()).then_some(narrow)
+            }),
+            Self::F64(list) => add(list, value, |text| fields.number(text)),
             Self::Text(list) => {
                 list.append_option(value);
                 true
@@ -252,6 +469,11 @@ impl Filling {
         match self {
             Self::Nothing(rows) => Arc::new(NullArray::new(std::mem::take(rows))),
             Self::Bool(list) => Arc::new(list.finish()),
+            Self::I8(list) => Arc::new(list.finish()),
+            Self::I16(list) => Arc::new(list.finish()),
+            Self::U8(list) => Arc::new(list.finish()),
+            Self::U16(list) => Arc::new(list.finish()),
+            Self::U32(list) => Arc::new(list.finish()),
             Self::I32(list) => Arc::new(list.finish()),
             Self::I64(list) => Arc::new(list.finish()),
             Self::U64(list) => Arc::new(list.finish()),
@@ -271,7 +493,7 @@ fn add<T: ArrowPrimitiveType>(
     value: Option<&str>,
     parse: impl Fn(&str) -> Option<T::Native>,
 ) -> bool {
-    let number = value.map(|text| parse(text.trim()));
+    let number = value.map(parse);
     list.append_option(number.flatten());
     number != Some(None)
 }
@@ -279,19 +501,86 @@ fn add<T: ArrowPrimitiveType>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::Options;
 
-    fn value(field: &str) -> Option<&str> {
-        Some(field).filter(|field| !field.is_empty())
+    fn census(fields: &[&str], nulls: Nulls, most: u64) -> (Census, bool) {
+        let mut census = Census::after(0, None);
+        let how = Fields::of(&Options::default());
+        let at = || (PathBuf::from("a"), Place::Whole);
+        let mut see = |field: &&str| {
+            let field = Some(*field).filter(|field| !field.is_empty());
+            census.see(field, &how, most, nulls, &at)
+        };
+        let all = fields.iter().all(&mut see);
+        (census, all)
+    }
+
+    fn found(fields: &[&str]) -> Result<DataType, String> {
+        let how = Fields::of(&Options::default());
+        let (census, _) = census(fields, Nulls::Keep, 100);
+        let kind = census.decide("n", &how, Nulls::Keep);
+        kind.map_err(|(found, expected)| format!("{}: {expected}", found.text))
     }
 
     fn decide(fields: &[&str]) -> DataType {
-        let mut census = Census::after(0);
-        assert!(
-            fields
-                .iter()
-                .all(|field| census.see(value(field), 100, Nulls::Keep))
+        found(fields).unwrap()
+    }
+
+    #[test]
+    fn numbers_that_no_type_holds_are_refused() {
+        for (fields, said) in [
+            (
+                ["-1", "18446744073709551615"],
+                "18446744073709551615: whole numbers of 64 bits",
+            ),
+            (
+                ["18446744073709551617", ""],
+                "18446744073709551617: whole numbers of 64 bits",
+            ),
+            (
+                ["9007199254740993", "0.5"],
+                "9007199254740993: numbers that float64 holds: others",
+            ),
+            (["1e400", "1"], "1e400: numbers that float64 holds; "),
+            (["0.5", "1e-400"], "1e-400: numbers that float64 holds; "),
+            (
+                ["0.5", "1,25"],
+                "1,25: numbers without separators of thousands, or with a decimal point: --decimal ,",
+            ),
+            (
+                ["1 234", "7"],
+                "1 234: numbers without separators of thousands; ",
+            ),
+        ] {
+            let error = found(&fields).unwrap_err();
+            assert!(error.starts_with(said), "{error}");
+            assert!(error.contains("--attribute-type n=text"), "{error}");
+        }
+        // Not where they are texts among others.
+        assert_eq!(decide(&["1e400", "a"]), DataType::Utf8);
+        assert_eq!(decide(&["1,5", "a"]), DataType::Utf8);
+        // Float64 holds them.
+        assert_eq!(decide(&["18446744073709551616", "-1"]), DataType::Float32);
+        assert_eq!(decide(&["9007199254740994", "0.5"]), DataType::Float64);
+    }
+
+    #[test]
+    fn words_and_zeros() {
+        assert_eq!(decide(&["NA", "1", "2.5"]), DataType::Float32);
+        assert_eq!(decide(&["NA", "a"]), DataType::Utf8);
+        assert_eq!(decide(&["NA", "true"]), DataType::Boolean);
+        assert_eq!(decide(&["null", "NA"]), DataType::Null);
+        assert_eq!(decide(&[" ", "1"]), DataType::Float32);
+        assert_eq!(decide(&[" ", ""]), DataType::Utf8);
+        assert_eq!(decide(&["00123", "7"]), DataType::Utf8);
+        assert_eq!(decide(&["0", "-0"]), DataType::Int32);
+        assert_eq!(decide(&["0.5", "007"]), DataType::Float32);
+        let (seen, _) = census(&["123456789012345678", "nan"], Nulls::Keep, 9);
+        let how = Fields::of(&Options::default());
+        assert_eq!(
+            seen.decide("n", &how, Nulls::Keep).unwrap(),
+            DataType::Int64
         );
-        census.decide(Nulls::Keep)
     }
 
     #[test]
@@ -301,9 +590,8 @@ mod tests {
         assert_eq!(decide(&["1", " -2", "+3"]), DataType::Int32);
         assert_eq!(decide(&["1", "2147483648"]), DataType::Int64);
         assert_eq!(decide(&["0", "18446744073709551615"]), DataType::UInt64);
-        assert_eq!(decide(&["-1", "18446744073709551615"]), DataType::Utf8);
         assert_eq!(decide(&["1", ""]), DataType::Float32);
-        assert_eq!(decide(&["9007199254740993", ""]), DataType::Utf8);
+        assert_eq!(decide(&["9007199254740993", ""]), DataType::Int64);
         assert_eq!(decide(&["0.5", "nan"]), DataType::Float32);
         assert_eq!(decide(&["0.5", "0.123456789"]), DataType::Float64);
         assert_eq!(decide(&["a", ""]), DataType::Utf8);
@@ -334,15 +622,12 @@ mod tests {
 
     #[test]
     fn many_numbers_are_fine_and_many_texts_are_not() {
-        let mut census = Census::after(0);
-        assert!((0..9).all(|number: i32| census.see(Some(&number.to_string()), 3, Nulls::Keep)));
-        assert!(!census.see(Some("text"), 3, Nulls::Keep));
-        let mut census = Census::after(0);
-        assert!(
-            ["a", "b", "c", "a"]
-                .iter()
-                .all(|text| census.see(Some(text), 3, Nulls::Keep))
-        );
-        assert!(!census.see(Some("d"), 3, Nulls::Keep));
+        let numbers: Vec<String> = (0..9).map(|number: i32| number.to_string()).collect();
+        let mut numbers: Vec<&str> = numbers.iter().map(String::as_str).collect();
+        assert!(census(&numbers, Nulls::Keep, 3).1);
+        numbers.push("text");
+        assert!(!census(&numbers, Nulls::Keep, 3).1);
+        assert!(census(&["a", "b", "c", "a"], Nulls::Keep, 3).1);
+        assert!(!census(&["a", "b", "c", "a", "d"], Nulls::Keep, 3).1);
     }
 }

@@ -2,25 +2,30 @@
 //! else is counted, the second one returns the batches.
 
 mod column;
+pub(crate) mod fields;
 mod objects;
 mod rows;
 mod separated;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, NullArray, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use zvf_write::{AttributeType, NumberType};
 
 use super::attribute::Census;
 use super::layout::Roles;
+use super::nodes::Nodes;
 use super::tally::Tally;
 use super::{Source, TakeBatch, names_of, refused, too_many_texts};
 use crate::Format;
 use crate::error::{ConvertError, Place, shown};
 use crate::options::{Nulls, Options};
-use crate::text::single_holds;
+use crate::text::{finite, rounds, single_holds};
 use column::Filling;
+use fields::Fields;
 use objects::Objects;
 use rows::{Rows, bad};
 use separated::Separated;
@@ -36,17 +41,20 @@ fn open_rows(
 ) -> Result<Box<dyn Rows>, ConvertError> {
     Ok(match format {
         Format::Ndjson => Box::new(Objects::open(path, options)?),
-        _ => Box::new(Separated::open(path, options)?),
+        _ => Box::new(Separated::open(path, format, options)?),
     })
 }
 
 /// What the first reading of all files finds.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Survey {
+    fields: Fields,
     names: Vec<String>,
     pub(super) roles: Roles,
     /// By the attributes of the roles.
     columns: Vec<column::Census>,
+    /// By the attributes of the roles: their types.
+    kinds: Vec<DataType>,
     /// Whether float32 does not hold all positions.
     pub(super) double: bool,
     rows: u64,
@@ -54,22 +62,109 @@ pub(super) struct Survey {
     pub(super) dropped: u64,
     /// Of the rows with a position.
     pub(super) tally: Option<Tally>,
+    /// The columns of texts, by name, where rows with a missing value are left out or refused: a word for one is a text there.
+    texts: Option<HashSet<String>>,
+    /// What was decided for the columns of the files, for people.
+    notes: Vec<String>,
+    /// What links say of the columns that are watched for them.
+    pub(super) nodes: Option<Nodes>,
+    /// Whether a field was seen that is missing only in a column that is not of texts.
+    doubtful: bool,
 }
 
 impl Survey {
+    fn new(options: &Options, texts: Option<HashSet<String>>) -> Self {
+        Self {
+            fields: Fields::of(options),
+            names: Vec::new(),
+            roles: Roles::default(),
+            columns: Vec::new(),
+            kinds: Vec::new(),
+            double: false,
+            rows: 0,
+            dropped: 0,
+            tally: None,
+            texts,
+            notes: Vec::new(),
+            nodes: None,
+            doubtful: false,
+        }
+    }
+
     /// Reads the files; `find` finds the roles of their columns. Also returns the first file as a table.
     ///
     /// Columns that the first line of an NDJSON file lacks are added when a row has them. The file is read again, first for its columns,
     /// where they are of the position or decide which rows are left out, and where a row is wrong: its error may be one of a column.
+    /// Where rows with a missing value are left out or refused, all files are read again if a word for one was met: it is a text in a
+    /// column of texts.
     pub(super) fn of(
         files: &[PathBuf],
         format: Format,
         options: &Options,
         find: FindRoles,
     ) -> Result<(Self, TextTable), ConvertError> {
-        let mut survey = Self::default();
+        let mut survey = Self::all(files, format, options, find, None)?;
+        if survey.doubtful && matches!(options.nulls, Nulls::DropRow | Nulls::Error) {
+            let texts = survey.named().filter(|(name, census)| {
+                let kind = census.decide(name, &survey.fields, options.nulls);
+                matches!(kind, Ok(DataType::Utf8))
+            });
+            let texts = texts.map(|(name, _)| name.to_owned()).collect();
+            survey = Self::all(files, format, options, find, Some(texts))?;
+        }
+        let Some(first) = files.first() else {
+            return Err(ConvertError::usage("files", "none", "at least one"));
+        };
+        for (name, _) in &options.attribute_types {
+            if options.links().is_none() && !survey.names.contains(name) {
+                let expected = format!("one of the columns: {}", survey.names.join(", "));
+                return Err(ConvertError::usage(
+                    "attribute types",
+                    shown(name),
+                    expected,
+                ));
+            }
+        }
+        let table = TextTable::new(first, format, options, &survey.names);
+        let roles = &survey.roles;
+        let mut read: Vec<(usize, DataType)> = Vec::new();
+        read.extend(roles.position.iter().map(|at| (*at, DataType::Float64)));
+        read.extend(roles.object.iter().map(|at| (*at, DataType::Int64)));
+        let mut kinds = Vec::new();
+        for (census, &at) in survey.columns.iter().zip(&roles.attributes) {
+            let name = table.name(at);
+            let kind = census.decide(name, &survey.fields, options.nulls);
+            let kind = kind.map_err(|(found, expected)| {
+                let what = format!("{} in column {}", shown(&found.text), shown(name));
+                ConvertError::malformed(&found.path, found.place, what, expected)
+            })?;
+            // Numbers that begin with zeros: they are texts only now.
+            if kind == DataType::Utf8 && census.overflows() {
+                return Err(too_many_texts(first, Place::Whole, name, options));
+            }
+            kinds.push(kind.clone());
+            read.push((at, kind));
+        }
+        survey.kinds = kinds;
+        Ok((survey, table.reading(read)))
+    }
+
+    /// Reads all files; `texts` are the columns of texts, where they are known.
+    fn all(
+        files: &[PathBuf],
+        format: Format,
+        options: &Options,
+        find: FindRoles,
+        texts: Option<HashSet<String>>,
+    ) -> Result<Self, ConvertError> {
+        let mut survey = Self::new(options, texts.clone());
         for (number, file) in files.iter().enumerate() {
             let mut rows = open_rows(file, format, options)?;
+            for note in rows.notes() {
+                if !survey.notes.contains(note) {
+                    survey.notes.push(note.clone());
+                }
+            }
             let find = (number == 0).then_some(find);
             if let Err(error) = survey.read(rows.as_mut(), options, find) {
                 // Errors of columns come before those of rows.
@@ -77,28 +172,47 @@ impl Survey {
                 match survey.check_columns(rows.as_ref()) {
                     Ok(()) => return Err(error),
                     Err(other) if number > 0 => return Err(other),
-                    Err(_) => survey = Self::default(),
+                    Err(_) => survey = Self::new(options, texts.clone()),
                 }
                 survey.read(rows.as_mut(), options, find)?;
             }
         }
-        let Some(first) = files.first() else {
-            return Err(ConvertError::usage("files", "none", "at least one"));
-        };
-        let table = TextTable::new(first, format, options, &survey.names);
-        let roles = &survey.roles;
-        let mut read: Vec<(usize, DataType)> = Vec::new();
-        read.extend(roles.position.iter().map(|at| (*at, DataType::Float64)));
-        read.extend(roles.object.iter().map(|at| (*at, DataType::Int64)));
-        for (census, &at) in survey.columns.iter().zip(&roles.attributes) {
-            let kind = census.decide(options.nulls);
-            // Whole numbers that no number type holds all of: they are texts only now.
-            if kind == DataType::Utf8 && census.overflows() {
-                return Err(too_many_texts(first, Place::Whole, table.name(at), options));
-            }
-            read.push((at, kind));
+        Ok(survey)
+    }
+
+    /// The columns of attributes, with their names.
+    fn named(&self) -> impl Iterator<Item = (&str, &column::Census)> {
+        let pairs = self.roles.attributes.iter().zip(&self.columns);
+        pairs.map(|(at, census)| (self.names.get(*at).map_or("", String::as_str), census))
+    }
+
+    /// The first column with a missing value, of those that are read. A field that is missing only in some columns is none while it is
+    /// not known which are of texts.
+    fn gap(&mut self, rows: &dyn Rows) -> Option<usize> {
+        let Self { roles, fields, .. } = &*self;
+        let plain = roles.position.iter().chain(&roles.object);
+        let gap = plain
+            .copied()
+            .find(|at| fields.value(rows.value(*at), false).is_none());
+        if gap.is_some() {
+            return gap;
         }
-        Ok((survey, table.reading(read)))
+        let mut doubtful = false;
+        let gap = roles.attributes.iter().copied().find(|&at| {
+            let field = rows.value(at);
+            let name = self.names.get(at);
+            let texts = match (&self.texts, name) {
+                (Some(texts), Some(name)) => texts.contains(name),
+                _ => {
+                    doubtful |=
+                        fields.given(field).is_some() && fields.value(field, false).is_none();
+                    true
+                }
+            };
+            fields.value(field, texts).is_none()
+        });
+        self.doubtful |= doubtful;
+        gap
     }
 
     /// Reads a file. Rows of the first one, which has `find`, may add columns.
@@ -118,27 +232,39 @@ impl Survey {
                 self.add_columns(rows, options, find)?;
             }
             self.rows += 1;
-            let Self { names, roles, .. } = self;
-            let name = |at: usize| names.get(at).map_or("", String::as_str);
             if matches!(options.nulls, Nulls::DropRow | Nulls::Error)
-                && let Some(gap) = roles.read().find(|at| rows.value(*at).is_none())
+                && let Some(gap) = self.gap(rows)
             {
                 if options.nulls == Nulls::Error {
-                    let (found, expected) = refused(name(gap), "no value".to_owned());
+                    let name = self.names.get(gap).map_or("", String::as_str);
+                    let (found, expected) = refused(name, "no value".to_owned());
                     return Err(bad(rows, found, expected));
                 }
                 self.dropped += 1;
                 continue;
             }
+            let Self {
+                names,
+                roles,
+                fields,
+                nodes,
+                ..
+            } = self;
+            let name = |at: usize| names.get(at).map_or("", String::as_str);
             position.clear();
             for &at in &roles.position {
                 let text = rows.value(at).unwrap_or_default().trim();
-                let value = text.parse().ok().filter(|value: &f64| value.is_finite());
+                let plain = fields.plain(text);
+                let value = finite(&plain).filter(|value| !rounds(&plain, *value));
                 let value = value.ok_or_else(|| {
                     let expected = format!("a finite number in column {}", shown(name(at)));
+                    let expected = match fields.hint(text) {
+                        Some(hint) => format!("{expected}; {hint}"),
+                        None => expected,
+                    };
                     bad(rows, shown(text), expected)
                 })?;
-                self.double |= !single_holds(text, value);
+                self.double |= !single_holds(&plain, value);
                 position.push(value);
             }
             let object = roles.object.map(|at| {
@@ -158,8 +284,21 @@ impl Survey {
                 let counted = object.map_or(Ok(()), |id| tally.object(id));
                 counted.map_err(|(found, expected)| bad(rows, found, expected))?;
             }
+            for (number, &at) in roles.nodes.iter().enumerate() {
+                let new = || {
+                    Nodes::new(
+                        roles.nodes.iter().map(|at| name(*at).to_owned()).collect(),
+                        options,
+                    )
+                };
+                let nodes = nodes.get_or_insert_with(new);
+                let seen = nodes.field(number, fields.given(rows.value(at)));
+                seen.map_err(|(found, expected)| bad(rows, found, expected))?;
+            }
+            let place = || (rows.path().to_owned(), rows.place());
             for (census, &at) in self.columns.iter_mut().zip(&roles.attributes) {
-                if !census.see(rows.value(at), options.limits.categories, options.nulls) {
+                let most = options.limits.categories;
+                if !census.see(rows.value(at), fields, most, options.nulls, &place) {
                     let (file, place) = (rows.path(), rows.place());
                     return Err(too_many_texts(file, place, name(at), options));
                 }
@@ -183,13 +322,23 @@ impl Survey {
         };
         let names = rows.columns().to_vec();
         let roles = find(rows.path(), &untyped(&names), options)?;
-        let same = roles.position == self.roles.position && roles.object == self.roles.object;
+        let same = roles.position == self.roles.position
+            && roles.object == self.roles.object
+            && roles.nodes == self.roles.nodes;
         let kept = matches!(options.nulls, Nulls::Keep | Nulls::Value(_));
         if self.rows > 0 && !(same && (kept || roles.attributes == self.roles.attributes)) {
             return self.check_columns(rows);
         }
-        let new = || column::Census::after(self.rows);
-        self.columns.resize_with(roles.attributes.len(), new);
+        let columns = roles.attributes.iter().skip(self.columns.len());
+        let columns = columns.map(|at| {
+            let name = names.get(*at);
+            let mut asked = options.attribute_types.iter();
+            let asked = asked.find(|(asked, _)| Some(asked) == name);
+            let asked = asked.map(|(_, kind)| type_of(*kind)).transpose()?;
+            Ok(column::Census::after(self.rows, asked))
+        });
+        let columns = columns.collect::<Result<Vec<_>, ConvertError>>()?;
+        self.columns.extend(columns);
         (self.names, self.roles) = (names, roles);
         Ok(())
     }
@@ -205,11 +354,41 @@ impl Survey {
 
     /// What was seen, by the attributes of the roles.
     pub(super) fn seen(&self) -> Vec<Census> {
-        let columns = self.columns.iter();
-        columns
-            .map(|one| Census::of_fields(one.missing, one.taken))
-            .collect()
+        let columns = self.columns.iter().zip(&self.kinds);
+        columns.map(|(one, kind)| one.seen(kind)).collect()
     }
+
+    /// What was decided for columns, for people.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let columns = self.named().zip(&self.kinds);
+        let notes = columns.map(|((name, census), kind)| census.note(name, kind));
+        self.notes.iter().cloned().chain(notes.flatten()).collect()
+    }
+}
+
+/// The type that is asked for a column.
+fn type_of(kind: AttributeType) -> Result<DataType, ConvertError> {
+    Ok(match kind {
+        AttributeType::Category | AttributeType::Text => DataType::Utf8,
+        AttributeType::Number(number) => match number {
+            NumberType::Bool => DataType::Boolean,
+            NumberType::I8 => DataType::Int8,
+            NumberType::I16 => DataType::Int16,
+            NumberType::I32 => DataType::Int32,
+            NumberType::I64 => DataType::Int64,
+            NumberType::U8 => DataType::UInt8,
+            NumberType::U16 => DataType::UInt16,
+            NumberType::U32 => DataType::UInt32,
+            NumberType::U64 => DataType::UInt64,
+            NumberType::F32 => DataType::Float32,
+            NumberType::F64 => DataType::Float64,
+            other => {
+                let expected = "text, bool, or a number type of 8 to 64 bits that is not float16";
+                let found = other.to_string();
+                return Err(ConvertError::usage("attribute types", found, expected));
+            }
+        },
+    })
 }
 
 /// Columns without a type.
@@ -324,14 +503,21 @@ impl Source for TextTable {
             })?)
         };
         let mut held = 0_usize;
+        let fields = Fields::of(&self.options);
+        let texts = self.read.iter().map(|at| {
+            let field = self.schema.fields().get(*at);
+            field.is_some_and(|field| *field.data_type() == DataType::Utf8)
+        });
+        let texts: Vec<bool> = texts.collect();
         while rows.step()? {
-            let gap = |at: &usize| rows.value(*at).is_none();
-            if self.options.nulls == Nulls::DropRow && self.read.iter().any(gap) {
+            let gap =
+                |(at, texts): (&usize, &bool)| fields.value(rows.value(*at), *texts).is_none();
+            if self.options.nulls == Nulls::DropRow && self.read.iter().zip(&texts).any(gap) {
                 continue;
             }
             for (&at, column) in self.read.iter().zip(&mut columns) {
                 let value = rows.value(at);
-                if !column.take(value) {
+                if !column.take(value, &fields) {
                     let found = shown(value.unwrap_or_default());
                     let found = format!("{found} in column {}", shown(self.name(at)));
                     let expected = "what was there when the file was looked at";

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::rows::Rows;
 use crate::error::{ConvertError, Place, shown};
@@ -18,6 +18,8 @@ pub(super) struct Objects {
     /// The names of the columns that lines had so far, and their numbers.
     names: Vec<String>,
     numbers: HashMap<String, usize>,
+    /// New names of columns, by the old ones.
+    rename: HashMap<String, String>,
     /// By column.
     values: Vec<Option<String>>,
     /// Whether the next row was read already.
@@ -32,6 +34,7 @@ impl Objects {
             limits: options.limits,
             names: Vec::new(),
             numbers: HashMap::new(),
+            rename: options.rename.iter().cloned().collect(),
             values: Vec::new(),
             ready: false,
         };
@@ -47,8 +50,16 @@ impl Objects {
 
     /// Sets a value of the row.
     fn set(&mut self, name: String, value: Option<String>) -> Result<(), ConvertError> {
+        let name = match self.rename.get(&name) {
+            Some(new) => new.clone(),
+            None => name,
+        };
         let at = self.numbers.get(&name);
         if let Some(slot) = at.and_then(|at| self.values.get_mut(*at)) {
+            if slot.is_some() {
+                let found = format!("column {} again", shown(&name));
+                return Err(self.lines.bad(found, "a name of its own"));
+            }
             *slot = value;
             return Ok(());
         }
@@ -64,11 +75,19 @@ impl Objects {
     }
 
     /// The text of a value; `None` where it is missing.
-    fn text(&self, name: &str, value: Value) -> Result<Option<String>, ConvertError> {
+    fn text(
+        &self,
+        name: &str,
+        value: Value,
+        digits: &mut Digits,
+    ) -> Result<Option<String>, ConvertError> {
         Ok(match value {
             Value::Null => None,
             Value::Bool(flag) => Some(flag.to_string()),
-            Value::Number(number) => Some(number.to_string()),
+            Value::Number(number) => Some(match digits.next(&number) {
+                Some(text) => text,
+                None => number.to_string(),
+            }),
             Value::String(text) => Some(text),
             Value::Array(_) | Value::Object(_) => {
                 let found = format!("member {} with a list or an object in it", shown(name));
@@ -76,6 +95,94 @@ impl Objects {
             }
         })
     }
+}
+
+/// The numbers of a line as it has them, where float64 may not hold one: those beyond 64 bits, and those that become 0.
+struct Digits {
+    texts: std::vec::IntoIter<String>,
+}
+
+impl Digits {
+    fn of(members: &Map<String, Value>, line: &[u8]) -> Self {
+        fn numbers(value: &Value, count: &mut usize, rough: &mut bool) {
+            match value {
+                Value::Number(number) => {
+                    *count += 1;
+                    *rough |= is_rough(number);
+                }
+                Value::Array(list) => list.iter().for_each(|one| numbers(one, count, rough)),
+                Value::Object(members) => {
+                    members.values().for_each(|one| numbers(one, count, rough))
+                }
+                _ => {}
+            }
+        }
+        let (mut count, mut rough) = (0, false);
+        members
+            .values()
+            .for_each(|one| numbers(one, &mut count, &mut rough));
+        let texts = match rough {
+            true => numbers_of(line),
+            false => Vec::new(),
+        };
+        // A member that is there twice: its last value counts, and the others have texts, too.
+        let texts = if texts.len() == count {
+            texts
+        } else {
+            Vec::new()
+        };
+        Self {
+            texts: texts.into_iter(),
+        }
+    }
+
+    /// The text of the next number, if it has to be looked at.
+    fn next(&mut self, number: &Number) -> Option<String> {
+        self.texts.next().filter(|_| is_rough(number))
+    }
+}
+
+/// Whether a number may be another one than its text says.
+fn is_rough(number: &Number) -> bool {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let value = number.as_f64().filter(|_| number.is_f64());
+    value.is_some_and(|value| value == 0.0 || value.abs() >= EXACT)
+}
+
+/// The texts of the numbers of a line of JSON, which is known to be one.
+fn numbers_of(line: &[u8]) -> Vec<String> {
+    let (mut texts, mut at) = (Vec::new(), 0);
+    let digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
+    while let Some(byte) = line.get(at) {
+        let rest = line.get(at..).unwrap_or_default();
+        at += match byte {
+            b'"' => {
+                let mut inside = rest.iter().enumerate().skip(1);
+                let mut length = rest.len();
+                while let Some((place, byte)) = inside.next() {
+                    match byte {
+                        b'\\' => {
+                            inside.next();
+                        }
+                        b'"' => {
+                            length = place.saturating_add(1);
+                            break;
+                        }
+                        _ => {}
+                    }
+                }
+                length
+            }
+            b'0'..=b'9' | b'-' => {
+                let length = rest.iter().take_while(|byte| digit(byte)).count();
+                let text = rest.get(..length).unwrap_or_default();
+                texts.push(String::from_utf8_lossy(text).into_owned());
+                length
+            }
+            _ => 1,
+        };
+    }
+    texts
 }
 
 impl Rows for Objects {
@@ -104,27 +211,36 @@ impl Rows for Objects {
         }
         self.values.clear();
         self.values.resize(self.names.len(), None);
-        if !self.lines.step()? {
-            return Ok(false);
+        loop {
+            if !self.lines.step()? {
+                return Ok(false);
+            }
+            if !self.lines.is_blank() {
+                break;
+            }
         }
-        let members: Map<String, Value> = serde_json::from_slice(self.lines.bytes())
+        let members: Map<String, Value> = serde_json::from_slice(self.lines.marked())
             .map_err(|error| self.lines.bad(error.to_string(), "an object of JSON"))?;
+        let mut digits = Digits::of(&members, self.lines.marked());
         for (name, value) in members {
             match value {
                 // Lists of owners are one text.
                 Value::Array(list) if name == "object_ids" => {
-                    let texts = list.into_iter().map(|one| self.text(&name, one));
+                    let texts = list
+                        .into_iter()
+                        .map(|one| self.text(&name, one, &mut digits));
                     let texts = texts.map(|one| one.map(Option::unwrap_or_default));
                     let texts = texts.collect::<Result<Vec<String>, _>>()?;
                     self.set(name, Some(texts.join(" ")))?;
                 }
                 Value::Array(list) => {
                     for (channel, one) in list.into_iter().enumerate() {
-                        self.set(format!("{name}_{channel}"), self.text(&name, one)?)?;
+                        let text = self.text(&name, one, &mut digits)?;
+                        self.set(format!("{name}_{channel}"), text)?;
                     }
                 }
                 value => {
-                    let text = self.text(&name, value)?;
+                    let text = self.text(&name, value, &mut digits)?;
                     self.set(name, text)?;
                 }
             }

@@ -23,6 +23,11 @@ pub(super) trait Rows {
     /// The value in a column; `None` where it is missing.
     fn value(&self, at: usize) -> Option<&str>;
 
+    /// What was decided for the columns, for people.
+    fn notes(&self) -> &[String] {
+        &[]
+    }
+
     /// Where the row is.
     fn place(&self) -> Place;
 }

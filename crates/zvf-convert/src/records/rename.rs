@@ -1,0 +1,132 @@
+//! Names of columns: other ones that are asked for, and those that a store can hold.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_schema::{Field, Schema, SchemaRef};
+
+use super::attribute::Attribute;
+use crate::error::{ConvertError, shown};
+use crate::options::Options;
+
+/// The name of a column.
+fn new_name<'n>(name: &'n str, options: &'n Options) -> &'n str {
+    let mut pairs = options.rename.iter();
+    let pair = pairs.find(|(old, _)| old == name);
+    pair.map_or(name, |(_, new)| new)
+}
+
+/// The names of the columns of a table, with those that are asked for.
+pub(super) fn renamed(names: &[String], options: &Options) -> Vec<String> {
+    let names = names.iter();
+    names
+        .map(|name| new_name(name, options).to_owned())
+        .collect()
+}
+
+/// A schema with the names that are asked for.
+pub(super) fn schema(own: &SchemaRef, options: &Options) -> SchemaRef {
+    if options.rename.is_empty() {
+        return Arc::clone(own);
+    }
+    let fields = own.fields().iter().map(|field| {
+        let name = new_name(field.name(), options);
+        field.as_ref().clone().with_name(name)
+    });
+    let fields: Vec<Field> = fields.collect();
+    Arc::new(Schema::new_with_metadata(fields, own.metadata().clone()))
+}
+
+/// Refuses names that are to be replaced, and that no table has: all have new ones already.
+pub(super) fn check(tables: &[&Schema], options: &Options) -> Result<(), ConvertError> {
+    for (old, new) in &options.rename {
+        let has = |table: &&Schema| table.fields().iter().any(|field| field.name() == new);
+        if !tables.iter().any(has) {
+            let names = tables.iter().flat_map(|table| super::names_of(table));
+            let names: Vec<&str> = names.collect();
+            let expected = format!("one of the columns: {}", names.join(", "));
+            return Err(ConvertError::usage("rename", shown(old), expected));
+        }
+    }
+    Ok(())
+}
+
+/// Gives attributes of a table names that a store can hold, and that no column has.
+pub(super) fn hold(attributes: &mut [Attribute], schema: &Schema) {
+    let mut taken: HashSet<String> = super::names_of(schema)
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+    for attribute in attributes {
+        if !zvf_write::is_name(&attribute.name) {
+            attribute.name = held(&attribute.name, &taken);
+            taken.insert(attribute.name.clone());
+        }
+    }
+}
+
+/// Remarks on columns that [`hold`] gave other names.
+pub(super) fn notes(attributes: &[Attribute], schema: &Schema) -> Vec<String> {
+    let notes = attributes.iter().filter_map(|attribute| {
+        let name = schema.fields().get(attribute.column)?.name();
+        (*name != attribute.name).then(|| {
+            format!(
+                "column {} becomes the attribute {}: names have no slashes (--rename gives another one)",
+                shown(name),
+                attribute.name
+            )
+        })
+    });
+    notes.collect()
+}
+
+/// A name that a store can hold: itself, or one without what it cannot, that is none of `taken`.
+fn held(name: &str, taken: &HashSet<String>) -> String {
+    if zvf_write::is_name(name) {
+        return name.to_owned();
+    }
+    let other = |c: char| matches!(c, '/' | '\\') || c.is_control();
+    let mut held = name.replace(other, "_");
+    if held.is_empty() || held.starts_with("__") || matches!(&*held, "." | "..") {
+        let rest = held.trim_start_matches(['_', '.']);
+        held = match rest {
+            "" => "column".to_owned(),
+            rest => format!("_{rest}"),
+        };
+    }
+    if held == "zarr.json" {
+        held = "zarr_json".to_owned();
+    }
+    // With room for a number.
+    while held.len() > 180 {
+        held.pop();
+    }
+    let numbered = (2_u64..).map(|number| format!("{held}_{number}"));
+    let mut names = std::iter::once(held.clone()).chain(numbered);
+    names.find(|name| !taken.contains(name)).unwrap_or(held)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_made_that_a_store_holds() {
+        let taken = HashSet::from(["a_b".to_owned()]);
+        for (name, want) in [
+            ("gene", "gene"),
+            ("gene/name", "gene_name"),
+            ("a/b", "a_b_2"),
+            ("a\\b", "a_b_2"),
+            ("__index", "_index"),
+            ("..", "column"),
+            ("zarr.json", "zarr_json"),
+            ("tab\there", "tab_here"),
+        ] {
+            let name = held(name, &taken);
+            assert_eq!(name, want);
+        }
+        let long = held(&"ä".repeat(150), &taken);
+        assert!(zvf_write::is_name(&long) && long.len() == 180);
+    }
+}

@@ -1,0 +1,192 @@
+//! What a field of a table of text stands for: a missing value, or a text; and how it writes numbers.
+
+use std::borrow::Cow;
+
+use crate::options::Options;
+use crate::text::out_of_range;
+
+/// Words that stand for a missing value among numbers, truth values and moments, unless others are given.
+const USUAL: [&str; 3] = ["NA", "NaN", "null"];
+
+/// What separates groups of digits; none of them is part of a number.
+const SEPARATORS: [char; 7] = [',', '.', '\'', ' ', '\u{a0}', '\u{202f}', '\u{2019}'];
+
+/// How the fields of a table of text are read: which of them are missing values, and how numbers are written.
+#[derive(Debug, Clone)]
+pub struct Fields {
+    words: Vec<String>,
+    /// Whether the words stand for missing values in columns of texts, too: they were given.
+    everywhere: bool,
+    comma: bool,
+}
+
+impl Fields {
+    /// As options say.
+    #[must_use]
+    pub fn of(options: &Options) -> Self {
+        let words = match &options.na {
+            Some(words) => words.iter().map(|word| word.trim().to_owned()).collect(),
+            None => USUAL.iter().map(|&word| word.to_owned()).collect(),
+        };
+        Self {
+            words,
+            everywhere: options.na.is_some(),
+            comma: options.decimal_comma,
+        }
+    }
+
+    fn has(&self, text: &str) -> bool {
+        self.words.iter().any(|word| word == text)
+    }
+
+    /// Whether a field, without blanks around it, is a word for a missing value.
+    pub(super) fn is_word(&self, text: &str) -> bool {
+        self.has(text) || !self.everywhere && text.eq_ignore_ascii_case("nan")
+    }
+
+    /// A field as far as it does not depend on its column: `None` where it is missing in any.
+    pub(super) fn given<'t>(&self, field: Option<&'t str>) -> Option<&'t str> {
+        field.filter(|text| !(self.everywhere && self.has(text.trim())))
+    }
+
+    /// The value of a field in a column of texts, which is kept as it is, or in one of others, without blanks around it.
+    #[must_use]
+    pub fn value<'t>(&self, field: Option<&'t str>, texts: bool) -> Option<&'t str> {
+        let field = self.given(field)?;
+        if texts {
+            return Some(field);
+        }
+        let text = field.trim();
+        (!text.is_empty() && !self.is_word(text)).then_some(text)
+    }
+
+    /// A number that float64 has the range for: neither `1e400`, which would be infinite, nor `1e-400`, which would be 0.
+    #[must_use]
+    pub fn number(&self, text: &str) -> Option<f64> {
+        let text = self.plain(text);
+        let value = text.parse::<f64>().ok()?;
+        (!out_of_range(&text, value)).then_some(value)
+    }
+
+    /// A number with a point, whatever the file has; nothing for one with a point where numbers have a comma.
+    #[must_use]
+    pub fn plain<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match self.comma {
+            true if text.contains('.') => Cow::Borrowed(""),
+            true if text.contains(',') => Cow::Owned(text.replace(',', ".")),
+            _ => Cow::Borrowed(text),
+        }
+    }
+
+    /// What is to be said of a text that is no number for its separators: of groups of digits, or of another decimal point.
+    pub(super) fn hint(&self, text: &str) -> Option<&'static str> {
+        let other = self.comma && text.contains('.') && text.parse::<f64>().is_ok();
+        if !(other || is_separated(text)) {
+            return None;
+        }
+        Some(match (self.comma, text.split_once(',')) {
+            (false, Some((_, decimals))) if !decimals.contains([',', '.']) => {
+                "numbers without separators of thousands, or with a decimal point: --decimal , reads a decimal comma"
+            }
+            _ => "numbers without separators of thousands",
+        })
+    }
+}
+
+/// Whether a text is a number with a decimal comma, or with separators between groups of three digits.
+fn is_separated(text: &str) -> bool {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let all = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits.starts_with(|first: char| first.is_ascii_digit()) {
+        return false;
+    }
+    if let Some((whole, decimals)) = digits.split_once(',') {
+        let decimals = decimals
+            .split_once(['e', 'E'])
+            .map_or(decimals, |(part, _)| part);
+        if all(whole) && all(decimals) {
+            return true;
+        }
+    }
+    SEPARATORS.iter().any(|separator| {
+        let (head, decimals) = match digits.rsplit_once([',', '.']) {
+            Some((head, decimals)) if !digits.ends_with(|last: char| !last.is_ascii_digit()) => {
+                (head, decimals)
+            }
+            _ => (digits, ""),
+        };
+        let groups = |text: &str| {
+            let mut parts = text.split(*separator);
+            let first = parts.next().unwrap_or_default();
+            let rest: Vec<&str> = parts.collect();
+            all(first)
+                && first.len() <= 3
+                && !rest.is_empty()
+                && rest.iter().all(|part| all(part) && part.len() == 3)
+        };
+        // A point between groups, once, is a decimal point.
+        let points = *separator == '.' && digits.matches('.').count() == 1;
+        !points && groups(digits) || groups(head) && all(decimals)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn separators_in_numbers_are_found() {
+        for text in [
+            "1,5",
+            "-0,25",
+            "1,5e3",
+            "1,234",
+            "1,234,567",
+            "1,234.5",
+            "1.234,5",
+            "1.234.567",
+            "12 345",
+            "1'234.25",
+            "1\u{202f}234",
+            "+1 234 567,5",
+        ] {
+            assert!(is_separated(text), "{text}");
+        }
+        for text in [
+            "1.5",
+            "1.2.3",
+            "10.0.0.1",
+            "a,b",
+            "1,a",
+            ",5",
+            "",
+            "12",
+            "1,23,4",
+            "1234 567",
+            "2024-01-02",
+            "1.234",
+        ] {
+            assert!(!is_separated(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn words_are_missing_among_numbers_and_texts_among_texts() {
+        let mut options = Options::default();
+        let fields = Fields::of(&options);
+        assert_eq!(fields.value(Some(" NA"), false), None);
+        assert_eq!(fields.value(Some(" NA"), true), Some(" NA"));
+        assert_eq!(fields.value(Some(" "), false), None);
+        assert_eq!(fields.value(Some(" "), true), Some(" "));
+        assert_eq!(fields.value(Some("NAN"), false), None);
+        options.na = Some(vec!["-".to_owned()]);
+        let fields = Fields::of(&options);
+        assert_eq!(fields.value(Some("-"), true), None);
+        assert_eq!(fields.value(Some("NA"), true), Some("NA"));
+        assert_eq!(fields.value(Some("nan"), false), Some("nan"));
+        options.decimal_comma = true;
+        let fields = Fields::of(&options);
+        assert_eq!(fields.plain("1,5"), "1.5");
+        assert_eq!(fields.plain("1.5"), "");
+    }
+}
