@@ -49,7 +49,10 @@ impl Categories {
             *slot.or_bug(format_args!("code {code} of fewer texts"))? = narrow("categories", at)?;
         }
         let count = wide(texts.len());
-        let number = match (self.missing, count) {
+        // Without any text yet, all of them come later: any number of them, and vertices without one.
+        let missing = self.missing || count == 0;
+        let number = match (missing, count) {
+            (_, 0) => NumberType::I32,
             (false, ..=255) => NumberType::U8,
             (false, ..=65_535) => NumberType::U16,
             (false, _) => NumberType::U32,
@@ -61,7 +64,7 @@ impl Categories {
             texts: texts.into_iter().map(|(text, _)| text).collect(),
             codes,
             number,
-            missing: self.missing,
+            missing,
         })
     }
 }

@@ -16,7 +16,8 @@ number them (streamlines, other names), they get the ids behind the largest of t
 error; --new-ids gives new ids to all. Names and other attributes of objects are kept as far as the store has them.
 
 Numbers are brought to the types of the store, without loss but for longer floats. An attribute that FILE lacks is missing (NaN, no
-text), one that the store lacks is left out, both with a remark. Positions are taken as they are: FILE has to have the unit and the
+text), or has the value of --fill NAME=VALUE or of `zvf edit set-attribute NAME --fill VALUE`; one that the store lacks is left out, all
+with a remark. Positions are taken as they are: FILE has to have the unit and the
 frame of the store.
 
 Examples:
@@ -43,6 +44,9 @@ pub(crate) struct AppendArgs {
     /// Unit of the files, e.g. micrometer [default: what the format says]
     #[arg(long, value_name = "UNIT")]
     pub(crate) unit: Option<String>,
+    /// What new vertices have that the files give no value of the attribute NAME; repeatable
+    #[arg(long, value_name = "NAME=VALUE", value_parser = super::edit::fill, allow_hyphen_values = true)]
+    pub(crate) fill: Vec<(String, String)>,
 }
 
 /// A format by one of its endings, in small letters.
