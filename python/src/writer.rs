@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
-use zvf_edit::EditSummary;
+use zvf_edit::{EditSummary, Matching, Scope, SetAttribute};
 use zvf_store::Stop;
 use zvf_write::{
     Axis, Batch, Groups, Kind, Leftovers, ObjectTable, StoreSpec, StoreWriter, TargetVersion,
@@ -338,6 +338,52 @@ impl Writer {
     }
 }
 
+/// How values of a table are set: see `Edit.set_attribute` of the package.
+#[derive(Debug, FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Setting {
+    name: String,
+    on: String,
+    key: Vec<String>,
+    by_order: bool,
+    ignore_missing: bool,
+    dtype: Option<String>,
+    fill: Option<String>,
+    new: bool,
+}
+
+impl Setting {
+    /// What the library takes.
+    ///
+    /// # Errors
+    /// Misuse: an owner or a type that is none.
+    fn change(&self, table: Option<&RecordBatch>) -> PyResult<SetAttribute> {
+        let all = [Scope::Vertex, Scope::Object, Scope::Link];
+        let scope = all.into_iter().find(|scope| scope.plural() == self.on);
+        let scope = scope.ok_or_else(|| {
+            misuse(format!(
+                "on: found {:?}, expected \"vertices\", \"objects\" or \"links\"",
+                self.on
+            ))
+        })?;
+        let mut matching = Matching::by_key(self.key.clone())
+            .with_ignore_missing(self.ignore_missing)
+            .with_new_objects(self.new);
+        matching.by_order = self.by_order;
+        let mut change = SetAttribute::new(scope, &self.name).with_matching(matching);
+        if let Some(dtype) = &self.dtype {
+            let column = table.and_then(|table| table.column_by_name(&self.name));
+            let channels = column.map(zvf_write::arrow::elements).transpose();
+            let channels = channels.map_err(Failure::from)?.map_or(1, |(_, width)| width);
+            change = change.with_type(dtype, channels).map_err(Failure::from)?;
+        }
+        if let Some(fill) = &self.fill {
+            change = change.with_fill(fill);
+        }
+        Ok(change)
+    }
+}
+
 /// A change of a store that exists: it counts as a whole or not at all.
 #[pyclass(frozen, module = "zvf._zvf")]
 #[derive(Debug)]
@@ -394,21 +440,58 @@ impl Edit {
             .missing
             .iter()
             .map(|name| format!("missing for the new vertices: {name}"));
-        Ok(unknown.chain(missing).collect())
+        let filled = fitted
+            .filled
+            .iter()
+            .map(|name| format!("filled for the new vertices: {name}"));
+        Ok(unknown.chain(missing).chain(filled).collect())
     }
 
-    /// Sets attributes of objects.
-    fn put_objects(&self, py: Python<'_>, objects: &Bound<'_, PyAny>) -> PyResult<()> {
+    /// Sets what is appended without a value of an attribute.
+    fn set_fill(&self, name: &str, text: &str) -> PyResult<()> {
+        let mut guard = alone(&self.edit, "change")?;
+        let edit = guard.as_mut().ok_or_else(|| ended("change"))?;
+        let done = edit.set_fill(name, text);
+        Ok(done.map_err(|error| Failure::from(error).at(&self.url))?)
+    }
+
+    /// Sets values of one attribute; returns remarks.
+    fn set_attribute(
+        &self,
+        py: Python<'_>,
+        setting: Setting,
+        table: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Vec<String>> {
+        let given = table.is_some();
+        let table = table.map(whole).transpose()?.flatten();
+        let change = setting.change(table.as_ref())?;
+        let mut guard = alone(&self.edit, "change")?;
+        let edit = guard.as_mut().ok_or_else(|| ended("change"))?;
+        if given && table.is_none() {
+            return Ok(Vec::new());
+        }
+        let set = async {
+            let done = edit.set_attribute(&change, table.as_ref()).await;
+            done.map_err(|error| Failure::from(error).at(&self.url))
+        };
+        let matched = wait(py, OnInterrupt::Drop, set)?;
+        Ok(matched.remarks(&change))
+    }
+
+    /// Sets attributes of objects; makes objects that are not there if they may be `new`.
+    fn put_objects(&self, py: Python<'_>, objects: &Bound<'_, PyAny>, new: bool) -> PyResult<()> {
         let Some(objects) = whole(objects)? else {
             return Ok(());
         };
         let mut guard = alone(&self.edit, "change")?;
         let edit = guard.as_mut().ok_or_else(|| ended("change"))?;
         let put = async {
-            let done = edit.put_object_records(&objects).await;
+            let how = Matching::new().with_new_objects(new);
+            let done = edit.put_object_records(&objects, &how).await;
             done.map_err(|error| Failure::from(error).at(&self.url))
         };
-        wait(py, OnInterrupt::Drop, put)
+        wait(py, OnInterrupt::Drop, put)?;
+        Ok(())
     }
 
     /// Deletes objects.

@@ -285,6 +285,88 @@ def test_edits(tmp_path: Path) -> None:
     assert zvf.validate(url, depth=5).ok
 
 
+def test_values_of_a_table_find_their_vertices(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    url = tmp_path / "points.zarrvectors"
+    count = 500
+    positions = RNG.uniform(0, 30, (count, 3)).astype(np.float32)
+    ids = RNG.permutation(count).astype(np.int64)
+    zvf.write(url, kind="point_cloud", positions=positions, attributes={"id": ids}, chunk_shape=[5.0] * 3)
+    order = RNG.permutation(count)
+    wanted = ids * 3 + 1
+    axes = {name: positions[order, at].astype(np.float64) for at, name in enumerate("xyz")}
+    tables = [
+        ({"id": ids[order], "v": wanted[order]}, {"key": "id"}),
+        (pa.table({"id": ids[order], "v": wanted[order]}), {"key": ["id"]}),
+        ({"position": positions[order], "v": wanted[order]}, {}),
+        (pa.table({**axes, "v": wanted[order]}), {}),
+    ]
+
+    def values(name: str) -> dict[int, int]:
+        found = zvf.open(url).query().to_numpy()
+        return dict(zip(found["id"].tolist(), found[name].tolist(), strict=True))
+
+    truth = dict(zip(ids.tolist(), wanted.tolist(), strict=True))
+    for at, (table, how) in enumerate(tables):
+        with zvf.edit(url) as change:
+            change.set_attribute("v", table, type="int64" if at == 0 else None, **how)
+        assert values("v") == truth
+        with zvf.edit(url) as change:
+            change.set_attribute("v", {"v": np.full(count, -1)}, by_order=True)
+        assert set(values("v").values()) == {-1}
+    rows = zvf.open(url).query(columns=["chunk", "row", "id"]).vertices
+    found = rows.to_numpy()
+    with zvf.edit(url) as change:
+        change.set_attribute("v", {"chunk": found["chunk"], "row": found["row"], "v": found["id"] * 3 + 1})
+        change.set_attribute("w", type="int8", fill=4)
+    assert values("v") == truth
+    assert set(values("w").values()) == {4}
+
+    for table, how, message in [
+        ({"v": wanted}, {}, "--by-order"),
+        ({"v": wanted[1:]}, {"by_order": True}, "one for each vertex"),
+        ({"position": positions[order], "v": wanted[order]}, {"by_order": True}, "other values"),
+        ({"id": [-5], "v": [1]}, {"key": "id"}, "id -5"),
+        ({"id": [5], "v": [1]}, {"on": "edges"}, "vertices"),
+    ]:
+        with pytest.raises(zvf.MisuseError, match=message), zvf.edit(url) as change:
+            change.set_attribute("v", table, **how)
+    with zvf.edit(url) as change:
+        change.set_attribute("v", {"id": [-5, 7], "v": [1, 2]}, key="id", ignore_missing=True)
+        # What is appended without a value of `w` has the recorded one.
+        change.append({"position": np.ones((1, 3), np.float32), "id": [1000], "v": [0]})
+    assert "1 row" in " ".join(change.notes)
+    assert values("v")[7] == 2
+    with zvf.edit(url) as change:
+        change.append({"position": np.ones((1, 3), np.float32), "id": [1001]}, fill={"v": -4})
+    assert values("v")[1001] == -4
+    assert values("w")[1000] == 4
+
+
+def test_objects_without_a_value_have_none(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    url = tmp_path / "lines.zarrvectors"
+    positions = RNG.uniform(0, 10, (6, 3)).astype(np.float32)
+    zvf.write(url, kind="polyline", positions=positions, offsets=[0, 3, 6], object_ids=[4, 9], chunk_shape=[5.0] * 3)
+
+    def objects() -> list[dict[str, Any]]:
+        return pa.table(zvf.open(url).query().read().objects).to_pylist()
+
+    with zvf.edit(url) as change:
+        change.set_attribute("n", {"object_id": [9], "n": [7]}, on="objects", type="int32")
+    rows = objects()
+    assert {row["object_id"]: row["n"] for row in rows} == {4: None, 9: 7}
+    for new in ({}, {"new": False}):
+        with pytest.raises(zvf.MisuseError, match="object 94"), zvf.edit(url) as change:
+            change.put_objects({"object_id": [94], "n": [1]}, **new)
+        with pytest.raises(zvf.MisuseError, match="object 94"), zvf.edit(url) as change:
+            change.set_attribute("n", {"object_id": [94], "n": [1]}, on="objects", **new)
+    with zvf.edit(url) as change:
+        change.put_objects({"object_id": [94], "n": [1]}, new=True)
+    rows = objects()
+    assert {row["object_id"]: row["n"] for row in rows if row["object_id"] != 94} == {4: None, 9: 7}
+
+
 def test_points_are_deleted_by_a_query(tmp_path: Path) -> None:
     url = tmp_path / "points.zarrvectors"
     values = RNG.normal(size=1000)

@@ -364,14 +364,52 @@ class Edit:
         self.notes: list[str] = []
         """What of the tables the store has no place for, and what they did not have."""
 
-    def append(self, vertices: object, links: object | None = None) -> None:
-        """Appends vertices in the types of the store: an Arrow table or stream, or a mapping of arrays, as `Writer.push` takes."""
+    def append(self, vertices: object, links: object | None = None, *, fill: Mapping[str, object] | None = None) -> None:
+        """Appends vertices in the types of the store: an Arrow table or stream, or a mapping of arrays, as `Writer.push` takes.
+
+        `fill` has the values of attributes that the tables do not have; whole numbers need one, here or recorded by `set_attribute`.
+        """
+        for name, value in (fill or {}).items():
+            self._edit.set_fill(name, str(value))
         ends = None if links is None else _links(links)
         self.notes += self._edit.append(_source(vertices), ends)
 
-    def put_objects(self, objects: object) -> None:
-        """Sets attributes of objects: a table or mapping with `object_id`."""
-        self._edit.put_objects(_source(objects))
+    def set_attribute(
+        self,
+        name: str,
+        table: object | None = None,
+        *,
+        on: Literal["vertices", "objects", "links"] = "vertices",
+        key: str | Sequence[str] | None = None,
+        by_order: bool = False,
+        ignore_missing: bool = False,
+        type: str | None = None,
+        fill: object | None = None,
+        new: bool = False,
+    ) -> None:
+        """Sets values of an attribute of vertices, objects or links: the column `name` of any Arrow table, data frame or mapping of arrays.
+
+        Each row finds its vertex by `key` (attributes that no two vertices have the same values of), by columns (`chunk` and `row`, `vertex` and
+        `object_id`, `object_id` of objects, `vertices` of links), by positions (`position`, or a column an axis), or `by_order`; a table that
+        says none of these is refused. `ignore_missing` leaves out rows that are not in the store, `new` makes objects that are not there.
+        `type`, such as "float32" or "text", adds the attribute; `fill` is the value of what has no row, also of later appends. Without a table,
+        only the fill is recorded, or has every vertex it in a new attribute. `notes` says what has no row, and what was left out.
+        """
+        setting = {
+            "name": name,
+            "on": on,
+            "key": [key] if isinstance(key, str) else list(key or ()),
+            "by_order": by_order,
+            "ignore_missing": ignore_missing,
+            "dtype": type,
+            "fill": None if fill is None else str(fill),
+            "new": new,
+        }
+        self.notes += self._edit.set_attribute(setting, None if table is None else _source(table))
+
+    def put_objects(self, objects: object, *, new: bool = False) -> None:
+        """Sets attributes of objects: a table or mapping with `object_id`; `new` makes objects that are not there, without vertices."""
+        self._edit.put_objects(_source(objects), new)
 
     def delete(self, ids: ArrayLike) -> None:
         """Deletes objects by their ids."""

@@ -226,7 +226,7 @@ class Editor:
         job = self.job
         row_of = {int(number): row for row, number in enumerate(job.attributes["id"])}
         rows = np.array([row_of[number] for number in self.order().tolist()], "i4")
-        self.edit("set-attribute", "id", "--from", self.table({"id": rows}))
+        self.edit("set-attribute", "id", "--by-order", "--from", self.table({"id": rows}))
         job.attributes["id"] = np.arange(len(job.positions), dtype="i4")
 
     def number_links(self) -> None:
@@ -240,7 +240,8 @@ class Editor:
         with path.open() as file:
             listed = [int(row["w"]) for row in csv.DictReader(file)]
         place = {int(number): at for at, number in enumerate(job.link_attributes["w"])}
-        self.edit("set-attribute", "w", "--link", "--from", self.table({"w": np.array([place[n] for n in listed], "i4")}))
+        numbers = np.array([place[n] for n in listed], "i4")
+        self.edit("set-attribute", "w", "--link", "--by-order", "--from", self.table({"w": numbers}))
         job.link_attributes["w"] = np.arange(len(job.links), dtype="i4")
 
     def run(self) -> None:

@@ -20,6 +20,10 @@ const DIRECTIONS: &[Direction] = &[
         run: edited,
     },
     Direction {
+        name: "matched",
+        run: |arguments| alone("matched", arguments),
+    },
+    Direction {
         name: "migrated",
         run: |arguments| alone("migrated", arguments),
     },

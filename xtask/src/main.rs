@@ -85,7 +85,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "conformance",
-        help: "stores of two releases of the Python package, read by us, and ours, read by it [--written|--edited|--migrated|--pyramids|--sampled|--frames|--files|--tet|--caterva] [--seed N] [--stores N] [--quick]",
+        help: "stores of two releases of the Python package, read by us, and ours, read by it [--written|--edited|--matched|--migrated|--pyramids|--sampled|--frames|--files|--tet|--caterva] [--seed N] [--stores N] [--quick]",
         run: conformance::run,
     },
     Task {

@@ -131,6 +131,7 @@ fn attributes_are_replaced_and_added() -> Result<()> {
         "label",
         "--type",
         "uint16",
+        "--by-order",
         "--from",
         "labels.csv",
     ])?;
@@ -355,7 +356,7 @@ fn links_get_values() -> Result<()> {
     home.text(&["import", "net.ply", "net.zv", "--chunk-shape", "10,10,10"])?;
     let set = ["edit", "net.zv", "set-attribute", "w", "--link"];
     for (table, more) in [
-        ("w\n0\n0\n0\n", &["--type", "int32"][..]),
+        ("w\n0\n0\n0\n", &["--type", "int32", "--by-order"][..]),
         // The vertices are 1, 2, 3 and 15 in the order of answers.
         ("vertices_0,vertices_1,w\n0,1,10\n3,1,20\n", &[]),
         ("object_id,vertex_0,vertex_1,w\n0,0,2,30\n", &[]),
@@ -375,16 +376,18 @@ fn links_get_values() -> Result<()> {
     ];
     home.text(&[&["edit", "net.zv"], &append[..]].concat())?;
     assert_eq!(weights(&home, "second")?, wanted);
-    for (table, what) in [
-        ("vertices_0,vertices_1,w\n0,3,1\n", "link 0"),
+    for (table, more, what) in [
+        ("vertices_0,vertices_1,w\n0,3,1\n", &[][..], "link 0"),
         (
             "vertices_0,w\n0,1\n",
+            &[],
             "expected columns vertices_0 to vertices_1",
         ),
-        ("w\n1\n", "3 rows"),
+        ("w\n1\n2\n3\n", &[], "do not say which links"),
+        ("w\n1\n", &["--by-order"], "expected 3: one for each link"),
     ] {
         std::fs::write(home.file("w.csv"), table)?;
-        let ran = home.zvf(&[&set[..], &["--from", "w.csv"]].concat())?;
+        let ran = home.zvf(&[&set[..], &["--from", "w.csv"], more].concat())?;
         assert_eq!(ran.code, 2, "{}", ran.stderr);
         assert!(ran.stderr.contains(what), "{}", ran.stderr);
         assert_eq!(weights(&home, "second")?, wanted);

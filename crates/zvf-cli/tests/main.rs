@@ -29,6 +29,7 @@ mod interrupt;
 mod killed;
 mod links;
 mod lost;
+mod matching;
 mod migrate;
 mod objects;
 mod odd_web;

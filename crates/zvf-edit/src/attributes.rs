@@ -1,6 +1,6 @@
 //! Attributes of vertices and objects: values that are set, attributes that are added.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::state::Chunk;
 use super::tables::Table;
@@ -68,6 +68,8 @@ impl Edit {
                 return Err(WriteError::input(what, values.type_name(), "text"));
             };
             let mut categories = Categories::default();
+            // Vertices without a text may be appended later.
+            categories.code(None)?;
             let mut codes = Vec::new();
             for text in texts {
                 codes.push(categories.code(text.as_deref())?);
@@ -192,23 +194,35 @@ impl Edit {
             return Err(WriteError::input(what(), values.type_name(), "text"));
         };
         let mut bytes = Vec::new();
+        let mut known: HashMap<String, i64> = HashMap::new();
+        for (text, code) in texts.iter().zip(0..) {
+            known.entry(text.clone()).or_insert(code);
+        }
         for text in given {
             let code = match text {
-                Some(text) => match texts.iter().position(|known| known == text) {
-                    Some(code) => signed(code),
+                Some(text) => match known.get(text) {
+                    Some(code) => *code,
                     None => {
                         words.changed = true;
                         texts.push(text.clone());
-                        signed(texts.len() - 1)
+                        let code = signed(texts.len() - 1);
+                        known.insert(text.clone(), code);
+                        code
                     }
                 },
-                None => words.missing.ok_or_else(|| {
-                    WriteError::input(
-                        what(),
-                        "a missing text",
-                        "texts: this attribute has no code for a missing one",
-                    )
-                })?,
+                None => match words.missing.or_else(|| spare_code(number, texts.len())) {
+                    Some(code) => {
+                        words.changed |= words.missing.is_none();
+                        words.missing = Some(code);
+                        code
+                    }
+                    None => {
+                        let expected = format!(
+                            "texts: all codes of {number} are taken, and none is left for a missing one; --fill {name}=TEXT gives such vertices a text"
+                        );
+                        return Err(WriteError::input(what(), "a missing text", expected));
+                    }
+                },
             };
             let fits = put_code(number, code, &mut bytes);
             if !fits || (text.is_some() && Some(code) == words.missing) {
@@ -222,6 +236,19 @@ impl Edit {
         }
         Ok(Some(Values::of_bytes(number, &bytes)))
     }
+}
+
+/// A code for missing texts beside so many texts, as an attribute gets it that had none: -1, or the last one of types without a sign.
+fn spare_code(number: NumberType, texts: usize) -> Option<i64> {
+    let last = match number {
+        NumberType::I8 | NumberType::I16 | NumberType::I32 | NumberType::I64 => return Some(-1),
+        NumberType::U8 => i64::from(u8::MAX),
+        NumberType::U16 => i64::from(u16::MAX),
+        NumberType::U32 => i64::from(u32::MAX),
+        NumberType::U64 => i64::MAX,
+        NumberType::Bool | NumberType::F16 | NumberType::F32 | NumberType::F64 => return None,
+    };
+    (signed(texts) <= last).then_some(last)
 }
 
 /// A code in stored form; `false` if it does not fit.

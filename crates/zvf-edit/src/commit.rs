@@ -83,7 +83,7 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
         .is_some_and(|index| !index.changed.is_empty());
     let relinked = std::mem::take(&mut edit.state.relinked);
     let same = moved.is_empty() && changed.is_empty() && relinked.is_empty();
-    if same && !tables && !indexed && edit.added.is_empty() {
+    if same && !tables && !indexed && edit.added.is_empty() && edit.recorded.is_empty() {
         return Ok(None);
     }
     let mut root = edit.root.clone();
@@ -414,6 +414,7 @@ pub(super) fn declare(edit: &Edit, root: &mut RootDoc) {
             names.insert(one.name.clone(), documents::declared(one));
         }
     }
+    edit.declare_fills(root);
 }
 
 /// Whether a coarse level claims that groups of links follow fragments.

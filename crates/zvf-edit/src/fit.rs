@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::Edit;
+use super::{Edit, fill};
 use zvf_write::WriteError;
 use zvf_write::batch::{Batch, Owners};
 use zvf_write::spec::AttributeSpec;
@@ -19,6 +19,8 @@ pub struct Fitted {
     pub unknown: BTreeSet<String>,
     /// Attributes of the store that were not given; they are missing: NaN, or no text.
     pub missing: BTreeSet<String>,
+    /// Attributes of the store that were not given, and have their [fill](Edit::fill) instead.
+    pub filled: BTreeSet<String>,
 }
 
 impl Edit {
@@ -47,6 +49,7 @@ impl Edit {
             batch: Batch::new(self.positions(&batch.positions)?),
             unknown: BTreeSet::new(),
             missing: BTreeSet::new(),
+            filled: BTreeSet::new(),
         };
         fitted.batch.numbering = batch.numbering;
         fitted.batch.links = Cow::Owned(batch.links.to_vec());
@@ -59,11 +62,12 @@ impl Edit {
             }
         };
         let wanted = self.vertex_attributes();
-        fitted.batch.attributes = columns(&wanted, &batch.attributes, rows, &mut fitted.missing)?;
+        let attributes = self.columns(&wanted, &batch.attributes, rows, &mut fitted)?;
+        fitted.batch.attributes = attributes;
         let links = batch.links.len() / spec.links.width.max(1);
         let wanted = &spec.links.attributes;
         let given = &batch.link_attributes;
-        fitted.batch.link_attributes = columns(wanted, given, links, &mut fitted.missing)?;
+        fitted.batch.link_attributes = self.columns(wanted, given, links, &mut fitted)?;
         let known = |name: &&String| {
             let mut all = spec.batch_attributes().chain(&spec.links.attributes);
             !all.any(|one| one.name == **name)
@@ -73,32 +77,45 @@ impl Edit {
         Ok(fitted)
     }
 
+    /// The attributes that are wanted, in their types: those that are given, and fills or missing values of the others.
+    fn columns(
+        &self,
+        wanted: &[AttributeSpec],
+        given: &[(String, Values<'_>)],
+        rows: usize,
+        fitted: &mut Fitted,
+    ) -> Result<Vec<(String, Values<'static>)>, WriteError> {
+        let mut columns = Vec::new();
+        for one in wanted {
+            let fill = self.fill(&one.name);
+            let fill = fill.map(|text| fill::value(one, text)).transpose()?;
+            let values = match (given.iter().find(|(name, _)| *name == one.name), fill) {
+                (Some((_, values)), fill) => fill::gaps(values.fitted(one)?, fill),
+                (None, _) if rows == 0 => Values::Text(Vec::new()).fitted(one)?,
+                (None, Some(fill)) => {
+                    fitted.filled.insert(one.name.clone());
+                    fill::everywhere(one, &fill, rows)?
+                }
+                (None, None) => {
+                    fitted.missing.insert(one.name.clone());
+                    Values::absent(one, rows * one.channels).map_err(|_none| {
+                        let (name, kind) = (&one.name, one.values.name());
+                        let expected = format!(
+                            "values: {kind} cannot be missing (--fill {name}=VALUE gives all of them one, set-attribute {name} --fill VALUE records it for later)"
+                        );
+                        WriteError::input(format!("attribute {name}"), "none", expected)
+                    })?
+                }
+            };
+            columns.push((one.name.clone(), values));
+        }
+        Ok(columns)
+    }
+
     /// Positions in the type of the store.
     pub(super) fn positions(&self, given: &Values<'_>) -> Result<Values<'static>, WriteError> {
         let number = self.state.spec.positions;
         let wrong = || WriteError::input("positions", given.type_name(), number.to_string());
         given.exactly(number).ok_or_else(wrong)
     }
-}
-
-/// The attributes that are wanted, in their types: those that are given, and missing values of the others.
-fn columns(
-    wanted: &[AttributeSpec],
-    given: &[(String, Values<'_>)],
-    rows: usize,
-    missing: &mut BTreeSet<String>,
-) -> Result<Vec<(String, Values<'static>)>, WriteError> {
-    let mut columns = Vec::new();
-    for one in wanted {
-        let values = match given.iter().find(|(name, _)| *name == one.name) {
-            Some((_, values)) => values.fitted(one),
-            None if rows == 0 => Values::Text(Vec::new()).fitted(one),
-            None => {
-                missing.insert(one.name.clone());
-                Values::absent(one, rows * one.channels)
-            }
-        };
-        columns.push((one.name.clone(), values?));
-    }
-    Ok(columns)
 }

@@ -30,25 +30,30 @@
 //! ```
 
 mod append;
+mod assign;
 mod attributes;
 mod between;
 mod column;
 mod commit;
 mod counts;
+mod fill;
 mod fit;
 mod grid;
 mod index;
 mod keys;
 mod link_values;
 mod links;
+mod matching;
 mod moves;
 mod ops;
 mod records;
 mod replace;
 mod rows;
+mod scan;
 mod spec;
 mod state;
 mod tables;
+mod tabular;
 mod vacuum;
 mod vertex;
 
@@ -72,9 +77,12 @@ use zvf_write::target::Target;
 use zvf_write::values::Values;
 use zvf_write::writer::{WriteOptions, blocking};
 
+pub use assign::{Matched, SetAttribute};
 pub use column::{ChunkPositions, ColumnEdit};
 pub use fit::Fitted;
+pub use matching::{Matching, Scope};
 pub use replace::{DocumentChange, backup_address, replace_documents, restore_documents};
+pub use tabular::axis_columns;
 pub use vacuum::{VacuumSummary, vacuum};
 
 /// Which vertices are meant.
@@ -162,6 +170,9 @@ pub struct Edit {
     tables: Tables,
     words: Vec<Words>,
     added: Vec<Added>,
+    fills: fill::Fills,
+    /// Fills that are recorded by the commit.
+    recorded: Vec<fill::Recorded>,
     broken: Option<String>,
 }
 
@@ -194,6 +205,8 @@ impl Edit {
             let known = Self::know(&journal, address, &options).await;
             match known {
                 Ok((root, state, index, words)) => Ok(Self {
+                    fills: fill::declared(&root),
+                    recorded: Vec::new(),
                     journal,
                     target,
                     root,

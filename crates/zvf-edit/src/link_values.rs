@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use zvf_format::keys::format_key;
 
 use super::links::near;
-use super::ops::column_bytes;
+use super::ops::{Spot, column_bytes};
 use super::vertex::{FRESH, LinkAt, NewLink, Vertex, parts};
 use super::{Added, At, Edit};
 use zvf_write::WriteError;
@@ -15,7 +15,22 @@ use zvf_write::spec::{AttributeSpec, AttributeType};
 use zvf_write::values::Values;
 
 /// A link that is stored, and where.
-type Found = (LinkAt, NewLink);
+pub(super) type Found = (LinkAt, NewLink);
+
+/// Ends of links, as a table has them.
+#[derive(Debug)]
+pub(super) struct Ends {
+    /// By link: the object in which places are counted; `None`: ends are numbers of vertices.
+    pub(super) ids: Option<Vec<Option<i64>>>,
+    /// One link after another; `None` is no number.
+    pub(super) ends: Vec<Option<u64>>,
+}
+
+/// The ends of a link, in the order of the application; `None`: one of them is not in the store.
+type Names = Option<Vec<Vertex>>;
+
+/// Links between the same vertices: by the order in which they have them, those that were not taken yet.
+type Group<'l> = Vec<(&'l [Vertex], VecDeque<usize>)>;
 
 impl Edit {
     /// Sets the values of an attribute that is there.
@@ -25,6 +40,17 @@ impl Edit {
         at: &At<'_>,
         values: &Values<'_>,
     ) -> Result<(), WriteError> {
+        let found = self.links_at(at).await?;
+        self.set_found_links(name, found, values)
+    }
+
+    /// Sets the values of links that were found.
+    pub(super) fn set_found_links(
+        &mut self,
+        name: &str,
+        found: Vec<Found>,
+        values: &Values<'_>,
+    ) -> Result<(), WriteError> {
         let attributes = &self.state.spec.links.attributes;
         let number = attributes.iter().position(|one| one.name == name);
         let spec = number.and_then(|number| attributes.get(number)).cloned();
@@ -32,7 +58,6 @@ impl Edit {
             let expected = "an attribute of this store's links";
             return Err(WriteError::input(what(name), "nothing", expected));
         };
-        let found = self.links_at(at).await?;
         let bytes = column_bytes("link attribute", &spec, values, found.len())?;
         let before = self.state.spec.links.attributes.iter().take(number);
         let start: usize = before.map(row_size).sum();
@@ -112,32 +137,23 @@ impl Edit {
             let expected = format!("{width} for each link");
             return Err(WriteError::input("ends of links", found, expected));
         }
-        // Stored links name a vertex by the chunk in which it was stored.
-        let slots: BTreeSet<u32> = ends
+        let ends: Vec<Names> = ends
             .chunks_exact(width)
-            .filter_map(|ends| ends.first())
-            .map(|end| parts(*end).0)
-            .filter(|&slot| slot != FRESH)
+            .map(|ends| Some(ends.to_vec()))
             .collect();
-        let directed = self.state.spec.links.directed;
-        let key = |ends: &[Vertex]| {
-            let mut key = ends.to_vec();
-            if !directed {
-                key.sort_unstable();
-            }
-            key
+        let mut known: Vec<Option<Found>> = self
+            .links_near(&ends)
+            .await?
+            .into_iter()
+            .map(Some)
+            .collect();
+        let places = {
+            let known: Vec<&Found> = known.iter().flatten().collect();
+            self.places_among(&known, &ends)
         };
-        let mut known: HashMap<Vec<Vertex>, VecDeque<Found>> = HashMap::new();
-        for found in self.stored_links(&slots).await? {
-            known
-                .entry(key(&found.1.ends))
-                .or_default()
-                .push_back(found);
-        }
         let mut links = Vec::new();
-        for (number, ends) in ends.chunks_exact(width).enumerate() {
-            // Ends that come again mean the next link between them.
-            let next = known.get_mut(&key(ends)).and_then(VecDeque::pop_front);
+        for (number, place) in places.into_iter().enumerate() {
+            let next = place.and_then(|place| known.get_mut(place)?.take());
             links.push(next.ok_or_else(|| {
                 let found = "no (further) link between its vertices";
                 WriteError::input(format!("link {number}"), found, "a link of this store")
@@ -146,8 +162,92 @@ impl Edit {
         Ok(links)
     }
 
+    /// The vertices of ends; reads the chunks they are in.
+    pub(super) async fn end_names(&mut self, given: &Ends) -> Result<Vec<Names>, WriteError> {
+        let width = self.state.spec.links.width.max(1);
+        let spots: Vec<Option<Spot>> = match &given.ids {
+            Some(ids) => {
+                let ids = ids.iter().flat_map(|id| std::iter::repeat_n(*id, width));
+                let places = ids.zip(&given.ends).map(|(id, at)| Some((id?, (*at)?)));
+                let places: Vec<Option<(i64, u64)>> = places.collect();
+                let spots = self.spots_in_objects(&places).await?;
+                let slots: BTreeSet<u32> = spots.iter().flatten().map(|spot| spot.0).collect();
+                self.state.load(slots).await?;
+                spots
+            }
+            None => {
+                let (_, total) = self.first_rows().await?;
+                let there = |end: &Option<u64>| end.filter(|end| *end < total);
+                let rows: Vec<u64> = given.ends.iter().filter_map(there).collect();
+                let mut spots = self.find(&At::Rows(&rows)).await?.into_iter();
+                let ends = given.ends.iter();
+                ends.map(|end| there(end).and_then(|_| spots.next()))
+                    .collect()
+            }
+        };
+        let mut names = Vec::with_capacity(spots.len() / width);
+        for ends in spots.chunks_exact(width) {
+            let mut link = Some(Vec::with_capacity(width));
+            for spot in ends {
+                match (spot, &mut link) {
+                    (Some(spot), Some(link)) => link.push(self.name(*spot)?),
+                    _ => link = None,
+                }
+            }
+            names.push(link);
+        }
+        Ok(names)
+    }
+
+    /// The stored links that touch the chunks of first ends, in the order of lists.
+    pub(super) async fn links_near(&mut self, ends: &[Names]) -> Result<Vec<Found>, WriteError> {
+        // Stored links name a vertex by the chunk in which it was stored.
+        let slots: BTreeSet<u32> = ends
+            .iter()
+            .flatten()
+            .filter_map(|ends| ends.first())
+            .map(|end| parts(*end).0)
+            .filter(|&slot| slot != FRESH)
+            .collect();
+        self.stored_links(&slots).await
+    }
+
+    /// The place of each link among those that are `known`: the next one with its ends in this order. Ends of links without a direction may be in
+    /// any order if all links between these vertices have one and the same.
+    pub(super) fn places_of_links(&self, known: &[Found], ends: &[Names]) -> Vec<Option<usize>> {
+        let known: Vec<&Found> = known.iter().collect();
+        self.places_among(&known, ends)
+    }
+
+    fn places_among(&self, known: &[&Found], ends: &[Names]) -> Vec<Option<usize>> {
+        let directed = self.state.spec.links.directed;
+        let key = |ends: &[Vertex]| {
+            let mut key = ends.to_vec();
+            if !directed {
+                key.sort_unstable();
+            }
+            key
+        };
+        let mut groups: HashMap<Vec<Vertex>, Group<'_>> = HashMap::new();
+        for (at, (_, link)) in known.iter().enumerate() {
+            let group = groups.entry(key(&link.ends)).or_default();
+            match group.iter_mut().find(|(order, _)| *order == link.ends) {
+                Some((_, all)) => all.push_back(at),
+                None => group.push((&link.ends, [at].into())),
+            }
+        }
+        let place = |ends: &Names| {
+            let ends = ends.as_ref()?;
+            let group = groups.get_mut(&key(ends))?;
+            let same = group.iter().position(|(order, _)| order == ends);
+            let at = same.or((group.len() == 1).then_some(0))?;
+            group.get_mut(at)?.1.pop_front()
+        };
+        ends.iter().map(place).collect()
+    }
+
     /// All links of the store, in the order of lists, without those that go with this edit.
-    async fn all_links(&mut self) -> Result<Vec<Found>, WriteError> {
+    pub(super) async fn all_links(&mut self) -> Result<Vec<Found>, WriteError> {
         let level = self.state.level.clone();
         let mut slots = BTreeSet::new();
         for chunk in level.vertices().presence().iter() {

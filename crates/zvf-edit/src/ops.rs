@@ -151,29 +151,46 @@ impl Edit {
     async fn find_in_objects(&mut self, places: &[(i64, u64)]) -> Result<Vec<Spot>, WriteError> {
         let ids: BTreeSet<i64> = places.iter().map(|(id, _)| *id).collect();
         let ids: Vec<i64> = ids.into_iter().collect();
-        let rows = self.rows_of(&ids)?;
-        let index = self.index.as_mut().or_bug("rows of no objects")?;
-        let all = rows.iter().copied().collect();
+        // Names the first object that is not there.
+        self.rows_of(&ids)?;
+        let named: Vec<Option<(i64, u64)>> = places.iter().copied().map(Some).collect();
+        let spots = self.spots_in_objects(&named).await?;
+        let all = spots.into_iter().zip(places);
+        all.map(|(spot, (id, at))| {
+            let missing = || {
+                let what = format!("vertex {at} of object {id}");
+                WriteError::input(what, "nothing", "a vertex that the object has")
+            };
+            spot.ok_or_else(missing)
+        })
+        .collect()
+    }
+
+    /// As [`find_in_objects`](Self::find_in_objects), without reading chunks; `None` where there is no such object or vertex.
+    pub(super) async fn spots_in_objects(
+        &mut self,
+        places: &[Option<(i64, u64)>],
+    ) -> Result<Vec<Option<Spot>>, WriteError> {
+        let index = self.index.as_mut().ok_or_else(no_objects)?;
+        let ids: BTreeSet<i64> = places.iter().flatten().map(|(id, _)| *id).collect();
+        let live = ids.into_iter().filter(|id| !index.deleted.contains(id));
+        let rows: Vec<(i64, usize)> = live.filter_map(|id| Some((id, index.row(id)?))).collect();
+        let all = rows.iter().map(|(_, row)| *row).collect();
         index.peek_apart(&mut self.state, &all).await?;
         self.state.measure(index.slots(&all)).await?;
         let mut objects: HashMap<i64, Sequence> = HashMap::new();
-        for (id, row) in ids.iter().zip(rows) {
+        for (id, row) in rows {
             let mut of_one = Sequence::default();
             for &block in index.blocks(row) {
                 of_one.push(block, self.state.fragment_len(block)?);
             }
-            objects.insert(*id, of_one);
+            objects.insert(id, of_one);
         }
-        let spot = |(id, at): &(i64, u64)| {
-            let of_one = objects.get(id);
-            let missing = || {
-                let what = format!("vertex {at} of object {id}");
-                let len = of_one.map_or(0, |one| one.len);
-                WriteError::input(what, "nothing", format!("below {len}"))
-            };
-            of_one.and_then(|one| one.spot(*at)).ok_or_else(missing)
+        let spot = |place: &Option<(i64, u64)>| {
+            let (id, at) = (*place)?;
+            objects.get(&id)?.spot(at)
         };
-        places.iter().map(spot).collect()
+        Ok(places.iter().map(spot).collect())
     }
 
     /// Every row, in the order of answers.

@@ -3,52 +3,21 @@
 use arrow_array::RecordBatch;
 use futures::future::BoxFuture;
 
-use super::{At, Edit, Fitted};
+use super::matching::Matching;
+use super::{Edit, Fitted, Matched};
 use zvf_meta::{Affine, map_of_axes};
-use zvf_write::arrow::{attributes, column, numbers, stated_axes, values};
-use zvf_write::batch::{Batch, ObjectTable};
+use zvf_write::arrow::{attributes, column, stated_axes, values};
+use zvf_write::batch::Batch;
 use zvf_write::spec::AttributeSpec;
 use zvf_write::values::Values;
 use zvf_write::{Kind, NumberType, WriteError};
 
 /// Columns of vertices that are no attributes.
 const OF_VERTICES: [&str; 3] = ["position", "object_id", "vertex"];
+/// The column of objects that is no attribute.
+const OF_OBJECTS: [&str; 1] = ["object_id"];
 /// Columns of links that are no attributes.
 const OF_LINKS: [&str; 3] = ["vertices", "object_id", "vertex"];
-
-/// Which vertices the rows of a table address, or the ends of which links: [`At`], owned.
-#[derive(Debug)]
-enum Addresses {
-    All,
-    Rows(Vec<u64>),
-    Objects(Vec<(i64, u64)>),
-}
-
-impl Addresses {
-    /// By a column of numbers: of places in the objects where there is a column `object_id`.
-    fn of(table: &RecordBatch, name: &str) -> Result<Self, WriteError> {
-        let Some(column) = table.column_by_name(name) else {
-            return Ok(Self::All);
-        };
-        let rows = numbers(name, column)?.into_owned();
-        let ids = table.column_by_name("object_id");
-        let Some(ids) = ids.filter(|_| name == "vertex") else {
-            return Ok(Self::Rows(rows));
-        };
-        let ids = numbers::<i64>("object_id", ids)?;
-        let width = rows.len().checked_div(ids.len()).unwrap_or(0);
-        let ids = ids.iter().flat_map(|id| std::iter::repeat_n(*id, width));
-        Ok(Self::Objects(ids.zip(rows).collect()))
-    }
-
-    fn at(&self) -> At<'_> {
-        match self {
-            Self::All => At::All,
-            Self::Rows(rows) => At::Rows(rows),
-            Self::Objects(places) => At::Objects(places),
-        }
-    }
-}
 
 /// Brings values to the types of the attributes; those of other names stay as they are.
 fn fit<'s>(
@@ -89,7 +58,7 @@ impl Edit {
     /// ```
     /// use std::sync::Arc;
     /// use arrow_array::{ArrayRef, FixedSizeListArray, Int64Array, RecordBatch, UInt64Array, types::Float64Type};
-    /// use zvf_edit::Edit;
+    /// use zvf_edit::{Edit, Matching};
     /// use zvf_store::blocking::Runtime;
     /// use zvf_write::{Kind, StoreSpec, StoreWriter, WriteOptions};
     ///
@@ -112,10 +81,11 @@ impl Edit {
     ///     let mut edit = Edit::open(&address, WriteOptions::new()).await?;
     ///     let appended = edit.append_records(&table, None).await?;
     ///     assert!(appended.unknown.contains("vertex"));
-    ///     edit.put_object_records(&table.project(&[1])?.slice(0, 1)).await?;
+    ///     let by_columns = Matching::new();
+    ///     edit.put_object_records(&table.project(&[1])?.slice(0, 1), &by_columns).await?;
     ///     // The vertices 2 and 3 of object 7, which were appended.
-    ///     edit.set_vertex_records(&table).await?;
-    ///     edit.move_records(&table).await?;
+    ///     edit.set_vertex_records(&table, &by_columns).await?;
+    ///     edit.move_records(&table, &by_columns).await?;
     ///     assert_eq!(edit.commit().await?.vertices, 2);
     ///     Ok(())
     /// })
@@ -145,65 +115,67 @@ impl Edit {
         })
     }
 
-    /// Adds objects, or sets their attributes, from a table as queries return it, brought to the types of the store.
+    /// Sets attributes of objects from a table as queries return it, brought to the types of the store. Objects that are not there are made if
+    /// [`Matching::new_objects`] says so.
     ///
     /// # Shape
-    /// One row an object: `object_id` (int64); every other column is an attribute.
+    /// One row an object, by `object_id` (int64) or as [`Matching`] says; every other column is an attribute.
     ///
     /// # Cost
     /// Reads all object attributes, once.
     ///
     /// # Errors
-    /// As [`ObjectTable::from_records`], [`Values::fitted`] and [`put_objects`](Self::put_objects).
+    /// Misuse: objects that are not there. As [`attributes`], [`Values::fitted`] and [`put_objects`](Self::put_objects).
     pub fn put_object_records<'a>(
         &'a mut self,
         objects: &'a RecordBatch,
-    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        how: &'a Matching,
+    ) -> BoxFuture<'a, Result<Matched, WriteError>> {
         Box::pin(async move {
-            let mut table = ObjectTable::from_records(objects)?;
+            self.usable()?;
             self.load_tables().await?;
+            let mut given = attributes(objects, &OF_OBJECTS)?;
+            given.retain(|(name, _)| !how.key.contains(name));
             let known = self.tables.values().map(|table| &table.spec);
-            fit(&mut table.attributes, known)?;
-            self.put_objects(&table).await
+            fit(&mut given, known)?;
+            self.put_object_columns(objects, how, &given).await
         })
     }
 
     /// Replaces the values of vertex attributes by those of a table as queries return it, brought to the types of the store.
     ///
     /// # Shape
-    /// The columns `object_id` (int64) and `vertex` (uint64: the place in the object, from 0), or `vertex` alone, address a vertex for each row
-    /// ([`At`]); without `vertex`, the rows are all vertices in the order of a query without selections. `position` is ignored,
-    /// every other column is an attribute; see [`zvf_write::arrow`].
+    /// A row a vertex, found as [`Matching`] says: by a key, by the columns `chunk` and `row`, by `object_id` (int64) and `vertex` (uint64: the
+    /// place in the object, from 0), by `vertex` alone (the number of the row in a query without selections), by `position`, or by order. Every
+    /// other column is an attribute; see [`zvf_write::arrow`].
     ///
     /// # Cost
-    /// As [`set_vertex_attribute`](Self::set_vertex_attribute) for each attribute.
+    /// As [`set_attribute`](Self::set_attribute) for each attribute.
     ///
     /// # Errors
-    /// As [`attributes`], [`Values::fitted`] and [`set_vertex_attribute`](Self::set_vertex_attribute).
+    /// As [`attributes`], [`Values::fitted`] and [`set_attribute`](Self::set_attribute).
     pub fn set_vertex_records<'a>(
         &'a mut self,
         vertices: &'a RecordBatch,
-    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        how: &'a Matching,
+    ) -> BoxFuture<'a, Result<Matched, WriteError>> {
         Box::pin(async move {
-            let addresses = Addresses::of(vertices, "vertex")?;
+            self.usable()?;
             let mut given = attributes(vertices, &OF_VERTICES)?;
+            given.retain(|(name, _)| !how.key.contains(name));
             fit(&mut given, self.vertex_attributes().iter())?;
             // Vertices change their chunk, and so their address, with the attribute that cuts chunks.
             given.sort_by_key(|(name, _)| self.is_key(name));
-            for (name, values) in &given {
-                self.set_vertex_attribute(name, addresses.at(), values)
-                    .await?;
-            }
-            Ok(())
+            self.set_vertices(vertices, how, &given).await
         })
     }
 
     /// Replaces the values of link attributes by those of a table as queries return it, brought to the types of the store.
     ///
     /// # Shape
-    /// The column `vertices` (a list of the ends, uint64, as numbers of vertices in a query without selections), or `object_id` and a list
-    /// `vertex` of places in the object, addresses a link for each row as [`set_link_attribute`](Self::set_link_attribute) has
-    /// it; without them, the rows are all links in the order in which they are listed. Every other column is an attribute.
+    /// A row a link, found as [`Matching`] says: by a key, by the column `vertices` (a list of the ends, uint64, as numbers of vertices in a query
+    /// without selections), by `object_id` and a list `vertex` of places in the object, as [`set_link_attribute`](Self::set_link_attribute) has
+    /// it, or by order. Every other column is an attribute.
     ///
     /// # Cost
     /// As [`set_link_attribute`](Self::set_link_attribute) for each attribute.
@@ -213,26 +185,22 @@ impl Edit {
     pub fn set_link_records<'a>(
         &'a mut self,
         links: &'a RecordBatch,
-    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        how: &'a Matching,
+    ) -> BoxFuture<'a, Result<Matched, WriteError>> {
         Box::pin(async move {
-            let by_rows = links.column_by_name("vertices").is_some();
-            let name = if by_rows { "vertices" } else { "vertex" };
-            let addresses = Addresses::of(links, name)?;
+            self.usable()?;
             let mut given = attributes(links, &OF_LINKS)?;
+            given.retain(|(name, _)| !how.key.contains(name));
             fit(&mut given, self.state.spec.links.attributes.iter())?;
-            for (name, values) in &given {
-                self.set_link_attribute(name, addresses.at(), values)
-                    .await?;
-            }
-            Ok(())
+            self.set_link_columns(links, how, &given).await
         })
     }
 
     /// Moves vertices to the positions of a table as queries return it, brought to the type and the units of the store as by
-    /// [`append_records`](Self::append_records). Attributes are ignored.
+    /// [`append_records`](Self::append_records). Attributes are ignored, but for those of the key.
     ///
     /// # Shape
-    /// `position`, and the columns that address vertices as for [`set_vertex_records`](Self::set_vertex_records).
+    /// `position`, and the columns that say which vertices are meant, as for [`set_vertex_records`](Self::set_vertex_records).
     ///
     /// # Cost
     /// As [`move_vertices`](Self::move_vertices).
@@ -242,16 +210,17 @@ impl Edit {
     pub fn move_records<'a>(
         &'a mut self,
         vertices: &'a RecordBatch,
-    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        how: &'a Matching,
+    ) -> BoxFuture<'a, Result<Matched, WriteError>> {
         Box::pin(async move {
-            let addresses = Addresses::of(vertices, "vertex")?;
+            self.usable()?;
             let mut given = values("position", column(vertices, "position")?)?;
             if let Some(map) = self.map_of(vertices)? {
                 let mapped = Batch::new(given).mapped(&map, NumberType::F64, None);
                 given = mapped.positions;
             }
             let positions = self.positions(&given)?;
-            self.move_vertices(addresses.at(), &positions).await
+            self.move_matched(vertices, how, &positions).await
         })
     }
 }

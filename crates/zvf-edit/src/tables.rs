@@ -95,6 +95,16 @@ impl Table {
         }
     }
 
+    /// The row of [`held`](Self::held) that has the value of an object.
+    pub(crate) fn place(&self, row: usize) -> Option<usize> {
+        self.places.get(row).copied().flatten()
+    }
+
+    /// The values, not in the order of objects.
+    pub(crate) fn held(&self) -> &Held {
+        &self.held
+    }
+
     fn path(&self) -> String {
         format!("0/{}", TableOf::Objects.path(&self.spec.name))
     }

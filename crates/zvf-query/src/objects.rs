@@ -8,11 +8,11 @@ use arrow_buffer::{MutableBuffer, NullBuffer};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use futures::future::try_join_all;
 use serde_json::json;
+use zvf_store::format::dtype::DTypeKind;
 use zvf_store::{TypedArray, TypedValues};
 
 use crate::answer::{Emit, Table};
 use crate::columns::arrow;
-use crate::columns::scalar::{self, Family};
 use crate::error::Place;
 use crate::{QueryError, int};
 
@@ -44,7 +44,7 @@ pub(crate) struct ObjectRow {
     pub(crate) row: Option<u64>,
     /// The numbers of the table's form, in order.
     pub(crate) numbers: [u64; 3],
-    /// Whether the object has no vertices at this level, so that absent attribute values are null.
+    /// Whether the object has no vertices at this level, so that a text that may be absent is null.
     pub(crate) empty: bool,
 }
 
@@ -206,7 +206,8 @@ impl ObjectTable {
         rows: &[ObjectRow],
     ) -> Result<ArrayRef, QueryError> {
         let size = values.dtype.size().saturating_mul(values.width.max(1));
-        let float = scalar::family(values.dtype) == Family::Float;
+        // A missing text is stored as an empty one, and cannot be told from it.
+        let text = matches!(values.dtype.kind, DTypeKind::Utf32 { .. });
         let mut bytes = MutableBuffer::with_capacity(rows.len().saturating_mul(size));
         let mut valid = Vec::with_capacity(rows.len());
         for row in rows {
@@ -217,7 +218,7 @@ impl ObjectTable {
             let found = at.and_then(|at| Some((at, values.row(at)?)));
             match found {
                 Some((at, value))
-                    if !(values.is_masked(at) || values.is_absent(at) && (float || row.empty)) =>
+                    if !(values.is_masked(at) || values.is_absent(at) && (!text || row.empty)) =>
                 {
                     bytes.extend_from_slice(value);
                     valid.push(true);

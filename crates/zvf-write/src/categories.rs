@@ -48,11 +48,13 @@ impl Categories {
             let slot = codes.get_mut(index(*code));
             *slot.or_bug(format_args!("code {code} of fewer texts"))? = narrow("categories", at)?;
         }
+        // Without any text yet, all of them come later: any number of them, and vertices without one.
+        let missing = self.missing || texts.is_empty();
         Ok(Dictionary {
-            number: stored_number(texts.len(), self.missing),
+            number: stored_number(texts.len(), missing),
             texts: texts.into_iter().map(|(text, _)| text).collect(),
             codes,
-            missing: self.missing,
+            missing,
         })
     }
 }
@@ -60,6 +62,7 @@ impl Categories {
 /// The type of the stored codes of so many texts.
 fn stored_number(texts: usize, missing: bool) -> NumberType {
     match (missing, wide(texts)) {
+        (_, 0) => NumberType::I32,
         (false, ..=255) => NumberType::U8,
         (false, ..=65_535) => NumberType::U16,
         (false, _) => NumberType::U32,

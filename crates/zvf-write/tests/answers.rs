@@ -3,7 +3,7 @@
 use arrow_array::{ArrayRef, Float32Array, Int32Array, RecordBatch, UInt64Array};
 use std::sync::Arc;
 
-use zvf_edit::Edit;
+use zvf_edit::{Edit, Matching};
 use zvf_query::{Column, Query, Select, Table, list_objects};
 use zvf_store::{Need, OpenOptions, Store};
 use zvf_write::{
@@ -269,12 +269,23 @@ fn what_a_query_returns_changes_another_store() {
             assert_eq!(rows(&got.objects.unwrap(), &[]), rows(&objects, &[]));
         };
 
+        let how = Matching::new();
         let all = other().await;
         let mut edit = Edit::open(ADDRESS, all.options()).await.unwrap();
-        edit.set_vertex_records(&wanted.vertices).await.unwrap();
-        edit.set_link_records(&links).await.unwrap();
-        edit.put_object_records(&objects).await.unwrap();
-        edit.move_records(&wanted.vertices).await.unwrap();
+        let error = edit.set_vertex_records(&wanted.vertices, &how).await;
+        let error = error.unwrap_err().to_string();
+        assert!(
+            error.contains("with other values than the store"),
+            "{error}"
+        );
+        edit.abandon().await.unwrap();
+        let mut edit = Edit::open(ADDRESS, all.options()).await.unwrap();
+        // The positions are those of the other store: they contradict the rows that the columns name.
+        let values = without(&wanted.vertices, "position");
+        edit.set_vertex_records(&values, &how).await.unwrap();
+        edit.set_link_records(&links, &how).await.unwrap();
+        edit.put_object_records(&objects, &how).await.unwrap();
+        edit.move_records(&wanted.vertices, &how).await.unwrap();
         edit.commit().await.unwrap();
         same(&all).await;
 
@@ -285,18 +296,25 @@ fn what_a_query_returns_changes_another_store() {
         let addressed = with(&wanted.vertices, "vertex", &places);
         for at in [2, 0, 1] {
             let one = addressed.slice(at, 1);
-            edit.set_vertex_records(&one).await.unwrap();
-            edit.move_records(&one).await.unwrap();
+            let values = without(&one, "position");
+            edit.set_vertex_records(&values, &how).await.unwrap();
+            edit.move_records(&one, &how).await.unwrap();
         }
         for at in [1, 0] {
-            edit.set_link_records(&links.slice(at, 1)).await.unwrap();
-            edit.put_object_records(&objects.slice(at, 1))
-                .await
-                .unwrap();
+            let (link, object) = (links.slice(at, 1), objects.slice(at, 1));
+            edit.set_link_records(&link, &how).await.unwrap();
+            edit.put_object_records(&object, &how).await.unwrap();
         }
         edit.commit().await.unwrap();
         same(&some).await;
     });
+}
+
+/// A table without a column.
+fn without(table: &RecordBatch, name: &str) -> RecordBatch {
+    let mut table = table.clone();
+    table.remove_column(table.schema().index_of(name).unwrap());
+    table
 }
 
 /// A table with another column.
@@ -318,22 +336,29 @@ fn records_that_do_not_fit_a_store_change_nothing() {
         let large = RecordBatch::try_from_iter([("mass", column(vec![1, 2, 1 << 30 | 1]))]);
         let unknown = RecordBatch::try_from_iter([("age", column(vec![1, 2, 3]))]);
         let short = RecordBatch::try_from_iter([("mass", column(vec![1, 2]))]);
-        let signed: ArrayRef = Arc::new(Int32Array::from(vec![0, 1, 2]));
-        let signed = Ok(with(&before.vertices, "vertex", &signed));
-        for (table, says) in [
-            (large, "float32, without loss"),
-            (unknown, "an attribute of this store"),
-            (short, "3 rows"),
-            (signed, "uint64"),
+        let behind: ArrayRef = Arc::new(Int32Array::from(vec![0, 1, 3]));
+        let behind = Ok(with(&before.vertices, "vertex", &behind));
+        let none = RecordBatch::try_from_iter([("mass", column(vec![1, 2, 3]))]);
+        let order = Matching::by_order();
+        let columns = Matching::new();
+        for (table, how, says) in [
+            (large, &order, "float32, without loss"),
+            (unknown, &order, "an attribute of this store"),
+            (short, &order, "expected 3: one for each vertex"),
+            (none, &columns, "--by-order"),
+            (behind, &columns, "object_id 7, vertex 3"),
         ] {
             let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
-            let error = edit.set_vertex_records(&table.unwrap()).await.unwrap_err();
+            let error = edit
+                .set_vertex_records(&table.unwrap(), how)
+                .await
+                .unwrap_err();
             assert!(error.to_string().contains(says), "{error}");
             edit.abandon().await.unwrap();
         }
         let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
         let error = edit
-            .move_records(&before.links.clone().unwrap())
+            .move_records(&before.links.clone().unwrap(), &columns)
             .await
             .unwrap_err();
         assert!(error.to_string().contains("one named position"), "{error}");

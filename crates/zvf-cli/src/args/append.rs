@@ -18,7 +18,8 @@ number them (streamlines, other names), they get the ids behind the largest of t
 error; --new-ids gives new ids to all. Names and other attributes of objects are kept as far as the store has them.
 
 Numbers are brought to the types of the store, without loss but for longer floats. An attribute that FILE lacks is missing (NaN, no
-text), one that the store lacks is left out, both with a remark.
+text), or has the value of --fill NAME=VALUE or of `zvf edit set-attribute NAME --fill VALUE`; one that the store lacks is left out, all
+with a remark.
 
 Positions are brought to the axes, units and frame of the store. Files that state a unit or a frame (Arrow and Parquet tables of `zvf query`,
 its directories, tractograms, precomputed folders) are converted. Others are mapped as the files were that the store was made from
@@ -51,6 +52,9 @@ pub(crate) struct AppendArgs {
     pub(crate) new_ids: bool,
     #[command(flatten)]
     pub(crate) place: super::PlaceArgs,
+    /// What new vertices have that the files give no value of the attribute NAME; repeatable
+    #[arg(long, value_name = "NAME=VALUE", value_parser = super::edit::fill, allow_hyphen_values = true)]
+    pub(crate) fill: Vec<(String, String)>,
 }
 
 /// A format by one of its endings, in small letters.

@@ -18,18 +18,29 @@ belong to objects, --select objects deletes every object with such a vertex as a
 FILE is a table as `zvf query -o FILE` writes it, or another that `zvf import` reads (.csv, .tsv, .txt, .csv.gz, .ndjson, .arrow, .feather,
 .parquet, .npz): one column an axis (or lists `position`), `object_id`, one column an attribute (`NAME_0`, `NAME_1`, … for several channels, or lists NAME).
 
-Vertices are addressed by `object_id` and `vertex` (their place in the object, from 0), by `vertex` alone (their place in
-the answer of `zvf query STORE`), or without both columns, all of them in that order. Links are addressed by their ends:
-`vertices_0`, `vertices_1`, … (lists `vertices`: places in the answer of `zvf query STORE`, as its links.arrow has them), or
-`object_id` and `vertex_0`, `vertex_1`, …; ends that come again mean the next link between them; without these columns, all
-links in the order of `zvf links STORE`.
+The rows of a table of values find their vertices in the first of these ways that the table allows:
+  1. --key id            by attributes that no two vertices have the same values of (--key sample,cell: several together)
+  2. chunk, row          as `zvf query --columns chunk,row,..` writes them; or `object_id` and `vertex` (the place in the object, from 0);
+                         or `vertex` alone (the place in the answer of `zvf query STORE`)
+  3. x, y, z             positions, compared as the store has them, and `object_id` where the table has it
+  4. --by-order          all vertices, in the order of `zvf query STORE`
+Columns that contradict each other are refused, and rows that are not in the store, unless --ignore-missing leaves them out. Vertices
+without a row keep their value; of a new attribute they have --fill VALUE, else none.
+
+Objects are addressed by `object_id`, by --key, or --by-order (that of `zvf objects`); an id that the store does not have is an error,
+unless --new makes the object. Links are addressed by their ends: `vertices_0`, `vertices_1`, … (lists `vertices`: places in the answer of
+`zvf query STORE`, as its links.arrow has them), or `object_id` and `vertex_0`, `vertex_1`, …, in the order in which queries return them (in
+any order where that says which link is meant); ends that come again mean the next link between them; or by --key, or --by-order (that of
+`zvf links STORE`).
 
 Examples:
   zvf edit brain.zarrvectors delete 7 42
   zvf edit points.zarrvectors delete --where 'confidence < 0.2' --bbox 0,0,0:100,100,50
   zvf edit tracts.zarrvectors append continued.csv          # new files and objects: zvf append
   zvf edit brain.zarrvectors move --from moved.ndjson
+  zvf edit points.zarrvectors set-attribute cell --type int64 --from cells.parquet --key transcript_id
   zvf edit brain.zarrvectors set-attribute label --from labels.csv
+  zvf edit points.zarrvectors set-attribute land --fill unknown      # for all later appends
   zvf edit brain.zarrvectors set-attribute volume --object --type float32 --from volumes.csv
   zvf edit brain.zarrvectors set-attribute weight --link --from weights.csv
   zvf edit brain.zarrvectors resume")]
@@ -67,20 +78,29 @@ pub(crate) enum EditWhat {
         links: Option<PathBuf>,
         #[command(flatten)]
         place: super::PlaceArgs,
+        /// What new vertices have that FILE gives no value of the attribute NAME; repeatable
+        #[arg(long, value_name = "NAME=VALUE", value_parser = fill, allow_hyphen_values = true)]
+        fill: Vec<(String, String)>,
     },
     /// Moves vertices to new positions
     Move {
         /// A table of positions
         #[arg(long, value_name = "FILE")]
         from: PathBuf,
+        /// How its rows find their vertices
+        #[command(flatten)]
+        matching: MatchArgs,
     },
     /// Replaces values of an attribute, or adds one
     SetAttribute {
         /// The attribute
         name: String,
         /// A table of values
-        #[arg(long, value_name = "FILE")]
-        from: PathBuf,
+        #[arg(long, value_name = "FILE", required_unless_present = "fill")]
+        from: Option<PathBuf>,
+        /// How its rows find their vertices, objects or links
+        #[command(flatten)]
+        matching: MatchArgs,
         /// An attribute of objects, by `object_id`, not of vertices
         #[arg(long)]
         object: bool,
@@ -90,9 +110,47 @@ pub(crate) enum EditWhat {
         /// Adds the attribute, with this type: float32, int64, …, or text
         #[arg(long = "type", value_name = "TYPE")]
         type_: Option<String>,
+        /// The value of what has none in the table, recorded for vertices and links that are appended later without one
+        #[arg(
+            long,
+            value_name = "VALUE",
+            conflicts_with = "object",
+            allow_hyphen_values = true
+        )]
+        fill: Option<String>,
+        /// With --object: makes objects that the store does not have, without vertices
+        #[arg(long = "new", requires = "object")]
+        new_objects: bool,
     },
     /// Finishes an edit that was interrupted, or takes it back where it did not count yet; its writer must be dead
     Resume,
+}
+
+/// How the rows of a table find theirs in a store.
+#[derive(Debug, Args)]
+pub(crate) struct MatchArgs {
+    /// Attributes that no two vertices (objects, links) have the same values of: columns of the same names in the table are compared
+    #[arg(
+        long,
+        value_name = "COLUMN[,COLUMN..]",
+        value_delimiter = ',',
+        conflicts_with = "by_order"
+    )]
+    pub(crate) key: Vec<String>,
+    /// One row for each vertex (object, link), in the order of `zvf query STORE` (`zvf objects`, `zvf links`)
+    #[arg(long)]
+    pub(crate) by_order: bool,
+    /// Leaves out rows that are not in the store
+    #[arg(long)]
+    pub(crate) ignore_missing: bool,
+}
+
+/// `NAME=VALUE`
+pub(super) fn fill(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(format!("found {text:?}, expected NAME=VALUE")),
+    }
 }
 
 /// What `zvf edit STORE delete` deletes, where no ids say so.

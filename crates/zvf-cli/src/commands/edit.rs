@@ -10,11 +10,10 @@ use std::path::Path;
 
 use serde_json::json;
 use zvf_convert::{NodeIds, Options};
-use zvf_edit::{Edit, EditSummary, Resumed};
-use zvf_write::arrow::values;
-use zvf_write::{AttributeSpec, NumberType, WriteError};
+use zvf_edit::{Edit, EditSummary, Matched, Matching, Resumed, Scope, SetAttribute};
+use zvf_write::WriteError;
 
-use crate::args::{EditArgs, EditWhat, PlaceArgs};
+use crate::args::{EditArgs, EditWhat, MatchArgs, PlaceArgs};
 use crate::context::Context;
 use crate::error::{Class, CliError, Result};
 use crate::output::table::counted;
@@ -31,6 +30,7 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
     let store = args.store.as_str();
     // A table that cannot be read must not leave a store marked as being changed: it is read first.
     let mut remarks = Vec::new();
+    let mut matched: Option<Matched> = None;
     let done = match &args.what {
         EditWhat::Resume => return resume(store, context),
         EditWhat::Delete { ids, terms } if ids.is_empty() => {
@@ -42,40 +42,62 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
         EditWhat::Delete { ids, .. } => {
             change(store, context, async |edit| Ok(edit.delete(ids).await?))?
         }
-        EditWhat::Append { file, links, place } => {
+        EditWhat::Append {
+            file,
+            links,
+            place,
+            fill,
+        } => {
             let mut tables = Tables::read(file, None, links.as_deref(), &Options::default())?;
             let placed = Place::of(store, place, context)?.new_vertices(&mut tables)?;
             change(store, context, async |edit| {
+                set_fills(edit, fill)?;
                 remarks = append(edit, &tables).await?;
                 remarks.extend(placed);
                 Ok(())
             })?
         }
-        EditWhat::Move { from } => {
+        EditWhat::Move { from, matching } => {
             let mut table = Table::read(from, None)?;
             let place = Place::of(store, &PlaceArgs::default(), context)?;
             remarks = place.stored_vertices(&mut table)?;
             change(store, context, async |edit| {
-                let mut columns = table.vertex()?;
+                let how = how(matching);
+                let mut columns = match how.key.is_empty() {
+                    true => table.places(edit.spec(), false)?,
+                    false => table.keys(&how.key, &edit.vertex_attributes())?,
+                };
                 columns.push(table.positions(edit.spec())?);
-                Ok(edit.move_records(&table.records(columns, &[])?).await?)
+                let records = table.records(columns, &[], |_| None)?;
+                matched = Some(edit.move_records(&records, &how).await?);
+                Ok(())
             })?
         }
         EditWhat::SetAttribute {
             name,
             from,
+            matching,
             object,
             link,
             type_,
+            fill,
+            new_objects,
         } => {
-            let table = Table::read(from, None)?;
+            let table = from.as_deref().map(|from| Table::read(from, None));
+            let table = table.transpose()?;
             let scope = match (object, link) {
                 (true, _) => Scope::Object,
                 (_, true) => Scope::Link,
                 _ => Scope::Vertex,
             };
+            let how = how(matching).with_new_objects(*new_objects);
             change(store, context, async |edit| {
-                set_attribute(edit, &table, scope, name, type_.as_deref()).await
+                let set = SetAttribute::new(scope, name).with_matching(how);
+                let (type_, fill) = (type_.as_deref(), fill.as_deref());
+                let (done, said) = set_attribute(edit, table.as_ref(), set, type_, fill).await?;
+                remarks = said;
+                matched = Some(done);
+                Ok(())
             })?
         }
     };
@@ -83,7 +105,7 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
         context.remark(remark);
     }
     if context.common.json {
-        return print_json(&json!({
+        let mut document = json!({
             "store": store,
             "notes": remarks,
             "vertices": done.vertices,
@@ -92,7 +114,16 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
             "chunks": done.chunks,
             "put": done.put,
             "removed": done.removed,
-        }));
+        });
+        if let Some(one) = matched {
+            document["matched"] = json!({
+                "by": one.by,
+                "rows": one.found,
+                "of": one.of,
+                "ignored": one.ignored,
+            });
+        }
+        return print_json(&document);
     }
     print_text(&format!(
         "{store}: {:+} vertices, {:+} links; {} and {} changed, {} written, {} removed\n",
@@ -180,100 +211,84 @@ async fn append(edit: &mut Edit, tables: &Tables) -> Result<Vec<String>> {
     }
     let links = tables.links.as_ref();
     let ids = tables.ids.as_ref();
-    let links = links
-        .map(|links| links.links(edit.spec(), ids))
-        .transpose()?;
+    let links = links.map(|links| links.links(edit, ids)).transpose()?;
     let fitted = edit.append_records(&vertices, links.as_ref()).await?;
     Ok(remarks(
+        edit,
         &tables.vertices.unknown(edit.spec()),
         &fitted.missing,
+        &fitted.filled,
     ))
 }
 
-/// What an attribute belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scope {
-    Vertex,
-    Object,
-    Link,
+/// How the rows of a table find theirs.
+fn how(args: &MatchArgs) -> Matching {
+    let mut how = Matching::by_key(args.key.clone()).with_ignore_missing(args.ignore_missing);
+    how.by_order = args.by_order;
+    how
 }
 
-impl Scope {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Vertex => "vertex",
-            Self::Object => "object",
-            Self::Link => "link",
-        }
-    }
-}
-
-/// Sets values of an attribute of vertices, objects or links, or adds it.
-async fn set_attribute(
-    edit: &mut Edit,
-    table: &Table,
-    scope: Scope,
-    name: &str,
-    type_: Option<&str>,
-) -> Result<()> {
-    let links = &edit.spec().links;
-    let (mut columns, known) = match scope {
-        Scope::Object => {
-            let ids = table.ids()?;
-            let ids = ids.ok_or_else(|| CliError::usage("no column object_id"))?;
-            (vec![ids], edit.object_attributes().await?)
-        }
-        Scope::Link => (table.ends(links.width)?, links.attributes.clone()),
-        Scope::Vertex => (table.vertex()?, edit.vertex_attributes()),
-    };
-    let one = match (type_, known.into_iter().find(|one| one.name == name)) {
-        (None, Some(known)) => known,
-        (None, None) => {
-            let message = format!("no {} attribute {name}; --type TYPE adds it", scope.name());
-            return Err(CliError::usage(message));
-        }
-        (Some("text"), _) if scope == Scope::Object => AttributeSpec::text(name),
-        (Some("text"), _) => AttributeSpec::category(name),
-        (Some(word), _) => {
-            let expected = "text or a number type such as float32";
-            let wrong = || CliError::usage(format!("--type: found {word:?}, expected {expected}"));
-            let number = NumberType::from_name(word).ok_or_else(wrong)?;
-            let channels = table.channels(name).len().max(1);
-            AttributeSpec::number(name, number).with_channels(channels)
-        }
-    };
-    columns.push(table.attribute(&one)?);
-    let records = table.records(columns, &[])?;
-    match (scope, type_) {
-        (Scope::Object, _) => {
-            if type_.is_some() {
-                edit.add_object_attribute(one).await?;
-            }
-            edit.put_object_records(&records).await?;
-        }
-        (Scope::Link, None) => edit.set_link_records(&records).await?,
-        (Scope::Vertex, None) => edit.set_vertex_records(&records).await?,
-        (Scope::Vertex | Scope::Link, Some(_)) => {
-            let [column] = records.columns() else {
-                let all = match scope {
-                    Scope::Link => "link, in the order of `zvf links`, without columns of ends",
-                    _ => "vertex, without columns vertex and object_id",
-                };
-                let message = format!("a new attribute takes a value for every {all}");
-                return Err(CliError::usage(message));
-            };
-            let values = values(name, column)?.fitted(&one)?;
-            match scope {
-                Scope::Link => edit.add_link_attribute(one, &values).await?,
-                _ => edit.add_vertex_attribute(one, &values).await?,
-            }
-        }
+/// What new vertices and links have without a value of their own.
+fn set_fills(edit: &mut Edit, fills: &[(String, String)]) -> Result<()> {
+    for (name, text) in fills {
+        let known = edit.vertex_attributes();
+        let one = known.iter().find(|one| one.name == *name);
+        let text = one.map_or_else(|| text.clone(), |one| table::fill_text(one, text));
+        edit.set_fill(name, &text)?;
     }
     Ok(())
 }
 
+/// Sets values of an attribute of vertices, objects or links, or adds it; returns what became of the rows, and remarks for people.
+async fn set_attribute(
+    edit: &mut Edit,
+    table: Option<&Table>,
+    mut set: SetAttribute,
+    type_: Option<&str>,
+    fill: Option<&str>,
+) -> Result<(Matched, Vec<String>)> {
+    let (scope, name) = (set.scope, set.name.clone());
+    let known = match scope {
+        Scope::Object => edit.object_attributes().await?,
+        Scope::Link => edit.spec().links.attributes.clone(),
+        Scope::Vertex => edit.vertex_attributes(),
+    };
+    if let Some(type_) = type_ {
+        let channels = table.map_or(1, |table| table.channels(&name).len().max(1));
+        set = set.with_type(type_, channels)?;
+    }
+    let known_one = known.iter().find(|one| one.name == name);
+    let Some(one) = set.new.as_ref().or(known_one).cloned() else {
+        let message = format!("no {} attribute {name}; --type TYPE adds it", scope.name());
+        return Err(CliError::usage(message));
+    };
+    let fill = fill.map(|text| table::fill_text(&one, text));
+    if let Some(fill) = &fill {
+        set = set.with_fill(fill);
+    }
+    let Some(table) = table else {
+        return Ok((edit.set_attribute(&set, None).await?, Vec::new()));
+    };
+    let mut columns = match (scope, set.matching.key.is_empty()) {
+        (_, false) => table.keys(&set.matching.key, &known)?,
+        (Scope::Object, _) => Vec::from_iter(table.ids()?),
+        (Scope::Link, _) => table.ends(edit.spec().links.width)?,
+        (Scope::Vertex, _) => table.places(edit.spec(), true)?,
+    };
+    columns.push(table.given(&one, fill.as_deref())?);
+    let records = table.records(columns, &[], |_| None)?;
+    let matched = edit.set_attribute(&set, Some(&records)).await?;
+    let remarks = matched.remarks(&set);
+    Ok((matched, remarks))
+}
+
 /// What an append says of attributes that only the files have, or only the store.
-fn remarks(unknown: &BTreeSet<String>, missing: &BTreeSet<String>) -> Vec<String> {
+fn remarks(
+    edit: &Edit,
+    unknown: &BTreeSet<String>,
+    missing: &BTreeSet<String>,
+    filled: &BTreeSet<String>,
+) -> Vec<String> {
     let list = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(", ");
     let mut remarks = Vec::new();
     if !unknown.is_empty() {
@@ -286,6 +301,12 @@ fn remarks(unknown: &BTreeSet<String>, missing: &BTreeSet<String>) -> Vec<String
         remarks.push(format!(
             "missing for the new vertices, since the files have no such attribute: {}",
             list(missing)
+        ));
+    }
+    for name in filled {
+        let fill = edit.fill(name).unwrap_or_default();
+        remarks.push(format!(
+            "{fill:?} for the new vertices, since the files have no such attribute: {name}"
         ));
     }
     remarks

@@ -13,7 +13,7 @@ use zvf_write::{AttributeSpec, Batch, Groups, Kind, ObjectTable, WriteError};
 use super::super::import::from_stdin;
 use super::place::Place;
 use super::table::Table;
-use super::{Tables, finish, opened, remarks};
+use super::{Tables, finish, opened, remarks, set_fills};
 use crate::args::AppendArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result};
@@ -36,6 +36,7 @@ pub(crate) fn run(args: &AppendArgs, context: &mut Context<'_>) -> Result<()> {
     let mut numbers = Numbers::of(&edit, args.new_ids);
     let mut remarks = Vec::new();
     let done = finish(store, edit, context, async |edit| {
+        set_fills(edit, &args.fill)?;
         remarks = given.append(edit, &mut numbers).await?;
         Ok(())
     })?;
@@ -238,6 +239,7 @@ impl Given {
             known,
             unknown: BTreeSet::new(),
             missing: BTreeSet::new(),
+            filled: BTreeSet::new(),
             grouped: false,
         };
         match self {
@@ -249,7 +251,7 @@ impl Given {
                 if let Some(objects) = objects
                     && let Some(ids) = objects.ids()?
                 {
-                    let records = objects.records(vec![ids], &gathered.known)?;
+                    let records = objects.records(vec![ids], &gathered.known, |_| None)?;
                     gathered.objects(&ObjectTable::from_records(&records)?)?;
                 }
             }
@@ -263,6 +265,7 @@ impl Given {
             objects,
             unknown,
             missing,
+            filled,
             grouped,
             ..
         } = gathered;
@@ -271,7 +274,7 @@ impl Given {
         for table in &objects {
             edit.put_objects(table).await?;
         }
-        let mut remarks = remarks(&unknown, &missing);
+        let mut remarks = remarks(edit, &unknown, &missing, &filled);
         remarks.extend_from_slice(match self {
             Self::Tables(_, _, placed) => placed,
             Self::Import(import) => import.placement(),
@@ -315,6 +318,7 @@ struct Gathered<'e> {
     known: Vec<AttributeSpec>,
     unknown: BTreeSet<String>,
     missing: BTreeSet<String>,
+    filled: BTreeSet<String>,
     grouped: bool,
 }
 
@@ -343,7 +347,7 @@ impl Gathered<'_> {
         }
         let links = tables.links.as_ref().filter(|_| spec.takes_links());
         let ids = tables.ids.as_ref();
-        let links = links.map(|links| links.links(spec, ids)).transpose()?;
+        let links = links.map(|links| links.links(edit, ids)).transpose()?;
         if let Some(links) = &links {
             batch = batch.with_link_records(links)?;
         }
@@ -359,6 +363,7 @@ impl Sink for Gathered<'_> {
         self.batches.push(fitted.batch);
         self.unknown.extend(fitted.unknown);
         self.missing.extend(fitted.missing);
+        self.filled.extend(fitted.filled);
         Ok(())
     }
 

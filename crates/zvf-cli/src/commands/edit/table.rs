@@ -15,11 +15,12 @@ use zvf_convert::output::{cells, column_names};
 use zvf_convert::{
     Fields, Format, NodeIds, Options, Placed, check_node_rows, read_table, time_number,
 };
-
-use zvf_edit::Edit;
+use zvf_edit::{Edit, axis_columns};
 use zvf_write::arrow::{OF_EDITS, array, column_type, elements, texts, values};
 use zvf_write::error::OrBug;
-use zvf_write::{AttributeSpec, AttributeType, Batch, NumberType, StoreSpec, Values, narrow};
+use zvf_write::{
+    AttributeSpec, AttributeType, Batch, NumberType, StoreSpec, Values, WriteError, narrow,
+};
 
 use crate::error::{CliError, Result};
 
@@ -99,7 +100,7 @@ impl Table {
 
     /// Columns of a table of vertices that are neither positions nor owners nor attributes of the store.
     pub(super) fn unknown(&self, spec: &StoreSpec) -> BTreeSet<String> {
-        let mut known = self.position_columns(spec);
+        let mut known = self.position_columns(spec, false);
         let places = ["chunk", "row", "fragment", "vertex"];
         known.extend(places.iter().flat_map(|name| self.channels(name)));
         known.extend(self.id_column().filter(|_| spec.has_objects()));
@@ -138,17 +139,9 @@ impl Table {
     }
 
     /// The columns of positions: a column an axis, by its name, or one list; none where some are missing.
-    fn position_columns(&self, spec: &StoreSpec) -> Vec<usize> {
-        let named = |prefix: &str| -> Vec<usize> {
-            let axes = spec.axes.iter();
-            axes.filter_map(|axis| self.column(&format!("{prefix}{}", axis.name)))
-                .collect()
-        };
-        // An attribute may be called like an axis; then the axes' columns say so.
-        let all = [named("position_"), named(""), self.numbered("position")];
-        let mut all = all.into_iter();
-        all.find(|columns| columns.len() == spec.dims())
-            .unwrap_or_default()
+    fn position_columns(&self, spec: &StoreSpec, loose: bool) -> Vec<usize> {
+        let names = axis_columns(&spec.axes, loose, |name| self.column(name).is_some());
+        names.iter().filter_map(|name| self.column(name)).collect()
     }
 
     /// The column of the object of each row.
@@ -188,11 +181,18 @@ impl Table {
     }
 
     /// A column in the type of an attribute. A missing float is NaN, a missing moment the number that an import has for it; nothing may be missing of a column that is no attribute: `own` says what it has.
+    /// `fill` is what any value is that is missing.
     ///
     /// # Errors
     ///
     /// Usage, where there is no column; malformed, what is no such value.
-    fn array(&self, one: &AttributeSpec, columns: &[usize], own: Option<&str>) -> Result<ArrayRef> {
+    fn array(
+        &self,
+        one: &AttributeSpec,
+        columns: &[usize],
+        own: Option<&str>,
+        fill: Option<&str>,
+    ) -> Result<ArrayRef> {
         if columns.is_empty() {
             let (file, name) = (&self.file, &one.name);
             return Err(CliError::usage(format!("{file}: no column {name}")));
@@ -210,23 +210,28 @@ impl Table {
             )?);
         }
         macro_rules! parse {
-            ($type:ty, $missing:expr) => {
-                self.parsed::<$type>(one, columns, own, $missing, |text| {
-                    self.fields.plain(text).parse().ok()
-                })?
-                .into()
-            };
+            ($type:ty, $missing:expr) => {{
+                let parse = |text: &str| self.fields.plain(text).parse::<$type>().ok();
+                let missing = fill.map_or($missing, parse);
+                self.parsed(one, columns, own, missing, parse)?.into()
+            }};
         }
         let optional = own.is_none();
         let values = match number {
             None => {
                 let texts = self.cells(columns);
-                Values::Text(texts.map(|(_, text)| text.map(Cow::into_owned)).collect())
+                let text = |text: Option<Cow<'_, str>>| {
+                    text.map(Cow::into_owned)
+                        .or_else(|| fill.map(str::to_owned))
+                };
+                Values::Text(texts.map(|(_, one)| text(one)).collect())
             }
             // What stands for a missing moment, as an import has it.
             Some(NumberType::I64) if time => {
                 let number = |text: &str| time_number(text, unit).flatten();
-                self.parsed(one, columns, Some(unit), Some(i64::MIN), number)?
+                let missing = fill.and_then(|text| text.parse().ok());
+                let missing = missing.or(Some(i64::MIN));
+                self.parsed(one, columns, Some(unit), missing, number)?
                     .into()
             }
             Some(NumberType::Bool) => {
@@ -235,7 +240,8 @@ impl Table {
                     "false" | "False" | "FALSE" | "0" => Some(false),
                     _ => None,
                 };
-                self.parsed(one, columns, Some("true or false"), None, truth)?
+                let missing = fill.and_then(truth);
+                self.parsed(one, columns, Some("true or false"), missing, truth)?
                     .into()
             }
             Some(NumberType::I8) => parse!(i8, None),
@@ -310,7 +316,7 @@ impl Table {
     /// Numbers of vertices.
     fn numbers(&self, name: &str, columns: &[usize]) -> Result<Column> {
         let one = AttributeSpec::number(name, NumberType::U64);
-        let numbers = self.array(&one, columns, Some("the number of a vertex"))?;
+        let numbers = self.array(&one, columns, Some("the number of a vertex"), None)?;
         Ok((name.to_owned(), numbers))
     }
 
@@ -319,20 +325,20 @@ impl Table {
         let one = AttributeSpec::number("object_id", NumberType::I64);
         let ids = self
             .id_column()
-            .map(|at| self.array(&one, &[at], Some("an id")));
+            .map(|at| self.array(&one, &[at], Some("an id"), None));
         Ok(ids.transpose()?.map(|ids| (one.name, ids)))
     }
 
     /// The positions.
     pub(super) fn positions(&self, spec: &StoreSpec) -> Result<Column> {
-        let columns = self.position_columns(spec);
+        let columns = self.position_columns(spec, false);
         let mut axes = spec.axes.iter().map(|axis| axis.name.as_str());
         let lost = axes.find(|axis| columns.is_empty() && self.column(axis).is_none());
         let name = lost.unwrap_or("of positions");
         let map = self.placed.as_ref().and_then(|placed| placed.map.as_ref());
         let number = map.map_or(spec.positions, |_| NumberType::F64);
         let one = AttributeSpec::number(name, number);
-        let mut positions = self.array(&one, &columns, Some(&one.values.name()))?;
+        let mut positions = self.array(&one, &columns, Some(&one.values.name()), None)?;
         if let Some(map) = map {
             let mapped = Batch::new(values(name, &positions)?).mapped(map, NumberType::F64, None);
             positions = array(mapped.positions().clone(), spec.dims())?;
@@ -345,7 +351,7 @@ impl Table {
     /// # Errors
     ///
     /// Usage, where there is no column; malformed, what is no such value.
-    pub(super) fn attribute(&self, one: &AttributeSpec) -> Result<Column> {
+    fn attribute(&self, one: &AttributeSpec, fill: Option<&str>) -> Result<Column> {
         let name = match OF_EDITS.contains(&&*one.name) {
             true => format!("attribute:{}", one.name),
             false => one.name.clone(),
@@ -354,11 +360,87 @@ impl Table {
         if let Some(factor) = lengths.filter(|_| one.name == "radius") {
             let mut wide = one.clone();
             wide.values = AttributeType::Number(NumberType::F64);
-            let radii = self.array(&wide, &self.channels(&one.name), None)?;
+            let radii = self.array(&wide, &self.channels(&one.name), None, fill)?;
             let scaled = values(&one.name, &radii)?.scaled(factor);
             return Ok((name, array(scaled.fitted(one)?, one.channels)?));
         }
-        Ok((name, self.array(one, &self.channels(&one.name), None)?))
+        Ok((
+            name,
+            self.array(one, &self.channels(&one.name), None, fill)?,
+        ))
+    }
+
+    /// The values of an attribute, under a name that no other column has; those that are missing are `fill`, where there is one.
+    ///
+    /// # Errors
+    ///
+    /// Usage, where there is no column; malformed, what is no such value.
+    pub(super) fn given(&self, one: &AttributeSpec, fill: Option<&str>) -> Result<Column> {
+        let values = self.array(one, &self.channels(&one.name), None, fill)?;
+        Ok((format!("attribute:{}", one.name), values))
+    }
+
+    /// The columns of a key as the file has them; moments in the numbers of their attribute.
+    pub(super) fn keys(&self, names: &[String], known: &[AttributeSpec]) -> Result<Vec<Column>> {
+        let one = |name: &String| {
+            let mut columns = self.channels(name);
+            if columns.is_empty() && name == "object_id" {
+                columns.extend(self.id_column());
+            }
+            let (file, first) = (&self.file, columns.first().copied());
+            let found = first.and_then(|first| self.columns.get(first));
+            let (Some((_, at, _)), [_]) = (found, &*columns) else {
+                let found = columns.len();
+                return Err(CliError::usage(format!(
+                    "{file}: --key {name}: found {found} columns of this name, expected one"
+                )));
+            };
+            let attribute = known.iter().find(|one| one.name == *name);
+            let moment = attribute.filter(|one| {
+                let unit = one.unit.as_deref().unwrap_or_default();
+                time_number("0", unit).is_some()
+            });
+            let column = match (moment, self.batch.columns().get(*at)) {
+                (Some(moment), _) => self.array(moment, &columns, Some("a moment"), None)?,
+                (None, Some(column)) => column.clone(),
+                (None, None) => return Err(WriteError::bug("a column behind its table").into()),
+            };
+            Ok((format!("attribute:{name}"), column))
+        };
+        names.iter().map(one).collect()
+    }
+
+    /// The columns by which rows find their vertices; positions if `by_position`.
+    pub(super) fn places(&self, spec: &StoreSpec, by_position: bool) -> Result<Vec<Column>> {
+        let mut columns = Vec::new();
+        let chunk = match self.column("chunk") {
+            Some(at) => vec![at],
+            None => self.numbered("chunk"),
+        };
+        if let (false, Some(row)) = (chunk.is_empty(), self.column("row")) {
+            let one = AttributeSpec::number("chunk", NumberType::I64);
+            let numbers = self.array(&one, &chunk, Some("the number of a chunk"), None)?;
+            columns.push(("chunk".to_owned(), numbers));
+            columns.push(self.numbers("row", &[row])?);
+        }
+        if let Some(at) = self.column("vertex") {
+            columns.push(self.numbers("vertex", &[at])?);
+        }
+        if spec.has_objects() {
+            columns.extend(self.ids()?);
+        }
+        let axes = self.position_columns(spec, true);
+        if by_position && !axes.is_empty() {
+            // The texts of a file are rounded as an import rounds them: to a double first.
+            let number = match spec.positions.is_float() {
+                true => NumberType::F64,
+                false => spec.positions,
+            };
+            let one = AttributeSpec::number("position", number);
+            let positions = self.array(&one, &axes, Some("a position"), None)?;
+            columns.push(("position".to_owned(), positions));
+        }
+        Ok(columns)
     }
 
     /// A table of columns, and of the attributes that the file has.
@@ -366,10 +448,11 @@ impl Table {
         &self,
         mut columns: Vec<Column>,
         attributes: &[AttributeSpec],
+        fill: impl Fn(&str) -> Option<String>,
     ) -> Result<RecordBatch> {
         for one in attributes {
             if !self.channels(&one.name).is_empty() {
-                columns.push(self.attribute(one)?);
+                columns.push(self.attribute(one, fill(&one.name).as_deref())?);
             }
         }
         Ok(RecordBatch::try_from_iter(columns).or_bug("columns of different lengths")?)
@@ -380,11 +463,12 @@ impl Table {
         let spec = edit.spec();
         let mut columns = vec![self.positions(spec)?];
         columns.extend(self.ids()?.filter(|_| spec.has_objects()));
-        self.records(columns, &edit.vertex_attributes())
+        self.records(columns, &edit.vertex_attributes(), fills(edit))
     }
 
     /// New links: their ends are rows of the table of vertices, in columns `vertices_0`, …, or the first ones.
-    pub(super) fn links(&self, spec: &StoreSpec, ids: Option<&NodeIds>) -> Result<RecordBatch> {
+    pub(super) fn links(&self, edit: &Edit, ids: Option<&NodeIds>) -> Result<RecordBatch> {
+        let spec = edit.spec();
         let width = spec.links.width;
         let mut ends = self.numbered("vertices");
         if ends.len() != width {
@@ -407,7 +491,7 @@ impl Table {
                 ("vertices".to_owned(), array(Values::from(rows), width)?)
             }
         };
-        self.records(vec![ends], &spec.links.attributes)
+        self.records(vec![ends], &spec.links.attributes, fills(edit))
     }
 
     fn text_column(&self, at: usize) -> ArrayRef {
@@ -443,16 +527,6 @@ impl Table {
         Ok(None)
     }
 
-    /// The columns that say which vertices are meant: `vertex` and `object_id`; none for all.
-    pub(super) fn vertex(&self) -> Result<Vec<Column>> {
-        let Some(at) = self.column("vertex") else {
-            return Ok(Vec::new());
-        };
-        let mut columns = vec![self.numbers("vertex", &[at])?];
-        columns.extend(self.ids()?);
-        Ok(columns)
-    }
-
     /// The columns that say which links are meant: `vertices_0`, …, or `object_id` and `vertex_0`, …; none for all.
     pub(super) fn ends(&self, width: usize) -> Result<Vec<Column>> {
         let (rows, places) = (self.numbered("vertices"), self.numbered("vertex"));
@@ -467,4 +541,17 @@ impl Table {
             ))),
         }
     }
+}
+
+/// What an edit puts into gaps, by attribute.
+fn fills(edit: &Edit) -> impl Fn(&str) -> Option<String> {
+    |name| edit.fill(name).map(str::to_owned)
+}
+
+/// The text of a fill; a moment as its number in the unit of the attribute.
+pub(super) fn fill_text(one: &AttributeSpec, text: &str) -> String {
+    let unit = one.unit.as_deref().unwrap_or_default();
+    let number = time_number(text, unit).flatten();
+    let number = number.filter(|_| one.values.number() == Some(NumberType::I64));
+    number.map_or_else(|| text.to_owned(), |number| number.to_string())
 }

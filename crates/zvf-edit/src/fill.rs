@@ -1,0 +1,192 @@
+//! What vertices and links have that are appended without a value: as the caller says, or as the store records it with the attribute.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use zvf_meta::RootDoc;
+
+use super::Edit;
+use super::matching::{Given, Scope};
+use zvf_write::WriteError;
+use zvf_write::documents;
+use zvf_write::number::NumberType;
+use zvf_write::spec::AttributeSpec;
+use zvf_write::values::Values;
+
+/// The member of a declared attribute that says it.
+const FILL: &str = "zvf_fill";
+
+/// Fills as texts, by the name of the attribute.
+pub(super) type Fills = BTreeMap<String, String>;
+
+/// The value of a text in the type of an attribute, once for each channel.
+///
+/// # Errors
+/// Misuse: a text that is no such value.
+pub(super) fn value(one: &AttributeSpec, text: &str) -> Result<Values<'static>, WriteError> {
+    let Some(number) = one.values.number() else {
+        return Ok(Values::texts(vec![text; one.channels]));
+    };
+    macro_rules! parsed {
+        ($type:ty) => {
+            text.trim()
+                .parse::<$type>()
+                .ok()
+                .map(|value| Values::from(vec![value; one.channels]))
+        };
+    }
+    let found = match number {
+        NumberType::Bool => match text.trim() {
+            "1" => Some(Values::from(vec![true; one.channels])),
+            "0" => Some(Values::from(vec![false; one.channels])),
+            text => {
+                let value = text.to_ascii_lowercase().parse::<bool>();
+                value
+                    .ok()
+                    .map(|value| Values::from(vec![value; one.channels]))
+            }
+        },
+        NumberType::I8 => parsed!(i8),
+        NumberType::I16 => parsed!(i16),
+        NumberType::I32 => parsed!(i32),
+        NumberType::I64 => parsed!(i64),
+        NumberType::U8 => parsed!(u8),
+        NumberType::U16 => parsed!(u16),
+        NumberType::U32 => parsed!(u32),
+        NumberType::U64 => parsed!(u64),
+        NumberType::F16 | NumberType::F32 | NumberType::F64 => {
+            let value: Option<f64> = text.trim().parse().ok();
+            value.and_then(|value| {
+                let values = Values::from(vec![value; one.channels]);
+                let bytes = values.bytes_as(number)?;
+                Some(Values::of_bytes(number, &bytes))
+            })
+        }
+    };
+    found.ok_or_else(|| {
+        let what = format!("fill of attribute {}", one.name);
+        WriteError::input(what, format!("{text:?}"), number.to_string())
+    })
+}
+
+/// No values, in the type of an attribute.
+pub(super) fn none(one: &AttributeSpec) -> Values<'static> {
+    match one.values.number() {
+        Some(number) => Values::of_bytes(number, &[]),
+        None => Values::Text(Vec::new()),
+    }
+}
+
+/// The value of one row in so many rows.
+pub(super) fn everywhere(
+    one: &AttributeSpec,
+    fill: &Values<'_>,
+    rows: usize,
+) -> Result<Values<'static>, WriteError> {
+    let given = Given::new(fill, one.channels)?;
+    given.take(std::iter::repeat_n(Some(0), rows), None)
+}
+
+/// Texts without gaps, where there is a fill for them.
+pub(super) fn gaps(values: Values<'static>, fill: Option<Values<'static>>) -> Values<'static> {
+    match (values, fill) {
+        (Values::Text(texts), Some(Values::Text(fill))) => {
+            let fill = fill.into_iter().next().flatten();
+            let texts = texts.into_iter();
+            Values::Text(texts.map(|text| text.or_else(|| fill.clone())).collect())
+        }
+        (values, _) => values,
+    }
+}
+
+/// The fills that a root declares, of vertices and links.
+pub(super) fn declared(root: &RootDoc) -> Fills {
+    let mut fills = Fills::new();
+    let Some(specs) = &root.zarr_vectors.attribute_specs else {
+        return fills;
+    };
+    for scope in [Scope::Link, Scope::Vertex] {
+        let names = specs.get(scope.name()).and_then(Value::as_object);
+        for (name, member) in names.into_iter().flatten() {
+            match member.get(FILL) {
+                Some(Value::String(text)) => fills.insert(name.clone(), text.clone()),
+                Some(other) if other.is_number() || other.is_boolean() => {
+                    fills.insert(name.clone(), other.to_string())
+                }
+                _ => None,
+            };
+        }
+    }
+    fills
+}
+
+/// A fill that this edit records.
+#[derive(Debug, Clone)]
+pub(super) struct Recorded {
+    scope: Scope,
+    spec: AttributeSpec,
+    text: String,
+}
+
+impl Edit {
+    /// Notes a fill, to be recorded by the commit; it is used from now on.
+    pub(super) fn record_fill(&mut self, scope: Scope, one: &AttributeSpec, text: &str) {
+        self.fills.insert(one.name.clone(), text.to_owned());
+        self.recorded.push(Recorded {
+            scope,
+            spec: one.clone(),
+            text: text.to_owned(),
+        });
+    }
+
+    /// What vertices and links have that are appended without a value of an attribute: the fill that the store records with it, or the one that
+    /// was [set](Self::set_fill).
+    #[must_use]
+    pub fn fill(&self, name: &str) -> Option<&str> {
+        self.fills.get(name).map(String::as_str)
+    }
+
+    /// Sets what vertices and links have that this edit appends without a value of an attribute. Nothing of it is recorded.
+    ///
+    /// # Errors
+    /// Misuse: no attribute of vertices or links has this name; a text that is no value of its type.
+    pub fn set_fill(&mut self, name: &str, text: &str) -> Result<(), WriteError> {
+        let vertices = self.vertex_attributes();
+        let known = vertices.iter().chain(&self.state.spec.links.attributes);
+        let mut found = false;
+        for one in known.filter(|one| one.name == name) {
+            value(one, text)?;
+            found = true;
+        }
+        if !found {
+            let expected = "an attribute of the vertices or links of this store";
+            return Err(WriteError::input(
+                format!("fill of attribute {name}"),
+                "nothing",
+                expected,
+            ));
+        }
+        self.fills.insert(name.to_owned(), text.to_owned());
+        Ok(())
+    }
+
+    /// Writes the fills of this edit beside the declared attributes.
+    pub(super) fn declare_fills(&self, root: &mut RootDoc) {
+        for one in &self.recorded {
+            let specs = root.zarr_vectors.attribute_specs.get_or_insert_default();
+            let scope = specs.entry(one.scope.name()).or_insert_with(|| json!({}));
+            let Value::Object(names) = scope else {
+                continue;
+            };
+            let member = names.entry(one.spec.name.clone());
+            let member = member.or_insert_with(|| documents::declared(&one.spec));
+            let number = one.spec.values.number();
+            let fill = serde_json::from_str(&one.text);
+            let fill = fill.ok().filter(|_: &Value| number.is_some());
+            if let Value::Object(member) = member {
+                let fill = fill.unwrap_or_else(|| Value::from(one.text.as_str()));
+                member.insert(FILL.to_owned(), fill);
+            }
+        }
+    }
+}

@@ -1,0 +1,735 @@
+//! Which row of a table belongs to which vertex, object or link: keys of equal width, compared in the form in which the store has
+//! them.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef};
+use zvf_format::int::index;
+use zvf_write::WriteError;
+use zvf_write::arrow::{elements, texts};
+use zvf_write::error::{OrBug, narrow};
+use zvf_write::number::NumberType;
+use zvf_write::values::Values;
+
+/// Keys that a message lists.
+const LISTED: usize = 5;
+
+/// What an attribute belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Vertices.
+    Vertex,
+    /// Objects.
+    Object,
+    /// Links that are stored.
+    Link,
+}
+
+impl Scope {
+    /// The name, as the root declares attributes by it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Vertex => "vertex",
+            Self::Object => "object",
+            Self::Link => "link",
+        }
+    }
+
+    /// The name of several.
+    #[must_use]
+    pub const fn plural(self) -> &'static str {
+        match self {
+            Self::Vertex => "vertices",
+            Self::Object => "objects",
+            Self::Link => "links",
+        }
+    }
+}
+
+/// How the rows of a table find the vertices, objects or links that they are for. The first way that the table allows is taken:
+///
+/// 1. [`key`](Self::key), if it is given;
+/// 2. columns that say where a row lies: `chunk` and `row`, or `vertex` and `object_id`, or `vertex` alone, of vertices; `object_id` of
+///    objects; the ends `vertices`, or `object_id` and a list `vertex`, of links;
+/// 3. the positions of vertices (`position`, or a column an axis), and their `object_id` where the table has it, compared in the number type of
+///    the store;
+/// 4. [`by_order`](Self::by_order).
+///
+/// A table without any of these is refused. Columns of a later way that contradict the one that is taken are refused, too, unless it is a key.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Matching {
+    /// Attributes that have another value, or other values together, in every vertex, object or link: columns of the table of the same
+    /// names are compared with them. `object_id` may be one.
+    pub key: Vec<String>,
+    /// Row i is for vertex, object or link i, in the order in which queries return them; the table has exactly as many rows.
+    pub by_order: bool,
+    /// Rows that are not in the store are left out, instead of refused.
+    pub ignore_missing: bool,
+    /// Objects that are not in the store are made, without vertices, instead of refused.
+    pub new_objects: bool,
+}
+
+impl Matching {
+    /// By columns of the table alone.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// By the values of attributes.
+    #[must_use]
+    pub fn by_key<T: Into<String>>(names: impl IntoIterator<Item = T>) -> Self {
+        Self {
+            key: names.into_iter().map(Into::into).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// By the order of a query without selections.
+    #[must_use]
+    pub fn by_order() -> Self {
+        Self {
+            by_order: true,
+            ..Self::default()
+        }
+    }
+
+    /// Sets whether rows that are not in the store are left out.
+    #[must_use]
+    pub fn with_ignore_missing(mut self, ignore_missing: bool) -> Self {
+        self.ignore_missing = ignore_missing;
+        self
+    }
+
+    /// Sets whether objects that are not in the store are made.
+    #[must_use]
+    pub fn with_new_objects(mut self, new_objects: bool) -> Self {
+        self.new_objects = new_objects;
+        self
+    }
+}
+
+/// One value of a table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Element<'a> {
+    Missing,
+    Whole(i128),
+    Float(f64),
+    Truth(bool),
+    Text(&'a str),
+}
+
+impl Element<'_> {
+    fn show(&self) -> String {
+        match self {
+            Self::Missing => "nothing".to_owned(),
+            Self::Whole(number) => number.to_string(),
+            Self::Float(number) => number.to_string(),
+            Self::Truth(value) => value.to_string(),
+            Self::Text(text) => text.chars().take(40).collect(),
+        }
+    }
+}
+
+/// Hands over every value of a column, with its number: all values of a row together.
+///
+/// # Errors
+/// Misuse: a column of another type. As `take`.
+pub(crate) fn each(
+    name: &str,
+    column: &ArrayRef,
+    mut take: impl FnMut(usize, Element<'_>) -> Result<(), WriteError>,
+) -> Result<(), WriteError> {
+    if let Some(list) = texts(column) {
+        let all = list.iter().enumerate();
+        return all
+            .map(|(at, text)| match text {
+                Some(text) => take(at, Element::Text(text)),
+                None => take(at, Element::Missing),
+            })
+            .collect();
+    }
+    let (items, width) = elements(column)?;
+    let holes = column.null_count() > 0 || items.null_count() > 0;
+    let absent = |at: usize| {
+        let row = at.checked_div(width);
+        holes && (items.is_null(at) || row.is_some_and(|row| column.is_null(row)))
+    };
+    macro_rules! numbers {
+        ($type:ty, $element:expr) => {
+            for (at, one) in items.as_primitive::<$type>().values().iter().enumerate() {
+                match absent(at) {
+                    true => take(at, Element::Missing)?,
+                    false => take(at, $element(*one))?,
+                }
+            }
+        };
+    }
+    macro_rules! whole {
+        ($type:ty) => {
+            numbers!($type, |one| Element::Whole(i128::from(one)))
+        };
+    }
+    use arrow_array::types::ArrowPrimitiveType;
+    match items.data_type() {
+        kind if *kind == Int8Type::DATA_TYPE => whole!(Int8Type),
+        kind if *kind == Int16Type::DATA_TYPE => whole!(Int16Type),
+        kind if *kind == Int32Type::DATA_TYPE => whole!(Int32Type),
+        kind if *kind == Int64Type::DATA_TYPE => whole!(Int64Type),
+        kind if *kind == UInt8Type::DATA_TYPE => whole!(UInt8Type),
+        kind if *kind == UInt16Type::DATA_TYPE => whole!(UInt16Type),
+        kind if *kind == UInt32Type::DATA_TYPE => whole!(UInt32Type),
+        kind if *kind == UInt64Type::DATA_TYPE => whole!(UInt64Type),
+        kind if *kind == Float16Type::DATA_TYPE => {
+            numbers!(Float16Type, |one| Element::Float(f64::from(one)));
+        }
+        kind if *kind == Float32Type::DATA_TYPE => {
+            numbers!(Float32Type, |one| Element::Float(f64::from(one)));
+        }
+        kind if *kind == Float64Type::DATA_TYPE => numbers!(Float64Type, Element::Float),
+        _ => {
+            let Some(list) = items.as_boolean_opt() else {
+                let found = column.data_type().to_string();
+                let expected = "numbers, truth values or texts";
+                return Err(WriteError::input(format!("column {name}"), found, expected));
+            };
+            for (at, one) in list.values().iter().enumerate() {
+                match absent(at) {
+                    true => take(at, Element::Missing)?,
+                    false => take(at, Element::Truth(one))?,
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A row of a table as a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyState {
+    /// It can be in the store.
+    Given,
+    /// A part of its key is missing.
+    Missing,
+    /// No store has it: a number beyond the type, a text that is no category.
+    Unknown,
+}
+
+/// How a store has the values of a part of a key.
+#[derive(Debug)]
+pub(crate) enum Coding {
+    Number(NumberType),
+    /// Texts by codes of a number type.
+    Words(HashMap<String, i64>, NumberType),
+}
+
+impl Coding {
+    pub(crate) fn number(&self) -> NumberType {
+        match self {
+            Self::Number(number) | Self::Words(_, number) => *number,
+        }
+    }
+
+    /// Writes a value in its stored form; `None`: it is of a type that cannot be compared.
+    pub(crate) fn put(&self, element: Element<'_>, out: &mut [u8]) -> Option<KeyState> {
+        let number = self.number();
+        let state = |done: bool| match done {
+            true => Some(KeyState::Given),
+            false => Some(KeyState::Unknown),
+        };
+        if let Element::Missing = element {
+            return Some(KeyState::Missing);
+        }
+        if let Self::Words(words, _) = self {
+            let word = |text: &str| words.get(text).copied();
+            let code = match element {
+                Element::Text(text) => word(text),
+                Element::Whole(whole) => word(&whole.to_string()),
+                Element::Truth(value) => word(&value.to_string()),
+                Element::Float(_) | Element::Missing => return None,
+            };
+            return state(code.is_some_and(|code| put_whole(number, i128::from(code), out)));
+        }
+        match (number, element) {
+            (NumberType::Bool, Element::Truth(value)) => {
+                out.copy_from_slice(&[u8::from(value)]);
+                Some(KeyState::Given)
+            }
+            (NumberType::Bool, Element::Text(text)) => {
+                let value: bool = text.trim().to_ascii_lowercase().parse().ok()?;
+                self.put(Element::Truth(value), out)
+            }
+            (NumberType::Bool, Element::Whole(whole @ (0 | 1))) => {
+                self.put(Element::Truth(whole == 1), out)
+            }
+            (NumberType::Bool, _) | (_, Element::Truth(_)) => None,
+            (_, Element::Text(text)) => {
+                let text = text.trim();
+                match text.parse::<i128>() {
+                    Ok(whole) => self.put(Element::Whole(whole), out),
+                    Err(_) => self.put(Element::Float(text.parse().ok()?), out),
+                }
+            }
+            (_, Element::Float(float)) if float.is_nan() => Some(KeyState::Missing),
+            (float, Element::Float(value)) if float.is_float() => {
+                put_float(float, value, out).then_some(KeyState::Given)
+            }
+            (float, Element::Whole(whole)) if float.is_float() => {
+                let exact = whole.unsigned_abs() <= 1 << 53;
+                state(exact && put_float(float, float_of(whole), out))
+            }
+            (_, Element::Float(value)) => {
+                let whole = whole_of(value);
+                state(whole.is_some_and(|whole| put_whole(number, whole, out)))
+            }
+            (_, Element::Whole(whole)) => state(put_whole(number, whole, out)),
+            (_, Element::Missing) => Some(KeyState::Missing),
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "at most 53 bits")]
+fn float_of(whole: i128) -> f64 {
+    whole as f64
+}
+
+/// A float that is a whole number, as that.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a whole number below the limit"
+)]
+fn whole_of(value: f64) -> Option<i128> {
+    (value.fract() == 0.0 && value.abs() < 1e20).then_some(value as i128)
+}
+
+/// Writes a whole number; `false`: the type does not hold it.
+fn put_whole(number: NumberType, whole: i128, out: &mut [u8]) -> bool {
+    macro_rules! put {
+        ($type:ty) => {
+            match <$type>::try_from(whole) {
+                Ok(whole) => {
+                    out.copy_from_slice(&whole.to_le_bytes());
+                    true
+                }
+                Err(_) => false,
+            }
+        };
+    }
+    match number {
+        NumberType::I8 => put!(i8),
+        NumberType::I16 => put!(i16),
+        NumberType::I32 => put!(i32),
+        NumberType::I64 => put!(i64),
+        NumberType::U8 => put!(u8),
+        NumberType::U16 => put!(u16),
+        NumberType::U32 => put!(u32),
+        NumberType::U64 => put!(u64),
+        NumberType::Bool | NumberType::F16 | NumberType::F32 | NumberType::F64 => false,
+    }
+}
+
+/// Writes a float, rounded to the type; both zeros as one.
+fn put_float(number: NumberType, value: f64, out: &mut [u8]) -> bool {
+    match number {
+        NumberType::F64 => out.copy_from_slice(&value.to_le_bytes()),
+        NumberType::F32 => out.copy_from_slice(&zvf_write::narrow(value).to_le_bytes()),
+        _ => match Values::from(vec![value]).bytes_as(number) {
+            Some(bytes) => out.copy_from_slice(&bytes),
+            None => return false,
+        },
+    }
+    normalize(number, out)
+}
+
+/// Brings stored numbers to the form in which equal ones have equal bytes; `false`: one is no number.
+pub(crate) fn normalize(number: NumberType, bytes: &mut [u8]) -> bool {
+    macro_rules! float {
+        ($type:ty, $bits:ty, $infinite:expr) => {{
+            let (all, _) = bytes.as_chunks_mut::<{ size_of::<$type>() }>();
+            all.iter_mut().all(|one| {
+                let size = <$bits>::from_le_bytes(*one) & (<$bits>::MAX >> 1);
+                if size == 0 {
+                    *one = [0; size_of::<$type>()];
+                }
+                size <= $infinite
+            })
+        }};
+    }
+    match number {
+        NumberType::F16 => float!(u16, u16, 0x7c00),
+        NumberType::F32 => float!(f32, u32, 0x7f80_0000),
+        NumberType::F64 => float!(f64, u64, 0x7ff0_0000_0000_0000),
+        _ => true,
+    }
+}
+
+/// A part of a key: columns of the table, and how the store has their values.
+#[derive(Debug)]
+pub(crate) struct KeyColumn {
+    pub(crate) name: String,
+    /// One column a number of the key, or lists.
+    pub(crate) columns: Vec<ArrayRef>,
+    pub(crate) coding: Coding,
+}
+
+impl KeyColumn {
+    /// Numbers of a row.
+    fn numbers(&self) -> Result<usize, WriteError> {
+        let mut all = 0;
+        for column in &self.columns {
+            all += elements(column)?.1;
+        }
+        Ok(all)
+    }
+
+    /// Bytes of a row.
+    pub(crate) fn width(&self) -> Result<usize, WriteError> {
+        Ok(self.numbers()? * self.coding.number().size())
+    }
+
+    fn show(&self, row: usize) -> String {
+        show(&self.name, &self.columns, row)
+    }
+}
+
+/// A row of some columns, for messages.
+pub(crate) fn show(name: &str, columns: &[ArrayRef], row: usize) -> String {
+    let mut shown = Vec::new();
+    for column in columns.iter().filter(|column| row < column.len()) {
+        // A column that cannot be shown was refused before.
+        let _done = each(name, &column.slice(row, 1), |_, element| {
+            shown.push(element.show());
+            Ok(())
+        });
+    }
+    format!("{name} {}", shown.join(","))
+}
+
+/// No row, in a slot.
+const EMPTY: u32 = u32::MAX;
+
+/// The keys of a table, in the form in which the store has them.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    parts: Vec<KeyColumn>,
+    width: usize,
+    bytes: Vec<u8>,
+    states: Vec<KeyState>,
+    /// Rows by the hash of their key, in the first free slot from there on.
+    slots: Vec<u32>,
+    hasher: RandomState,
+}
+
+impl Keys {
+    /// Brings the keys of a table to the form of the store.
+    ///
+    /// # Cost
+    /// The bytes of a key and one for each row; 8 more when they are [indexed](Self::index).
+    ///
+    /// # Errors
+    /// Misuse: values that cannot be compared with those of the store.
+    pub(crate) fn new(parts: Vec<KeyColumn>, rows: usize) -> Result<Self, WriteError> {
+        let mut width = 0;
+        for part in &parts {
+            width += part.width()?;
+        }
+        let mut bytes = vec![0; rows * width];
+        let mut states = vec![KeyState::Given; rows];
+        let mut offset = 0;
+        for part in &parts {
+            let size = part.coding.number().size();
+            for column in &part.columns {
+                let (_, numbers) = elements(column)?;
+                each(&part.name, column, |at, element| {
+                    let row = at.checked_div(numbers).or_bug("a list of nothing")?;
+                    let start = row * width + offset + (at % numbers) * size;
+                    let out = bytes.get_mut(start..start + size).or_bug("a key's bytes")?;
+                    let state = states.get_mut(row).or_bug("a row behind its table")?;
+                    let Some(found) = part.coding.put(element, out) else {
+                        let what = format!("column {}, row {row}", part.name);
+                        let expected = match &part.coding {
+                            Coding::Number(number) => number.to_string(),
+                            Coding::Words(..) => "text".to_owned(),
+                        };
+                        let found = format!("{:?}", element.show());
+                        return Err(WriteError::data(what, found, expected));
+                    };
+                    if *state == KeyState::Given || found == KeyState::Missing {
+                        *state = found;
+                    }
+                    Ok(())
+                })?;
+                offset += size * numbers;
+            }
+        }
+        Ok(Self {
+            parts,
+            width,
+            bytes,
+            states,
+            slots: Vec::new(),
+            hasher: RandomState::new(),
+        })
+    }
+
+    /// The key of a row, and what is known of it.
+    pub(crate) fn row(&self, row: usize) -> Option<(KeyState, &[u8])> {
+        let key = self.bytes.get(row * self.width..(row + 1) * self.width)?;
+        Some((*self.states.get(row)?, key))
+    }
+
+    /// Rows of a state.
+    pub(crate) fn rows(&self, state: KeyState) -> impl Iterator<Item = usize> {
+        let all = self.states.iter().enumerate();
+        all.filter(move |(_, one)| **one == state)
+            .map(|(row, _)| row)
+    }
+
+    /// Makes rows with a key findable; returns pairs of rows with the same key that are not the `same` otherwise.
+    pub(crate) fn index(
+        &mut self,
+        same: impl Fn(usize, usize) -> bool,
+    ) -> Result<Vec<(usize, usize)>, WriteError> {
+        let rows = self.states.len();
+        narrow("rows of a table", rows)?;
+        let size = (rows * 2).next_power_of_two().max(2);
+        self.slots = vec![EMPTY; size];
+        let mut twice = Vec::new();
+        for row in 0..rows {
+            let Some((KeyState::Given, key)) = self.row(row) else {
+                continue;
+            };
+            let (slot, found) = self.probe(key)?;
+            match found {
+                Some(first) if !same(first, row) => twice.push((first, row)),
+                Some(_) => {}
+                None => {
+                    let slot = self.slots.get_mut(slot).or_bug("a slot")?;
+                    *slot = narrow("rows of a table", row)?;
+                }
+            }
+        }
+        Ok(twice)
+    }
+
+    /// The slot of a key, and the row in it.
+    fn probe(&self, key: &[u8]) -> Result<(usize, Option<usize>), WriteError> {
+        let mask = self.slots.len() - 1;
+        let [low, _] = zvf_format::int::halves(self.hasher.hash_one(key)).map(index);
+        let mut slot = low & mask;
+        // Half of the slots are free: this ends.
+        loop {
+            match self.slots.get(slot) {
+                Some(&EMPTY) => return Ok((slot, None)),
+                Some(&row) => {
+                    let row = index(row);
+                    if self.row(row).is_some_and(|(_, other)| other == key) {
+                        return Ok((slot, Some(row)));
+                    }
+                }
+                None => return Err(WriteError::bug("a slot behind the last one")),
+            }
+            slot = (slot + 1) & mask;
+        }
+    }
+
+    /// The row with a key.
+    pub(crate) fn find(&self, key: &[u8]) -> Result<Option<usize>, WriteError> {
+        Ok(self.probe(key)?.1)
+    }
+
+    /// The key of a row, for messages.
+    pub(crate) fn show(&self, row: usize) -> String {
+        let parts = self.parts.iter().map(|part| part.show(row));
+        parts.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The names of its parts.
+    pub(crate) fn names(&self) -> String {
+        let names = self.parts.iter().map(|part| part.name.as_str());
+        names.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The first few of a list.
+pub(crate) fn listed(all: impl ExactSizeIterator<Item = String>) -> String {
+    let more = all.len().saturating_sub(LISTED);
+    let mut shown: Vec<String> = all.take(LISTED).collect();
+    if more > 0 {
+        shown.push(format!("and {more} more"));
+    }
+    shown.join("; ")
+}
+
+/// The values that rows of a table have, to be handed out in another order.
+#[derive(Debug)]
+pub(crate) enum Given<'v> {
+    Numbers {
+        number: NumberType,
+        bytes: std::borrow::Cow<'v, [u8]>,
+        /// Bytes of a row.
+        width: usize,
+    },
+    Texts(&'v [Option<String>]),
+}
+
+impl<'v> Given<'v> {
+    /// Values of so many a row.
+    pub(crate) fn new(values: &'v Values<'_>, channels: usize) -> Result<Self, WriteError> {
+        if let Values::Text(texts) = values {
+            return Ok(Self::Texts(texts));
+        }
+        let number = values.number_type().or_bug("numbers without a type")?;
+        let bytes = values.bytes_as(number).or_bug("numbers without bytes")?;
+        Ok(Self::Numbers {
+            number,
+            bytes,
+            width: number.size() * channels,
+        })
+    }
+
+    fn bytes(&self, row: usize) -> &[u8] {
+        match self {
+            Self::Numbers { bytes, width, .. } => {
+                let range: Range<usize> = row * width..(row + 1) * width;
+                bytes.get(range).unwrap_or(&[])
+            }
+            Self::Texts(_) => &[],
+        }
+    }
+
+    /// Whether two rows have the same value.
+    pub(crate) fn same(&self, a: usize, b: usize) -> bool {
+        match self {
+            Self::Numbers { .. } => self.bytes(a) == self.bytes(b),
+            Self::Texts(texts) => texts.get(a) == texts.get(b),
+        }
+    }
+
+    /// The values of some rows; those of `None` are the first row of `other`.
+    ///
+    /// # Errors
+    /// Bug: a row that is not there.
+    pub(crate) fn take(
+        &self,
+        rows: impl Iterator<Item = Option<usize>>,
+        other: Option<&Given<'_>>,
+    ) -> Result<Values<'static>, WriteError> {
+        match self {
+            Self::Numbers {
+                number,
+                bytes,
+                width,
+            } => {
+                let mut all = Vec::with_capacity(rows.size_hint().0 * width);
+                for row in rows {
+                    let one = match (row, other) {
+                        (Some(row), _) => bytes.get(row * width..(row + 1) * width),
+                        (None, Some(other)) => Some(other.bytes(0)),
+                        (None, None) => None,
+                    };
+                    let one = one.filter(|one| one.len() == *width);
+                    all.extend_from_slice(one.or_bug("a row without a value")?);
+                }
+                Ok(Values::of_bytes(*number, &all))
+            }
+            Self::Texts(texts) => {
+                let mut all = Vec::with_capacity(rows.size_hint().0);
+                for row in rows {
+                    let one = match (row, other) {
+                        (Some(row), _) => texts.get(row),
+                        (None, Some(Given::Texts(other))) => other.first(),
+                        (None, _) => None,
+                    };
+                    all.push(one.or_bug("a row without a value")?.clone());
+                }
+                Ok(Values::Text(all))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{Float64Array, Int64Array, StringArray};
+
+    use super::*;
+
+    fn keys(column: ArrayRef, coding: Coding) -> Keys {
+        let rows = column.len();
+        let part = KeyColumn {
+            name: "k".to_owned(),
+            columns: vec![column],
+            coding,
+        };
+        Keys::new(vec![part], rows).unwrap()
+    }
+
+    #[test]
+    fn keys_are_compared_as_they_are_stored() {
+        let floats = Float64Array::from(vec![Some(0.1), Some(-0.0), None, Some(f64::NAN)]);
+        let mut found = keys(Arc::new(floats), Coding::Number(NumberType::F32));
+        assert_eq!(found.index(|_, _| false).unwrap(), []);
+        assert_eq!(found.find(&0.1_f32.to_le_bytes()).unwrap(), Some(0));
+        assert_eq!(found.find(&0.0_f32.to_le_bytes()).unwrap(), Some(1));
+        assert_eq!(found.find(&0.2_f32.to_le_bytes()).unwrap(), None);
+        let missing: Vec<usize> = found.rows(KeyState::Missing).collect();
+        assert_eq!(missing, [2, 3]);
+        // A whole number that a column with gaps has as a float is that number.
+        let floats = Float64Array::from(vec![5.0, 5.5, 300.0, 5.0]);
+        let mut found = keys(Arc::new(floats), Coding::Number(NumberType::U8));
+        assert_eq!(found.index(|_, _| false).unwrap(), [(0, 3)]);
+        assert_eq!(found.find(&[5]).unwrap(), Some(0));
+        let unknown: Vec<usize> = found.rows(KeyState::Unknown).collect();
+        assert_eq!(unknown, [1, 2]);
+        assert_eq!(found.show(2), "k 300");
+    }
+
+    #[test]
+    fn texts_are_compared_by_their_codes() {
+        let words: HashMap<String, i64> = [("a".to_owned(), 0), ("7".to_owned(), 1)].into();
+        let texts = StringArray::from(vec![Some("7"), Some("b"), None]);
+        let mut found = keys(
+            Arc::new(texts),
+            Coding::Words(words.clone(), NumberType::U8),
+        );
+        found.index(|_, _| false).unwrap();
+        assert_eq!(found.find(&[1]).unwrap(), Some(0));
+        assert_eq!(found.find(&[0]).unwrap(), None);
+        assert_eq!(found.rows(KeyState::Unknown).count(), 1);
+        let numbers = Int64Array::from(vec![7]);
+        let mut found = keys(Arc::new(numbers), Coding::Words(words, NumberType::U8));
+        found.index(|_, _| false).unwrap();
+        assert_eq!(found.find(&[1]).unwrap(), Some(0));
+        let text: ArrayRef = Arc::new(StringArray::from(vec!["x"]));
+        let part = KeyColumn {
+            name: "k".to_owned(),
+            columns: vec![text],
+            coding: Coding::Number(NumberType::I32),
+        };
+        assert!(Keys::new(vec![part], 1).is_err());
+    }
+
+    #[test]
+    fn values_are_handed_out_in_another_order() {
+        let values = Values::from(vec![1_i16, 2, 3, 4]);
+        let given = Given::new(&values, 2).unwrap();
+        let fill = Values::from(vec![9_i16, 9]);
+        let fill = Given::new(&fill, 2).unwrap();
+        let taken = given.take([Some(1), None, Some(0)].into_iter(), Some(&fill));
+        assert_eq!(taken.unwrap(), Values::from(vec![3_i16, 4, 9, 9, 1, 2]));
+        assert!(given.take([None].into_iter(), None).is_err());
+        assert!(!given.same(0, 1) && given.same(1, 1));
+    }
+}

@@ -1,0 +1,223 @@
+//! The keys of all vertices, chunk by chunk, without holding the chunks.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use zvf_store::GridArray;
+
+use super::Edit;
+use super::matching::normalize;
+use super::state::Block;
+use zvf_format::int::wide;
+use zvf_write::WriteError;
+use zvf_write::error::OrBug;
+use zvf_write::layout::row_size;
+use zvf_write::number::NumberType;
+
+/// Chunks whose cells are read together.
+const BATCH: usize = 32;
+
+/// Where the store has a part of a vertex's key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stored {
+    Position,
+    /// By its number in the specification.
+    Attribute(usize),
+    /// The id of its object, int64.
+    Owner,
+    /// The rank of the value that chunks are cut by, int64.
+    Rank,
+}
+
+impl Edit {
+    /// Number type and bytes of a part of a key.
+    fn part(&self, stored: Stored) -> Result<(NumberType, usize), WriteError> {
+        let spec = &self.state.spec;
+        Ok(match stored {
+            Stored::Position => (spec.positions, spec.positions.size() * spec.dims()),
+            Stored::Owner | Stored::Rank => (NumberType::I64, 8),
+            Stored::Attribute(at) => {
+                let one = spec.vertex_attributes.get(at).or_bug("no such attribute")?;
+                let number = one.values.number().or_bug("texts without codes")?;
+                (number, row_size(one))
+            }
+        })
+    }
+
+    /// How many rows the chunks before each chunk have, in the order of answers: with the slots, and all rows at the end.
+    pub(super) async fn first_rows(&mut self) -> Result<(Vec<(u64, u32)>, u64), WriteError> {
+        let slots = self.state.all_slots()?;
+        self.state.measure(slots.iter().copied()).await?;
+        let mut first = 0;
+        let mut rows = Vec::with_capacity(slots.len());
+        for slot in slots {
+            rows.push((first, slot));
+            first += wide(self.state.sizes(slot).iter().sum());
+        }
+        Ok((rows, first))
+    }
+
+    /// The object of each fragment.
+    async fn fragment_owners(&mut self) -> Result<HashMap<Block, i64>, WriteError> {
+        let Some(index) = &mut self.index else {
+            return Ok(HashMap::new());
+        };
+        let rows: BTreeSet<usize> = (0..index.ids.len()).collect();
+        index.peek_apart(&mut self.state, &rows).await?;
+        let mut owners = HashMap::new();
+        for (&row, id) in rows.iter().zip(&index.ids) {
+            owners.extend(index.blocks(row).iter().map(|block| (*block, *id)));
+        }
+        Ok(owners)
+    }
+
+    /// Hands over the key of every vertex with its number, in the order of answers; of `only` these (ascending), where they are given: other
+    /// chunks than theirs are not read. A vertex without an object, where that is a part, or with NaN in its key, has none.
+    ///
+    /// # Cost
+    /// Reads the cells of the parts, and the fragment indexes; memory for 32 chunks of them. With [`Stored::Owner`] also all manifests, which
+    /// are held.
+    ///
+    /// # Errors
+    /// I/O; malformed cells. As `take`.
+    pub(super) async fn scan(
+        &mut self,
+        parts: &[Stored],
+        only: Option<&[u64]>,
+        mut take: impl FnMut(u64, &[u8]) -> Result<(), WriteError> + Send,
+    ) -> Result<(), WriteError> {
+        let owners = match parts.contains(&Stored::Owner) {
+            true => self.fragment_owners().await?,
+            false => HashMap::new(),
+        };
+        let (firsts, total) = self.first_rows().await?;
+        let ends = firsts.iter().skip(1).map(|(first, _)| *first);
+        let ends: Vec<u64> = ends.chain(std::iter::once(total)).collect();
+        let wanted = |first: u64, end: u64| match only {
+            None => first < end,
+            Some(rows) => {
+                let at = rows.partition_point(|row| *row < first);
+                rows.get(at).is_some_and(|row| *row < end)
+            }
+        };
+        let slots = firsts.iter().zip(ends);
+        let slots: Vec<(u64, u32)> = slots
+            .filter(|((first, _), end)| wanted(*first, *end))
+            .map(|(slot, _)| *slot)
+            .collect();
+        let level = self.state.level.clone();
+        let mut arrays: Vec<&Arc<GridArray>> = Vec::new();
+        for part in parts {
+            match part {
+                Stored::Position => arrays.push(level.vertices()),
+                // What the level does not know was added by this edit, which holds all chunks then.
+                Stored::Attribute(at) => {
+                    arrays.extend(level.vertex_attributes().get(*at).map(|one| &one.array));
+                }
+                Stored::Owner | Stored::Rank => {}
+            }
+        }
+        for some in slots.chunks(BATCH) {
+            let unread = some.iter().map(|(_, slot)| *slot);
+            let unread: Vec<u32> = unread
+                .filter(|slot| self.state.chunk(*slot).is_none())
+                .collect();
+            let chunks = unread.iter().map(|slot| self.state.coord(*slot));
+            let chunks = chunks.collect::<Result<Vec<_>, _>>()?;
+            let cells = level.cells(&arrays, &chunks, |array, chunk| array.in_grid(chunk));
+            let cells = cells.await?;
+            let mut cells: HashMap<u32, Vec<Option<Bytes>>> =
+                unread.iter().copied().zip(cells).collect();
+            for (first, slot) in some {
+                let cells = cells.remove(slot);
+                self.keys_of_chunk(parts, (*first, *slot), cells, &owners, &mut take)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The keys of one chunk, which is in memory unless it has `cells`.
+    fn keys_of_chunk(
+        &self,
+        parts: &[Stored],
+        (first, slot): (u64, u32),
+        cells: Option<Vec<Option<Bytes>>>,
+        owners: &HashMap<Block, i64>,
+        take: &mut impl FnMut(u64, &[u8]) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
+        let sizes = self.state.sizes(slot);
+        let count: usize = sizes.iter().sum();
+        let mut cells = cells.map(Vec::into_iter);
+        let mut columns: Vec<(NumberType, usize, Vec<u8>)> = Vec::new();
+        let mut orphans = vec![false; count];
+        for part in parts {
+            let (number, width) = self.part(*part)?;
+            let column = match part {
+                Stored::Owner => {
+                    let mut ids = Vec::with_capacity(count * 8);
+                    for (fragment, size) in (0_u32..).zip(&sizes) {
+                        let id = owners.get(&(slot, fragment));
+                        let rows = orphans.iter_mut().skip(ids.len() / 8).take(*size);
+                        rows.for_each(|orphan| *orphan = id.is_none());
+                        let id = id.copied().unwrap_or(0).to_le_bytes();
+                        ids.extend(std::iter::repeat_n(id, *size).flatten());
+                    }
+                    ids
+                }
+                Stored::Rank => {
+                    let rank = self.state.lead(slot)?.or_bug("a chunk without a value")?;
+                    rank.to_le_bytes().repeat(count)
+                }
+                Stored::Position | Stored::Attribute(_) => match &mut cells {
+                    Some(cells) => {
+                        let cell = cells.next().or_bug("fewer cells than arrays")?;
+                        cell.unwrap_or_default().to_vec()
+                    }
+                    None => {
+                        let at = match part {
+                            Stored::Attribute(at) => at + 1,
+                            _ => 0,
+                        };
+                        let chunk = self.state.chunk(slot).or_bug("a chunk without cells")?;
+                        self.state.column(chunk, at)?
+                    }
+                },
+            };
+            if column.len() != count * width {
+                let path = match part {
+                    Stored::Attribute(at) => {
+                        let one = self.state.spec.vertex_attributes.get(*at);
+                        let name = one.map(|one| one.name.as_str()).unwrap_or_default();
+                        format!("0/vertex_attributes/{name}")
+                    }
+                    _ => self.state.level.vertices().path().to_owned(),
+                };
+                let coord = self.state.coord(slot)?;
+                let found = format!("{} bytes for {count} rows at chunk {coord:?}", column.len());
+                return Err(WriteError::unsupported(
+                    path,
+                    found,
+                    "a value for every row",
+                ));
+            }
+            columns.push((number, width, column));
+        }
+        let mut key = Vec::new();
+        for (row, orphan) in orphans.into_iter().enumerate() {
+            key.clear();
+            let mut is_key = !orphan;
+            for (number, width, column) in &columns {
+                let start = key.len();
+                let value = column.get(row * width..(row + 1) * width);
+                key.extend_from_slice(value.or_bug("a row behind its column")?);
+                let part = key.get_mut(start..).or_bug("a part of a key")?;
+                is_key &= normalize(*number, part);
+            }
+            if is_key {
+                take(first + wide(row), &key)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,223 @@
+//! The columns of tables by their meaning, whether a list is one column or a column for each of its values.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, FixedSizeListArray, OffsetSizeTrait, RecordBatch};
+use arrow_schema::DataType;
+use zvf_meta::Axis;
+use zvf_write::WriteError;
+use zvf_write::arrow::{OF_EDITS, elements, values};
+use zvf_write::error::OrBug;
+use zvf_write::number::NumberType;
+use zvf_write::spec::AttributeSpec;
+use zvf_write::values::Values;
+
+use super::matching::{Coding, Element, Given, KeyState, each};
+
+/// The columns of positions in a table that `has` columns of some names: one for each axis, by its name, behind `position_` if an attribute
+/// has that name, or by its number. If `loose`, also `x`, `y` and `z` where no axis has one of these names. Nothing if one is missing.
+#[must_use]
+pub fn axis_columns(axes: &[Axis], loose: bool, has: impl Fn(&str) -> bool) -> Vec<String> {
+    let named = |prefix: &str| -> Vec<String> {
+        let names = axes.iter().map(|axis| format!("{prefix}{}", axis.name));
+        names.collect()
+    };
+    let numbered = (0..axes.len()).map(|at| format!("position_{at}"));
+    let mut all = vec![named("position_"), named(""), numbered.collect()];
+    let usual = ["x", "y", "z"];
+    if loose && !axes.iter().any(|axis| usual.contains(&&*axis.name)) {
+        let names = usual.iter().take(axes.len());
+        all.push(names.map(|name| (*name).to_owned()).collect());
+    }
+    let mut all = all.into_iter();
+    let found = all.find(|names| names.len() == axes.len() && names.iter().all(|name| has(name)));
+    found.unwrap_or_default()
+}
+
+/// A list of equal lengths as one of fixed size, which tables of other libraries seldom have.
+fn fixed<O: OffsetSizeTrait>(column: &ArrayRef) -> Option<ArrayRef> {
+    let list = column.as_list_opt::<O>()?;
+    let (DataType::List(item) | DataType::LargeList(item)) = column.data_type() else {
+        return None;
+    };
+    let offsets = list.value_offsets();
+    let (first, last) = (offsets.first()?.as_usize(), offsets.last()?.as_usize());
+    let width = last.checked_sub(first)?.checked_div(list.len())?;
+    let lengths = offsets.windows(2).map(|pair| match pair {
+        [start, end] => end.as_usize().checked_sub(start.as_usize()),
+        _ => None,
+    });
+    let equal = lengths.into_iter().all(|length| length == Some(width));
+    if !equal || width == 0 || list.null_count() > 0 {
+        return None;
+    }
+    let items = list.values().slice(first, last - first);
+    let size = i32::try_from(width).ok()?;
+    let list = FixedSizeListArray::try_new(Arc::clone(item), size, items, None).ok()?;
+    Some(Arc::new(list))
+}
+
+/// A column of a name.
+pub(crate) fn plain(table: &RecordBatch, name: &str) -> Option<ArrayRef> {
+    let column = table.column_by_name(name)?;
+    let list = fixed::<i32>(column).or_else(|| fixed::<i64>(column));
+    Some(list.unwrap_or_else(|| Arc::clone(column)))
+}
+
+/// A column of a name, or its values in the columns `name_0`, `name_1`, …
+pub(crate) fn columns(table: &RecordBatch, name: &str) -> Vec<ArrayRef> {
+    match plain(table, name) {
+        Some(column) => vec![column],
+        None => (0..)
+            .map_while(|at: usize| plain(table, &format!("{name}_{at}")))
+            .collect(),
+    }
+}
+
+/// The columns of an attribute.
+pub(crate) fn attribute(table: &RecordBatch, name: &str) -> Vec<ArrayRef> {
+    let renamed = columns(table, &format!("attribute:{name}"));
+    match renamed.is_empty() && !OF_EDITS.contains(&name) {
+        true => columns(table, name),
+        false => renamed,
+    }
+}
+
+/// The columns of positions: a list, or one for each axis.
+pub(crate) fn positions(table: &RecordBatch, axes: &[Axis]) -> Vec<ArrayRef> {
+    let list = plain(table, "position");
+    let list = list.filter(|list| elements(list).is_ok_and(|(_, width)| width == axes.len()));
+    if let Some(list) = list {
+        return vec![list];
+    }
+    let has = |name: &str| table.column_by_name(name).is_some();
+    let names = axis_columns(axes, true, has).into_iter();
+    names.filter_map(|name| plain(table, &name)).collect()
+}
+
+/// Values a row of some columns.
+pub(crate) fn width(columns: &[ArrayRef]) -> Result<usize, WriteError> {
+    let mut width = 0;
+    for column in columns {
+        width += elements(column)?.1;
+    }
+    Ok(width)
+}
+
+/// The values of columns in the type of an attribute, all of a row together; those that are missing are `fill`, where there is one.
+///
+/// # Errors
+/// Misuse: no column, values that the type does not hold. Malformed data: a missing number of a type that has none, without `fill`.
+pub(crate) fn fitted(
+    table: &RecordBatch,
+    one: &AttributeSpec,
+    fill: Option<&Given<'_>>,
+) -> Result<Values<'static>, WriteError> {
+    let name = &one.name;
+    let columns = attribute(table, name);
+    let gaps = fill.is_some() && columns.iter().any(has_gaps);
+    match &*columns {
+        [] => {
+            let names = table.schema_ref().fields().iter();
+            let names: Vec<&str> = names.map(|field| field.name().as_str()).collect();
+            let expected = format!("one named {name}");
+            return Err(WriteError::input("columns", names.join(", "), expected));
+        }
+        [column] if !gaps => return values(name, column)?.fitted(one),
+        _ => {}
+    }
+    let Some(number) = one.values.number() else {
+        let mut texts = Vec::with_capacity(table.num_rows());
+        let none = match fill {
+            Some(Given::Texts(texts)) => texts.first().cloned().flatten(),
+            _ => None,
+        };
+        for column in &columns {
+            let found = values(name, column)?.fitted(one)?;
+            if let Values::Text(found) = found {
+                texts.extend(found.into_iter().map(|text| text.or_else(|| none.clone())));
+            }
+        }
+        return Ok(Values::Text(texts));
+    };
+    let (size, all) = (number.size(), width(&columns)?);
+    let fill = match fill {
+        Some(Given::Numbers { bytes, .. }) => bytes.get(..size),
+        _ => None,
+    };
+    let mut bytes = vec![0; table.num_rows() * all * size];
+    let (coding, mut offset) = (Coding::Number(number), 0);
+    for column in &columns {
+        let (_, numbers) = elements(column)?;
+        each(name, column, |at, element| {
+            let row = at.checked_div(numbers).or_bug("a list of nothing")?;
+            let start = (row * all + offset + at % numbers) * size;
+            let out = bytes.get_mut(start..start + size).or_bug("a value")?;
+            let missing = matches!(element, Element::Missing);
+            match (missing, fill, number.nan()) {
+                (true, Some(fill), _) => out.copy_from_slice(fill),
+                (true, None, Some(nan)) => out.copy_from_slice(&nan),
+                _ if put_float(element, number, out) => {}
+                _ if coding.put(element, out) == Some(KeyState::Given) => {}
+                _ => {
+                    let what = format!("column {name}, row {row}");
+                    let found = match missing {
+                        true => "nothing".to_owned(),
+                        false => "another value".to_owned(),
+                    };
+                    return Err(WriteError::data(what, found, number.to_string()));
+                }
+            }
+            Ok(())
+        })?;
+        offset += numbers;
+    }
+    Ok(Values::of_bytes(number, &bytes))
+}
+
+/// Writes a float for floats as it is, NaN and both zeros too; `false`: it is another value.
+fn put_float(element: Element<'_>, number: NumberType, out: &mut [u8]) -> bool {
+    let Element::Float(value) = element else {
+        return false;
+    };
+    let value = Values::from(vec![value]);
+    let bytes = value.bytes_as(number);
+    bytes.inspect(|bytes| out.copy_from_slice(bytes)).is_some()
+}
+
+fn has_gaps(column: &ArrayRef) -> bool {
+    let items = elements(column).map_or(0, |(items, _)| items.null_count());
+    column.null_count() > 0 || items > 0
+}
+
+/// The ids or numbers of rows in a column; `None` where the value is missing or does not fit.
+pub(crate) fn wholes(name: &str, column: &ArrayRef) -> Result<Vec<Option<i128>>, WriteError> {
+    let coding = Coding::Number(NumberType::I64);
+    let wide = Coding::Number(NumberType::U64);
+    let mut all = Vec::with_capacity(column.len());
+    each(name, column, |row, element| {
+        let mut bytes = [0; 8];
+        let signed = coding.put(element, &mut bytes);
+        let signed =
+            (signed == Some(KeyState::Given)).then(|| i128::from(i64::from_le_bytes(bytes)));
+        let found = match signed {
+            Some(number) => Some(number),
+            None => match wide.put(element, &mut bytes) {
+                Some(KeyState::Given) => Some(i128::from(u64::from_le_bytes(bytes))),
+                Some(_) => None,
+                None => {
+                    let what = format!("column {name}, row {row}");
+                    return Err(WriteError::data(
+                        what,
+                        "a value that is no whole number",
+                        "one",
+                    ));
+                }
+            },
+        };
+        all.push(found);
+        Ok(())
+    })?;
+    Ok(all)
+}
