@@ -37,6 +37,7 @@ mod commit;
 mod counts;
 mod fit;
 mod grid;
+mod groups;
 mod index;
 mod keys;
 mod link_values;
@@ -60,6 +61,7 @@ use serde_json::Value;
 use zvf_meta::RootDoc;
 use zvf_store::Store;
 
+use groups::GroupTable;
 use index::Index;
 use state::State;
 use tables::Tables;
@@ -99,6 +101,8 @@ pub struct EditSummary {
     pub objects: u64,
     /// Chunks of which a cell was written again.
     pub chunks: u64,
+    /// Groups that were added, deleted or renamed, or whose members changed.
+    pub groups: u64,
     /// Links that are stored after the edit, less those before it.
     pub links: i64,
     /// Zarr objects that were replaced or added.
@@ -160,6 +164,8 @@ pub struct Edit {
     state: State,
     index: Option<Index>,
     tables: Tables,
+    /// As they are after the operations so far, once one of them needed them.
+    groups: Option<GroupTable>,
     words: Vec<Words>,
     added: Vec<Added>,
     broken: Option<String>,
@@ -200,6 +206,7 @@ impl Edit {
                     state,
                     index,
                     tables: Tables::new(),
+                    groups: None,
                     words,
                     added: Vec::new(),
                     broken: None,
