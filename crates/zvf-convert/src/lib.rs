@@ -70,11 +70,13 @@
 //! a default. [`Import::notes`] lists data that a store cannot hold. Nothing panics on input.
 
 mod affine;
+mod answered;
 mod archive;
 mod error;
 pub mod export;
 mod format;
 mod frame;
+mod ids;
 mod imported;
 mod isolate;
 mod names;
@@ -105,9 +107,11 @@ use zvf_write::{
 };
 
 pub use affine::{StatedAffine, parse_affine, read_affine};
+pub use answered::{Whole, groups_of, groups_table, in_chains, read_groups};
 pub use error::{ConvertError, Place};
 pub use format::Format;
 pub use frame::{Frame, Space};
+pub use ids::{IdMap, ObjectIds};
 pub use imported::Imported;
 pub use numbers::{Floats, floats, shape};
 pub use options::{Limits, Nulls, Options};
@@ -317,13 +321,23 @@ impl Import {
             spec = spec.with_header(format, header);
         }
         if let Some(unit) = unit.map(|(_, unit)| unit).or(stated) {
+            if let Reader::Records(_) = &reader {
+                let mut own = spec.axes.iter().filter_map(|axis| axis.unit.as_deref());
+                if let Some(own) = own.find(|own| !zvf_meta::units::same(own, unit)) {
+                    found.notes.push(format!(
+                        "the file states {own}; positions are taken for {unit}, as asked for"
+                    ));
+                }
+            }
             spec = spec.with_unit(unit);
         }
         let named = match &reader {
+            _ if options.ids == ObjectIds::New => false,
+            _ if options.ids != ObjectIds::Kept => true,
             Reader::Trk(_) | Reader::Tck(_) | Reader::Trx(_) => false,
             Reader::Records(records) if records.has_object_column() => true,
             Reader::Precomputed(reader) => reader.names_objects(),
-            _ => names::ids(files).1,
+            _ => names::ids(files, options.ids)?.1,
         };
         Ok(Self {
             named,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use zvf_write::Kind;
 
 use crate::frame::Space;
+use crate::ids::ObjectIds;
 use crate::{ConvertError, Format};
 
 /// How much a file may hold. What is more is an error of class limit, before it is held.
@@ -84,6 +85,8 @@ pub struct Options {
     pub exclude: Vec<String>,
     /// Tables: what becomes of missing values.
     pub nulls: Nulls,
+    /// How the objects of several files get their ids.
+    pub ids: ObjectIds,
     /// The format of the files. Default: by their endings.
     pub format: Option<Format>,
     /// Tables: what separates columns. Default: a comma, a tab in files that end in `.tsv`.
@@ -122,6 +125,7 @@ impl Default for Options {
             attributes: None,
             exclude: Vec::new(),
             nulls: Nulls::default(),
+            ids: ObjectIds::default(),
             format: None,
             delimiter: None,
             edges: None,

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use zvf_convert::Format;
 
+use super::common::IdArgs;
+
 /// `zvf append`
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -37,9 +39,15 @@ pub(crate) struct AppendArgs {
     /// Tables (.csv .tsv .ndjson .arrow .parquet): a second table with the links, which name rows of the first one from 0
     #[arg(long, value_name = "FILE")]
     pub(crate) links: Option<PathBuf>,
-    /// Gives all objects new ids, behind the largest of the store
-    #[arg(long)]
-    pub(crate) new_ids: bool,
+    /// Tables: the column that says to which object a row belongs, by a whole number [default: object_id]
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) object_column: Option<String>,
+    /// Tables: the columns of a position, one an axis [default: the names of the axes]
+    #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
+    pub(crate) position: Option<Vec<String>>,
+    /// Which ids objects get
+    #[command(flatten)]
+    pub(crate) ids: IdArgs,
     /// Unit of the files, e.g. micrometer [default: what the format says]
     #[arg(long, value_name = "UNIT")]
     pub(crate) unit: Option<String>,

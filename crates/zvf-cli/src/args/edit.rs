@@ -32,6 +32,8 @@ Examples:
   zvf edit brain.zarrvectors set-attribute label --from labels.csv
   zvf edit brain.zarrvectors set-attribute volume --object --type float32 --from volumes.csv
   zvf edit brain.zarrvectors set-attribute weight --link --from weights.csv
+  zvf edit tracts.zarrvectors group add AF_left 3-9 17
+  zvf edit tracts.zarrvectors group rename 0 CST_right
   zvf edit brain.zarrvectors resume")]
 pub(crate) struct EditArgs {
     /// Path or URL of the store
@@ -89,8 +91,49 @@ pub(crate) enum EditWhat {
         #[arg(long = "type", value_name = "TYPE")]
         type_: Option<String>,
     },
+    /// Changes groups of objects
+    #[command(subcommand)]
+    Group(GroupWhat),
     /// Finishes an edit that was interrupted, or takes it back where it did not count yet; its writer must be dead
     Resume,
+}
+
+/// The edits of groups. GROUP is a name or a number; name:WORD or number:N where a group is named by the number of another one.
+#[derive(Debug, Subcommand)]
+pub(crate) enum GroupWhat {
+    /// Adds objects to a group, which is made if it is not there
+    Add {
+        /// The name or number of the group
+        #[arg(value_name = "GROUP")]
+        group: String,
+        /// Ids of objects, ranges such as 3-9, @FILE, or names of objects; none makes an empty group
+        #[arg(value_name = "ID", allow_hyphen_values = true)]
+        members: Vec<String>,
+    },
+    /// Takes objects out of a group
+    Remove {
+        /// The name or number of the group
+        #[arg(value_name = "GROUP")]
+        group: String,
+        /// Ids of objects, ranges such as 3-9, @FILE, or names of objects
+        #[arg(value_name = "ID", required = true, allow_hyphen_values = true)]
+        members: Vec<String>,
+    },
+    /// Gives a group another name
+    Rename {
+        /// The name or number of the group
+        #[arg(value_name = "GROUP")]
+        group: String,
+        /// Its new name
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+    /// Deletes a group, not its objects; later groups get the number before theirs
+    Delete {
+        /// The name or number of the group
+        #[arg(value_name = "GROUP")]
+        group: String,
+    },
 }
 
 /// What `zvf edit STORE delete` deletes, where no ids say so.

@@ -7,6 +7,8 @@ use clap::{Args, CommandFactory, ValueEnum};
 use zvf_convert::{Format, Nulls, Space};
 use zvf_write::{Compression, TargetVersion};
 
+use super::common::IdArgs;
+
 /// `zvf import`
 #[derive(Debug, Args)]
 #[command(
@@ -74,9 +76,12 @@ pub(crate) struct ImportArgs {
     /// Tables: the columns of a position, one an axis [default: x,y and, where there is one, z]
     #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
     pub(crate) position: Option<Vec<String>>,
-    /// Tables: the column that says to which object a row belongs, by a whole number
+    /// Tables: the column that says to which object a row belongs, by a whole number [default: object_id, where there is one]
     #[arg(long, value_name = "COLUMN")]
     pub(crate) object_column: Option<String>,
+    /// Which ids objects get, where several files have some
+    #[command(flatten)]
+    pub(crate) ids: IdArgs,
     /// Tables: the columns that become attributes, of all others: all, none or names
     #[arg(
         long,

@@ -190,6 +190,7 @@ fn options(args: &ImportArgs) -> Result<Options> {
         names => Some(names.to_vec()),
     };
     options.exclude.clone_from(&args.exclude);
+    options.ids = args.ids.rule(0);
     options.nulls = args.nulls;
     options.format = args.format;
     options.delimiter = args.delimiter;

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema};
 use serde_json::Value;
+use zvf_write::Axis;
 
 use crate::time;
 
@@ -94,18 +95,27 @@ pub(crate) const AXES: &str = "zvf.axes";
 /// Axis names in the schema metadata of a query's answer, in axis order; empty when there are none.
 #[must_use]
 pub fn axis_names(schema: &Schema) -> Vec<String> {
-    let Some(Ok(Value::Array(axes))) = schema
-        .metadata()
-        .get(AXES)
-        .map(|text| serde_json::from_str(text))
-    else {
-        return Vec::new();
+    let axes = stated_axes(schema).unwrap_or_default().into_iter();
+    axes.map(|axis| axis.name).collect()
+}
+
+/// Axes with their types and units in the schema metadata of a query's answer, in axis order; `None` where there are none.
+#[must_use]
+pub fn stated_axes(schema: &Schema) -> Option<Vec<Axis>> {
+    let text = schema.metadata().get(AXES)?;
+    let Ok(Value::Array(axes)) = serde_json::from_str(text) else {
+        return None;
     };
-    let name = |axis: &Value| match axis {
-        Value::String(name) => Some(name.clone()),
-        other => other.get("name").and_then(Value::as_str).map(str::to_owned),
+    let word = |axis: &Value, key: &str| axis.get(key)?.as_str().map(str::to_owned);
+    let axis = |axis: &Value| match axis {
+        Value::String(name) => Axis::new(name, "space"),
+        other => {
+            let name = word(other, "name").unwrap_or_else(|| "?".to_owned());
+            let kind = word(other, "type").unwrap_or_else(|| "space".to_owned());
+            let mut axis = Axis::new(name, kind);
+            axis.unit = word(other, "unit");
+            axis
+        }
     };
-    axes.iter()
-        .map(|axis| name(axis).unwrap_or_else(|| "?".into()))
-        .collect()
+    Some(axes.iter().map(axis).collect())
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
-use zvf_write::{AttributeType, NumberType, Values};
+use zvf_write::{AttributeType, Axis, NumberType, Values};
 
 use super::attribute::Attribute;
 use super::values::{kind, values};
@@ -14,8 +14,8 @@ use super::{check_exclude, names_of, unnamed};
 use crate::error::{ConvertError, Place, shown};
 use crate::numbers::floats;
 use crate::options::{Nulls, Options};
-use crate::output::axis_names;
 use crate::output::raw::elements;
+use crate::output::{axis_names, stated_axes};
 
 /// The usual names of axes.
 const AXES: [&str; 4] = ["x", "y", "z", "w"];
@@ -29,6 +29,8 @@ pub(super) struct Layout {
     /// One column of lists, or one a coordinate.
     position: Vec<usize>,
     pub(super) axes: Vec<String>,
+    /// Types and units of these axes, where the table states them.
+    pub(super) stated: Option<Vec<Axis>>,
     pub(super) number: NumberType,
     pub(super) object: Option<usize>,
     pub(super) attributes: Vec<Attribute>,
@@ -122,6 +124,7 @@ impl Roles {
         let object = options.object_column.as_deref();
         let object = object.or_else(|| schema.metadata().get(super::OBJECT).map(String::as_str));
         let object = object.map(|name| find("object column", name)).transpose()?;
+        let object = object.or_else(|| own_object(schema, &position, options));
         if let Some(at) = object.filter(|at| position.contains(at)) {
             let expected = "another column than those of the position";
             return Err(ConvertError::usage(
@@ -160,6 +163,31 @@ impl Roles {
             object,
             attributes,
         })
+    }
+}
+
+/// The column of the tables that queries and exports write with the object of a row.
+const OBJECT_ID: &str = "object_id";
+
+/// That column, where no other one is asked for and it is not asked for as something else. Columns of tables of text have no type yet.
+fn own_object(schema: &Schema, position: &[usize], options: &Options) -> Option<usize> {
+    let named = |list: &Vec<String>| list.iter().any(|one| one == OBJECT_ID);
+    if named(&options.exclude) || options.attributes.as_ref().is_some_and(named) {
+        return None;
+    }
+    let (at, field) = schema.column_with_name(OBJECT_ID)?;
+    let whole = field.data_type().is_integer() || *field.data_type() == DataType::Null;
+    (whole && !position.contains(&at)).then_some(at)
+}
+
+/// What helps where the column of the objects was not asked for.
+pub(super) fn if_unnamed(options: &Options) -> &'static str {
+    match options.object_column {
+        Some(_) => "",
+        None => {
+            "; --nulls drop-row leaves out rows without one, --exclude object_id leaves out the column, --attributes object_id,.. makes it an \
+             attribute"
+        }
     }
 }
 
@@ -215,6 +243,10 @@ impl Layout {
         }
         Ok(Self {
             position: roles.position,
+            stated: stated_axes(schema).filter(|stated| {
+                let names = stated.iter().map(|axis| &axis.name);
+                names.eq(axes.iter())
+            }),
             axes,
             number,
             object: roles.object,
@@ -229,8 +261,25 @@ impl Layout {
         schema: &SchemaRef,
         options: &Options,
     ) -> Result<(), ConvertError> {
-        if Self::of(file, schema, options)? == *self {
+        let own = Self::of(file, schema, options)?;
+        if own == *self {
             return Ok(());
+        }
+        if own.stated != self.stated {
+            let units = |stated: &Option<Vec<Axis>>| {
+                let units = stated.iter().flatten().map(|axis| axis.unit.as_deref());
+                let units: Vec<&str> = units.map(|unit| unit.unwrap_or("no unit")).collect();
+                match units.is_empty() {
+                    true => "axes without units".to_owned(),
+                    false => format!("axes in {}", units.join(", ")),
+                }
+            };
+            return Err(ConvertError::malformed(
+                file,
+                Place::Whole,
+                units(&own.stated),
+                format!("{}, as in the first file", units(&self.stated)),
+            ));
         }
         let expected = "those of the first file, or of when it was looked at";
         Err(ConvertError::malformed(
@@ -346,15 +395,17 @@ impl Layout {
     }
 
     /// The object of every row; nothing without such a column.
-    pub(super) fn objects(&self, batch: &RecordBatch) -> Result<Vec<i64>, Wrong> {
+    pub(super) fn objects(
+        &self,
+        batch: &RecordBatch,
+        options: &Options,
+    ) -> Result<Vec<i64>, Wrong> {
         let Some(column) = self.object.and_then(|at| batch.columns().get(at)) else {
             return Ok(Vec::new());
         };
         if let Some(row) = (0..column.len()).find(|row| column.is_null(*row)) {
-            return Err((
-                row,
-                ("no object".to_owned(), "the id of an object".to_owned()),
-            ));
+            let expected = format!("the id of an object{}", if_unnamed(options));
+            return Err((row, ("no object".to_owned(), expected)));
         }
         let whole = crate::numbers::whole(column);
         whole.ok_or_else(|| {

@@ -14,7 +14,9 @@ use super::{
     Owners, Records, RowNumbers, Source, check_exclude, left_out, names_of, refused, source,
     too_many_texts, whole_in_memory,
 };
+use crate::answered::is_in_chunk_order;
 use crate::error::{ConvertError, Place};
+use crate::ids::IdMap;
 use crate::names;
 use crate::options::Options;
 use crate::{Format, Found, draft, float_type};
@@ -46,8 +48,13 @@ fn look_at_text(
     let path = files.first().map_or(Path::new(""), PathBuf::as_path);
     let seen = survey.seen();
     let layout = Layout::new(path, &table.schema(), survey.roles, options)?;
-    let new = || Tally::new(options, layout.axes.len(), None);
-    let tally = survey.tally.unwrap_or_else(new);
+    let tally = match survey.tally {
+        Some(tally) => tally,
+        None => {
+            let map = IdMap::new(options.ids, files)?;
+            Tally::new(layout.axes.len(), None, map, options)
+        }
+    };
     let looked = Looked {
         layout,
         text: Some(table),
@@ -68,7 +75,7 @@ fn look_at_columns(
     notes: &mut Vec<String>,
 ) -> Result<(Looked, Tally), ConvertError> {
     let mut known: Option<(Looked, Tally)> = None;
-    for file in files {
+    for (number, file) in files.iter().enumerate() {
         let source = source(file, format, options)?;
         for note in source.notes() {
             if !notes.contains(&note) {
@@ -84,7 +91,8 @@ fn look_at_columns(
             Some(known) => known,
             None => {
                 let linked = source.linked();
-                let tally = Tally::new(options, own.axes.len(), linked);
+                let map = IdMap::new(options.ids, files)?;
+                let tally = Tally::new(own.axes.len(), linked, map, options);
                 let mut seen = Vec::new();
                 seen.resize_with(own.attributes.len(), Census::default);
                 let looked = Looked {
@@ -100,6 +108,20 @@ fn look_at_columns(
             }
         };
         looked.layout.same(file, &schema, options)?;
+        let chains = matches!(
+            kind_of(options, looked.linked),
+            Kind::Line | Kind::Polyline | Kind::Streamline
+        );
+        if chains && looked.layout.object.is_some() && is_in_chunk_order(&schema) {
+            let expected = "the rows of an object one after another: `zvf query --select objects` or `zvf export` writes them so";
+            return Err(ConvertError::malformed(
+                file,
+                Place::Whole,
+                "rows in the order of chunks",
+                expected,
+            ));
+        }
+        tally.begin(number);
         let vertices = looked.vertices(source.as_ref(), file, options, tally)?;
         source.links(&mut |link, place| {
             if let Some(&end) = link.iter().find(|end| **end >= vertices) {
@@ -151,7 +173,7 @@ impl Looked {
                     return Err(too_many_texts(file, Place::Whole, &attribute.name, options));
                 }
             }
-            let objects = layout.objects(&whole);
+            let objects = layout.objects(&whole, options);
             let objects = objects.map_err(|(row, what)| rows.bad(row, what))?;
             for (row, id) in objects.into_iter().enumerate() {
                 tally.object(id).map_err(|what| rows.bad(row, what))?;
@@ -193,13 +215,16 @@ impl Records {
         } else if files.len() == 1 && kind == Kind::PointCloud {
             Owners::None
         } else {
-            let (ids, by_name) = names::ids(files);
+            let (ids, by_name) = names::ids(files, options.ids)?;
             notes.push(names::note(&ids, by_name));
             objects = ids.len() as u64;
             Owners::Files(ids)
         };
         let axes: Vec<&str> = layout.axes.iter().map(String::as_str).collect();
         let mut spec = draft(kind, &axes, looked.positions);
+        if let Some(stated) = &layout.stated {
+            spec = spec.with_axes(stated.clone());
+        }
         if kind == Kind::PointCloud && !matches!(owners, Owners::None) {
             spec = spec.with_objects();
         }

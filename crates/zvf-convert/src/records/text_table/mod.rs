@@ -13,11 +13,12 @@ use arrow_array::{ArrayRef, NullArray, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::attribute::Census;
-use super::layout::Roles;
+use super::layout::{Roles, if_unnamed};
 use super::tally::Tally;
 use super::{Source, TakeBatch, names_of, refused, too_many_texts};
 use crate::Format;
 use crate::error::{ConvertError, Place, shown};
+use crate::ids::IdMap;
 use crate::options::{Nulls, Options};
 use crate::text::single_holds;
 use column::Filling;
@@ -54,6 +55,7 @@ pub(super) struct Survey {
     pub(super) dropped: u64,
     /// Of the rows with a position.
     pub(super) tally: Option<Tally>,
+    files: Vec<PathBuf>,
 }
 
 impl Survey {
@@ -67,17 +69,24 @@ impl Survey {
         options: &Options,
         find: FindRoles,
     ) -> Result<(Self, TextTable), ConvertError> {
-        let mut survey = Self::default();
+        let new = || Self {
+            files: files.to_vec(),
+            ..Self::default()
+        };
+        let mut survey = new();
         for (number, file) in files.iter().enumerate() {
             let mut rows = open_rows(file, format, options)?;
             let find = (number == 0).then_some(find);
+            if let Some(tally) = &mut survey.tally {
+                tally.begin(number);
+            }
             if let Err(error) = survey.read(rows.as_mut(), options, find) {
                 // Errors of columns come before those of rows.
                 rows.find_columns()?;
                 match survey.check_columns(rows.as_ref()) {
                     Ok(()) => return Err(error),
                     Err(other) if number > 0 => return Err(other),
-                    Err(_) => survey = Self::default(),
+                    Err(_) => survey = new(),
                 }
                 survey.read(rows.as_mut(), options, find)?;
             }
@@ -145,14 +154,22 @@ impl Survey {
                 let text = rows.value(at).unwrap_or_default().trim();
                 text.parse().map_err(|_| {
                     let name = shown(name(at));
-                    let expected = format!("the id of an object in column {name}, a whole number");
+                    let expected = format!(
+                        "the id of an object in column {name}, a whole number{}",
+                        if_unnamed(options)
+                    );
                     bad(rows, shown(text), expected)
                 })
             });
             let object = object.transpose()?;
             if !position.is_empty() {
-                let new = || Tally::new(options, position.len(), None);
-                let tally = self.tally.get_or_insert_with(new);
+                let tally = match &mut self.tally {
+                    Some(tally) => tally,
+                    none => {
+                        let map = IdMap::new(options.ids, &self.files)?;
+                        none.insert(Tally::new(position.len(), None, map, options))
+                    }
+                };
                 tally.extent.add(&position);
                 tally.check(rows.path(), rows.place())?;
                 let counted = object.map_or(Ok(()), |id| tally.object(id));
