@@ -10,12 +10,14 @@ use super::common::IdArgs;
 /// `zvf append`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-FILE is of any format that `zvf import` reads, or the directory that `zvf query -o DIR` writes. New objects are added with all their
-vertices and links, or points to a store of points; all of it at once or not at all.
+FILE is of any format that `zvf import` reads, the directory that `zvf query -o DIR` writes, or another store of the same kind and axes, which is
+read into memory as a whole. New objects are added with all their vertices and links, or points to a store of points; all of it at once or
+not at all.
 
-Objects keep their ids where FILE has some: a column object_id, files named by numbers, the directory of a query. Where files only
-number them (streamlines, other names), they get the ids behind the largest of the store. An id that the store has already is an
-error; --new-ids gives new ids to all. Names and other attributes of objects are kept as far as the store has them.
+Objects keep their ids where FILE has some: a column object_id, files named by numbers, the directory of a query, a store. Where files only
+number them (streamlines, other names), they get the ids behind the largest of the store. An id that the store has already, or that two files
+have, is an error; --new-ids, --id-offset and --id-from-file keep objects apart. Names and other attributes of objects are kept as far as the
+store has them. Groups are joined by name.
 
 Numbers are brought to the types of the store, without loss but for longer floats. An attribute that FILE lacks is missing (NaN, no
 text), one that the store lacks is left out, both with a remark. Positions are taken as they are: FILE has to have the unit and the
@@ -26,12 +28,14 @@ Examples:
   zvf append tracts.zarrvectors more.trk --json | jq .ids
   zvf append points.zarrvectors new.parquet
   zcat new.csv.gz | zvf append points.zarrvectors - --format csv
-  zvf query other.zarrvectors --objects 7,9 -o two && zvf append brain.zarrvectors two")]
+  zvf query other.zarrvectors --objects 7,9 -o two && zvf append brain.zarrvectors two
+  zvf append tracts.zarrvectors subject-2.zarrvectors --new-ids
+  zvf append tracks.zarrvectors day-2.csv day-3.csv --id-offset 100000")]
 pub(crate) struct AppendArgs {
     /// Path or URL of the store
     pub(crate) store: String,
-    /// Files of one format, or a directory that `zvf query -o DIR` wrote
-    #[arg(value_name = "FILE|DIR", required = true, num_args = 1..)]
+    /// Files of one format, directories that `zvf query -o DIR` wrote, or stores
+    #[arg(value_name = "FILE|DIR|STORE", required = true, num_args = 1..)]
     pub(crate) files: Vec<PathBuf>,
     /// The format of the files, e.g. csv, ndjson, trk [default: by their endings]; needed where FILE is - (standard input)
     #[arg(long, value_name = "FORMAT", value_parser = format)]

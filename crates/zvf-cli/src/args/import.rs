@@ -36,8 +36,8 @@ What a file becomes follows from its ending, unless --kind says otherwise:
 A table (.csv .tsv .arrow .parquet .ndjson .npy) may have a table of links beside it, which names its rows, from 0: with --edges it becomes
 a graph, or a skeleton with --kind skeleton (child, then parent), with --faces a mesh. Other columns are attributes of the links.
 
-Several files of one format make one store. Files named by numbers keep them as object ids. The store is there as a whole or not at
-all.
+Several files of one format make one store. Files named by numbers keep them as object ids. Ids that two files have are an error: --id-offset,
+--id-from-file and --new-ids keep their objects apart. The store is there as a whole or not at all.
 
 Positions of tractograms are stored as scanner RAS+ millimetres, as nibabel loads them; --space voxelmm or file stores others. The
 header and the affine that was applied are kept in the store's `headers`, so that `zvf export` restores the frame of a TRK. Positions of

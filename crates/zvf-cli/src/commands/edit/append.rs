@@ -224,8 +224,9 @@ impl Given {
             Self::Tables(list) => {
                 for (file, one) in list.iter().enumerate() {
                     gathered.file = file;
-                    gathered.table(&one.tables, &mut notes)?;
+                    // New ids follow the order of the table of objects, not of chunks.
                     gathered.described(one)?;
+                    gathered.table(&one.tables, &mut notes)?;
                     notes.extend(one.notes.iter().cloned());
                 }
             }
