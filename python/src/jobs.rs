@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use serde_json::json;
 use zvf_convert::export::{ExportOptions, LinksFile};
-use zvf_convert::{Format, Import, Options, Sink, Space};
+use zvf_convert::{Format, Import, ObjectIds, Options, Sink, Space};
 use zvf_migrate::MigrateOptions;
 use zvf_pyramid::{BaseBins, CrossLevel, Existing, LevelStep, Method, PyramidSpec, build_pyramid};
 use zvf_query::{BBox, Filter, Query, Select};
@@ -96,6 +96,8 @@ pub(crate) struct Reading {
     format: Option<String>,
     position: Option<Vec<String>>,
     object_column: Option<String>,
+    ids: Option<String>,
+    id_offset: Option<i64>,
     attributes: Option<Vec<String>>,
     edges: Option<PathBuf>,
     faces: Option<PathBuf>,
@@ -133,6 +135,17 @@ impl Reading {
                 misuse(format!("space: found {name:?}, expected one of {names}"))
             })?);
         }
+        options.ids = match (self.ids.as_deref(), self.id_offset) {
+            (None | Some("kept"), None) => ObjectIds::Kept,
+            (Some("new"), None) => ObjectIds::New,
+            (Some("file"), None) => ObjectIds::FromFile,
+            (None, Some(step)) => ObjectIds::Offset { step, first: 0 },
+            (Some(_), Some(_)) => return Err(misuse("id_offset: found ids as well, expected one of the two")),
+            (Some(name), None) => {
+                let expected = "kept, new or file";
+                return Err(misuse(format!("ids: found {name:?}, expected {expected}")));
+            }
+        };
         options.position.clone_from(&self.position);
         options.object_column.clone_from(&self.object_column);
         options.attributes.clone_from(&self.attributes);

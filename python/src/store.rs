@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use zvf_cli::fold;
 use zvf_query::{BBox, Column, Filter, LevelPlan, Outputs, Query, Select, Summary};
-use zvf_store::{Limits, Names, Need, OpenOptions, Retry};
+use zvf_store::{Limits, Names, OpenOptions, Retry};
 
 use crate::dataset::{self, Flat};
 use crate::errors::{Failure, misuse};
@@ -372,32 +372,21 @@ async fn numbered(
     level: u32,
     groups: Vec<Group>,
 ) -> Result<Vec<u64>, Failure> {
-    let need = Need {
-        groups: true,
-        ..Need::nothing()
-    };
-    let level = store.level(level, &need).await?;
     let mut numbers = Vec::with_capacity(groups.len());
     for group in groups {
-        numbers.push(match group {
-            Group::Number(number) => number,
-            Group::Name(name) => {
-                let found = level.groups().and_then(|groups| groups.find(&name));
-                let Some(number) = found else {
-                    // The list of names may be long.
-                    let names = level.groups().map_or_else(Vec::new, |groups| {
-                        (0..groups.len().min(20)).map(|g| groups.name(g)).collect()
-                    });
-                    let expected = match names.is_empty() {
-                        true => "none: the level has no groups".to_owned(),
-                        false => format!("one of {}", names.join(", ")),
-                    };
-                    let what = format!("groups: found {name:?}, expected {expected}");
-                    return Err(Failure::misuse(what).at(store.url()));
-                };
-                number
+        let word = match group {
+            Group::Number(number) => {
+                numbers.push(number);
+                continue;
             }
-        });
+            // A text is a name, never a number.
+            Group::Name(name) if name.bytes().all(|byte| byte.is_ascii_digit()) => {
+                format!("name:{name}")
+            }
+            Group::Name(name) => name,
+        };
+        let found = zvf_query::group_numbers(store, level, &[word]).await;
+        numbers.extend(found.map_err(|error| Failure::from(error).at(store.url()))?);
     }
     Ok(numbers)
 }

@@ -505,6 +505,40 @@ impl Edit {
         wait(py, OnInterrupt::Drop, delete)
     }
 
+    /// Adds objects to a group, or takes them out of it.
+    fn change_group(
+        &self,
+        py: Python<'_>,
+        group: &str,
+        ids: Vec<i64>,
+        add: bool,
+    ) -> PyResult<()> {
+        let mut guard = alone(&self.edit, "change")?;
+        let edit = guard.as_mut().ok_or_else(|| ended("change"))?;
+        let change = async {
+            let done = match add {
+                true => edit.add_to_group(group, &ids).await,
+                false => edit.remove_from_group(group, &ids).await,
+            };
+            done.map_err(|error| Failure::from(error).at(&self.url))
+        };
+        wait(py, OnInterrupt::Drop, change)
+    }
+
+    /// Gives a group another name, or deletes it.
+    fn rename_group(&self, py: Python<'_>, group: &str, name: Option<&str>) -> PyResult<()> {
+        let mut guard = alone(&self.edit, "change")?;
+        let edit = guard.as_mut().ok_or_else(|| ended("change"))?;
+        let change = async {
+            let done = match name {
+                Some(name) => edit.rename_group(group, name).await,
+                None => edit.delete_group(group).await,
+            };
+            done.map_err(|error| Failure::from(error).at(&self.url))
+        };
+        wait(py, OnInterrupt::Drop, change)
+    }
+
     /// Deletes points, by their chunk and row there.
     fn delete_points(&self, py: Python<'_>, rows: Vec<(Vec<i64>, u64)>) -> PyResult<()> {
         let mut guard = alone(&self.edit, "change")?;
@@ -546,6 +580,7 @@ fn summary(url: &str, done: &EditSummary) -> Value {
         "store": url,
         "vertices": done.vertices,
         "objects": done.objects,
+        "groups": done.groups,
         "links": done.links,
         "chunks": done.chunks,
         "put": done.put,

@@ -32,6 +32,8 @@ def import_(
     format: str | None = None,
     position: Sequence[str] | None = None,
     object_column: str | None = None,
+    ids: str | None = None,
+    id_offset: int | None = None,
     attributes: Sequence[str] | None = None,
     edges: Path | None = None,
     faces: Path | None = None,
@@ -60,6 +62,8 @@ def import_(
 ) -> dict[str, Any]:
     """Makes a new store at `url` from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, OBJ, PLY, STL, TRK, TCK or TRX.
 
+    Objects of several files stay apart: ids that two of them have are an error, unless `ids="new"` numbers all of them, `ids="file"` makes
+    each file one object by the number in its name, or `id_offset=N` adds N times the place of the file.
     `position` and `object_column` name columns of tables, `attributes` the columns that are kept (default: all others), `edges` or `faces`
     a table of links beside a table of vertices, which name its rows, from 0, or values of its column `node_id`; where a column `id`, `node_id`
     or `index` does not count the rows, `node_id` or `links_by_row` has to be given.
@@ -77,6 +81,8 @@ def import_(
         "format": format,
         "position": position,
         "object_column": object_column,
+        "ids": ids,
+        "id_offset": id_offset,
         "attributes": attributes,
         "edges": edges,
         "faces": faces,

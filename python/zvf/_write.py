@@ -353,6 +353,13 @@ def _links(given: object) -> _zvf.Table:
     return _table(given)
 
 
+def _group(group: str | int) -> str:
+    """A text is a name, never a number."""
+    if isinstance(group, str):
+        return f"name:{group}" if group.isdecimal() else group
+    return f"number:{int(group)}"
+
+
 class Edit:
     """A change of a store that exists: all of it counts, or nothing."""
 
@@ -414,6 +421,22 @@ class Edit:
     def delete(self, ids: ArrayLike) -> None:
         """Deletes objects by their ids."""
         self._edit.delete(_arrays.ids_of(ids))
+
+    def add_to_group(self, group: str | int, ids: ArrayLike) -> None:
+        """Adds objects to a group by its name or number; one of a name that is not there is made."""
+        self._edit.change_group(_group(group), _arrays.ids_of(ids), True)
+
+    def remove_from_group(self, group: str | int, ids: ArrayLike) -> None:
+        """Takes objects out of a group by its name or number."""
+        self._edit.change_group(_group(group), _arrays.ids_of(ids), False)
+
+    def rename_group(self, group: str | int, name: str) -> None:
+        """Gives a group another name."""
+        self._edit.rename_group(_group(group), name)
+
+    def delete_group(self, group: str | int) -> None:
+        """Deletes a group, not its objects; later groups get the number before theirs."""
+        self._edit.rename_group(_group(group), None)
 
     def delete_points(self, rows: _Source) -> None:
         """Deletes points of a store without objects: rows of a query with the columns `chunk` and `row`."""

@@ -354,7 +354,10 @@ fn links_name_vertices_by_ids_or_rows() -> Result<()> {
     let home = Home::made(&[
         ("../n.csv", "id,x,y,z\n2,20,0,0\n0,0,0,0\n1,10,0,0\n".into()),
         ("../e.csv", "source,target\n0,1\n1,2\n".into()),
-        ("../more.tsv", "node_id\tx\ty\tz\tid\nb\t5\t5\t0\t7\na\t6\t5\t0\t8\n".into()),
+        (
+            "../more.tsv",
+            "node_id\tx\ty\tz\tid\nb\t5\t5\t0\t7\na\t6\t5\t0\t8\n".into(),
+        ),
         ("../l.csv", "from,to\na,b\n".into()),
         ("../open.csv", "vertex,id\n0,\"1\n1,2\n2,3\n".into()),
         ("../na.csv", "x;y;z;id;w\n1,5;2;3;9;NA\n".into()),
@@ -375,7 +378,11 @@ fn links_name_vertices_by_ids_or_rows() -> Result<()> {
         let out = home.text(&["links", store, "--format", "csv"])?;
         let mut pairs = Vec::new();
         for line in out.lines().skip(1) {
-            let ends: Vec<usize> = line.split(',').take(2).filter_map(|end| end.parse().ok()).collect();
+            let ends: Vec<usize> = line
+                .split(',')
+                .take(2)
+                .filter_map(|end| end.parse().ok())
+                .collect();
             let mut pair = [ids[ends[0]].clone(), ids[ends[1]].clone()];
             pair.sort();
             pairs.push(pair);
@@ -383,12 +390,34 @@ fn links_name_vertices_by_ids_or_rows() -> Result<()> {
         pairs.sort();
         Ok(pairs)
     };
-    home.text(&["import", "n.csv", "g.zv", "--edges", "e.csv", "--node-id", "id"])?;
+    home.text(&[
+        "import",
+        "n.csv",
+        "g.zv",
+        "--edges",
+        "e.csv",
+        "--node-id",
+        "id",
+    ])?;
     assert_eq!(links("g.zv")?, [["0", "1"], ["1", "2"]]);
-    home.text(&["import", "n.csv", "r.zv", "--edges", "e.csv", "--links-by-row"])?;
+    home.text(&[
+        "import",
+        "n.csv",
+        "r.zv",
+        "--edges",
+        "e.csv",
+        "--links-by-row",
+    ])?;
     assert_eq!(links("r.zv")?, [["0", "1"], ["0", "2"]]);
     // The same of links that are added.
-    let append = ["append", "g.zv", "more.tsv", "--links", "l.csv", "--new-ids"];
+    let append = [
+        "append",
+        "g.zv",
+        "more.tsv",
+        "--links",
+        "l.csv",
+        "--new-ids",
+    ];
     let ran = home.zvf(&append)?;
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("--node-id node_id"), "{}", ran.stderr);
@@ -397,10 +426,21 @@ fn links_name_vertices_by_ids_or_rows() -> Result<()> {
     // And of values.
     let ran = home.zvf(&["edit", "g.zv", "set-attribute", "id", "--from", "open.csv"])?;
     assert_eq!(ran.code, 4, "{}", ran.stderr);
-    assert!(ran.stderr.contains("open.csv, line 2: found a quote"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("open.csv, line 2: found a quote"),
+        "{}",
+        ran.stderr
+    );
     let ran = home.zvf(&["append", "g.zv", "na.csv", "--decimal", ",", "--new-ids"])?;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let out = home.text(&["query", "g.zv", "--format", "csv", "--columns", "position,id"])?;
+    let out = home.text(&[
+        "query",
+        "g.zv",
+        "--format",
+        "csv",
+        "--columns",
+        "position,id",
+    ])?;
     assert!(out.contains("1.5,2.0,3.0,9"), "{out}");
     Ok(())
 }

@@ -20,6 +20,7 @@ mod formats;
 mod frames;
 mod generations;
 mod help;
+mod identity;
 mod import;
 mod info;
 mod inspect;

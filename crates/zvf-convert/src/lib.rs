@@ -70,12 +70,14 @@
 //! a default. [`Import::notes`] lists data that a store cannot hold. Nothing panics on input.
 
 mod affine;
+mod answered;
 mod archive;
 mod axes;
 mod error;
 pub mod export;
 mod format;
 mod frame;
+mod ids;
 mod imported;
 mod isolate;
 mod names;
@@ -108,10 +110,12 @@ use zvf_write::{
 };
 
 pub use affine::{StatedAffine, parse_affine, read_affine};
+pub use answered::{Whole, groups_of, groups_table, in_chains, read_groups};
 pub use axes::{check as check_axes, set_units};
 pub use error::{ConvertError, Place};
 pub use format::Format;
 pub use frame::{Frame, Space};
+pub use ids::{IdMap, ObjectIds};
 pub use imported::Imported;
 pub use numbers::{Floats, floats, shape};
 pub use options::{Limits, Nulls, Options};
@@ -342,10 +346,12 @@ impl Import {
             axis.unit = unit.or(axis.unit.take());
         }
         let named = match &reader {
+            _ if options.ids == ObjectIds::New => false,
+            _ if options.ids != ObjectIds::Kept => true,
             Reader::Trk(_) | Reader::Tck(_) | Reader::Trx(_) => false,
             Reader::Records(records) if records.has_object_column() => true,
             Reader::Precomputed(reader) => reader.names_objects(),
-            _ => names::ids(files).1,
+            _ => names::ids(files, options.ids)?.1,
         };
         Ok(Self {
             named,

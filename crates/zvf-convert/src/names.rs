@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use zvf_write::{ObjectTable, Values};
 
+use crate::error::ConvertError;
+use crate::ids::{IdMap, ObjectIds};
+
 /// The file's name without its ending.
 pub(crate) fn stem(path: &Path) -> String {
     let path = crate::format::unpacked(path).unwrap_or(path);
@@ -18,16 +21,37 @@ pub(crate) fn object(id: i64, file: &Path) -> ObjectTable<'static> {
     ObjectTable::new(vec![id]).with_attribute("name", Values::texts([stem(file)]))
 }
 
-/// An id for every file: the numbers that the files are named by, if all are and all differ; else 0, 1, …
-pub(crate) fn ids(files: &[PathBuf]) -> (Vec<i64>, bool) {
+/// An id for every file that is an object, and whether it is from the file's name. As the files are: the numbers that they are named
+/// by, if all are and all differ; else 0, 1, …
+///
+/// # Errors
+/// Misuse: a rule by which two files would share an object, or one has no id.
+pub(crate) fn ids(files: &[PathBuf], rule: ObjectIds) -> Result<(Vec<i64>, bool), ConvertError> {
     let named: Option<Vec<i64>> = files.iter().map(|file| number(&stem(file))).collect();
-    if let Some(ids) = named {
+    let differ = |ids: &Vec<i64>| {
         let different: HashSet<i64> = ids.iter().copied().collect();
-        if different.len() == ids.len() {
-            return (ids, true);
+        different.len() == ids.len()
+    };
+    match (rule, named) {
+        (ObjectIds::FromFile, _) => Ok((crate::ids::numbers(files)?, true)),
+        (ObjectIds::Kept, Some(ids)) if differ(&ids) => Ok((ids, true)),
+        (ObjectIds::Offset { .. }, named) => {
+            let own = named.unwrap_or_else(|| vec![0; files.len()]);
+            let mut map = IdMap::new(rule, files)?;
+            let ids = own.into_iter().enumerate();
+            let ids = ids.map(|(file, id)| {
+                let wrong = |(found, expected): (String, String)| {
+                    let what = files
+                        .get(file)
+                        .map_or_else(String::new, |file| file.display().to_string());
+                    ConvertError::usage(what, found, expected)
+                };
+                map.id(file, id).map_err(wrong)
+            });
+            Ok((ids.collect::<Result<_, _>>()?, true))
         }
+        _ => Ok(((0..).take(files.len()).collect(), false)),
     }
-    ((0..).take(files.len()).collect(), false)
 }
 
 /// A number as a program writes it: `007` and `+7` are names.
@@ -53,9 +77,23 @@ mod tests {
     #[test]
     fn files_named_by_different_numbers_keep_them() {
         let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
-        assert_eq!(ids(&paths(&["a/17.swc", "b/-4.swc"])), (vec![17, -4], true));
-        assert_eq!(ids(&paths(&["a/17.swc", "b/17.swc"])), (vec![0, 1], false));
-        assert_eq!(ids(&paths(&["007.swc"])), (vec![0], false));
-        assert_eq!(ids(&paths(&["x.swc", "3.swc"])), (vec![0, 1], false));
+        let ids = |names: &[&str], rule| ids(&paths(names), rule).unwrap();
+        let kept = ObjectIds::Kept;
+        assert_eq!(ids(&["a/17.swc", "b/-4.swc"], kept), (vec![17, -4], true));
+        assert_eq!(ids(&["a/17.swc", "b/17.swc"], kept), (vec![0, 1], false));
+        assert_eq!(ids(&["007.swc"], kept), (vec![0], false));
+        assert_eq!(ids(&["x.swc", "3.swc"], kept), (vec![0, 1], false));
+        assert_eq!(
+            ids(&["17.swc", "3.swc"], ObjectIds::New),
+            (vec![0, 1], false)
+        );
+        let from_file = ObjectIds::FromFile;
+        assert_eq!(ids(&["x-7.swc", "003.swc"], from_file), (vec![7, 3], true));
+        let offset = ObjectIds::Offset {
+            step: 100,
+            first: 0,
+        };
+        assert_eq!(ids(&["17.swc", "b/17.swc"], offset), (vec![17, 117], true));
+        assert_eq!(ids(&["x.swc", "y.swc"], offset), (vec![0, 100], true));
     }
 }

@@ -65,7 +65,7 @@ impl Obj {
         files: &[PathBuf],
         options: &Options,
     ) -> Result<(Self, Found), ConvertError> {
-        let (ids, by_name) = names::ids(files);
+        let (ids, by_name) = names::ids(files, options.ids)?;
         let mut extent = Extent::new(3);
         let mut seen = Seen::default();
         for file in files {

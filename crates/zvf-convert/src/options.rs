@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use zvf_write::{AttributeType, Kind};
 
 use crate::frame::Space;
+use crate::ids::ObjectIds;
 use crate::{ConvertError, Format, StoreFrame};
 
 /// How much a file may hold. What is more is an error of class limit, before it is held.
@@ -98,6 +99,8 @@ pub struct Options {
     pub attribute_types: Vec<(String, AttributeType)>,
     /// Tables: columns that get another name, the old and the new one. All other options use the new one.
     pub rename: Vec<(String, String)>,
+    /// How the objects of several files get their ids.
+    pub ids: ObjectIds,
     /// The format of the files. Default: by their endings.
     pub format: Option<Format>,
     /// Tables: what separates columns. Default: a comma, a tab in files that end in `.tsv`.
@@ -153,6 +156,7 @@ impl Default for Options {
             columns_in: None,
             attribute_types: Vec::new(),
             rename: Vec::new(),
+            ids: ObjectIds::default(),
             format: None,
             delimiter: None,
             edges: None,

@@ -49,7 +49,7 @@ impl Swc {
         kind: Kind,
         options: &Options,
     ) -> Result<(Self, Found, Option<Affine>), ConvertError> {
-        let (ids, by_name) = names::ids(files);
+        let (ids, by_name) = names::ids(files, options.ids)?;
         let mut extent = Extent::new(3);
         let mut single = Precision {
             positions: true,

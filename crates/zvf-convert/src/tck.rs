@@ -1,11 +1,13 @@
 //! TCK: MRtrix streamlines, a text header and triplets of floats.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use zvf_write::Kind;
 
 use crate::error::{ConvertError, Place, shown};
+use crate::ids;
 use crate::options::Options;
 use crate::shape::Extent;
 use crate::tracks::{Bytes, Census, Chains, Visit};
@@ -18,6 +20,8 @@ const LONGEST_HEADER: u64 = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct Tck {
     files: Vec<PathBuf>,
+    /// The ids of the streamlines of each file.
+    ids: Vec<Range<i64>>,
     batch: usize,
 }
 
@@ -44,7 +48,7 @@ impl Tck {
         options: &Options,
     ) -> Result<(Self, Found), ConvertError> {
         let mut extent = Extent::new(3);
-        let (mut objects, mut double) = (0_u64, false);
+        let (mut counts, mut double) = (Vec::with_capacity(files.len()), false);
         let mut notes: Vec<String> = Vec::new();
         let mut headers = Vec::new();
         for file in files {
@@ -57,14 +61,14 @@ impl Tck {
                     census.chains
                 ));
             }
-            objects = objects.saturating_add(census.chains);
+            counts.push(census.chains);
             double |= header.stored.double;
             headers.push(Value::Object(header.members));
         }
         let spec = draft(kind, &["x", "y", "z"], crate::float_type(!double));
         let found = Found {
             extent,
-            objects,
+            objects: counts.iter().sum(),
             links: 0,
             spec: spec.with_unit("millimeter"),
             frame: Some(json!({"source": "tck", "space": "rasmm", "headers": headers})),
@@ -73,6 +77,7 @@ impl Tck {
         };
         let reader = Self {
             files: files.to_vec(),
+            ids: ids::ranges(options.ids, files, &counts)?,
             batch: options.batch,
         };
         Ok((reader, found))
@@ -80,8 +85,10 @@ impl Tck {
 
     pub(crate) fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
         let mut chains = Chains::new(sink, self.batch, &[], &[]);
-        for file in &self.files {
+        for (file, ids) in self.files.iter().zip(&self.ids) {
+            chains.begin(ids.start);
             parse(file, &mut chains)?;
+            chains.check(file, ids.end)?;
         }
         chains.flush()
     }

@@ -204,6 +204,27 @@ impl<'s> Chains<'s> {
         }
     }
 
+    /// Begins a file whose first chain has this id.
+    pub(crate) fn begin(&mut self, first: i64) {
+        self.next = first;
+    }
+
+    /// Refuses a file whose last chain does not have the id before this one.
+    pub(crate) fn check(&self, file: &Path, end: i64) -> Result<(), ConvertError> {
+        match self.next == end {
+            true => Ok(()),
+            false => {
+                let expected = "those of when the file was looked at";
+                Err(ConvertError::malformed(
+                    file,
+                    Place::Whole,
+                    "other streamlines",
+                    expected,
+                ))
+            }
+        }
+    }
+
     /// Hands over what is held.
     pub(crate) fn flush(&mut self) -> Result<(), ConvertError> {
         if self.open > 0 {

@@ -1,5 +1,6 @@
 //! TRK: TrackVis streamlines, a header of 1000 bytes and binary points of either byte order.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -8,6 +9,7 @@ use zvf_write::{JsonObject, Kind, NumberType, narrow};
 
 use crate::error::{ConvertError, Place, shown};
 use crate::frame::{self, Space};
+use crate::ids;
 use crate::options::Options;
 use crate::shape::Extent;
 use crate::tracks::{Bytes, Census, Chains, Columns, Visit};
@@ -23,6 +25,8 @@ const NAMES: usize = 10;
 #[derive(Debug)]
 pub(crate) struct Trk {
     files: Vec<PathBuf>,
+    /// The ids of the streamlines of each file.
+    ids: Vec<Range<i64>>,
     batch: usize,
     space: Space,
     scalars: Vec<Columns>,
@@ -52,11 +56,11 @@ impl Trk {
         let space = options.space.unwrap_or_default().of(Format::Trk);
         let mut extent = Extent::new(3);
         let mut first: Option<Header> = None;
-        let mut objects = 0_u64;
+        let mut counts = Vec::with_capacity(files.len());
         for file in files {
             let mut census = Census::of(file, &mut extent, options.limits.vertices);
             let header = parse(file, space, &mut census)?;
-            objects = objects.saturating_add(census.chains);
+            counts.push(census.chains);
             let Some(known) = &first else {
                 first = Some(header);
                 continue;
@@ -93,7 +97,7 @@ impl Trk {
         frame::state(&mut frame, space, map.as_ref().ok());
         let found = Found {
             extent,
-            objects,
+            objects: counts.iter().sum(),
             links: 0,
             spec,
             frame: Some(Value::Object(frame)),
@@ -102,6 +106,7 @@ impl Trk {
         };
         let reader = Self {
             files: files.to_vec(),
+            ids: ids::ranges(options.ids, files, &counts)?,
             batch: options.batch,
             space,
             scalars,
@@ -112,8 +117,10 @@ impl Trk {
 
     pub(crate) fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
         let mut chains = Chains::new(sink, self.batch, &self.scalars, &self.properties);
-        for file in &self.files {
+        for (file, ids) in self.files.iter().zip(&self.ids) {
+            chains.begin(ids.start);
             let header = parse(file, self.space, &mut chains)?;
+            chains.check(file, ids.end)?;
             if header.scalars != self.scalars || header.properties != self.properties {
                 let expected = "those of when the file was looked at";
                 return Err(ConvertError::malformed(

@@ -3,6 +3,7 @@
 mod arrays;
 mod groups;
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use arrow_array::ArrayRef;
@@ -12,6 +13,7 @@ use zvf_write::{AttributeSpec, AttributeType, Batch, JsonObject, Kind, ObjectTab
 use crate::archive::{Archive, Member};
 use crate::error::{ConvertError, Place, shown};
 use crate::frame::{self, Space};
+use crate::ids;
 use crate::numbers::floats;
 use crate::options::Options;
 use crate::records::npy::Header;
@@ -33,6 +35,8 @@ const LONGEST: u64 = 16 << 20;
 #[derive(Debug)]
 pub(crate) struct Trx {
     files: Vec<PathBuf>,
+    /// The ids of the streamlines of each file.
+    ids: Vec<Range<i64>>,
     options: Options,
     /// Attributes of points, of streamlines.
     columns: [Vec<Column>; 2],
@@ -261,13 +265,13 @@ impl Trx {
         options: &Options,
     ) -> Result<(Self, Found), ConvertError> {
         let mut extent = Extent::new(3);
-        let (mut objects, mut notes) = (0_u64, Vec::new());
+        let (mut counts, mut notes) = (Vec::with_capacity(files.len()), Vec::new());
         let mut known: Option<Open> = None;
         let mut groups = Collected::default();
         for file in files {
             let open = Open::new(file, options)?;
             groups.add(file, &open, 0, options)?;
-            objects = objects.saturating_add(open.ends.len() as u64);
+            counts.push(open.ends.len() as u64);
             for note in &open.notes {
                 if !notes.contains(note) {
                     notes.push(note.clone());
@@ -342,7 +346,7 @@ impl Trx {
         [spec.vertex_attributes, spec.object_attributes] = specs(&columns);
         let found = Found {
             extent,
-            objects,
+            objects: counts.iter().sum(),
             links: 0,
             spec,
             frame: Some(stated(&header, options.space.unwrap_or_default())),
@@ -351,6 +355,7 @@ impl Trx {
         };
         let reader = Self {
             files: files.to_vec(),
+            ids: ids::ranges(options.ids, files, &counts)?,
             options: options.clone(),
             columns,
         };
@@ -358,16 +363,17 @@ impl Trx {
     }
 
     pub(crate) fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
-        let mut first = 0_i64;
         let mut groups = Collected::default();
-        for file in &self.files {
+        for (file, ids) in self.files.iter().zip(&self.ids) {
             let open = Open::new(file, &self.options)?;
+            let first = ids.start;
             groups.add(file, &open, first, &self.options)?;
             let changed = || {
                 let expected = "what was there when the file was looked at";
                 ConvertError::malformed(file, Place::Whole, "other arrays", expected)
             };
-            if specs(&open.columns) != specs(&self.columns) {
+            let same = open.ends.len() as u64 == ids.start.abs_diff(ids.end);
+            if specs(&open.columns) != specs(&self.columns) || !same {
                 return Err(changed());
             }
             let id = |line: usize| first.saturating_add(i64::try_from(line).unwrap_or(i64::MAX));
@@ -400,7 +406,6 @@ impl Trx {
                 sink.objects(&table)?;
                 done += count;
             }
-            first = id(open.ends.len());
         }
         match groups.finish().0 {
             Some(groups) => Ok(sink.groups(&groups)?),

@@ -225,7 +225,12 @@ fn missing_lists_are_missing_values() {
     use arrow_array::{ArrayRef, FixedSizeListArray, Float32Array, ListArray};
 
     let place: ArrayRef = Arc::new(Float32Array::from(vec![0.0, 1.0, 2.0, 3.0]));
-    let floats = vec![None, Some(vec![Some(1.5), None]), None, Some(vec![Some(2.5), Some(3.0)])];
+    let floats = vec![
+        None,
+        Some(vec![Some(1.5), None]),
+        None,
+        Some(vec![Some(2.5), Some(3.0)]),
+    ];
     let floats = FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(floats, 2);
     let whole = vec![None, None, Some(vec![Some(1), Some(2), Some(3)]), None];
     let whole = ListArray::from_iter_primitive::<Int16Type, _, _>(whole);
@@ -237,10 +242,13 @@ fn missing_lists_are_missing_values() {
         ("w", Arc::new(whole)),
         ("none", Arc::new(none)),
     ];
-    let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)));
+    let batch = RecordBatch::try_from_iter_with_nullable(
+        columns.map(|(name, column)| (name, column, true)),
+    );
     let batch = batch.unwrap();
     let mut bytes = Vec::new();
-    let mut writer = parquet::arrow::ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+    let mut writer =
+        parquet::arrow::ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
     let folder = Folder::new();
@@ -253,5 +261,9 @@ fn missing_lists_are_missing_values() {
         texts(["3.0 3.0", "2.5 3.0", "nan nan nan"]),
     ];
     assert_eq!(rows(&got.vertices, &["position", "f", "w"]), want);
-    assert!(column(&got.vertices, "none").iter().all(|text| text.starts_with("nan")));
+    assert!(
+        column(&got.vertices, "none")
+            .iter()
+            .all(|text| text.starts_with("nan"))
+    );
 }

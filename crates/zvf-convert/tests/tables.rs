@@ -478,10 +478,7 @@ fn words_blanks_and_zeros() {
     );
     options.nulls = Nulls::Error;
     let (_, text) = refused(&[file], &options);
-    assert!(
-        text.contains(" with no value"),
-        "{text}"
-    );
+    assert!(text.contains(" with no value"), "{text}");
 }
 
 #[test]
@@ -626,7 +623,12 @@ fn ndjson_may_have_a_mark_and_empty_lines() {
 /// A value as a line of JSON has it, in a column of one row.
 fn json(column: &arrow_array::ArrayRef, row: usize) -> String {
     let mut text = String::new();
-    zvf_convert::output::write_value(&mut text, column.as_ref(), row, zvf_convert::output::Style::Json);
+    zvf_convert::output::write_value(
+        &mut text,
+        column.as_ref(),
+        row,
+        zvf_convert::output::Style::Json,
+    );
     text
 }
 

@@ -12,6 +12,7 @@ use zvf_write::categories::Categories;
 use zvf_write::error::OrBug;
 use zvf_write::number::NumberType;
 use zvf_write::spec::{AttributeSpec, AttributeType};
+use zvf_write::tables::TableOf;
 use zvf_write::values::Values;
 
 impl Edit {
@@ -126,10 +127,13 @@ impl Edit {
         &mut self,
         ids: impl Iterator<Item = i64>,
     ) -> Result<(), WriteError> {
-        let Some(index) = &mut self.index else {
+        let Some(index) = &self.index else {
             return Ok(());
         };
-        let rows = index.revive(&mut self.state, ids).await?;
+        let again: BTreeSet<i64> = ids.filter(|id| index.deleted.contains(id)).collect();
+        self.leave_groups(&again).await?;
+        let index = self.index.as_mut().or_bug("ids of no objects")?;
+        let rows = index.revive(&mut self.state, again.into_iter()).await?;
         if rows.is_empty() {
             return Ok(());
         }
@@ -156,7 +160,7 @@ impl Edit {
             spec: spec.clone(),
         });
         self.tables
-            .insert(spec.name.clone(), Table::new(spec, count));
+            .insert(spec.name.clone(), Table::new(spec, TableOf::Objects, count));
         Ok(())
     }
 
@@ -165,7 +169,7 @@ impl Edit {
         let index = self.index.as_ref().ok_or_else(ops::no_objects)?;
         for array in self.state.level.object_attributes() {
             if !self.tables.contains_key(array.name()) {
-                let mut table = Table::read(array, index.before).await?;
+                let mut table = Table::read(array, TableOf::Objects, index.before).await?;
                 table.grow(index.ids.len());
                 self.tables.insert(array.name().to_owned(), table);
             }

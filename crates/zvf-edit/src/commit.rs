@@ -9,6 +9,7 @@ use zvf_store::{GridArray, Need};
 
 use super::counts::recount;
 use super::grid::{GridEdit, cells_of, document_of, packing};
+use super::groups::GroupTable;
 use super::state::index_cell;
 use super::{Edit, EditSummary, between, links, mark_stale};
 use zvf_format::int::wide;
@@ -82,8 +83,16 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
         .as_ref()
         .is_some_and(|index| !index.changed.is_empty());
     let relinked = std::mem::take(&mut edit.state.relinked);
+    let grouped = edit.groups.as_ref().filter(|groups| groups.is_changed());
+    let grouped = grouped.map(GroupTable::touched);
     let same = moved.is_empty() && changed.is_empty() && relinked.is_empty();
-    if same && !tables && !indexed && edit.added.is_empty() && edit.recorded.is_empty() {
+    if same
+        && !tables
+        && !indexed
+        && grouped.is_none()
+        && edit.added.is_empty()
+        && edit.recorded.is_empty()
+    {
         return Ok(None);
     }
     let mut root = edit.root.clone();
@@ -174,12 +183,17 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
     }
     objects.extend(group_docs(edit, &arrays).await?);
     finish_tables(edit, &template, &mut objects, &mut old, &mut families)?;
+    finish_groups(edit, &template, &mut objects, &mut old, &mut families)?;
     declare(edit, &mut root);
     if edit.state.level.store().levels().len() > 1 {
         let slots = touched.iter().chain(&changed);
         let chunks = slots.map(|&slot| edit.state.coord(slot));
         let chunks = chunks.collect::<Result<Vec<_>, _>>()?;
-        mark_stale(&mut root, chunks.into_iter(), tables || indexed);
+        mark_stale(
+            &mut root,
+            chunks.into_iter(),
+            tables || indexed || grouped.is_some(),
+        );
     }
     let mut doc = level_doc(edit, vertices, &families)?;
     if linked.ungrouped {
@@ -202,6 +216,7 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
         summary: EditSummary {
             vertices: signed64("vertices", vertices.1)? - signed64("vertices", vertices.0)?,
             objects: owners,
+            groups: grouped.unwrap_or(0),
             chunks: wide(touched.union(&changed).count()),
             links: links(linked.added)? - links(linked.removed)?,
             ..EditSummary::default()
@@ -364,6 +379,10 @@ async fn group_docs(
     if level.object_attributes().is_empty() && !edit.tables.is_empty() {
         add("0/object_attributes");
     }
+    let of_objects = edit.groups.as_ref();
+    if level.group_attributes().is_empty() && of_objects.is_some_and(GroupTable::has_attributes) {
+        add("0/group_attributes");
+    }
     let new = edit.added.iter().filter(|added| added.scope == "link");
     let mut above: BTreeSet<String> = new
         .map(|added| format!("0/link_attributes/{}", added.spec.name))
@@ -400,6 +419,27 @@ fn finish_tables(
             families.insert("object_attributes".to_owned());
         }
     }
+    Ok(())
+}
+
+/// The objects of the groups, where any of them changed.
+fn finish_groups(
+    edit: &mut Edit,
+    template: &Cells,
+    objects: &mut Vec<Object>,
+    old: &mut BTreeSet<String>,
+    families: &mut BTreeSet<String>,
+) -> Result<(), WriteError> {
+    let Some(groups) = edit.groups.take().filter(GroupTable::is_changed) else {
+        return Ok(());
+    };
+    families.insert("groups".to_owned());
+    if groups.has_attributes() {
+        families.insert("group_attributes".to_owned());
+    }
+    let (new, keys) = groups.finish(&template.compression)?;
+    objects.extend(new);
+    old.extend(keys);
     Ok(())
 }
 

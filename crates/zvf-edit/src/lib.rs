@@ -39,6 +39,7 @@ mod counts;
 mod fill;
 mod fit;
 mod grid;
+mod groups;
 mod index;
 mod keys;
 mod link_values;
@@ -65,6 +66,7 @@ use serde_json::Value;
 use zvf_meta::RootDoc;
 use zvf_store::Store;
 
+use groups::GroupTable;
 use index::Index;
 use state::State;
 use tables::Tables;
@@ -107,6 +109,8 @@ pub struct EditSummary {
     pub objects: u64,
     /// Chunks of which a cell was written again.
     pub chunks: u64,
+    /// Groups that were added, deleted or renamed, or whose members changed.
+    pub groups: u64,
     /// Links that are stored after the edit, less those before it.
     pub links: i64,
     /// Zarr objects that were replaced or added.
@@ -168,6 +172,8 @@ pub struct Edit {
     state: State,
     index: Option<Index>,
     tables: Tables,
+    /// As they are after the operations so far, once one of them needed them.
+    groups: Option<GroupTable>,
     words: Vec<Words>,
     added: Vec<Added>,
     fills: fill::Fills,
@@ -213,6 +219,7 @@ impl Edit {
                     state,
                     index,
                     tables: Tables::new(),
+                    groups: None,
                     words,
                     added: Vec::new(),
                     broken: None,

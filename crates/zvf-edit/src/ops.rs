@@ -68,6 +68,9 @@ impl Edit {
             index.set(row, Vec::new());
         }
         index.deleted.extend(ids);
+        if let Some(groups) = &mut self.groups {
+            groups.forget(&ids.iter().copied().collect());
+        }
         // Every table has a row for each object: what it says of a deleted one is nothing.
         self.load_tables().await?;
         for table in self.tables.values_mut() {

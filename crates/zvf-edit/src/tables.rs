@@ -19,10 +19,11 @@ use zvf_write::target::{Object, node};
 use zvf_write::typed::{Element, ROWS, Typed};
 use zvf_write::values::Values;
 
-/// A table of object attributes, with a row for each object.
+/// A table of one attribute of objects or groups, with a row for each of them.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) spec: AttributeSpec,
+    of: TableOf,
     /// As it is stored; none: it is new.
     doc: Option<ArrayDoc>,
     held: Held,
@@ -35,7 +36,11 @@ pub(crate) struct Table {
 
 impl Table {
     /// Reads a table.
-    pub(crate) async fn read(array: &TypedArray, objects: usize) -> Result<Self, WriteError> {
+    pub(crate) async fn read(
+        array: &TypedArray,
+        of: TableOf,
+        rows: usize,
+    ) -> Result<Self, WriteError> {
         let path = array.path().to_owned();
         let Some(doc) = array.doc() else {
             return Err(WriteError::unsupported(
@@ -62,34 +67,36 @@ impl Table {
         spec.channels = to_index("channels", array.width())?;
         spec.unit.clone_from(&doc.attributes.unit);
         let found = array.read().await?;
-        if found.rows != objects {
+        if found.rows != rows {
             let found = format!("{} rows", found.rows);
-            return Err(WriteError::unsupported(
-                path,
-                found,
-                "a row for each object",
-            ));
+            let expected = match of {
+                TableOf::Objects => "a row for each object",
+                TableOf::Groups => "a row for each group",
+            };
+            return Err(WriteError::unsupported(path, found, expected));
         }
         let absence = found.sentinel.is_some();
         let held = Held::stored(&found).or_bug("a table of neither numbers nor texts")?;
         let place = |row: usize| (!found.is_absent(row)).then_some(row);
         Ok(Self {
             spec,
+            of,
             doc: Some(doc.clone()),
             held,
-            places: (0..objects).map(place).collect(),
+            places: (0..rows).map(place).collect(),
             absence,
             changed: BTreeSet::new(),
         })
     }
 
-    /// A new table, in which no object has a value.
-    pub(crate) fn new(spec: AttributeSpec, objects: usize) -> Self {
+    /// A new table, in which no row has a value.
+    pub(crate) fn new(spec: AttributeSpec, of: TableOf, rows: usize) -> Self {
         Self {
             held: Held::new(spec.values),
             spec,
+            of,
             doc: None,
-            places: vec![None; objects],
+            places: vec![None; rows],
             absence: true,
             changed: BTreeSet::new(),
         }
@@ -106,7 +113,16 @@ impl Table {
     }
 
     fn path(&self) -> String {
-        format!("0/{}", TableOf::Objects.path(&self.spec.name))
+        format!("0/{}", self.of.path(&self.spec.name))
+    }
+
+    /// What the table is, for messages.
+    fn what(&self) -> String {
+        let of = match self.of {
+            TableOf::Objects => "object",
+            TableOf::Groups => "group",
+        };
+        format!("{of} attribute {}", self.spec.name)
     }
 
     /// Gives new objects their rows.
@@ -138,11 +154,11 @@ impl Table {
     /// # Errors
     /// Misuse: values of another type or number.
     pub(crate) fn set(&mut self, rows: &[usize], values: &Values<'_>) -> Result<(), WriteError> {
-        let what = || format!("object attribute {}", self.spec.name);
+        let what = self.what();
         if Some(values.len()) != rows.len().checked_mul(self.spec.channels) {
             let expected = format!("{} rows of {}", rows.len(), self.spec.channels);
             return Err(WriteError::input(
-                what(),
+                what,
                 format!("{} values", values.len()),
                 expected,
             ));
@@ -151,7 +167,7 @@ impl Table {
         let start = self.held.count().checked_div(self.spec.channels);
         if !self.held.push(values) {
             let (found, expected) = (values.type_name(), self.spec.values.name());
-            return Err(WriteError::input(what(), found, expected));
+            return Err(WriteError::input(what, found, expected));
         }
         let start = start.or_bug("a table without channels")?;
         for (at, row) in rows.iter().enumerate() {
@@ -162,6 +178,17 @@ impl Table {
             self.changed.insert(*row);
         }
         Ok(())
+    }
+
+    /// The rows with a text.
+    pub(crate) fn rows_of_text(&self, text: &str) -> Vec<usize> {
+        let Held::Texts(texts) = &self.held else {
+            return Vec::new();
+        };
+        let value = |place: &Option<usize>| texts.get((*place)?)?.as_deref();
+        let rows = self.places.iter().enumerate();
+        let rows = rows.filter(|(_, place)| value(place) == Some(text));
+        rows.map(|(row, _)| row).collect()
     }
 
     /// Keeps some rows, in their order: all others are dropped.
@@ -184,7 +211,7 @@ impl Table {
         compression: &Compression,
     ) -> Result<(Vec<Object>, BTreeSet<String>), WriteError> {
         let path = self.path();
-        let what = format!("object attribute {}", self.spec.name);
+        let what = self.what();
         let rows = (&*self.places, ids);
         let mut typed = column(&what, self.spec.channels, &self.held, rows, IdsIn::Table)?;
         let compression = match &self.doc {
@@ -204,7 +231,7 @@ impl Table {
             Some(doc) => doc.attributes.clone(),
             None => described(&self.spec),
         };
-        let attributes = typed.attributes(TableOf::Objects, &self.spec.name, given);
+        let attributes = typed.attributes(self.of, &self.spec.name, given);
         let (mut new, objects) = typed.objects(&path, &compression, attributes)?;
         let unknown = |doc: &ArrayDoc| doc.attributes.stored_chunks.is_none();
         if same && self.doc.as_ref().is_some_and(unknown) {

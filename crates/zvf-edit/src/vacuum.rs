@@ -271,7 +271,16 @@ async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, Plan)>, WriteError> {
         .map(|at| format!("0/object_index/manifests/c/{at}"))
         .chain(["0/object_index/object_ids/c/0".to_owned()])
         .collect();
-    objects.extend(groups(edit, &dropped).await?);
+    // Groups are read without deleted objects.
+    edit.load_groups().await?;
+    if let Some(mut groups) = edit.groups.take() {
+        groups.forget(&dropped);
+        if groups.is_changed() {
+            let (new, keys) = groups.finish(&Compression::default())?;
+            objects.extend(new);
+            old.extend(keys);
+        }
+    }
     for (_, mut table) in std::mem::take(&mut edit.tables) {
         table.retain(|row| !gone.contains(&row));
         let (new, keys) = table.finish(&ids, &Compression::default())?;
@@ -334,44 +343,4 @@ async fn all_manifests(
     doc.shape = vec![rows];
     objects.push(node("0/object_index/manifests", doc.to_json()));
     Ok(objects)
-}
-
-/// The groups without the dropped objects, where they had any.
-async fn groups(edit: &Edit, dropped: &BTreeSet<i64>) -> Result<Vec<Object>, WriteError> {
-    let Some(groups) = edit.state.level.groups() else {
-        return Ok(Vec::new());
-    };
-    let (mut all, mut touched) = (Vec::new(), false);
-    for number in 0..groups.len() {
-        let mut members = groups.members(number).await?;
-        let before = members.len();
-        members.retain(|id| !dropped.contains(id));
-        touched |= members.len() != before;
-        all.push(members);
-    }
-    if !touched {
-        return Ok(Vec::new());
-    }
-    let path = "0/groups";
-    let Some(bytes) = document(edit, format!("{path}/zarr.json")).await? else {
-        return Err(WriteError::unsupported(path, "nothing", "an array"));
-    };
-    let mut doc = ArrayDoc::parse(&bytes)?;
-    let compression = Compression::behind("vlen-bytes", &doc.codecs);
-    let one = doc.chunk_shape == [wide(all.len())] && doc.shape == doc.chunk_shape;
-    let Some(compression) = compression.filter(|_| one) else {
-        return Err(WriteError::unsupported(
-            path,
-            "another layout",
-            "one chunk of codecs that this build writes",
-        ));
-    };
-    let rows = zvf_write::array::id_lists(path, all.iter().map(Ok))?;
-    // Ranges are written out: what they name now has holes.
-    doc.attributes.group_ranges = None;
-    doc.attributes.stored_chunks = Some(1);
-    Ok(vec![
-        (format!("{path}/c/0"), compression.encode(rows.finish())?),
-        node(path, doc.to_json()),
-    ])
 }

@@ -44,7 +44,7 @@
 //!
 //! Positions are world coordinates, `coordinate_offset` included, in the stored number type; the box test is
 //! `lo <= p <= hi` on exactly the value that is returned. Axis names and units are in the schema metadata (`zvf.axes`,
-//! `zvf.units`, `zvf.kind`, `zvf.level`, `zvf.version`); units and descriptions of attributes in the metadata of their
+//! `zvf.units`, `zvf.kind`, `zvf.level`, `zvf.order` (`chunk` or `object`), `zvf.version`); units and descriptions of attributes in the metadata of their
 //! fields. An attribute that has the name of one of the table's own columns is called `attribute:NAME`. Columns that state the place of
 //! a row, such as `chunk` or `start`, have `zvf.column` = `place` in the metadata of their fields.
 //!
@@ -98,6 +98,7 @@ mod filter;
 mod fragments;
 mod gaps;
 mod gather;
+mod groups;
 mod jobs;
 mod link_batches;
 mod links;
@@ -125,6 +126,7 @@ pub use boxes::{ChunkBoxes, chunk_boxes};
 pub use error::{Place, QueryError};
 pub use explain::LevelPlan;
 pub use filter::Filter;
+pub use groups::group_numbers;
 pub use list::{largest_chunk, list_links, list_objects};
 pub use plan::bbox::BBox;
 pub use query::{ChunkRange, Column, Outputs, Query, Select};

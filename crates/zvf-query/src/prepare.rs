@@ -674,6 +674,15 @@ fn metadata(store: &Store, query: &Query) -> HashMap<String, String> {
         ("zvf.kind".to_owned(), store.kind().name().to_owned()),
         ("zvf.level".to_owned(), query.level.to_string()),
         (
+            "zvf.order".to_owned(),
+            if query.is_by_object() {
+                "object"
+            } else {
+                "chunk"
+            }
+            .to_owned(),
+        ),
+        (
             "zvf.version".to_owned(),
             root.zarr_vectors.zv_version.clone(),
         ),

@@ -14,7 +14,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use zvf_convert::output::{Style, batch_with_times, with_times, write_json_str, write_value};
-use zvf_query::{BBox, Column, Filter, Outputs, Query, Select, Table, query};
+use zvf_query::{BBox, Column, Filter, Outputs, Query, Select, Table, group_numbers, query};
 use zvf_store::Names;
 
 use crate::refusal::{Answer, Refusal};
@@ -65,7 +65,15 @@ pub(crate) async fn answer(
     let mut again = true;
     let (answer, opened) = loop {
         let opened = source.opened().await?;
-        match query(&opened.store, wanted.clone()).await {
+        let asked = async {
+            if let Some(words) = given.get("groups") {
+                let words: Vec<String> = words.split(',').map(str::to_owned).collect();
+                let found = group_numbers(&opened.store, wanted.level, &words).await?;
+                wanted.groups = Some(found);
+            }
+            query(&opened.store, wanted.clone()).await
+        };
+        match asked.await {
             Ok(answer) => break (answer, opened),
             Err(error) => {
                 let refusal = Refusal::from(error);
@@ -182,7 +190,8 @@ fn wanted(given: &Given, table: Table) -> Answer<Query> {
             .map(|text| BBox::parse(text))
             .transpose()?,
         objects: numbers(given, "objects")?,
-        groups: numbers(given, "groups")?,
+        // They may be names, which need the store.
+        groups: None,
         filter: given
             .get("where")
             .map(|text| Filter::parse(text))

@@ -115,6 +115,25 @@ impl Groups {
         (0..self.len()).find(|g| self.name(*g) == name)
     }
 
+    /// The number of the group that a word means, by name or number; see [`group_of`].
+    ///
+    /// # Errors
+    /// [`Class::Misuse`](crate::Class::Misuse): a word that means no group, or two.
+    pub fn number(&self, word: &str) -> Result<u64, StoreError> {
+        const MOST: u64 = 20;
+        let names: Vec<String> = (0..self.len()).map(|g| self.name(g)).collect();
+        group_of(&names, word)?.ok_or_else(|| {
+            let shown = (0..self.len().min(MOST)).map(|g| self.name(g));
+            let shown = shown.collect::<Vec<_>>().join(", ");
+            let expected = match self.len() {
+                0 => "none: the level has no groups".to_owned(),
+                count if count > MOST => format!("one of {count} groups: {shown}, .."),
+                _ => format!("one of {shown}"),
+            };
+            StoreError::misuse(format!("groups: found {word:?}, expected {expected}"))
+        })
+    }
+
     /// The object ids of group `g`, ranges expanded, in stored order.
     ///
     /// # Cost
@@ -192,6 +211,49 @@ impl Groups {
             .unwrap_or(0);
         Cap::rows(self.kv.limits()).check(self.members.path(), count)?;
         Ok(Some((range.start..range.stop).collect()))
+    }
+}
+
+/// The number of the group that a word means: the name of a group (the first one of that name), else the number of one. `name:WORD` and
+/// `number:N` say which of the two it is, unless a group has that very name. `None`: no group.
+///
+/// ```
+/// use zvf_store::group_of;
+/// # fn main() -> Result<(), zvf_store::StoreError> {
+/// let names = ["AF".to_owned(), "0".to_owned()];
+/// assert_eq!(group_of(&names, "AF")?, Some(0));
+/// assert_eq!(group_of(&names, "1")?, Some(1));
+/// assert_eq!((group_of(&names, "name:0")?, group_of(&names, "number:0")?), (Some(1), Some(0)));
+/// assert!(group_of(&names, "0").is_err());
+/// assert_eq!(group_of(&names, "2")?, None);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// [`Class::Misuse`](crate::Class::Misuse): a word that is the name of one group and the number of another.
+pub fn group_of(names: &[String], word: &str) -> Result<Option<u64>, StoreError> {
+    let named = |word: &str| {
+        let mut numbered = (0_u64..).zip(names);
+        numbered.find(|(_, name)| *name == word).map(|(g, _)| g)
+    };
+    let numbered = |word: &str| {
+        let digits = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+        let number = word.parse::<u64>().ok().filter(|_| digits);
+        number.filter(|g| usize::try_from(*g).is_ok_and(|g| g < names.len()))
+    };
+    match (named(word), numbered(word)) {
+        (Some(own), Some(other)) if own != other => Err(StoreError::misuse(format!(
+            "groups: found {word}, which is the name of group {own} and the number of another one, expected name:{word} or number:{word}"
+        ))),
+        (Some(g), _) | (None, Some(g)) => Ok(Some(g)),
+        (None, None) => Ok(
+            match (word.strip_prefix("name:"), word.strip_prefix("number:")) {
+                (Some(name), _) => named(name),
+                (_, Some(number)) => numbered(number),
+                _ => None,
+            },
+        ),
     }
 }
 

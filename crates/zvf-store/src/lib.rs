@@ -125,7 +125,7 @@ pub use container::{ContainerKind, GridArray};
 pub use coord::ChunkCoord;
 pub use error::StoreError;
 pub use extras::{Composite, Header, Packing, Parametric, ParametricType, SideGroups};
-pub use groups::Groups;
+pub use groups::{Groups, group_of};
 pub use level::{Refused, VertexAttribute};
 pub use links::{
     Chunks, Endpoint, LinkArray, LinkAttribute, LinkCell, LinkFamily, Placement, Touch,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use zvf_meta::Affine;
 
 use crate::number::{NumberType, narrow};
+use crate::spec::AttributeSpec;
 use crate::values::{Values, packed};
 
 /// Some vertices, with everything that belongs to them.
@@ -250,6 +251,38 @@ impl<'a> Groups<'a> {
             names: Vec::new(),
             attributes: Vec::new(),
         }
+    }
+
+    /// The members of each group.
+    #[must_use]
+    pub fn members(&self) -> &[Vec<i64>] {
+        &self.members
+    }
+
+    /// The names of the groups, in their order; none where groups have no names.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The attributes, by name.
+    pub fn attributes(&self) -> impl Iterator<Item = (&str, &Values<'a>)> {
+        let attributes = self.attributes.iter();
+        attributes.map(|(name, values)| (&**name, values))
+    }
+
+    /// What the attributes are, in their order: as many channels as there are values for each group.
+    #[must_use]
+    pub fn attribute_specs(&self) -> Vec<AttributeSpec> {
+        let rows = self.members.len();
+        let one = |(name, values): &(String, Values<'_>)| {
+            let channels = values.len().checked_div(rows).unwrap_or(1);
+            match values.number_type() {
+                Some(number) => AttributeSpec::number(name, number).with_channels(channels),
+                None => AttributeSpec::text(name).with_channels(channels),
+            }
+        };
+        self.attributes.iter().map(one).collect()
     }
 
     /// Names the groups, in their order.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zerocopy::IntoBytes;
 
 use crate::number::{NumberType, narrow};
+use crate::record::row_of;
 
 /// A column: numbers row by row, or texts. Borrowed or owned.
 ///
@@ -175,6 +176,27 @@ impl Values<'_> {
                 Self::from(list.collect::<Vec<_>>())
             }
         }
+    }
+
+    /// The values of some rows of `channels` values each, in the order given; rows that are not there are left out.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of_rows(&self, rows: &[usize], channels: usize) -> Values<'static> {
+        macro_rules! chosen {
+            ($($variant:ident),*) => {
+                match self {
+                    $(Self::$variant(list) => {
+                        let rows = rows.iter().filter_map(|row| row_of(list, *row, channels));
+                        Values::$variant(Cow::Owned(rows.flatten().copied().collect()))
+                    })*
+                    Self::Text(texts) => {
+                        let rows = rows.iter().filter_map(|row| row_of(texts, *row, channels));
+                        Values::Text(rows.flatten().cloned().collect())
+                    }
+                }
+            };
+        }
+        chosen!(Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, F32, F64)
     }
 
     /// The numbers as float64; nothing for texts. Whole numbers beyond 2^53 are rounded.

@@ -56,6 +56,8 @@ pub(crate) struct Model {
     pub(crate) links: Vec<(Vec<i64>, String)>,
     /// Values of the attribute that comes later.
     extra: Option<BTreeMap<i64, u16>>,
+    /// Names and members, in the order of their numbers.
+    groups: Vec<(String, Vec<i64>)>,
     next: i64,
 }
 
@@ -160,6 +162,7 @@ impl Model {
             sizes: BTreeMap::new(),
             links: Vec::new(),
             extra: None,
+            groups: Vec::new(),
             next: 0,
         }
     }
@@ -440,6 +443,10 @@ impl Model {
                     }
                     self.sizes.insert(*id, None);
                     self.deleted.insert(*id);
+                    // Also where an object gets this id again.
+                    for (_, members) in &mut self.groups {
+                        members.retain(|member| member != id);
+                    }
                 }
                 edit.delete(&ids.into_iter().collect::<Vec<_>>()).await
             }
@@ -508,6 +515,7 @@ impl Model {
                 Some(order) => self.step_points(edit, draw, order).await,
                 None => Ok(()),
             },
+            11 if self.spec.has_objects() => self.step_groups(edit, draw, &alive).await,
             9 if self.spec.chunk_by.is_some() => {
                 let Some(order) = order else { return Ok(()) };
                 let some = self.some(draw, order);
@@ -648,6 +656,7 @@ impl Model {
 
     async fn check_objects(&self, store: &zvf_store::Store) {
         self.check_rows(store).await;
+        self.check_groups(store).await;
         self.check_deleted(store).await;
         // Objects without vertices are in no answer.
         let full = self
@@ -723,6 +732,64 @@ impl Model {
             );
         }
         assert_eq!(level.doc().vertex_count, self.vertices.len() as u64);
+    }
+
+    /// Members that join or leave a group, another name of one, or one less.
+    async fn step_groups(
+        &mut self,
+        edit: &mut Edit,
+        draw: &mut Draw,
+        alive: &[i64],
+    ) -> Result<(), WriteError> {
+        let known = draw.below(self.groups.len());
+        match (draw.below(5), self.groups.get_mut(known)) {
+            (3, Some((name, members))) if !members.is_empty() => {
+                let id = members.remove(draw.below(members.len()));
+                edit.remove_from_group(name, &[id]).await
+            }
+            (4, Some((name, _))) if draw.below(2) == 0 => {
+                let old = std::mem::replace(name, format!("renamed {}", self.next));
+                self.next += 1;
+                edit.rename_group(&old, name).await
+            }
+            (4, Some(_)) => {
+                self.groups.remove(known);
+                edit.delete_group(&known.to_string()).await
+            }
+            _ if alive.is_empty() => Ok(()),
+            _ => {
+                let name = format!("g{}", draw.below(3));
+                let ids: Vec<i64> = (0..1 + draw.below(3))
+                    .map(|_| alive[draw.below(alive.len())])
+                    .collect();
+                let at = self.groups.iter().position(|(one, _)| *one == name);
+                let at = at.unwrap_or_else(|| {
+                    self.groups.push((name.clone(), Vec::new()));
+                    self.groups.len() - 1
+                });
+                let members = &mut self.groups[at].1;
+                for id in &ids {
+                    if !members.contains(id) {
+                        members.push(*id);
+                    }
+                }
+                edit.add_to_group(&name, &ids).await
+            }
+        }
+    }
+
+    /// Deleted objects are members of no group, whatever the stored lists say, and objects that are there of no other one.
+    async fn check_groups(&self, store: &zvf_store::Store) {
+        let level = store.level(0, &zvf_store::Need::all()).await.unwrap();
+        let mut found = Vec::new();
+        if let Some(groups) = level.groups() {
+            for number in 0..groups.len() {
+                let mut members = groups.members(number).await.unwrap();
+                members.retain(|id| !self.deleted.contains(id));
+                found.push((groups.name(number), members));
+            }
+        }
+        assert_eq!(found, self.groups);
     }
 
     /// Deleted objects are in no list, and nobody can ask for them.

@@ -85,7 +85,7 @@ proptest! {
     fn sequences_of_edits_are_read_as_the_model_says(
         which in 0..STORES,
         seed in any::<u64>(),
-        edits in prop::collection::vec(prop::collection::vec(0_u8..11, 1..4), 1..4),
+        edits in prop::collection::vec(prop::collection::vec(0_u8..12, 1..4), 1..4),
     ) {
         block_on(run(which, seed, &edits));
     }

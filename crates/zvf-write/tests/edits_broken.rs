@@ -24,7 +24,7 @@ fn options(backend: Arc<dyn ObjectStore>) -> WriteOptions {
     WriteOptions::new().with_open(open).with_threads(1)
 }
 
-/// An edit that adds, deletes, moves and sets.
+/// An edit that adds, deletes, moves and sets, and puts objects into groups.
 async fn edit(
     model: &mut Model,
     draw: &mut Draw,
@@ -35,7 +35,7 @@ async fn edit(
     let mut edit = Edit::open(ADDRESS, options).await?;
     // All of them are made on the model, whatever becomes of the edit.
     let mut failed = None;
-    for (at, what) in [3, 0, 2, 6].into_iter().enumerate() {
+    for (at, what) in [3, 0, 2, 6, 11, 11].into_iter().enumerate() {
         let done = model
             .step(&mut edit, what, draw, (at == 0).then_some(&order))
             .await;

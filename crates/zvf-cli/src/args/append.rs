@@ -6,16 +6,19 @@ use clap::Args;
 use zvf_convert::Format;
 
 use super::columns::ColumnArgs;
+use super::common::IdArgs;
 
 /// `zvf append`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-FILE is of any format that `zvf import` reads, or the directory that `zvf query -o DIR` writes. New objects are added with all their
-vertices and links, or points to a store of points; all of it at once or not at all.
+FILE is of any format that `zvf import` reads, the directory that `zvf query -o DIR` writes, or another store of the same kind and axes, which is
+read into memory as a whole. New objects are added with all their vertices and links, or points to a store of points; all of it at once or
+not at all.
 
-Objects keep their ids where FILE has some: a column object_id, files named by numbers, the directory of a query. Where files only
-number them (streamlines, other names), they get the ids behind the largest of the store. An id that the store has already is an
-error; --new-ids gives new ids to all. Names and other attributes of objects are kept as far as the store has them.
+Objects keep their ids where FILE has some: a column object_id, files named by numbers, the directory of a query, a store. Where files only
+number them (streamlines, other names), they get the ids behind the largest of the store. An id that the store has already, or that two files
+have, is an error; --new-ids, --id-offset and --id-from-file keep objects apart. Names and other attributes of objects are kept as far as the
+store has them. Groups are joined by name.
 
 Numbers are brought to the types of the store, without loss but for longer floats. An attribute that FILE lacks is missing (NaN, no
 text), or has the value of --fill NAME=VALUE or of `zvf edit set-attribute NAME --fill VALUE`; one that the store lacks is left out, all
@@ -31,12 +34,14 @@ Examples:
   zvf append points.zarrvectors new.parquet
   zvf append neurons.zarrvectors other.swc --unit um               # a store in nanometers: positions times 1000
   zcat new.csv.gz | zvf append points.zarrvectors - --format csv
-  zvf query other.zarrvectors --objects 7,9 -o two && zvf append brain.zarrvectors two")]
+  zvf query other.zarrvectors --objects 7,9 -o two && zvf append brain.zarrvectors two
+  zvf append tracts.zarrvectors subject-2.zarrvectors --new-ids
+  zvf append tracks.zarrvectors day-2.csv day-3.csv --id-offset 100000")]
 pub(crate) struct AppendArgs {
     /// Path or URL of the store
     pub(crate) store: String,
-    /// Files of one format, or a directory that `zvf query -o DIR` wrote
-    #[arg(value_name = "FILE|DIR", required = true, num_args = 1..)]
+    /// Files of one format, directories that `zvf query -o DIR` wrote, or stores
+    #[arg(value_name = "FILE|DIR|STORE", required = true, num_args = 1..)]
     pub(crate) files: Vec<PathBuf>,
     /// The format of the files, e.g. csv, ndjson, trk [default: by their endings]; needed where FILE is - (standard input)
     #[arg(long, value_name = "FORMAT", value_parser = format)]
@@ -47,9 +52,15 @@ pub(crate) struct AppendArgs {
     /// How the columns of tables are read.
     #[command(flatten)]
     pub(crate) columns: ColumnArgs,
-    /// Gives all objects new ids, behind the largest of the store
-    #[arg(long)]
-    pub(crate) new_ids: bool,
+    /// Tables: the column that says to which object a row belongs, by a whole number [default: object_id]
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) object_column: Option<String>,
+    /// Tables: the columns of a position, one an axis [default: the names of the axes]
+    #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
+    pub(crate) position: Option<Vec<String>>,
+    /// Which ids objects get
+    #[command(flatten)]
+    pub(crate) ids: IdArgs,
     #[command(flatten)]
     pub(crate) place: super::PlaceArgs,
     /// What new vertices have that the files give no value of the attribute NAME; repeatable

@@ -19,7 +19,12 @@ pub(crate) struct ColumnArgs {
     pub(crate) columns_in: Option<Vec<String>>,
     /// Tables of text: the words for missing values, in every column; an empty field is always one, --na '' leaves it at that
     /// [default: NA, NaN and null, in columns whose other values are no texts]
-    #[arg(long, value_name = "WORD,..", value_delimiter = ',', allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "WORD,..",
+        value_delimiter = ',',
+        allow_hyphen_values = true
+    )]
     pub(crate) na: Option<Vec<String>>,
     /// Tables: another name for a column; all other options use the new one
     #[arg(long, value_name = "OLD=NEW", value_parser = pair)]

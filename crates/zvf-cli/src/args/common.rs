@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use zvf_convert::ObjectIds;
 
 /// Flags that every command takes.
 #[derive(Debug, Args)]
@@ -117,6 +118,33 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.into(), value.into())),
         _ => Err(format!("found {text:?}, expected KEY=VALUE")),
+    }
+}
+
+/// Which ids the objects of several files get.
+#[derive(Debug, Args)]
+pub(crate) struct IdArgs {
+    /// Numbers all objects anew, one after another: from 0, or from behind the largest id of the store
+    #[arg(long, group = "rule")]
+    pub(crate) new_ids: bool,
+    /// Adds N to the ids of one file, 2 N to those of the next and so on: nothing to the first file of a new store, N to the first one that
+    /// is appended
+    #[arg(long, value_name = "N", group = "rule", allow_negative_numbers = true)]
+    pub(crate) id_offset: Option<i64>,
+    /// Each file is one object, by the only number in its name, such as 17 of sub-017.csv
+    #[arg(long, group = "rule")]
+    pub(crate) id_from_file: bool,
+}
+
+impl IdArgs {
+    /// The rule, where so many stores or files were there before the first file.
+    pub(crate) fn rule(&self, first: i64) -> ObjectIds {
+        match (self.id_offset, self.id_from_file, self.new_ids) {
+            (Some(step), _, _) => ObjectIds::Offset { step, first },
+            (_, true, _) => ObjectIds::FromFile,
+            (_, _, true) => ObjectIds::New,
+            _ => ObjectIds::Kept,
+        }
     }
 }
 

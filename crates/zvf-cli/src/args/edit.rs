@@ -43,6 +43,8 @@ Examples:
   zvf edit points.zarrvectors set-attribute land --fill unknown      # for all later appends
   zvf edit brain.zarrvectors set-attribute volume --object --type float32 --from volumes.csv
   zvf edit brain.zarrvectors set-attribute weight --link --from weights.csv
+  zvf edit tracts.zarrvectors group add AF_left 3-9 17
+  zvf edit tracts.zarrvectors group rename 0 CST_right
   zvf edit brain.zarrvectors resume")]
 pub(crate) struct EditArgs {
     /// Path or URL of the store
@@ -122,6 +124,9 @@ pub(crate) enum EditWhat {
         #[arg(long = "new", requires = "object")]
         new_objects: bool,
     },
+    /// Changes groups of objects
+    #[command(subcommand)]
+    Group(GroupWhat),
     /// Finishes an edit that was interrupted, or takes it back where it did not count yet; its writer must be dead
     Resume,
 }
@@ -151,6 +156,44 @@ pub(super) fn fill(text: &str) -> Result<(String, String), String> {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err(format!("found {text:?}, expected NAME=VALUE")),
     }
+}
+
+/// The edits of groups. GROUP is a name or a number; name:WORD or number:N where a group is named by the number of another one.
+#[derive(Debug, Subcommand)]
+pub(crate) enum GroupWhat {
+    /// Adds objects to a group, which is made if it is not there
+    Add {
+        /// The name or number of the group
+        #[arg(value_name = "GROUP")]
+        group: String,
+        /// Ids of objects, ranges such as 3-9, @FILE, or names of objects; none makes an empty group
+        #[arg(value_name = "ID", allow_hyphen_values = true)]
+        members: Vec<String>,
+    },
+    /// Takes objects out of a group
+    Remove {
+        /// The name or number of the group
+        #[arg(value_name = "GROUP")]
+        group: String,
+        /// Ids of objects, ranges such as 3-9, @FILE, or names of objects
+        #[arg(value_name = "ID", required = true, allow_hyphen_values = true)]
+        members: Vec<String>,
+    },
+    /// Gives a group another name
+    Rename {
+        /// The name or number of the group
+        #[arg(value_name = "GROUP")]
+        group: String,
+        /// Its new name
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+    /// Deletes a group, not its objects; later groups get the number before theirs
+    Delete {
+        /// The name or number of the group
+        #[arg(value_name = "GROUP")]
+        group: String,
+    },
 }
 
 /// What `zvf edit STORE delete` deletes, where no ids say so.

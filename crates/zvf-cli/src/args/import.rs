@@ -8,6 +8,7 @@ use zvf_convert::{Format, Nulls, Space};
 use zvf_write::{Compression, TargetVersion};
 
 use super::columns::ColumnArgs;
+use super::common::IdArgs;
 
 /// `zvf import`
 #[derive(Debug, Args)]
@@ -41,8 +42,8 @@ from 0, or with --node-id values of its column. Where a column id, node_id or in
 Tables of text: lines that begin with # before the first one are comments, which may have the names of the columns. Whole numbers that no
 type holds, numbers beyond float64 or with separators of thousands, and quotes that are never closed are refused.
 
-Several files of one format make one store. Files named by numbers keep them as object ids. The store is there as a whole or not at
-all.
+Several files of one format make one store. Files named by numbers keep them as object ids. Ids that two files have are an error: --id-offset,
+--id-from-file and --new-ids keep their objects apart. The store is there as a whole or not at all.
 
 Positions of tractograms are stored as scanner RAS+ millimetres, as nibabel loads them; --space voxelmm or file stores others. The
 header and the affine that was applied are kept in the store's `headers`, so that `zvf export` restores the frame of a TRK. Positions of
@@ -89,9 +90,12 @@ pub(crate) struct ImportArgs {
     /// Tables: the columns of a position, one an axis [default: x,y and, where there is one, z]
     #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
     pub(crate) position: Option<Vec<String>>,
-    /// Tables: the column that says to which object a row belongs, by a whole number
+    /// Tables: the column that says to which object a row belongs, by a whole number [default: object_id, where there is one]
     #[arg(long, value_name = "COLUMN")]
     pub(crate) object_column: Option<String>,
+    /// Which ids objects get, where several files have some
+    #[command(flatten)]
+    pub(crate) ids: IdArgs,
     /// Tables: the columns that become attributes, of all others: all, none or names
     #[arg(
         long,

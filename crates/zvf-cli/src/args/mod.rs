@@ -37,7 +37,7 @@ pub(crate) use common::Common;
 pub(crate) use completions::CompletionsArgs;
 pub(crate) use copy::{MigrateArgs, RechunkArgs, Shards, StorageArgs};
 pub(crate) use create::CreateArgs;
-pub(crate) use edit::{DeleteArgs, EditArgs, EditWhat, MatchArgs, VacuumArgs};
+pub(crate) use edit::{DeleteArgs, EditArgs, EditWhat, GroupWhat, MatchArgs, VacuumArgs};
 pub(crate) use export::ExportArgs;
 pub(crate) use import::{ImportArgs, TargetArg};
 pub(crate) use info::{InfoArgs, LinksArgs, ObjectsArgs};

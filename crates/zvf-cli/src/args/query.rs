@@ -12,8 +12,9 @@ Selections combine with AND. Without -o and --format a summary is printed.
 
 OUT with an ending is a file, which replaces one of that name: .arrow, .csv, .ndjson or .npy get the vertex table (npy: positions
 only), all other endings are formats of `zvf export` (.swc .parquet .obj .ply .trk ..), written as that does. OUT without an ending,
-or with a slash at its end, is a directory with vertices.arrow, links.arrow when the geometry has links, and objects.arrow and a
-column object_id when there is an object index; `zvf append` takes it back. OUT may be a URL of any backend that stores may have.
+or with a slash at its end, is a directory with vertices.arrow, links.arrow when the geometry has links, objects.arrow when there is an
+object index, and groups.arrow with the groups of these objects; `zvf append` takes it back. OUT may be a URL of any backend that stores
+may have. Of a store with objects every table of vertices has a column object_id, for which all manifests are read; --columns says otherwise.
 CSV has one column an axis and a channel (name_0, name_1, ..); absent values are empty. NDJSON has null for absent values and
 the strings \"NaN\", \"Infinity\", \"-Infinity\" for what JSON lacks.
 
@@ -31,7 +32,7 @@ Examples:
   zvf query brain.zarrvectors --bbox -10,-10,-inf:5,5,inf --where 'intensity > 0.5 and label == 3' -o box.csv
   zvf query tracts.zarrvectors --bbox 60,80,60:80,90,70 --select objects -o bundle
   zvf query brain.zarrvectors --objects @ids.txt --columns position,object_id --format ndjson
-  zvf query brain.zarrvectors --groups 0,2 --level 1 --limit 1000 --json
+  zvf query brain.zarrvectors --groups AF_left,2 --level 1 --limit 1000 --json
   zvf query s3://bucket/tracts.zarrvectors --bbox 60,80,60:80,90,70 --explain")]
 pub(crate) struct QueryArgs {
     /// Path or URL of the store
@@ -146,9 +147,9 @@ pub(crate) struct TermArgs {
     /// or lines
     #[arg(long, value_name = "ID,..|@FILE", allow_hyphen_values = true)]
     pub(crate) objects: Option<String>,
-    /// Whole objects of these groups, by group number
-    #[arg(long, value_name = "N,..", value_delimiter = ',')]
-    pub(crate) groups: Option<Vec<u64>>,
+    /// Whole objects of these groups, by name or number; name:WORD or number:N where a group is named by the number of another one
+    #[arg(long, value_name = "NAME|N,..", value_delimiter = ',')]
+    pub(crate) groups: Option<Vec<String>>,
     /// A condition on vertex attributes, e.g. 'intensity > 0.5 and label in (3, 4)'; `zvf query --help` has all forms
     #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) filter: Option<String>,

@@ -13,7 +13,8 @@ use zvf_convert::{NodeIds, Options};
 use zvf_edit::{Edit, EditSummary, Matched, Matching, Resumed, Scope, SetAttribute};
 use zvf_write::WriteError;
 
-use crate::args::{EditArgs, EditWhat, MatchArgs, PlaceArgs};
+use super::select;
+use crate::args::{EditArgs, EditWhat, GroupWhat, MatchArgs, PlaceArgs};
 use crate::context::Context;
 use crate::error::{Class, CliError, Result};
 use crate::output::table::counted;
@@ -57,6 +58,7 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
                 Ok(())
             })?
         }
+        EditWhat::Group(what) => change(store, context, async |edit| group(edit, what).await)?,
         EditWhat::Move { from, matching } => {
             let mut table = Table::read(from, None)?;
             let place = Place::of(store, &PlaceArgs::default(), context)?;
@@ -110,6 +112,7 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
             "notes": remarks,
             "vertices": done.vertices,
             "objects": done.objects,
+            "groups": done.groups,
             "links": done.links,
             "chunks": done.chunks,
             "put": done.put,
@@ -125,8 +128,12 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
         }
         return print_json(&document);
     }
+    let groups = match done.groups {
+        0 => String::new(),
+        groups => format!("{}, ", counted(groups, "group")),
+    };
     print_text(&format!(
-        "{store}: {:+} vertices, {:+} links; {} and {} changed, {} written, {} removed\n",
+        "{store}: {:+} vertices, {:+} links; {groups}{} and {} changed, {} written, {} removed\n",
         done.vertices,
         done.links,
         counted(done.objects, "object"),
@@ -134,6 +141,38 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
         counted(done.put, "file"),
         counted(done.removed, "file"),
     ))
+}
+
+/// Changes a group.
+async fn group(edit: &mut Edit, what: &GroupWhat) -> Result<()> {
+    match what {
+        GroupWhat::Add { group, members } => {
+            let ids = members_of(edit, members).await?;
+            edit.add_to_group(group, &ids).await?;
+        }
+        GroupWhat::Remove { group, members } => {
+            let ids = members_of(edit, members).await?;
+            edit.remove_from_group(group, &ids).await?;
+        }
+        GroupWhat::Rename { group, name } => edit.rename_group(group, name).await?,
+        GroupWhat::Delete { group } => edit.delete_group(group).await?,
+    }
+    Ok(())
+}
+
+/// The objects that words mean: ids, ranges of them, lists in files, or names.
+async fn members_of(edit: &mut Edit, words: &[String]) -> Result<Vec<i64>> {
+    let mut found = Vec::new();
+    for word in words {
+        let digits = |c: char| c.is_ascii_digit() || matches!(c, '-' | ',' | '+' | ' ');
+        if word.starts_with('@') || word.chars().all(digits) {
+            found.extend(select::ids(word)?);
+        } else {
+            let name = word.strip_prefix("name:").unwrap_or(word);
+            found.push(edit.object_named(name).await?);
+        }
+    }
+    Ok(found)
 }
 
 fn resume(store: &str, context: &mut Context<'_>) -> Result<()> {

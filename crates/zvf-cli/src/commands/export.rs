@@ -179,13 +179,13 @@ fn renamed(error: CliError, temporary: &Path, name: &Path) -> CliError {
     CliError::new(error.class(), error.to_string().replace(&temporary, &name))
 }
 
-fn query(args: &ExportArgs, context: &Context<'_>) -> Result<Query> {
+fn query(args: &ExportArgs, context: &mut Context<'_>) -> Result<Query> {
     Ok(Query {
         level: args.at.level,
         own_level_only: args.at.own_level_only,
         limit: args.limit,
         attributes: select::names(&args.attributes)?,
-        ..select::terms(&args.terms, context.common.memory_budget)?
+        ..select::terms(&args.terms, (&args.store, args.at.level), context)?
     })
 }
 

@@ -197,6 +197,7 @@ fn options(args: &ImportArgs, memory_budget: Option<u64>) -> Result<Options> {
         names => Some(names.to_vec()),
     };
     options.exclude.clone_from(&args.exclude);
+    options.ids = args.ids.rule(0);
     options.nulls = args.nulls;
     options.format = args.format;
     args.columns.apply(&mut options, memory_budget);

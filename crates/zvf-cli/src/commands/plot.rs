@@ -137,9 +137,10 @@ fn layers(args: &PlotArgs, context: &mut Context<'_>) -> Result<Vec<Layer>> {
             args.stores.len()
         )));
     }
+    let first = args.stores.first().map_or("", String::as_str);
     let query = Query {
         own_level_only: args.own_level_only,
-        ..select::terms(terms, context.common.memory_budget)?
+        ..select::terms(terms, (first, 0), context)?
     };
     let mut layers = Vec::new();
     for (number, url) in args.stores.iter().enumerate() {

@@ -1,8 +1,11 @@
 //! `zvf query` and `zvf get`: a selection, written or summed up.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use zvf_convert::Format;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use zvf_convert::{Format, groups_of, groups_table};
 use zvf_query::{Query, Select, Table};
 
 use super::explain;
@@ -14,6 +17,7 @@ use super::summary::{Digest, Report};
 use crate::args::{GetArgs, QueryArgs, ResultArgs};
 use crate::context::Context;
 use crate::error::{CliError, Result};
+use crate::output::dir::GROUPS;
 use crate::output::table::counted;
 use crate::output::upload::Output;
 use crate::output::{Sink, Target, print_json, print_text};
@@ -26,7 +30,7 @@ use crate::output::{Sink, Target, print_json, print_text};
 pub(crate) fn query(args: &QueryArgs, context: &mut Context<'_>) -> Result<()> {
     let output = output(&args.store, &args.result, context)?;
     let target = target(&args.result, output.as_ref(), context)?;
-    let mut query = select::of_query(args, &target, context.common.memory_budget)?;
+    let mut query = select::of_query(args, &target, context)?;
     if let Some(split) = args.split {
         query = match &target {
             Target::Export(_, format) => {
@@ -132,14 +136,33 @@ fn run(
     let mut sink = Sink::open(target, |table| answer.schema(table).map(AsRef::as_ref))?;
     let mut digest = Digest::default();
     let progress = context.progress("vertices");
+    let grouped = has_objects && matches!(target, Target::Directory(_));
+    let mut members = BTreeSet::new();
     while let Some((table, batch)) = context.wait_at(url, answer.next())? {
         digest.look(table, &batch);
+        if grouped && table == Table::Objects {
+            let ids = batch.column_by_name("object_id");
+            let ids = ids.and_then(|ids| ids.as_primitive_opt::<Int64Type>());
+            members.extend(ids.iter().flat_map(|ids| ids.values().iter().copied()));
+        }
         if table == Table::Vertices {
             progress.add(batch.num_rows() as u64);
         }
         sink.write(table, &batch)?;
     }
     drop(progress);
+    let mut left = Vec::new();
+    let mut groups = 0;
+    if grouped {
+        let found = context.wait(groups_of(&store, level, Some(&members)))?;
+        let found = found.map_err(|e| CliError::from(e).at(url))?;
+        if let Some((found, notes)) = found.filter(|(found, _)| !found.members().is_empty()) {
+            let table = groups_table(&found, &store);
+            sink.groups(&table.map_err(|e| CliError::from(e).at(url))?)?;
+            groups = found.members().len() as u64;
+            left = notes;
+        }
+    }
     let mut files = sink.finish()?;
     if let Some(output) = output {
         files = output.send(files, context)?;
@@ -147,6 +170,9 @@ fn run(
     let summary = answer.summary();
     let warnings = listing::warnings(&store, &summary.warnings);
     context.warn(&warnings);
+    for note in &left {
+        context.remark(note);
+    }
     let traffic = context.traffic();
     let kind = store.kind().to_string();
     let report = Report {
@@ -171,6 +197,7 @@ fn run(
         let rows = match file.file_name().and_then(|name| name.to_str()) {
             Some("links.arrow") => counted(summary.links, "link"),
             Some("objects.arrow") => counted(summary.objects, "object"),
+            Some(GROUPS) => counted(groups, "group"),
             _ => counted(summary.vertices, "vertex"),
         };
         context.remark(&format!("wrote {}: {rows}", file.display()));

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use zvf_query::{BBox, Column, Filter, Outputs, Query, Select};
-use zvf_store::Names;
+use zvf_query::{BBox, Column, Filter, Outputs, Query, Select, group_numbers};
+use zvf_store::{Names, Need};
 
 use crate::args::{GetArgs, QueryArgs, ResultArgs, TermArgs};
+use crate::context::Context;
 use crate::error::{Class, CliError, Result};
 use crate::output::Target;
 
@@ -13,26 +14,46 @@ use crate::output::Target;
 ///
 /// # Errors
 ///
-/// Usage, for values that cannot be read; I/O, for id files.
-pub(crate) fn of_query(args: &QueryArgs, target: &Target, budget: Option<u64>) -> Result<Query> {
-    let mut query = terms(&args.terms, budget)?;
+/// Usage, for values that cannot be read; I/O, for id files; as the store says, where groups are named.
+pub(crate) fn of_query(
+    args: &QueryArgs,
+    target: &Target,
+    context: &mut Context<'_>,
+) -> Result<Query> {
+    let level = args.result.at.level;
+    let mut query = terms(&args.terms, (&args.store, level), context)?;
     query.select = args.select.map_or(Select::Vertices, Select::from);
     result(&args.result, target, query)
 }
 
-/// The query of the terms of a selection, within a budget of memory.
+/// The query of the terms of a selection of a level of a store, within the budget of memory.
 ///
 /// # Errors
 ///
 /// As [`of_query`].
-pub(crate) fn terms(args: &TermArgs, budget: Option<u64>) -> Result<Query> {
+pub(crate) fn terms(
+    args: &TermArgs,
+    (url, level): (&str, u32),
+    context: &mut Context<'_>,
+) -> Result<Query> {
+    let groups = match &args.groups {
+        None => None,
+        Some(words) => {
+            let need = Need {
+                groups: true,
+                ..Need::nothing()
+            };
+            let store = context.open(url, level, need)?;
+            Some(context.wait_at(url, group_numbers(&store, level, words))?)
+        }
+    };
     Ok(Query {
         objects: args.objects.as_deref().map(ids).transpose()?,
         bbox: args.bbox.as_deref().map(BBox::parse).transpose()?,
-        groups: args.groups.clone(),
+        groups,
         filter: args.filter.as_deref().map(Filter::parse).transpose()?,
         ignore_missing: args.ignore_missing,
-        ..within(budget)
+        ..within(context.common.memory_budget)
     })
 }
 
@@ -86,8 +107,7 @@ fn result(args: &ResultArgs, target: &Target, query: Query) -> Result<Query> {
             objects: false,
         };
     }
-    // Tables that are kept together say which vertex belongs to which object.
-    query.owners = matches!(target, Target::Directory(_));
+    query.owners = target.has_owners();
     Ok(query)
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &SplitsArgs, context: &mut Context<'_>) -> Result<()> {
         own_level_only: args.at.own_level_only,
         select: args.select.map_or(Select::Vertices, Select::from),
         attributes: select::names(&args.attributes)?,
-        ..select::terms(&args.terms, context.common.memory_budget)?
+        ..select::terms(&args.terms, (&args.store, args.at.level), context)?
     };
     let target = match (args.count, args.rows, args.bytes) {
         (Some(count), _, _) => Target::Count(count),

@@ -18,9 +18,13 @@ const FILES: [(Table, &str); 3] = [
     (Table::Objects, "objects.arrow"),
 ];
 
+/// The file of the groups, a row a group: `object_ids`, `name` and the attributes of groups.
+pub(crate) const GROUPS: &str = "groups.arrow";
+
 /// Tables on their way into a directory.
 pub(crate) struct DirSink {
     tables: Vec<(Table, &'static str, FileSink)>,
+    grouped: bool,
     staged: Staged,
 }
 
@@ -34,7 +38,9 @@ impl DirSink {
         path: &Path,
         schema: impl Fn(Table) -> Option<&'s Schema>,
     ) -> Result<Self> {
-        let staged = Staged::directory(path, &FILES.map(|(_, name)| name))?;
+        let mut names = FILES.map(|(_, name)| name).to_vec();
+        names.push(GROUPS);
+        let staged = Staged::directory(path, &names)?;
         let mut tables = Vec::new();
         for (table, name) in FILES {
             if let Some(schema) = schema(table) {
@@ -45,7 +51,25 @@ impl DirSink {
                 ));
             }
         }
-        Ok(Self { tables, staged })
+        Ok(Self {
+            tables,
+            grouped: false,
+            staged,
+        })
+    }
+
+    /// Writes the table of groups.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    pub(crate) fn groups(&mut self, groups: &RecordBatch) -> Result<()> {
+        let file = self.staged.path().join(GROUPS);
+        let mut file = FileSink::create(&file, FormatArg::Arrow, groups.schema_ref())?;
+        file.write(groups)?;
+        file.finish()?;
+        self.grouped = true;
+        Ok(())
     }
 
     /// Appends rows of one table.
@@ -66,12 +90,17 @@ impl DirSink {
     ///
     /// I/O.
     pub(crate) fn finish(self) -> Result<Vec<PathBuf>> {
-        let Self { tables, staged } = self;
+        let Self {
+            tables,
+            grouped,
+            staged,
+        } = self;
         let mut names = Vec::new();
         for (_, name, file) in tables {
             file.finish()?;
             names.push(name);
         }
+        names.extend(grouped.then_some(GROUPS));
         let path = staged.commit()?;
         Ok(names.into_iter().map(|name| path.join(name)).collect())
     }

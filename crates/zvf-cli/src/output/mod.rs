@@ -73,6 +73,16 @@ impl Target {
         })
     }
 
+    /// Whether its table of vertices has a column with the object of a row: all have but NPY, which holds positions alone. Exports
+    /// decide for themselves.
+    pub(crate) fn has_owners(&self) -> bool {
+        match self {
+            Self::Stdout(format) | Self::File(_, format) => *format != FormatArg::Npy,
+            Self::Directory(_) => true,
+            Self::Summary | Self::Export(..) => false,
+        }
+    }
+
     /// Whether only vertices are written.
     pub(crate) fn vertices_only(&self) -> bool {
         matches!(self, Self::Stdout(_) | Self::File(..))
@@ -177,6 +187,18 @@ impl Sink {
             Self::File(file) if table == Table::Vertices => file.write(batch),
             Self::Directory(dir) => dir.write(table, batch),
             Self::Stdout(_) | Self::File(_) => Ok(()),
+        }
+    }
+
+    /// Writes a table of groups, where the target holds one.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    pub(crate) fn groups(&mut self, groups: &RecordBatch) -> Result<()> {
+        match self {
+            Self::Directory(dir) => dir.groups(groups),
+            _ => Ok(()),
         }
     }
 

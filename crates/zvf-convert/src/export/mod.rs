@@ -34,7 +34,7 @@
 //! | CSV, TSV | all | by object for lines, polylines and streamlines, else by chunk | of vertices, `object_id` | a batch |
 //! | Arrow, Parquet | all | the same | the same, typed | a batch; of Parquet a row group |
 //! | NPY | all | the same | none | a batch |
-//! | NPZ | all | the same | numbers, `object_id` where there are several; `edges` or `faces` | a batch, and temporary files |
+//! | NPZ | all | the same | numbers, `object_id`; `edges` or `faces` | a batch, and temporary files |
 //! | SWC | skeleton, graph without cycles | by `node_id`, else parents first | `type`, `radius`, `node_id` | 40 bytes a node, and temporary files |
 //! | OBJ | mesh; edges and chains as `l` | by chunk | `color` of three channels | a batch |
 //! | PLY | all | by chunk; faces, or edges | numbers, `object_id` where there are several | a batch |

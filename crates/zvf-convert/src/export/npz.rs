@@ -17,7 +17,7 @@ use crate::output::raw::{descr, elements, write_raw};
 
 pub(super) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     let objects = job.ids().await?;
-    let ids = objects.as_ref().is_some_and(|ids| ids.len() > 1);
+    let ids = objects.is_some();
     let grouped = if chained(job.kind) {
         job.by_object(ids).await?
     } else {

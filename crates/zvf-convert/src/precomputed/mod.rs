@@ -27,6 +27,7 @@ use zvf_meta::Affine;
 use zvf_write::{Axis, Kind};
 
 use crate::error::{ConvertError, Place, shown};
+use crate::ids::ObjectIds;
 use crate::options::{Limits, Options};
 use crate::{Found, Sink};
 use annotation::Annotations;
@@ -234,6 +235,14 @@ impl Precomputed {
                 "one folder with `info`",
             ));
         };
+        if !matches!(options.ids, ObjectIds::Kept | ObjectIds::New) {
+            let expected = "none: the folder names its objects";
+            return Err(ConvertError::usage(
+                "ids",
+                "a rule for ids of files",
+                expected,
+            ));
+        }
         let info = Document::read(&folder.join("info"))?;
         let limits = &options.limits;
         let content = Content::open(&info, folder, limits)?;

@@ -8,6 +8,7 @@ use std::sync::mpsc::SyncSender;
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, SchemaRef};
+use arrow_select::concat::concat_batches;
 
 use super::{Source, TakeBatch, arrow_check, chosen, left_out, lists, rename};
 use crate::error::{ConvertError, Place};
@@ -32,8 +33,41 @@ pub(super) struct Arrow {
 /// The batches of either form.
 type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>>>;
 
+/// All rows of a file, in the types that it has.
+pub(super) fn whole(path: &Path) -> Result<RecordBatch, ConvertError> {
+    let open = Arrow::begin(path)?;
+    isolate(path, || {
+        let (schema, batches) = open.reader(None)?;
+        let batches = batches.collect::<Result<Vec<_>, _>>();
+        let batches = batches.map_err(|error| wrong(path, error))?;
+        concat_batches(&schema, &batches).map_err(|error| wrong(path, error))
+    })
+}
+
 impl Arrow {
     pub(super) fn open(path: &Path, options: &Options) -> Result<Self, ConvertError> {
+        let mut open = Self::begin(path)?;
+        let all = isolate(path, || Ok(open.reader(None)?.0))?;
+        let all = rename::schema(&all, options);
+        open.columns = chosen(path, &all, options)?;
+        open.notes = left_out(&all, options);
+        let schema = all.project(&open.columns);
+        let schema = Arc::new(schema.map_err(|error| wrong(path, error))?);
+        open.schema = lists::found(&schema, |widths| {
+            isolate(path, || {
+                for batch in open.reader(Some(open.columns.clone()))?.1 {
+                    if widths.see(&batch.map_err(|error| wrong(path, error))?) {
+                        break;
+                    }
+                }
+                Ok(())
+            })
+        })?;
+        Ok(open)
+    }
+
+    /// Looks at the beginning of a file.
+    fn begin(path: &Path) -> Result<Self, ConvertError> {
         let io = |error| ConvertError::io(path, error);
         let mut magic = [0; 6];
         let mut file = zvf_store::open_file(path).map_err(io)?;
@@ -62,30 +96,13 @@ impl Arrow {
                 ));
             }
         };
-        let mut open = Self {
+        Ok(Self {
             path: path.to_owned(),
             stream,
             columns: Vec::new(),
             schema: Arc::new(arrow_schema::Schema::empty()),
             notes: Vec::new(),
-        };
-        let all = isolate(path, || Ok(open.reader(None)?.0))?;
-        let all = rename::schema(&all, options);
-        open.columns = chosen(path, &all, options)?;
-        open.notes = left_out(&all, options);
-        let schema = all.project(&open.columns);
-        let schema = Arc::new(schema.map_err(|error| wrong(path, error))?);
-        open.schema = lists::found(&schema, |widths| {
-            isolate(path, || {
-                for batch in open.reader(Some(open.columns.clone()))?.1 {
-                    if widths.see(&batch.map_err(|error| wrong(path, error))?) {
-                        break;
-                    }
-                }
-                Ok(())
-            })
-        })?;
-        Ok(open)
+        })
     }
 
     /// The schema, and the batches with these columns.

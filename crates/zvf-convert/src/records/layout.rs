@@ -125,6 +125,7 @@ impl Roles {
         let object = options.object_column.as_deref();
         let object = object.or_else(|| schema.metadata().get(super::OBJECT).map(String::as_str));
         let object = object.map(|name| find("object column", name)).transpose()?;
+        let object = object.or_else(|| own_object(schema, &position, options));
         if let Some(at) = object.filter(|at| position.contains(at)) {
             let expected = "another column than those of the position";
             return Err(ConvertError::usage(
@@ -169,6 +170,31 @@ impl Roles {
             nodes,
             attributes,
         })
+    }
+}
+
+/// The column of the tables that queries and exports write with the object of a row.
+const OBJECT_ID: &str = "object_id";
+
+/// That column, where no other one is asked for and it is not asked for as something else. Columns of tables of text have no type yet.
+fn own_object(schema: &Schema, position: &[usize], options: &Options) -> Option<usize> {
+    let named = |list: &Vec<String>| list.iter().any(|one| one == OBJECT_ID);
+    if named(&options.exclude) || options.attributes.as_ref().is_some_and(named) {
+        return None;
+    }
+    let (at, field) = schema.column_with_name(OBJECT_ID)?;
+    let whole = field.data_type().is_integer() || *field.data_type() == DataType::Null;
+    (whole && !position.contains(&at)).then_some(at)
+}
+
+/// What helps where the column of the objects was not asked for.
+pub(super) fn if_unnamed(options: &Options) -> &'static str {
+    match options.object_column {
+        Some(_) => "",
+        None => {
+            "; --nulls drop-row leaves out rows without one, --exclude object_id leaves out the column, --attributes object_id,.. makes it an \
+             attribute"
+        }
     }
 }
 
@@ -384,15 +410,17 @@ impl Layout {
     }
 
     /// The object of every row; nothing without such a column.
-    pub(super) fn objects(&self, batch: &RecordBatch) -> Result<Vec<i64>, Wrong> {
+    pub(super) fn objects(
+        &self,
+        batch: &RecordBatch,
+        options: &Options,
+    ) -> Result<Vec<i64>, Wrong> {
         let Some(column) = self.object.and_then(|at| batch.columns().get(at)) else {
             return Ok(Vec::new());
         };
         if let Some(row) = (0..column.len()).find(|row| column.is_null(*row)) {
-            return Err((
-                row,
-                ("no object".to_owned(), "the id of an object".to_owned()),
-            ));
+            let expected = format!("the id of an object{}", if_unnamed(options));
+            return Err((row, ("no object".to_owned(), expected)));
         }
         let whole = crate::numbers::whole(column);
         whole.ok_or_else(|| {

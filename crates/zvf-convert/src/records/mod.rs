@@ -28,6 +28,7 @@ use arrow_select::concat::concat_batches;
 use zvf_write::{Batch, Kind, Values};
 
 use crate::error::{ConvertError, Place, shown};
+use crate::ids::IdMap;
 use crate::names;
 use crate::options::Options;
 use crate::{Format, Sink};
@@ -99,6 +100,9 @@ fn chosen(path: &Path, schema: &Schema, options: &Options) -> Result<Vec<usize>,
         attributes.contains(name)
             || options.object_column.as_ref() == Some(name)
             || schema.metadata().get(OBJECT) == Some(name)
+            || (name == "object_id"
+                && options.object_column.is_none()
+                && !options.exclude.contains(name))
             || match &options.position {
                 Some(named) => named.contains(name),
                 None => usual.iter().any(|one| name.eq_ignore_ascii_case(one)),
@@ -235,6 +239,11 @@ pub fn read_table(path: &Path, options: &Options) -> Result<RecordBatch, Convert
     concat_batches(&schema, &batches).map_err(wrong)
 }
 
+/// Reads an Arrow file as it is.
+pub(crate) fn read_arrow(path: &Path) -> Result<RecordBatch, ConvertError> {
+    arrow::whole(path)
+}
+
 /// Files to be read again.
 #[derive(Debug)]
 pub(crate) struct Records {
@@ -282,6 +291,7 @@ impl Records {
 
     pub(crate) fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
         let mut first = 0_u64;
+        let mut ids = IdMap::new(self.options.ids, &self.files)?;
         for (number, file) in self.files.iter().enumerate() {
             let source = self.open(file)?;
             let mut vertices = 0_u64;
@@ -299,7 +309,7 @@ impl Records {
                     return Ok(());
                 }
                 let table = self.table.as_ref().map(|table| (Vec::new(), table.none()));
-                self.push(batch, table, &rows, number, sink)
+                self.push(batch, table, &rows, (number, &mut ids), sink)
             })?;
             match &self.table {
                 Some(table) if whole => {
@@ -309,7 +319,7 @@ impl Records {
                     })?;
                     let links = table.all(vertices)?;
                     let rows = RowNumbers { file, first: 0 };
-                    self.push(&all, Some(links), &rows, number, sink)?;
+                    self.push(&all, Some(links), &rows, (number, &mut ids), sink)?;
                 }
                 Some(table) => table.read(vertices, &mut |ends, attributes| {
                     let mut batch = self.empty().with_links_between_batches(ends);
@@ -336,7 +346,7 @@ impl Records {
         batch: &RecordBatch,
         links: Option<Links>,
         rows: &RowNumbers<'_>,
-        number: usize,
+        (number, map): (usize, &mut IdMap),
         sink: &mut dyn Sink,
     ) -> Result<(), ConvertError> {
         if batch.num_rows() == 0 {
@@ -363,11 +373,18 @@ impl Records {
                 out = out.with_object_runs(vec![(id, batch.num_rows())]);
             }
             Owners::Column => {
-                let ids = self.layout.objects(batch);
+                let ids = self.layout.objects(batch, &self.options);
                 let ids = ids.map_err(|(row, what)| rows.bad(row, what))?;
-                let runs = ids.chunk_by(|a, b| a == b);
-                let runs = runs.filter_map(|run| Some((*run.first()?, run.len())));
-                out = out.with_object_runs(runs.collect::<Vec<_>>());
+                let mut runs: Vec<(i64, usize)> = Vec::new();
+                let mut row = 0;
+                for run in ids.chunk_by(|a, b| a == b) {
+                    if let Some(id) = run.first() {
+                        let id = map.id(number, *id).map_err(|what| rows.bad(row, what))?;
+                        runs.push((id, run.len()));
+                    }
+                    row = row.saturating_add(run.len());
+                }
+                out = out.with_object_runs(runs);
             }
         }
         for (attribute, decided) in self.layout.attributes.iter().zip(&self.decided) {

@@ -17,7 +17,9 @@ use super::{
     Owners, Records, RowNumbers, Source, check_exclude, left_out, names_of, refused, rename,
     source, too_many_texts, whole_in_memory,
 };
+use crate::answered::is_in_chunk_order;
 use crate::error::{ConvertError, Place};
+use crate::ids::IdMap;
 use crate::names;
 use crate::options::Options;
 use crate::{Format, Found, draft, float_type};
@@ -54,8 +56,13 @@ fn look_at_text(
     let seen = survey.seen();
     notes.extend(survey.notes());
     let layout = Layout::new(path, &table.schema(), survey.roles, options)?;
-    let new = || Tally::new(options, layout.axes.len(), None);
-    let tally = survey.tally.unwrap_or_else(new);
+    let tally = match survey.tally {
+        Some(tally) => tally,
+        None => {
+            let map = IdMap::new(options.ids, files)?;
+            Tally::new(layout.axes.len(), None, map, options)
+        }
+    };
     let looked = Looked {
         layout,
         schema: table.schema(),
@@ -80,7 +87,7 @@ fn look_at_columns(
     notes: &mut Vec<String>,
 ) -> Result<(Looked, Tally), ConvertError> {
     let mut known: Option<(Looked, Tally)> = None;
-    for file in files {
+    for (number, file) in files.iter().enumerate() {
         let source = source(file, format, options)?;
         for note in source.notes() {
             if !notes.contains(&note) {
@@ -99,7 +106,8 @@ fn look_at_columns(
                 let fields = own.nodes.iter().filter_map(|at| schema.fields().get(*at));
                 let names = fields.map(|field| field.name().clone()).collect();
                 let own_nodes = Nodes::new(names, options);
-                let tally = Tally::new(options, own.axes.len(), linked);
+                let map = IdMap::new(options.ids, files)?;
+                let tally = Tally::new(own.axes.len(), linked, map, options);
                 let mut seen = Vec::new();
                 seen.resize_with(own.attributes.len(), Census::default);
                 let looked = Looked {
@@ -117,6 +125,20 @@ fn look_at_columns(
             }
         };
         looked.layout.same(file, &schema, options)?;
+        let chains = matches!(
+            kind_of(options, looked.linked),
+            Kind::Line | Kind::Polyline | Kind::Streamline
+        );
+        if chains && looked.layout.object.is_some() && is_in_chunk_order(&schema) {
+            let expected = "the rows of an object one after another: `zvf query --select objects` or `zvf export` writes them so";
+            return Err(ConvertError::malformed(
+                file,
+                Place::Whole,
+                "rows in the order of chunks",
+                expected,
+            ));
+        }
+        tally.begin(number);
         let vertices = looked.vertices(source.as_ref(), file, options, tally)?;
         source.links(&mut |link, place| {
             if let Some(&end) = link.iter().find(|end| **end >= vertices) {
@@ -173,7 +195,7 @@ impl Looked {
                 let seen = column.map_or(Ok(()), |column| nodes.column(number, column));
                 seen.map_err(|(row, what)| rows.bad(row, what))?;
             }
-            let objects = layout.objects(&whole);
+            let objects = layout.objects(&whole, options);
             let objects = objects.map_err(|(row, what)| rows.bad(row, what))?;
             for (row, id) in objects.into_iter().enumerate() {
                 tally.object(id).map_err(|what| rows.bad(row, what))?;
@@ -222,7 +244,7 @@ impl Records {
         } else if files.len() == 1 && kind == Kind::PointCloud {
             Owners::None
         } else {
-            let (ids, by_name) = names::ids(files);
+            let (ids, by_name) = names::ids(files, options.ids)?;
             notes.push(names::note(&ids, by_name));
             objects = ids.len() as u64;
             Owners::Files(ids)

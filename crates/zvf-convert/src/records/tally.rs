@@ -6,6 +6,7 @@ use std::path::Path;
 use zvf_write::Kind;
 
 use crate::error::{ConvertError, Place, shown};
+use crate::ids::IdMap;
 use crate::options::Options;
 use crate::shape::Extent;
 
@@ -17,20 +18,26 @@ pub(super) struct Tally {
     most: u64,
     /// Whether the rows of an object follow one another.
     chain: bool,
+    /// Those that objects get.
     pub(super) ids: HashSet<i64>,
+    map: IdMap,
+    /// The file that is read, and the object there of the last row.
+    file: usize,
     last: Option<i64>,
     /// The column of objects, as a message names it.
     column: String,
 }
 
 impl Tally {
-    pub(super) fn new(options: &Options, axes: usize, linked: Option<Kind>) -> Self {
+    pub(super) fn new(axes: usize, linked: Option<Kind>, map: IdMap, options: &Options) -> Self {
         let kind = kind_of(options, linked);
         Self {
             extent: Extent::new(axes),
             most: options.limits.vertices,
             chain: matches!(kind, Kind::Polyline | Kind::Streamline),
             ids: HashSet::new(),
+            map,
+            file: 0,
             last: None,
             column: match &options.object_column {
                 Some(name) => format!("column {}", shown(name)),
@@ -47,9 +54,15 @@ impl Tally {
         }
     }
 
+    /// Goes to the rows of file number `file`.
+    pub(super) fn begin(&mut self, file: usize) {
+        self.file = file;
+        self.last = None;
+    }
+
     /// Counts the object of a row; what is wrong with it, found and expected.
     pub(super) fn object(&mut self, id: i64) -> Result<(), (String, String)> {
-        if self.last != Some(id) && !self.ids.insert(id) && self.chain {
+        if self.last != Some(id) && !self.ids.insert(self.map.id(self.file, id)?) && self.chain {
             let expected = format!(
                 "the rows of an object one after another: sort the rows by {}",
                 self.column

@@ -238,14 +238,7 @@ impl Groups<'_> {
             }
             own.push(("name", array(Values::texts(&self.names), 1)?));
         }
-        let one = |(name, values): &(String, Values<'_>)| {
-            let channels = values.len().checked_div(rows).unwrap_or(1);
-            match values.number_type() {
-                Some(number) => AttributeSpec::number(name, number).with_channels(channels),
-                None => AttributeSpec::text(name).with_channels(channels),
-            }
-        };
-        let declared: Vec<AttributeSpec> = self.attributes.iter().map(one).collect();
+        let declared = self.attribute_specs();
         let (what, given) = (("group attribute", &OF_GROUPS[..]), &self.attributes);
         Context::at(spec, 0).table(own, what, given, declared.iter(), rows)
     }

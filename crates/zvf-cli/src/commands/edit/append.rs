@@ -1,12 +1,19 @@
 //! `zvf append`: more objects or points from files of any format.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod frames;
+mod numbers;
+
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use arrow_array::RecordBatch;
 use serde_json::{Value, json};
-use zvf_convert::{Format, Import, Options, Sink};
+use zvf_convert::{
+    Format, Frame, Import, ObjectIds, Options, Sink, Space, Whole, in_chains, read_groups,
+};
 use zvf_edit::{Edit, EditSummary};
-use zvf_store::Need;
+use zvf_query::Query;
+use zvf_store::{Need, Store};
 use zvf_write::error::OrBug;
 use zvf_write::{AttributeSpec, Batch, Groups, Kind, ObjectTable, WriteError};
 
@@ -19,6 +26,7 @@ use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::output::table::{count, counted};
 use crate::output::{print_json, print_text};
+use numbers::Numbers;
 
 /// Ids that are listed one by one for people.
 const LISTED: usize = 8;
@@ -33,18 +41,25 @@ pub(crate) fn run(args: &AppendArgs, context: &mut Context<'_>) -> Result<()> {
     let (files, _kept) = from_stdin(&args.files, args.format.is_some())?;
     let given = Given::read(args, &files, context)?;
     let edit = opened(store, context)?;
-    let mut numbers = Numbers::of(&edit, args.new_ids);
+    let mut numbers = match &given {
+        // The reader kept the objects of several files apart.
+        Given::Import(import) => {
+            let mut numbers = Numbers::of(&edit, ObjectIds::Kept, &[])?;
+            numbers.keep = import.names_objects() && !args.ids.new_ids;
+            numbers
+        }
+        Given::Tables(_) => Numbers::of(&edit, args.ids.rule(1), &files)?,
+    };
     let mut remarks = Vec::new();
     let done = finish(store, edit, context, async |edit| {
         set_fills(edit, &args.fill)?;
-        remarks = given.append(edit, &mut numbers).await?;
+        remarks = given.append(edit, &mut numbers, args.ids.rule(1)).await?;
         Ok(())
     })?;
     for remark in &remarks {
         context.remark(remark);
     }
-    let ids: BTreeSet<i64> = numbers.given.into_values().collect();
-    let ids = Vec::from_iter(ids);
+    let ids = numbers.ids();
     if context.common.json {
         return print_json(&document(args, &done, &ids, &remarks));
     }
@@ -99,79 +114,40 @@ fn listed(ids: &[i64]) -> String {
     text
 }
 
-/// The ids that objects of the files get in the store.
-#[derive(Debug)]
-struct Numbers {
-    taken: BTreeSet<i64>,
-    /// Whether ids of the files are kept.
-    keep: bool,
-    /// By the id in the files.
-    given: BTreeMap<i64, i64>,
-    next: Option<i64>,
-}
-
-impl Numbers {
-    fn of(edit: &Edit, renumber: bool) -> Self {
-        let taken: BTreeSet<i64> = edit.object_ids().collect();
-        let next = taken.last().map_or(Some(0), |last| last.checked_add(1));
-        Self {
-            taken,
-            keep: !renumber,
-            given: BTreeMap::new(),
-            next: next.map(|next| next.max(0)),
-        }
-    }
-
-    /// The id in the store for one of the files.
-    fn of_file(&mut self, id: i64) -> i64 {
-        let (keep, next) = (self.keep, &mut self.next);
-        *self.given.entry(id).or_insert_with(|| {
-            if keep {
-                return id;
-            }
-            // Where no id is left, objects get the last one, and `check` refuses them.
-            let number = next.unwrap_or(i64::MAX);
-            *next = number.checked_add(1);
-            number
-        })
-    }
-
-    /// # Errors
-    ///
-    /// Usage: an id that the store has already.
-    fn check(&self) -> Result<()> {
-        let distinct: BTreeSet<i64> = self.given.values().copied().collect();
-        if distinct.len() < self.given.len() {
-            return Err(CliError::usage(format!(
-                "objects: found {} in the files, expected no more than there are ids above {}: the largest id is {}",
-                self.given.len(),
-                self.taken.last().copied().unwrap_or_default(),
-                i64::MAX
-            )));
-        }
-        let clash: Vec<i64> = self
-            .given
-            .values()
-            .filter(|id| self.taken.contains(id))
-            .copied()
-            .collect();
-        match clash.first() {
-            None => Ok(()),
-            Some(_) => Err(CliError::usage(format!(
-                "object {}: the store has {} already; --new-ids gives new ids, `zvf edit STORE delete` removes old objects, and \
-                 `zvf edit STORE append` continues points, polylines and streamlines",
-                listed(&clash),
-                if clash.len() == 1 { "it" } else { "them" }
-            ))),
-        }
-    }
-}
-
 /// What the arguments name, read as far as it has to be before the store is marked as being changed.
 enum Given {
-    /// Tables of vertices, each with its links, and one of objects; what became of their positions.
-    Tables(Vec<Tables>, Option<Table>, Vec<String>),
+    Tables(Vec<Answered>),
     Import(Box<Import>),
+}
+
+/// Tables as queries return them: a file, a folder, or a whole store.
+#[derive(Debug)]
+struct Answered {
+    tables: Tables,
+    objects: Option<Table>,
+    groups: Option<Groups<'static>>,
+    notes: Vec<String>,
+}
+
+impl From<Tables> for Answered {
+    fn from(tables: Tables) -> Self {
+        Self {
+            tables,
+            objects: None,
+            groups: None,
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// Whether a path is that of a store, or could be the address of one.
+fn is_store(path: &Path) -> bool {
+    path.join("zarr.json").is_file() || path.to_string_lossy().contains("://")
+}
+
+/// Whether a path is a folder that a query wrote.
+fn is_answer(path: &Path) -> bool {
+    path.is_dir() && path.join("vertices.arrow").exists()
 }
 
 impl Given {
@@ -181,38 +157,39 @@ impl Given {
         let mut options = Options::default();
         let columns = &args.columns;
         columns.apply(&mut options, context.common.memory_budget);
-        if let [folder] = files
-            && folder.is_dir()
-            && folder.join("vertices.arrow").exists()
-        {
-            let there = |name: &str| Some(folder.join(name)).filter(|file| file.exists());
-            let links = args.links.clone().or_else(|| there("links.arrow"));
-            let vertices = folder.join("vertices.arrow");
-            let mut tables = Tables::read(&vertices, None, links.as_deref(), &options)?;
-            let remarks = place.new_vertices(&mut tables)?;
-            let objects = there("objects.arrow");
-            let objects = objects.map(|file| Table::read(&file, None)).transpose()?;
-            return Ok(Self::Tables(vec![tables], objects, remarks));
+        let table = |file: &PathBuf| is_table(file, format);
+        let answer = |file: &PathBuf| is_answer(file) || (format.is_none() && is_store(file));
+        if files.iter().all(answer) {
+            let store = context.open(&args.store, 0, Need::nothing())?;
+            let one = |file: &PathBuf| match is_answer(file) {
+                true => of_folder(args, file, &options, &store, &place),
+                false => of_store(file, &store, &place, context),
+            };
+            return Ok(Self::Tables(files.iter().map(one).collect::<Result<_>>()?));
         }
-        if files.iter().all(|file| is_table(file, format)) {
+        if files.iter().all(table) {
             if args.links.is_some() && files.len() > 1 {
                 let found = counted(files.len() as u64, "table");
                 return Err(CliError::usage(format!(
                     "--links: found {found} of vertices, expected one"
                 )));
             }
-            let read = |file: &PathBuf| Tables::read(file, format, args.links.as_deref(), &options);
-            let mut tables = files.iter().map(read).collect::<Result<Vec<_>>>()?;
-            let mut remarks = Vec::new();
-            for one in &mut tables {
-                remarks.extend(place.new_vertices(one)?);
-            }
-            remarks.dedup();
-            return Ok(Self::Tables(tables, None, remarks));
+            let read = |file: &PathBuf| {
+                let mut tables = Tables::read(file, format, args.links.as_deref(), &options)?;
+                tables
+                    .vertices
+                    .name_columns(args.object_column.as_deref(), args.position.as_deref())?;
+                let notes = place.new_vertices(&mut tables)?;
+                Ok(Answered {
+                    notes,
+                    ..Answered::from(tables)
+                })
+            };
+            return Ok(Self::Tables(files.iter().map(read).collect::<Result<_>>()?));
         }
-        if args.links.is_some() {
+        if args.links.is_some() || args.object_column.is_some() || args.position.is_some() {
             return Err(CliError::usage(
-                "--links: found a table of links, expected tables of vertices: .csv, .tsv, .ndjson, .arrow or .parquet",
+                "--links, --object-column, --position: found one of them, expected tables of vertices: .csv, .tsv, .ndjson, .arrow or .parquet",
             ));
         }
         if columns.any() {
@@ -225,48 +202,51 @@ impl Given {
     }
 
     /// Appends it to a store; returns remarks for people.
-    async fn append(&self, edit: &mut Edit, numbers: &mut Numbers) -> Result<Vec<String>> {
-        let named = edit.spec().has_objects() && !matches!(self, Self::Tables(_, None, _));
-        let known = match named {
+    async fn append(
+        &self,
+        edit: &mut Edit,
+        numbers: &mut Numbers,
+        rule: ObjectIds,
+    ) -> Result<Vec<String>> {
+        let tables =
+            matches!(self, Self::Tables(list) if list.iter().all(|one| one.objects.is_none()));
+        let known = match edit.spec().has_objects() && !tables {
             true => edit.object_attributes().await?,
             false => Vec::new(),
         };
+        let mut notes = Vec::new();
         let mut gathered = Gathered {
             edit,
             numbers,
+            file: 0,
+            rule,
             batches: Vec::new(),
             objects: Vec::new(),
+            groups: Vec::new(),
             known,
             unknown: BTreeSet::new(),
             missing: BTreeSet::new(),
             filled: BTreeSet::new(),
-            grouped: false,
         };
         match self {
-            Self::Tables(tables, objects, _) => {
-                for one in tables {
-                    gathered.table(one)?;
-                }
-                let objects = objects.as_ref().filter(|_| edit.spec().has_objects());
-                if let Some(objects) = objects
-                    && let Some(ids) = objects.ids()?
-                {
-                    let records = objects.records(vec![ids], &gathered.known, |_| None)?;
-                    gathered.objects(&ObjectTable::from_records(&records)?)?;
+            Self::Tables(list) => {
+                for (file, one) in list.iter().enumerate() {
+                    gathered.file = file;
+                    // New ids follow the order of the table of objects, not of chunks.
+                    gathered.described(one)?;
+                    gathered.table(&one.tables, &mut notes)?;
+                    notes.extend(one.notes.iter().cloned());
                 }
             }
-            Self::Import(import) => {
-                gathered.numbers.keep &= import.names_objects();
-                import.read(&mut gathered)?;
-            }
+            Self::Import(import) => import.read(&mut gathered)?,
         }
         let Gathered {
             batches,
             objects,
+            groups,
             unknown,
             missing,
             filled,
-            grouped,
             ..
         } = gathered;
         numbers.check()?;
@@ -274,14 +254,127 @@ impl Given {
         for table in &objects {
             edit.put_objects(table).await?;
         }
+        let mut left = BTreeSet::new();
+        if edit.spec().has_objects() {
+            for one in &groups {
+                left.extend(edit.add_groups(one).await?);
+            }
+        } else if !groups.is_empty() {
+            notes.push("left out: groups of the files, since the store has no objects".to_owned());
+        }
         let mut remarks = remarks(edit, &unknown, &missing, &filled);
-        remarks.extend_from_slice(match self {
-            Self::Tables(_, _, placed) => placed,
-            Self::Import(import) => import.placement(),
-        });
-        remarks.extend(grouped.then(|| "left out: groups of the files".to_owned()));
+        if !left.is_empty() {
+            let list = left.into_iter().collect::<Vec<_>>().join(", ");
+            remarks.push(format!(
+                "left out, since groups of the store have no such attribute: {list}"
+            ));
+        }
+        if let Self::Import(import) = self {
+            notes.extend_from_slice(import.placement());
+        }
+        notes.dedup();
+        remarks.extend(notes);
         Ok(remarks)
     }
+}
+
+/// Reads a folder that a query wrote.
+fn of_folder(
+    args: &AppendArgs,
+    folder: &Path,
+    options: &Options,
+    store: &Store,
+    place: &Place,
+) -> Result<Answered> {
+    let there = |name: &str| Some(folder.join(name)).filter(|file| file.exists());
+    let links = args.links.clone().or_else(|| there("links.arrow"));
+    let file = folder.join("vertices.arrow");
+    let mut tables = Tables::read(&file, None, links.as_deref(), options)?;
+    if let (true, Some(links)) = (is_chain(store.kind()), &tables.links) {
+        let sorted = in_chains(&file, tables.vertices.batch(), links.batch())?;
+        tables.vertices = Table::of(tables.vertices.name(), sorted)?;
+    }
+    let objects = there("objects.arrow");
+    let objects = objects.map(|file| Table::read(&file, None)).transpose()?;
+    let groups = there("groups.arrow");
+    let groups = groups.map(|file| read_groups(&file)).transpose()?;
+    let groups = groups.as_ref().map(Groups::from_records).transpose()?;
+    let mut notes = place.new_vertices(&mut tables)?;
+    if tables.links.is_some() && !is_chain(store.kind()) && store.kind() == Kind::PointCloud {
+        notes.push("left out: links, since points have none".to_owned());
+    }
+    Ok(Answered {
+        tables,
+        objects,
+        groups: groups.map(owned),
+        notes,
+    })
+}
+
+/// Reads another store, of the same kind and axes.
+fn of_store(
+    path: &Path,
+    own: &Store,
+    place: &Place,
+    context: &mut Context<'_>,
+) -> Result<Answered> {
+    let url = path.to_string_lossy().into_owned();
+    let budget = context.common.memory_budget;
+    let budget = budget.unwrap_or_else(|| zvf_write::WriteOptions::new().memory_budget as u64);
+    let store = context.open(&url, 0, Query::default().need())?;
+    let check = |found: String, expected: String| {
+        Err(CliError::usage(format!(
+            "{url}: found {found}, expected {expected}, as the store to which it is appended"
+        )))
+    };
+    if store.url() == own.url() {
+        return check("the store itself".to_owned(), "another one".to_owned());
+    }
+    if store.kind() != own.kind() {
+        return check(store.kind().to_string(), own.kind().to_string());
+    }
+    let (theirs, axes) = (store.root().axes(), own.root().axes());
+    frames::check_axes(theirs, axes).map_err(|e| e.at(&url))?;
+    let frame = |store: &Store, context: &mut Context<'_>| {
+        let frame = context.wait(Frame::of_store(store))?;
+        frame.map_err(|e| CliError::from(e).at(store.url()))
+    };
+    let (own_frame, their_frame) = (frame(own, context)?, frame(&store, context)?);
+    if let Some(problem) = their_frame.as_ref().and_then(Frame::problem) {
+        return check(problem, "the frame of its positions".to_owned());
+    }
+    let space = their_frame.as_ref().and_then(Frame::space).map(Space::name);
+    frames::check_space(space, own_frame.as_ref()).map_err(|e| e.at(&url))?;
+    let whole = context.wait(Whole::read(&store, budget))?;
+    let whole = whole.map_err(|e| CliError::from(e).at(&url))?;
+    let table = |batch: RecordBatch| Table::of(&url, batch);
+    let mut tables = Tables {
+        vertices: table(whole.vertices)?,
+        links: whole.links.map(table).transpose()?,
+        ids: None,
+    };
+    let mut notes = whole.notes;
+    notes.extend(place.new_vertices(&mut tables)?);
+    Ok(Answered {
+        tables,
+        objects: whole.objects.map(table).transpose()?,
+        groups: whole.groups,
+        notes,
+    })
+}
+
+/// Groups that borrow nothing.
+fn owned(groups: Groups<'_>) -> Groups<'static> {
+    let mut out = Groups::new(groups.members().to_vec()).with_names(groups.names().to_vec());
+    for (name, values) in groups.attributes() {
+        out = out.with_attribute(name, values.clone().into_owned());
+    }
+    out
+}
+
+/// Whether the links of a kind follow from the order of its vertices.
+fn is_chain(kind: Kind) -> bool {
+    matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline)
 }
 
 /// A file that is read as a table of texts: its moments and gaps are brought to those of the store.
@@ -305,6 +398,7 @@ fn import(
     let store = context.open(&args.store, 0, Need::nothing())?;
     options.kind = Some(store.kind());
     options.format = args.format.as_deref().and_then(Format::from_name);
+    options.ids = args.ids.rule(1);
     Ok(Import::open(files, &options)?)
 }
 
@@ -312,54 +406,92 @@ fn import(
 struct Gathered<'e> {
     edit: &'e Edit,
     numbers: &'e mut Numbers,
+    /// The number of the table that is read.
+    file: usize,
+    rule: ObjectIds,
     batches: Vec<Batch<'static>>,
     objects: Vec<ObjectTable<'static>>,
+    groups: Vec<Groups<'static>>,
     /// The object attributes of the store.
     known: Vec<AttributeSpec>,
     unknown: BTreeSet<String>,
     missing: BTreeSet<String>,
     filled: BTreeSet<String>,
-    grouped: bool,
 }
 
 impl Gathered<'_> {
     /// Takes a table of vertices with its links.
-    fn table(&mut self, tables: &Tables) -> Result<()> {
+    fn table(&mut self, tables: &Tables, notes: &mut Vec<String>) -> Result<()> {
         let (edit, spec) = (self.edit, self.edit.spec());
         let vertices = tables.vertices.vertices(edit)?;
         let mut batch = Batch::from_records(&vertices)?;
-        if spec.has_objects() && vertices.column_by_name("object_id").is_none() {
+        let rows = vertices.num_rows();
+        let named = vertices.column_by_name("object_id").is_some();
+        if spec.has_objects() && !named {
             // Without ids: one object, or one for each line of two vertices.
-            let numbers = &mut *self.numbers;
-            numbers.keep = false;
-            let rows = vertices.num_rows();
-            let size = if spec.kind == Kind::Line {
-                2
-            } else {
-                rows.max(1)
+            let size = match spec.kind {
+                Kind::Line => 2,
+                _ => rows.max(1),
             };
-            let first = numbers.given.len();
-            let id = |row| i64::try_from(first + row / size).or_bug("more objects than ids");
-            let ids = (0..rows)
-                .map(id)
-                .collect::<std::result::Result<Vec<_>, WriteError>>();
-            batch = batch.with_object_ids(ids?);
+            let mut ids = Vec::with_capacity(rows);
+            let mut last = (None, 0);
+            for row in 0..rows {
+                let at = i64::try_from(row / size).or_bug("more objects than ids")?;
+                if last.0 != Some(at) {
+                    last = (Some(at), self.numbers.of_unnamed(self.file, at, self.rule));
+                }
+                ids.push(last.1);
+            }
+            batch = batch.with_object_ids(ids);
+        } else if !spec.has_objects() && tables.vertices.has_objects() {
+            notes.push(
+                "left out: which object a vertex belongs to, since the store has no objects"
+                    .to_owned(),
+            );
         }
         let links = tables.links.as_ref().filter(|_| spec.takes_links());
+        if let Some(links) = links {
+            self.unknown.extend(links.unknown_of_links(spec));
+        }
         let ids = tables.ids.as_ref();
         let links = links.map(|links| links.links(edit, ids)).transpose()?;
         if let Some(links) = &links {
             batch = batch.with_link_records(links)?;
         }
-        self.batch(&batch)?;
+        let file = self.file;
+        let numbers = &mut *self.numbers;
+        let fitted = match named {
+            true => edit.fit(&batch, |id| numbers.of_file(file, id))?,
+            false => edit.fit(&batch, |id| id)?,
+        };
+        self.batches.push(fitted.batch);
+        self.unknown.extend(fitted.unknown);
+        self.missing.extend(fitted.missing);
         self.unknown.extend(tables.vertices.unknown(spec));
+        Ok(())
+    }
+
+    /// Takes the tables of objects and groups of an answer.
+    fn described(&mut self, one: &Answered) -> Result<()> {
+        if let Some(objects) = &one.objects
+            && self.edit.spec().has_objects()
+            && let Some(ids) = objects.ids()?
+        {
+            self.unknown.extend(objects.unknown_of_objects(&self.known));
+            let records = objects.records(vec![ids], &self.known, |_| None)?;
+            self.objects(&ObjectTable::from_records(&records)?)?;
+        }
+        if let Some(groups) = &one.groups {
+            self.groups(groups)?;
+        }
         Ok(())
     }
 }
 
 impl Sink for Gathered<'_> {
     fn batch(&mut self, batch: &Batch<'_>) -> std::result::Result<(), WriteError> {
-        let fitted = self.edit.fit(batch, |id| self.numbers.of_file(id))?;
+        let (file, numbers) = (self.file, &mut *self.numbers);
+        let fitted = self.edit.fit(batch, |id| numbers.of_file(file, id))?;
         self.batches.push(fitted.batch);
         self.unknown.extend(fitted.unknown);
         self.missing.extend(fitted.missing);
@@ -368,7 +500,8 @@ impl Sink for Gathered<'_> {
     }
 
     fn objects(&mut self, table: &ObjectTable<'_>) -> std::result::Result<(), WriteError> {
-        let ids = table.ids().iter().map(|id| self.numbers.of_file(*id));
+        let (file, numbers) = (self.file, &mut *self.numbers);
+        let ids = table.ids().iter().map(|id| numbers.of_file(file, *id));
         let mut fitted = ObjectTable::new(ids.collect::<Vec<_>>());
         for (name, values) in table.attributes() {
             match self.known.iter().find(|one| one.name == name) {
@@ -384,8 +517,15 @@ impl Sink for Gathered<'_> {
         Ok(())
     }
 
-    fn groups(&mut self, _: &Groups<'_>) -> std::result::Result<(), WriteError> {
-        self.grouped = true;
+    fn groups(&mut self, groups: &Groups<'_>) -> std::result::Result<(), WriteError> {
+        let (file, numbers) = (self.file, &mut *self.numbers);
+        let members = groups.members().iter();
+        let members = members.map(|ids| ids.iter().map(|id| numbers.of_file(file, *id)).collect());
+        let mut fitted = Groups::new(members.collect()).with_names(groups.names().to_vec());
+        for (name, values) in groups.attributes() {
+            fitted = fitted.with_attribute(name, values.clone().into_owned());
+        }
+        self.groups.push(fitted);
         Ok(())
     }
 }

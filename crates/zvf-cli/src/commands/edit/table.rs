@@ -33,11 +33,18 @@ pub(super) struct Table {
     columns: Vec<(String, usize, usize)>,
     /// The line of the first row; `None` where there are no lines.
     first: Option<usize>,
+    /// The column with the object of a row, where one was named.
+    object: Option<usize>,
+    /// The columns of positions, where they were named.
+    position: Vec<usize>,
     /// How positions are brought into the store.
     placed: Option<Placed>,
     /// How texts are read as values.
     fields: Fields,
 }
+
+/// What each row of a store with objects has.
+const OBJECT: &str = "the id of an object, in each row (`zvf query --select objects` leaves out vertices that belong to none)";
 
 /// A column of an answer, with its name.
 type Column = (String, ArrayRef);
@@ -71,6 +78,17 @@ impl Table {
             _ => None,
         };
         let batch = read_table(path, &options)?;
+        let mut table = Self::of(&path.display().to_string(), batch)?;
+        (table.first, table.fields) = (first, Fields::of(&options));
+        Ok(table)
+    }
+
+    /// A table of an answer.
+    ///
+    /// # Errors
+    ///
+    /// A list with a negative size, which Arrow does not make.
+    pub(super) fn of(name: &str, batch: RecordBatch) -> Result<Self> {
         let mut names = column_names(batch.schema_ref()).into_iter();
         let mut columns = Vec::new();
         for (at, column) in batch.columns().iter().enumerate() {
@@ -79,13 +97,84 @@ impl Table {
             columns.extend(named.map(|(channel, name)| (name, at, channel)));
         }
         Ok(Self {
-            file: path.display().to_string(),
+            file: name.to_owned(),
             columns,
             batch,
-            first,
+            first: None,
             placed: None,
-            fields: Fields::of(&options),
+            fields: Fields::of(&Options::default()),
+            object: None,
+            position: Vec::new(),
         })
+    }
+
+    /// What it is called in messages.
+    pub(super) fn name(&self) -> &str {
+        &self.file
+    }
+
+    /// The table as it is.
+    pub(super) fn batch(&self) -> &RecordBatch {
+        &self.batch
+    }
+
+    /// Names the columns of objects and positions, instead of the usual ones.
+    ///
+    /// # Errors
+    ///
+    /// Usage: a column that is not there.
+    pub(super) fn name_columns(
+        &mut self,
+        object: Option<&str>,
+        position: Option<&[String]>,
+    ) -> Result<()> {
+        let find = |name: &str| {
+            self.column(name).ok_or_else(|| {
+                let names: Vec<&str> = self.columns.iter().map(|(name, ..)| &**name).collect();
+                let (file, names) = (&self.file, names.join(", "));
+                CliError::usage(format!(
+                    "{file}: found no column {name}, expected one of {names}"
+                ))
+            })
+        };
+        let object = object.map(find).transpose()?;
+        let position = position.unwrap_or_default().iter();
+        let position = position.map(|name| find(name)).collect::<Result<_>>()?;
+        (self.object, self.position) = (object, position);
+        Ok(())
+    }
+
+    /// Whether a column says to which object a row belongs.
+    pub(super) fn has_objects(&self) -> bool {
+        self.id_column().is_some()
+    }
+
+    /// Columns of a table of objects that are no attributes of the store.
+    pub(super) fn unknown_of_objects(&self, known: &[AttributeSpec]) -> BTreeSet<String> {
+        let own = [
+            "object_id",
+            "start",
+            "length",
+            "vertices",
+            "chunks",
+            "fragments",
+        ];
+        self.besides(&own, known)
+    }
+
+    /// Columns of a table of links that are no attributes of the store.
+    pub(super) fn unknown_of_links(&self, spec: &StoreSpec) -> BTreeSet<String> {
+        self.besides(&["vertices"], &spec.links.attributes)
+    }
+
+    /// Attributes of an answer besides those of the store.
+    fn besides(&self, own: &[&str], known: &[AttributeSpec]) -> BTreeSet<String> {
+        let fields = self.batch.schema_ref().fields().iter();
+        let names = fields.map(|field| field.name().as_str());
+        let names = names.filter(|name| !own.contains(name));
+        let names = names.map(|name| name.strip_prefix("attribute:").unwrap_or(name));
+        let names = names.filter(|name| known.iter().all(|one| one.name != *name));
+        names.map(str::to_owned).collect()
     }
 
     /// The columns, with what the file states about them.
@@ -140,12 +229,21 @@ impl Table {
 
     /// The columns of positions: a column an axis, by its name, or one list; none where some are missing.
     fn position_columns(&self, spec: &StoreSpec, loose: bool) -> Vec<usize> {
+        if !self.position.is_empty() {
+            return match self.position.len() == spec.dims() {
+                true => self.position.clone(),
+                false => Vec::new(),
+            };
+        }
         let names = axis_columns(&spec.axes, loose, |name| self.column(name).is_some());
         names.iter().filter_map(|name| self.column(name)).collect()
     }
 
     /// The column of the object of each row.
     fn id_column(&self) -> Option<usize> {
+        if self.object.is_some() {
+            return self.object;
+        }
         ["object_id", "object_ids"]
             .iter()
             .find_map(|name| self.column(name))
@@ -325,7 +423,7 @@ impl Table {
         let one = AttributeSpec::number("object_id", NumberType::I64);
         let ids = self
             .id_column()
-            .map(|at| self.array(&one, &[at], Some("an id"), None));
+            .map(|at| self.array(&one, &[at], Some(OBJECT), None));
         Ok(ids.transpose()?.map(|ids| (one.name, ids)))
     }
 

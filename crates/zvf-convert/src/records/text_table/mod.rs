@@ -16,12 +16,13 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use zvf_write::{AttributeType, NumberType};
 
 use super::attribute::Census;
-use super::layout::Roles;
+use super::layout::{Roles, if_unnamed};
 use super::nodes::Nodes;
 use super::tally::Tally;
 use super::{Source, TakeBatch, names_of, refused, too_many_texts};
 use crate::Format;
 use crate::error::{ConvertError, Place, shown};
+use crate::ids::IdMap;
 use crate::options::{Nulls, Options};
 use crate::text::{finite, rounds, single_holds};
 use column::Filling;
@@ -70,6 +71,7 @@ pub(super) struct Survey {
     pub(super) nodes: Option<Nodes>,
     /// Whether a field was seen that is missing only in a column that is not of texts.
     doubtful: bool,
+    files: Vec<PathBuf>,
 }
 
 impl Survey {
@@ -85,6 +87,7 @@ impl Survey {
             dropped: 0,
             tally: None,
             texts,
+            files: Vec::new(),
             notes: Vec::new(),
             nodes: None,
             doubtful: false,
@@ -157,7 +160,11 @@ impl Survey {
         find: FindRoles,
         texts: Option<HashSet<String>>,
     ) -> Result<Self, ConvertError> {
-        let mut survey = Self::new(options, texts.clone());
+        let new = || Self {
+            files: files.to_vec(),
+            ..Self::new(options, texts.clone())
+        };
+        let mut survey = new();
         for (number, file) in files.iter().enumerate() {
             let mut rows = open_rows(file, format, options)?;
             for note in rows.notes() {
@@ -166,13 +173,16 @@ impl Survey {
                 }
             }
             let find = (number == 0).then_some(find);
+            if let Some(tally) = &mut survey.tally {
+                tally.begin(number);
+            }
             if let Err(error) = survey.read(rows.as_mut(), options, find) {
                 // Errors of columns come before those of rows.
                 rows.find_columns()?;
                 match survey.check_columns(rows.as_ref()) {
                     Ok(()) => return Err(error),
                     Err(other) if number > 0 => return Err(other),
-                    Err(_) => survey = Self::new(options, texts.clone()),
+                    Err(_) => survey = new(),
                 }
                 survey.read(rows.as_mut(), options, find)?;
             }
@@ -271,14 +281,22 @@ impl Survey {
                 let text = rows.value(at).unwrap_or_default().trim();
                 text.parse().map_err(|_| {
                     let name = shown(name(at));
-                    let expected = format!("the id of an object in column {name}, a whole number");
+                    let expected = format!(
+                        "the id of an object in column {name}, a whole number{}",
+                        if_unnamed(options)
+                    );
                     bad(rows, shown(text), expected)
                 })
             });
             let object = object.transpose()?;
             if !position.is_empty() {
-                let new = || Tally::new(options, position.len(), None);
-                let tally = self.tally.get_or_insert_with(new);
+                let tally = match &mut self.tally {
+                    Some(tally) => tally,
+                    none => {
+                        let map = IdMap::new(options.ids, &self.files)?;
+                        none.insert(Tally::new(position.len(), None, map, options))
+                    }
+                };
                 tally.extent.add(&position);
                 tally.check(rows.path(), rows.place())?;
                 let counted = object.map_or(Ok(()), |id| tally.object(id));

@@ -1,0 +1,122 @@
+//! The ids that objects of files, folders and stores get in a store.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use zvf_convert::{IdMap, ObjectIds};
+use zvf_edit::Edit;
+
+use super::listed;
+use crate::error::{CliError, Result};
+
+/// The ids that objects of the files get in the store.
+#[derive(Debug)]
+pub(super) struct Numbers {
+    taken: BTreeSet<i64>,
+    /// Whether ids of the files are kept.
+    pub(super) keep: bool,
+    files: Vec<PathBuf>,
+    map: IdMap,
+    /// By the id among those of all files.
+    given: BTreeMap<i64, i64>,
+    /// Of objects without an id in a file.
+    unnamed: Vec<i64>,
+    next: Option<i64>,
+    /// Why an object has no id.
+    wrong: Option<CliError>,
+}
+
+impl Numbers {
+    /// Of the objects of some files; a reader that gave them ids of their own has the rule [`ObjectIds::Kept`] and no files.
+    pub(super) fn of(edit: &Edit, rule: ObjectIds, files: &[PathBuf]) -> Result<Self> {
+        let taken: BTreeSet<i64> = edit.object_ids().collect();
+        let next = taken.last().map_or(Some(0), |last| last.checked_add(1));
+        Ok(Self {
+            taken,
+            keep: rule != ObjectIds::New,
+            files: files.to_vec(),
+            map: IdMap::new(rule, files)?,
+            given: BTreeMap::new(),
+            unnamed: Vec::new(),
+            next: next.map(|next| next.max(0)),
+            wrong: None,
+        })
+    }
+
+    /// The ids that were given.
+    pub(super) fn ids(&self) -> Vec<i64> {
+        let all = self.given.values().chain(&self.unnamed).copied();
+        Vec::from_iter(all.collect::<BTreeSet<i64>>())
+    }
+
+    fn fresh(&mut self) -> i64 {
+        // Where no id is left, objects get the last one, and `check` refuses them.
+        let number = self.next.unwrap_or(i64::MAX);
+        self.next = number.checked_add(1);
+        number
+    }
+
+    /// The id in the store for object `id` of file number `file`.
+    pub(super) fn of_file(&mut self, file: usize, id: i64) -> i64 {
+        let id = match self.map.id(file, id) {
+            Ok(id) => id,
+            Err((found, expected)) => {
+                let name = self
+                    .files
+                    .get(file)
+                    .map_or_else(String::new, |file| format!("{}: ", file.display()));
+                let wrong = || CliError::usage(format!("{name}found {found}, expected {expected}"));
+                self.wrong.get_or_insert_with(wrong);
+                id
+            }
+        };
+        if let Some(known) = self.given.get(&id) {
+            return *known;
+        }
+        let number = if self.keep { id } else { self.fresh() };
+        self.given.insert(id, number);
+        number
+    }
+
+    /// The id in the store for an object without one in file number `file`, its `at`-th one.
+    pub(super) fn of_unnamed(&mut self, file: usize, at: i64, rule: ObjectIds) -> i64 {
+        match rule {
+            ObjectIds::FromFile | ObjectIds::Offset { .. } => self.of_file(file, at),
+            ObjectIds::Kept | ObjectIds::New => {
+                let number = self.fresh();
+                self.unnamed.push(number);
+                number
+            }
+        }
+    }
+
+    /// # Errors
+    ///
+    /// Usage: an id that two files have, or the store already.
+    pub(super) fn check(&mut self) -> Result<()> {
+        if let Some(wrong) = self.wrong.take() {
+            return Err(wrong);
+        }
+        let all = self.given.values().chain(&self.unnamed);
+        let count = self.given.len().saturating_add(self.unnamed.len());
+        let distinct: BTreeSet<i64> = all.copied().collect();
+        if distinct.len() < count {
+            return Err(CliError::usage(format!(
+                "objects: found {count} in the files, expected an id of its own for each of them, also for those that have none in their \
+                 file and get one above {}, of 64 bits: --new-ids numbers all of them anew",
+                self.taken.last().copied().unwrap_or_default(),
+            )));
+        }
+        let clash: Vec<i64> = distinct.intersection(&self.taken).copied().collect();
+        match clash.first() {
+            None => Ok(()),
+            Some(_) => Err(CliError::usage(format!(
+                "object {}: the store has {} already; --new-ids gives new ids, --id-offset N adds N, --id-from-file takes the number in the \
+                 file's name, `zvf edit STORE delete` removes old objects, and `zvf edit STORE append` continues points, polylines and \
+                 streamlines",
+                listed(&clash),
+                if clash.len() == 1 { "it" } else { "them" }
+            ))),
+        }
+    }
+}

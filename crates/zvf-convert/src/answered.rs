@@ -1,0 +1,379 @@
+//! Tables of answers that become vertices of another store: those of a folder that a query wrote, and those of a whole store.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt64Type};
+use arrow_array::{Array, RecordBatch, UInt64Array};
+use arrow_select::take::take_record_batch;
+use futures::future::BoxFuture;
+use zvf_query::{Column, LevelPlan, Outputs, Query, Select, Table, list_objects, query};
+use zvf_store::{Names, Need, Store};
+use zvf_write::tables::Held;
+use zvf_write::{Groups, StoreSpec, Values};
+
+use crate::error::{ConvertError, Place, shown};
+use crate::records;
+
+/// All of level 0 of a store: the tables that [`zvf_query::query`] returns, of everything.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Whole {
+    /// The vertices: objects one after another, each in its order, with `object_id`; points that belong to no object as they are stored.
+    pub vertices: RecordBatch,
+    /// The links, by rows of the vertices.
+    pub links: Option<RecordBatch>,
+    /// The objects, also those without vertices, where the store has any.
+    pub objects: Option<RecordBatch>,
+    /// The groups, where the store has any.
+    pub groups: Option<Groups<'static>>,
+    /// What is left out or repeated.
+    pub notes: Vec<String>,
+}
+
+impl Whole {
+    /// Reads level 0 of a store, within a budget of memory.
+    ///
+    /// # Cost
+    /// The whole level, once or twice; the memory of its tables, of which the budget is half.
+    ///
+    /// # Errors
+    /// Misuse: vertices that belong to no object beside others that do; more than the budget allows. As the query.
+    pub fn read(store: &Store, budget: u64) -> BoxFuture<'_, Result<Self, ConvertError>> {
+        Box::pin(async move {
+            let mut notes = Vec::new();
+            let mut all = Query {
+                memory_budget: budget.min(Query::default().memory_budget),
+                ..Query::default()
+            };
+            let plans = all.plan(store).await?;
+            let bytes: u64 = plans.iter().map(LevelPlan::bytes).sum();
+            if bytes > budget.saturating_mul(2) {
+                let found = format!("{bytes} bytes of vertices");
+                let expected = format!(
+                    "{} at most: --memory-budget {} takes all of them, or `zvf query {} --objects .. -o DIR` some",
+                    budget.saturating_mul(2),
+                    bytes.div_ceil(2),
+                    store.url()
+                );
+                return Err(ConvertError::usage(store.url(), found, expected));
+            }
+            let need = Need {
+                objects: true,
+                ..Need::nothing()
+            };
+            let level = store.level(0, &need).await?;
+            let mut objects = None;
+            if level.object_index().is_some() {
+                let apart = Query {
+                    columns: vec![Column::ObjectId],
+                    attributes: Names::None,
+                    outputs: Outputs {
+                        vertices: true,
+                        links: false,
+                        objects: false,
+                    },
+                    ..all.clone()
+                };
+                let apart = query(store, apart).await?.collect().await?;
+                let rows = apart.table(Table::Vertices)?;
+                let column = rows
+                    .as_ref()
+                    .and_then(|rows| rows.column_by_name("object_id"));
+                let orphans = column.map_or(0, |column| column.null_count());
+                if orphans > 0 {
+                    let found = format!("{orphans} vertices that belong to no object");
+                    let expected = format!(
+                        "objects: `zvf query {} --select objects -o DIR` leaves the others out, and `zvf append` takes DIR",
+                        store.url()
+                    );
+                    return Err(ConvertError::usage(store.url(), found, expected));
+                }
+                let list = list_objects(store, 0, false).await?.collect().await?;
+                let list = list.table(Table::Objects)?;
+                let ids = list
+                    .as_ref()
+                    .and_then(|list| list.column_by_name("object_id"));
+                let ids = ids.and_then(|ids| ids.as_primitive_opt::<Int64Type>());
+                all.objects = ids.map(|ids| ids.values().to_vec());
+                all.select = Select::Objects;
+                all.owners = true;
+                objects = list.map(|list| (list, column.map_or(0, |column| column.len())));
+            }
+            all.outputs.objects = false;
+            let answer = query(store, all).await?.collect().await?;
+            let nothing = || ConvertError::usage(store.url(), "no vertices", "some");
+            let vertices = answer.table(Table::Vertices)?.ok_or_else(nothing)?;
+            let links = answer.table(Table::Links)?;
+            notes.extend(answer.summary.warnings.iter().cloned());
+            if let Some((_, once)) = &objects
+                && let Some(more) = vertices
+                    .num_rows()
+                    .checked_sub(*once)
+                    .filter(|more| *more > 0)
+            {
+                notes.push(format!(
+                    "{more} vertices are appended again, once for each of the objects that share them"
+                ));
+            }
+            let groups = groups_of(store, 0, None).await?;
+            let groups = groups.map(|(groups, left)| {
+                notes.extend(left);
+                groups
+            });
+            Ok(Self {
+                vertices,
+                links,
+                objects: objects.map(|(list, _)| list),
+                groups,
+                notes,
+            })
+        })
+    }
+}
+
+/// The groups of a level, or of level 0 where it has none, with those of their members that are among `members`: all of them without.
+/// Groups that have no such member are left out, unless they have none at all. Also says what of their attributes is left out.
+///
+/// # Cost
+/// Reads all groups and their attributes.
+///
+/// # Errors
+/// As the store says.
+pub fn groups_of<'a>(
+    store: &'a Store,
+    level: u32,
+    members: Option<&'a BTreeSet<i64>>,
+) -> BoxFuture<'a, Result<Option<(Groups<'static>, Vec<String>)>, ConvertError>> {
+    Box::pin(async move {
+        let need = Need {
+            groups: true,
+            objects: true,
+            group_attributes: Names::All,
+            ..Need::nothing()
+        };
+        let mut found = store.level(level, &need).await?;
+        if found.groups().is_none() && level != 0 && store.levels().contains(&0) {
+            found = store.level(0, &need).await?;
+        }
+        let Some(groups) = found.groups() else {
+            return Ok(None);
+        };
+        let deleted: BTreeSet<i64> = match found.object_index() {
+            Some(index) => index.deleted().iter().copied().collect(),
+            None => BTreeSet::new(),
+        };
+        let is_member = |id: &i64| match members {
+            Some(members) => members.contains(id),
+            None => !deleted.contains(id),
+        };
+        let (mut names, mut lists, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+        for (row, number) in (0..groups.len()).enumerate() {
+            let mut ids = groups.members(number).await?;
+            let empty = ids.is_empty();
+            ids.retain(is_member);
+            if empty || !ids.is_empty() {
+                names.push(groups.name(number));
+                lists.push(ids);
+                rows.push(row);
+            }
+        }
+        let mut out = Groups::new(lists).with_names(names);
+        let mut notes = Vec::new();
+        for attribute in found.group_attributes() {
+            let name = attribute.name();
+            let mut left = |why: &str| {
+                notes.push(format!(
+                    "attribute {} of groups is left out: {why}",
+                    shown(name)
+                ));
+            };
+            let stored = attribute.read().await?;
+            let Some(held) = Held::stored(&stored) else {
+                left("it holds neither numbers nor texts");
+                continue;
+            };
+            let missing = rows.iter().any(|row| stored.is_absent(*row));
+            let values = match held.values().of_rows(&rows, stored.width.max(1)) {
+                Values::Text(mut texts) => {
+                    for (text, row) in texts.iter_mut().zip(&rows) {
+                        if stored.is_absent(*row) {
+                            *text = None;
+                        }
+                    }
+                    Values::Text(texts)
+                }
+                numbers if missing && !numbers.number_type().is_some_and(|one| one.is_float()) => {
+                    left("some groups have no value, and whole numbers cannot be missing");
+                    continue;
+                }
+                numbers => numbers,
+            };
+            out = out.with_attribute(name, values);
+        }
+        Ok(Some((out, notes)))
+    })
+}
+
+/// Groups as a table, with the names and units of the axes of their store in its metadata.
+///
+/// # Errors
+/// Limit: 2^31 members in all.
+pub fn groups_table(groups: &Groups<'_>, store: &Store) -> Result<RecordBatch, ConvertError> {
+    let root = store.root();
+    let sizes = vec![1.0; root.axes().len()];
+    let spec = StoreSpec::new(store.kind(), sizes).with_axes(root.axes().to_vec());
+    Ok(groups.to_records(&spec)?)
+}
+
+/// Reads a table of groups, as [`groups_table`] makes it.
+///
+/// # Cost
+/// The memory of the table.
+///
+/// # Errors
+/// I/O; a file that is no such table.
+pub fn read_groups(path: &Path) -> Result<RecordBatch, ConvertError> {
+    records::read_arrow(path)
+}
+
+/// The rows of chains, such as polylines: objects one after another, each in the order of its links, which name the rows of the table.
+///
+/// # Errors
+/// Malformed data: an object whose rows the links do not join to one chain.
+pub fn in_chains(
+    path: &Path,
+    vertices: &RecordBatch,
+    links: &RecordBatch,
+) -> Result<RecordBatch, ConvertError> {
+    let wrong = |found: String, expected: &str| {
+        ConvertError::malformed(path, Place::Whole, found, expected)
+    };
+    let ids = vertices.column_by_name("object_id");
+    let Some(ids) = ids.and_then(|ids| ids.as_primitive_opt::<Int64Type>()) else {
+        return Ok(vertices.clone());
+    };
+    let ends = links.column_by_name("vertices");
+    let ends = ends.and_then(|ends| ends.as_fixed_size_list_opt());
+    let ends = ends.filter(|ends| ends.value_length() == 2);
+    let Some(ends) = ends.and_then(|ends| ends.values().as_primitive_opt::<UInt64Type>()) else {
+        let expected = "a column vertices with the two ends of each link";
+        return Err(wrong("links of other columns".to_owned(), expected));
+    };
+    let rows = vertices.num_rows();
+    let mut next: Vec<Option<usize>> = vec![None; rows];
+    let mut follows = vec![false; rows];
+    for pair in ends.values().chunks_exact(2) {
+        let ends = pair.iter().map(|end| usize::try_from(*end).ok());
+        let ends: Option<Vec<usize>> = ends.map(|end| end.filter(|end| *end < rows)).collect();
+        let Some(&[from, to]) = ends.as_deref() else {
+            return Err(wrong(format!("a link of {pair:?}"), "rows of the vertices"));
+        };
+        let (Some(after), Some(joined)) = (next.get_mut(from), follows.get_mut(to)) else {
+            continue;
+        };
+        if after.is_some() || *joined || ids.value(from) != ids.value(to) {
+            let found = format!("a link from row {from} to row {to}, one of which has another");
+            return Err(wrong(
+                found,
+                "chains: at most one link before and after a row",
+            ));
+        }
+        (*after, *joined) = (Some(to), true);
+    }
+    let mut first: HashMap<Option<i64>, usize> = HashMap::new();
+    let mut order: Vec<Option<usize>> = Vec::new();
+    let mut taken = 0_usize;
+    let mut sorted: Vec<u64> = Vec::with_capacity(rows);
+    for row in 0..rows {
+        let id = ids.is_valid(row).then(|| ids.value(row));
+        let start = follows.get(row) == Some(&false);
+        let known = first.entry(id).or_insert_with(|| {
+            order.push(None);
+            order.len().saturating_sub(1)
+        });
+        let Some(slot) = order.get_mut(*known).filter(|_| start) else {
+            continue;
+        };
+        if slot.is_some() {
+            let found = match id {
+                Some(id) => format!("object {id} in pieces that no link joins"),
+                None => "rows of no object".to_owned(),
+            };
+            let expected = "whole objects: `zvf query --select objects -o DIR` writes them";
+            return Err(wrong(found, expected));
+        }
+        *slot = Some(row);
+    }
+    for start in order {
+        let mut at = start;
+        while let Some(row) = at {
+            sorted.push(row as u64);
+            taken = taken.saturating_add(1);
+            at = next.get(row).copied().flatten().filter(|_| taken <= rows);
+        }
+    }
+    if sorted.len() != rows {
+        let expected = "chains with a first row each";
+        return Err(wrong("links that make a ring".to_owned(), expected));
+    }
+    let sorted = UInt64Array::from(sorted);
+    take_record_batch(vertices, &sorted)
+        .map_err(|error| wrong(error.to_string(), "rows of one table"))
+}
+
+/// The schema of a table says of its rows that they are in the order of chunks.
+pub(crate) fn is_in_chunk_order(schema: &arrow_schema::Schema) -> bool {
+    schema
+        .metadata()
+        .get("zvf.order")
+        .is_some_and(|order| order == "chunk")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use arrow_array::types::UInt64Type as U64;
+    use arrow_array::{ArrayRef, FixedSizeListArray, Int64Array};
+
+    fn ordered(ids: &[i64], links: &[[u64; 2]]) -> Result<Vec<u64>, String> {
+        let number = UInt64Array::from_iter_values(0..ids.len() as u64);
+        let columns: [(&str, ArrayRef); 2] = [
+            ("object_id", Arc::new(Int64Array::from(ids.to_vec()))),
+            ("number", Arc::new(number)),
+        ];
+        let vertices = RecordBatch::try_from_iter(columns).unwrap();
+        let links = links.iter().map(|link| Some(link.map(Some)));
+        let ends = FixedSizeListArray::from_iter_primitive::<U64, _, _>(links, 2);
+        let links = RecordBatch::try_from_iter([("vertices", Arc::new(ends) as ArrayRef)]).unwrap();
+        let found = in_chains(Path::new("d"), &vertices, &links);
+        let found = found.map_err(|error| error.to_string())?;
+        let column = found.column_by_name("number").unwrap();
+        Ok(column.as_primitive::<U64>().values().to_vec())
+    }
+
+    #[test]
+    fn rows_of_chains_follow_their_links() {
+        let ids = [7, 9, 7, 7, 9];
+        assert_eq!(
+            ordered(&ids, &[[3, 0], [0, 2], [4, 1]]).unwrap(),
+            [3, 0, 2, 4, 1]
+        );
+        assert_eq!(ordered(&[5], &[]).unwrap(), [0]);
+        assert_eq!(ordered(&[], &[]).unwrap(), [] as [u64; 0]);
+        for (links, what) in [
+            (&[[3, 0], [4, 1]][..], "object 7 in pieces"),
+            (&[[3, 0], [0, 3], [4, 1]], "object 7"),
+            (&[[3, 0], [0, 2], [2, 3], [4, 1]], "ring"),
+            (&[[0, 1]], "row 1"),
+            (&[[0, 5]], "[0, 5]"),
+            (&[[0, 2], [0, 3]], "row 3"),
+        ] {
+            let error = ordered(&ids, links).unwrap_err();
+            assert!(error.contains(what), "{error}");
+        }
+    }
+}

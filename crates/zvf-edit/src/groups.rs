@@ -1,0 +1,502 @@
+//! Groups of objects under an edit: members, names, and the attributes of groups.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use futures::future::BoxFuture;
+use zvf_codec::Compression;
+use zvf_format::int::wide;
+use zvf_meta::{ArrayAttributes, ArrayDoc, KeyEncoding};
+use zvf_store::group_of;
+use zvf_write::WriteError;
+use zvf_write::batch::Groups;
+use zvf_write::error::{OrBug, to_index};
+use zvf_write::tables::TableOf;
+use zvf_write::target::{Object, node};
+
+use super::commit::document;
+use super::tables::{Table, Tables};
+use super::{Edit, ops};
+
+/// The array of the members, below the level.
+const PATH: &str = "0/groups";
+
+/// All groups of the level, in memory.
+#[derive(Debug, Default)]
+pub(crate) struct GroupTable {
+    /// As it is stored; `None`: there are no groups yet.
+    doc: Option<ArrayDoc>,
+    names: Vec<String>,
+    members: Vec<Vec<i64>>,
+    tables: Tables,
+    /// Groups whose members or name changed, or that are new; with every later one where a group was deleted.
+    changed: BTreeSet<usize>,
+    deleted: u64,
+    /// Deleted objects that the stored lists still name.
+    hidden: BTreeSet<i64>,
+    /// Whether the stored lists name an object that came back under its id and is no member any more.
+    outdated: bool,
+}
+
+impl GroupTable {
+    /// The group that a word means, by its name or number.
+    fn find(&self, word: &str) -> Result<Option<usize>, WriteError> {
+        let number = group_of(&self.names, word)?;
+        number.map(|number| to_index("groups", number)).transpose()
+    }
+
+    /// The group that a word means.
+    fn known(&self, word: &str) -> Result<usize, WriteError> {
+        self.find(word)?.ok_or_else(|| {
+            let what = format!("group {word}");
+            WriteError::input(what, "nothing", expected_names(&self.names))
+        })
+    }
+
+    /// A new group without members, and without values of the attributes.
+    fn create(&mut self, name: &str) -> Result<usize, WriteError> {
+        check_name(name)?;
+        let at = self.names.len();
+        self.names.push(name.to_owned());
+        self.members.push(Vec::new());
+        self.changed.insert(at);
+        for table in self.tables.values_mut() {
+            table.grow(self.names.len());
+        }
+        Ok(at)
+    }
+
+    /// Adds members that the group does not have yet, in their order.
+    fn join(&mut self, group: usize, ids: &[i64]) -> Result<(), WriteError> {
+        let members = self.members.get_mut(group);
+        let members = members.or_bug(format_args!("no group {group}"))?;
+        let mut known: HashSet<i64> = members.iter().copied().collect();
+        let before = members.len();
+        members.extend(ids.iter().filter(|id| known.insert(**id)));
+        if members.len() != before {
+            self.changed.insert(group);
+        }
+        Ok(())
+    }
+
+    /// Takes objects out of all groups.
+    pub(crate) fn forget(&mut self, gone: &BTreeSet<i64>) {
+        for (at, members) in self.members.iter_mut().enumerate() {
+            let before = members.len();
+            members.retain(|id| !gone.contains(id));
+            if members.len() != before {
+                self.changed.insert(at);
+            }
+        }
+        self.outdated |= !self.hidden.is_disjoint(gone);
+    }
+
+    /// Groups that changed, are new or were deleted.
+    pub(crate) fn touched(&self) -> u64 {
+        wide(self.changed.len()) + self.deleted
+    }
+
+    /// Whether anything has to be written.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.outdated || self.touched() > 0
+    }
+
+    /// Whether the level had attributes of groups before.
+    pub(crate) fn has_attributes(&self) -> bool {
+        !self.tables.is_empty()
+    }
+
+    /// The objects of all groups, and keys that may go. Members are written out, also those that were stored as a range.
+    pub(crate) fn finish(
+        self,
+        compression: &Compression,
+    ) -> Result<(Vec<Object>, BTreeSet<String>), WriteError> {
+        let mut old = BTreeSet::new();
+        let named = |names: Vec<String>| {
+            let usual = names.iter().zip(0_u64..);
+            let mut usual = usual.map(|(name, number)| *name == format!("group_{number}"));
+            (!usual.all(|usual| usual)).then_some(names)
+        };
+        let count = self.names.len();
+        let members = self.members.iter().map(Ok);
+        let mut objects = Vec::new();
+        match self.doc {
+            None => {
+                let attributes = ArrayAttributes {
+                    group_names: named(self.names),
+                    ..ArrayAttributes::default()
+                };
+                let (doc, chunks) = zvf_write::array::groups(members, compression, attributes)?;
+                objects.extend(
+                    chunks
+                        .into_iter()
+                        .map(|(key, bytes)| (format!("0/{key}"), bytes)),
+                );
+                objects.push(node(PATH, doc.to_json()));
+            }
+            Some(mut doc) => {
+                let own = Compression::behind("vlen-bytes", &doc.codecs);
+                let plain = doc.key_encoding == KeyEncoding::default();
+                let (&[rows], &[chunk]) = (&*doc.shape, &*doc.chunk_shape) else {
+                    return Err(unwritten());
+                };
+                let own = own.filter(|_| plain && chunk > 0).ok_or_else(unwritten)?;
+                old.extend((0..rows.div_ceil(chunk)).map(|at| format!("{PATH}/c/{at}")));
+                let keep = doc.attributes.group_names.is_some();
+                let attributes = ArrayAttributes {
+                    group_names: match keep {
+                        true => Some(self.names),
+                        false => named(self.names),
+                    },
+                    // Ranges are written out: what they name may have holes.
+                    group_ranges: None,
+                    ..doc.attributes.clone()
+                };
+                let (new, chunks) = zvf_write::array::groups(members, &own, attributes)?;
+                objects.extend(
+                    chunks
+                        .into_iter()
+                        .map(|(key, bytes)| (format!("0/{key}"), bytes)),
+                );
+                doc.shape = new.shape;
+                doc.chunk_shape = new.chunk_shape;
+                doc.attributes = new.attributes;
+                objects.push(node(PATH, doc.to_json()));
+            }
+        }
+        let numbers: Vec<i64> = (0..).take(count).collect();
+        for (_, table) in self.tables {
+            if table.is_changed() {
+                let (new, keys) = table.finish(&numbers, compression)?;
+                objects.extend(new);
+                old.extend(keys);
+            }
+        }
+        Ok((objects, old))
+    }
+}
+
+#[cold]
+fn unwritten() -> WriteError {
+    let expected = "lists of codecs that this build writes";
+    WriteError::unsupported(PATH, "another layout", expected)
+}
+
+/// Names that a word could have been, not too many.
+fn expected_names(names: &[String]) -> String {
+    const MOST: usize = 20;
+    match names.len() {
+        0 => "a group: the store has none; adding objects to one makes it".to_owned(),
+        more => {
+            let shown = names
+                .iter()
+                .take(MOST)
+                .cloned()
+                .collect::<Vec<_>>()
+                .join(", ");
+            let dots = if more > MOST { ", .." } else { "" };
+            format!("one of the groups {shown}{dots}")
+        }
+    }
+}
+
+fn check_name(name: &str) -> Result<(), WriteError> {
+    match name.is_empty() {
+        true => Err(WriteError::input("name of a group", "nothing", "a text")),
+        false => Ok(()),
+    }
+}
+
+impl Edit {
+    /// The names and members of all groups, as they are after the operations so far. Attributes of groups are not among them.
+    ///
+    /// # Cost
+    /// Reads all groups and their attributes, once.
+    ///
+    /// # Errors
+    /// Misuse: a store without objects. I/O.
+    pub fn groups(&mut self) -> BoxFuture<'_, Result<Groups<'static>, WriteError>> {
+        Box::pin(async move {
+            let table = self.loaded_groups().await?;
+            Ok(Groups::new(table.members.clone()).with_names(table.names.clone()))
+        })
+    }
+
+    /// Adds objects to a group, behind its members; those that it has already stay where they are. A group that is not there is made,
+    /// without values of the attributes of groups.
+    ///
+    /// `group` is the name of a group, or its number. Where a word is the name of one group and the number of another, `name:WORD` or
+    /// `number:N` says which is meant.
+    ///
+    /// # Errors
+    /// Misuse: a store without objects, an id that is not there, a number without a group, a word that means two groups. I/O.
+    pub fn add_to_group<'a>(
+        &'a mut self,
+        group: &'a str,
+        ids: &'a [i64],
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            self.rows_of(ids)?;
+            let table = self.loaded_groups().await?;
+            let at = match table.find(group)? {
+                Some(at) => at,
+                None => {
+                    let name = group.strip_prefix("name:");
+                    let number = group.strip_prefix("number:").unwrap_or(group);
+                    if name.is_none() && number.parse::<u64>().is_ok() {
+                        let expected = format!(
+                            "{}; name:{number} makes one of that name",
+                            expected_names(&table.names)
+                        );
+                        return Err(WriteError::input(
+                            format!("group {group}"),
+                            "nothing",
+                            expected,
+                        ));
+                    }
+                    table.create(name.unwrap_or(group))?
+                }
+            };
+            let done = table.join(at, ids);
+            self.note(done)
+        })
+    }
+
+    /// Takes objects out of a group; it stays, also without members. `group` is as for [`add_to_group`](Self::add_to_group).
+    ///
+    /// # Errors
+    /// Misuse: a group that is not there, an object that is none of its members. I/O.
+    pub fn remove_from_group<'a>(
+        &'a mut self,
+        group: &'a str,
+        ids: &'a [i64],
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            let table = self.loaded_groups().await?;
+            let at = table.known(group)?;
+            let members = table.members.get_mut(at);
+            let members = members.or_bug(format_args!("no group {at}"))?;
+            let known: HashSet<i64> = members.iter().copied().collect();
+            if let Some(other) = ids.iter().find(|id| !known.contains(id)) {
+                let what = format!("object {other}");
+                let expected = format!("a member of the group {group}");
+                return Err(WriteError::input(what, "no member", expected));
+            }
+            let gone: HashSet<i64> = ids.iter().copied().collect();
+            if !gone.is_empty() {
+                members.retain(|id| !gone.contains(id));
+                table.changed.insert(at);
+            }
+            Ok(())
+        })
+    }
+
+    /// Gives a group another name. `group` is as for [`add_to_group`](Self::add_to_group).
+    ///
+    /// # Errors
+    /// Misuse: a group that is not there, a name that another group has. I/O.
+    pub fn rename_group<'a>(
+        &'a mut self,
+        group: &'a str,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            check_name(name)?;
+            let table = self.loaded_groups().await?;
+            let at = table.known(group)?;
+            if let Some(other) = table.names.iter().position(|one| one == name) {
+                if other == at {
+                    return Ok(());
+                }
+                let found = format!("the name of group {other}");
+                let expected = "a name that no other group has";
+                return Err(WriteError::input(format!("name {name}"), found, expected));
+            }
+            let old = table.names.get_mut(at);
+            name.clone_into(old.or_bug(format_args!("no group {at}"))?);
+            table.changed.insert(at);
+            Ok(())
+        })
+    }
+
+    /// Deletes a group; its members stay as objects. Later groups get the number before theirs. `group` is as for
+    /// [`add_to_group`](Self::add_to_group).
+    ///
+    /// # Errors
+    /// Misuse: a group that is not there. I/O.
+    pub fn delete_group<'a>(&'a mut self, group: &'a str) -> BoxFuture<'a, Result<(), WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            let table = self.loaded_groups().await?;
+            let at = table.known(group)?;
+            table.names.remove(at);
+            table.members.remove(at);
+            for values in table.tables.values_mut() {
+                values.retain(|row| row != at);
+            }
+            table.changed = (at..table.names.len())
+                .chain(table.changed.iter().copied().filter(|one| *one < at))
+                .collect();
+            table.deleted += 1;
+            Ok(())
+        })
+    }
+
+    /// The object with that name: the value of the object attribute `name`.
+    ///
+    /// # Cost
+    /// Reads all object attributes, once.
+    ///
+    /// # Errors
+    /// Misuse: a store whose objects have no names, a name that no object has, or several. I/O.
+    pub fn object_named<'a>(&'a mut self, name: &'a str) -> BoxFuture<'a, Result<i64, WriteError>> {
+        Box::pin(async move {
+            self.load_tables().await?;
+            let index = self.index.as_ref().ok_or_else(ops::no_objects)?;
+            let rows = match self.tables.get("name") {
+                Some(table) => table.rows_of_text(name),
+                None => Vec::new(),
+            };
+            let ids = rows.iter().filter_map(|row| index.ids.get(*row).copied());
+            let ids: Vec<i64> = ids.filter(|id| !index.deleted.contains(id)).collect();
+            match *ids {
+                [id] => Ok(id),
+                [] => Err(WriteError::input(
+                    format!("object {name}"),
+                    "nothing",
+                    "an id, or a value of the object attribute name",
+                )),
+                [first, second, ..] => {
+                    let found = format!(
+                        "{} objects of that name, such as {first} and {second}",
+                        ids.len()
+                    );
+                    Err(WriteError::input(
+                        format!("object {name}"),
+                        found,
+                        "one: give its id",
+                    ))
+                }
+            }
+        })
+    }
+
+    /// Adds groups of other files or stores by their names: members of a name that is there join its members, other groups are new. Attributes
+    /// of groups are taken for new groups, as far as the store has attributes of the names; of a store without groups, all. Returns the
+    /// names of those that are left out.
+    ///
+    /// # Errors
+    /// Misuse: a store without objects, a member that is no object of the store, groups without names, values of another type. I/O.
+    pub fn add_groups<'a>(
+        &'a mut self,
+        groups: &'a Groups<'a>,
+    ) -> BoxFuture<'a, Result<BTreeSet<String>, WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            let done = self.take_groups(groups).await;
+            if let Err(error) = &done {
+                self.broken = Some(error.to_string());
+            }
+            done
+        })
+    }
+
+    async fn take_groups(&mut self, groups: &Groups<'_>) -> Result<BTreeSet<String>, WriteError> {
+        let count = groups.members().len();
+        if groups.names().len() != count {
+            let found = format!("{} names", groups.names().len());
+            let expected = format!("one for each of {count} groups: they are joined by name");
+            return Err(WriteError::input("group names", found, expected));
+        }
+        for members in groups.members() {
+            self.rows_of(members)?;
+        }
+        let table = self.loaded_groups().await?;
+        let first = table.names.is_empty() && table.doc.is_none();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for (at, name) in table.names.iter().enumerate() {
+            places.entry(name.clone()).or_insert(at);
+        }
+        if first {
+            for spec in groups.attribute_specs() {
+                let name = spec.name.clone();
+                table
+                    .tables
+                    .insert(name, Table::new(spec, TableOf::Groups, 0));
+            }
+        }
+        // The rows of the given groups that are new, and where they are now.
+        let mut new: Vec<(usize, usize)> = Vec::new();
+        for (row, (name, members)) in groups.names().iter().zip(groups.members()).enumerate() {
+            let at = match places.get(name) {
+                Some(at) => *at,
+                None => {
+                    let at = table.create(name)?;
+                    places.insert(name.clone(), at);
+                    new.push((row, at));
+                    at
+                }
+            };
+            table.join(at, members)?;
+        }
+        let mut left = BTreeSet::new();
+        for (name, values) in groups.attributes() {
+            let Some(of_one) = table.tables.get_mut(name) else {
+                left.insert(name.to_owned());
+                continue;
+            };
+            let rows: Vec<usize> = new.iter().map(|(row, _)| *row).collect();
+            let places: Vec<usize> = new.iter().map(|(_, at)| *at).collect();
+            let values = values.fitted(&of_one.spec)?;
+            of_one.set(&places, &values.of_rows(&rows, of_one.spec.channels))?;
+        }
+        Ok(left)
+    }
+
+    /// Reads all groups and their attributes, once.
+    async fn loaded_groups(&mut self) -> Result<&mut GroupTable, WriteError> {
+        self.load_groups().await?;
+        self.groups.as_mut().or_bug("groups that were not read")
+    }
+
+    /// Reads all groups and their attributes, once. Deleted objects are no members.
+    pub(super) async fn load_groups(&mut self) -> Result<(), WriteError> {
+        let index = self.index.as_ref().ok_or_else(ops::no_objects)?;
+        if self.groups.is_some() {
+            return Ok(());
+        }
+        let mut table = GroupTable::default();
+        let level = &self.state.level;
+        if let Some(groups) = level.groups() {
+            for number in 0..groups.len() {
+                table.names.push(groups.name(number));
+                let members = groups.members(number).await?.into_iter();
+                let (gone, members) = members.partition(|id| index.deleted.contains(id));
+                table.hidden.extend::<Vec<i64>>(gone);
+                table.members.push(members);
+            }
+            let Some(bytes) = document(self, format!("{PATH}/zarr.json")).await? else {
+                return Err(WriteError::unsupported(PATH, "nothing", "an array"));
+            };
+            table.doc = Some(ArrayDoc::parse(&bytes)?);
+            let count = table.names.len();
+            for array in self.state.level.group_attributes() {
+                let values = Table::read(array, TableOf::Groups, count).await?;
+                table.tables.insert(array.name().to_owned(), values);
+            }
+        }
+        self.groups = Some(table);
+        Ok(())
+    }
+
+    /// Takes ids out of all groups: of objects that are new under the id of a deleted one.
+    pub(super) async fn leave_groups(&mut self, ids: &BTreeSet<i64>) -> Result<(), WriteError> {
+        if ids.is_empty() || (self.groups.is_none() && self.state.level.groups().is_none()) {
+            return Ok(());
+        }
+        self.loaded_groups().await?.forget(ids);
+        Ok(())
+    }
+}

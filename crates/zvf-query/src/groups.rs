@@ -1,0 +1,39 @@
+//! Groups by their names.
+
+use futures::future::BoxFuture;
+use zvf_store::{Need, Store};
+
+use crate::QueryError;
+
+/// The numbers of groups that are given by names or numbers, as [`Query::groups`](crate::Query::groups) takes them; see
+/// [`zvf_store::group_of`] for what a word means. A level without groups has those of level 0, as in a query.
+///
+/// # Cost
+/// The documents of the level, and of level 0 where it has no groups.
+///
+/// # Errors
+/// Misuse: a word that means no group, or two. I/O.
+pub fn group_numbers<'a>(
+    store: &'a Store,
+    level: u32,
+    words: &'a [String],
+) -> BoxFuture<'a, Result<Vec<u64>, QueryError>> {
+    Box::pin(async move {
+        let need = Need {
+            groups: true,
+            ..Need::nothing()
+        };
+        let mut found = store.level(level, &need).await?;
+        if found.groups().is_none() && level != 0 && store.levels().contains(&0) {
+            found = store.level(0, &need).await?;
+        }
+        let Some(groups) = found.groups() else {
+            let word = words.first().map_or("", String::as_str);
+            return Err(QueryError::misuse(format!(
+                "groups: found {word:?}, expected none: the level has no groups"
+            )));
+        };
+        let numbers = words.iter().map(|word| groups.number(word));
+        Ok(numbers.collect::<Result<_, _>>()?)
+    })
+}
