@@ -265,7 +265,7 @@ impl Plan {
         }
         let ([before, last], (step, seed, until)) = (vertices?, self.more.as_ref()?);
         let more = last > *until && last < before && made.len() < MOST_LEVELS;
-        more.then(|| made.last().map(|last| last.after(step, *seed)))?
+        more.then(|| made.last().map(|last| last.after(step, *seed, &self.times)))?
     }
 }
 
