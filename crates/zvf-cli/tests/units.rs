@@ -114,6 +114,18 @@ fn files_without_a_frame_are_mapped_as_those_that_made_the_store() -> Result<()>
             assert!(text.contains("transformed"), "{text}");
         }
     }
+    // Axes belong together by their names.
+    std::fs::write(home.file("w.csv"), "x,y,z\n1,2,3\n")?;
+    std::fs::write(
+        home.file("w.ply"),
+        "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nend_header\n1 2 3\n",
+    )?;
+    home.text(&["import", "w.csv", "zyx.zv", "--position", "z,y,x"])?;
+    home.text(&["append", "zyx.zv", "w.csv"])?;
+    home.text(&["append", "zyx.zv", "w.ply"])?;
+    let mut found = positions(&home, "zyx.zv")?;
+    found.sort_by(|a, b| a[0].total_cmp(&b[0]));
+    assert_eq!(found, [[3.0, 2.0, 1.0]; 3]);
     // What a store writes is in its frame: nothing is applied twice.
     for file in ["o.arrow", "o.parquet", "o"] {
         home.text(&["import", "v.csv", "own.zv", "--affine", "a.txt"])?;
@@ -149,6 +161,13 @@ fn tables_that_state_units_are_converted() -> Result<()> {
     assert_eq!(ran.code, 2);
     assert!(
         ran.stderr.contains("micrometer") && ran.stderr.contains("nanometer"),
+        "{}",
+        ran.stderr
+    );
+    let ran = home.zvf(&["append", "um.zv", "um.arrow", "--unit", "nm"])?;
+    assert_eq!(ran.code, 2);
+    assert!(
+        ran.stderr.contains("which the files state"),
         "{}",
         ran.stderr
     );

@@ -1,5 +1,6 @@
 //! Types of axes.
 
+use zvf_meta::{Affine, map_of_axes};
 use zvf_write::Axis;
 
 use crate::ConvertError;
@@ -45,6 +46,17 @@ pub fn set_units(axes: &mut [Axis], text: &str) -> Result<Vec<f64>, ConvertError
         axis.unit = unit.name.map(str::to_owned).or(axis.unit.take());
     }
     Ok(units.iter().map(|unit| unit.factor).collect())
+}
+
+/// The map that brings positions along axes into the order of others of the same names; `None` where it is the same.
+pub(crate) fn order(from: &[Axis], to: &[Axis]) -> Option<Affine> {
+    let bare = |axes: &[Axis]| -> Vec<Axis> {
+        let axes = axes.iter();
+        axes.map(|axis| Axis::new(&axis.name, axis.kind()))
+            .collect()
+    };
+    let map = map_of_axes(&bare(from), &bare(to)).ok()?;
+    (!map.is_identity()).then_some(map)
 }
 
 /// Refuses axes that the format does not allow: fewer than two of space, or time and channels behind those of space.

@@ -466,6 +466,15 @@ fn into_store(
         let found = found.spec.axes.len().to_string();
         return Err(ConvertError::usage("axes of positions", found, expected));
     }
+    // Formats that name their axes; arrays do not.
+    let order = match format {
+        Format::Npy | Format::Npz => None,
+        _ => axes::order(&found.spec.axes, store.axes()),
+    };
+    let stated = match &order {
+        Some(_) => stated.map(|axes| store.in_order(axes)),
+        None => stated,
+    };
     let mut first = own;
     let placed = if format.is_tractogram() {
         let mut map = transform::of_tractogram(format, options, found)?;
@@ -484,6 +493,9 @@ fn into_store(
     };
     let radius = first.as_ref().filter(|_| format.has_radii());
     let radius = radius.map(|map| map.mean_scale(&found.spec.axes));
+    if let Some(order) = order {
+        first = Some(first.map_or_else(|| order.clone(), |map| order.after(&map)));
+    }
     found.spec.axes = store.axes().to_vec();
     remarks.extend(placed.remarks.iter().cloned());
     Ok((Transform::into_store(placed, first, radius), remarks))

@@ -97,14 +97,17 @@ impl StoreFrame {
         schema: &arrow_schema::Schema,
         options: &Options,
     ) -> Result<Placed, ConvertError> {
-        let given = transform::given(Format::Arrow, options, &self.axes, None)?;
         // Columns are matched with axes by name.
-        let stated = stated_axes(schema)?.map(|stated| {
-            let by_name = |axis: &Axis| stated.iter().find(|one| one.name == axis.name).cloned();
-            let named: Option<Vec<Axis>> = self.axes.iter().map(by_name).collect();
-            named.unwrap_or(stated)
-        });
+        let stated = stated_axes(schema)?.map(|stated| self.in_order(stated));
+        let given = transform::given(Format::Arrow, options, &self.axes, stated.as_deref())?;
         self.place(Format::Arrow, &given, stated.as_deref())
+    }
+
+    /// Axes in the order of those of the store, if they have all of their names; else as they are.
+    pub(crate) fn in_order(&self, axes: Vec<Axis>) -> Vec<Axis> {
+        let by_name = |axis: &Axis| axes.iter().find(|one| one.name == axis.name).cloned();
+        let named: Option<Vec<Axis>> = self.axes.iter().map(by_name).collect();
+        named.unwrap_or(axes)
     }
 
     /// How positions of files are brought into the store; `stated` are their axes, where they state axes or units.

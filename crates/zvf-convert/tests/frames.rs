@@ -689,3 +689,51 @@ fn tractograms_are_in_millimetres() {
         }
     }
 }
+
+#[test]
+fn units_in_comments_of_swc_are_read() {
+    let folder = Folder::new();
+    let nodes = "1 1 1 2 3 0.5 -1\n2 3 2 2 3 1.5 1\n";
+    for (name, comment, unit, factor) in [
+        ("1.swc", "# units: um", Some("micrometer"), 1.0),
+        ("2.swc", "# UNIT = nm", Some("nanometer"), 1.0),
+        (
+            "3.swc",
+            "# Meta: {\"name\": \"a\", \"units\": \"8 nanometer\"}",
+            Some("nanometer"),
+            8.0,
+        ),
+        ("4.swc", "# Meta: {\"units\": null}", None, 1.0),
+        ("5.swc", "# units of this file are unknown", None, 1.0),
+    ] {
+        let file = folder.file(name, &format!("{comment}\n{nodes}"));
+        let import = open(&[file.clone()], &small());
+        assert_eq!(import.spec().axes[0].unit.as_deref(), unit, "{comment}");
+        let got = folder.store(&import, |_| {});
+        let scaled = |list: [f64; 3]| {
+            let list = list.map(|one| format!("{:?}", one * factor));
+            list.join(" ")
+        };
+        assert_eq!(
+            column(&got.vertices, "position"),
+            [scaled([1.0, 2.0, 3.0]), scaled([2.0, 2.0, 3.0])],
+            "{comment}"
+        );
+        assert_eq!(
+            column(&got.vertices, "radius"),
+            [0.5 * factor, 1.5 * factor].map(|one| format!("{one:?}")),
+            "{comment}"
+        );
+        // What is given counts more.
+        let mut options = small();
+        options.unit = Some("2mm".to_owned());
+        let import = open(&[file], &options);
+        assert_eq!(import.spec().axes[0].unit.as_deref(), Some("millimeter"));
+        assert_eq!(import.corners().1[0], 4.0);
+        let said = import
+            .notes()
+            .iter()
+            .any(|note| note.contains("header states"));
+        assert_eq!(said, unit.is_some(), "{comment}");
+    }
+}
