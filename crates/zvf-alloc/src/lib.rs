@@ -9,6 +9,10 @@
 //! of it at once. These options of the C library have no safe setter, so this is a crate of its own: all other crates but `zvf-mmap` forbid
 //! `unsafe`.
 //!
+//! The feature `dynamic-tls` is for the wheel. Without it, mimalloc finds its thread-local variables at fixed offsets, which is faster, but
+//! a library that does so (`STATIC_TLS` in its ELF header) takes part of a small area that all libraries of a process share. If others have
+//! used it up, `import zvf` fails: "cannot allocate memory in static TLS block". `python/tests/test_beside.py` reads the header.
+//!
 //! ```
 //! zvf_alloc::configure();
 //! let rows = vec![0_u8; 1 << 20];

@@ -100,7 +100,7 @@ use zvf_write::{WriteError, commit, inside};
 /// the same store, address and options: chunks that were written are not copied again. A store that was changed since is refused.
 ///
 /// # Errors
-/// As the old store says; misuse, where something lies at the new one's place; [`WriteError::Data`] for what no reader
+/// As the old store says; [`IoError::SourceChanged`](zvf_store::IoError::SourceChanged), if another writer changed it meanwhile; misuse, where something lies at the new one's place; [`WriteError::Data`] for what no reader
 /// may guess about, and with [`MigrateOptions::strict`] for everything that cannot be carried;
 /// [`WriteError::Differs`] if the verification finds a difference. There is no new store after an error, unless
 /// [`WriteError::is_committed`]; with a journal, a failure of I/O leaves what is gone on from.
@@ -129,7 +129,7 @@ pub fn migrate<'a>(
                 options,
                 notes: Notes::default(),
             };
-            job.run()
+            job.or_changed(job.run())
         })
         .await
     })
@@ -180,6 +180,26 @@ struct Stage {
 }
 
 impl Job {
+    /// What looks like damage, or like a copy that differs, in a source that changes meanwhile is the change.
+    fn or_changed<T>(&self, outcome: Result<T, WriteError>) -> Result<T, WriteError> {
+        match outcome {
+            Err(error) if error.class() == Class::Malformed => match self.unchanged() {
+                Err(WriteError::Store(changed)) if changed.is_changed() => {
+                    Err(WriteError::Store(changed))
+                }
+                _ => Err(error),
+            },
+            outcome => outcome,
+        }
+    }
+
+    /// Makes sure that no document of the source was changed since it was read.
+    fn unchanged(&self) -> Result<(), WriteError> {
+        let round = self.levels.iter().map(Level::next_round).max();
+        let verified = self.store.verify(round.unwrap_or(0));
+        Ok(self.handle.block_on(verified)?)
+    }
+
     fn run(&self) -> Result<Report, WriteError> {
         let write = &self.options.write;
         let target = Target::new(&self.address, &write.open, write.durable)?;
@@ -210,7 +230,7 @@ impl Job {
                 report,
                 there,
             } => (root, report, there),
-            Begin::Fill(mark) => match self.fill(&target, journal.as_ref()) {
+            Begin::Fill(mark) => match self.fill_unchanged(&target, journal.as_ref()) {
                 Ok((root, report)) => {
                     if let Some(journal) = &journal {
                         journal.end(&root, &report)?;
@@ -254,6 +274,17 @@ impl Job {
             .handle
             .block_on(Store::open_with(&self.address, open))?;
         verify::verify(&self.store, &new, &self.handle)
+    }
+
+    /// [`fill`](Self::fill), of one state of the source.
+    fn fill_unchanged(
+        &self,
+        target: &Target,
+        journal: Option<&Journal<'_>>,
+    ) -> Result<(String, Report), WriteError> {
+        let filled = self.fill(target, journal)?;
+        self.unchanged()?;
+        Ok(filled)
     }
 
     /// Writes everything but the root, whose document is returned.
