@@ -145,6 +145,8 @@ def validated(program: str, store: Path, kind: str, item, levels, board: Board) 
     wanted = {"group-member"} if unknown else set()
     # The package cuts cells by bins or by another chunk shape than it states; whether a vertex shows it is chance.
     allowed = {"vertex-chunk"} if any("T12" in one or "T13" in one for one in item.notes) else set()
+    # Zarr stores no chunk of nothing but the fill value, as of an attribute that no object has a value of.
+    allowed.add("chunk-stored")
     if any("bins do not divide" in one for one in item.notes):
         wanted.add("bins-divide-chunk")
     if levels and item.positions.dtype != np.float32:

@@ -1,4 +1,4 @@
-//! `cargo xtask damage`: stores with one damaged member of one document, read in every way.
+//! `cargo xtask damage`: stores with one damaged member of one document, or one damaged file, read in every way.
 
 use crate::{Outcome, sh, test};
 

@@ -1,5 +1,6 @@
-//! Stores with one damaged member of one document, read in every way: a read gives the right answer, or an error, or a
-//! warning, never another answer in silence; and `validate` finds an error where a read fails.
+//! Stores with one damaged member of one document, or one damaged file, read in every way and written in every format: a read
+//! gives the right answer, or an error, or a warning, never another answer in silence; and `validate` finds an error where a read
+//! fails.
 //!
 //! `cargo xtask damage --cases N --seed S` runs many cases; the tests here run a sample.
 
@@ -13,6 +14,7 @@
 
 mod alter;
 mod base;
+mod data;
 mod once;
 mod reads;
 
@@ -56,6 +58,31 @@ async fn no_damaged_member_gives_another_answer_in_silence() -> Result<()> {
         cases.swap(at, random.below(at + 1));
     }
     cases.truncate(most);
+    let title = format!("of {known}, of {} stores, seed {seed}", bases.len());
+    read_all(cases, &title).await
+}
+
+/// Of stores of the writer every file of data is damaged.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_damaged_file_gives_another_answer_in_silence() -> Result<()> {
+    let bases = data::bases().await?;
+    let mut cases: Vec<(Arc<Base>, Case)> = Vec::new();
+    for base in &bases {
+        let of_base = data::cases(&base.files).into_iter();
+        cases.extend(of_base.map(|case| (Arc::clone(base), case)));
+    }
+    let plain = data::plain().await?;
+    let odd = data::odd_values(&plain.files).into_iter();
+    cases.extend(odd.map(|case| (Arc::clone(&plain), case)));
+    read_all(
+        cases,
+        &format!("of files of data, of {} stores", bases.len() + 1),
+    )
+    .await
+}
+
+/// Reads every damaged store, and prints what came of it.
+async fn read_all(cases: Vec<(Arc<Base>, Case)>, title: &str) -> Result<()> {
     let count = cases.len();
     let workers = std::thread::available_parallelism().map_or(2, usize::from);
     let work = cases.into_iter().map(|(base, case)| {
@@ -75,11 +102,7 @@ async fn no_damaged_member_gives_another_answer_in_silence() -> Result<()> {
             wrong.push(format!("{} {name} {case}: {what}", outcome.name()));
         }
     }
-    println!(
-        "{:>8} cases of {known}, of {} stores, seed {seed}",
-        count,
-        bases.len()
-    );
+    println!("{count:>8} cases {title}");
     for name in Outcome::NAMES {
         println!("{:>8} {name}", counts.get(name).copied().unwrap_or(0));
     }

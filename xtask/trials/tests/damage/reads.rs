@@ -3,7 +3,10 @@
 use anyhow::Result;
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
-use zvf_query::{BBox, Query, QueryError, Table, list_links, list_objects, query};
+use zvf_convert::output::{
+    ArrowWriter, CsvWriter, Style, TableWriter, batch_with_times, write_value,
+};
+use zvf_query::{BBox, Query, Table, list_links, list_objects, query};
 use zvf_store::{Need, Store};
 use zvf_validate::{Depth, Severity, ValidateOptions, validate};
 
@@ -92,7 +95,7 @@ impl Told {
 }
 
 impl Read {
-    pub(crate) async fn run(&self, store: &Store) -> Result<Told, QueryError> {
+    pub(crate) async fn run(&self, store: &Store) -> Result<Told> {
         let answer = match self {
             Self::Whole(level) => {
                 let asked = Query {
@@ -128,15 +131,40 @@ impl Read {
             Self::Links(level, delta) => list_links(store, *level, *delta, false).await?,
         };
         let all = answer.collect().await?;
+        let tables = vec![
+            all.table(Table::Vertices)?,
+            all.table(Table::Links)?,
+            all.table(Table::Objects)?,
+        ];
+        for table in tables.iter().flatten() {
+            output(table)?;
+        }
         Ok(Told {
-            tables: vec![
-                all.table(Table::Vertices)?,
-                all.table(Table::Links)?,
-                all.table(Table::Objects)?,
-            ],
+            tables,
             warnings: all.summary.warnings,
         })
     }
+}
+
+/// Writes a table in every format that shows its values.
+fn output(table: &RecordBatch) -> Result<()> {
+    let schema = table.schema();
+    let writers: [Box<dyn TableWriter>; 2] = [
+        Box::new(CsvWriter::new(std::io::sink(), &schema)?),
+        Box::new(ArrowWriter::new(std::io::sink(), &schema)?),
+    ];
+    for mut writer in writers {
+        writer.write(table)?;
+        writer.finish()?;
+    }
+    let table = batch_with_times(table)?;
+    let mut text = String::new();
+    for row in 0..table.num_rows() {
+        for column in table.columns() {
+            write_value(&mut text, column.as_ref(), row, Style::Json);
+        }
+    }
+    Ok(())
 }
 
 /// All reads that a whole store answers.
