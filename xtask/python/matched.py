@@ -90,9 +90,7 @@ class Case:
             if width == 3:
                 # A face with two sides.
                 links.append(links[-1][[0, 2, 1]])
-        names = [f"v{at}" for at in range(width)]
-        if self.kind == "graph":
-            names = ["source", "target"]
+        names = ["source", "target"] if self.kind == "graph" else ["a", "b", "c"]
         links = pd.DataFrame(np.array(links), columns=names).drop_duplicates(ignore_index=True)
         if width == 2:
             key = pd.DataFrame(np.sort(links.to_numpy(), axis=1)).duplicated()
@@ -133,7 +131,7 @@ class Case:
             return rows, on, options + (["--by-order"] if way == "object order" else []), "object_id"
         if way.startswith("link"):
             rows = self.listed("links")
-            ends = [name for name in rows.columns if name.startswith("vertices_")]
+            ends = [name for name in rows.columns if name.startswith(("chunks_", "rows_"))]
             on = {"link key": ["w"], "link ends": ends, "link order": []}[way]
             options = {"link key": ["--key", "w"], "link ends": [], "link order": ["--by-order"]}[way]
             return rows, on, ["--link", *options], "w"

@@ -462,6 +462,15 @@ fn faces_of_the_same_corners_keep_their_own_values() -> Result<()> {
         "{}",
         ran.stderr
     );
+    // What `zvf links` writes goes back.
+    home.text(&["links", "m.zv", "-o", "l.csv", "-q"])?;
+    let text = std::fs::read_to_string(home.file("l.csv"))?;
+    std::fs::remove_file(home.file("l.csv"))?;
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.swap(1, 3);
+    let ran = set(&home, "m.zv", &lines.join("\n"), &link)?;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(weights(&home)?, ["2", "1", "5"]);
     // By a value that each has for itself, and a new attribute by the ends.
     let ran = set(
         &home,

@@ -886,30 +886,32 @@ impl Edit {
         chunks: &[arrow_array::ArrayRef],
         row: &arrow_array::ArrayRef,
     ) -> Result<Vec<Option<u64>>, WriteError> {
+        let rows = tabular::wholes("row", row)?;
+        let components = row_major("chunk", chunks, rows.len())?;
+        self.at_chunks(&components, &rows).await
+    }
+
+    /// The vertices of rows of chunks; the chunks by the components of their coordinates, one after another.
+    async fn at_chunks(
+        &mut self,
+        components: &[Option<i128>],
+        rows: &[Option<i128>],
+    ) -> Result<Vec<Option<u64>>, WriteError> {
         let (firsts, _) = self.first_rows().await?;
         let mut known: HashMap<&[i64], (u64, u64)> = HashMap::new();
         for (first, slot) in &firsts {
             let count = wide(self.state.sizes(*slot).iter().sum());
             known.insert(self.state.coord(*slot)?, (*first, count));
         }
-        let mut components = Vec::new();
-        for column in chunks {
-            components.push((tabular::wholes("chunk", column)?, column.len()));
-        }
-        let rows = tabular::wholes("row", row)?;
+        let rank = components.len().checked_div(rows.len()).unwrap_or(1).max(1);
         let mut found = Vec::with_capacity(rows.len());
         let mut coord = Vec::new();
-        for (at, row) in rows.into_iter().enumerate() {
+        for (row, components) in rows.iter().zip(components.chunks(rank)) {
             coord.clear();
-            for (numbers, count) in &components {
-                let width = numbers.len().checked_div(*count).unwrap_or(0);
-                let some = numbers
-                    .get(at * width..(at + 1) * width)
-                    .unwrap_or_default();
-                coord.extend(some.iter().filter_map(|one| i64::try_from((*one)?).ok()));
-            }
+            let all = components.iter();
+            coord.extend(all.filter_map(|one| i64::try_from((*one)?).ok()));
             let place = known.get(coord.as_slice()).and_then(|(first, count)| {
-                let row = u64::try_from(row?).ok()?;
+                let row = u64::try_from((*row)?).ok()?;
                 (row < *count).then_some(first + row)
             });
             found.push(place);
@@ -1080,7 +1082,7 @@ impl Edit {
     ) -> Result<(Pairs, Vec<super::link_values::Found>), WriteError> {
         let rows = table.num_rows();
         let ends = match how.key.is_empty() {
-            true => self.ends(table)?,
+            true => self.ends(table).await?,
             false => None,
         };
         let names = match &ends {
@@ -1179,12 +1181,27 @@ impl Edit {
         Ok((keys, ranges))
     }
 
-    /// The ends of links in a table, one link after another; `None`: it has none.
-    fn ends(
-        &self,
+    /// The ends of links in a table, one link after another, with the name of their column; `None`: it has none.
+    async fn ends(
+        &mut self,
         table: &RecordBatch,
     ) -> Result<Option<(String, super::link_values::Ends)>, WriteError> {
         let width = self.state.spec.links.width;
+        let count = table.num_rows();
+        // As `zvf links` writes them.
+        let (chunks, rows) = (
+            tabular::columns(table, "chunks"),
+            tabular::columns(table, "rows"),
+        );
+        let rank = self.state.level.key_rank();
+        let placed = tabular::width(&rows)? == width && tabular::width(&chunks)? == width * rank;
+        if placed && width > 0 && tabular::columns(table, "vertices").is_empty() {
+            let chunks = row_major("chunks", &chunks, count)?;
+            let rows = row_major("rows", &rows, count)?;
+            let ends = self.at_chunks(&chunks, &rows).await?;
+            let ends = super::link_values::Ends { ids: None, ends };
+            return Ok(Some(("rows".to_owned(), ends)));
+        }
         for by in ["vertices", "vertex"] {
             let columns = tabular::columns(table, by);
             let ids = tabular::plain(table, "object_id");
@@ -1200,18 +1217,8 @@ impl Edit {
                     expected,
                 ));
             }
-            let mut lists = Vec::new();
-            for column in &columns {
-                let ends = tabular::wholes(by, column)?;
-                lists.push((ends.len().checked_div(column.len()).unwrap_or(1), ends));
-            }
-            let mut ends = Vec::with_capacity(table.num_rows() * width);
-            for row in 0..table.num_rows() {
-                for (some, list) in &lists {
-                    let list = list.get(row * some..(row + 1) * some).unwrap_or_default();
-                    ends.extend(list.iter().map(|end| u64::try_from((*end)?).ok()));
-                }
-            }
+            let ends = row_major(by, &columns, count)?.into_iter();
+            let ends = ends.map(|end| u64::try_from(end?).ok()).collect();
             let ids = match (by, ids) {
                 ("vertex", Some(ids)) => {
                     let ids = tabular::wholes("object_id", &ids)?.into_iter();
@@ -1247,6 +1254,29 @@ impl super::tables::Table {
             Held::Texts(texts) => texts.get(place)?.as_deref().map(Value::Text),
         }
     }
+}
+
+/// The whole numbers of some columns, all of a row together.
+fn row_major(
+    name: &str,
+    columns: &[arrow_array::ArrayRef],
+    rows: usize,
+) -> Result<Vec<Option<i128>>, WriteError> {
+    let mut lists = Vec::new();
+    for column in columns {
+        lists.push((
+            tabular::width(std::slice::from_ref(column))?,
+            tabular::wholes(name, column)?,
+        ));
+    }
+    let mut all = Vec::new();
+    for row in 0..rows {
+        for (width, list) in &lists {
+            let some = list.get(row * width..(row + 1) * width);
+            all.extend_from_slice(some.unwrap_or_default());
+        }
+    }
+    Ok(all)
 }
 
 /// Codes of texts, by text.

@@ -11,9 +11,9 @@ use arrow_array::types::{
     UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef};
-use zvf_format::int::index;
+use zvf_format::int::{halves, halves128, index};
 use zvf_write::WriteError;
-use zvf_write::arrow::{elements, texts};
+use zvf_write::arrow::{column_type, elements, texts, values};
 use zvf_write::error::{OrBug, narrow};
 use zvf_write::number::NumberType;
 use zvf_write::values::Values;
@@ -396,6 +396,22 @@ impl KeyColumn {
         Ok(self.numbers()? * self.coding.number().size())
     }
 
+    /// The values of a column in their stored form; `None` where they have to be looked at one by one.
+    fn stored(&self, column: &ArrayRef) -> Option<Vec<u8>> {
+        let Coding::Number(number) = self.coding else {
+            return None;
+        };
+        let (items, _) = elements(column).ok()?;
+        let numbers = column_type(column.data_type())?.0.number().is_some();
+        let whole = numbers && column.null_count() == 0 && items.null_count() == 0;
+        if !whole {
+            return None;
+        }
+        let values = values(&self.name, column).ok()?;
+        let values = values.exactly(number)?;
+        values.bytes_as(number).map(std::borrow::Cow::into_owned)
+    }
+
     fn show(&self, row: usize) -> String {
         show(&self.name, &self.columns, row)
     }
@@ -414,6 +430,9 @@ pub(crate) fn show(name: &str, columns: &[ArrayRef], row: usize) -> String {
     format!("{name} {}", shown.join(","))
 }
 
+/// An odd number with as many ones as zeros, which hashes multiply by.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// No row, in a slot.
 const EMPTY: u32 = u32::MAX;
 
@@ -426,7 +445,8 @@ pub(crate) struct Keys {
     states: Vec<KeyState>,
     /// Rows by the hash of their key, in the first free slot from there on.
     slots: Vec<u32>,
-    hasher: RandomState,
+    /// Of the hash, drawn at random, so that no table can be made whose keys collide.
+    seed: u64,
 }
 
 impl Keys {
@@ -449,6 +469,19 @@ impl Keys {
             let size = part.coding.number().size();
             for column in &part.columns {
                 let (_, numbers) = elements(column)?;
+                if let Some(stored) = part.stored(column) {
+                    let rows = bytes.chunks_exact_mut(width.max(1)).zip(&mut states);
+                    for ((out, state), value) in rows.zip(stored.chunks_exact(size * numbers)) {
+                        let out = out.get_mut(offset..offset + value.len());
+                        let out = out.or_bug("a key's bytes")?;
+                        out.copy_from_slice(value);
+                        if !normalize(part.coding.number(), out) {
+                            *state = KeyState::Missing;
+                        }
+                    }
+                    offset += size * numbers;
+                    continue;
+                }
                 each(&part.name, column, |at, element| {
                     let row = at.checked_div(numbers).or_bug("a list of nothing")?;
                     let start = row * width + offset + (at % numbers) * size;
@@ -477,7 +510,7 @@ impl Keys {
             bytes,
             states,
             slots: Vec::new(),
-            hasher: RandomState::new(),
+            seed: RandomState::new().hash_one(width),
         })
     }
 
@@ -521,11 +554,26 @@ impl Keys {
         Ok(twice)
     }
 
+    fn hash(&self, key: &[u8]) -> u64 {
+        let mut hash = self.seed;
+        for word in key.chunks(8) {
+            let mut bytes = [0; 8];
+            bytes
+                .iter_mut()
+                .zip(word)
+                .for_each(|(to, from)| *to = *from);
+            let word = u64::from_le_bytes(bytes) ^ hash;
+            let [high, low] = halves128(u128::from(word) * u128::from(FACTOR));
+            hash = low ^ high.rotate_left(23) ^ self.seed;
+        }
+        hash
+    }
+
     /// The slot of a key, and the row in it.
     fn probe(&self, key: &[u8]) -> Result<(usize, Option<usize>), WriteError> {
         let mask = self.slots.len() - 1;
-        let [low, _] = zvf_format::int::halves(self.hasher.hash_one(key)).map(index);
-        let mut slot = low & mask;
+        let [high, _] = halves(self.hash(key)).map(index);
+        let mut slot = high & mask;
         // Half of the slots are free: this ends.
         loop {
             match self.slots.get(slot) {

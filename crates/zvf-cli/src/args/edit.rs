@@ -29,7 +29,7 @@ without a row keep their value; of a new attribute they have --fill VALUE, else 
 
 Objects are addressed by `object_id`, by --key, or --by-order (that of `zvf objects`); an id that the store does not have is an error,
 unless --new makes the object. Links are addressed by their ends: `vertices_0`, `vertices_1`, … (lists `vertices`: places in the answer of
-`zvf query STORE`, as its links.arrow has them), or `object_id` and `vertex_0`, `vertex_1`, …, in the order in which queries return them (in
+`zvf query STORE`, as its links.arrow has them), `chunks_0`, … and `rows_0`, … (as `zvf links` writes them), or `object_id` and `vertex_0`, `vertex_1`, …, in the order in which queries return them (in
 any order where that says which link is meant); ends that come again mean the next link between them; or by --key, or --by-order (that of
 `zvf links STORE`).
 

@@ -535,8 +535,17 @@ impl Table {
                 false => spec.positions,
             };
             let one = AttributeSpec::number("position", number);
-            let positions = self.array(&one, &axes, Some("a position"), None)?;
-            columns.push(("position".to_owned(), positions));
+            if let Some(list) = self.whole_column(&axes) {
+                columns.push(("position".to_owned(), list.clone()));
+                return Ok(columns);
+            }
+            for (axis, at) in axes.into_iter().enumerate() {
+                let column = match self.whole_column(&[at]) {
+                    Some(column) => column.clone(),
+                    None => self.array(&one, &[at], Some("a position"), None)?,
+                };
+                columns.push((format!("position_{axis}"), column));
+            }
         }
         Ok(columns)
     }
@@ -625,9 +634,18 @@ impl Table {
         Ok(None)
     }
 
-    /// The columns that say which links are meant: `vertices_0`, …, or `object_id` and `vertex_0`, …; none for all.
+    /// The columns that say which links are meant: `vertices_0`, …, or `chunks_0`, … and `rows_0`, …, or `object_id` and `vertex_0`, …;
+    /// none for all.
     pub(super) fn ends(&self, width: usize) -> Result<Vec<Column>> {
         let (rows, places) = (self.numbered("vertices"), self.numbered("vertex"));
+        // As `zvf links` writes them.
+        let (chunks, at) = (self.numbered("chunks"), self.numbered("rows"));
+        if rows.is_empty() && !chunks.is_empty() && at.len() == width {
+            let one = AttributeSpec::number("chunks", NumberType::I64);
+            let numbers = self.array(&one, &chunks, Some("the number of a chunk"), None)?;
+            let chunks = ("chunks".to_owned(), numbers);
+            return Ok(vec![chunks, self.numbers("rows", &at)?]);
+        }
         match self.ids()? {
             _ if rows.len() == width => Ok(vec![self.numbers("vertices", &rows)?]),
             Some(ids) if places.len() == width => Ok(vec![ids, self.numbers("vertex", &places)?]),
