@@ -336,6 +336,16 @@ impl Import {
             ));
         };
         let mut spec = found.spec;
+        if !spec.has_objects()
+            && matches!(options.ids, ObjectIds::FromFile | ObjectIds::Offset { .. })
+        {
+            let expected = "none: points of one file without a column of objects belong to none";
+            return Err(ConvertError::usage(
+                "ids",
+                "a rule for ids of objects",
+                expected,
+            ));
+        }
         let bins = spec.kind == Kind::PointCloud && !spec.objects;
         let Chosen { chunk, bin, reason } = found.extent.choose(bins, &spec.axes);
         (spec.chunk_shape, spec.bin_shape) = (chunk, bin);

@@ -175,6 +175,8 @@ pub(crate) struct OwnerColumns {
     pub(crate) first: Vec<Option<i64>>,
     pub(crate) all: Vec<Vec<i64>>,
     pub(crate) picks: Vec<u32>,
+    /// Rows with several owners.
+    pub(crate) shared: u64,
 }
 
 impl Gathered {

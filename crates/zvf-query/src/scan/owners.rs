@@ -39,6 +39,7 @@ impl Owners {
         let rows = int::index(chunk.rows.unwrap_or(0));
         let mut first = vec![NOBODY; rows];
         let mut every: Vec<(u32, u32)> = Vec::new();
+        let mut shared: Vec<u32> = Vec::new();
         if let Some(fragments) = &chunk.fragments {
             for (start, count, object) in self.0.of(slot) {
                 for fragment in *start..start.saturating_add(*count) {
@@ -47,6 +48,10 @@ impl Owners {
                     };
                     for row in rows.iter() {
                         if let Some(first) = first.get_mut(int::index(row)) {
+                            if *first != NOBODY && *first != *object && shared.last() != Some(&row)
+                            {
+                                shared.push(row);
+                            }
                             *first = (*first).min(*object);
                         }
                         if all {
@@ -59,6 +64,12 @@ impl Owners {
                     }
                 }
             }
+        }
+        if !shared.is_empty() {
+            shared.sort_unstable();
+            let kept = chunk.kept.iter();
+            let kept = kept.filter(|row| shared.binary_search(row).is_ok());
+            out.shared = out.shared.saturating_add(int::wide(kept.count()));
         }
         let id = |object: u32| ids.get(u64::from(object));
         for row in chunk.kept.iter() {

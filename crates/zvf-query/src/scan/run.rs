@@ -59,6 +59,7 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
     if !counted && !sequential {
         scan.side.walk = None;
     }
+    let mut shared = 0_u64;
     while let Some((mut group, taken)) = scan.next().await? {
         if !vertices || taken == 0 {
             continue;
@@ -72,6 +73,7 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
                     owners.push(*slot, chunk, ids, all, &mut columns);
                 }
             }
+            shared = shared.saturating_add(columns.shared);
             // Rows past the limit are gathered already; they have no owners, since they are cut off below.
             columns.first.resize(gathered.rows, None);
             columns.all.resize(gathered.rows, Vec::new());
@@ -82,6 +84,12 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
     }
 
     p.warnings.extend(vertex_count_warning(&p, &scan));
+    if shared > 0 && p.table.has(Out::ObjectId) && !p.table.has(Out::ObjectIds) {
+        p.warnings.push(format!(
+            "level {}: {shared} vertices belong to several objects: object_id is the first of them, the column object_ids has all",
+            p.level.number()
+        ));
+    }
     let mut summary = Summary {
         vertices: scan.vertices,
         truncated: scan.truncated,
