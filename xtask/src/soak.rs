@@ -40,16 +40,29 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     };
     let mounted = command.get_program() == "unshare";
     command.arg(zvf);
-    command.args([operations, (hours * 3600.0).round() as u64, seed, workers].map(|n| n.to_string()));
+    command
+        .args([operations, (hours * 3600.0).round() as u64, seed, workers].map(|n| n.to_string()));
     command.arg(&folder);
-    command.arg(if mounted { small.as_path() } else { Path::new("") });
+    command.arg(if mounted {
+        small.as_path()
+    } else {
+        Path::new("")
+    });
     sh::run(command.env("ZVF_SERVERS_PYTHON", servers))
 }
 
 /// Whether this user may mount a disk in a name space of its own.
 fn may_mount(place: &Path) -> bool {
     let tried = Command::new("unshare")
-        .args(["--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "tmpfs"])
+        .args([
+            "--user",
+            "--map-root-user",
+            "--mount",
+            "mount",
+            "-t",
+            "tmpfs",
+            "tmpfs",
+        ])
         .arg(place)
         .stderr(Stdio::null())
         .status();
