@@ -2,7 +2,7 @@
 
 use zvf_soak::draw::Draw;
 
-use super::model::{LANES, Object, Row, State};
+use super::objects::{LANES, Object, Row, State};
 use super::question::{TEXTS, field, id, table};
 
 /// Where the arguments of an edit name its table.

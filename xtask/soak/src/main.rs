@@ -5,6 +5,7 @@
 
 mod change;
 mod model;
+mod objects;
 mod parts;
 mod place;
 mod program;

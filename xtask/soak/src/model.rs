@@ -8,32 +8,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::objects::{Answer, LANES, State};
 use super::question::Question;
-
-/// Lanes of a store.
-pub(super) const LANES: i64 = 3;
-
-/// One vertex: its position in quarters, and its values; `w` in halves.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Row {
-    pub(super) at: [i32; 3],
-    pub(super) n: i64,
-    pub(super) w: i32,
-    pub(super) t: &'static str,
-}
-
-/// One object: its vertices in their order, and its own value.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Object {
-    pub(super) rows: Vec<Row>,
-    pub(super) v: Option<i64>,
-}
-
-/// The objects of one lane.
-pub(super) type State = BTreeMap<i64, Object>;
-
-/// What a read returned: lines for each object.
-pub(super) type Answer = BTreeMap<i64, Vec<String>>;
 
 /// A state of a lane, and the moments between which it began.
 #[derive(Debug)]
@@ -302,6 +278,7 @@ fn difference(found: &Answer, expected: &Answer) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::objects::{Object, Row};
     use super::*;
 
     fn objects(ids: &[(i64, i64)]) -> State {

@@ -5,13 +5,14 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use zvf_soak::draw::Draw;
 
 use super::Soak;
-use super::model::{Model, Object, Row, State};
+use super::model::Model;
+use super::objects::{Object, Row, State};
 use super::place::{Epoch, Storage};
 use super::program::{Ended, Fault, Outcome, of_change};
 use super::question::{Question, whole_table};
-use super::work::Worker;
 
 /// How long one step may be repeated.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -24,17 +25,16 @@ fn words(words: &[&str]) -> Vec<String> {
 }
 
 /// Imports one store by parts.
-pub(super) fn run(worker: &mut Worker<'_>, storage: &Storage) -> Result<()> {
-    let soak = worker.soak;
+pub(super) fn run(soak: &Soak, draw: &mut Draw, storage: &Storage) -> Result<()> {
     let number = soak.number();
     let name = format!("parts-{number}.zarrvectors");
-    let mut epoch = Epoch::new(storage, 0, number, &mut worker.draw);
+    let mut epoch = Epoch::new(storage, 0, number, draw);
     epoch.address = storage.address(&name);
-    let count = 2 + i32::try_from(worker.draw.below(4))?;
+    let count = 2 + i32::try_from(draw.below(4))?;
     let mut files = Vec::new();
     let mut whole = State::new();
     for part in 0..count {
-        let state = rows(part, &mut worker.draw);
+        let state = rows(part, draw);
         let path = soak.program.fresh(".csv");
         std::fs::write(&path, whole_table(&state))?;
         files.push(path.display().to_string());
@@ -45,7 +45,7 @@ pub(super) fn run(worker: &mut Worker<'_>, storage: &Storage) -> Result<()> {
         storage,
         epoch: &epoch,
     };
-    let done = one.all(worker, &files);
+    let done = one.all(draw, &files);
     for file in &files {
         std::fs::remove_file(file)?;
     }
@@ -58,7 +58,7 @@ pub(super) fn run(worker: &mut Worker<'_>, storage: &Storage) -> Result<()> {
 }
 
 /// Objects of a part: points in its chunks.
-fn rows(part: i32, draw: &mut zvf_soak::draw::Draw) -> State {
+fn rows(part: i32, draw: &mut Draw) -> State {
     let mut place = |low: i32, width: i32| {
         let width = u64::try_from(width).unwrap_or(1);
         low + i32::try_from(draw.below(width)).unwrap_or(0)
@@ -85,19 +85,17 @@ struct Import<'i> {
 
 impl Import<'_> {
     /// Begins, writes all parts at the same time, and commits. Whether the store should be there.
-    fn all(&self, worker: &mut Worker<'_>, files: &[String]) -> Result<bool> {
+    fn all(&self, draw: &mut Draw, files: &[String]) -> Result<bool> {
         let Some(first) = files.first() else {
             return Ok(false);
         };
-        if !self.step(worker, "import --begin", first, &["--begin"])? {
+        if !self.step(draw, "import --begin", first, &["--begin"])? {
             return Ok(false);
         }
         let ended: Vec<Result<bool>> = std::thread::scope(|scope| {
             let parts = files.iter().zip(0_u64..).map(|(file, part)| {
-                let draw = zvf_soak::draw::Draw::new(&[worker.draw.below(u64::MAX), part]);
+                let mut own = Draw::new(&[draw.below(u64::MAX), part]);
                 scope.spawn(move || {
-                    let soak = self.soak;
-                    let mut own = Worker { soak, draw };
                     let name = part.to_string();
                     self.step(&mut own, "import --part", file, &["--part", &name])
                 })
@@ -114,17 +112,11 @@ impl Import<'_> {
             }
         }
         self.compare(None)?;
-        self.step(worker, "import --commit", first, &["--commit"])
+        self.step(draw, "import --commit", first, &["--commit"])
     }
 
     /// Runs one step until it ends well. `false`: it cannot, which has been reported.
-    fn step(
-        &self,
-        worker: &mut Worker<'_>,
-        name: &'static str,
-        file: &str,
-        way: &[&str],
-    ) -> Result<bool> {
+    fn step(&self, draw: &mut Draw, name: &'static str, file: &str, way: &[&str]) -> Result<bool> {
         let mut arguments = words(&["import", file, &self.epoch.address, "--kind", "point_cloud"]);
         arguments.extend(words(&[
             "--object-column",
@@ -141,7 +133,7 @@ impl Import<'_> {
         arguments.extend(words(way));
         let end = Instant::now() + PATIENCE;
         loop {
-            let fault = of_change(&mut worker.draw, 60);
+            let fault = of_change(draw, 60);
             let (endpoint, faulty) = (self.storage.endpoint(), self.storage.is_faulty());
             let ended = self.soak.program.run(endpoint, &arguments, fault)?;
             self.epoch.note(&ended, None);

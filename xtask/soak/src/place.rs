@@ -7,7 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use zvf_soak::draw::Draw;
 
 use super::change;
-use super::model::{LANES, Model, State};
+use super::model::Model;
+use super::objects::{LANES, State};
 use super::program::{Ended, quoted};
 use super::serve::Served;
 

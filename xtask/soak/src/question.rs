@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use zvf_soak::draw::Draw;
 
-use super::model::{Answer, Row, State};
+use super::objects::{Answer, Row, State};
 
 /// Columns that are asked for, in this order.
 pub(super) const COLUMNS: &str = "position,object_id,n,w,t";

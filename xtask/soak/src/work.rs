@@ -9,7 +9,7 @@ use zvf_soak::draw::Draw;
 
 use super::Soak;
 use super::change::{self, TABLE};
-use super::model::Answer;
+use super::objects::Answer;
 use super::parts;
 use super::place::{Epoch, Place, Storage, locked};
 use super::program::{Ended, Fault, Outcome, of_change, of_read};
@@ -78,7 +78,7 @@ impl Worker<'_> {
                     600..960 => self.change(place, &epoch),
                     960..980 => self.levels(place, &epoch),
                     980..990 => self.vacuum(place, &epoch),
-                    _ => parts::run(self, &place.storage),
+                    _ => parts::run(soak, &mut self.draw, &place.storage),
                 };
             }
         }
