@@ -32,6 +32,7 @@ mod peers;
 mod pictures;
 mod python;
 mod sh;
+mod soak;
 mod targets;
 mod test;
 mod tet;
@@ -132,6 +133,11 @@ const TASKS: &[Task] = &[
         name: "history",
         help: "readers, writers, editors and vacuums in many processes, with faults and kills: whether what they saw can be [--operations N] [--seconds T] [--seed S]",
         run: history::run,
+    },
+    Task {
+        name: "soak",
+        help: "many processes edit, query, validate, import and serve many stores, with faults, kills, full disks and clock jumps, against a model [--minutes M] [--hours H] [--operations N] [--seed S] [--workers W] [--zvf FILE]",
+        run: soak::run,
     },
     Task {
         name: "fuzz",

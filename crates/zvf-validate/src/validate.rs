@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
-use zvf_store::{Need, RawStore, Store};
+use zvf_meta::rules::Severity;
+use zvf_store::{IoError, Need, RawStore, Store, StoreError};
 
 use crate::check::{Check, Depth};
 use crate::documents::{Tree, version_of};
 use crate::error::{ValidateError, is_finding};
-use crate::finding::{Findings, Place};
+use crate::finding::{Finding, Findings, Place};
 use crate::journal::Journal;
 use crate::level::LevelState;
 use crate::measured::Measured;
@@ -19,6 +21,35 @@ use crate::{chunks, links, multiscale, objects, presence, stored, tables, viewer
 
 /// What a writer of this project leaves beside the root while it changes a store.
 const MARKER: &str = "zvf-unfinished.json";
+
+/// The document that every change of a store replaces.
+const ROOT: &str = "zarr.json";
+
+/// Makes sure that the root is the one that was looked at: what looks like damage in a store that changes meanwhile is the change.
+async fn unchanged(
+    url: &str,
+    options: &ValidateOptions,
+    first: Option<Bytes>,
+) -> Result<(), ValidateError> {
+    let mut io = options.open.io.clone();
+    io.verify = false;
+    let now = RawStore::open(url, &io)?.read(ROOT).await;
+    // A root that cannot be read has its own finding.
+    let (Some(first), Ok(Some(now))) = (first, now) else {
+        return Ok(());
+    };
+    if first == now {
+        return Ok(());
+    }
+    let bytes = |root: &[u8]| format!("a root of {} bytes", root.len());
+    Err(ValidateError::Store(StoreError::Io(
+        IoError::SourceChanged {
+            key: ROOT.to_owned(),
+            first: bytes(&first),
+            now: format!("another one, {}", bytes(&now)),
+        },
+    )))
+}
 
 /// Looks at a store.
 ///
@@ -31,7 +62,8 @@ const MARKER: &str = "zvf-unfinished.json";
 /// 5 bytes a vertex of skeletons at level 4.
 ///
 /// # Errors
-/// I/O, nothing at all at the address, an address that is none, an option that names no level.
+/// I/O, nothing at all at the address, an address that is none, an option that names no level. If there are findings and the root is no
+/// longer the one that was read, the store changed meanwhile ([`IoError::SourceChanged`]): validated again, it is seen as it is then.
 pub fn validate<'a>(
     url: &'a str,
     options: &'a ValidateOptions,
@@ -56,6 +88,7 @@ pub fn validate<'a>(
             .keep(Check::Unfinished, || Place::at("zarr.json"), under)?
             .unwrap_or(raw);
         let tree = Tree::read(&raw, &mut run.findings).await?;
+        let first = tree.documents.get(ROOT).cloned();
         if tree.documents.is_empty()
             && raw.folders("").await?.unwrap_or_default().is_empty()
             && let Err(error) = Store::open_with(url, open.clone()).await
@@ -94,6 +127,12 @@ pub fn validate<'a>(
             run.measured.folders = tree.listed.then_some(tree.folders);
         }
         let (findings, counts) = run.findings.finish();
+        let damaged = |finding: &Finding| {
+            finding.check != Check::Unfinished && finding.severity() >= Severity::Warning
+        };
+        if findings.iter().any(damaged) {
+            unchanged(url, options, first).await?;
+        }
         Ok(Report {
             store: url.to_owned(),
             version,

@@ -1,6 +1,7 @@
 //! One program for all tests of the crate.
 
 mod broken;
+mod changed;
 mod clean;
 mod damage;
 mod detection;

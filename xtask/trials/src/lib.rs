@@ -9,6 +9,5 @@ pub mod altered;
 pub mod answers;
 pub mod points;
 pub mod questions;
-pub mod servers;
 pub mod sharded;
 pub mod truth;

@@ -9,11 +9,11 @@ use anyhow::{Context, Result, bail, ensure};
 use object_store::aws::AmazonS3Builder;
 use object_store::{ObjectStore, RetryConfig};
 use zvf_query::{BBox, Query};
+use zvf_soak::servers::{Kind, Server};
 use zvf_store::{IoTrace, OpenOptions, Store};
 use zvf_testkit::faults::Faulty;
 use zvf_trials::answers::ask;
 use zvf_trials::points::{Form, Points};
-use zvf_trials::servers::{Kind, Server};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -4,9 +4,7 @@
 #![allow(clippy::print_stdout, reason = "it prints what it found")]
 
 mod check;
-mod draw;
 mod place;
-mod proxy;
 mod work;
 
 use std::io::{BufRead, BufReader};
@@ -18,14 +16,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use zvf_edit::{Edit, vacuum};
+use zvf_soak::draw::Draw;
+use zvf_soak::proxy::Proxy;
+use zvf_soak::servers::{Kind, Server};
 use zvf_store::blocking::Runtime;
-use zvf_trials::servers::{Kind, Server};
 use zvf_validate::{Depth, Severity, ValidateOptions, validate};
 use zvf_write::{Leftovers, WriteError};
 
 use check::History;
-use draw::Draw;
-use proxy::Proxy;
 use work::Job;
 
 #[global_allocator]
@@ -94,7 +92,7 @@ struct Running {
 fn run(plan: &Plan) -> Result<()> {
     let start = Instant::now();
     let server = Server::start(Kind::S3, &empty(&plan.folder, "server")?)?;
-    let proxy = Proxy::start(server.url(), plan.seed)?;
+    let proxy = Proxy::start(server.url(), plan.seed, 0)?;
     let local = empty(&plan.folder, "stores")?;
     let local = local.to_str().context("a folder whose name is no text")?;
     let sides = [
@@ -138,7 +136,7 @@ fn run(plan: &Plan) -> Result<()> {
     }
     runtime.wait(settle(&sides, server.url(), &mut history))?;
 
-    let (requests, faults) = proxy.counts();
+    let (requests, faults) = (proxy.requests(), proxy.faults().values().sum::<u64>());
     println!(
         "{operations} operations in {:.0} s, seed {}",
         took.as_secs_f64(),

@@ -12,10 +12,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use zvf_edit::{At, Edit, vacuum};
+use zvf_soak::draw::Draw;
 use zvf_store::Class;
 use zvf_write::{Leftovers, Values, WriteError};
 
-use super::draw::Draw;
 use super::place::{self, IDS, REGISTER, State, VERTICES};
 
 /// What a worker is started with.

@@ -3,10 +3,10 @@
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use zvf_query::{Query, QueryError};
+use zvf_soak::servers::{Kind, Server};
 use zvf_store::{OpenOptions, Store};
 use zvf_trials::altered::{Files, altered};
 use zvf_trials::answers::ask;
-use zvf_trials::servers::{Kind, Server};
 
 use crate::support::{client, signed, write};
 

@@ -1,7 +1,7 @@
 //! moto: every generation, with credentials, without, and with the wrong ones.
 
+use zvf_soak::servers::Kind;
 use zvf_store::{Class, OpenOptions, Retry, Store, StoreError};
-use zvf_trials::servers::Kind;
 
 use crate::support::{at, check, names, server, signed};
 

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use object_store::aws::AmazonS3Builder;
+use zvf_soak::servers::{Kind, Server};
 use zvf_store::{OpenOptions, Store};
 use zvf_trials::altered::Files;
 use zvf_trials::answers::ask;
 use zvf_trials::questions::questions;
-use zvf_trials::servers::{Kind, Server};
 use zvf_trials::truth::Known;
 
 /// Stores that the servers have, of every generation.

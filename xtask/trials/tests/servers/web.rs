@@ -7,12 +7,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use zvf_query::{BBox, Query};
+use zvf_soak::servers::{Kind, Server};
 use zvf_store::{IoTrace, KnownNames, Method, OpenOptions, Store};
 use zvf_testkit::text::column;
 use zvf_trials::answers::ask;
 use zvf_trials::points::{Form, Points};
 use zvf_trials::questions::questions;
-use zvf_trials::servers::{Kind, Server};
 use zvf_trials::sharded::sharded;
 use zvf_trials::truth::Known;
 

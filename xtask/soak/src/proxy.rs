@@ -1,16 +1,17 @@
 //! A line to a server that fails now and then, as a program of its own sees it: over HTTP.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::draw::Draw;
+use crate::draw::Draw;
 
-/// What a request may meet, of a thousand.
+/// How many of a thousand requests fail or lose their answer, by fault.
 const FAULTS: [(u64, Fault); 7] = [
     (12, Fault::Status("503 Slow Down")),
     (4, Fault::Status("500 Internal Server Error")),
@@ -21,6 +22,7 @@ const FAULTS: [(u64, Fault); 7] = [
     (4, Fault::Page),
 ];
 
+/// What a request may meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     /// An answer of this status, and nothing is done.
@@ -34,20 +36,39 @@ enum Fault {
     /// A page of something in between, with status 200; at listings and removals only, which no other code tells from
     /// their answers.
     Page,
+    /// The request is executed up to half a second late, and its answer is sent up to two seconds late.
+    Late,
+}
+
+impl Fault {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Status(_) => "error responses",
+            Self::ResetBefore => "connections reset before the request",
+            Self::ResetAfter => "connections reset after the request",
+            Self::Cut => "responses cut in half",
+            Self::Page => "responses replaced by a page",
+            Self::Late => "slow responses",
+        }
+    }
 }
 
 /// The proxy. It ends with the process.
 #[derive(Debug)]
-pub(super) struct Proxy {
+pub struct Proxy {
     url: String,
     failing: Arc<AtomicBool>,
-    faults: Arc<AtomicU64>,
+    faults: Arc<Mutex<BTreeMap<&'static str, u64>>>,
     requests: Arc<AtomicU64>,
 }
 
 impl Proxy {
-    /// Starts on a free port, before a server at `http://HOST:PORT`.
-    pub(super) fn start(server: &str, seed: u64) -> Result<Self> {
+    /// Starts on a free port, before a server at `http://HOST:PORT`. Beside those that fail, `late` of a thousand requests are slow.
+    ///
+    /// # Errors
+    ///
+    /// If `server` is no such address, or no port is free.
+    pub fn start(server: &str, seed: u64, late: u64) -> Result<Self> {
         let upstream = server
             .strip_prefix("http://")
             .context("no address of a server")?
@@ -55,7 +76,7 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let url = format!("http://{}", listener.local_addr()?);
         let failing = Arc::new(AtomicBool::new(true));
-        let faults = Arc::new(AtomicU64::new(0));
+        let faults = Arc::new(Mutex::new(BTreeMap::new()));
         let requests = Arc::new(AtomicU64::new(0));
         let (fail, count, all) = (
             Arc::clone(&failing),
@@ -67,15 +88,17 @@ impl Proxy {
                 let Ok(client) = client else { continue };
                 let mut draw = Draw::new(&[seed, number]);
                 let fault = match fail.load(Ordering::Relaxed) {
-                    true => pick(draw.below(1000)),
+                    true => pick(draw.below(1000), late),
                     false => None,
                 };
                 let (upstream, count) = (upstream.clone(), Arc::clone(&count));
                 all.fetch_add(1, Ordering::Relaxed);
                 std::thread::spawn(move || {
                     // A client that is killed leaves its line: nothing is to be done about it.
-                    if let Ok(true) = serve(client, &upstream, fault) {
-                        count.fetch_add(1, Ordering::Relaxed);
+                    if let Ok(Some(met)) = serve(client, &upstream, fault, &mut draw)
+                        && let Ok(mut counts) = count.lock()
+                    {
+                        *counts.entry(met.name()).or_default() += 1;
                     }
                 });
             }
@@ -88,24 +111,34 @@ impl Proxy {
         })
     }
 
-    pub(super) fn url(&self) -> &str {
+    /// Where it listens, `http://HOST:PORT`.
+    #[must_use]
+    pub fn url(&self) -> &str {
         &self.url
     }
 
     /// From here on nothing fails any more.
-    pub(super) fn calm(&self) {
+    pub fn calm(&self) {
         self.failing.store(false, Ordering::Relaxed);
     }
 
-    /// How many requests came, and how many of them met a fault.
-    pub(super) fn counts(&self) -> (u64, u64) {
-        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        (of(&self.requests), of(&self.faults))
+    /// How many requests came.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    /// How many requests met each kind of fault.
+    #[must_use]
+    pub fn faults(&self) -> BTreeMap<&'static str, u64> {
+        self.faults
+            .lock()
+            .map_or_else(|_| BTreeMap::new(), |counts| counts.clone())
     }
 }
 
-fn pick(mut number: u64) -> Option<Fault> {
-    for (share, fault) in FAULTS {
+fn pick(mut number: u64, late: u64) -> Option<Fault> {
+    for (share, fault) in FAULTS.into_iter().chain([(late, Fault::Late)]) {
         match number.checked_sub(share) {
             Some(rest) => number = rest,
             None => return Some(fault),
@@ -114,8 +147,13 @@ fn pick(mut number: u64) -> Option<Fault> {
     None
 }
 
-/// Serves one request of one connection; says whether it met a fault.
-fn serve(mut client: TcpStream, upstream: &str, fault: Option<Fault>) -> Result<bool> {
+/// Serves one request of one connection; returns the fault that it met.
+fn serve(
+    mut client: TcpStream,
+    upstream: &str,
+    fault: Option<Fault>,
+    draw: &mut Draw,
+) -> Result<Option<Fault>> {
     client.set_read_timeout(Some(Duration::from_secs(30)))?;
     let request = request(&mut client)?;
     let line = String::from_utf8_lossy(&request);
@@ -127,9 +165,9 @@ fn serve(mut client: TcpStream, upstream: &str, fault: Option<Fault>) -> Result<
             let head =
                 format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
             client.write_all(head.as_bytes())?;
-            return Ok(true);
+            return Ok(fault);
         }
-        Some(Fault::ResetBefore) => return Ok(true),
+        Some(Fault::ResetBefore) => return Ok(fault),
         Some(Fault::Page) => {
             let page = "<html><body>please wait</body></html>";
             let head = format!(
@@ -137,25 +175,29 @@ fn serve(mut client: TcpStream, upstream: &str, fault: Option<Fault>) -> Result<
                 page.len()
             );
             client.write_all(head.as_bytes())?;
-            return Ok(true);
+            return Ok(fault);
         }
         _ => {}
+    }
+    if fault == Some(Fault::Late) {
+        std::thread::sleep(Duration::from_millis(draw.below(500)));
     }
     let mut server = TcpStream::connect(upstream)?;
     server.write_all(&request)?;
     let mut answer = Vec::new();
     server.read_to_end(&mut answer)?;
     match fault {
-        Some(Fault::ResetAfter) => return Ok(true),
+        Some(Fault::ResetAfter) => return Ok(fault),
         Some(Fault::Cut) => {
             client.write_all(answer.get(..answer.len() / 2).unwrap_or_default())?;
-            return Ok(true);
+            return Ok(fault);
         }
+        Some(Fault::Late) => std::thread::sleep(Duration::from_millis(draw.below(2000))),
         _ => {}
     }
     client.write_all(&answer)?;
     client.shutdown(Shutdown::Write)?;
-    Ok(false)
+    Ok(fault)
 }
 
 /// A request with its body, which asks for the connection to end with the answer.
