@@ -507,12 +507,12 @@ impl PartedStore {
                 .partition(|name| known.contains(name));
             let mut missing = Vec::new();
             if !open.is_empty() {
-                missing.push(format!("{} begun and not finished", listed(open)));
+                missing.push(format!("begun and not finished: {}", listed(open)));
             }
             if !waiting.is_empty() {
-                missing.push(format!("{} not begun", listed(waiting)));
+                missing.push(format!("not begun: {}", listed(waiting)));
             }
-            let found = format!("{} finished, {}", rounds.len(), missing.join(", "));
+            let found = format!("{} finished; {}", rounds.len(), missing.join("; "));
             let expected = "all of them finished; --allow-missing commits without them";
             return Err(WriteError::input("parts", found, expected));
         }
