@@ -76,7 +76,7 @@ def test_declared_parts_must_come(tmp_path: Path, tiles: list[Path]) -> None:
     other = program(tiles[1], store, "--part", "4", *OPTIONS)
     assert other.returncode == 2 and "0, 1, 2, 3" in other.stderr
     refused = program(tiles[0], store, "--commit", *OPTIONS)
-    assert refused.returncode == 2 and "1 not begun" in refused.stderr and "--allow-missing" in refused.stderr
+    assert refused.returncode == 2 and "not begun: 1" in refused.stderr and "--allow-missing" in refused.stderr
     for words in (["--begin", "--clear-leftovers"], ["--clear-leftovers"]):
         cleared = program(tiles[0], store, *words, *(OPTIONS if "--begin" in words else []))
         assert cleared.returncode == 2 and "0, 2, 3" in cleared.stderr and "--discard-parts" in cleared.stderr

@@ -306,7 +306,6 @@ fn a_busy_store_has_a_code_of_its_own() -> Result<()> {
     for args in [
         &["append", crate::run::STORE, "ids.csv"][..],
         &["edit", crate::run::STORE, "delete", "0"],
-        &["vacuum", crate::run::STORE],
         &["pyramid", crate::run::STORE, "--factors", "2,2,2"],
     ] {
         let ran = home.zvf(args)?;

@@ -115,7 +115,7 @@ fn refusals_have_their_codes() -> Result<()> {
     let marker = home.file(STORE).join("zvf-unfinished.json");
     std::fs::write(&marker, "{}")?;
     let ran = home.zvf(&["repair", STORE, "--apply"])?;
-    assert_eq!(ran.code, 2);
+    assert_eq!(ran.code, 75);
     assert!(
         ran.stderr.contains("zvf edit STORE resume"),
         "{}",

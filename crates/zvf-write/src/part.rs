@@ -186,7 +186,7 @@ pub(crate) struct Part {
 /// What becomes of the beginning of a part.
 #[derive(Debug)]
 pub(crate) enum Start {
-    New(Part),
+    New(Box<Part>),
     Finished(FinishedPart),
 }
 
@@ -231,7 +231,7 @@ impl Part {
         part.check_open(target, address)?;
         let note = part.by.document().to_string().into_bytes();
         target.put_new(&part.folder.begun_by(name, &part.owner), note)?;
-        Ok(Start::New(part))
+        Ok(Start::New(Box::new(part)))
     }
 
     /// Refuses a part of which a commit was decided that does not know it.

@@ -51,6 +51,9 @@ use zvf_format::int::{index, wide};
 /// The member of a root that names the parts which were absent when the store was committed.
 pub const ABSENT_PARTS: &str = "zvf_absent_parts";
 
+/// Keys of cells, and where they belong.
+type Moves = Vec<(String, String)>;
+
 /// Objects that are moved together.
 const MOVED: usize = 256;
 
@@ -309,7 +312,7 @@ impl PartedStore {
                 self.address.clone(),
                 self.spec.clone(),
                 self.options.clone(),
-                part,
+                *part,
             ))),
         }
     }
@@ -507,12 +510,12 @@ impl PartedStore {
                 .partition(|name| known.contains(name));
             let mut missing = Vec::new();
             if !open.is_empty() {
-                missing.push(format!("{} begun and not finished", listed(open)));
+                missing.push(format!("begun and not finished: {}", listed(open)));
             }
             if !waiting.is_empty() {
-                missing.push(format!("{} not begun", listed(waiting)));
+                missing.push(format!("not begun: {}", listed(waiting)));
             }
-            let found = format!("{} finished, {}", rounds.len(), missing.join(", "));
+            let found = format!("{} finished; {}", rounds.len(), missing.join("; "));
             let expected = "all of them finished; --allow-missing commits without them";
             return Err(WriteError::input("parts", found, expected));
         }
@@ -680,10 +683,7 @@ impl PartedStore {
     }
 
     /// How many cells an earlier commit moved.
-    fn moved_before(
-        &self,
-        parts: &[(Vec<(String, String)>, Vec<String>)],
-    ) -> Result<u64, WriteError> {
+    fn moved_before(&self, parts: &[(Moves, Vec<String>)]) -> Result<u64, WriteError> {
         let still: BTreeSet<&str> = parts
             .iter()
             .flat_map(|(moves, _)| moves)

@@ -179,7 +179,7 @@ async fn what_is_not_finished_is_not_committed() {
     let told = told.unwrap_err().to_string();
     assert!(told.contains("another specification"), "{told}");
     assert!(
-        told.contains("kind is \"Streamline\" there and \"Graph\" here"),
+        told.contains("kind is \"streamline\" there and \"graph\" here"),
         "{told}"
     );
     let told = StoreWriter::create(ADDRESS, spec(kind), memory.options()).await;
@@ -208,7 +208,7 @@ async fn what_is_not_finished_is_not_committed() {
     let told = store.commit(&Groups::default()).await.unwrap_err();
     assert!(
         told.to_string()
-            .contains("parts: found 0 finished, left begun and not finished"),
+            .contains("parts: found 0 finished; begun and not finished: left"),
         "{told}"
     );
     // Under the same name it is written again, once.
@@ -444,7 +444,7 @@ async fn declared_parts_must_come() {
     let told = again().await.unwrap().commit(&Groups::default()).await;
     let told = told.unwrap_err().to_string();
     assert!(
-        told.contains("1 finished, right begun and not finished, middle not begun"),
+        told.contains("1 finished; begun and not finished: right; not begun: middle"),
         "{told}"
     );
     begun.abandon().await;

@@ -81,7 +81,7 @@ impl Facts {
             head(name, &line);
         }
         if !self.absent_parts.is_empty() {
-            head("without parts", &self.absent_parts.join(", "));
+            head("absent", &format!("parts {}", self.absent_parts.join(", ")));
         }
         if let Some(stale) = &self.stale {
             let chunks = counted(stale.len() as u64, "chunk");
