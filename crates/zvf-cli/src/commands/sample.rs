@@ -59,7 +59,7 @@ pub(crate) fn run(args: &SampleArgs, context: &mut Context<'_>) -> Result<()> {
         (Some(OrderArg::Nearest), _) => Order::Nearest,
         (Some(OrderArg::Linear), _) | (None, None | Some(Order::Linear)) => Order::Linear,
         (None, Some(Order::Nearest)) => {
-            let text = &volume.info().element.text;
+            let text = element.map_or_else(String::new, |one| one.to_string());
             context.remark(&format!(
                 "elements are {text}, which may be labels: the nearest one is taken; --order linear gives values between them"
             ));
