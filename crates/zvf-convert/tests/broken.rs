@@ -365,7 +365,7 @@ fn options_and_limits() {
     check(
         &csv,
         Class::Malformed,
-        "a.csv, line 4: found object 3 again, after others, expected the rows of an object one after another",
+        "a.csv, line 4: found object 3 again, after others, expected the rows of an object one after another: sort the rows by column \"t\"",
         &|o| {
             o.kind = Some(Kind::Polyline);
             o.object_column = Some("t".into());

@@ -685,8 +685,14 @@ proptest! {
         let first = folder.store(&open(&[folder.file("a.arrow", bytes)], &small()), kept).vertices;
         let stored = |name: &str| Arc::clone(first.column_by_name(name).unwrap());
         let mut files = Vec::new();
-        for name in ["b.csv", "c.tsv", "d.csv.gz"] {
-            files.push(folder.export(name, &zvf_convert::export::ExportOptions::default()).0);
+        for (name, delimiter, gzip) in [
+            ("b.csv", None, false),
+            ("c.tsv", Some(b'\t'), false),
+            ("d.csv.gz", None, true),
+        ] {
+            let mut options = zvf_convert::export::ExportOptions::default();
+            (options.delimiter, options.gzip) = (delimiter, gzip);
+            files.push(folder.export(name, &options).0);
         }
         let lines = (0..rows).map(|row| {
             let members = columns[2..].iter().map(|(name, _)| format!(",\"{name}\":{}", json(&stored(name), row)));

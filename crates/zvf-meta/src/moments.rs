@@ -119,7 +119,8 @@ mod tests {
             ("microseconds", 86_400_000_000),
             ("nanoseconds", 86_400_000_000_000),
         ] {
-            let time = of(&format!("{unit} since midnight"));
+            let unit_of_time = format!("{unit} since midnight");
+            let time = of(&unit_of_time);
             assert!(time.holds(0) && time.holds(day) && time.holds(MISSING));
             assert!(!time.holds(-1) && !time.holds(day + 1));
             for any in [
@@ -127,7 +128,8 @@ mod tests {
                 "since 1970-01-01T00:00:00Z in Europe/Berlin",
                 "of duration",
             ] {
-                assert_eq!(of(&format!("{unit} {any}")), Moments::Any);
+                let unit = format!("{unit} {any}");
+                assert_eq!(of(&unit), Moments::Any);
             }
         }
         assert_eq!(

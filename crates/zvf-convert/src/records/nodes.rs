@@ -17,7 +17,6 @@ const USUAL: [&str; 6] = ["id", "nodeid", "vertexid", "pointid", "spotid", "inde
 const LISTED: usize = 5;
 
 /// Whether links may name vertices by a column of this name, rather than by their rows.
-
 pub(crate) fn names_nodes(name: &str) -> bool {
     let name: String = name
         .chars()
