@@ -95,8 +95,11 @@ fn status(home: &Path) -> Result<Value> {
     Ok(serde_json::from_slice(&ran.stdout)?)
 }
 
+/// Values and texts by part and input.
+type RowsOfInputs = BTreeMap<(usize, usize), BTreeSet<(usize, String)>>;
+
 /// The rows of the store: values and texts of each part and input.
-fn rows(home: &Path) -> Result<BTreeMap<(usize, usize), BTreeSet<(usize, String)>>> {
+fn rows(home: &Path) -> Result<RowsOfInputs> {
     let ran = zvf_in(
         home,
         &["query", STORE, "--format", "ndjson", "--columns", "v,t"],

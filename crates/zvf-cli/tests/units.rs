@@ -313,12 +313,12 @@ fn units_and_times_of_every_path_by_property() -> Result<()> {
         let mut draw = Draw(seed);
         let timed = draw.next(2) == 1;
         let names: &[&str] = match timed {
-            true => *draw.of::<&[&str]>(&[
+            true => draw.of::<&[&str]>(&[
                 &["t", "x", "y", "z"][..],
                 &["time", "x", "y"],
                 &["frame", "cx", "cy", "cz"],
             ]),
-            false => *draw.of::<&[&str]>(&[&["x", "y", "z"][..], &["x", "y"], &["cx", "cy", "cz"]]),
+            false => draw.of::<&[&str]>(&[&["x", "y", "z"][..], &["x", "y"], &["cx", "cy", "cz"]]),
         };
         let home = Home::made(&[])?;
         let given = |draw: &mut Draw| {

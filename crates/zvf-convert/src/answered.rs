@@ -133,6 +133,9 @@ impl Whole {
     }
 }
 
+/// Groups, and what of their attributes is left out, for people.
+pub type GroupsFound = (Groups<'static>, Vec<String>);
+
 /// The groups of a level, or of level 0 where it has none, with those of their members that are among `members`: all of them without.
 /// Groups that have no such member are left out, unless they have none at all. Also says what of their attributes is left out.
 ///
@@ -145,7 +148,7 @@ pub fn groups_of<'a>(
     store: &'a Store,
     level: u32,
     members: Option<&'a BTreeSet<i64>>,
-) -> BoxFuture<'a, Result<Option<(Groups<'static>, Vec<String>)>, ConvertError>> {
+) -> BoxFuture<'a, Result<Option<GroupsFound>, ConvertError>> {
     Box::pin(async move {
         let need = Need {
             groups: true,

@@ -110,7 +110,7 @@ use zvf_write::{
 };
 
 pub use affine::{StatedAffine, parse_affine, read_affine};
-pub use answered::{Whole, groups_of, groups_table, in_chains, read_groups};
+pub use answered::{GroupsFound, Whole, groups_of, groups_table, in_chains, read_groups};
 pub use axes::{check as check_axes, set_units};
 pub use error::{ConvertError, Place};
 pub use format::Format;
@@ -492,7 +492,7 @@ fn into_store(
             remarks.extend(store.compare_spaces(frame, options)?);
         }
         if options.space.is_none() {
-            map = map.or(store.from_rasmm()?);
+            map = map.or(store.rasmm_to_store()?);
         }
         first = map;
         store.place(format, &Given::default(), stated.as_deref())?

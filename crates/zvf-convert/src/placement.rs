@@ -310,7 +310,7 @@ impl StoreFrame {
     ///
     /// # Errors
     /// Misuse: a header without a usable map.
-    pub(crate) fn from_rasmm(&self) -> Result<Option<Affine>, ConvertError> {
+    pub(crate) fn rasmm_to_store(&self) -> Result<Option<Affine>, ConvertError> {
         match &self.frame {
             Some(frame) if frame.problem().is_none() => {
                 let map = frame.to_rasmm()?.map(|map| map.inverse());

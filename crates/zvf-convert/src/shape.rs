@@ -167,9 +167,9 @@ impl Extent {
             if time.whole {
                 // Sizes of whole times are whole.
                 let most = size.min(wanted.max(1.0)).min(64.0);
-                let divisors = (1..=64_u32).map(f64::from);
-                let divisors = divisors.filter(|one| *one <= most && (size / one).fract() == 0.0);
-                *part = divisors.last().unwrap_or(1.0);
+                let mut divisors = (1..=64_u32).rev().map(f64::from);
+                let largest = divisors.find(|one| *one <= most && (size / one).fract() == 0.0);
+                *part = largest.unwrap_or(1.0);
             }
             rest /= *part;
         }

@@ -706,8 +706,8 @@ fn units_in_comments_of_swc_are_read() {
         ("4.swc", "# Meta: {\"units\": null}", None, 1.0),
         ("5.swc", "# units of this file are unknown", None, 1.0),
     ] {
-        let file = folder.file(name, &format!("{comment}\n{nodes}"));
-        let import = open(&[file.clone()], &small());
+        let file = folder.file(name, format!("{comment}\n{nodes}"));
+        let import = open(std::slice::from_ref(&file), &small());
         assert_eq!(import.spec().axes[0].unit.as_deref(), unit, "{comment}");
         let got = folder.store(&import, |_| {});
         let scaled = |list: [f64; 3]| {

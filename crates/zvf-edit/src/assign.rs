@@ -329,6 +329,9 @@ impl<'k> Search<'k> {
     }
 }
 
+/// The number type of an attribute of links, and its bytes in a row of all of them.
+type StoredField = (NumberType, std::ops::Range<usize>);
+
 impl Edit {
     /// Sets values of an attribute of vertices, objects or links by a table, or adds the attribute. The table has the columns of queries, or a
     /// column an axis, and the values in a column of the name of the attribute (or `attribute:NAME`, or `NAME_0`, `NAME_1`, …); other columns
@@ -1151,7 +1154,7 @@ impl Edit {
         &self,
         table: &RecordBatch,
         how: &Matching,
-    ) -> Result<(Keys, Vec<(NumberType, std::ops::Range<usize>)>), WriteError> {
+    ) -> Result<(Keys, Vec<StoredField>), WriteError> {
         let attributes = &self.state.spec.links.attributes;
         let (mut columns, mut ranges) = (Vec::new(), Vec::new());
         for name in &how.key {

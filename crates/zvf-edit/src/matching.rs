@@ -150,13 +150,11 @@ pub(crate) fn each(
     mut take: impl FnMut(usize, Element<'_>) -> Result<(), WriteError>,
 ) -> Result<(), WriteError> {
     if let Some(list) = texts(column) {
-        let all = list.iter().enumerate();
-        return all
-            .map(|(at, text)| match text {
-                Some(text) => take(at, Element::Text(text)),
-                None => take(at, Element::Missing),
-            })
-            .collect();
+        let mut all = list.iter().enumerate();
+        return all.try_for_each(|(at, text)| match text {
+            Some(text) => take(at, Element::Text(text)),
+            None => take(at, Element::Missing),
+        });
     }
     let (items, width) = elements(column)?;
     let holes = column.null_count() > 0 || items.null_count() > 0;

@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn units_allow_what_arrow_and_texts_can_hold() {
-        let of = |unit| Moments::of_unit(unit).unwrap();
+        let of = |unit: &str| Moments::of_unit(unit).unwrap();
         let days = of("days since 1970-01-01");
         for (number, holds) in [
             (i64::from(i32::MAX), true),

@@ -28,7 +28,7 @@ pub enum RepairError {
         /// What tells it.
         marker: &'static str,
         /// The writer, where the marker names it.
-        by: Option<Holder>,
+        by: Option<Box<Holder>>,
     },
     /// Documents of this version are not repaired.
     #[error(

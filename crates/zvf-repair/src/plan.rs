@@ -138,10 +138,10 @@ impl Way {
 }
 
 async fn check_finished(raw: &RawStore, url: &str) -> Result<(), RepairError> {
-    let unfinished = |marker, by| RepairError::Unfinished {
+    let unfinished = |marker, by: Option<Holder>| RepairError::Unfinished {
         store: url.to_owned(),
         marker,
-        by,
+        by: by.map(Box::new),
     };
     if let Some(found) = raw.read(MARKER).await? {
         return Err(unfinished(MARKER, Holder::of_marker(&found)));

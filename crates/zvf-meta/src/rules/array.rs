@@ -113,7 +113,7 @@ pub(super) fn categories(array: ArrayAt<'_>, problems: &mut Problems) {
         if let Some((at, odd)) = attributes.odd_category() {
             let expected = "categories that are all texts, all truth values or all numbers";
             problems.add(
-                &format!("/attributes/categories/{at}"),
+                format!("/attributes/categories/{at}"),
                 odd.to_string(),
                 expected,
             );

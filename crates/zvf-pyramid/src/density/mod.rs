@@ -110,7 +110,7 @@ impl Metric {
     }
 
     /// The square of the distance of a position from a segment: where there is a time, from the point of the segment at that time.
-    fn from_segment(self, position: &[f64], a: &[f64], b: &[f64]) -> f64 {
+    fn to_segment(self, position: &[f64], a: &[f64], b: &[f64]) -> f64 {
         let axes = || {
             let axes = self.space(position).iter().zip(self.space(a));
             axes.zip(self.space(b)).map(|((p, a), b)| (p, a, b))

@@ -53,7 +53,7 @@ pub(super) fn simplify(line: &[&[f64]], tolerance: f64, metric: Metric, stays: &
         };
         let mut worst = (0.0_f64, from);
         for (at, position) in (from + 1..).zip(inner) {
-            let far = metric.from_segment(position, a, b);
+            let far = metric.to_segment(position, a, b);
             // What is no number is not nearer than anything.
             if far > worst.0 {
                 worst = (far, at);
@@ -85,7 +85,7 @@ pub(super) fn tolerances(line: &[&[f64]], metric: Metric, mut take: impl FnMut(f
         };
         let mut worst: Option<(f64, usize)> = None;
         for (at, position) in (from + 1..).zip(inner) {
-            let far = metric.from_segment(position, a, b);
+            let far = metric.to_segment(position, a, b);
             if worst.is_none_or(|(most, _)| far > most) {
                 worst = Some((far, at));
             }
@@ -125,15 +125,9 @@ mod tests {
 
     #[test]
     fn distances_are_those_of_segments_not_of_lines() {
-        assert_eq!(ALL.from_segment(&[1.0, 2.0], &[0.0, 0.0], &[4.0, 0.0]), 4.0);
-        assert_eq!(
-            ALL.from_segment(&[7.0, 4.0], &[0.0, 0.0], &[4.0, 0.0]),
-            25.0
-        );
-        assert_eq!(
-            ALL.from_segment(&[3.0, 4.0], &[0.0, 0.0], &[0.0, 0.0]),
-            25.0
-        );
+        assert_eq!(ALL.to_segment(&[1.0, 2.0], &[0.0, 0.0], &[4.0, 0.0]), 4.0);
+        assert_eq!(ALL.to_segment(&[7.0, 4.0], &[0.0, 0.0], &[4.0, 0.0]), 25.0);
+        assert_eq!(ALL.to_segment(&[3.0, 4.0], &[0.0, 0.0], &[0.0, 0.0]), 25.0);
     }
 
     #[test]
