@@ -215,3 +215,11 @@ pub(crate) fn unpacked(path: &Path) -> Option<&Path> {
     let packed = path.extension()?.eq_ignore_ascii_case("gz");
     packed.then(|| path.file_stem().map(Path::new))?
 }
+
+/// The file's name without its ending.
+pub(crate) fn stem(path: &Path) -> String {
+    let path = unpacked(path).unwrap_or(path);
+    path.file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}

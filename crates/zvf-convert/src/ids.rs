@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::error::{ConvertError, shown};
-use crate::names::stem;
+use crate::format::stem;
 
 /// How the objects of files get their ids. Files never share an object: an id that two of them have is an error, unless one of the other
 /// rules keeps the two apart.

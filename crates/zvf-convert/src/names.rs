@@ -6,15 +6,8 @@ use std::path::{Path, PathBuf};
 use zvf_write::{ObjectTable, Values};
 
 use crate::error::ConvertError;
+use crate::format::stem;
 use crate::ids::{IdMap, ObjectIds};
-
-/// The file's name without its ending.
-pub(crate) fn stem(path: &Path) -> String {
-    let path = crate::format::unpacked(path).unwrap_or(path);
-    path.file_stem()
-        .map(|stem| stem.to_string_lossy().into_owned())
-        .unwrap_or_default()
-}
 
 /// The object that a file is, with its name.
 pub(crate) fn object(id: i64, file: &Path) -> ObjectTable<'static> {

@@ -6,7 +6,8 @@ use zvf_write::{AttributeType, Kind};
 
 use crate::frame::Space;
 use crate::ids::ObjectIds;
-use crate::{ConvertError, Format, StoreFrame};
+use crate::store_frame::StoreFrame;
+use crate::{ConvertError, Format};
 
 /// How much a file may hold. What is more is an error of class limit, before it is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,88 +4,16 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 use zvf_meta::{Affine, Axis, map_of_axes};
-use zvf_store::Store;
+use zvf_write::Kind;
 use zvf_write::arrow::stated_axes;
-use zvf_write::{JsonObject, Kind};
 
-use crate::frame::{Frame, Space, numbers};
+use crate::frame::Space;
 use crate::options::Options;
+use crate::store_frame::{APPLIED, Placed, Recorded, StoreFrame};
 use crate::transform::{self, Given};
 use crate::{ConvertError, Format};
 
-/// Member of a header: the map that an import applied to positions of files that state no frame.
-pub(crate) const APPLIED: &str = "applied_affine";
-/// Member of a header, beside the map that was applied in all: the part of it that a user gave, of a format that has a map of its own.
-pub(crate) const GIVEN: &str = "given_affine";
-
-/// The map with which a store was made.
-#[derive(Debug, Clone, PartialEq)]
-struct Recorded {
-    format: Format,
-    /// Where in the store it is.
-    place: String,
-    /// The map, or why it is none.
-    map: Result<Affine, String>,
-}
-
-/// The frame of the positions of a store that exists, into which files are brought.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StoreFrame {
-    kind: Kind,
-    axes: Vec<Axis>,
-    recorded: Vec<Recorded>,
-    /// The header of a tractogram.
-    pub(crate) frame: Option<Frame>,
-}
-
-/// How positions of files are brought into a store.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct Placed {
-    /// From the positions of the files to those of the store; `None`: they are taken as they are.
-    pub map: Option<Affine>,
-    /// Skeletons and graphs: the factor of the attribute `radius`, which is a length.
-    pub lengths: Option<f64>,
-    /// What a user should know.
-    pub remarks: Vec<String>,
-}
-
 impl StoreFrame {
-    /// The frame of a store.
-    ///
-    /// # Cost
-    /// One request for each format that may have a header, at once.
-    ///
-    /// # Errors
-    /// As the store.
-    pub async fn of_store(store: &Store) -> Result<Self, ConvertError> {
-        let formats = Format::ALL.iter().filter(|one| !one.is_tractogram());
-        let names: Vec<(Format, String)> = formats.map(|one| (*one, one.header())).collect();
-        let asked: Vec<&str> = names.iter().map(|(_, name)| name.as_str()).collect();
-        let headers = store.headers(&asked).await?;
-        let recorded = names.iter().filter_map(|(format, name)| {
-            let map = recorded(headers.get(name)?, *format, store.root().axes().len())?;
-            let place = format!("headers/{name}");
-            Some(Recorded {
-                format: *format,
-                place,
-                map,
-            })
-        });
-        Ok(Self {
-            kind: store.kind(),
-            axes: store.root().axes().to_vec(),
-            recorded: recorded.collect(),
-            frame: Frame::of_store(store).await?,
-        })
-    }
-
-    /// The axes of the store.
-    #[must_use]
-    pub fn axes(&self) -> &[Axis] {
-        &self.axes
-    }
-
     /// How positions of a table with this schema are brought into the store. Those of a table that states axes (`zvf.axes`, `zvf.units`:
     /// what queries return) are in the frame of a store: only units are converted. Those of other tables are mapped as the files were that
     /// the store was made from. [`Options::unit`], [`Options::scale`] and [`Options::affine`] replace both.
@@ -124,7 +52,7 @@ impl StoreFrame {
             given.map.clone()
         } else if stated.is_some() {
             None
-        } else if let Some(recorded) = self.recorded()? {
+        } else if let Some(recorded) = self.recorded_map()? {
             let map = recorded.map.clone().map_err(|why| {
                 ConvertError::usage(
                     format!("{}: {APPLIED}", recorded.place),
@@ -188,10 +116,8 @@ impl StoreFrame {
         explicit: bool,
         remarks: &mut Vec<String>,
     ) -> Result<Option<Affine>, ConvertError> {
-        let map = map_of_axes(from, &self.axes).map_err(|why| {
-            let (found, expected) = why.split_once(", expected ").unwrap_or((&why, "others"));
-            ConvertError::usage("units", found, expected)
-        })?;
+        let map = map_of_axes(from, &self.axes)
+            .map_err(|differ| ConvertError::usage("units", differ.found, differ.expected))?;
         let units = |axes: &[Axis]| {
             let space = axes.iter().filter(|axis| axis.is_space());
             let mut units: Vec<String> = space.filter_map(|axis| axis.unit.clone()).collect();
@@ -266,20 +192,6 @@ impl StoreFrame {
         }
     }
 
-    fn recorded(&self) -> Result<Option<&Recorded>, ConvertError> {
-        let Some(first) = self.recorded.first() else {
-            return Ok(None);
-        };
-        match self.recorded.iter().find(|other| other.map != first.map) {
-            None => Ok(Some(first)),
-            Some(other) => Err(ConvertError::usage(
-                "the map of the store",
-                format!("one in {} and another in {}", first.place, other.place),
-                "one; --unit, --scale or --affine give that of the files",
-            )),
-        }
-    }
-
     /// Compares the frame of a tractogram with that of the store.
     ///
     /// # Errors
@@ -305,38 +217,6 @@ impl StoreFrame {
             format!("positions of these files were stored as {theirs} (--space); those of the store are {space}")
         }))
     }
-
-    /// The map from scanner millimetres to the positions of a store of voxel millimetres; `None` for other stores.
-    ///
-    /// # Errors
-    /// Misuse: a header without a usable map.
-    pub(crate) fn rasmm_to_store(&self) -> Result<Option<Affine>, ConvertError> {
-        match &self.frame {
-            Some(frame) if frame.problem().is_none() => {
-                let map = frame.to_rasmm()?.map(|map| map.inverse());
-                let map = map.transpose();
-                map.map_err(|error| {
-                    ConvertError::usage(frame.place(), error.what, "a map with an inverse")
-                })
-            }
-            _ => Ok(None),
-        }
-    }
-}
-
-/// The map that a header states: that which a user gave, without the one that its format has.
-fn recorded(header: &JsonObject, format: Format, dims: usize) -> Option<Result<Affine, String>> {
-    let value = match (header.get(GIVEN), format) {
-        (Some(given), _) => given,
-        // Builds that did not keep what was given apart applied the map of the folder.
-        (None, Format::Precomputed) => return None,
-        (None, _) => header.get(APPLIED)?,
-    };
-    if value.is_null() {
-        return None;
-    }
-    let numbers = numbers(value).ok_or_else(|| format!("{value}, which is no list of rows"));
-    Some(numbers.and_then(|list| Affine::from_rows(&list, dims).map_err(|error| error.what)))
 }
 
 /// What a map does to positions.

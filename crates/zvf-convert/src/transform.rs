@@ -9,8 +9,8 @@ use zvf_write::{Batch, Groups, Kind, NumberType, ObjectTable, StoreSpec, WriteEr
 use crate::affine::{StatedAffine, read_affine};
 use crate::frame::{self, Space};
 use crate::options::Options;
-use crate::placement::{APPLIED, GIVEN, Placed};
 use crate::shape::Extent;
+use crate::store_frame::{APPLIED, GIVEN, Placed};
 use crate::{ConvertError, Format, Found, Sink};
 
 /// The unit of all tractograms.

@@ -41,9 +41,8 @@ impl Edit {
         let Some(stated) = stated_axes(vertices.schema_ref())? else {
             return Ok(None);
         };
-        let map = map_of_axes(&stated, &self.spec().axes).map_err(|why| {
-            let (found, expected) = why.split_once(", expected ").unwrap_or((&why, "others"));
-            WriteError::input("axes of the table", found, expected)
+        let map = map_of_axes(&stated, &self.spec().axes).map_err(|differ| {
+            WriteError::input("axes of the table", differ.found, differ.expected)
         })?;
         Ok((!map.is_identity()).then_some(map))
     }

@@ -21,14 +21,34 @@ impl Axis {
     }
 }
 
+/// Why positions along some axes cannot be brought to others: what was found, and what was expected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AxesDiffer {
+    /// What was found, with the axis.
+    pub found: String,
+    /// What was expected.
+    pub expected: String,
+}
+
+impl std::fmt::Display for AxesDiffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}, expected {}", self.found, self.expected)
+    }
+}
+
+impl std::error::Error for AxesDiffer {}
+
 /// The map from positions along the axes `from` to positions along the axes `to`. Axes belong together by their names if `from` has all names
 /// of `to`, else by their order. Where both have a unit, positions are converted; where one has none, they are taken as they are.
 ///
 /// # Errors
-/// The found and the expected value: another number of axes; units of which one cannot be converted to the other.
-pub fn map_of_axes(from: &[Axis], to: &[Axis]) -> Result<Affine, String> {
+/// Another number of axes; units of which one cannot be converted to the other.
+pub fn map_of_axes(from: &[Axis], to: &[Axis]) -> Result<Affine, AxesDiffer> {
     if from.len() != to.len() {
-        return Err(format!("found {} axes, expected {}", from.len(), to.len()));
+        return Err(AxesDiffer {
+            found: format!("found {} axes", from.len()),
+            expected: to.len().to_string(),
+        });
     }
     let by_name: Option<Vec<usize>> = to
         .iter()
@@ -41,11 +61,9 @@ pub fn map_of_axes(from: &[Axis], to: &[Axis]) -> Result<Affine, String> {
         let stated = from.get(column).and_then(|one| one.unit.as_deref());
         let factor = match (stated, axis.unit.as_deref()) {
             (Some(found), Some(expected)) => {
-                units::factor(found, expected).ok_or_else(|| {
-                    format!(
-                        "axis {}: found {found}, expected {expected} or a unit that can be converted to it",
-                        axis.name
-                    )
+                units::factor(found, expected).ok_or_else(|| AxesDiffer {
+                    found: format!("axis {}: found {found}", axis.name),
+                    expected: format!("{expected} or a unit that can be converted to it"),
                 })?
             }
             _ => 1.0,
@@ -53,7 +71,10 @@ pub fn map_of_axes(from: &[Axis], to: &[Axis]) -> Result<Affine, String> {
         rows.extend((0..rank).map(|at| if at == column { factor } else { 0.0 }));
         rows.push(0.0);
     }
-    Affine::from_rows(&rows, rank).map_err(|error| error.what)
+    Affine::from_rows(&rows, rank).map_err(|error| AxesDiffer {
+        found: error.what,
+        expected: "another map".to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -117,10 +138,8 @@ mod tests {
     fn what_cannot_be_converted_is_refused() {
         let of = |unit| axes(&[("x", Some(unit)), ("y", None)]);
         let error = map_of_axes(&of("voxel"), &of("nm")).unwrap_err();
-        assert!(
-            error.starts_with("axis x: found voxel, expected nm"),
-            "{error}"
-        );
+        assert_eq!(error.found, "axis x: found voxel");
+        assert!(error.expected.starts_with("nm or "), "{error}");
         assert!(map_of_axes(&of("s"), &of("nm")).is_err());
         assert!(map_of_axes(&of("um"), &axes(&[("x", None)])).is_err());
     }

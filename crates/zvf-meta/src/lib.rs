@@ -95,7 +95,7 @@ pub mod version;
 pub use affine::{Affine, AffineError};
 pub use array::{ArrayDoc, DataType};
 pub use attributes::{ArrayAttributes, GroupRange, odd_value};
-pub use axes::map_of_axes;
+pub use axes::{AxesDiffer, map_of_axes};
 pub use codec::{Codec, Sharding};
 pub use error::MetaError;
 pub use family::{LinkAttributeFamilyDoc, LinkFamilyDoc, ObjectIndexDoc, group_discriminator};

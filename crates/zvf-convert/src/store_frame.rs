@@ -1,0 +1,132 @@
+//! The frame of a store that exists: its axes, and the map with which it was made.
+
+use zvf_meta::{Affine, Axis};
+use zvf_store::Store;
+use zvf_write::{JsonObject, Kind};
+
+use crate::frame::{Frame, numbers};
+use crate::{ConvertError, Format};
+
+/// Member of a header: the map that an import applied to positions of files that state no frame.
+pub(crate) const APPLIED: &str = "applied_affine";
+/// Member of a header, beside the map that was applied in all: the part of it that a user gave, of a format that has a map of its own.
+pub(crate) const GIVEN: &str = "given_affine";
+
+/// The map with which a store was made.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Recorded {
+    pub(crate) format: Format,
+    /// Where in the store it is.
+    pub(crate) place: String,
+    /// The map, or why it is none.
+    pub(crate) map: Result<Affine, String>,
+}
+
+/// The frame of the positions of a store that exists, into which files are brought.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoreFrame {
+    pub(crate) kind: Kind,
+    pub(crate) axes: Vec<Axis>,
+    pub(crate) recorded: Vec<Recorded>,
+    /// The header of a tractogram.
+    pub(crate) frame: Option<Frame>,
+}
+
+/// How positions of files are brought into a store.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Placed {
+    /// From the positions of the files to those of the store; `None`: they are taken as they are.
+    pub map: Option<Affine>,
+    /// Skeletons and graphs: the factor of the attribute `radius`, which is a length.
+    pub lengths: Option<f64>,
+    /// What a user should know.
+    pub remarks: Vec<String>,
+}
+
+impl StoreFrame {
+    /// The frame of a store.
+    ///
+    /// # Cost
+    /// One request for each format that may have a header, at once.
+    ///
+    /// # Errors
+    /// As the store.
+    pub async fn of_store(store: &Store) -> Result<Self, ConvertError> {
+        let formats = Format::ALL.iter().filter(|one| !one.is_tractogram());
+        let names: Vec<(Format, String)> = formats.map(|one| (*one, one.header())).collect();
+        let asked: Vec<&str> = names.iter().map(|(_, name)| name.as_str()).collect();
+        let headers = store.headers(&asked).await?;
+        let recorded = names.iter().filter_map(|(format, name)| {
+            let map = recorded(headers.get(name)?, *format, store.root().axes().len())?;
+            let place = format!("headers/{name}");
+            Some(Recorded {
+                format: *format,
+                place,
+                map,
+            })
+        });
+        Ok(Self {
+            kind: store.kind(),
+            axes: store.root().axes().to_vec(),
+            recorded: recorded.collect(),
+            frame: Frame::of_store(store).await?,
+        })
+    }
+
+    /// The axes of the store.
+    #[must_use]
+    pub fn axes(&self) -> &[Axis] {
+        &self.axes
+    }
+
+    /// The map with which the store was made, if one is recorded.
+    ///
+    /// # Errors
+    /// Misuse: several maps.
+    pub(crate) fn recorded_map(&self) -> Result<Option<&Recorded>, ConvertError> {
+        let Some(first) = self.recorded.first() else {
+            return Ok(None);
+        };
+        match self.recorded.iter().find(|other| other.map != first.map) {
+            None => Ok(Some(first)),
+            Some(other) => Err(ConvertError::usage(
+                "the map of the store",
+                format!("one in {} and another in {}", first.place, other.place),
+                "one; --unit, --scale or --affine give that of the files",
+            )),
+        }
+    }
+
+    /// The map from scanner millimetres to the positions of a store of voxel millimetres; `None` for other stores.
+    ///
+    /// # Errors
+    /// Misuse: a header without a usable map.
+    pub(crate) fn rasmm_to_store(&self) -> Result<Option<Affine>, ConvertError> {
+        match &self.frame {
+            Some(frame) if frame.problem().is_none() => {
+                let map = frame.to_rasmm()?.map(|map| map.inverse());
+                let map = map.transpose();
+                map.map_err(|error| {
+                    ConvertError::usage(frame.place(), error.what, "a map with an inverse")
+                })
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// The map that a header states: that which a user gave, without the one that its format has.
+fn recorded(header: &JsonObject, format: Format, dims: usize) -> Option<Result<Affine, String>> {
+    let value = match (header.get(GIVEN), format) {
+        (Some(given), _) => given,
+        // Builds that did not keep what was given apart applied the map of the folder.
+        (None, Format::Precomputed) => return None,
+        (None, _) => header.get(APPLIED)?,
+    };
+    if value.is_null() {
+        return None;
+    }
+    let numbers = numbers(value).ok_or_else(|| format!("{value}, which is no list of rows"));
+    Some(numbers.and_then(|list| Affine::from_rows(&list, dims).map_err(|error| error.what)))
+}
