@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use zvf_meta::space::Grid;
-use zvf_meta::{ArrayAttributes, ArrayDoc, KeyList, LevelDoc, LinkAttributeFamilyDoc, RootDoc};
+use zvf_meta::{ArrayAttributes, KeyList, LevelDoc, LinkAttributeFamilyDoc, RootDoc};
 use zvf_store::{GridArray, Need};
 
 use super::counts::recount;
+use super::documents::{document, index_doc};
 use super::grid::{GridEdit, cells_of, document_of, packing};
 use super::groups::GroupTable;
 use super::state::index_cell;
@@ -17,7 +18,7 @@ use zvf_write::documents::{self, grid_doc};
 use zvf_write::error::signed64;
 use zvf_write::redo::Journal;
 use zvf_write::shard::Cells;
-use zvf_write::target::{Object, Target, node};
+use zvf_write::target::{Object, node};
 use zvf_write::writer::blocking;
 use zvf_write::{WriteError, prepare};
 
@@ -246,20 +247,6 @@ fn template(edit: &Edit, grid: Option<&Grid>) -> Result<Cells, WriteError> {
         None => edit.state.grid(&edit.root.zarr_vectors.bounds)?,
     };
     Ok(cells)
-}
-
-/// Reads a document of the store.
-pub(super) async fn document(edit: &Edit, key: String) -> Result<Option<Vec<u8>>, WriteError> {
-    let target: Arc<Target> = Arc::clone(&edit.target);
-    blocking(move || target.read(&key)).await
-}
-
-pub(super) async fn index_doc(edit: &Edit, name: &str) -> Result<ArrayDoc, WriteError> {
-    let path = format!("0/object_index/{name}");
-    match document(edit, format!("{path}/zarr.json")).await? {
-        Some(bytes) => Ok(ArrayDoc::parse(&bytes)?),
-        None => Err(WriteError::unsupported(path, "nothing", "an array")),
-    }
 }
 
 /// The documents of the families of link attributes.

@@ -13,7 +13,7 @@ use zvf_write::error::{OrBug, to_index};
 use zvf_write::tables::TableOf;
 use zvf_write::target::{Object, node};
 
-use super::commit::document;
+use super::documents::document;
 use super::tables::{Table, Tables};
 use super::{Edit, ops};
 

@@ -36,6 +36,7 @@ mod between;
 mod column;
 mod commit;
 mod counts;
+mod documents;
 mod fill;
 mod fit;
 mod grid;

@@ -9,7 +9,8 @@ use zvf_meta::ArrayDoc;
 use zvf_store::writing::Redo;
 use zvf_store::{GridArray, Need, ObjectIndex};
 
-use super::commit::{Plan, document, index_doc, make};
+use super::commit::{Plan, make};
+use super::documents::{document, index_doc};
 use super::grid::{cells_of, packing};
 use super::index::{Index, buckets, table_of_ids};
 use super::{Edit, EditSummary};

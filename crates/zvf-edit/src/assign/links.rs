@@ -1,0 +1,207 @@
+//! Which links the rows of a table are for: by their ends, by a key, or in order.
+
+use arrow_array::RecordBatch;
+use zvf_format::int::wide;
+use zvf_write::WriteError;
+use zvf_write::error::{OrBug, to_index};
+use zvf_write::number::NumberType;
+use zvf_write::values::Values;
+
+use super::{
+    Matched, Pairs, Search, exclusive, in_order, key_column, no_way, not_a_key, row_major,
+};
+use crate::link_values::{Ends, Found};
+use crate::matching::{Coding, Given, Keys, Matching, Scope, listed, normalize, show};
+use crate::{Edit, tabular};
+
+/// The number type of an attribute of links, and its bytes in a row of all of them.
+type StoredField = (NumberType, std::ops::Range<usize>);
+
+impl Edit {
+    /// Sets values of several attributes of links; the columns of the key are none.
+    pub(crate) async fn set_link_columns(
+        &mut self,
+        table: &RecordBatch,
+        how: &Matching,
+        given: &[(String, Values<'_>)],
+    ) -> Result<Matched, WriteError> {
+        let (pairs, found) = self.match_links(table, how, false).await?;
+        for (name, values) in given {
+            let channels = values.len().checked_div(table.num_rows()).unwrap_or(1);
+            let given = Given::new(values, channels)?;
+            let taken = given.take(pairs.from.iter().copied().map(Some), None)?;
+            self.set_found_links(name, found.clone(), &taken)?;
+        }
+        Ok(pairs.matched)
+    }
+
+    /// The links of the rows of a table, in the order of the pairs; numbered among all links if `whole`.
+    pub(super) async fn match_links(
+        &mut self,
+        table: &RecordBatch,
+        how: &Matching,
+        whole: bool,
+    ) -> Result<(Pairs, Vec<Found>), WriteError> {
+        let rows = table.num_rows();
+        let ends = match how.key.is_empty() {
+            true => self.ends(table).await?,
+            false => None,
+        };
+        let names = match &ends {
+            Some((_, ends)) => Some(self.end_names(ends).await?),
+            None => None,
+        };
+        // Values of links by their ends need only the links that are near them.
+        let all = match &names {
+            Some(names) if !whole => self.links_near(names).await?,
+            _ => self.all_links().await?,
+        };
+        let of = wide(all.len());
+        let pairs = match ends.zip(names) {
+            Some(((by, _), names)) => {
+                let at = self.places_of_links(&all, &names);
+                let lost = at.iter().enumerate().filter(|(_, at)| at.is_none());
+                let lost: Vec<usize> = lost.map(|(row, _)| row).collect();
+                let message = |row: usize| {
+                    let columns = tabular::columns(table, &by);
+                    format!("link {row} ({})", show(&by, &columns, row))
+                };
+                let ignored = no_links_of(&lost, message, how)?;
+                let found = at.iter().enumerate();
+                let found = found.filter_map(|(row, at)| Some((wide((*at)?), row)));
+                let found: Vec<(u64, usize)> = found.collect();
+                let of = if whole { of } else { wide(found.len()) };
+                let mut pairs = Pairs::new(found, Scope::Link, (by, of), |_, _| false)?;
+                pairs.matched.ignored = ignored;
+                pairs
+            }
+            None if !how.key.is_empty() => {
+                exclusive(how)?;
+                let (keys, ranges) = self.link_key(table, how)?;
+                let mut search = Search::new(&keys, rows);
+                let mut key = Vec::new();
+                for (at, (_, link)) in all.iter().enumerate() {
+                    key.clear();
+                    let mut is_key = true;
+                    for (number, range) in &ranges {
+                        let start = key.len();
+                        let value = link.attributes.get(range.clone());
+                        key.extend_from_slice(value.or_bug("a link without this value")?);
+                        let part = key.get_mut(start..).or_bug("a part of a key")?;
+                        is_key &= normalize(*number, part);
+                    }
+                    if is_key {
+                        search.take(wide(at), &key)?;
+                    }
+                }
+                search.finish(Scope::Link, false, of, how)?
+            }
+            None if how.by_order => in_order(Scope::Link, rows, of)?,
+            None => return Err(no_way(Scope::Link, rows)),
+        };
+        let mut all: Vec<Option<Found>> = all.into_iter().map(Some).collect();
+        let mut found = Vec::with_capacity(pairs.rows.len());
+        for row in &pairs.rows {
+            let one = all.get_mut(to_index("links", *row)?).and_then(Option::take);
+            found.push(one.or_bug("a link that is there twice")?);
+        }
+        Ok((pairs, found))
+    }
+
+    /// The columns of a key of links, and where their stored values are.
+    fn link_key(
+        &self,
+        table: &RecordBatch,
+        how: &Matching,
+    ) -> Result<(Keys, Vec<StoredField>), WriteError> {
+        let attributes = &self.state.spec.links.attributes;
+        let (mut columns, mut ranges) = (Vec::new(), Vec::new());
+        for name in &how.key {
+            let mut start = 0;
+            let mut part = None;
+            for one in attributes {
+                let end = start + zvf_write::layout::row_size(one);
+                if one.name == *name {
+                    part = Some((one, start..end));
+                }
+                start = end;
+            }
+            let Some((one, range)) = part else {
+                let known: Vec<&str> = attributes.iter().map(|one| one.name.as_str()).collect();
+                return Err(not_a_key(Scope::Link, name, &known));
+            };
+            let number = one.values.number().or_bug("links with texts")?;
+            columns.push(key_column(
+                table,
+                name,
+                Coding::Number(number),
+                one.channels,
+            )?);
+            ranges.push((number, range));
+        }
+        let keys = Keys::new(columns, table.num_rows())?.checked(|_, _| false)?;
+        Ok((keys, ranges))
+    }
+
+    /// The ends of links in a table, one link after another, with the name of their column; `None`: it has none.
+    async fn ends(&mut self, table: &RecordBatch) -> Result<Option<(String, Ends)>, WriteError> {
+        let width = self.state.spec.links.width;
+        let count = table.num_rows();
+        // As `zvf links` writes them.
+        let (chunks, rows) = (
+            tabular::columns(table, "chunks"),
+            tabular::columns(table, "rows"),
+        );
+        let rank = self.state.level.key_rank();
+        let placed = tabular::width(&rows)? == width && tabular::width(&chunks)? == width * rank;
+        if placed && width > 0 && tabular::columns(table, "vertices").is_empty() {
+            let chunks = row_major("chunks", &chunks, count)?;
+            let rows = row_major("rows", &rows, count)?;
+            let ends = self.at_chunks(&chunks, &rows).await?;
+            let ends = Ends { ids: None, ends };
+            return Ok(Some(("rows".to_owned(), ends)));
+        }
+        for by in ["vertices", "vertex"] {
+            let columns = tabular::columns(table, by);
+            let ids = tabular::plain(table, "object_id");
+            if columns.is_empty() || (by == "vertex" && ids.is_none()) {
+                continue;
+            }
+            let found = tabular::width(&columns)?;
+            if found != width {
+                let expected = format!("{width} for each link");
+                return Err(WriteError::input(
+                    format!("column {by}"),
+                    format!("{found} ends"),
+                    expected,
+                ));
+            }
+            let ends = row_major(by, &columns, count)?.into_iter();
+            let ends = ends.map(|end| u64::try_from(end?).ok()).collect();
+            let ids = match (by, ids) {
+                ("vertex", Some(ids)) => {
+                    let ids = tabular::wholes("object_id", &ids)?.into_iter();
+                    Some(ids.map(|id| i64::try_from(id?).ok()).collect())
+                }
+                _ => None,
+            };
+            let ends = Ends { ids, ends };
+            return Ok(Some((by.to_owned(), ends)));
+        }
+        Ok(None)
+    }
+}
+
+fn no_links_of(
+    unknown: &[usize],
+    show: impl Fn(usize) -> String,
+    how: &Matching,
+) -> Result<u64, WriteError> {
+    if unknown.is_empty() || how.ignore_missing {
+        return Ok(wide(unknown.len()));
+    }
+    let shown = listed(unknown.iter().map(|row| show(*row)));
+    let found = format!("no (further) link between the vertices of {shown}");
+    let expected = "links of this store (--ignore-missing leaves out all others)";
+    Err(WriteError::input("ends of links", found, expected))
+}

@@ -1,0 +1,654 @@
+//! Values of tables for vertices, objects and links: the rows are matched, then the values are set, or become a new attribute.
+
+mod links;
+mod objects;
+mod vertices;
+
+use arrow_array::RecordBatch;
+use futures::future::BoxFuture;
+
+use super::matching::{Coding, Given, KeyColumn, KeyState, Keys, Matching, Scope, listed};
+use super::{Edit, tabular};
+use zvf_format::int::wide;
+use zvf_write::WriteError;
+use zvf_write::batch::ObjectTable;
+use zvf_write::error::{OrBug, to_index};
+use zvf_write::number::NumberType;
+use zvf_write::spec::AttributeSpec;
+use zvf_write::values::Values;
+
+/// The three ways, for messages.
+const WAYS: &str = "a column that every vertex has another value of (--key COLUMN), the columns chunk and row (or vertex and object_id) of a query, or the positions; \
+    --by-order takes the rows in the order of a query of the whole store";
+
+/// Values for an attribute of vertices, objects or links.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct SetAttribute {
+    /// What has the attribute.
+    pub scope: Scope,
+    /// Its name.
+    pub name: String,
+    /// How the rows of the table find theirs.
+    pub matching: Matching,
+    /// Adds the attribute, with this specification.
+    pub new: Option<AttributeSpec>,
+    /// The value of what has none in the table, where the attribute is new, and of gaps in the table. It is recorded with the attribute, as
+    /// the value of vertices and links that are appended later without one.
+    pub fill: Option<String>,
+}
+
+impl SetAttribute {
+    /// Values of an attribute that is there, by columns of the table.
+    #[must_use]
+    pub fn new(scope: Scope, name: impl Into<String>) -> Self {
+        Self {
+            scope,
+            name: name.into(),
+            matching: Matching::new(),
+            new: None,
+            fill: None,
+        }
+    }
+
+    /// Sets how the rows of the table find theirs.
+    #[must_use]
+    pub fn with_matching(mut self, matching: Matching) -> Self {
+        self.matching = matching;
+        self
+    }
+
+    /// Adds the attribute.
+    #[must_use]
+    pub fn with_new(mut self, spec: AttributeSpec) -> Self {
+        self.new = Some(spec);
+        self
+    }
+
+    /// Adds the attribute, with a type by its name: `float32`, `int64`, … or `text`; so many numbers a row.
+    ///
+    /// # Errors
+    /// Misuse: no such type.
+    pub fn with_type(self, type_: &str, channels: usize) -> Result<Self, WriteError> {
+        let name = self.name.clone();
+        let spec = match (type_, self.scope) {
+            ("text", Scope::Object) => AttributeSpec::text(name),
+            ("text", _) => AttributeSpec::category(name),
+            _ => {
+                let expected = "text or a number type such as float32";
+                let number = NumberType::from_name(type_).ok_or_else(|| {
+                    WriteError::input("type of the attribute", format!("{type_:?}"), expected)
+                })?;
+                AttributeSpec::number(name, number).with_channels(channels)
+            }
+        };
+        Ok(self.with_new(spec))
+    }
+
+    /// Sets the value of what has none.
+    #[must_use]
+    pub fn with_fill(mut self, fill: impl Into<String>) -> Self {
+        self.fill = Some(fill.into());
+        self
+    }
+}
+
+/// What became of the rows of a table.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Matched {
+    /// How they were matched: the columns, for people.
+    pub by: String,
+    /// Vertices, objects or links that the store has.
+    pub of: u64,
+    /// How many of these have a row in the table.
+    pub found: u64,
+    /// Rows that are not in the store, and were left out.
+    pub ignored: u64,
+}
+
+impl Matched {
+    /// What people should know: of vertices, objects or links without a row, and of rows that were left out.
+    #[must_use]
+    pub fn remarks(&self, change: &SetAttribute) -> Vec<String> {
+        let mut remarks = Vec::new();
+        let lacking = self.of.saturating_sub(self.found);
+        if lacking > 0 {
+            let (of, things) = (self.of, change.scope.plural());
+            let result = match (&change.new, &change.fill) {
+                (None, _) => "they keep their values".to_owned(),
+                (Some(_), Some(fill)) => format!("they have {fill}"),
+                (Some(_), None) => "they have none".to_owned(),
+            };
+            remarks.push(format!(
+                "{lacking} of {of} {things} have no row in the table: {result}"
+            ));
+        }
+        if self.ignored > 0 {
+            let rows = rows(self.ignored);
+            remarks.push(format!(
+                "left out, since the store does not have them: {rows}"
+            ));
+        }
+        remarks
+    }
+}
+
+/// Rows of the store with their rows of the table.
+#[derive(Debug)]
+struct Pairs {
+    /// Rows of the store, ascending, each once.
+    rows: Vec<u64>,
+    /// The row of the table of each.
+    from: Vec<usize>,
+    matched: Matched,
+}
+
+impl Pairs {
+    /// Sorts pairs; each row of the store gets one row of the table.
+    ///
+    /// # Errors
+    /// Misuse: a row of the store that has several rows of the table, which are not the `same`.
+    fn new(
+        mut pairs: Vec<(u64, usize)>,
+        scope: Scope,
+        (by, of): (String, u64),
+        same: impl Fn(usize, usize) -> bool,
+    ) -> Result<Self, WriteError> {
+        pairs.sort_unstable();
+        let twice = |pair: &[(u64, usize)]| match pair {
+            [(a, first), (b, again)] if a == b && !same(*first, *again) => {
+                Some((*a, *first, *again))
+            }
+            _ => None,
+        };
+        let twice: Vec<_> = pairs.windows(2).filter_map(twice).collect();
+        if !twice.is_empty() {
+            let twice = twice.iter();
+            let twice =
+                twice.map(|(row, a, b)| format!("{} {row} in rows {a} and {b}", scope.name()));
+            let expected = format!("one value for each {}", scope.name());
+            return Err(WriteError::input(
+                format!("rows by {by}"),
+                listed(twice),
+                expected,
+            ));
+        }
+        pairs.dedup_by_key(|(row, _)| *row);
+        let (rows, from): (Vec<u64>, Vec<usize>) = pairs.into_iter().unzip();
+        let matched = Matched {
+            by,
+            of,
+            found: wide(rows.len()),
+            ignored: 0,
+        };
+        Ok(Self {
+            rows,
+            from,
+            matched,
+        })
+    }
+
+    /// For each row of the store its row of the table.
+    fn all(&self) -> Result<Vec<Option<usize>>, WriteError> {
+        let mut all = vec![None; to_index("rows", self.matched.of)?];
+        for (row, from) in self.rows.iter().zip(&self.from) {
+            let place = all.get_mut(to_index("rows", *row)?);
+            *place.or_bug("a row that the store does not have")? = Some(*from);
+        }
+        Ok(all)
+    }
+
+    /// Whether every row of the store has one of the table.
+    fn is_whole(&self) -> bool {
+        self.matched.found == self.matched.of
+    }
+}
+
+/// Refuses rows of a table that the store does not have, unless they may be left out; returns how many were.
+fn unmatched(
+    what: &str,
+    unknown: &[usize],
+    show: impl Fn(usize) -> String,
+    matching: &Matching,
+) -> Result<u64, WriteError> {
+    if unknown.is_empty() || matching.ignore_missing {
+        return Ok(wide(unknown.len()));
+    }
+    let shown = listed(unknown.iter().map(|row| show(*row)));
+    let found = format!(
+        "{} that the store does not have: {shown}",
+        rows(wide(unknown.len()))
+    );
+    let expected = "rows of the store (--ignore-missing leaves out all others)";
+    Err(WriteError::input(what, found, expected))
+}
+
+fn rows(count: u64) -> String {
+    format!("{count} {}", if count == 1 { "row" } else { "rows" })
+}
+
+impl Keys {
+    /// Makes the keys findable, each once.
+    ///
+    /// # Errors
+    /// Misuse: rows without a key, rows with the same key that are not the `same` otherwise.
+    fn checked(mut self, same: impl Fn(usize, usize) -> bool) -> Result<Self, WriteError> {
+        let what = || format!("column {}", self.names());
+        let missing: Vec<usize> = self.rows(KeyState::Missing).collect();
+        if !missing.is_empty() {
+            let shown = listed(missing.iter().map(|row| format!("row {row}")));
+            let found = format!("{} without a value: {shown}", rows(wide(missing.len())));
+            return Err(WriteError::data(what(), found, "a value in every row"));
+        }
+        let what = what();
+        let twice = self.index(same)?;
+        if !twice.is_empty() {
+            let shown = twice.iter();
+            let shown = shown.map(|(a, b)| format!("{} (rows {a} and {b})", self.show(*b)));
+            let found = format!("what other rows have, too: {}", listed(shown));
+            return Err(WriteError::data(
+                what,
+                found,
+                "each once, or with the same value",
+            ));
+        }
+        Ok(self)
+    }
+}
+
+/// Rows of the table that were found in the store, while the store is read.
+#[derive(Debug)]
+struct Search<'k> {
+    keys: &'k Keys,
+    /// By row of the table: how often it was found.
+    hits: Vec<u32>,
+    pairs: Vec<(u64, usize)>,
+}
+
+impl<'k> Search<'k> {
+    fn new(keys: &'k Keys, rows: usize) -> Self {
+        Self {
+            keys,
+            hits: vec![0; rows],
+            pairs: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, row: u64, key: &[u8]) -> Result<(), WriteError> {
+        if let Some(from) = self.keys.find(key)? {
+            let hits = self.hits.get_mut(from).or_bug("a row behind its table")?;
+            *hits = hits.saturating_add(1);
+            self.pairs.push((row, from));
+        }
+        Ok(())
+    }
+
+    /// The pairs; refuses keys that several rows of the store have, unless it may be `several`.
+    fn finish(
+        self,
+        scope: Scope,
+        several: bool,
+        of: u64,
+        matching: &Matching,
+    ) -> Result<Pairs, WriteError> {
+        let Self { keys, hits, pairs } = self;
+        let what = format!("column {}", keys.names());
+        if !several {
+            let again = |(row, hits): (usize, &u32)| (*hits > 1).then_some((row, *hits));
+            let again: Vec<(usize, u32)> = hits.iter().enumerate().filter_map(again).collect();
+            if !again.is_empty() {
+                let shown = again.iter();
+                let shown = shown
+                    .map(|(row, hits)| format!("{} of {hits} {}", keys.show(*row), scope.plural()));
+                let found = listed(shown);
+                let expected = format!(
+                    "a key that every {} of the store has another value of; several columns together may be one (--key A,B)",
+                    scope.name()
+                );
+                return Err(WriteError::input(what, found, expected));
+            }
+        }
+        let mut unknown: Vec<usize> = keys.rows(KeyState::Unknown).collect();
+        for (row, _) in hits.iter().enumerate().filter(|(_, hits)| **hits == 0) {
+            let Some((KeyState::Given, key)) = keys.row(row) else {
+                continue;
+            };
+            // Of rows with the same key the first one is found.
+            let first = keys.find(key)?;
+            let first = first.and_then(|first| hits.get(first));
+            if first == Some(&0) {
+                unknown.push(row);
+            }
+        }
+        unknown.sort_unstable();
+        let ignored = unmatched(&what, &unknown, |row| keys.show(row), matching)?;
+        let mut pairs = Pairs::new(pairs, scope, (keys.names(), of), |_, _| true)?;
+        pairs.matched.ignored = ignored;
+        Ok(pairs)
+    }
+}
+
+impl Edit {
+    /// Sets values of an attribute of vertices, objects or links by a table, or adds the attribute. The table has the columns of queries, or a
+    /// column an axis, and the values in a column of the name of the attribute (or `attribute:NAME`, or `NAME_0`, `NAME_1`, …); other columns
+    /// are ignored. What has no row in the table keeps its value; of a new attribute it gets [`SetAttribute::fill`], else none (NaN, no text).
+    ///
+    /// Without a table: only the fill is recorded, or every vertex or link gets it in a new attribute.
+    ///
+    /// # Cost
+    /// What is compared is read chunk by chunk: 13 bytes and the key for each row of the table are held, 16 for each row that is found. Setting
+    /// the values costs what [`set_vertex_attribute`](Self::set_vertex_attribute), [`put_objects`](Self::put_objects) and
+    /// [`set_link_attribute`](Self::set_link_attribute) cost.
+    ///
+    /// # Errors
+    /// Misuse: a table that says in no way what its rows are for; rows that are not in the store, or that are for the same vertex with another
+    /// value; columns that contradict each other; values that do not fit. I/O.
+    pub fn set_attribute<'a>(
+        &'a mut self,
+        change: &'a SetAttribute,
+        table: Option<&'a RecordBatch>,
+    ) -> BoxFuture<'a, Result<Matched, WriteError>> {
+        Box::pin(async move {
+            self.usable()?;
+            let done = Box::pin(self.assign(change, table)).await;
+            if let Err(error) = &done {
+                self.broken = Some(error.to_string());
+            }
+            done
+        })
+    }
+
+    /// The specification of an attribute that is there, as values are given for it.
+    async fn known(&mut self, scope: Scope, name: &str) -> Result<AttributeSpec, WriteError> {
+        let known = match scope {
+            Scope::Vertex => self.vertex_attributes(),
+            Scope::Object => self.object_attributes().await?,
+            Scope::Link => self.state.spec.links.attributes.clone(),
+        };
+        let found = known.iter().find(|one| one.name == name).cloned();
+        found.ok_or_else(|| {
+            let names: Vec<&str> = known.iter().map(|one| one.name.as_str()).collect();
+            let what = format!("{} attribute {name}", scope.name());
+            let expected = match names.is_empty() {
+                true => "one that is there; --type adds it".to_owned(),
+                false => format!("one of {}; --type adds another one", names.join(", ")),
+            };
+            WriteError::input(what, "nothing", expected)
+        })
+    }
+
+    async fn assign(
+        &mut self,
+        change: &SetAttribute,
+        table: Option<&RecordBatch>,
+    ) -> Result<Matched, WriteError> {
+        let (scope, name) = (change.scope, change.name.as_str());
+        if change.matching.key.iter().any(|key| key == name) {
+            let expected = "other attributes: its values are to be replaced";
+            return Err(WriteError::input(
+                format!("key {name}"),
+                "the attribute itself",
+                expected,
+            ));
+        }
+        let one = match &change.new {
+            Some(new) => new.clone(),
+            None => self.known(scope, name).await?,
+        };
+        let fill = change.fill.as_deref();
+        if scope == Scope::Object && fill.is_some() {
+            let expected = "none: an object may have no value";
+            return Err(WriteError::input(
+                format!("object attribute {name}"),
+                "a fill",
+                expected,
+            ));
+        }
+        let fill = fill
+            .map(|text| super::fill::value(&one, text))
+            .transpose()?;
+        let fill = fill.map(|one_row| (one_row, change.fill.as_deref().unwrap_or_default()));
+        let given = fill.as_ref();
+        let given = given
+            .map(|(values, _)| Given::new(values, one.channels))
+            .transpose()?;
+        let matched = match table {
+            Some(table) => {
+                let values = tabular::fitted(table, &one, given.as_ref())?;
+                self.assign_values(change, (&one, &values, given.as_ref()), table)
+                    .await?
+            }
+            None if given.is_none() => {
+                return Err(WriteError::input(
+                    "values",
+                    "no table",
+                    "a table, or a fill",
+                ));
+            }
+            None => self.assign_fill(change, &one, given.as_ref()).await?,
+        };
+        if let Some((_, text)) = &fill {
+            self.record_fill(scope, &one, text);
+        }
+        Ok(matched)
+    }
+
+    /// Adds an attribute that has the fill everywhere; nothing of one that is there.
+    async fn assign_fill(
+        &mut self,
+        change: &SetAttribute,
+        one: &AttributeSpec,
+        fill: Option<&Given<'_>>,
+    ) -> Result<Matched, WriteError> {
+        let of = match change.scope {
+            Scope::Link => wide(self.all_links().await?.len()),
+            _ => self.first_rows().await?.1,
+        };
+        if change.new.is_some() {
+            let none = super::fill::none(one);
+            let none = Given::new(&none, one.channels)?;
+            let rows = std::iter::repeat_n(None, to_index("rows", of)?);
+            let all = none.take(rows, fill)?;
+            match change.scope {
+                Scope::Link => self.add_link_attribute(one.clone(), &all).await?,
+                _ => self.add_vertex_attribute(one.clone(), &all).await?,
+            }
+        }
+        Ok(Matched {
+            by: "fill".to_owned(),
+            of,
+            found: of,
+            ignored: 0,
+        })
+    }
+
+    async fn assign_values(
+        &mut self,
+        change: &SetAttribute,
+        (one, values, fill): (&AttributeSpec, &Values<'_>, Option<&Given<'_>>),
+        table: &RecordBatch,
+    ) -> Result<Matched, WriteError> {
+        let given = Given::new(values, one.channels)?;
+        if values.len() != table.num_rows() * one.channels {
+            let found = format!("{} values in {} rows", values.len(), table.num_rows());
+            let expected = format!("{} a row", one.channels);
+            return Err(WriteError::input(
+                format!("column {}", one.name),
+                found,
+                expected,
+            ));
+        }
+        let (scope, how) = (change.scope, &change.matching);
+        if scope == Scope::Object {
+            if let Some(new) = &change.new {
+                self.add_object_attribute(new.clone()).await?;
+            }
+            let (ids, from, matched) = self
+                .match_objects(table, how, |a, b| given.same(a, b))
+                .await?;
+            let taken = given.take(from.into_iter().map(Some), None)?;
+            let objects = ObjectTable::new(ids).with_attribute(&one.name, taken);
+            self.put_objects(&objects).await?;
+            return Ok(matched);
+        }
+        let (pairs, found) = match scope {
+            Scope::Link => self.match_links(table, how, change.new.is_some()).await?,
+            _ => {
+                let same = |a: usize, b: usize| given.same(a, b);
+                (
+                    self.match_vertices(table, how, true, &same).await?,
+                    Vec::new(),
+                )
+            }
+        };
+        if change.new.is_none() {
+            let taken = given.take(pairs.from.iter().copied().map(Some), None)?;
+            match scope {
+                Scope::Link => self.set_found_links(&one.name, found, &taken)?,
+                _ => self.set_rows(&one.name, &pairs, &taken).await?,
+            }
+            return Ok(pairs.matched);
+        }
+        let absent = match fill {
+            None if pairs.is_whole() => None,
+            None => Some(Values::absent(one, one.channels).map_err(|_numbers| {
+                let found = format!(
+                    "rows for {} of {} {}",
+                    pairs.matched.found,
+                    pairs.matched.of,
+                    scope.plural()
+                );
+                let expected = format!(
+                    "one for each: {} has no value for a missing one; --fill VALUE gives the others one",
+                    one.values.name()
+                );
+                WriteError::input(format!("{} attribute {}", scope.name(), one.name), found, expected)
+            })?),
+            Some(_) => None,
+        };
+        let absent = absent.as_ref();
+        let absent = absent
+            .map(|absent| Given::new(absent, one.channels))
+            .transpose()?;
+        let all = given.take(pairs.all()?.into_iter(), fill.or(absent.as_ref()))?;
+        match scope {
+            Scope::Link => self.add_link_attribute(one.clone(), &all).await?,
+            _ => self.add_vertex_attribute(one.clone(), &all).await?,
+        }
+        Ok(pairs.matched)
+    }
+}
+
+/// The whole numbers of some columns, all of a row together.
+fn row_major(
+    name: &str,
+    columns: &[arrow_array::ArrayRef],
+    rows: usize,
+) -> Result<Vec<Option<i128>>, WriteError> {
+    let mut lists = Vec::new();
+    for column in columns {
+        lists.push((
+            tabular::width(std::slice::from_ref(column))?,
+            tabular::wholes(name, column)?,
+        ));
+    }
+    let mut all = Vec::new();
+    for row in 0..rows {
+        for (width, list) in &lists {
+            let some = list.get(row * width..(row + 1) * width);
+            all.extend_from_slice(some.unwrap_or_default());
+        }
+    }
+    Ok(all)
+}
+
+fn key_column(
+    table: &RecordBatch,
+    name: &str,
+    coding: Coding,
+    channels: usize,
+) -> Result<KeyColumn, WriteError> {
+    let mut columns = tabular::attribute(table, name);
+    if name == "object_id" && columns.is_empty() {
+        columns.extend(tabular::plain(table, name));
+    }
+    let found = tabular::width(&columns)?;
+    if found != channels {
+        let what = format!("key {name}");
+        let found = match found {
+            0 => "no such column in the table".to_owned(),
+            found => format!("{found} values a row in the table"),
+        };
+        return Err(WriteError::input(what, found, channels.to_string()));
+    }
+    Ok(KeyColumn {
+        name: name.to_owned(),
+        columns,
+        coding,
+    })
+}
+
+#[cold]
+fn not_a_key(scope: Scope, name: &str, known: &[&str]) -> WriteError {
+    let what = format!("key {name}");
+    let found = format!("no {} attribute of this name", scope.name());
+    let expected = match known.is_empty() {
+        true => format!("an attribute of the {}: there is none", scope.plural()),
+        false => format!("one or several of {}", known.join(", ")),
+    };
+    WriteError::input(what, found, expected)
+}
+
+/// Refuses a key beside the order.
+fn exclusive(how: &Matching) -> Result<(), WriteError> {
+    match how.by_order {
+        true => Err(WriteError::input(
+            "matching",
+            "a key and the order",
+            "one of them",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// The message for a table that says in no way what its rows are for.
+#[cold]
+fn no_way(scope: Scope, rows: usize) -> WriteError {
+    let found = format!(
+        "{} that do not say which {} they are for",
+        self::rows(wide(rows)),
+        scope.plural()
+    );
+    let expected = match scope {
+        Scope::Vertex => WAYS.to_owned(),
+        Scope::Object => "a column object_id, or one that every object has another value of (--key COLUMN); \
+            --by-order takes the rows in the order of `zvf objects`"
+            .to_owned(),
+        Scope::Link => "the ends vertices_0, vertices_1, … (or object_id and vertex_0, vertex_1, …), or a column that every link has \
+            another value of (--key COLUMN); --by-order takes the rows in the order of `zvf links`"
+            .to_owned(),
+    };
+    WriteError::input("the table", found, expected)
+}
+
+fn in_order(scope: Scope, rows: usize, of: u64) -> Result<Pairs, WriteError> {
+    if wide(rows) != of {
+        let expected = format!("{of}: one for each {}", scope.name());
+        return Err(WriteError::input(
+            "rows by order",
+            self::rows(wide(rows)),
+            expected,
+        ));
+    }
+    Ok(Pairs {
+        rows: (0..of).collect(),
+        from: (0..rows).collect(),
+        matched: Matched {
+            by: "order".to_owned(),
+            of,
+            found: of,
+            ignored: 0,
+        },
+    })
+}

@@ -1,0 +1,393 @@
+//! Which vertices the rows of a table are for: by a key, by their address in the store, by their positions, or in order.
+
+use std::collections::HashMap;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use zvf_format::int::wide;
+use zvf_write::WriteError;
+use zvf_write::error::OrBug;
+use zvf_write::number::NumberType;
+use zvf_write::values::Values;
+
+use super::{
+    Matched, Pairs, Search, exclusive, in_order, key_column, no_way, not_a_key, row_major,
+    unmatched,
+};
+use crate::matching::{Coding, Given, KeyColumn, KeyState, Keys, Matching, Scope, listed, show};
+use crate::scan::Stored;
+use crate::{At, Edit, ops, tabular};
+
+impl Edit {
+    pub(super) async fn set_rows(
+        &mut self,
+        name: &str,
+        pairs: &Pairs,
+        values: &Values<'_>,
+    ) -> Result<(), WriteError> {
+        let at = match pairs.is_whole() {
+            true => At::All,
+            false => At::Rows(&pairs.rows),
+        };
+        self.set_vertex_attribute(name, at, values).await
+    }
+
+    /// Sets values of several attributes of vertices; the columns of the key are none.
+    pub(crate) async fn set_vertices(
+        &mut self,
+        table: &RecordBatch,
+        how: &Matching,
+        given: &[(String, Values<'_>)],
+    ) -> Result<Matched, WriteError> {
+        let mut columns = Vec::new();
+        for (name, values) in given {
+            let channels = values.len().checked_div(table.num_rows()).unwrap_or(1);
+            columns.push((name, Given::new(values, channels)?));
+        }
+        let same = |a: usize, b: usize| columns.iter().all(|(_, given)| given.same(a, b));
+        let pairs = self.match_vertices(table, how, true, &same).await?;
+        for (name, given) in &columns {
+            let taken = given.take(pairs.from.iter().copied().map(Some), None)?;
+            self.set_rows(name, &pairs, &taken).await?;
+        }
+        Ok(pairs.matched)
+    }
+
+    /// Moves vertices to the positions of a table.
+    pub(crate) async fn move_matched(
+        &mut self,
+        table: &RecordBatch,
+        how: &Matching,
+        positions: &Values<'_>,
+    ) -> Result<Matched, WriteError> {
+        let given = Given::new(positions, self.state.spec.dims())?;
+        let same = |a: usize, b: usize| given.same(a, b);
+        let pairs = self.match_vertices(table, how, false, &same).await?;
+        let taken = given.take(pairs.from.iter().copied().map(Some), None)?;
+        self.move_vertices(At::Rows(&pairs.rows), &taken).await?;
+        Ok(pairs.matched)
+    }
+
+    /// Where the store has the columns of a key of vertices.
+    fn vertex_key(
+        &self,
+        table: &RecordBatch,
+        names: &[String],
+    ) -> Result<(Vec<Stored>, Vec<KeyColumn>), WriteError> {
+        let (mut parts, mut columns) = (Vec::new(), Vec::new());
+        for name in names {
+            let (stored, coding) = match self.state.attribute(name) {
+                Some(at) => {
+                    let one = self.state.spec.vertex_attributes.get(at);
+                    let number = one.and_then(|one| one.values.number());
+                    let number = number.or_bug("an attribute without a type")?;
+                    let words = self.words.get(at).and_then(|words| words.texts.as_ref());
+                    let coding = match words {
+                        Some(texts) => Coding::Words(coded(texts), number),
+                        None => Coding::Number(number),
+                    };
+                    (Stored::Attribute(at), coding)
+                }
+                None if self.is_key(name) => {
+                    let values = self.state.listed().unwrap_or_default().iter();
+                    let texts: Vec<String> = values
+                        .map(|value| {
+                            value
+                                .as_str()
+                                .map_or_else(|| value.to_string(), str::to_owned)
+                        })
+                        .collect();
+                    (Stored::Rank, Coding::Words(coded(&texts), NumberType::I64))
+                }
+                None if name == "object_id" && self.index.is_some() => {
+                    (Stored::Owner, Coding::Number(NumberType::I64))
+                }
+                None => {
+                    let known = self.vertex_attributes();
+                    let known: Vec<&str> = known.iter().map(|one| one.name.as_str()).collect();
+                    return Err(not_a_key(Scope::Vertex, name, &known));
+                }
+            };
+            let dims = match stored {
+                Stored::Attribute(at) => self.state.spec.vertex_attributes.get(at),
+                _ => None,
+            };
+            let dims = dims.map_or(1, |one| one.channels);
+            columns.push(key_column(table, name, coding, dims)?);
+            parts.push(stored);
+        }
+        Ok((parts, columns))
+    }
+
+    /// Which rows of the table are for which vertices; by positions only if `by_position`.
+    pub(super) async fn match_vertices(
+        &mut self,
+        table: &RecordBatch,
+        how: &Matching,
+        by_position: bool,
+        same: &(dyn Fn(usize, usize) -> bool + Sync),
+    ) -> Result<Pairs, WriteError> {
+        let rows = table.num_rows();
+        if !how.key.is_empty() {
+            exclusive(how)?;
+            let (parts, columns) = self.vertex_key(table, &how.key)?;
+            let keys = Keys::new(columns, rows)?.checked(|_, _| false)?;
+            return self.search(&parts, &keys, rows, false, how).await;
+        }
+        let axes = match by_position {
+            true => tabular::positions(table, &self.state.spec.axes),
+            false => Vec::new(),
+        };
+        let owned = self.index.is_some() && table.column_by_name("object_id").is_some();
+        let addresses = self.addresses(table).await?;
+        let primary = match addresses.first() {
+            _ if how.by_order => None,
+            Some((by, rows)) => Some((by, rows)),
+            None if !axes.is_empty() => {
+                let (parts, columns) = self.place_key(table, &axes, owned)?;
+                let keys = Keys::new(columns, rows)?.checked(same)?;
+                return self.search(&parts, &keys, rows, true, how).await;
+            }
+            None => return Err(no_way(Scope::Vertex, rows)),
+        };
+        let (_, total) = self.first_rows().await?;
+        let mut pairs = match primary {
+            None => in_order(Scope::Vertex, rows, total)?,
+            Some((by, found)) => {
+                let lost = found.iter().enumerate().filter(|(_, at)| at.is_none());
+                let lost: Vec<usize> = lost.map(|(row, _)| row).collect();
+                let show = |row| self.show_address(table, row);
+                let ignored = unmatched(&format!("columns {by}"), &lost, show, how)?;
+                let all = found.iter().enumerate();
+                let all = all.filter_map(|(row, at)| Some(((*at)?, row))).collect();
+                let mut pairs = Pairs::new(all, Scope::Vertex, (by.clone(), total), same)?;
+                pairs.matched.ignored = ignored;
+                pairs
+            }
+        };
+        for (by, found) in &addresses {
+            let other = pairs.rows.iter().zip(&pairs.from);
+            let mut other = other.filter(|(row, from)| found.get(**from) != Some(&Some(**row)));
+            if let Some((row, from)) = other.next() {
+                let found = format!("another vertex than {row} in row {from}");
+                let expected = format!("the same as by {}", pairs.matched.by);
+                return Err(WriteError::input(format!("columns {by}"), found, expected));
+            }
+        }
+        if !axes.is_empty() || owned {
+            self.check_places(table, &axes, owned, &mut pairs).await?;
+        }
+        Ok(pairs)
+    }
+
+    async fn search(
+        &mut self,
+        parts: &[Stored],
+        keys: &Keys,
+        rows: usize,
+        several: bool,
+        how: &Matching,
+    ) -> Result<Pairs, WriteError> {
+        let mut search = Search::new(keys, rows);
+        self.scan(parts, None, |row, key| search.take(row, key))
+            .await?;
+        let (_, total) = self.first_rows().await?;
+        search.finish(Scope::Vertex, several, total, how)
+    }
+
+    /// Positions as a key, with the object where the table has it.
+    fn place_key(
+        &self,
+        table: &RecordBatch,
+        axes: &[ArrayRef],
+        owned: bool,
+    ) -> Result<(Vec<Stored>, Vec<KeyColumn>), WriteError> {
+        let spec = &self.state.spec;
+        let (mut parts, mut columns) = (Vec::new(), Vec::new());
+        if owned {
+            parts.push(Stored::Owner);
+            let coding = Coding::Number(NumberType::I64);
+            columns.push(key_column(table, "object_id", coding, 1)?);
+        }
+        if !axes.is_empty() {
+            parts.push(Stored::Position);
+            let names: Vec<&str> = spec.axes.iter().map(|axis| axis.name.as_str()).collect();
+            columns.push(KeyColumn {
+                name: names.join(","),
+                columns: axes.to_vec(),
+                coding: Coding::Number(spec.positions),
+            });
+        }
+        Ok((parts, columns))
+    }
+
+    /// Refuses rows whose positions or objects are not those of their vertices.
+    async fn check_places(
+        &mut self,
+        table: &RecordBatch,
+        axes: &[ArrayRef],
+        owned: bool,
+        pairs: &mut Pairs,
+    ) -> Result<(), WriteError> {
+        let (parts, columns) = self.place_key(table, axes, owned)?;
+        let keys = Keys::new(columns, table.num_rows())?;
+        let (rows, from) = (&pairs.rows, &pairs.from);
+        let (mut next, mut wrong) = (0, Vec::new());
+        let check = |row: u64, key: &[u8]| {
+            while rows.get(next).is_some_and(|wanted| *wanted < row) {
+                next += 1;
+            }
+            if rows.get(next) == Some(&row) {
+                let from = *from.get(next).or_bug("a pair without a row")?;
+                let same = keys.row(from) == Some((KeyState::Given, key));
+                if !same {
+                    wrong.push((from, row));
+                }
+            }
+            Ok(())
+        };
+        self.scan(&parts, Some(rows), check).await?;
+        if wrong.is_empty() {
+            return Ok(());
+        }
+        let shown = wrong.iter();
+        let shown = shown
+            .map(|(from, row)| format!("{} in row {from}, for vertex {row}", keys.show(*from)));
+        let found = format!(
+            "{} with other values than the store: {}",
+            super::rows(wide(wrong.len())),
+            listed(shown)
+        );
+        let expected = format!(
+            "those of the vertices that the rows are for, by {}",
+            pairs.matched.by
+        );
+        Err(WriteError::input(
+            format!("columns {}", keys.names()),
+            found,
+            expected,
+        ))
+    }
+
+    /// What the columns of a table that say where a vertex lies are, for messages.
+    fn show_address(&self, table: &RecordBatch, row: usize) -> String {
+        let mut shown = Vec::new();
+        for name in ["chunk", "row", "object_id", "vertex"] {
+            let columns = tabular::columns(table, name);
+            if !columns.is_empty() {
+                shown.push(show(name, &columns, row));
+            }
+        }
+        shown.join(", ")
+    }
+
+    /// The vertices that the columns of a table name, in each way that it has: by name of the columns, for each row the number of the vertex.
+    async fn addresses(
+        &mut self,
+        table: &RecordBatch,
+    ) -> Result<Vec<(String, Vec<Option<u64>>)>, WriteError> {
+        let mut all = Vec::new();
+        let (chunks, row) = (
+            tabular::columns(table, "chunk"),
+            tabular::plain(table, "row"),
+        );
+        if let (false, Some(row)) = (chunks.is_empty(), row) {
+            let rank = self.state.level.key_rank();
+            if tabular::width(&chunks)? != rank {
+                let found = format!("{} numbers", tabular::width(&chunks)?);
+                return Err(WriteError::input("column chunk", found, format!("{rank}")));
+            }
+            all.push(("chunk, row".to_owned(), self.by_chunk(&chunks, &row).await?));
+        }
+        if let Some(vertex) = tabular::plain(table, "vertex") {
+            let places = tabular::wholes("vertex", &vertex)?;
+            let ids = tabular::plain(table, "object_id").filter(|_| self.index.is_some());
+            all.push(match ids {
+                Some(ids) => {
+                    let ids = tabular::wholes("object_id", &ids)?;
+                    let found = self.by_object(&ids, &places).await?;
+                    ("object_id, vertex".to_owned(), found)
+                }
+                None => {
+                    let (_, total) = self.first_rows().await?;
+                    let found = places.into_iter().map(|place| {
+                        let place = u64::try_from(place?).ok();
+                        place.filter(|place| *place < total)
+                    });
+                    ("vertex".to_owned(), found.collect())
+                }
+            });
+        }
+        Ok(all)
+    }
+
+    async fn by_chunk(
+        &mut self,
+        chunks: &[ArrayRef],
+        row: &ArrayRef,
+    ) -> Result<Vec<Option<u64>>, WriteError> {
+        let rows = tabular::wholes("row", row)?;
+        let components = row_major("chunk", chunks, rows.len())?;
+        self.at_chunks(&components, &rows).await
+    }
+
+    /// The vertices of rows of chunks; the chunks by the components of their coordinates, one after another.
+    pub(super) async fn at_chunks(
+        &mut self,
+        components: &[Option<i128>],
+        rows: &[Option<i128>],
+    ) -> Result<Vec<Option<u64>>, WriteError> {
+        let (firsts, _) = self.first_rows().await?;
+        let mut known: HashMap<&[i64], (u64, u64)> = HashMap::new();
+        for (first, slot) in &firsts {
+            let count = wide(self.state.sizes(*slot).iter().sum());
+            known.insert(self.state.coord(*slot)?, (*first, count));
+        }
+        let rank = components.len().checked_div(rows.len()).unwrap_or(1).max(1);
+        let mut found = Vec::with_capacity(rows.len());
+        let mut coord = Vec::new();
+        for (row, components) in rows.iter().zip(components.chunks(rank)) {
+            coord.clear();
+            let all = components.iter();
+            coord.extend(all.filter_map(|one| i64::try_from((*one)?).ok()));
+            let place = known.get(coord.as_slice()).and_then(|(first, count)| {
+                let row = u64::try_from((*row)?).ok()?;
+                (row < *count).then_some(first + row)
+            });
+            found.push(place);
+        }
+        Ok(found)
+    }
+
+    async fn by_object(
+        &mut self,
+        ids: &[Option<i128>],
+        places: &[Option<i128>],
+    ) -> Result<Vec<Option<u64>>, WriteError> {
+        let named = |(id, place): (&Option<i128>, &Option<i128>)| {
+            let id = i64::try_from((*id)?).ok()?;
+            Some((id, u64::try_from((*place)?).ok()?))
+        };
+        let named: Vec<Option<(i64, u64)>> = ids.iter().zip(places).map(named).collect();
+        let spots = self.spots_in_objects(&named).await?;
+        // The first row of each fragment.
+        let (firsts, _) = self.first_rows().await?;
+        let mut blocks = HashMap::new();
+        for (first, slot) in firsts {
+            let mut first = first;
+            for (fragment, size) in (0_u32..).zip(self.state.sizes(slot)) {
+                blocks.insert((slot, fragment), first);
+                first += wide(size);
+            }
+        }
+        let row = |spot: Option<ops::Spot>| {
+            let (slot, fragment, at) = spot?;
+            Some(blocks.get(&(slot, fragment))? + wide(at))
+        };
+        Ok(spots.into_iter().map(row).collect())
+    }
+}
+
+/// Codes of texts, by text.
+fn coded(texts: &[String]) -> HashMap<String, i64> {
+    texts.iter().cloned().zip(0..).collect()
+}

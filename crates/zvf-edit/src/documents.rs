@@ -1,0 +1,24 @@
+//! Documents of arrays as the store has them, before the edit.
+
+use std::sync::Arc;
+
+use zvf_meta::ArrayDoc;
+use zvf_write::WriteError;
+use zvf_write::target::Target;
+use zvf_write::writer::blocking;
+
+use super::Edit;
+
+/// Reads a document of the store.
+pub(super) async fn document(edit: &Edit, key: String) -> Result<Option<Vec<u8>>, WriteError> {
+    let target: Arc<Target> = Arc::clone(&edit.target);
+    blocking(move || target.read(&key)).await
+}
+
+pub(super) async fn index_doc(edit: &Edit, name: &str) -> Result<ArrayDoc, WriteError> {
+    let path = format!("0/object_index/{name}");
+    match document(edit, format!("{path}/zarr.json")).await? {
+        Some(bytes) => Ok(ArrayDoc::parse(&bytes)?),
+        None => Err(WriteError::unsupported(path, "nothing", "an array")),
+    }
+}
