@@ -19,8 +19,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::WriteError;
-use crate::commit::{MARKER, ROOT, mark};
 use crate::lease::{Lease, is_free};
+use crate::marker::{MARKER, ROOT, mark};
 use crate::target::{Seen, Target};
 
 /// A change that was begun.

@@ -13,27 +13,13 @@
 //! A crash before the last document leaves no store, and the marker, by which the next writer knows that what lies there
 //! may go; a crash after it leaves a complete store, and at most the marker, which no reader looks at.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::WriteError;
 use crate::holder::Holder;
-use crate::parts;
-use crate::target::{Target, unique};
-
-/// The marker of a store that is being written.
-pub const MARKER: &str = "zvf-unfinished.json";
-/// The document that makes a store.
-pub const ROOT: &str = "zarr.json";
-
-/// What is done with what an interrupted writer left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Leftovers {
-    /// It is an error.
-    #[default]
-    Refuse,
-    /// It is removed, if it is known to be the rest of a store that was never finished.
-    Remove,
-}
+pub use crate::marker::{Leftovers, MARKER, ROOT, new_mark};
+use crate::parts::unfinished;
+use crate::target::Target;
 
 /// Whether a store may be written here: nothing lies there, or leftovers that may go.
 pub fn check(target: &Target, address: &str, leftovers: Leftovers) -> Result<(), WriteError> {
@@ -42,7 +28,7 @@ pub fn check(target: &Target, address: &str, leftovers: Leftovers) -> Result<(),
         return exists("there is a store or another Zarr group already".to_owned());
     }
     if let Some(found) = target.read(MARKER)? {
-        parts::check_unfinished(target, address, leftovers)?;
+        unfinished::check(target, address, leftovers)?;
         if leftovers == Leftovers::Remove {
             return Ok(());
         }
@@ -113,12 +99,6 @@ pub fn begin(
     Ok(mark)
 }
 
-/// The mark of a store that is written now.
-pub fn new_mark(details: Value) -> Vec<u8> {
-    let what = "a Zarr Vectors store is being written here; without zarr.json beside it, it was never finished";
-    Value::Object(mark(what, details)).to_string().into_bytes()
-}
-
 /// Marks the place as being written by whoever knows this mark.
 pub fn begin_as(
     target: &Target,
@@ -129,7 +109,7 @@ pub fn begin_as(
     check(target, address, leftovers)?;
     if leftovers == Leftovers::Remove {
         // What lies there without a marker was looked at by `check`.
-        let cleared = parts::clear_unfinished(target, address)?;
+        let cleared = unfinished::clear(target, address)?;
         if !cleared && (target.exists(MARKER)? || target.any()?.is_some()) {
             target.clear(MARKER)?;
         }
@@ -182,20 +162,4 @@ pub fn commit(
         key: MARKER.to_owned(),
         source: Box::new(source),
     })
-}
-
-/// A marker that no other writer has.
-pub(crate) fn mark(what: &str, details: Value) -> Map<String, Value> {
-    // Two writers that begin at once must not take each other's marker for their own.
-    let writer = format!("{}-{:x}", std::process::id(), unique());
-    let members = [
-        ("what", Value::from(what)),
-        ("writer", Value::from(writer)),
-        ("by", Holder::current().document()),
-        ("details", details),
-    ];
-    members
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
 }

@@ -13,12 +13,13 @@ use crate::bucket::{Bucket, Buckets};
 use crate::categories::{Categories, Dictionary};
 use crate::cell::{Encoded, Encoder};
 use crate::chunk_by::{Keys, Split};
-use crate::commit::{self, Leftovers};
+use crate::commit;
 use crate::error::{OrBug, narrow};
 use crate::form::{IdsIn, Members};
 use crate::links::{
     CUT, ChunkFragments, Family, FragmentRows, Placer, Sink, Stored, queued_size, split,
 };
+use crate::marker::Leftovers;
 use crate::nodes::Nodes;
 use crate::number::NumberType;
 use crate::objects::{self, Tables};
@@ -35,7 +36,8 @@ use crate::spill::{SpillFile, Spool};
 use crate::target::{Below, Object, Payloads, Target};
 use zvf_format::int::{index, wide};
 
-use crate::{WriteError, documents, extras, fragment_values, parallel, parts_texts};
+use crate::parts::texts;
+use crate::{WriteError, documents, extras, fragment_values, parallel};
 
 /// What a level is made of, and what making it may use.
 #[derive(Debug)]
@@ -407,7 +409,7 @@ impl<'s> Level<'s> {
         for (at, one) in self.spec.vertex_attributes.iter().enumerate() {
             let coded = self.codes && one.values == AttributeType::Category;
             let family = if coded {
-                parts_texts::CODES
+                texts::CODES
             } else {
                 "vertex_attributes"
             };
@@ -454,7 +456,7 @@ impl<'s> Level<'s> {
         let mut objects: Vec<Object> = Vec::new();
         for (((path, items), column), coded) in paths.iter().zip(columns).zip(codes) {
             objects.extend(if coded {
-                parts_texts::objects(self.cells, path, column)?
+                texts::objects(self.cells, path, column)?
             } else {
                 self.cells.of_items(*items).objects(path, column)?
             });

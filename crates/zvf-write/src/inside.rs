@@ -4,7 +4,7 @@ use zvf_store::OpenOptions;
 use zvf_store::writing::{Place, is_part_of_store, store_around};
 
 use crate::WriteError;
-use crate::commit::ROOT;
+use crate::marker::ROOT;
 use crate::target::Target;
 
 /// Folders above a prefix that are looked at.

@@ -69,7 +69,7 @@
 //! | file | guarantee |
 //! |---|---|
 //! | `commit.rs` | a new store appears as a whole, at an empty address |
-//! | `part.rs`, `parts.rs`, `parts_log.rs` | no two programs write one object of a new store, and one of them is each part; a commit has every part that ended with success |
+//! | `parts/` | no two programs write one object of a new store, and one of them is each part; a commit has every part that ended with success |
 //! | `lease.rs` | of several writers of an existing store one holds the marker; that of a dead writer expires |
 //! | `change.rs` | the root of an existing store is replaced only if it is the one that was read; new coarse levels need no more, since no reader requests them before |
 //! | `redo.rs`, `target/stage.rs` | objects that readers use change with the root; `settle` finishes or rolls back any interrupted change |
@@ -109,14 +109,10 @@ mod fitted;
 mod fragment_values;
 mod holder;
 mod journal;
+mod marker;
 mod names;
 mod parametric;
-mod part;
 mod parts;
-mod parts_folder;
-mod parts_log;
-mod parts_status;
-mod parts_texts;
 mod root_mark;
 mod walk;
 
@@ -195,18 +191,18 @@ pub mod values;
 pub mod writer;
 
 pub use batch::{Batch, Groups, ObjectTable};
-pub use commit::Leftovers;
 pub use documents::{name_of as store_name, renew_ome};
 pub use error::WriteError;
 pub use finish::Summary;
 pub use holder::Holder;
+pub use marker::Leftovers;
 pub use names::is_name;
 pub use number::{NumberType, narrow};
 pub use parametric::{Parametric, ParametricType};
-pub use part::PartOptions;
+pub use parts::folder::FinishedPart;
+pub use parts::part::PartOptions;
+pub use parts::status::{Attempt, PartStatus, PartsStage, PartsStatus};
 pub use parts::{ABSENT_PARTS, Committed, PartStart, PartedStore};
-pub use parts_folder::FinishedPart;
-pub use parts_status::{Attempt, PartStatus, PartsStage, PartsStatus};
 pub use progress::{Progress, Step};
 pub use spec::{
     AttributeSpec, AttributeType, ChunkBy, LinkSpec, Outside, StoreSpec, TargetVersion,

@@ -25,7 +25,7 @@ use zvf_store::writing::Redo;
 
 use crate::WriteError;
 use crate::change::{Change, Left, Take};
-use crate::commit::{Leftovers, MARKER, ROOT};
+use crate::marker::{Leftovers, MARKER, ROOT};
 use crate::root_mark::{Word, fenced, named, new_id, under};
 use crate::target::{Object, Stage, Target};
 use zvf_format::int::wide;

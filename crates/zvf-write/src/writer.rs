@@ -9,12 +9,13 @@ use futures::future::BoxFuture;
 use zvf_store::OpenOptions;
 
 use crate::batch::{Batch, Groups, ObjectTable};
-use crate::commit::{self, Leftovers};
+use crate::commit;
 use crate::finish::{self, LevelInput, Summary};
 use crate::journal::{Call, Journal};
 use crate::lease::LEASE;
+use crate::marker::Leftovers;
 use crate::objects::{Tables, checked_groups};
-use crate::part::Part;
+use crate::parts::part::Part;
 use crate::progress::{Progress, Watch};
 use crate::route::Router;
 use crate::spec::StoreSpec;

@@ -3,7 +3,8 @@
 use zvf_query::{Filter, Query};
 use zvf_write::{AttributeType, Values};
 
-use crate::edited::{Draw, Model};
+use crate::edited::Model;
+use crate::edited_draw::Draw;
 use crate::support::{ask, sorted};
 
 /// Values that chunks are cut by. A new store has the first three of them; what an edit brings may lie before or behind.

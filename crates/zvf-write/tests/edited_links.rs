@@ -7,7 +7,8 @@ use zvf_query::{Column, Query, Table, list_links};
 use zvf_store::{Need, Store};
 use zvf_write::{AttributeSpec, NumberType, Values, WriteError};
 
-use crate::edited::{Draw, Model, Order};
+use crate::edited::{Model, Order};
+use crate::edited_draw::Draw;
 use crate::support::{ask, column};
 
 fn numbers(text: &str) -> Vec<i64> {

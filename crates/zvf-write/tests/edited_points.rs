@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use zvf_edit::Edit;
 use zvf_write::WriteError;
 
-use crate::edited::{Draw, Model, Order};
+use crate::edited::{Model, Order};
+use crate::edited_draw::Draw;
 
 impl Model {
     /// Deletes points by their chunk and row; where vertices belong to objects, nothing is done.

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use zvf_edit::{Edit, vacuum};
 use zvf_store::Class;
 
-use crate::edited::{Draw, Model, STORES, spec};
+use crate::edited::Model;
+use crate::edited_draw::{Draw, STORES, spec};
 use crate::support::{ADDRESS, Memory, block_on};
 
 /// How many sequences are tried; `ZVF_EDIT_CASES` asks for another number.

@@ -13,7 +13,8 @@ use zvf_write::{
     WriteOptions,
 };
 
-use crate::edited::{Draw, Model, spec};
+use crate::edited::Model;
+use crate::edited_draw::{Draw, spec};
 use crate::support::{ADDRESS, Memory, ask, column};
 use zvf_testkit::faults::Dying;
 

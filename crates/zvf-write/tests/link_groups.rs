@@ -14,7 +14,7 @@ use zvf_write::{
     StoreSpec, StoreWriter, Values, WriteOptions,
 };
 
-use crate::edited::Draw;
+use crate::edited_draw::Draw;
 use crate::model::Model;
 use crate::pyramid_again::{build, remove};
 use crate::support::{ADDRESS, Memory, ask, block_on, column, sorted};

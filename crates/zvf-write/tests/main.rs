@@ -13,6 +13,7 @@ mod compare;
 mod crash;
 mod cuts;
 mod edited;
+mod edited_draw;
 mod edited_keys;
 mod edited_links;
 mod edited_points;

@@ -13,7 +13,8 @@ use zvf_pyramid::{
 use zvf_store::Need;
 use zvf_write::{Batch, Kind, StoreSpec, StoreWriter, WriteError, WriteOptions};
 
-use crate::edited::{Draw, KINDS, Model, spec};
+use crate::edited::Model;
+use crate::edited_draw::{Draw, KINDS, spec};
 use crate::support::{ADDRESS, Memory, ask, block_on, check_documents, column};
 
 /// Objects by key; documents as values, since the order of their members says nothing.

@@ -14,10 +14,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::folder::Folder;
 use crate::WriteError;
 use crate::error::OrBug;
 use crate::holder::Holder;
-use crate::parts_folder::Folder;
 use crate::target::{Target, unique};
 
 /// How long a part waits for a commit that looks at the parts.

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use super::folder::{Begun, FinishedPart, Folder};
+use super::log::{Log, State};
 use crate::WriteError;
-use crate::commit::ROOT;
 use crate::holder::Holder;
-use crate::parts_folder::{Begun, FinishedPart, Folder};
-use crate::parts_log::{Log, State};
+use crate::marker::ROOT;
 use crate::target::Target;
 
 /// The parts of a store that was begun.

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! zvf-unfinished.json                     the specification, the id of this beginning, the names of parts that must come
-//! zvf-unfinished/<id>/begun/NAME-OWNER    put when a program begins a part; OWNER is a random number of its own
-//! zvf-unfinished/<id>/claims/NAME-OWNER   the objects that it will write
-//! zvf-unfinished/<id>/work/NAME-OWNER/    its cells, dictionaries and note
-//! zvf-unfinished/<id>/parts/NAME@ROUND    put if absent: the owner whose work is the part; --redo puts the next round
-//! zvf-unfinished/<id>/commits/N[.done]    see `parts_log.rs`
+//! zvf-unfinished/ID/begun/NAME-OWNER    put when a program begins a part; OWNER is a random number of its own
+//! zvf-unfinished/ID/claims/NAME-OWNER   the objects that it will write
+//! zvf-unfinished/ID/work/NAME-OWNER/    its cells, dictionaries and note
+//! zvf-unfinished/ID/parts/NAME@ROUND    put if absent: the owner whose work is the part; --redo puts the next round
+//! zvf-unfinished/ID/commits/N[.done]    see `log.rs`
 //! ```
 //!
 //! All names are below the id of one beginning, so that a program that is late finds nothing of a later one.
@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::WriteError;
-use crate::commit::{MARKER, ROOT};
 use crate::error::OrBug;
 use crate::holder::Holder;
+use crate::marker::{MARKER, ROOT};
 use crate::target::{Seen, Target, unique};
 
 /// The folder of everything that parts note.

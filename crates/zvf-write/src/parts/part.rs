@@ -9,25 +9,26 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use zvf_store::ChunkCoord;
 
+use super::folder::{Begun, FinishedPart, Folder, listed, owner};
+use super::log::{Log, State};
+use super::texts;
 use crate::batch::ObjectTable;
 use crate::categories::Dictionary;
 use crate::cell::Encoder;
 use crate::chunk_by::Split;
-use crate::commit::ROOT;
 use crate::error::OrBug;
 use crate::finish::{self, Level, LevelInput, RowsWritten, Summary};
 use crate::frames::to_bytes;
 use crate::holder::Holder;
 use crate::layout::Layout;
-use crate::parts_folder::{Begun, FinishedPart, Folder, owner};
-use crate::parts_log::{Log, State};
+use crate::marker::ROOT;
 use crate::prepare::Corners;
 use crate::shard::{Cells, Container};
 use crate::sorter::Placed;
 use crate::spec::StoreSpec;
 use crate::target::{Tally, Target, checksum};
 use crate::values::packed;
-use crate::{WriteError, documents, parts_texts};
+use crate::{WriteError, documents};
 use zvf_format::int::wide;
 
 /// What a store of these parts has noted, if it was begun here and is not there yet.
@@ -203,7 +204,7 @@ impl Part {
         if let Some(names) = &begun.names
             && !names.iter().any(|known| known == name)
         {
-            let known = crate::parts_folder::listed(names.iter().map(String::as_str));
+            let known = listed(names.iter().map(String::as_str));
             let expected = format!("one of those that --begin declared: {known}");
             return Err(WriteError::input("part", format!("{name:?}"), expected));
         }
@@ -454,7 +455,7 @@ impl Part {
         let (spec, below) = (&*spec, target.below(work).unseen().tallied(&tally));
         let cells = cells(spec)?;
         let dictionaries = finish::dictionaries(spec, router.categories)?;
-        let texts = parts_texts::of_part(&dictionaries)?;
+        let texts = texts::of_part(&dictionaries)?;
         let widened = dictionaries
             .into_iter()
             .map(|one| one.map(Dictionary::widened));

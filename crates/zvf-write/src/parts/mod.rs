@@ -1,0 +1,429 @@
+//! Several programs that write one store: each some chunks, and one of them the end.
+//!
+//! ```text
+//! zvf-unfinished.json   put if absent; says what store it shall be, and which parts must come
+//! zvf-unfinished/ID/    what parts note and write: `folder.rs`
+//! ───────────────────── all parts are finished
+//! commits/N, N.done     which parts the store has, decided once: `log.rs`
+//! 0/…                   the cells of these parts, moved; cells of texts; manifests, tables, documents, the level
+//! zarr.json             the store exists
+//! zvf-unfinished…       removed, the marker last
+//! ```
+//!
+//! A program writes into a folder of its own, and a note that is put if absent decides whose folder is the part: two
+//! programs of one name never mix. A claim is put before those of others are read: of two that write one object at least
+//! one fails, before it writes a cell. A commit that was interrupted is finished by the next one, as it was decided.
+
+pub(crate) mod folder;
+mod log;
+mod merge;
+pub(crate) mod part;
+pub(crate) mod status;
+pub(crate) mod texts;
+pub(crate) mod unfinished;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use serde_json::Value;
+
+use crate::batch::Groups;
+use crate::commit;
+use crate::form::LinksBy;
+use crate::marker::{Leftovers, ROOT};
+use crate::objects::checked_groups;
+use crate::spec::{Outside, StoreSpec};
+use crate::target::Target;
+use crate::writer::{StoreWriter, WriteOptions, blocking};
+use crate::{WriteError, inside};
+
+use folder::{Begun, FinishedPart, listed};
+use log::{Log, Outcome};
+pub use merge::{ABSENT_PARTS, Committed};
+use part::{Part, PartOptions, Start, check_begun};
+use status::PartsStatus;
+
+/// One store that several programs write.
+///
+/// One of them [begins](Self::begin) it, all others [join](Self::join); each makes [writers](Self::writer) of parts that have
+/// names of their own; when all have finished, one [commits](Self::commit).
+///
+/// # What parts are
+/// A chunk (where cells lie in shards, a shard) is of one part. Links join vertices of one part. An object may have
+/// vertices in several parts, but not where its vertices have an order: lines, polylines, streamlines and skeletons.
+/// An object has a row of attributes in one part at most.
+///
+/// # Examples
+///
+/// ```
+/// use zvf_store::blocking::Runtime;
+/// use zvf_write::{Batch, Groups, Kind, Outside, PartedStore, StoreSpec, WriteOptions};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let address = folder.path().join("cells.zarrvectors").to_string_lossy().into_owned();
+/// let spec = StoreSpec::new(Kind::PointCloud, [10.0; 3]).with_bounds([0.0; 3], [100.0; 3], Outside::Refuse);
+/// Runtime::new()?.wait(async {
+///     let store = PartedStore::begin(&address, spec, WriteOptions::new()).await?;
+///     // Here, or in other programs that join: one writer a part.
+///     for (name, x) in [("left", 5.0_f32), ("right", 95.0)] {
+///         let mut part = store.writer(name).await?;
+///         part.push(&Batch::new(vec![x, 1.0, 1.0]))?;
+///         part.finish().await?;
+///     }
+///     let summary = store.commit(&Groups::default()).await?;
+///     assert_eq!((summary.vertices, summary.chunks), (2, 2));
+///     Ok(())
+/// })
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct PartedStore {
+    target: Arc<Target>,
+    address: String,
+    spec: StoreSpec,
+    options: WriteOptions,
+    /// This program's version and the specification, as the marker has them.
+    details: Value,
+    begun_before: bool,
+}
+
+/// A specification as the marker has it, for the programs that join.
+fn details(spec: &StoreSpec) -> Result<Value, WriteError> {
+    let parts = serde_json::to_value((env!("CARGO_PKG_VERSION"), spec));
+    parts.map_err(|error| WriteError::bug(error.to_string()))
+}
+
+/// How a part begins.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "one a part")]
+pub enum PartStart {
+    /// It is to be written.
+    Writer(StoreWriter),
+    /// It is finished: nothing is to be written.
+    Finished(FinishedPart),
+}
+
+impl PartedStore {
+    /// Marks a place for a store that several programs write.
+    ///
+    /// The specification needs bounds, which are those of the store.
+    ///
+    /// Where the same was begun before, that is what is joined: see [`was_begun_before`](Self::was_begun_before).
+    ///
+    /// # Errors
+    /// Misuse: such a specification, or something else that is there. I/O.
+    pub fn begin<'a>(
+        address: &'a str,
+        spec: StoreSpec,
+        options: WriteOptions,
+    ) -> BoxFuture<'a, Result<Self, WriteError>> {
+        Self::begin_parts(address, spec, None, options)
+    }
+
+    /// As [`begin`](Self::begin), of a store of these parts: no other name is taken, and a commit refuses while one of them is
+    /// missing.
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin). Misuse: no names, a name twice or one that is no path segment.
+    pub fn begin_parts<'a>(
+        address: &'a str,
+        spec: StoreSpec,
+        names: Option<Vec<String>>,
+        options: WriteOptions,
+    ) -> BoxFuture<'a, Result<Self, WriteError>> {
+        Box::pin(async move {
+            check_names(names.as_deref())?;
+            let mut store = Self::new(address, spec, options).await?;
+            let (target, place) = (Arc::clone(&store.target), store.address.clone());
+            let (spec, leftovers) = (store.details.clone(), store.options.leftovers);
+            let open = store.options.open.clone();
+            let begin = move || {
+                inside::check(&place, &open)?;
+                if leftovers == Leftovers::Refuse
+                    && let Some(begun) = Begun::read(&target)?
+                    && !target.exists(ROOT)?
+                {
+                    begun.check(&place, &spec)?;
+                    if begun.names != names {
+                        let text = |names: &Option<Vec<String>>| match names {
+                            Some(names) => listed(names.iter().map(String::as_str)),
+                            None => "any parts".to_owned(),
+                        };
+                        let (there, here) = (text(&begun.names), text(&names));
+                        let what =
+                            format!("it was begun with other parts: {there} there and {here} here");
+                        return Err(WriteError::exists(&place, what));
+                    }
+                    return Ok(true);
+                }
+                let details = Begun::details(&spec, names.as_deref());
+                commit::begin(&target, &place, leftovers, details)?;
+                Ok(false)
+            };
+            store.begun_before = blocking(begin).await?;
+            Ok(store)
+        })
+    }
+
+    /// Whether [`begin`](Self::begin) found that the same store was begun already, and joined it.
+    #[must_use]
+    pub fn was_begun_before(&self) -> bool {
+        self.begun_before
+    }
+
+    /// Joins a store that another program began, with the same specification.
+    ///
+    /// # Errors
+    /// Misuse: nothing was begun there, or something else. I/O.
+    pub fn join<'a>(
+        address: &'a str,
+        spec: StoreSpec,
+        options: WriteOptions,
+    ) -> BoxFuture<'a, Result<Self, WriteError>> {
+        Box::pin(async move {
+            let store = Self::new(address, spec, options).await?;
+            let (target, place, details) = (
+                Arc::clone(&store.target),
+                store.address.clone(),
+                store.details.clone(),
+            );
+            let check = move || match Begun::read(&target)? {
+                // A commit that was interrupted at its end is still to be finished.
+                Some(begun) if target.exists(ROOT)? => begun.check(&place, &details),
+                _ => check_begun(&target, &place, &details).map(drop),
+            };
+            blocking(check).await?;
+            Ok(store)
+        })
+    }
+
+    async fn new(
+        address: &str,
+        spec: StoreSpec,
+        options: WriteOptions,
+    ) -> Result<Self, WriteError> {
+        spec.check()?;
+        if spec.target.form().links != LinksBy::Offsets {
+            let expected = "0.9.2: parts note their links by offsets";
+            return Err(WriteError::spec("target", spec.target.version(), expected));
+        }
+        if spec.bounds.is_none() || spec.outside != Outside::Refuse {
+            let expected = "corners that all parts keep to: they decide where every chunk lies";
+            return Err(WriteError::spec(
+                "bounds",
+                "none, or such that grow",
+                expected,
+            ));
+        }
+        if spec
+            .chunk_by
+            .as_ref()
+            .is_some_and(|one| one.values.is_none())
+        {
+            let expected = "all of them: ranks depend on the values of all parts";
+            return Err(WriteError::spec("chunk_by/values", "none", expected));
+        }
+        let (place, open, durable) = (address.to_owned(), options.open.clone(), options.durable);
+        let target = blocking(move || Target::new(&place, &open, durable)).await?;
+        Ok(Self {
+            target: Arc::new(target),
+            address: address.to_owned(),
+            details: details(&spec)?,
+            spec,
+            options,
+            begun_before: false,
+        })
+    }
+
+    /// A writer of one part. Its [`finish`](StoreWriter::finish) writes the cells of the part, and no store yet; a part
+    /// that was interrupted is written again under the same name.
+    ///
+    /// # Errors
+    /// As [`part`](Self::part). Misuse: the part is finished.
+    pub async fn writer(&self, name: &str) -> Result<StoreWriter, WriteError> {
+        match self.part(name, PartOptions::new()).await? {
+            PartStart::Writer(writer) => Ok(writer),
+            PartStart::Finished(found) => {
+                let what = format!("part {name} was finished before, by {}", found.by);
+                Err(WriteError::exists(&self.address, what))
+            }
+        }
+    }
+
+    /// Begins a part, unless it is finished. The program that is first to finish a part is the one that writes it; another one
+    /// that began the same part fails when it finishes, unless it wrote the same bytes.
+    ///
+    /// # Errors
+    /// Misuse: a name that is no path segment, or was not declared; a part that was finished from another input; a store that
+    /// is committed without the part. I/O.
+    pub async fn part(&self, name: &str, options: PartOptions) -> Result<PartStart, WriteError> {
+        crate::names::check_name("part", name)?;
+        let (target, address, spec, part) = (
+            Arc::clone(&self.target),
+            self.address.clone(),
+            self.details.clone(),
+            name.to_owned(),
+        );
+        let begin = move || Part::begin(&target, &address, (&spec, &part), options);
+        match blocking(begin).await? {
+            Start::Finished(found) => Ok(PartStart::Finished(found)),
+            Start::New(part) => Ok(PartStart::Writer(StoreWriter::of_part(
+                Arc::clone(&self.target),
+                self.address.clone(),
+                self.spec.clone(),
+                self.options.clone(),
+                *part,
+            ))),
+        }
+    }
+
+    /// Lists the parts of a store that was begun; `None` where none was.
+    ///
+    /// # Errors
+    /// I/O; notes that cannot be read.
+    pub fn status<'a>(
+        address: &'a str,
+        options: &'a WriteOptions,
+    ) -> BoxFuture<'a, Result<Option<PartsStatus>, WriteError>> {
+        Box::pin(async move {
+            let (place, open, durable) =
+                (address.to_owned(), options.open.clone(), options.durable);
+            let read = move || {
+                let target = Target::new(&place, &open, durable)?;
+                PartsStatus::read(&target, &place)
+            };
+            blocking(read).await
+        })
+    }
+
+    /// Removes all parts of a store that was begun, finished ones, too. Returns the names of those that were finished.
+    ///
+    /// # Errors
+    /// Misuse: no store was begun there, or it is committed. Busy: it is being committed. I/O: again, what is left is removed.
+    pub fn discard<'a>(
+        address: &'a str,
+        options: WriteOptions,
+    ) -> BoxFuture<'a, Result<Vec<String>, WriteError>> {
+        Box::pin(async move {
+            let place = address.to_owned();
+            let discard = move || {
+                let target = Target::new(&place, &options.open, options.durable)?;
+                discard(&Arc::new(target), &place, &options)
+            };
+            blocking(discard).await
+        })
+    }
+
+    /// Puts the finished parts together: the store exists after that. Groups are given here, since their members may be of
+    /// any part; an empty list is no groups.
+    ///
+    /// # Cost
+    /// Reads what the parts noted, a few dozen bytes a fragment, and the codes of texts; moves every other cell (a rename on a disk, a
+    /// copy on the server of an object store); writes cells of texts, manifests, tables and documents.
+    ///
+    /// # Errors
+    /// Misuse: a part that was declared or begun and is not finished, no part at all, objects that parts must not share, groups with
+    /// members that do not exist. Busy: another commit is at work. I/O. No store is there after an error, and all parts are
+    /// still there, unless [`WriteError::is_committed`].
+    pub fn commit<'a>(
+        self,
+        groups: &'a Groups<'a>,
+    ) -> BoxFuture<'a, Result<Committed, WriteError>> {
+        self.commit_with(groups, false)
+    }
+
+    /// As [`commit`](Self::commit); with `allow_missing` also without parts that were declared or begun and are not finished. The
+    /// root of the store names these, as `zvf_absent_parts`.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit).
+    pub fn commit_with<'a>(
+        self,
+        groups: &'a Groups<'a>,
+        allow_missing: bool,
+    ) -> BoxFuture<'a, Result<Committed, WriteError>> {
+        Box::pin(async move {
+            let groups = if groups.members.is_empty() {
+                Groups::default()
+            } else {
+                checked_groups(&self.spec, groups)?
+            };
+            blocking(move || self.commit_parts(&groups, allow_missing)).await
+        })
+    }
+}
+
+/// Whether these can be the parts of a store.
+fn check_names(names: Option<&[String]>) -> Result<(), WriteError> {
+    let Some(names) = names else { return Ok(()) };
+    if names.is_empty() {
+        return Err(WriteError::input("parts", "no names", "at least one"));
+    }
+    let mut seen = BTreeSet::new();
+    for name in names {
+        crate::names::check_name("parts", name)?;
+        if !seen.insert(name) {
+            return Err(WriteError::input(
+                "parts",
+                format!("{name:?} twice"),
+                "each name once",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Removes all parts, and returns which of them were finished.
+fn discard(
+    target: &Arc<Target>,
+    address: &str,
+    options: &WriteOptions,
+) -> Result<Vec<String>, WriteError> {
+    let Some(mut begun) = Begun::read(target)? else {
+        return Err(WriteError::exists(
+            address,
+            "no store in parts was begun there",
+        ));
+    };
+    if target.exists(ROOT)? {
+        let what = "the store is there already, and its parts are not removed; --commit removes what is left of them";
+        return Err(WriteError::exists(address, what));
+    }
+    let finished = begun.finished(target)?.into_iter().collect();
+    let Some(folder) = begun.folder.clone().filter(|_| !begun.discarded) else {
+        begun.clear(target)?;
+        return Ok(finished);
+    };
+    let lease = merge::committing(target, address, &folder, options)?;
+    let log = Log {
+        target,
+        folder: &folder,
+    };
+    if target.exists(ROOT)? {
+        lease.end()?;
+        return Err(WriteError::changed(address));
+    }
+    let decided = loop {
+        match log.look() {
+            Ok(Ok(number)) => match log.decide(number, &Outcome::Discarded) {
+                Ok(Outcome::Discarded) => break Ok(()),
+                Ok(_) => {}
+                Err(error) => break Err(error),
+            },
+            // A commit that was interrupted may be discarded, too: the lease keeps all others away.
+            Ok(Err(_)) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+    };
+    let finished = decided.and_then(|()| {
+        let finished = begun.finished(target)?;
+        begun.mark_discarded(target, address)?;
+        Ok(finished)
+    });
+    lease.end()?;
+    let finished = finished?;
+    begun.clear(target)?;
+    Ok(finished.into_iter().collect())
+}
