@@ -62,9 +62,9 @@ fn failures_leave_what_was_there() -> Result<()> {
             "found a store of kind skeleton, expected line, polyline or streamline",
         ),
         (
-            &["export", "made.zv", "out.xyz"],
+            &["export", "made.zv", "out.abc"],
             2,
-            "found .xyz, expected a file that ends in .swc",
+            "found .abc, expected a file that ends in .swc",
         ),
         (&["export", "made.zv", "out.swc", "--objects", "8"], 2, "8"),
         (&["export", "none.zv", "out.swc"], 3, "none.zv"),

@@ -369,13 +369,18 @@ fn links_name_vertices_by_ids_or_rows() -> Result<()> {
         "{}",
         ran.stderr
     );
-    let ids = |store: &str| -> Result<Vec<String>> {
-        let out = home.text(&["query", store, "--format", "csv", "--columns", "id"])?;
-        Ok(out.lines().skip(1).map(str::to_owned).collect())
-    };
     let links = |store: &str| -> Result<Vec<[String; 2]>> {
-        let ids = ids(store)?;
-        let out = home.text(&["links", store, "--format", "csv"])?;
+        for name in ["rows.csv", "ends.csv"] {
+            let _ = std::fs::remove_file(home.file(name));
+        }
+        home.text(&["export", store, "rows.csv", "--edges", "ends.csv"])?;
+        let rows = std::fs::read_to_string(home.file("rows.csv"))?;
+        let mut rows = rows.lines().map(|line| line.split(',').map(str::to_owned));
+        let at = rows
+            .next()
+            .and_then(|mut names| names.position(|name| name == "id"));
+        let ids: Vec<String> = rows.filter_map(|mut row| row.nth(at?)).collect();
+        let out = std::fs::read_to_string(home.file("ends.csv"))?;
         let mut pairs = Vec::new();
         for line in out.lines().skip(1) {
             let ends: Vec<usize> = line

@@ -378,11 +378,11 @@ fn options_and_limits() {
         "q.csv, line 3: more than 1000 bytes in a record",
         &|o| o.limits.line = 1000,
     );
-    let none = [folder.file("a.xyz", "")];
+    let none = [folder.file("a.abc", "")];
     check(
         &none,
         Class::Misuse,
-        "a.xyz: found .xyz, expected a file that ends in .swc, .csv, .tsv, .txt, .obj, .stl, .trk, .tck, .trx, .ply, .npy, .npz, .arrow, .feather, .ipc, .arrows, .parquet, .ndjson, .jsonl",
+        "a.abc: found .abc, expected a file that ends in .swc, .csv, .tsv, .txt, .obj, .stl, .trk, .tck, .trx, .ply, .npy, .npz, .arrow, .feather, .ipc, .arrows, .parquet, .ndjson, .jsonl, .xyz",
         &|_| {},
     );
     let missing = [none[0].with_file_name("b.swc")];

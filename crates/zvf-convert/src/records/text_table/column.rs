@@ -314,10 +314,12 @@ impl Census {
                 return Ok(DataType::UInt64);
             }
         }
-        let ways = format!(
-            "--attribute-type {name}=float64 rounds them, {texts}, --exclude {name} leaves the column out"
-        );
-        out(&self.beyond, format!("numbers that float64 holds; {ways}"))?;
+        let others = format!("{texts}, --exclude {name} leaves the column out");
+        out(
+            &self.beyond,
+            format!("numbers that float64 holds; {others}"),
+        )?;
+        let ways = format!("--attribute-type {name}=float64 rounds them, {others}");
         if !self.exact {
             let range = match self.whole {
                 true => "whole numbers of 64 bits, signed or not",
@@ -325,7 +327,9 @@ impl Census {
             };
             out(&self.rounded, format!("{range}; {ways}"))?;
         }
-        Ok(match self.single {
+        // Whole numbers beyond 64 bits: the text of float32 would not have all their digits.
+        let large = self.whole && !fits(i128::from(i64::MIN), i128::from(u64::MAX));
+        Ok(match self.single && !large {
             true => DataType::Float32,
             false => DataType::Float64,
         })
@@ -560,7 +564,7 @@ mod tests {
         assert_eq!(decide(&["1e400", "a"]), DataType::Utf8);
         assert_eq!(decide(&["1,5", "a"]), DataType::Utf8);
         // Float64 holds them.
-        assert_eq!(decide(&["18446744073709551616", "-1"]), DataType::Float32);
+        assert_eq!(decide(&["18446744073709551616", "-1"]), DataType::Float64);
         assert_eq!(decide(&["9007199254740994", "0.5"]), DataType::Float64);
     }
 
