@@ -173,7 +173,7 @@ fn tables_that_state_units_are_converted() -> Result<()> {
     );
     // Moved vertices are converted, too.
     home.text(&["import", "v.csv", "m.zv", "--unit", "nm"])?;
-    home.text(&["edit", "m.zv", "move", "--from", "um.arrow"])?;
+    home.text(&["edit", "m.zv", "move", "--from", "um.arrow", "--by-order"])?;
     assert_eq!(positions(&home, "m.zv")?, [[1000.0, 2000.0, 3000.0]]);
     // No unit on one side: as they are, with a remark. A length and no length: refused.
     home.text(&["import", "v.csv", "none.zv"])?;

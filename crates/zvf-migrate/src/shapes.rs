@@ -82,18 +82,17 @@ impl Job {
             .unwrap_or_else(|| old.clone())
     }
 
-    /// World size of a chunk of a new level: as many of level 0 as before, or where bins of the level would not fit, about as many.
+    /// World size of a chunk of a new level: as many of level 0 as before.
     pub(super) fn chunk_shape(&self, level: &Level) -> Vec<f64> {
         let old = &self.store.root().zarr_vectors.chunk_shape;
-        let Some(new) = &self.options.chunk_shape else {
-            return level.chunk_shape().to_vec();
-        };
-        let axes = level.chunk_shape().iter().zip(old).zip(new).enumerate();
-        axes.map(|(axis, ((own, base), new))| {
-            let before = (own / base).round().max(1.0);
-            multiple(before, *new, bin_on(level, axis)).unwrap_or(before) * new
-        })
-        .collect()
+        match &self.options.chunk_shape {
+            None => level.chunk_shape().to_vec(),
+            Some(new) => {
+                let axes = level.chunk_shape().iter().zip(old).zip(new);
+                axes.map(|((own, base), new)| (own / base).round().max(1.0) * new)
+                    .collect()
+            }
+        }
     }
 
     /// World size of a bin of the new level 0, where it is not the chunk.
@@ -190,11 +189,7 @@ impl Job {
                     ((own / base).round().max(1.0), bin_on(level, axis))
                 })
                 .collect();
-            let fits = |size: f64| {
-                levels
-                    .iter()
-                    .all(|(n, bin)| multiple(*n, size, *bin).is_some())
-            };
+            let fits = |size: f64| levels.iter().all(|(n, bin)| holds_bins(n * size, *bin));
             if fits(*size) {
                 continue;
             }
@@ -203,7 +198,7 @@ impl Job {
                 .filter_map(|(n, bin)| Some((*bin)? / n))
                 .fold(0.0, f64::max);
             let number = coarse.iter().zip(&levels);
-            let number = number.filter(|(_, (n, bin))| multiple(*n, *size, *bin).is_none());
+            let number = number.filter(|(_, (n, bin))| !holds_bins(n * size, *bin));
             let bins = number.map(|(level, (_, bin))| {
                 format!("{} on level {}", bin.unwrap_or_default(), level.number())
             });
@@ -221,19 +216,6 @@ impl Job {
             let found = format!("{size} on axis {axis}");
             return Err(WriteError::spec("chunk_shape", found, expected));
         }
-        let wanted = self.options.chunk_shape.iter().flatten();
-        for level in coarse {
-            let axes = level.chunk_shape().iter().zip(old).zip(wanted.clone());
-            let kept = axes.map(|((own, base), new)| (own / base).round().max(1.0) * new);
-            let (kept, chosen) = (kept.collect::<Vec<f64>>(), self.chunk_shape(level));
-            if kept != chosen {
-                let bins = level.bin_shape().unwrap_or_default();
-                self.notes.note(format!(
-                    "level {}: chunks of {chosen:?}, since chunks of {kept:?} are no whole multiples of its bins of {bins:?}",
-                    level.number()
-                ));
-            }
-        }
         Ok(())
     }
 
@@ -249,22 +231,12 @@ fn bin_on(level: &Level, axis: usize) -> Option<f64> {
     level.bin_shape().and_then(|bins| bins.get(axis)).copied()
 }
 
-/// How many chunks of level 0, of a size, a chunk of a coarse level takes: `before`, or the number next to it with which the chunk is a
-/// whole multiple of the level's bin or smaller than it (0.9 §6). `None`: no number near it.
-fn multiple(before: f64, size: f64, bin: Option<f64>) -> Option<f64> {
-    let Some(bin) = bin else {
-        return Some(before);
-    };
-    let fits = |count: &f64| {
-        let bins = count * size / bin;
-        *count >= 1.0 && (bins < 1.0 || (bins - bins.round()).abs() <= 1e-9)
-    };
-    let most = (before * 4.0).clamp(8.0, 64.0);
-    let away = std::iter::successors(Some(0.0), |away: &f64| Some(away + 1.0));
-    let mut near = away
-        .take_while(|away| *away <= most)
-        .flat_map(|away| [before + away, before - away]);
-    near.find(fits)
+/// Whether a chunk of this size is a whole multiple of a level's bin, or smaller than it (0.9 §6).
+fn holds_bins(chunk: f64, bin: Option<f64>) -> bool {
+    bin.is_none_or(|bin| {
+        let bins = chunk / bin;
+        bins < 1.0 || (bins - bins.round()).abs() <= 1e-9
+    })
 }
 
 /// The sizes next to one that fit, below and above it, among the multiples of `step`.

@@ -76,8 +76,10 @@ async fn one(run: &mut Run<'_>, state: &LevelState, folder: &str) -> Result<(), 
     let mut nodes: Vec<&str> = keys
         .iter()
         .filter_map(|key| key.strip_suffix("zarr.json"))
-        // The document of a blob is read only where its chunk is missing.
-        .filter(|node| is_table || !there.contains(format!("{node}c/0").as_str()))
+        // Blobs are below their folder; the document of one is read only where its chunk is missing.
+        .filter(|node| {
+            is_table || !(node.is_empty() || there.contains(format!("{node}c/0").as_str()))
+        })
         .collect();
     nodes.sort_unstable();
     for node in nodes {

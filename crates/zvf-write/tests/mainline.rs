@@ -592,7 +592,12 @@ fn tables_groups_and_side_folders() {
         );
         assert_eq!(
             raw.attributes("0/groups"),
-            json!({"zv_array": "groups", "num_groups": 3, "group_names": ["both", "none", "three"]})
+            json!({
+                "zv_array": "groups",
+                "zvf_stored_chunks": 1,
+                "num_groups": 3,
+                "group_names": ["both", "none", "three"]
+            })
         );
         let members: Vec<Vec<i64>> = raw.ragged("0/groups").iter().map(|one| i64s(one)).collect();
         assert_eq!(members, [vec![1, 3], Vec::new(), vec![3]]);

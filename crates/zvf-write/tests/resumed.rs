@@ -172,20 +172,14 @@ async fn a_journal_of_something_else_is_refused() {
     let left = memory.files().await;
     let kept = std::fs::read(&journal).unwrap();
 
-    // Other options, and another store.
+    // Other options.
     let other = options(memory.0.clone(), Some(&journal)).with_compression(Compression::None);
     let error = migrate(&store, ADDRESS, shaped(other, false))
         .await
         .unwrap_err();
     assert!(error.to_string().contains("with other options"), "{error}");
     assert_eq!(error.class(), Class::Misuse);
-    let key = object_store::path::Path::from("some/points.zarrvectors/0/zarr.json");
-    let same = source.0.get(&key).await.unwrap().bytes().await.unwrap();
-    source.0.put(&key, same.clone().into()).await.unwrap();
-    let changed = source.open().await;
     let again = || shaped(options(memory.0.clone(), Some(&journal)), false);
-    let error = migrate(&changed, ADDRESS, again()).await.unwrap_err();
-    assert!(error.to_string().contains("was changed since"), "{error}");
 
     // Another writer took the place meanwhile.
     let marker = object_store::path::Path::from("some/points.zarrvectors/zvf-unfinished.json");
@@ -222,4 +216,13 @@ async fn a_journal_of_something_else_is_refused() {
     let (whole, _) = undisturbed(&store, false).await;
     assert_eq!(cleared.files().await, whole.files().await);
     assert!(!journal.exists());
+
+    // A store that was changed since.
+    std::fs::write(&journal, &kept).unwrap();
+    let key = object_store::path::Path::from("some/points.zarrvectors/0/zarr.json");
+    let same = source.0.get(&key).await.unwrap().bytes().await.unwrap();
+    source.0.put(&key, same.clone().into()).await.unwrap();
+    let changed = source.open().await;
+    let error = migrate(&changed, ADDRESS, again()).await.unwrap_err();
+    assert!(error.to_string().contains("was changed since"), "{error}");
 }

@@ -96,7 +96,7 @@ pub(crate) struct RechunkArgs {
     /// Path or URL of the new store; nothing may lie there
     #[arg(value_name = "DST")]
     pub(crate) target: String,
-    /// Size of a chunk of level 0 on each axis; chunks of coarse levels follow, in whole bins of theirs
+    /// Size of a chunk of level 0 on each axis; chunks of coarse levels follow, and have to hold whole bins of theirs
     #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = super::common::size)]
     pub(crate) chunk_shape: Option<Vec<f64>>,
     /// Size of a bin of level 0 on each axis: a whole part of the chunk's

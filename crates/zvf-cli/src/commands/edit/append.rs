@@ -467,6 +467,7 @@ impl Gathered<'_> {
         self.batches.push(fitted.batch);
         self.unknown.extend(fitted.unknown);
         self.missing.extend(fitted.missing);
+        self.filled.extend(fitted.filled);
         self.unknown.extend(tables.vertices.unknown(spec));
         Ok(())
     }
