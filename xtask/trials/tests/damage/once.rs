@@ -35,8 +35,12 @@ pub(crate) fn is_stated_once(base: &Base, case: &Case) -> bool {
     if pointer.starts_with("/attributes/zarr_vectors/geometry_types") {
         return case.bytes.is_some();
     }
-    // A skeleton may have all of its links stored, as `padded/skeleton` has: what others imply is another forest.
-    if pointer == "/attributes/zarr_vectors/links_convention" && after_is(case, "explicit") {
+    // A skeleton may have all of its links stored, as `padded/skeleton` has: what others imply is another forest, and so is what the
+    // rows of that one imply.
+    let conventions = ["explicit", "implicit_sequential_with_branches"];
+    if pointer == "/attributes/zarr_vectors/links_convention"
+        && conventions.iter().any(|one| after_is(case, one))
+    {
         return is_skeleton(base);
     }
     // Nothing says how many values a row of the attribute has: its bytes are as many of another type.
