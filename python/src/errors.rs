@@ -67,15 +67,6 @@ impl Failure {
         }
     }
 
-    /// A call that cannot be right.
-    #[cold]
-    pub(crate) fn misuse(what: impl Into<String>) -> Self {
-        Self {
-            class: Class::Misuse,
-            message: what.into(),
-        }
-    }
-
     /// The same failure with a place in front, unless the message names that place already.
     #[must_use]
     pub(crate) fn at(mut self, place: &str) -> Self {

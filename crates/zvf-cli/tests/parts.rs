@@ -310,6 +310,7 @@ fn a_busy_store_has_a_code_of_its_own() -> Result<()> {
         &["append", crate::run::STORE, "ids.csv"][..],
         &["edit", crate::run::STORE, "delete", "0"],
         &["pyramid", crate::run::STORE, "--factors", "2,2,2"],
+        &["vacuum", crate::run::STORE],
     ] {
         let ran = home.zvf(args)?;
         ensure!(ran.code == 75, "{args:?}: {} {}", ran.code, ran.stderr);

@@ -245,8 +245,8 @@ pub(super) fn store_first(mut line: Vec<OsString>) -> Vec<OsString> {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Drops the rows of deleted objects from the index, the object attributes and the groups, and removes what no reader asks
-for: cells beyond presence lists, folders of edits and temporary files of writers that are gone. An edit that was interrupted
-is finished first. No other writer may run meanwhile: objects it has put, but not listed yet, look unreferenced.
+for: cells beyond presence lists, folders of edits and temporary files of writers that are gone. An edit whose writer is dead is
+finished first; another writer at work is exit code 75. No other writer may run meanwhile: objects it has put, but not listed yet, look unreferenced.
 
 Examples:
   zvf vacuum brain.zarrvectors

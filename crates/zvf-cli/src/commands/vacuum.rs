@@ -14,7 +14,7 @@ use crate::output::{print_json, print_text};
 ///
 /// Usage, when the store cannot be edited; as the storage says.
 pub(crate) fn run(args: &VacuumArgs, context: &mut Context<'_>) -> Result<()> {
-    let options = context.write_options(true);
+    let options = context.write_options(false);
     let store = args.store.as_str();
     let done = context.wait_at(store, zvf_edit::vacuum(store, options))?;
     if context.common.json {
