@@ -50,13 +50,17 @@ impl Columns {
     fn apply(&self, options: &mut Options) -> PyResult<()> {
         if let Some(text) = &self.nulls {
             let nulls = text.parse();
-            options.nulls = nulls
-                .map_err(|expected| misuse(format!("nulls: found {text:?}, {expected}")))?;
+            options.nulls =
+                nulls.map_err(|expected| misuse(format!("nulls: found {text:?}, {expected}")))?;
         }
         options.delimiter = match self.delimiter.as_deref().map(str::as_bytes) {
             None => None,
             Some([byte]) if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Some(*byte),
-            Some(_) => return Err(misuse("delimiter: expected one character such as ;".to_owned())),
+            Some(_) => {
+                return Err(misuse(
+                    "delimiter: expected one character such as ;".to_owned(),
+                ));
+            }
         };
         options.decimal_comma = match self.decimal.as_str() {
             "." => false,
@@ -140,7 +144,11 @@ impl Reading {
             (Some("new"), None) => ObjectIds::New,
             (Some("file"), None) => ObjectIds::FromFile,
             (None, Some(step)) => ObjectIds::Offset { step, first: 0 },
-            (Some(_), Some(_)) => return Err(misuse("id_offset: found ids as well, expected one of the two")),
+            (Some(_), Some(_)) => {
+                return Err(misuse(
+                    "id_offset: found ids as well, expected one of the two",
+                ));
+            }
             (Some(name), None) => {
                 let expected = "kept, new or file";
                 return Err(misuse(format!("ids: found {name:?}, expected {expected}")));

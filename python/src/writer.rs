@@ -374,7 +374,9 @@ impl Setting {
         if let Some(dtype) = &self.dtype {
             let column = table.and_then(|table| table.column_by_name(&self.name));
             let channels = column.map(zvf_write::arrow::elements).transpose();
-            let channels = channels.map_err(Failure::from)?.map_or(1, |(_, width)| width);
+            let channels = channels
+                .map_err(Failure::from)?
+                .map_or(1, |(_, width)| width);
             change = change.with_type(dtype, channels).map_err(Failure::from)?;
         }
         if let Some(fill) = &self.fill {
@@ -506,13 +508,7 @@ impl Edit {
     }
 
     /// Adds objects to a group, or takes them out of it.
-    fn change_group(
-        &self,
-        py: Python<'_>,
-        group: &str,
-        ids: Vec<i64>,
-        add: bool,
-    ) -> PyResult<()> {
+    fn change_group(&self, py: Python<'_>, group: &str, ids: Vec<i64>, add: bool) -> PyResult<()> {
         let mut guard = alone(&self.edit, "change")?;
         let edit = guard.as_mut().ok_or_else(|| ended("change"))?;
         let change = async {

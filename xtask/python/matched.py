@@ -68,7 +68,7 @@ class Case:
         if self.kind in ("graph", "mesh"):
             self.links = self.make_links(n)
             self.links.to_csv(self.folder / "links.csv", index=False)
-            words += ["--edges" if self.kind == "graph" else "--faces", self.folder / "links.csv"]
+            words += ["--edges" if self.kind == "graph" else "--faces", self.folder / "links.csv", "--links-by-row"]
         self.zvf("import", self.folder / "rows.parquet", self.store, *words)
         if self.kind != "point_cloud":
             ids = self.rows["object_id"].unique()
