@@ -72,8 +72,10 @@ use status::PartsStatus;
 ///         part.push(&Batch::new(vec![x, 1.0, 1.0]))?;
 ///         part.finish().await?;
 ///     }
-///     let summary = store.commit(&Groups::default()).await?;
-///     assert_eq!((summary.vertices, summary.chunks), (2, 2));
+///     let committed = store.commit(&Groups::default()).await?;
+///     assert_eq!(committed.parts, ["left", "right"]);
+///     let vertices = committed.summary.map(|summary| summary.vertices);
+///     assert_eq!(vertices, Some(2));
 ///     Ok(())
 /// })
 /// # }
