@@ -198,7 +198,7 @@ pub fn groups_of<'a>(
                 continue;
             };
             let missing = rows.iter().any(|row| stored.is_absent(*row));
-            let values = match held.values().of_rows(&rows, stored.width.max(1)) {
+            let values = match held.values().of_rows(&rows, stored.width.max(1))? {
                 Values::Text(mut texts) => {
                     for (text, row) in texts.iter_mut().zip(&rows) {
                         if stored.is_absent(*row) {

@@ -80,7 +80,10 @@ impl IdMap {
                 let next = i64::try_from(self.new.len()).unwrap_or(i64::MAX);
                 return Ok(*self.new.entry((file, id)).or_insert(next));
             }
-            ObjectIds::FromFile => self.of_files.get(file).copied().unwrap_or(id),
+            ObjectIds::FromFile => self.of_files.get(file).copied().ok_or_else(|| {
+                let expected = format!("one of {} files", self.of_files.len());
+                (format!("file number {file}"), expected)
+            })?,
             ObjectIds::Offset { step, first } => {
                 let times = first.checked_add(place);
                 let shift = times.and_then(|times| step.checked_mul(times));

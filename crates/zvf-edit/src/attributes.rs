@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::matching::put_whole;
 use super::state::Chunk;
 use super::tables::Table;
 use super::{Added, Edit, Words, ops};
@@ -257,26 +258,8 @@ fn spare_code(number: NumberType, texts: usize) -> Option<i64> {
 
 /// A code in stored form; `false` if it does not fit.
 fn put_code(number: NumberType, code: i64, out: &mut Vec<u8>) -> bool {
-    macro_rules! put {
-        ($type:ty) => {
-            match <$type>::try_from(code) {
-                Ok(code) => {
-                    out.extend_from_slice(&code.to_le_bytes());
-                    true
-                }
-                Err(_) => false,
-            }
-        };
-    }
-    match number {
-        NumberType::I8 => put!(i8),
-        NumberType::I16 => put!(i16),
-        NumberType::I32 => put!(i32),
-        NumberType::I64 => put!(i64),
-        NumberType::U8 => put!(u8),
-        NumberType::U16 => put!(u16),
-        NumberType::U32 => put!(u32),
-        NumberType::U64 => put!(u64),
-        NumberType::Bool | NumberType::F16 | NumberType::F32 | NumberType::F64 => false,
-    }
+    let start = out.len();
+    out.resize(start + number.size(), 0);
+    let (_, stored) = out.split_at_mut(start);
+    put_whole(number, code.into(), stored)
 }

@@ -450,7 +450,7 @@ impl Edit {
             let rows: Vec<usize> = new.iter().map(|(row, _)| *row).collect();
             let places: Vec<usize> = new.iter().map(|(_, at)| *at).collect();
             let values = values.fitted(&of_one.spec)?;
-            of_one.set(&places, &values.of_rows(&rows, of_one.spec.channels))?;
+            of_one.set(&places, &values.of_rows(&rows, of_one.spec.channels)?)?;
         }
         Ok(left)
     }

@@ -309,8 +309,8 @@ fn whole_of(value: f64) -> Option<i128> {
     (value.fract() == 0.0 && value.abs() < 1e20).then_some(value as i128)
 }
 
-/// Writes a whole number; `false`: the type does not hold it.
-fn put_whole(number: NumberType, whole: i128, out: &mut [u8]) -> bool {
+/// Writes a whole number to as many bytes as the type has; `false`: the type does not hold it.
+pub(crate) fn put_whole(number: NumberType, whole: i128, out: &mut [u8]) -> bool {
     macro_rules! put {
         ($type:ty) => {
             match <$type>::try_from(whole) {

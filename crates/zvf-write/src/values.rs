@@ -6,6 +6,8 @@ use half::f16;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zerocopy::IntoBytes;
 
+use crate::WriteError;
+use crate::error::OrBug;
 use crate::number::{NumberType, narrow};
 use crate::record::row_of;
 
@@ -178,25 +180,38 @@ impl Values<'_> {
         }
     }
 
-    /// The values of some rows of `channels` values each, in the order given; rows that are not there are left out.
+    /// The values of some rows of `channels` values each, in the order given.
+    ///
+    /// # Errors
+    /// Bug: a row that is not there.
     #[doc(hidden)]
-    #[must_use]
-    pub fn of_rows(&self, rows: &[usize], channels: usize) -> Values<'static> {
+    pub fn of_rows(&self, rows: &[usize], channels: usize) -> Result<Values<'static>, WriteError> {
+        let no_row = |row: usize| format!("row {row} of {} values", self.len());
         macro_rules! chosen {
             ($($variant:ident),*) => {
                 match self {
                     $(Self::$variant(list) => {
-                        let rows = rows.iter().filter_map(|row| row_of(list, *row, channels));
-                        Values::$variant(Cow::Owned(rows.flatten().copied().collect()))
+                        let mut all = Vec::with_capacity(rows.len().saturating_mul(channels));
+                        for &row in rows {
+                            let one = row_of(list, row, channels).or_bug(no_row(row))?;
+                            all.extend_from_slice(one);
+                        }
+                        Values::$variant(Cow::Owned(all))
                     })*
                     Self::Text(texts) => {
-                        let rows = rows.iter().filter_map(|row| row_of(texts, *row, channels));
-                        Values::Text(rows.flatten().cloned().collect())
+                        let mut all = Vec::with_capacity(rows.len().saturating_mul(channels));
+                        for &row in rows {
+                            let one = row_of(texts, row, channels).or_bug(no_row(row))?;
+                            all.extend_from_slice(one);
+                        }
+                        Values::Text(all)
                     }
                 }
             };
         }
-        chosen!(Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, F32, F64)
+        Ok(chosen!(
+            Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, F32, F64
+        ))
     }
 
     /// The numbers as float64; nothing for texts. Whole numbers beyond 2^53 are rounded.

@@ -8,10 +8,11 @@ use zvf_write::number::NumberType;
 use zvf_write::values::Values;
 
 use super::{
-    Matched, Pairs, Search, exclusive, in_order, key_column, no_way, not_a_key, row_major,
+    Matched, Pairs, Search, by_rows, exclusive, ignored, in_order, key_column, no_way, not_a_key,
+    row_major,
 };
 use crate::link_values::{Ends, Found};
-use crate::matching::{Coding, Given, Keys, Matching, Scope, listed, normalize, show};
+use crate::matching::{Coding, Keys, Matching, Scope, normalize, show};
 use crate::{Edit, tabular};
 
 /// The number type of an attribute of links, and its bytes in a row of all of them.
@@ -26,9 +27,7 @@ impl Edit {
         given: &[(String, Values<'_>)],
     ) -> Result<Matched, WriteError> {
         let (pairs, found) = self.match_links(table, how, false).await?;
-        for (name, values) in given {
-            let channels = values.len().checked_div(table.num_rows()).unwrap_or(1);
-            let given = Given::new(values, channels)?;
+        for (name, given) in by_rows(table, given)? {
             let taken = given.take(pairs.from.iter().copied().map(Some), None)?;
             self.set_found_links(name, found.clone(), &taken)?;
         }
@@ -66,7 +65,9 @@ impl Edit {
                     let columns = tabular::columns(table, &by);
                     format!("link {row} ({})", show(&by, &columns, row))
                 };
-                let ignored = no_links_of(&lost, message, how)?;
+                let lacks = "no (further) link between the vertices of ";
+                let expected = "links of this store (--ignore-missing leaves out all others)";
+                let ignored = ignored(("ends of links", lacks, expected), &lost, message, how)?;
                 let found = at.iter().enumerate();
                 let found = found.filter_map(|(row, at)| Some((wide((*at)?), row)));
                 let found: Vec<(u64, usize)> = found.collect();
@@ -190,18 +191,4 @@ impl Edit {
         }
         Ok(None)
     }
-}
-
-fn no_links_of(
-    unknown: &[usize],
-    show: impl Fn(usize) -> String,
-    how: &Matching,
-) -> Result<u64, WriteError> {
-    if unknown.is_empty() || how.ignore_missing {
-        return Ok(wide(unknown.len()));
-    }
-    let shown = listed(unknown.iter().map(|row| show(*row)));
-    let found = format!("no (further) link between the vertices of {shown}");
-    let expected = "links of this store (--ignore-missing leaves out all others)";
-    Err(WriteError::input("ends of links", found, expected))
 }

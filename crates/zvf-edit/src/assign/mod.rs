@@ -406,9 +406,8 @@ impl Edit {
             ));
         }
         let fill = fill
-            .map(|text| super::fill::value(&one, text))
+            .map(|text| Ok::<_, WriteError>((super::fill::value(&one, text)?, text)))
             .transpose()?;
-        let fill = fill.map(|one_row| (one_row, change.fill.as_deref().unwrap_or_default()));
         let given = fill.as_ref();
         let given = given
             .map(|(values, _)| Given::new(values, one.channels))
@@ -557,10 +556,43 @@ fn row_major(
     for row in 0..rows {
         for (width, list) in &lists {
             let some = list.get(row * width..(row + 1) * width);
-            all.extend_from_slice(some.unwrap_or_default());
+            all.extend_from_slice(some.or_bug("a column of fewer rows than its table")?);
         }
     }
     Ok(all)
+}
+
+/// Values by the names of their attributes.
+type Columns<'v> = Vec<(&'v String, Given<'v>)>;
+
+/// The values of several attributes by the rows of a table.
+fn by_rows<'v>(
+    table: &RecordBatch,
+    given: &'v [(String, Values<'v>)],
+) -> Result<Columns<'v>, WriteError> {
+    let one = |(name, values): &'v (String, Values<'v>)| {
+        let channels = values.len().checked_div(table.num_rows()).unwrap_or(1);
+        Ok((name, Given::new(values, channels)?))
+    };
+    given.iter().map(one).collect()
+}
+
+/// How many rows are left out, since the store has nothing that they are for. `show` names what such a row is for, and an error puts `lacks`
+/// before it.
+///
+/// # Errors
+/// Misuse: such a row, unless they are left out.
+fn ignored(
+    (what, lacks, expected): (&str, &str, &str),
+    unknown: &[usize],
+    show: impl Fn(usize) -> String,
+    how: &Matching,
+) -> Result<u64, WriteError> {
+    if unknown.is_empty() || how.ignore_missing {
+        return Ok(wide(unknown.len()));
+    }
+    let shown = listed(unknown.iter().map(|row| show(*row)));
+    Err(WriteError::input(what, format!("{lacks}{shown}"), expected))
 }
 
 fn key_column(

@@ -11,8 +11,10 @@ use zvf_write::number::NumberType;
 use zvf_write::tables::Held;
 use zvf_write::values::Values;
 
-use super::{Matched, Pairs, Search, exclusive, in_order, key_column, no_way, not_a_key};
-use crate::matching::{Coding, Given, Keys, Matching, Scope, listed, normalize};
+use super::{
+    Matched, Pairs, Search, by_rows, exclusive, ignored, in_order, key_column, no_way, not_a_key,
+};
+use crate::matching::{Coding, Keys, Matching, Scope, normalize};
 use crate::tables::Table;
 use crate::{Edit, ops, tabular};
 
@@ -24,11 +26,7 @@ impl Edit {
         how: &Matching,
         given: &[(String, Values<'_>)],
     ) -> Result<Matched, WriteError> {
-        let mut columns = Vec::new();
-        for (name, values) in given {
-            let channels = values.len().checked_div(table.num_rows()).unwrap_or(1);
-            columns.push((name, Given::new(values, channels)?));
-        }
+        let columns = by_rows(table, given)?;
         let same = |a: usize, b: usize| columns.iter().all(|(_, given)| given.same(a, b));
         let (ids, from, matched) = self.match_objects(table, how, same).await?;
         let mut objects = ObjectTable::new(ids);
@@ -77,7 +75,9 @@ impl Edit {
                     Some(Some(id)) => format!("object {id}"),
                     _ => format!("no id in row {row}"),
                 };
-                let ignored = no_objects_of(&unknown, show, how)?;
+                let expected =
+                    "objects of this store (--new makes them, --ignore-missing leaves them out)";
+                let ignored = ignored(("column object_id", "", expected), &unknown, show, how)?;
                 let mut pairs = Pairs::new(all, Scope::Object, ("object_id".to_owned(), of), same)?;
                 pairs.matched.ignored = ignored;
                 if how.by_order && (rows != live.len() || !pairs.from.is_sorted()) {
@@ -188,19 +188,6 @@ impl Table {
             Held::Texts(texts) => texts.get(place)?.as_deref().map(Value::Text),
         }
     }
-}
-
-fn no_objects_of(
-    unknown: &[usize],
-    show: impl Fn(usize) -> String,
-    how: &Matching,
-) -> Result<u64, WriteError> {
-    if unknown.is_empty() || how.ignore_missing {
-        return Ok(wide(unknown.len()));
-    }
-    let shown = listed(unknown.iter().map(|row| show(*row)));
-    let expected = "objects of this store (--new makes them, --ignore-missing leaves them out)";
-    Err(WriteError::input("column object_id", shown, expected))
 }
 
 /// Ids of objects by their number, in the order of pairs.

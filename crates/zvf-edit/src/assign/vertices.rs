@@ -10,7 +10,7 @@ use zvf_write::number::NumberType;
 use zvf_write::values::Values;
 
 use super::{
-    Matched, Pairs, Search, exclusive, in_order, key_column, no_way, not_a_key, row_major,
+    Matched, Pairs, Search, by_rows, exclusive, in_order, key_column, no_way, not_a_key, row_major,
     unmatched,
 };
 use crate::matching::{Coding, Given, KeyColumn, KeyState, Keys, Matching, Scope, listed, show};
@@ -38,11 +38,7 @@ impl Edit {
         how: &Matching,
         given: &[(String, Values<'_>)],
     ) -> Result<Matched, WriteError> {
-        let mut columns = Vec::new();
-        for (name, values) in given {
-            let channels = values.len().checked_div(table.num_rows()).unwrap_or(1);
-            columns.push((name, Given::new(values, channels)?));
-        }
+        let columns = by_rows(table, given)?;
         let same = |a: usize, b: usize| columns.iter().all(|(_, given)| given.same(a, b));
         let pairs = self.match_vertices(table, how, true, &same).await?;
         for (name, given) in &columns {
