@@ -93,7 +93,11 @@ async fn of_many_who_begin_at_once_one_writes() {
     for one in racing.collect::<Vec<_>>() {
         match one.await.unwrap() {
             Ok(_) => won += 1,
-            Err(error) => assert!(matches!(error, WriteError::Exists { .. }), "{error}"),
+            // A store, or another writer who is at work: which of them depends on when this one looked.
+            Err(error) => assert!(
+                matches!(error, WriteError::Exists { .. } | WriteError::Busy { .. }),
+                "{error}"
+            ),
         }
     }
     assert_eq!(won, 1);
