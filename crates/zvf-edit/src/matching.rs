@@ -2,7 +2,7 @@
 //! them.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
@@ -11,7 +11,10 @@ use arrow_array::types::{
     UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef};
-use zvf_format::int::{halves, halves128, index};
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use zvf_format::int::index;
 use zvf_write::WriteError;
 use zvf_write::arrow::{column_type, elements, texts, values};
 use zvf_write::error::{OrBug, narrow};
@@ -428,12 +431,6 @@ pub(crate) fn show(name: &str, columns: &[ArrayRef], row: usize) -> String {
     format!("{name} {}", shown.join(","))
 }
 
-/// An odd number with as many ones as zeros, which hashes multiply by.
-const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// No row, in a slot.
-const EMPTY: u32 = u32::MAX;
-
 /// The keys of a table, in the form in which the store has them.
 #[derive(Debug)]
 pub(crate) struct Keys {
@@ -441,17 +438,41 @@ pub(crate) struct Keys {
     width: usize,
     bytes: Vec<u8>,
     states: Vec<KeyState>,
-    /// Rows by the hash of their key, in the first free slot from there on.
-    slots: Vec<u32>,
-    /// Of the hash, drawn at random, so that no table can be made whose keys collide.
-    seed: u64,
+    /// Rows by their key.
+    found: HashTable<u32>,
+    /// Drawn at random, so that no table can be made whose keys collide.
+    hasher: RandomState,
+}
+
+/// Puts the stored values of a part of a key, one for each row, into their `place` of the keys: the bytes of a key, and those of the part in it. Rows
+/// with NaN are handed over.
+///
+/// # Errors
+/// Bug: fewer keys than values.
+pub(crate) fn lay(
+    keys: &mut [u8],
+    (width, part): (usize, Range<usize>),
+    number: NumberType,
+    values: &[u8],
+    mut missing: impl FnMut(usize),
+) -> Result<(), WriteError> {
+    let keys = keys.chunks_exact_mut(width.max(1));
+    let values = values.chunks_exact(part.len().max(1));
+    for (row, (key, value)) in keys.zip(values).enumerate() {
+        let part = key.get_mut(part.clone()).or_bug("a part of a key")?;
+        part.copy_from_slice(value);
+        if !normalize(number, part) {
+            missing(row);
+        }
+    }
+    Ok(())
 }
 
 impl Keys {
     /// Brings the keys of a table to the form of the store.
     ///
     /// # Cost
-    /// The bytes of a key and one for each row; 8 more when they are [indexed](Self::index).
+    /// The bytes of a key and one for each row; 5 to 10 more when they are [indexed](Self::index).
     ///
     /// # Errors
     /// Misuse: values that cannot be compared with those of the store.
@@ -468,14 +489,12 @@ impl Keys {
             for column in &part.columns {
                 let (_, numbers) = elements(column)?;
                 if let Some(stored) = part.stored(column) {
-                    let rows = bytes.chunks_exact_mut(width.max(1)).zip(&mut states);
-                    for ((out, state), value) in rows.zip(stored.chunks_exact(size * numbers)) {
-                        let out = out.get_mut(offset..offset + value.len());
-                        let out = out.or_bug("a key's bytes")?;
-                        out.copy_from_slice(value);
-                        if !normalize(part.coding.number(), out) {
-                            *state = KeyState::Missing;
-                        }
+                    let place = (width, offset..offset + size * numbers);
+                    let kind = part.coding.number();
+                    let mut missing = Vec::new();
+                    lay(&mut bytes, place, kind, &stored, |row| missing.push(row))?;
+                    for row in missing {
+                        *states.get_mut(row).or_bug("a row behind its table")? = KeyState::Missing;
                     }
                     offset += size * numbers;
                     continue;
@@ -507,8 +526,8 @@ impl Keys {
             width,
             bytes,
             states,
-            slots: Vec::new(),
-            seed: RandomState::new().hash_one(width),
+            found: HashTable::new(),
+            hasher: RandomState::default(),
         })
     }
 
@@ -530,67 +549,41 @@ impl Keys {
         &mut self,
         same: impl Fn(usize, usize) -> bool,
     ) -> Result<Vec<(usize, usize)>, WriteError> {
-        let rows = self.states.len();
-        narrow("rows of a table", rows)?;
-        let size = (rows * 2).next_power_of_two().max(2);
-        self.slots = vec![EMPTY; size];
+        let rows = narrow("rows of a table", self.states.len())?;
+        let mut all = HashTable::with_capacity(index(rows));
         let mut twice = Vec::new();
         for row in 0..rows {
-            let Some((KeyState::Given, key)) = self.row(row) else {
+            let Some((KeyState::Given, key)) = self.row(index(row)) else {
                 continue;
             };
-            let (slot, found) = self.probe(key)?;
-            match found {
-                Some(first) if !same(first, row) => twice.push((first, row)),
-                Some(_) => {}
-                None => {
-                    let slot = self.slots.get_mut(slot).or_bug("a slot")?;
-                    *slot = narrow("rows of a table", row)?;
+            let same_key = |other: &u32| self.key(*other) == Some(key);
+            let hash = |other: &u32| self.hasher.hash_one(self.key(*other));
+            match all.entry(self.hasher.hash_one(Some(key)), same_key, hash) {
+                Entry::Vacant(place) => {
+                    place.insert(row);
+                }
+                Entry::Occupied(first) => {
+                    let (first, row) = (index(*first.get()), index(row));
+                    if !same(first, row) {
+                        twice.push((first, row));
+                    }
                 }
             }
         }
+        self.found = all;
         Ok(twice)
     }
 
-    fn hash(&self, key: &[u8]) -> u64 {
-        let mut hash = self.seed;
-        for word in key.chunks(8) {
-            let mut bytes = [0; 8];
-            bytes
-                .iter_mut()
-                .zip(word)
-                .for_each(|(to, from)| *to = *from);
-            let word = u64::from_le_bytes(bytes) ^ hash;
-            let [high, low] = halves128(u128::from(word) * u128::from(FACTOR));
-            hash = low ^ high.rotate_left(23) ^ self.seed;
-        }
-        hash
-    }
-
-    /// The slot of a key, and the row in it.
-    fn probe(&self, key: &[u8]) -> Result<(usize, Option<usize>), WriteError> {
-        let mask = self.slots.len() - 1;
-        let [high, _] = halves(self.hash(key)).map(index);
-        let mut slot = high & mask;
-        // Half of the slots are free: this ends.
-        loop {
-            match self.slots.get(slot) {
-                Some(&EMPTY) => return Ok((slot, None)),
-                Some(&row) => {
-                    let row = index(row);
-                    if self.row(row).is_some_and(|(_, other)| other == key) {
-                        return Ok((slot, Some(row)));
-                    }
-                }
-                None => return Err(WriteError::bug("a slot behind the last one")),
-            }
-            slot = (slot + 1) & mask;
-        }
+    fn key(&self, row: u32) -> Option<&[u8]> {
+        let start = index(row) * self.width;
+        self.bytes.get(start..start + self.width)
     }
 
     /// The row with a key.
-    pub(crate) fn find(&self, key: &[u8]) -> Result<Option<usize>, WriteError> {
-        Ok(self.probe(key)?.1)
+    pub(crate) fn find(&self, key: &[u8]) -> Option<usize> {
+        let same = |other: &u32| self.key(*other) == Some(key);
+        let row = self.found.find(self.hasher.hash_one(Some(key)), same)?;
+        Some(index(*row))
     }
 
     /// The key of a row, for messages.
@@ -727,16 +720,16 @@ mod tests {
         let floats = Float64Array::from(vec![Some(0.1), Some(-0.0), None, Some(f64::NAN)]);
         let mut found = keys(Arc::new(floats), Coding::Number(NumberType::F32));
         assert_eq!(found.index(|_, _| false).unwrap(), []);
-        assert_eq!(found.find(&0.1_f32.to_le_bytes()).unwrap(), Some(0));
-        assert_eq!(found.find(&0.0_f32.to_le_bytes()).unwrap(), Some(1));
-        assert_eq!(found.find(&0.2_f32.to_le_bytes()).unwrap(), None);
+        assert_eq!(found.find(&0.1_f32.to_le_bytes()), Some(0));
+        assert_eq!(found.find(&0.0_f32.to_le_bytes()), Some(1));
+        assert_eq!(found.find(&0.2_f32.to_le_bytes()), None);
         let missing: Vec<usize> = found.rows(KeyState::Missing).collect();
         assert_eq!(missing, [2, 3]);
         // A whole number that a column with gaps has as a float is that number.
         let floats = Float64Array::from(vec![5.0, 5.5, 300.0, 5.0]);
         let mut found = keys(Arc::new(floats), Coding::Number(NumberType::U8));
         assert_eq!(found.index(|_, _| false).unwrap(), [(0, 3)]);
-        assert_eq!(found.find(&[5]).unwrap(), Some(0));
+        assert_eq!(found.find(&[5]), Some(0));
         let unknown: Vec<usize> = found.rows(KeyState::Unknown).collect();
         assert_eq!(unknown, [1, 2]);
         assert_eq!(found.show(2), "k 300");
@@ -751,13 +744,13 @@ mod tests {
             Coding::Words(words.clone(), NumberType::U8),
         );
         found.index(|_, _| false).unwrap();
-        assert_eq!(found.find(&[1]).unwrap(), Some(0));
-        assert_eq!(found.find(&[0]).unwrap(), None);
+        assert_eq!(found.find(&[1]), Some(0));
+        assert_eq!(found.find(&[0]), None);
         assert_eq!(found.rows(KeyState::Unknown).count(), 1);
         let numbers = Int64Array::from(vec![7]);
         let mut found = keys(Arc::new(numbers), Coding::Words(words, NumberType::U8));
         found.index(|_, _| false).unwrap();
-        assert_eq!(found.find(&[1]).unwrap(), Some(0));
+        assert_eq!(found.find(&[1]), Some(0));
         let text: ArrayRef = Arc::new(StringArray::from(vec!["x"]));
         let part = KeyColumn {
             name: "k".to_owned(),

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use zvf_store::GridArray;
 
 use super::Edit;
-use super::matching::normalize;
+use super::matching::lay;
 use super::state::Block;
 use zvf_format::int::wide;
 use zvf_write::WriteError;
@@ -203,19 +203,21 @@ impl Edit {
             }
             columns.push((number, width, column));
         }
-        let mut key = Vec::new();
-        for (row, orphan) in orphans.into_iter().enumerate() {
-            key.clear();
-            let mut is_key = !orphan;
-            for (number, width, column) in &columns {
-                let start = key.len();
-                let value = column.get(row * width..(row + 1) * width);
-                key.extend_from_slice(value.or_bug("a row behind its column")?);
-                let part = key.get_mut(start..).or_bug("a part of a key")?;
-                is_key &= normalize(*number, part);
+        let width = columns.iter().map(|(_, width, _)| width).sum();
+        let mut keys = vec![0; count * width];
+        let mut offset = 0;
+        for (number, size, column) in columns {
+            let place = (width, offset..offset + size);
+            let mut missing = Vec::new();
+            lay(&mut keys, place, number, &column, |row| missing.push(row))?;
+            for row in missing {
+                *orphans.get_mut(row).or_bug("a row behind its chunk")? = true;
             }
-            if is_key {
-                take(first + wide(row), &key)?;
+            offset += size;
+        }
+        for (row, (key, orphan)) in (first..).zip(keys.chunks_exact(width.max(1)).zip(orphans)) {
+            if !orphan {
+                take(row, key)?;
             }
         }
         Ok(())

@@ -276,7 +276,7 @@ impl<'k> Search<'k> {
     }
 
     fn take(&mut self, row: u64, key: &[u8]) -> Result<(), WriteError> {
-        if let Some(from) = self.keys.find(key)? {
+        if let Some(from) = self.keys.find(key) {
             let hits = self.hits.get_mut(from).or_bug("a row behind its table")?;
             *hits = hits.saturating_add(1);
             self.pairs.push((row, from));
@@ -315,8 +315,7 @@ impl<'k> Search<'k> {
                 continue;
             };
             // Of rows with the same key the first one is found.
-            let first = keys.find(key)?;
-            let first = first.and_then(|first| hits.get(first));
+            let first = keys.find(key).and_then(|first| hits.get(first));
             if first == Some(&0) {
                 unknown.push(row);
             }
