@@ -62,7 +62,7 @@ def import_(
 ) -> dict[str, Any]:
     """Makes a new store at `url` from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, OBJ, PLY, STL, TRK, TCK or TRX.
 
-    Objects of several files stay apart: ids that two of them have are an error, unless `ids="new"` numbers all of them, `ids="file"` makes
+    Objects of several files stay apart: ids that two of them have are an error, unless `ids="new"` gives all objects new ids, `ids="file"` makes
     each file one object by the number in its name, or `id_offset=N` adds N times the place of the file.
     `position` and `object_column` name columns of tables, `attributes` the columns that are kept (default: all others), `edges` or `faces`
     a table of links beside a table of vertices, which name its rows, from 0, or values of its column `node_id`; where a column `id`, `node_id`

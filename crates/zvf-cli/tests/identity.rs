@@ -128,7 +128,7 @@ fn two_files_never_make_one_object() -> Result<()> {
         home.text(&["validate", "a.zv", "--level", "5"])?;
         std::fs::remove_dir_all(home.file("a.zv"))?;
     }
-    // A column object_id is that of the objects also where nobody names it, in every table.
+    // A column object_id has the ids of the objects whether or not an option names it, in every table.
     refused(
         &home,
         &["import", "n3.ndjson", "n4.ndjson", "b.zv"],

@@ -21,7 +21,7 @@ const PARTS: usize = 3;
 const INPUTS: usize = 3;
 const ROWS: usize = 40;
 
-/// Numbers that nobody can foresee, and that come again by their seed.
+/// Pseudo-random numbers, reproducible from a seed.
 struct Random(u64);
 
 impl Random {

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, ValueEnum};
-use zvf_convert::{Format, Nulls, Space};
+use zvf_convert::{Format, Nulls};
 use zvf_write::{Compression, TargetVersion};
 
 use super::columns::ColumnArgs;
 use super::common::IdArgs;
+use super::place::{MapArgs, SpaceArg};
 
 /// `zvf import`
 #[derive(Debug, Args)]
@@ -142,17 +143,8 @@ pub(crate) struct ImportArgs {
     /// Tractograms: the frame in which positions are stored [default: rasmm]
     #[arg(long, value_enum, value_name = "FRAME")]
     pub(crate) space: Option<SpaceArg>,
-    /// Positions are mapped by the affine of FILE, a NIfTI image (.nii, .nii.gz) or a text of 4x4 numbers; not for tractograms
-    #[arg(long, value_name = "FILE")]
-    pub(crate) affine: Option<PathBuf>,
-    /// Positions are multiplied by S, before --affine; one number for all axes of space; not for tractograms
-    #[arg(
-        long,
-        value_name = "S|SX,SY,..",
-        value_delimiter = ',',
-        allow_hyphen_values = true
-    )]
-    pub(crate) scale: Option<Vec<f64>>,
+    #[command(flatten)]
+    pub(crate) map: MapArgs,
     /// Size of a chunk on each axis [default: chosen from the data, and said]
     #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = super::common::size)]
     pub(crate) chunk_shape: Option<Vec<f64>>,
@@ -262,27 +254,6 @@ impl ImportArgs {
 fn axis_type(text: &str) -> Result<(String, String), String> {
     let (name, kind) = text.rsplit_once(':').ok_or("expected NAME:TYPE")?;
     Ok((name.to_owned(), kind.to_owned()))
-}
-
-/// Frames of tractograms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SpaceArg {
-    /// Scanner RAS+ millimetres, as nibabel loads them
-    Rasmm,
-    /// TrackVis millimetres: from the corner of the first voxel, along the axes of the image
-    Voxelmm,
-    /// As in the file: voxelmm for TRK, rasmm for TCK and TRX
-    File,
-}
-
-impl From<SpaceArg> for Space {
-    fn from(space: SpaceArg) -> Self {
-        match space {
-            SpaceArg::Rasmm => Self::Rasmm,
-            SpaceArg::Voxelmm => Self::Voxelmm,
-            SpaceArg::File => Self::File,
-        }
-    }
 }
 
 /// Versions of the format that are written.

@@ -2,18 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use zvf_convert::{Options, Space};
 
-use super::import::SpaceArg;
-
-/// Unit, frame and map of the positions of files.
+/// The map of the positions of files.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct PlaceArgs {
-    /// Units of the files, e.g. micrometer, um, nm; 8nm multiplies positions by 8; t=ms is the unit of an axis of time. Positions are
-    /// converted to the units of the store [default: what the files state, else the map with which the store was made]
-    #[arg(long, value_name = "UNIT,..")]
-    pub(crate) unit: Option<String>,
+pub(crate) struct MapArgs {
     /// Positions are mapped by the affine of FILE, a NIfTI image (.nii, .nii.gz) or a text of 4x4 numbers; not for tractograms
     #[arg(long, value_name = "FILE")]
     pub(crate) affine: Option<PathBuf>,
@@ -25,6 +19,25 @@ pub(crate) struct PlaceArgs {
         allow_hyphen_values = true
     )]
     pub(crate) scale: Option<Vec<f64>>,
+}
+
+impl MapArgs {
+    /// Sets what is given.
+    pub(crate) fn set(&self, options: &mut Options) {
+        options.affine.clone_from(&self.affine);
+        options.scale.clone_from(&self.scale);
+    }
+}
+
+/// Unit, frame and map of the positions of files.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct PlaceArgs {
+    /// Units of the files, e.g. micrometer, um, nm; 8nm multiplies positions by 8; t=ms is the unit of an axis of time. Positions are
+    /// converted to the units of the store [default: what the files state, else the map with which the store was made]
+    #[arg(long, value_name = "UNIT,..")]
+    pub(crate) unit: Option<String>,
+    #[command(flatten)]
+    pub(crate) map: MapArgs,
     /// Tractograms: the frame in which positions are stored [default: that of the store]
     #[arg(long, value_enum, value_name = "FRAME")]
     pub(crate) space: Option<SpaceArg>,
@@ -34,8 +47,28 @@ impl PlaceArgs {
     /// Sets what is given.
     pub(crate) fn set(&self, options: &mut Options) {
         options.unit.clone_from(&self.unit);
-        options.affine.clone_from(&self.affine);
-        options.scale.clone_from(&self.scale);
+        self.map.set(options);
         options.space = self.space.map(Space::from);
+    }
+}
+
+/// Frames of tractograms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SpaceArg {
+    /// Scanner RAS+ millimetres, as nibabel loads them
+    Rasmm,
+    /// TrackVis millimetres: from the corner of the first voxel, along the axes of the image
+    Voxelmm,
+    /// As in the file: voxelmm for TRK, rasmm for TCK and TRX
+    File,
+}
+
+impl From<SpaceArg> for Space {
+    fn from(space: SpaceArg) -> Self {
+        match space {
+            SpaceArg::Rasmm => Self::Rasmm,
+            SpaceArg::Voxelmm => Self::Voxelmm,
+            SpaceArg::File => Self::File,
+        }
     }
 }

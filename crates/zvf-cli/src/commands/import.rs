@@ -207,8 +207,7 @@ fn options(args: &ImportArgs, memory_budget: Option<u64>) -> Result<Options> {
     options.unit.clone_from(&args.unit);
     options.axis_types.clone_from(&args.axis_types);
     options.space = args.space.map(Space::from);
-    options.affine.clone_from(&args.affine);
-    options.scale.clone_from(&args.scale);
+    args.map.set(&mut options);
     Ok(options)
 }
 

@@ -247,7 +247,9 @@ pub(super) fn print_status(store: &str, status: &PartsStatus, context: &Context<
         PartsStage::Committing => {
             "its parts are being put together, or that was interrupted; --commit finishes it"
         }
-        PartsStage::Committed => "the store is there; --commit removes what is left of its parts",
+        PartsStage::Committed => {
+            "the store is complete; --commit removes the leftover files of its parts"
+        }
         PartsStage::Discarded => {
             "its parts are being removed, or that was interrupted; --discard-parts finishes it"
         }

@@ -108,7 +108,7 @@ impl Table {
         })
     }
 
-    /// What it is called in messages.
+    /// The name of the file, for messages.
     pub(super) fn name(&self) -> &str {
         &self.file
     }

@@ -102,8 +102,8 @@ impl Numbers {
         let distinct: BTreeSet<i64> = all.copied().collect();
         if distinct.len() < count {
             return Err(CliError::usage(format!(
-                "objects: found {count} in the files, expected an id of its own for each of them, also for those that have none in their \
-                 file and get one above {}, of 64 bits: --new-ids numbers all of them anew",
+                "objects: found {count} in the files, expected an id of its own for each; objects without an id in their file get \
+                 one above {}, and ids have 64 bits: --new-ids gives all of them new ids",
                 self.taken.last().copied().unwrap_or_default(),
             )));
         }
