@@ -121,26 +121,20 @@ impl Chain {
         let Some((last, before)) = self.0.split_last().filter(|_| whole > limit) else {
             return self.decode(data, limit);
         };
-        let streams = match last {
+        let first: Option<DecodeFirst> = match last {
             #[cfg(feature = "zstd")]
-            Step::Zstd => true,
+            Step::Zstd => Some(zstd::decode_first),
             #[cfg(feature = "gzip")]
-            Step::Gzip | Step::Zlib => true,
-            _ => false,
+            Step::Gzip => Some(gzip::decode_first),
+            #[cfg(feature = "gzip")]
+            Step::Zlib => Some(gzip::decode_zlib_first),
+            _ => None,
         };
-        if !streams || whole > MOST_STREAMED {
+        let Some(first) = first.filter(|_| whole <= MOST_STREAMED) else {
             return self.decode(data, limit);
-        }
-        let data = Self(before.to_vec()).decode(data, limit)?;
-        let bytes = match last {
-            #[cfg(feature = "zstd")]
-            Step::Zstd => zstd::decode_first(data.as_slice(), keep, whole)?,
-            #[cfg(feature = "gzip")]
-            Step::Gzip => gzip::decode_first(data.as_slice(), keep, whole)?,
-            #[cfg(feature = "gzip")]
-            Step::Zlib => gzip::decode_zlib_first(data.as_slice(), keep, whole)?,
-            _ => return Ok(data),
         };
+        let data = Self(before.to_vec()).decode(data, limit)?;
+        let bytes = first(data.as_slice(), keep, whole)?;
         Ok(Data::Shared(bytes.into()))
     }
 
@@ -150,6 +144,9 @@ impl Chain {
         self.0.is_empty()
     }
 }
+
+/// Decodes the first `keep` of the `whole` bytes of a stream.
+type DecodeFirst = fn(&[u8], usize, u64) -> Result<Vec<u8>, CodecError>;
 
 /// Most bytes of a chunk that are decoded for the sake of the first of them: bounds the time that a hostile chunk takes.
 const MOST_STREAMED: u64 = 1 << 30;
