@@ -263,6 +263,17 @@ class Checker:
                 wrong += not (absent or same(wanted, value))
             self.note("object attributes", len(ids), wrong, f"{name} {truth.dtype}")
 
+    def check_groups(self, tables: Tables) -> None:
+        """Groups by their members in the answer; one that has members, but none of these, is left out."""
+        if not self.item.groups:
+            return
+        answered = set() if tables.objects is None else set(values(tables.objects, "object_id"))
+        # A number below the largest one that no group was given is an empty group.
+        given = [self.item.groups.get(number, []) for number in range(max(self.item.groups) + 1)]
+        wanted = sorted(sorted(answered.intersection(some)) for some in given if not some or answered.intersection(some))
+        found = [] if tables.groups is None else [sorted(some) for some in tables.groups["object_ids"].to_pylist()]
+        self.note("members of groups", sum(map(len, wanted)) + 1, int(sorted(found) != wanted), f"{found}, expected {wanted}")
+
     # -- the questions
 
     def whole(self) -> None:
@@ -273,6 +284,7 @@ class Checker:
         self.check_attributes(tables, found)
         self.check_links(tables, found, self.expected_links(found))
         self.check_objects(tables, found)
+        self.check_groups(tables)
         if self.item.objects is not None and "object_id" in tables.vertices.column_names:
             wrong = int((np.array(tables.vertices["object_id"].to_pylist()) != self.item.owner()[found]).sum()) if len(found) else 0
             self.note("owners", len(found), wrong, "object_id of vertices")

@@ -76,13 +76,21 @@ def read(path: Path) -> pa.Table:
 
 
 class Tables:
-    """The three tables of a result; `links` and `objects` are None where the store has none."""
+    """The tables of a result; `links`, `objects` and `groups` are None where the store has none."""
 
-    def __init__(self, summary, vertices: pa.Table, links: pa.Table | None = None, objects: pa.Table | None = None):
+    def __init__(
+        self,
+        summary,
+        vertices: pa.Table,
+        links: pa.Table | None = None,
+        objects: pa.Table | None = None,
+        groups: pa.Table | None = None,
+    ):
         self.summary = summary
         self.vertices = vertices
         self.links = links
         self.objects = objects
+        self.groups = groups
 
     @property
     def positions(self) -> np.ndarray:
