@@ -172,6 +172,46 @@ fn columns_of_a_query_go_back_in_any_order() -> Result<()> {
 }
 
 #[test]
+fn tables_of_edits_are_read_as_those_of_imports() -> Result<()> {
+    let home = points()?;
+    // As a spreadsheet of a country with decimal commas has it, with a header of its own.
+    let mut rows: Vec<String> = (0..POINTS)
+        .map(|number| format!("{};{},25", id(number), value(number)))
+        .collect();
+    if let Some(row) = rows.first_mut() {
+        *row = format!("{};-", id(0));
+    }
+    std::fs::write(
+        home.file("t.csv"),
+        format!("Nummer;Höhe\n{}\n", rows.join("\n")),
+    )?;
+    let columns = ["--delimiter", ";", "--decimal", ",", "--na", "-"];
+    let renamed = ["--rename", "Nummer=id", "--rename", "Höhe=height"];
+    let set = "edit p.zv set-attribute height --type float64 --from t.csv --key id";
+    let set: Vec<&str> = set.split(' ').collect();
+    home.text(&[&set[..], &columns, &renamed].concat())?;
+    let mut heights = wanted(0..POINTS);
+    heights.values_mut().for_each(|value| *value += ".25");
+    heights.insert(id(0).to_string(), "NaN".to_owned());
+    assert_eq!(by_id(&home, "p.zv", "height")?, heights);
+    // A vertex more, of a file without a header.
+    std::fs::write(home.file("more.csv"), "1,5;2;3;9;-;a;4\n")?;
+    let append = "edit p.zv append more.csv --columns-in x,y,z,id,height,sample,cell";
+    let append: Vec<&str> = append.split(' ').collect();
+    home.text(&[&append[..], &columns].concat())?;
+    // And one that moves.
+    std::fs::write(home.file("move.csv"), "id;X;y;z\n9;2,5;2;3\n")?;
+    let moved = "edit p.zv move --from move.csv --key id --rename X=x";
+    let moved: Vec<&str> = moved.split(' ').collect();
+    home.text(&[&moved[..], &columns].concat())?;
+    let last = "query p.zv --format csv --columns position,id,height --where";
+    let last: Vec<&str> = last.split(' ').chain(["id == 9"]).collect();
+    let text = home.text(&last)?;
+    assert_eq!(text.lines().nth(1), Some("2.5,2.0,3.0,9,NaN"), "{text}");
+    Ok(())
+}
+
+#[test]
 fn what_a_table_does_not_say_is_refused_with_the_ways() -> Result<()> {
     let home = points()?;
     let add = ["v", "--type", "int64"];

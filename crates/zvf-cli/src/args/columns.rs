@@ -4,9 +4,9 @@ use clap::Args;
 use zvf_convert::Options;
 use zvf_write::{AttributeType, NumberType};
 
-/// What every command that reads tables takes.
+/// How a table is read.
 #[derive(Debug, Default, Args)]
-pub(crate) struct ColumnArgs {
+pub(crate) struct TableArgs {
     /// Tables: the one character between columns; `tab` for a tab [default: a comma, or ; or a tab where the first line has no
     /// comma; a tab in .tsv; what the first line has in .txt; blanks in .xyz]
     #[arg(long, value_name = "C", value_parser = delimiter)]
@@ -32,6 +32,13 @@ pub(crate) struct ColumnArgs {
     /// Tables of text: the type of a column: text, bool, int32, float64 and the like [default: what holds all its values]
     #[arg(long, value_name = "NAME=TYPE", value_parser = typed)]
     pub(crate) attribute_type: Vec<(String, AttributeType)>,
+}
+
+/// How tables of vertices and links are read.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ColumnArgs {
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
     /// Tables with links: the column of the vertex table by whose values the links name vertices: whole numbers or texts, each once
     /// [default: links name rows, from 0]
     #[arg(long, value_name = "COLUMN", conflicts_with = "links_by_row")]
@@ -41,9 +48,9 @@ pub(crate) struct ColumnArgs {
     pub(crate) links_by_row: bool,
 }
 
-impl ColumnArgs {
+impl TableArgs {
     /// Whether any of them is given.
-    pub(crate) fn any(&self) -> bool {
+    fn any(&self) -> bool {
         let Self {
             delimiter,
             decimal,
@@ -51,8 +58,6 @@ impl ColumnArgs {
             na,
             rename,
             attribute_type,
-            node_id,
-            links_by_row,
         } = self;
         delimiter.is_some()
             || decimal == ","
@@ -60,12 +65,10 @@ impl ColumnArgs {
             || na.is_some()
             || !rename.is_empty()
             || !attribute_type.is_empty()
-            || node_id.is_some()
-            || *links_by_row
     }
 
-    /// Says it to a reader; ids of vertices keep to the memory budget.
-    pub(crate) fn apply(&self, options: &mut Options, memory_budget: Option<u64>) {
+    /// Sets them in the options of a reader.
+    pub(crate) fn apply(&self, options: &mut Options) {
         options.delimiter = self.delimiter.or(options.delimiter);
         options.decimal_comma = self.decimal == ",";
         options.columns_in.clone_from(&self.columns_in);
@@ -75,6 +78,25 @@ impl ColumnArgs {
         });
         options.rename.clone_from(&self.rename);
         options.attribute_types.clone_from(&self.attribute_type);
+    }
+
+    /// The options of a reader.
+    pub(crate) fn options(&self) -> Options {
+        let mut options = Options::default();
+        self.apply(&mut options);
+        options
+    }
+}
+
+impl ColumnArgs {
+    /// Whether any of them is given.
+    pub(crate) fn any(&self) -> bool {
+        self.table.any() || self.node_id.is_some() || self.links_by_row
+    }
+
+    /// Sets them in the options of a reader; ids of vertices keep to the memory budget.
+    pub(crate) fn apply(&self, options: &mut Options, memory_budget: Option<u64>) {
+        self.table.apply(options);
         options.node_id.clone_from(&self.node_id);
         options.links_by_row = self.links_by_row;
         if let Some(bytes) = memory_budget {

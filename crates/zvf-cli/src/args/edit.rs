@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::columns::{ColumnArgs, TableArgs};
+
 /// `zvf edit`
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -43,6 +45,7 @@ Examples:
   zvf edit points.zarrvectors set-attribute land --fill unknown      # for all later appends
   zvf edit brain.zarrvectors set-attribute volume --object --type float32 --from volumes.csv
   zvf edit brain.zarrvectors set-attribute weight --link --from weights.csv
+  zvf edit plants.zarrvectors set-attribute height --from field.csv --delimiter ';' --decimal , --rename Höhe=height
   zvf edit tracts.zarrvectors group add AF_left 3-9 17
   zvf edit tracts.zarrvectors group rename 0 CST_right
   zvf edit brain.zarrvectors resume")]
@@ -79,6 +82,8 @@ pub(crate) enum EditWhat {
         #[arg(long, value_name = "FILE")]
         links: Option<PathBuf>,
         #[command(flatten)]
+        columns: ColumnArgs,
+        #[command(flatten)]
         place: super::PlaceArgs,
         /// What new vertices have that FILE gives no value of the attribute NAME; repeatable
         #[arg(long, value_name = "NAME=VALUE", value_parser = fill, allow_hyphen_values = true)]
@@ -89,6 +94,9 @@ pub(crate) enum EditWhat {
         /// A table of positions
         #[arg(long, value_name = "FILE")]
         from: PathBuf,
+        /// How its columns are read
+        #[command(flatten)]
+        columns: TableArgs,
         /// How its rows find their vertices
         #[command(flatten)]
         matching: MatchArgs,
@@ -100,6 +108,9 @@ pub(crate) enum EditWhat {
         /// A table of values
         #[arg(long, value_name = "FILE", required_unless_present = "fill")]
         from: Option<PathBuf>,
+        /// How its columns are read
+        #[command(flatten)]
+        columns: TableArgs,
         /// How its rows find their vertices, objects or links
         #[command(flatten)]
         matching: MatchArgs,

@@ -46,10 +46,13 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
         EditWhat::Append {
             file,
             links,
+            columns,
             place,
             fill,
         } => {
-            let mut tables = Tables::read(file, None, links.as_deref(), &Options::default())?;
+            let mut options = Options::default();
+            columns.apply(&mut options, context.common.memory_budget);
+            let mut tables = Tables::read(file, None, links.as_deref(), &options)?;
             let placed = Place::of(store, place, context)?.new_vertices(&mut tables)?;
             change(store, context, async |edit| {
                 set_fills(edit, fill)?;
@@ -59,8 +62,12 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
             })?
         }
         EditWhat::Group(what) => change(store, context, async |edit| group(edit, what).await)?,
-        EditWhat::Move { from, matching } => {
-            let mut table = Table::read(from, None)?;
+        EditWhat::Move {
+            from,
+            columns,
+            matching,
+        } => {
+            let mut table = Table::read_as(from, None, &columns.options())?;
             let place = Place::of(store, &PlaceArgs::default(), context)?;
             remarks = place.stored_vertices(&mut table)?;
             change(store, context, async |edit| {
@@ -78,6 +85,7 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
         EditWhat::SetAttribute {
             name,
             from,
+            columns,
             matching,
             object,
             link,
@@ -85,7 +93,10 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
             fill,
             new_objects,
         } => {
-            let table = from.as_deref().map(|from| Table::read(from, None));
+            let options = columns.options();
+            let table = from
+                .as_deref()
+                .map(|from| Table::read_as(from, None, &options));
             let table = table.transpose()?;
             let scope = match (object, link) {
                 (true, _) => Scope::Object,
