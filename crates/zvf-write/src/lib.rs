@@ -184,6 +184,8 @@ pub mod tables;
 #[doc(hidden)]
 pub mod target;
 #[doc(hidden)]
+pub mod text_list;
+#[doc(hidden)]
 pub mod typed;
 #[doc(hidden)]
 pub mod values;

@@ -1,6 +1,5 @@
 //! What the texts of a column are, and the values that they become.
 
-use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use arrow_array::types::{
 use arrow_array::{ArrayRef, NullArray};
 use arrow_schema::{DataType, TimeUnit};
 use zvf_write::narrow;
+use zvf_write::text_list::TextSet;
 
 use super::fields::Fields;
 use crate::error::{Place, shown};
@@ -46,7 +46,7 @@ pub(super) struct Census {
     zeros: Option<String>,
     /// The number for missing ones is there.
     taken: bool,
-    texts: HashSet<String>,
+    texts: TextSet,
     /// Whether there were more texts than are allowed: no matter while all are numbers.
     many: bool,
     /// The type that is asked for, and the first value that it does not hold.
@@ -136,7 +136,7 @@ impl Census {
             grouped: true,
             zeros: None,
             taken: false,
-            texts: HashSet::new(),
+            texts: TextSet::default(),
             many: false,
             asked,
             unfit: None,
@@ -229,12 +229,10 @@ impl Census {
 
     /// Takes a field as a text.
     fn add(&mut self, field: &str, most: u64) -> bool {
-        if !self.many && !self.texts.contains(field) {
-            if self.texts.len() as u64 >= most {
-                self.many = true;
-                self.texts = HashSet::new();
-            } else {
-                self.texts.insert(field.to_owned());
+        if !self.many && self.texts.number(field).is_none() {
+            self.many = self.texts.len() as u64 >= most || self.texts.insert(field).is_err();
+            if self.many {
+                self.texts = TextSet::default();
             }
         }
         // Where a type is asked for, only texts are too many.
