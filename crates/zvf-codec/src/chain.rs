@@ -106,7 +106,7 @@ impl Chain {
     }
 
     /// The first `keep` of the `whole` bytes of a chunk, for a chunk that is padded beyond the limit: all of it is decoded and checked, but
-    /// only these bytes are held, where the codec that compresses is zstd, gzip or zlib; other codecs decode the whole chunk.
+    /// only these bytes are held, where the codec that compresses is zstd, gzip, zlib, bz2 or blosc; other codecs decode the whole chunk.
     ///
     /// # Errors
     /// As [`decode`](Self::decode), by the bytes that are held; a chunk of another length than `whole`.
@@ -126,6 +126,10 @@ impl Chain {
             Step::Zstd => true,
             #[cfg(feature = "gzip")]
             Step::Gzip | Step::Zlib => true,
+            #[cfg(feature = "zarrs")]
+            Step::Bz2 => true,
+            #[cfg(feature = "blosc")]
+            Step::Blosc => true,
             _ => false,
         };
         if !streams || whole > MOST_STREAMED {
@@ -139,6 +143,13 @@ impl Chain {
             Step::Gzip => gzip::decode_first(data.as_slice(), keep, whole)?,
             #[cfg(feature = "gzip")]
             Step::Zlib => gzip::decode_zlib_first(data.as_slice(), keep, whole)?,
+            #[cfg(feature = "zarrs")]
+            Step::Bz2 => bz2::decode_first(data.as_slice(), keep, whole)?,
+            #[cfg(feature = "blosc")]
+            Step::Blosc => match blosc::decode_first(data.as_slice(), keep, whole, limit)? {
+                Some(first) => first,
+                None => blosc::decode(data.as_slice(), limit)?,
+            },
             _ => return Ok(data),
         };
         Ok(Data::Shared(bytes.into()))
@@ -175,6 +186,10 @@ mod tests {
             Compression::default(),
             Compression::Checksum(Box::default()),
             Compression::Gzip(5),
+            #[cfg(feature = "blosc")]
+            Compression::Blosc(4),
+            #[cfg(feature = "blosc")]
+            Compression::Blosc(1),
         ] {
             let stored = compression.encode(text.clone()).unwrap();
             let chain = Chain::new(&compression.codecs()).unwrap();
