@@ -134,6 +134,8 @@ pub mod chunk_by;
 #[doc(hidden)]
 pub mod commit;
 #[doc(hidden)]
+pub mod decimal;
+#[doc(hidden)]
 pub mod documents;
 #[doc(hidden)]
 pub mod error;

@@ -10,6 +10,7 @@ use arrow_array::types::{
 };
 use arrow_array::{ArrayRef, NullArray};
 use arrow_schema::{DataType, TimeUnit};
+use zvf_write::decimal::{out_of_range, rounds};
 use zvf_write::narrow;
 use zvf_write::text_list::TextSet;
 
@@ -17,7 +18,7 @@ use super::fields::Fields;
 use crate::error::{Place, shown};
 use crate::options::Nulls;
 use crate::records::attribute;
-use crate::text::{out_of_range, rounds, single_holds};
+use crate::text::single_holds;
 use crate::time::{self, Moment};
 
 /// What was seen of a column so far.
@@ -229,8 +230,8 @@ impl Census {
 
     /// Takes a field as a text.
     fn add(&mut self, field: &str, most: u64) -> bool {
-        if !self.many && self.texts.number(field).is_none() {
-            self.many = self.texts.len() as u64 >= most || self.texts.insert(field).is_err();
+        if !self.many {
+            self.many = self.texts.insert(field).is_err() || self.texts.len() as u64 > most;
             if self.many {
                 self.texts = TextSet::default();
             }
