@@ -308,6 +308,63 @@ impl Chunk<'_> {
     /// Largest number of decoded bytes for a byte of a stream: Zstandard's runs.
     const GAIN: usize = 1 << 18;
 
+    /// The decoded bytes, if there are at most `cap` and no more than the stored ones can produce.
+    fn possible(&self, cap: usize) -> Result<usize, DecodeError> {
+        let n = self.header.nbytes();
+        let possible = match self.header.body() {
+            Body::Compressed => self.bytes.len().saturating_mul(Self::GAIN),
+            _ => usize::MAX,
+        };
+        let most = cap.min(possible);
+        if n > most {
+            return Err(DecodeError::limit("chunk nbytes", 4, n as u64, most as u64));
+        }
+        Ok(n)
+    }
+
+    /// Decodes every block and returns the first `keep` bytes of the chunk: memory for these and for three blocks.
+    ///
+    /// # Errors
+    ///
+    /// Limit: the header states more than the stored bytes can produce. Otherwise those of [`Self::decode_into`].
+    pub fn decode_first(
+        &self,
+        frame_typesize: usize,
+        keep: usize,
+        codecs: &mut (impl Expand + ?Sized),
+    ) -> Result<alloc::vec::Vec<u8>, DecodeError> {
+        let (n, length) = (self.possible(usize::MAX)?, self.header.blocksize());
+        let pipeline = match self.header.body() {
+            Body::Compressed => self.header.pipeline(frame_typesize)?,
+            _ => Pipeline::new(&[(0, 0); 6], 1, 1)?,
+        };
+        let mut kept = alloc::vec::Vec::with_capacity(keep.min(n));
+        let mut scratch = alloc::vec![0; length];
+        let mut first: Option<alloc::vec::Vec<u8>> = None;
+        let mut other = alloc::vec::Vec::new();
+        let blocks = n.checked_div(length).map_or(0, |_| n.div_ceil(length));
+        for block in 0..blocks {
+            let mut made = core::mem::take(&mut other);
+            made.clear();
+            made.resize(self.header.block_len(block), 0);
+            self.decode_block(
+                &pipeline,
+                block,
+                first.as_deref(),
+                &mut made,
+                &mut scratch,
+                codecs,
+            )?;
+            let missing = keep.saturating_sub(kept.len()).min(made.len());
+            kept.extend_from_slice(made.get(..missing).unwrap_or_default());
+            match first {
+                None => first = Some(made),
+                Some(_) => other = made,
+            }
+        }
+        Ok(kept)
+    }
+
     /// Decodes the whole chunk, if it has at most `cap` bytes and no more than its stored bytes can produce.
     ///
     /// # Errors
@@ -319,15 +376,7 @@ impl Chunk<'_> {
         cap: usize,
         codecs: &mut (impl Expand + ?Sized),
     ) -> Result<alloc::vec::Vec<u8>, DecodeError> {
-        let n = self.header.nbytes();
-        let possible = match self.header.body() {
-            Body::Compressed => self.bytes.len().saturating_mul(Self::GAIN),
-            _ => usize::MAX,
-        };
-        let most = cap.min(possible);
-        if n > most {
-            return Err(DecodeError::limit("chunk nbytes", 4, n as u64, most as u64));
-        }
+        let n = self.possible(cap)?;
         let mut out = alloc::vec![0; n];
         let needs = self.header.body() == Body::Compressed;
         let mut scratch = alloc::vec![0; if needs { self.header.blocksize() } else { 0 }];

@@ -681,3 +681,82 @@ fn typed_tables_with_gaps_are_appended_to_the_store_that_they_made() -> Result<(
     }
     Ok(())
 }
+
+/// Numbers that float64 or float32 would make others of are refused, as an import refuses them; decimals are rounded.
+#[test]
+fn numbers_that_a_float_column_does_not_hold_are_refused() -> Result<()> {
+    let home = Home::made(&[])?;
+    fs::write(
+        home.file("v.csv"),
+        "x,y,z,d,s\n1,2,3,0.5,0.5\n4,5,6,1.5,1.5\n",
+    )?;
+    let made = |store: &str| {
+        let types = [
+            "--attribute-type",
+            "d=float64",
+            "--attribute-type",
+            "s=float32",
+        ];
+        home.text(&[&["import", "v.csv", store][..], &types].concat())
+    };
+    made("v.zv")?;
+    let before = home.text(&["query", "v.zv", "--format", "csv"])?;
+    let refused = |args: &[&str], found: &str| -> Result<()> {
+        let ran = home.zvf(args)?;
+        assert!(
+            ran.code == 4 && ran.stderr.contains(&format!("found {found:?}, expected")),
+            "{args:?}: {} {}",
+            ran.code,
+            ran.stderr
+        );
+        assert_eq!(home.text(&["query", "v.zv", "--format", "csv"])?, before);
+        Ok(())
+    };
+    for (x, d, s) in [
+        ("9007199254740993", "1", "1"),
+        ("16777217", "1", "1"),
+        ("1", "9007199254740993", "1"),
+        ("1", "-9007199254740993.0", "1"),
+        ("1", "1e400", "1"),
+        ("1", "1e-400", "1"),
+        ("1", "1", "16777217"),
+        ("1", "1", "1e39"),
+        ("1", "1", "1e-60"),
+    ] {
+        let bad = [x, d, s]
+            .into_iter()
+            .find(|text| *text != "1")
+            .context("one")?;
+        fs::write(
+            home.file("bad.csv"),
+            format!("x,y,z,d,s\n{x},0,0,{d},{s}\n"),
+        )?;
+        let json = format!("{{\"x\":{x},\"y\":0,\"z\":0,\"d\":{d},\"s\":{s}}}\n");
+        refused(&["append", "v.zv", "bad.csv"], bad)?;
+        refused(&["edit", "v.zv", "append", "bad.csv"], bad)?;
+        if !bad.contains('e') {
+            fs::write(home.file("bad.ndjson"), json)?;
+            refused(&["append", "v.zv", "bad.ndjson"], bad)?;
+        }
+        for (name, text) in [("d", d), ("s", s)] {
+            if text == bad {
+                fs::write(home.file("set.csv"), format!("vertex,{name}\n0,{text}\n"))?;
+                let set = ["edit", "v.zv", "set-attribute", name, "--from", "set.csv"];
+                refused(&set, text)?;
+            }
+        }
+    }
+    let fill = ["append", "v.zv", "v.csv", "--fill", "d=9007199254740993"];
+    assert_eq!(home.zvf(&fill)?.code, 2);
+    // The last whole numbers that are held, and decimals, which no type holds exactly.
+    fs::write(
+        home.file("good.csv"),
+        "x,y,z,d,s\n16777216,0.1,0,9007199254740992,0.1\n0,0,0,0.1,1234567.89\n",
+    )?;
+    home.text(&["append", "v.zv", "good.csv"])?;
+    let rows = home.text(&["query", "v.zv", "--format", "csv", "--columns", "d,s"])?;
+    for row in ["9007199254740992.0,0.1", "0.1,1234567.9"] {
+        assert!(rows.lines().any(|line| line == row), "{row} in {rows}");
+    }
+    Ok(())
+}

@@ -198,3 +198,127 @@ fn a_limit_that_the_budget_lowered_names_the_budget() -> Result<()> {
     assert!(ran.stderr.contains("points: 0/"), "{}", ran.stderr);
     Ok(())
 }
+
+/// Parts, and rows of each with texts that no other row has.
+const PARTS: usize = 5;
+const ROWS: usize = 50_000;
+
+/// The text of a row: sorted in another order than the rows.
+fn text_of(row: usize) -> String {
+    format!("text_{:07}_{row:06}", row * 7_919 % 1_000_003)
+}
+
+#[test]
+fn texts_of_parts_are_joined_within_the_memory_budget() -> Result<()> {
+    let home = Home::made(&[])?;
+    let mut all = String::from("x,y,z,word\n");
+    for part in 0..PARTS {
+        let mut text = String::from("x,y,z,word\n");
+        for row in part * ROWS..(part + 1) * ROWS {
+            let x = part as f64 * 10.0 + (row % 9) as f64;
+            let line = format!("{x},{},0.5,{}\n", row % 7, text_of(row));
+            text += &line;
+            all += &line;
+        }
+        fs::write(home.file(&format!("{part}.csv")), text)?;
+    }
+    fs::write(home.file("all.csv"), &all)?;
+    let options = ["--chunk-shape", "10,10,10", "--bounds", "0,0,0:50,10,10"];
+    let parted = |file: &str, step: &[&str]| {
+        let args = [&["import", file, "parts.zv"], &options[..], step].concat();
+        args.into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let run = |args: Vec<String>| {
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        peak(&home, &args, BUDGET)
+    };
+    run(parted("0.csv", &["--begin"]))?;
+    for part in 0..PARTS {
+        let name = part.to_string();
+        run(parted(&format!("{part}.csv"), &["--part", &name]))?;
+    }
+    // The documents alone have 8 MB of texts; each text on its own takes a hundred bytes and more.
+    let bound = 2 * BUDGET + 64_000_000;
+    let committed = run(parted("0.csv", &["--commit"]))?;
+    assert!(committed > 0 && committed <= bound, "{committed} bytes");
+    let single = ["import", "all.csv", "one.zv", "--chunk-shape", "10,10,10"];
+    let single = peak(&home, &single, BUDGET)?;
+    assert!(single <= bound, "{single} bytes");
+    let mut wanted: Vec<String> = (0..PARTS * ROWS).map(text_of).collect();
+    wanted.sort_unstable();
+    for store in ["parts.zv", "one.zv"] {
+        let path = home.file(&format!("{store}/0/vertex_attributes/word/zarr.json"));
+        let document: serde_json::Value = serde_json::from_slice(&fs::read(path)?)?;
+        let texts = document["attributes"]["categories"].as_array();
+        let texts = texts
+            .context("categories")?
+            .iter()
+            .filter_map(|text| text.as_str());
+        assert!(texts.eq(wanted.iter().map(String::as_str)), "{store}");
+        let rows = home.text(&[
+            "query",
+            store,
+            "--columns",
+            "position,word",
+            "--format",
+            "csv",
+        ])?;
+        let mut rows: Vec<&str> = rows.lines().skip(1).collect();
+        let mut given: Vec<String> = Vec::new();
+        for line in all.lines().skip(1) {
+            let fields: Vec<&str> = line.split(',').collect();
+            let [x, y, z, word] = *fields else {
+                anyhow::bail!("{line}")
+            };
+            let number = |text: &str| text.parse::<f32>().map(|value| format!("{value:?}"));
+            given.push(format!(
+                "{},{},{},{word}",
+                number(x)?,
+                number(y)?,
+                number(z)?
+            ));
+        }
+        rows.sort_unstable();
+        given.sort_unstable();
+        assert!(
+            rows.iter().copied().eq(given.iter().map(String::as_str)),
+            "{store}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn limits_count_the_rows_of_tables_not_their_padding() -> Result<()> {
+    let home = Home::made(&[])?;
+    fs::write(
+        home.file("v.csv"),
+        "object_id,x,y,z\n7,1,1,1\n8,2,2,2\n9,3,3,3\n",
+    )?;
+    let name = |id: usize| format!("{id}{}", "a".repeat(35));
+    let rows: String = (7..10).map(|id| format!("{id},{}\n", name(id))).collect();
+    fs::write(home.file("o.csv"), format!("object_id,name\n{rows}"))?;
+    for codec in ["none", "zstd", "gzip", "blosc"] {
+        let store = format!("{codec}.zv");
+        home.text(&["import", "v.csv", &store, "--codec", codec])?;
+        let set = [
+            "set-attribute",
+            "name",
+            "--object",
+            "--type",
+            "text",
+            "--from",
+            "o.csv",
+        ];
+        home.text(&[&["edit", &store][..], &set].concat())?;
+        for budget in ["1MiB", "64K"] {
+            let args = ["objects", &store, "--json", "--memory-budget", budget];
+            let document = home.json(&args)?;
+            for (at, id) in (7..10).enumerate() {
+                let found = &document["objects"][at]["name"];
+                assert_eq!(found.as_str(), Some(&*name(id)), "{codec}, {budget}");
+            }
+        }
+    }
+    Ok(())
+}

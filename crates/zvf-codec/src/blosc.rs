@@ -3,7 +3,7 @@
 #[cfg(feature = "encode")]
 use std::cell::RefCell;
 
-use zvf_blosc::{Chunk, Class, Codecs, SHORT};
+use zvf_blosc::{Chunk, Class, Codecs, DecodeError, SHORT};
 #[cfg(feature = "encode")]
 use zvf_blosc::{
     Codec as Library, EncodeError, Encoder, FirstFilter, Format, LastFilter, Settings,
@@ -18,30 +18,73 @@ const VERSION: u8 = 2;
 
 /// Decompresses one frame.
 pub(crate) fn decode(frame: &[u8], limit: u64) -> Result<Vec<u8>, CodecError> {
-    let bad = |what: String| CodecError::malformed(format!("blosc: {what}"));
     // What is too large is said to be that, whatever else is wrong with it.
     if let Some(claimed) = frame.get(4..8).and_then(<[u8]>::first_chunk) {
         check(u64::from(u32::from_le_bytes(*claimed)), limit)?;
     }
-    let chunk = Chunk::parse(frame).map_err(|error| bad(error.to_string()))?;
+    let chunk = parse(frame)?;
+    let header = chunk.header();
+    chunk
+        .decode_vec(header.typesize(), header.nbytes(), &mut Codecs::new())
+        .map_err(failed)
+}
+
+/// Most bytes of a block that is decoded for the sake of the first bytes of a frame, whatever the limit: C-Blosc makes them as large as
+/// the cache of a core.
+const MOST_BLOCK: u64 = 2 << 20;
+
+/// The first `keep` of `whole` bytes; all blocks are decompressed. Where blocks are larger than the limit and than usual,
+/// the whole frame is decoded, within the limit.
+pub(crate) fn decode_first(
+    frame: &[u8],
+    keep: usize,
+    whole: u64,
+    limit: u64,
+) -> Result<Vec<u8>, CodecError> {
+    let chunk = parse(frame)?;
+    let header = chunk.header();
+    let wide = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+    if wide(header.nbytes()) != whole {
+        let found = header.nbytes();
+        let what = format!("blosc: {found} bytes found, expected {whole}");
+        return Err(CodecError::malformed(what));
+    }
+    if wide(header.blocksize()) > limit.max(MOST_BLOCK) {
+        return decode(frame, limit);
+    }
+    chunk
+        .decode_first(header.typesize(), keep, &mut Codecs::new())
+        .map_err(failed)
+}
+
+fn bad(what: impl std::fmt::Display) -> CodecError {
+    CodecError::malformed(format!("blosc: {what}"))
+}
+
+fn failed(error: DecodeError) -> CodecError {
+    match error.class() {
+        Class::Unsupported => CodecError::Unsupported(format!("blosc: {error}")),
+        // The limit has let it pass: more is claimed than the frame can stand for.
+        _ => bad(error),
+    }
+}
+
+fn parse(frame: &[u8]) -> Result<Chunk<'_>, CodecError> {
+    let chunk = Chunk::parse(frame).map_err(bad)?;
     let header = chunk.header();
     if header.version() != VERSION || header.len() != SHORT {
         let found = header.version();
-        return Err(bad(format!(
+        return Err(bad(format_args!(
             "format version {found} found, expected {VERSION}"
         )));
     }
     if header.cbytes() != frame.len() {
         let (found, expected) = (frame.len(), header.cbytes());
-        return Err(bad(format!("{found} bytes found, expected {expected}")));
+        return Err(bad(format_args!(
+            "{found} bytes found, expected {expected}"
+        )));
     }
-    chunk
-        .decode_vec(header.typesize(), header.nbytes(), &mut Codecs::new())
-        .map_err(|error| match error.class() {
-            Class::Unsupported => CodecError::Unsupported(format!("blosc: {error}")),
-            // The limit has let it pass: more is claimed than the frame can stand for.
-            _ => bad(error.to_string()),
-        })
+    Ok(chunk)
 }
 
 /// Bytes of a block where the configuration leaves them open: the block and what is made of it stay in the cache of a core.

@@ -3,12 +3,17 @@
 use bzip2::read::MultiBzDecoder;
 
 use crate::CodecError;
-use crate::data::read_bounded;
+use crate::data::{read_bounded, read_first};
 
 /// Decompresses one stream, or several in a row.
 pub(crate) fn decode(data: &[u8], limit: u64) -> Result<Vec<u8>, CodecError> {
     let hint = data.len().saturating_mul(2);
     read_bounded("bz2", MultiBzDecoder::new(data), hint, limit)
+}
+
+/// The first `keep` of `whole` bytes; all of them are decompressed.
+pub(crate) fn decode_first(data: &[u8], keep: usize, whole: u64) -> Result<Vec<u8>, CodecError> {
+    read_first("bz2", MultiBzDecoder::new(data), keep, whole)
 }
 
 #[cfg(test)]

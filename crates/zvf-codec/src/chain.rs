@@ -106,7 +106,7 @@ impl Chain {
     }
 
     /// The first `keep` of the `whole` bytes of a chunk, for a chunk that is padded beyond the limit: all of it is decoded and checked, but
-    /// only these bytes are held, where the codec that compresses is zstd, gzip or zlib; other codecs decode the whole chunk.
+    /// only these bytes are held, where the codec that compresses is zstd, gzip, zlib, bz2 or blosc; other codecs decode the whole chunk.
     ///
     /// # Errors
     /// As [`decode`](Self::decode), by the bytes that are held; a chunk of another length than `whole`.
@@ -123,18 +123,22 @@ impl Chain {
         };
         let first: Option<DecodeFirst> = match last {
             #[cfg(feature = "zstd")]
-            Step::Zstd => Some(zstd::decode_first),
+            Step::Zstd => Some(|data, keep, whole, _| zstd::decode_first(data, keep, whole)),
             #[cfg(feature = "gzip")]
-            Step::Gzip => Some(gzip::decode_first),
+            Step::Gzip => Some(|data, keep, whole, _| gzip::decode_first(data, keep, whole)),
             #[cfg(feature = "gzip")]
-            Step::Zlib => Some(gzip::decode_zlib_first),
+            Step::Zlib => Some(|data, keep, whole, _| gzip::decode_zlib_first(data, keep, whole)),
+            #[cfg(feature = "zarrs")]
+            Step::Bz2 => Some(|data, keep, whole, _| bz2::decode_first(data, keep, whole)),
+            #[cfg(feature = "blosc")]
+            Step::Blosc => Some(blosc::decode_first),
             _ => None,
         };
         let Some(first) = first.filter(|_| whole <= MOST_STREAMED) else {
             return self.decode(data, limit);
         };
         let data = Self(before.to_vec()).decode(data, limit)?;
-        let bytes = first(data.as_slice(), keep, whole)?;
+        let bytes = first(data.as_slice(), keep, whole, limit)?;
         Ok(Data::Shared(bytes.into()))
     }
 
@@ -145,8 +149,8 @@ impl Chain {
     }
 }
 
-/// Decodes the first `keep` of the `whole` bytes of a stream.
-type DecodeFirst = fn(&[u8], usize, u64) -> Result<Vec<u8>, CodecError>;
+/// Decodes the first `keep` of the `whole` bytes of a stream, within a limit where it has to decode all of them.
+type DecodeFirst = fn(&[u8], usize, u64, u64) -> Result<Vec<u8>, CodecError>;
 
 /// Most bytes of a chunk that are decoded for the sake of the first of them: bounds the time that a hostile chunk takes.
 const MOST_STREAMED: u64 = 1 << 30;
@@ -172,6 +176,10 @@ mod tests {
             Compression::default(),
             Compression::Checksum(Box::default()),
             Compression::Gzip(5),
+            #[cfg(feature = "blosc")]
+            Compression::Blosc(4),
+            #[cfg(feature = "blosc")]
+            Compression::Blosc(1),
         ] {
             let stored = compression.encode(text.clone()).unwrap();
             let chain = Chain::new(&compression.codecs()).unwrap();

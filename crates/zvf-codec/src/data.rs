@@ -96,7 +96,7 @@ pub(crate) fn read_bounded(
 }
 
 /// Reads all of `whole` bytes that `reader` gives, and keeps the first `keep` of them: memory for these alone.
-#[cfg(any(feature = "zstd", feature = "gzip"))]
+#[cfg(any(feature = "zstd", feature = "gzip", feature = "zarrs"))]
 pub(crate) fn read_first(
     codec: &'static str,
     reader: impl std::io::Read,

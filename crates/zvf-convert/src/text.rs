@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use zvf_write::decimal::{out_of_range, rounds};
 use zvf_write::narrow;
 
 use crate::error::{ConvertError, Place, shown};
@@ -135,30 +136,12 @@ impl Lines {
     }
 }
 
-/// A number that is finite and that float64 has: neither `1e400` nor `1e-400`, which would be infinite and 0.
+/// A number that is finite and that float64 has: neither `1e400` nor `1e-400`, which would be infinite and 0, nor
+/// 9007199254740993, which would be another whole number.
 pub(crate) fn finite(text: &str) -> Option<f64> {
     let value = text.parse::<f64>().ok()?;
-    (value.is_finite() && !out_of_range(text, value)).then_some(value)
-}
-
-/// Whether a text is a number beyond the range of float64, of which `value` is what parsing makes.
-pub(crate) fn out_of_range(text: &str, value: f64) -> bool {
-    if value.is_infinite() {
-        return text.bytes().any(|byte| byte.is_ascii_digit());
-    }
-    let digits = text.bytes().take_while(|byte| !matches!(byte, b'e' | b'E'));
-    value == 0.0 && { digits }.any(|byte| (b'1'..=b'9').contains(&byte))
-}
-
-/// Whether a text is a whole number, in digits alone, that float64 does not hold; `value` is what parsing makes of it.
-pub(crate) fn rounds(text: &str, value: f64) -> bool {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    if value.abs() < EXACT {
-        return false;
-    }
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    digits.bytes().all(|byte| byte.is_ascii_digit())
-        && format!("{:.0}", value.abs()) != digits.trim_start_matches('0')
+    let other = out_of_range(text, value) || rounds(text, value);
+    (value.is_finite() && !other).then_some(value)
 }
 
 /// Whether float32 keeps a number with all the decimals that its text has.

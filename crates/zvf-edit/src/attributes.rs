@@ -83,7 +83,7 @@ impl Edit {
             }
             stored.values = AttributeType::Number(dictionary.number);
             words = Words {
-                texts: Some(dictionary.texts),
+                texts: Some(dictionary.texts.iter().map(str::to_owned).collect()),
                 missing: dictionary.missing.then_some(-1),
                 changed: true,
             };

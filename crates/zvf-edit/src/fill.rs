@@ -8,6 +8,7 @@ use zvf_meta::RootDoc;
 use super::Edit;
 use super::matching::{Given, Scope};
 use zvf_write::WriteError;
+use zvf_write::decimal;
 use zvf_write::documents;
 use zvf_write::number::NumberType;
 use zvf_write::spec::AttributeSpec;
@@ -54,14 +55,12 @@ pub(super) fn value(one: &AttributeSpec, text: &str) -> Result<Values<'static>, 
         NumberType::U16 => parsed!(u16),
         NumberType::U32 => parsed!(u32),
         NumberType::U64 => parsed!(u64),
-        NumberType::F16 | NumberType::F32 | NumberType::F64 => {
-            let value: Option<f64> = text.trim().parse().ok();
-            value.and_then(|value| {
+        NumberType::F16 | NumberType::F32 | NumberType::F64 => decimal::float(text.trim(), number)
+            .and_then(|value| {
                 let values = Values::from(vec![value; one.channels]);
                 let bytes = values.bytes_as(number)?;
                 Some(Values::of_bytes(number, &bytes))
-            })
-        }
+            }),
     };
     found.ok_or_else(|| {
         let what = format!("fill of attribute {}", one.name);

@@ -149,6 +149,27 @@ impl ArrayDoc {
         serde_json::to_string_pretty(self).unwrap_or_else(|_| self.to_value().to_string())
     }
 
+    /// Writes the document, as [`to_json`](Self::to_json) does, with these texts as the categories of its attribute.
+    ///
+    /// # Cost
+    ///
+    /// Memory: the text alone, of exactly its length. The texts are read twice.
+    #[must_use]
+    pub fn to_json_of<'t>(&self, categories: impl Iterator<Item = &'t str> + Clone) -> String {
+        let doc = WithTexts {
+            doc: self,
+            texts: Texts(categories),
+        };
+        let mut length = Length(0);
+        // Neither writer fails.
+        let _ = serde_json::to_writer_pretty(&mut length, &doc);
+        let mut bytes = Vec::with_capacity(length.0);
+        let _ = serde_json::to_writer_pretty(&mut bytes, &doc);
+        // JSON is always UTF-8.
+        String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    }
+
     /// Returns the sharding of the array, or `None` if its chunks are stored one by one.
     ///
     /// # Errors
@@ -199,18 +220,80 @@ impl ArrayDoc {
     }
 }
 
-impl Serialize for ArrayDoc {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+impl ArrayDoc {
+    /// Serializes the document with these attributes in the place of its own.
+    fn serialize_with<S: Serializer>(
+        &self,
+        attributes: &impl Serialize,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         let members = self.members();
         let mut map = serializer.serialize_map(Some(members.len()))?;
         for (name, value) in &members {
             if name == "attributes" {
-                map.serialize_entry(name, &self.attributes)?;
+                map.serialize_entry(name, attributes)?;
             } else {
                 map.serialize_entry(name, value)?;
             }
         }
         map.end()
+    }
+}
+
+impl Serialize for ArrayDoc {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.serialize_with(&self.attributes, serializer)
+    }
+}
+
+/// Texts as a JSON array.
+#[derive(Clone)]
+struct Texts<I>(I);
+
+impl<'t, I: Iterator<Item = &'t str> + Clone> Serialize for Texts<I> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.clone())
+    }
+}
+
+/// A document with these categories.
+struct WithTexts<'d, I> {
+    doc: &'d ArrayDoc,
+    texts: Texts<I>,
+}
+
+impl<'t, I: Iterator<Item = &'t str> + Clone> Serialize for WithTexts<'_, I> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let attributes = AttributesWithTexts {
+            attributes: &self.doc.attributes,
+            texts: &self.texts,
+        };
+        self.doc.serialize_with(&attributes, serializer)
+    }
+}
+
+struct AttributesWithTexts<'d, I> {
+    attributes: &'d ArrayAttributes,
+    texts: &'d Texts<I>,
+}
+
+impl<'t, I: Iterator<Item = &'t str> + Clone> Serialize for AttributesWithTexts<'_, I> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.attributes.serialize_with(self.texts, serializer)
+    }
+}
+
+/// Counts the bytes that are written to it.
+struct Length(usize);
+
+impl std::io::Write for Length {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 

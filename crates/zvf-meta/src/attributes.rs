@@ -180,7 +180,7 @@ impl ArrayAttributes {
         })
     }
 
-    /// All members but the presence list.
+    /// All members but the presence list; of the categories only the place.
     fn members(&self) -> JsonObject {
         let mut map = Builder::default();
         map.put_some("chunk_grid_origin", self.chunk_grid_origin.as_ref())
@@ -188,7 +188,7 @@ impl ArrayAttributes {
             .put_some("name", self.name.as_ref())
             .put_some("dtype", self.dtype.as_ref())
             .put_some("encoding", self.encoding.as_ref())
-            .put_some("categories", self.categories.as_ref())
+            .put_some("categories", self.categories.as_ref().map(|_| &Value::Null))
             .put_some("ordered", self.ordered.as_ref())
             .put_some("_FillValue", self.fill_code.as_ref())
             .put_some("offsets", self.offsets.as_ref())
@@ -221,12 +221,18 @@ impl ArrayAttributes {
             );
         }
         members.extend(self.members());
+        if let Some(categories) = &self.categories {
+            members.insert("categories".to_owned(), Value::Array(categories.clone()));
+        }
         Value::Object(members)
     }
-}
 
-impl Serialize for ArrayAttributes {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    /// Serializes the attributes with these categories in the place of their own, if they have any.
+    pub(crate) fn serialize_with<S: Serializer>(
+        &self,
+        categories: &impl Serialize,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         let members = self.members();
         let mut map = serializer.serialize_map(None)?;
         if let Some(keys) = &self.nonempty_chunks {
@@ -236,9 +242,20 @@ impl Serialize for ArrayAttributes {
             .iter()
             .filter(|(name, _)| name.as_str() != "nonempty_chunks")
         {
-            map.serialize_entry(name, value)?;
+            match name.as_str() {
+                "categories" if self.categories.is_some() => {
+                    map.serialize_entry(name, categories)?
+                }
+                _ => map.serialize_entry(name, value)?,
+            }
         }
         map.end()
+    }
+}
+
+impl Serialize for ArrayAttributes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.serialize_with(&self.categories, serializer)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Texts out of few: codes while batches come, codes of the sorted texts when all have come (0.9 §12.3).
 
-use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use crate::WriteError;
 use crate::error::{OrBug, narrow};
 use crate::number::NumberType;
+use crate::text_list::{TextList, TextSet};
 use zvf_format::int::{index, wide};
 
 /// The code of a missing text until the end.
@@ -13,7 +14,7 @@ pub(crate) const MISSING: u32 = u32::MAX;
 /// The texts of one attribute so far.
 #[derive(Debug, Default)]
 pub struct Categories {
-    codes: HashMap<String, u32>,
+    texts: TextSet,
     missing: bool,
 }
 
@@ -24,39 +25,46 @@ impl Categories {
             self.missing = true;
             return Ok(MISSING);
         };
-        if let Some(&code) = self.codes.get(text) {
-            return Ok(code);
-        }
-        let code = narrow("categories", self.codes.len())?;
-        if code >= i32::MAX.unsigned_abs() {
-            return Err(WriteError::limit(
-                "categories",
-                u64::from(code),
-                u64::from(i32::MAX.unsigned_abs()),
-            ));
-        }
-        self.codes.insert(text.to_owned(), code);
+        let code = self.texts.insert(text)?;
+        check_count(code)?;
         Ok(code)
     }
 
     /// The final texts and codes.
+    ///
+    /// # Cost
+    /// Memory: the texts twice, and 8 bytes for each.
     pub fn finish(self) -> Result<Dictionary, WriteError> {
-        let mut texts: Vec<(String, u32)> = self.codes.into_iter().collect();
-        texts.sort_unstable();
-        let mut codes = vec![0; texts.len()];
-        for (at, (_, code)) in texts.iter().enumerate() {
-            let slot = codes.get_mut(index(*code));
-            *slot.or_bug(format_args!("code {code} of fewer texts"))? = narrow("categories", at)?;
+        let found = self.texts.into_list();
+        let count: u32 = narrow("categories", found.len())?;
+        let mut order: Vec<u32> = (0..count).collect();
+        order.sort_unstable_by_key(|code| found.get(index(*code)));
+        let mut codes = vec![0; found.len()];
+        let mut texts = TextList::default();
+        for (code, &before) in (0_u32..).zip(&order) {
+            let slot = codes.get_mut(index(before));
+            *slot.or_bug(format_args!("code {before} of fewer texts"))? = code;
+            let text = found.get(index(before));
+            texts.push(text.or_bug(format_args!("no text {before}"))?)?;
         }
         // Without any text yet, all of them come later: any number of them, and vertices without one.
         let missing = self.missing || texts.is_empty();
         Ok(Dictionary {
             number: stored_number(texts.len(), missing),
-            texts: texts.into_iter().map(|(text, _)| text).collect(),
+            texts: Arc::new(texts),
             codes,
             missing,
         })
     }
+}
+
+/// Whether there is a code beside so many.
+fn check_count(count: u32) -> Result<(), WriteError> {
+    let most = i32::MAX.unsigned_abs();
+    if count >= most {
+        return Err(WriteError::limit("categories", count.into(), most.into()));
+    }
+    Ok(())
 }
 
 /// The type of the stored codes of so many texts.
@@ -97,7 +105,7 @@ fn put_code(
 #[derive(Debug, PartialEq, Eq)]
 pub struct Dictionary {
     /// Sorted by code point.
-    pub texts: Vec<String>,
+    pub texts: Arc<TextList>,
     /// The final code of each code given before.
     codes: Vec<u32>,
     /// The type of the stored codes.
@@ -120,25 +128,21 @@ impl Dictionary {
         }
     }
 
-    /// The texts of several dictionaries.
-    pub(crate) fn joined(texts: BTreeSet<String>, missing: bool) -> Result<Self, WriteError> {
-        let count = narrow("categories", texts.len())?;
-        let most = i32::MAX.unsigned_abs();
-        if count >= most {
-            return Err(WriteError::limit("categories", count.into(), most.into()));
-        }
+    /// The sorted texts of several dictionaries.
+    pub(crate) fn joined(texts: TextList, missing: bool) -> Result<Self, WriteError> {
+        check_count(narrow("categories", texts.len())?)?;
         Ok(Self {
             number: stored_number(texts.len(), missing),
-            texts: texts.into_iter().collect(),
+            texts: Arc::new(texts),
             codes: Vec::new(),
             missing,
         })
     }
 
     /// The codes here of texts that have other codes elsewhere.
-    pub(crate) fn recoded(&self, texts: &[String]) -> Result<Recoded, WriteError> {
-        let code = |text: &String| {
-            let found = self.texts.binary_search(text);
+    pub(crate) fn recoded(&self, texts: &TextList) -> Result<Recoded, WriteError> {
+        let code = |text: &str| {
+            let found = self.texts.position(text);
             narrow("categories", found.or_bug("a text that no part has")?)
         };
         Ok(Recoded {
@@ -183,7 +187,7 @@ mod tests {
             .map(|text| all.code(Some(text)).unwrap())
             .into();
         let done = all.finish().unwrap();
-        assert_eq!(done.texts, ["apple", "fig", "pear"]);
+        assert!(done.texts.iter().eq(["apple", "fig", "pear"]));
         assert_eq!(done.number, NumberType::U8);
         let mut stored = Vec::new();
         codes

@@ -123,13 +123,8 @@ pub(crate) fn vertex_attribute(
     };
     if let Some(dictionary) = encoder.dictionary(at) {
         attributes.encoding = Some("dictionary".to_owned());
-        attributes.categories = Some(
-            dictionary
-                .texts
-                .iter()
-                .map(|text| Value::from(text.as_str()))
-                .collect(),
-        );
+        // The texts stay where they are until the document is written.
+        attributes.categories = Some(Vec::new());
         attributes.ordered = Some(false);
         attributes.fill_code = dictionary.missing.then_some(-1);
     }

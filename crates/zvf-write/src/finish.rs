@@ -469,19 +469,29 @@ impl<'s> Level<'s> {
     pub(crate) fn vertex_docs(&self, encoder: &Encoder<'_>) -> Result<Nodes, WriteError> {
         let present = documents::presence(self.chunks.iter().copied())?;
         let mut nodes = Nodes::default();
-        let mut add = |path: String, attributes: ArrayAttributes| {
+        let add = |nodes: &mut Nodes, path: String, attributes: ArrayAttributes| {
             nodes.cells(self.cells, path, present.clone(), attributes);
         };
-        add("vertices".to_owned(), documents::vertices(self.spec));
+        let vertices = documents::vertices(self.spec);
+        add(&mut nodes, "vertices".to_owned(), vertices);
         let fragments = "vertex_fragments";
-        add(fragments.to_owned(), documents::fragments(fragments));
+        let attributes = documents::fragments(fragments);
+        add(&mut nodes, fragments.to_owned(), attributes);
         for (at, one) in self.spec.vertex_attributes.iter().enumerate() {
             let attributes = documents::vertex_attribute(one, at, encoder)?;
-            add(format!("vertex_attributes/{}", one.name), attributes);
+            let path = format!("vertex_attributes/{}", one.name);
+            match encoder.dictionary(at) {
+                Some(dictionary) => {
+                    let (present, texts) = (present.clone(), &dictionary.texts);
+                    nodes.coded_cells(self.cells, path, present, attributes, texts);
+                }
+                None => add(&mut nodes, path, attributes),
+            }
         }
         for one in self.spec.stored_fragment_attributes() {
             let attributes = fragment_values::document(&one);
-            add(format!("fragment_attributes/{}", one.name), attributes);
+            let path = format!("fragment_attributes/{}", one.name);
+            add(&mut nodes, path, attributes);
         }
         Ok(nodes)
     }

@@ -134,6 +134,8 @@ pub mod chunk_by;
 #[doc(hidden)]
 pub mod commit;
 #[doc(hidden)]
+pub mod decimal;
+#[doc(hidden)]
 pub mod documents;
 #[doc(hidden)]
 pub mod error;
@@ -183,6 +185,8 @@ pub mod spill;
 pub mod tables;
 #[doc(hidden)]
 pub mod target;
+#[doc(hidden)]
+pub mod text_list;
 #[doc(hidden)]
 pub mod typed;
 #[doc(hidden)]

@@ -1,12 +1,14 @@
 //! The documents of a level that wait until all its cells are written.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use zvf_meta::{ArrayAttributes, KeyList};
 
 use crate::documents::Docs;
 use crate::shard::{Cells, Container};
 use crate::target::{Below, node};
+use crate::text_list::TextList;
 use crate::{WriteError, blobs, documents};
 
 /// Documents by path.
@@ -17,6 +19,8 @@ pub struct Nodes {
     pub groups: BTreeMap<String, String>,
     /// Groups that stand for an array of cells.
     stand_ins: BTreeMap<String, String>,
+    /// The categories of arrays, by path, which their documents get when they are written.
+    texts: BTreeMap<String, Arc<TextList>>,
 }
 
 impl Nodes {
@@ -37,6 +41,26 @@ impl Nodes {
         }
     }
 
+    /// Adds the node of an array of cells of codes of these texts.
+    pub(crate) fn coded_cells(
+        &mut self,
+        cells: &Cells,
+        path: String,
+        present: KeyList,
+        mut attributes: ArrayAttributes,
+        texts: &Arc<TextList>,
+    ) {
+        match cells.container {
+            Container::Grid => {
+                self.texts.insert(path.clone(), Arc::clone(texts));
+            }
+            Container::Blobs => {
+                attributes.categories = Some(texts.iter().map(Into::into).collect());
+            }
+        }
+        self.cells(cells, path, present, attributes);
+    }
+
     /// Adds the group that stands for an array.
     pub(crate) fn stand_in(&mut self, path: impl Into<String>, document: String) {
         self.stand_ins.insert(path.into(), document);
@@ -47,6 +71,7 @@ impl Nodes {
         self.arrays.extend(other.arrays);
         self.groups.extend(other.groups);
         self.stand_ins.extend(other.stand_ins);
+        self.texts.extend(other.texts);
     }
 
     /// Families of arrays that a level has, in the order of the format page.
@@ -73,6 +98,9 @@ impl Nodes {
     }
 
     /// Writes all of them, and a plain group between any two that have none.
+    ///
+    /// # Cost
+    /// Memory: the bytes of the largest document of texts, and of all others.
     pub fn put(self, target: &Below<'_>) -> Result<(), WriteError> {
         let mut groups = self.groups;
         groups.extend(self.stand_ins);
@@ -87,9 +115,14 @@ impl Nodes {
         for path in between {
             groups.entry(path).or_insert_with(documents::plain_group);
         }
-        let arrays = self.arrays.into_iter();
-        let arrays = arrays.map(|(path, doc)| (path, doc.to_json()));
-        let all = arrays.chain(groups).map(|(path, json)| node(path, json));
-        target.put(all.collect())
+        let mut all = Vec::new();
+        for (path, doc) in self.arrays {
+            match self.texts.get(&path) {
+                Some(texts) => target.put(vec![node(path, doc.to_json_of(texts.iter()))])?,
+                None => all.push(node(path, doc.to_json())),
+            }
+        }
+        all.extend(groups.into_iter().map(|(path, json)| node(path, json)));
+        target.put(all)
     }
 }

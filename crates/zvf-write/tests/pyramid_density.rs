@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use zvf_pyramid::{LevelReport, LevelStep, PyramidSpec};
 use zvf_query::Query;
-use zvf_write::{AttributeSpec, Groups, Kind, NumberType, StoreSpec, StoreWriter};
+use zvf_write::{AttributeSpec, Axis, Groups, Kind, NumberType, StoreSpec, StoreWriter};
 
 use crate::model::Model;
 use crate::pyramid::{build, mixed};
@@ -534,5 +534,113 @@ proptest! {
             let (memory, reports) = levels(&model, &[f64::from(factor)]).await;
             check_tree(&model, &read(&memory, 1).await, &reports[0]);
         });
+    }
+}
+
+/// Vertices in a square of 32 that move for 64 frames, with frames of a length and chunks of so many frames.
+fn moving(kind: Kind, frame: f64, chunk: f64) -> Model {
+    let axes = [("t", "time"), ("y", "space"), ("x", "space")];
+    let mut spec = StoreSpec::new(kind, [chunk * frame, 16.0, 16.0])
+        .with_axes(axes.map(|(name, kind)| Axis::new(name, kind)).to_vec());
+    if kind == Kind::PointCloud || kind == Kind::Graph || kind == Kind::Mesh {
+        spec = spec.with_bin_shape([frame, 4.0, 4.0]);
+    }
+    if kind == Kind::Mesh {
+        spec = spec.with_link_width(3);
+    }
+    let count = 64 * 66;
+    let positions = (0..count).map(|n| {
+        // Somewhere in a frame.
+        let time = (n / 66) as f64 + mixed(n, 8) as f64 / 8.0;
+        let axis = |seed: usize| mixed(n * 2 + seed, 256) as f64 / 8.0;
+        vec![time * frame, axis(0), axis(1)]
+    });
+    let mut model = Model::new(spec, positions.collect());
+    match kind {
+        Kind::PointCloud => {}
+        Kind::Line => model.ids = Some((0..count as i64).map(|n| n / 2).collect()),
+        Kind::Polyline => model.ids = Some((0..count as i64).map(|n| n / 11).collect()),
+        Kind::Graph => model.links = (1..count).map(|n| vec![n - 1, n]).collect(),
+        _ => {
+            model.links = (0..count / 3)
+                .map(|n| vec![3 * n, 3 * n + 1, 3 * n + 2])
+                .collect()
+        }
+    }
+    model
+}
+
+async fn kept(model: &Model, spec: &PyramidSpec) -> Vec<(Vec<usize>, Option<f64>)> {
+    let memory = Memory::default();
+    model.write(memory.options()).await;
+    let mut found = Vec::new();
+    for report in build(&memory, spec).await.unwrap() {
+        let mut numbers = same_vertices(model, &read(&memory, report.level).await);
+        numbers.sort_unstable();
+        found.push((numbers, report.error_bound));
+    }
+    found
+}
+
+/// Which vertices stay, and how far others are from them, does not depend on the unit of time.
+#[tokio::test]
+async fn distances_and_bounds_are_those_of_space() {
+    let spec = PyramidSpec::new([LevelStep::new(2.0), LevelStep::new(2.0)]);
+    for kind in [Kind::PointCloud, Kind::Graph, Kind::Mesh] {
+        let levels = kept(&moving(kind, 1.0, 4.0), &spec).await;
+        let mut most = 0.0;
+        for ((numbers, bound), side) in levels.iter().zip([8.0, 16.0]) {
+            // No two places of a bin are farther apart.
+            most += side * 2.0_f64.sqrt();
+            let bound = bound.unwrap();
+            assert!(
+                !numbers.is_empty() && bound > 0.0 && bound <= most,
+                "{kind}: {bound}"
+            );
+        }
+        assert_eq!(
+            levels,
+            kept(&moving(kind, 1024.0, 4.0), &spec).await,
+            "{kind}"
+        );
+    }
+}
+
+/// Along the curve that chooses points, lines and objects, time is compared with its own extent alone.
+#[tokio::test]
+async fn levels_chosen_by_data_do_not_compare_time_with_space() {
+    let spec = PyramidSpec::automatic(300);
+    for kind in [Kind::PointCloud, Kind::Line, Kind::Polyline] {
+        let model = moving(kind, 1.0, 1.0);
+        let levels = kept(&model, &spec).await;
+        for (frame, chunk) in [(1.0, 64.0), (1024.0, 1.0), (1024.0, 64.0)] {
+            let other = kept(&moving(kind, frame, chunk), &spec).await;
+            assert_eq!(levels, other, "{kind}, {frame}, {chunk}");
+        }
+        if kind != Kind::PointCloud {
+            continue;
+        }
+        // Every quarter of space and every half of time keeps its share.
+        let part = |n: usize| {
+            let [t, y, x] = *model.positions[n] else {
+                panic!()
+            };
+            (t < 32.0, y < 16.0, x < 16.0)
+        };
+        for (numbers, _) in &levels {
+            let share = numbers.len() as f64 / model.positions.len() as f64;
+            let (mut all, mut some) = (BTreeMap::new(), BTreeMap::new());
+            (0..model.positions.len()).for_each(|n| *all.entry(part(n)).or_insert(0.0) += 1.0);
+            numbers
+                .iter()
+                .for_each(|&n| *some.entry(part(n)).or_insert(0.0) += 1.0);
+            for (part, all) in all {
+                let found: f64 = some.get(&part).copied().unwrap_or_default();
+                assert!(
+                    (found - all * share).abs() <= 2.0,
+                    "{part:?}: {found} of {all}"
+                );
+            }
+        }
     }
 }

@@ -1,10 +1,9 @@
 //! A column that becomes an attribute: what the file has, what was seen of it, and what is decided for it.
 
-use std::collections::HashSet;
-
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field};
+use zvf_write::text_list::TextSet;
 use zvf_write::{AttributeSpec, AttributeType, NumberType, Values};
 
 use super::UUID;
@@ -51,7 +50,7 @@ pub(super) struct Census {
     taken: bool,
     /// Decimal numbers that float64 does not hold.
     rounded: u64,
-    texts: HashSet<String>,
+    texts: TextSet,
     /// Whether missing values are empty fields of a table of text.
     fields: bool,
 }
@@ -134,9 +133,10 @@ impl Attribute {
                 census.rounded = census.rounded.saturating_add(rounded.count() as u64);
             }
             Raw::Text | Raw::Uuid => {
-                for text in texts(column).into_iter().flatten() {
-                    if !census.texts.contains(text.as_ref()) {
-                        census.texts.insert(text.into_owned());
+                for (row, text) in texts(column).into_iter().enumerate() {
+                    if let Some(text) = text {
+                        let added = census.texts.insert(&text);
+                        added.map_err(|error| (row, error.to_string()))?;
                     }
                 }
             }

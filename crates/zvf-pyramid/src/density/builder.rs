@@ -118,6 +118,11 @@ impl<'n> LevelBuilder<'n> {
         &self.finest.metadata
     }
 
+    /// How distances are measured.
+    pub(super) fn metric(&self) -> Metric {
+        Metric::of(&self.metadata().spec.axes)
+    }
+
     /// How many vertices level 0 has.
     pub(crate) fn vertices(&self) -> u64 {
         u64::from(self.base.vertices.len())
@@ -149,7 +154,7 @@ impl<'n> LevelBuilder<'n> {
     pub(crate) fn choose(&self, chunk_shape: &[f64]) -> Result<ChosenBins, WriteError> {
         let (context, dims) = (self.finest.context(), self.finest.dims());
         let axes = &self.metadata().spec.axes;
-        let (metric, times) = (Metric::of(axes), is_time(axes));
+        let (metric, times) = (self.metric(), is_time(axes));
         let mut squares = Squares::new(context.means.budget / 8, context.means.folder);
         if matches!(self.metadata().spec.kind, Kind::Polyline | Kind::Streamline) {
             let mut last: Option<Point> = None;
@@ -292,7 +297,7 @@ impl<'n> LevelBuilder<'n> {
     /// Positions that lie in no bin. I/O.
     pub(crate) fn thin(&mut self, step: &Planned) -> Result<Found, WriteError> {
         let (context, dims) = (self.finest.context(), self.finest.dims());
-        let metric = Metric::of(&self.finest.metadata.spec.axes);
+        let metric = self.metric();
         let (kind, placed) = (self.finest.metadata.spec.kind, self.finest.from.placed);
         let mut fine = self.made.last().unwrap_or(&self.base);
         let before = fine.vertices.len();

@@ -6,8 +6,7 @@ use std::hash::Hash;
 use rustc_hash::FxHashMap;
 use zvf_meta::Kind;
 
-use super::square;
-use super::thin::off_middle;
+use super::Metric;
 use crate::bin::{Bin, bin_of};
 use zvf_format::int::index;
 use zvf_write::WriteError;
@@ -54,6 +53,7 @@ impl Sets {
 /// Vertices that are contracted with each other.
 #[derive(Debug)]
 pub(super) struct Members<F> {
+    pub(super) metric: Metric,
     /// For each its bin.
     pub(super) all: Vec<Bin>,
     /// For each its object.
@@ -67,10 +67,15 @@ impl<'p, F: Fn(u32) -> &'p [f64]> Members<F> {
     ///
     /// # Errors
     /// Positions that lie in no bin.
-    pub(super) fn new(owner: Vec<u32>, position: F, bins: &[f64]) -> Result<Self, WriteError> {
+    pub(super) fn new(
+        owner: Vec<u32>,
+        position: F,
+        (bins, metric): (&[f64], Metric),
+    ) -> Result<Self, WriteError> {
         let places = 0..narrow("vertices", owner.len())?;
         let all = places.map(|place| bin_of(position(place), bins));
         Ok(Self {
+            metric,
             all: all.collect::<Result<_, _>>()?,
             owner,
             position,
@@ -113,7 +118,8 @@ impl<'p, F: Fn(u32) -> &'p [f64]> Members<F> {
     pub(super) fn moved(&self, representatives: &[u32]) -> f64 {
         let pairs = self.places().zip(representatives);
         pairs.fold(0.0, |most, (place, &kept)| {
-            square((self.position)(place), (self.position)(kept)).max(most)
+            let (from, to) = ((self.position)(place), (self.position)(kept));
+            self.metric.square(from, to).max(most)
         })
     }
 
@@ -146,7 +152,8 @@ impl<'p, F: Fn(u32) -> &'p [f64]> Members<F> {
         self.choose(&mut sets, |_, place| {
             let degree = degree.get(index(place)).zip(self.all.get(index(place)));
             let (degree, bin) = degree.or_bug(format_args!("no member {place}"))?;
-            Ok((*degree == 2, off_middle((self.position)(place), bin, bins)))
+            let position = (self.position)(place);
+            Ok((*degree == 2, self.metric.off_middle(position, bin, bins)))
         })
     }
 
@@ -170,7 +177,7 @@ impl<'p, F: Fn(u32) -> &'p [f64]> Members<F> {
         }
         self.choose(&mut sets, |set, place| {
             let (mean, _) = means.get(&set).or_bug("a set without a mean")?;
-            Ok((false, square((self.position)(place), mean)))
+            Ok((false, self.metric.square((self.position)(place), mean)))
         })
     }
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashSet;
 use zvf_meta::{JsonObject, Kind};
 
-use super::Metric;
 use super::builder::LevelBuilder;
 use super::pieces::Pieces;
 use super::simplify::tolerances;
@@ -123,7 +122,7 @@ impl LevelBuilder<'_> {
     fn tolerances(&self, chunk_shape: &[f64]) -> Result<Curve, WriteError> {
         let dims = self.finest.dims();
         let axes = &self.metadata().spec.axes;
-        let metric = Metric::of(axes);
+        let metric = self.metric();
         let mut found: BTreeMap<i64, f64> = BTreeMap::new();
         let (mut seen, mut ends) = (0.0_f64, 0.0_f64);
         let every = (self.vertices() / SAMPLE).max(1);

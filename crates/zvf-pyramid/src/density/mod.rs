@@ -24,7 +24,7 @@ mod zorder;
 use tokio::runtime::Handle;
 use zvf_store::Store;
 
-use super::bin::Means;
+use super::bin::{Bin, Means};
 use super::plan::Planned;
 use super::sample;
 pub(crate) use builder::LevelBuilder;
@@ -99,9 +99,20 @@ impl Metric {
         }
     }
 
-    /// A position without its time.
-    fn space(self, position: &[f64]) -> &[f64] {
+    /// A position, or what belongs to its axes, without its time.
+    fn space<T>(self, position: &[T]) -> &[T] {
         position.get(self.times..).unwrap_or_default()
+    }
+
+    /// How far a position is from the middle of its bin, in bins, squared.
+    fn off_middle(self, position: &[f64], bin: &Bin, bins: &[f64]) -> f64 {
+        let axes = self.space(position).iter().zip(self.space(bin));
+        axes.zip(self.space(bins))
+            .map(|((value, bin), size)| {
+                let off = value / size - *bin as f64 - 0.5;
+                off * off
+            })
+            .sum()
     }
 
     /// The square of the distance of two positions.

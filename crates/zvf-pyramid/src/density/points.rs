@@ -2,8 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::square;
-use super::thin::off_middle;
+use super::Metric;
 use crate::bin::{Bin, MOST_AXES, bin_of};
 use crate::meter::Meter;
 use zvf_write::WriteError;
@@ -86,6 +85,7 @@ pub(super) struct Thinned {
 pub(super) struct Thinner<'t> {
     pub(super) dims: usize,
     pub(super) bins: &'t [f64],
+    pub(super) metric: Metric,
     /// Whether it is asked for what stands for each point.
     pub(super) paired: bool,
     pub(super) file: &'t SpillFile,
@@ -106,7 +106,7 @@ impl Thinner<'_> {
             for point in Point::read_all(&piece, self.dims)? {
                 let point = point?;
                 let bin = self.bin(&point)?;
-                let far = off_middle(&point.position, &bin, self.bins);
+                let far = self.metric.off_middle(&point.position, &bin, self.bins);
                 let slot = best.entry(bin).or_insert((far, point));
                 if (far, point.place) < (slot.0, slot.1.place) {
                     *slot = (far, point);
@@ -122,7 +122,7 @@ impl Thinner<'_> {
                 let (_, kept) = best
                     .get(&self.bin(&point)?)
                     .or_bug("a bin without a point")?;
-                let far = square(&point.position, &kept.position);
+                let far = self.metric.square(&point.position, &kept.position);
                 found.moved = found.moved.max(far);
                 if self.paired {
                     found.pairs.push([point.place, kept.place]);

@@ -5,7 +5,6 @@ use std::hash::BuildHasher;
 use rustc_hash::FxBuildHasher;
 use zvf_meta::Kind;
 
-use super::Metric;
 use super::builder::LevelBuilder;
 use super::contract::Members;
 use super::endpoints::{Block, EndpointLookup};
@@ -146,6 +145,7 @@ impl LevelBuilder<'_> {
         let thinner = Thinner {
             dims,
             bins,
+            metric: self.metric(),
             paired: placed,
             file: &file,
             meter: &context.meter,
@@ -194,7 +194,7 @@ impl LevelBuilder<'_> {
     ) -> Result<Representatives, WriteError> {
         let context = self.finest.context();
         let spec = &self.finest.metadata.spec;
-        let metric = Metric::of(&spec.axes);
+        let metric = self.metric();
         let of_space = bins.iter().zip(is_time(&spec.axes));
         let of_space = of_space.filter(|(_, time)| !time).map(|(bin, _)| *bin);
         let tolerance = of_space.fold(f64::INFINITY, f64::min) / 2.0;
@@ -239,6 +239,7 @@ impl LevelBuilder<'_> {
         bins: &[f64],
     ) -> Result<Representatives, WriteError> {
         let (context, dims) = (self.finest.context(), self.finest.dims());
+        let metric = self.metric();
         let size = Point::size(dims);
         let bytes = u64::from(fine.vertices.len()) * wide(size);
         let mut parts = Partitions::new(bytes, &context)?;
@@ -283,7 +284,7 @@ impl LevelBuilder<'_> {
                 .map(|ends| ends.each_ref().map(|end| end.axes(dims)))
                 .collect();
             let mut ends = Vec::with_capacity(points.len());
-            let far = thin::pairs(&lines, bins, |end, kept| ends.push([end, kept]))?;
+            let far = thin::pairs(&lines, (bins, metric), |end, kept| ends.push([end, kept]))?;
             let place = |end: usize| -> Result<u32, WriteError> {
                 let point = points.get(end).or_bug(format_args!("no end {end}"))?;
                 Ok(point.place)
@@ -306,6 +307,7 @@ impl LevelBuilder<'_> {
         bins: &[f64],
     ) -> Result<Representatives, WriteError> {
         let (context, dims) = (self.finest.context(), self.finest.dims());
+        let metric = self.metric();
         let size = Point::size(dims) + 4;
         let bytes = u64::from(fine.vertices.len()) * wide(size);
         let mut vertices = Partitions::new(bytes, &context)?;
@@ -363,7 +365,7 @@ impl LevelBuilder<'_> {
                     .get(index(at))
                     .map_or(&[][..], |point| point.axes(dims))
             };
-            let members = Members::new(owner, position, bins)?;
+            let members = Members::new(owner, position, (bins, metric))?;
             let kept = match kind {
                 Kind::Mesh => members.clustered(dims)?,
                 _ => {

@@ -2,19 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::square;
+use super::Metric;
 use crate::bin::{Bin, bin_of};
 use zvf_write::WriteError;
-
-/// How far a position is from the middle of its bin, in bins, squared.
-pub(super) fn off_middle(position: &[f64], bin: &Bin, bins: &[f64]) -> f64 {
-    let axes = position.iter().zip(bin).zip(bins);
-    axes.map(|((value, bin), size)| {
-        let off = value / size - *bin as f64 - 0.5;
-        off * off
-    })
-    .sum()
-}
 
 /// Tells `stands` what stands for each end of lines; ends are counted line by line. Returns the square of the largest distance
 /// of an end from the one that stands for it.
@@ -23,7 +13,7 @@ pub(super) fn off_middle(position: &[f64], bin: &Bin, bins: &[f64]) -> f64 {
 /// Positions that lie in no bin.
 pub(super) fn pairs(
     lines: &[[&[f64]; 2]],
-    bins: &[f64],
+    (bins, metric): (&[f64], Metric),
     mut stands: impl FnMut(usize, usize),
 ) -> Result<f64, WriteError> {
     let mut first: FxHashMap<[Bin; 2], (usize, [&[f64]; 2])> = FxHashMap::default();
@@ -37,8 +27,8 @@ pub(super) fn pairs(
             continue;
         }
         // Ends that share a bin are compared with each other.
-        let straight = square(a, c).max(square(b, d));
-        let crossed = square(a, d).max(square(b, c));
+        let straight = metric.square(a, c).max(metric.square(b, d));
+        let crossed = metric.square(a, d).max(metric.square(b, c));
         moved = moved.max(straight.min(crossed));
         let [near, off] = [2 * kept, 2 * kept + 1];
         let kept = if crossed < straight {

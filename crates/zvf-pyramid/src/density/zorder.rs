@@ -7,6 +7,7 @@ use super::paged::{BitSet, Shuffle};
 use super::points::Point;
 use super::representatives::{Representatives, push_pair};
 use super::square;
+use crate::base::is_time;
 use crate::bin::MOST_AXES;
 use zvf_format::int::index;
 use zvf_write::WriteError;
@@ -16,9 +17,13 @@ use zvf_write::sorter::Sorter;
 /// Where the vertices of a level are.
 #[derive(Debug)]
 pub(super) struct Frame {
-    pub(super) low: [f64; MOST_AXES],
-    /// The largest extent of an axis, in chunks.
+    low: [f64; MOST_AXES],
+    /// What is 1 along each axis: of time its own extent, of space a chunk.
+    unit: [f64; MOST_AXES],
+    /// The largest extent of an axis of space, in chunks.
     pub(super) extent: f64,
+    /// Which axes are of type time.
+    times: [bool; MOST_AXES],
     /// Objects with vertices.
     pub(super) objects: u64,
 }
@@ -27,11 +32,6 @@ pub(super) struct Frame {
 const BITS: usize = 60;
 
 impl LevelBuilder<'_> {
-    /// The size of a chunk of level 0: axes are compared by it.
-    fn unit(&self) -> &[f64] {
-        &self.finest.metadata.spec.chunk_shape
-    }
-
     /// # Errors
     /// Positions that lie in no bin. I/O.
     pub(super) fn frame(&self, fine: &LevelRecords) -> Result<Frame, WriteError> {
@@ -50,11 +50,27 @@ impl LevelBuilder<'_> {
             last = Some(point.object);
             Ok(())
         })?;
-        let extents = low.iter().zip(&high).zip(self.unit());
-        let extent = extents.map(|((low, high), unit)| (high - low) / unit);
+        let spec = &self.finest.metadata.spec;
+        let (mut unit, mut times) = ([1.0; MOST_AXES], [false; MOST_AXES]);
+        let mut extent = 0.0_f64;
+        let axes = low.iter().zip(&high).zip(unit.iter_mut().zip(&mut times));
+        let sizes = spec.chunk_shape.iter().zip(is_time(&spec.axes));
+        for (((low, high), (unit, time)), (chunk, is_time)) in axes.zip(sizes) {
+            *time = is_time;
+            *unit = match is_time {
+                true => (high - low).max(f64::MIN_POSITIVE),
+                // Axes of space are compared by the size of a chunk of level 0.
+                false => *chunk,
+            };
+            if !is_time {
+                extent = extent.max((high - low) / chunk);
+            }
+        }
         Ok(Frame {
             low,
-            extent: extent.fold(0.0, f64::max),
+            unit,
+            extent,
+            times,
             objects,
         })
     }
@@ -69,7 +85,7 @@ impl LevelBuilder<'_> {
         let frame = self.frame(fine)?;
         let mut sorter = Sorter::new(context.means.budget / 4, context.means.folder);
         fine.each_point(dims, |place, point| {
-            let axes = frame.axes(&point.position, self.unit());
+            let axes = frame.axes(&point.position);
             sorter.push([key(axes, dims), u64::from(place)])
         })?;
         let mut marks = BitSet::new(fine.vertices.len());
@@ -104,7 +120,7 @@ impl LevelBuilder<'_> {
                 return Ok(());
             }
             let middle = object.sum.map(|sum| sum / object.count);
-            let axes = frame.axes(&middle, self.unit());
+            let axes = frame.axes(&middle);
             // 40 powers of two, below and above the extent of everything.
             let length = ((object.length.log2() + 32.0) / 40.0).clamp(0.0, 1.0);
             let axes = axes.into_iter().take(dims).chain([length]);
@@ -116,8 +132,7 @@ impl LevelBuilder<'_> {
                 push(&object)?;
                 object = Object::default();
             }
-            let axes = frame.axes(&point.position, self.unit());
-            object.add(&point, axes);
+            object.add(&point, frame.space(&point.position));
             Ok(())
         })?;
         push(&object)?;
@@ -138,7 +153,7 @@ struct Object {
     count: f64,
     sum: [f64; MOST_AXES],
     last: [f64; MOST_AXES],
-    /// In extents of everything.
+    /// In space, in extents of everything.
     length: f64,
 }
 
@@ -156,13 +171,27 @@ impl Object {
 }
 
 impl Frame {
-    /// A position as numbers from 0 to 1.
-    fn axes(&self, position: &[f64; MOST_AXES], unit: &[f64]) -> [f64; MOST_AXES] {
+    /// A position as numbers from 0 to 1. Space and time are not compared: each has its own extent.
+    fn axes(&self, position: &[f64; MOST_AXES]) -> [f64; MOST_AXES] {
         let mut axes = [0.0; MOST_AXES];
-        let parts = axes.iter_mut().zip(position).zip(&self.low).zip(unit);
-        for (((to, from), low), unit) in parts {
-            *to = (from - low) / unit / self.extent.max(f64::MIN_POSITIVE);
+        let parts = axes.iter_mut().zip(position).zip(&self.low);
+        for (((to, from), low), (unit, time)) in parts.zip(self.unit.iter().zip(&self.times)) {
+            let extent = match time {
+                true => 1.0,
+                false => self.extent.max(f64::MIN_POSITIVE),
+            };
+            *to = (from - low) / unit / extent;
         }
+        axes
+    }
+
+    /// The same without the time, which is 0.
+    fn space(&self, position: &[f64; MOST_AXES]) -> [f64; MOST_AXES] {
+        let mut axes = self.axes(position);
+        let times = axes.iter_mut().zip(&self.times);
+        times
+            .filter(|(_, time)| **time)
+            .for_each(|(axis, _)| *axis = 0.0);
         axes
     }
 }

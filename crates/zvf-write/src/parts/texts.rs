@@ -6,7 +6,7 @@
 //! ```
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,7 @@ use crate::parallel;
 use crate::shard::Cells;
 use crate::spec::{AttributeType, StoreSpec};
 use crate::target::{Below, Object, Payloads, Target};
+use crate::text_list::{TextList, Union};
 use crate::values::packed;
 
 /// The group of the codes of a part, beside its cells.
@@ -25,8 +26,8 @@ pub(crate) const CODES: &str = "codes";
 
 /// The texts of one attribute of a part.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Texts<'t> {
-    texts: Cow<'t, [String]>,
+struct Texts<T> {
+    texts: T,
     missing: bool,
 }
 
@@ -41,21 +42,22 @@ struct Coded<'c> {
 
 /// The texts of a part, by attribute; `None` of numbers.
 pub(crate) fn of_part(dictionaries: &[Option<Dictionary>]) -> Result<Vec<u8>, WriteError> {
-    let texts = |one: &'_ Dictionary| Texts {
-        texts: Cow::Owned(one.texts.clone()),
-        missing: one.missing,
-    };
-    let all: Vec<Option<Texts<'_>>> = dictionaries
-        .iter()
-        .map(|one| one.as_ref().map(texts))
-        .collect();
+    let mut all: Vec<Option<Texts<&TextList>>> = Vec::new();
+    for one in dictionaries {
+        all.push(one.as_ref().map(|one| Texts {
+            texts: &*one.texts,
+            missing: one.missing,
+        }));
+    }
     to_bytes(&all)
 }
 
-fn read(target: &Target, key: &str) -> Result<Vec<Option<Texts<'static>>>, WriteError> {
+fn read(target: &Target, key: &str) -> Result<Vec<Option<Texts<TextList>>>, WriteError> {
     let bytes = target.read(key)?;
-    let texts = bytes.and_then(|bytes| from_bytes(&bytes));
-    texts.ok_or_else(|| WriteError::data(key, "nothing that can be read", "the texts of a part"))
+    let texts = bytes.and_then(|bytes| from_bytes::<Vec<Option<Texts<TextList>>>>(&bytes));
+    texts
+        .filter(|all| all.iter().flatten().all(|one| one.texts.is_sorted()))
+        .ok_or_else(|| WriteError::data(key, "nothing that can be read", "the texts of a part"))
 }
 
 /// Whether a specification has texts whose codes are known only when all parts are.
@@ -68,13 +70,13 @@ pub(crate) fn has_texts(spec: &StoreSpec) -> bool {
 /// The dictionaries of all parts together, whose texts are at `keys`: as one writer would have made them.
 ///
 /// # Cost
-/// Memory: all texts once, and those of one part.
+/// Memory: all texts once (4 bytes more for each), and those of one part.
 pub(crate) fn joined(
     spec: &StoreSpec,
     target: &Target,
     keys: &[String],
 ) -> Result<Vec<Option<Dictionary>>, WriteError> {
-    let mut all: Vec<Option<(BTreeSet<String>, bool)>> = spec
+    let mut all: Vec<Option<(Union, bool)>> = spec
         .vertex_attributes
         .iter()
         .map(|one| (one.values == AttributeType::Category).then(Default::default))
@@ -86,11 +88,11 @@ pub(crate) fn joined(
                     continue;
                 };
                 *missing |= part.missing;
-                texts.extend(part.texts.into_owned());
+                texts.add(part.texts)?;
             }
         }
     }
-    let join = |(texts, missing)| Dictionary::joined(texts, missing);
+    let join = |(texts, missing): (Union, bool)| Dictionary::joined(texts.finish()?, missing);
     all.into_iter()
         .map(|one| one.map(join).transpose())
         .collect()

@@ -352,17 +352,16 @@ impl Table {
             Some(NumberType::U64) => parse!(u64, None),
             Some(NumberType::F64) => {
                 let missing = optional.then_some(f64::NAN);
-                self.parsed(one, columns, own, missing, |text| self.fields.number(text))?
-                    .into()
+                self.parsed(one, columns, own, missing, |text| {
+                    self.fields.float(text, NumberType::F64)
+                })?
+                .into()
             }
-            Some(_) => {
+            Some(float) => {
                 let missing = optional.then_some(f32::NAN);
-                let number = |text: &str| {
-                    let wide = self.fields.number(text)?;
-                    let number = narrow(wide);
-                    (number.is_finite() || !wide.is_finite()).then_some(number)
-                };
-                self.parsed(one, columns, own, missing, number)?.into()
+                // Exact: the value is one of the type.
+                let value = |text: &str| self.fields.float(text, float).map(narrow);
+                self.parsed(one, columns, own, missing, value)?.into()
             }
         };
         Ok(array(values, columns.len())?)
@@ -399,8 +398,16 @@ impl Table {
                 None => format!("row {row}"),
             };
             let (file, name) = (&self.file, &one.name);
+            let is_float = one.values.number().is_some_and(NumberType::is_float);
+            let rounded = is_float && text.is_some_and(|text| self.fields.number(text).is_some());
+            let ways = match rounded {
+                true => {
+                    "; the store would hold another number: write it rounded, or as text of another attribute"
+                }
+                false => "",
+            };
             CliError::malformed(format!(
-                "{file}, {place}, column {name}: found {found}, expected {expected}"
+                "{file}, {place}, column {name}: found {found}, expected {expected}{ways}"
             ))
         };
         let value = |(row, text): (usize, Option<Cow<'_, str>>)| {

@@ -1,6 +1,5 @@
 //! What the texts of a column are, and the values that they become.
 
-use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,13 +10,15 @@ use arrow_array::types::{
 };
 use arrow_array::{ArrayRef, NullArray};
 use arrow_schema::{DataType, TimeUnit};
+use zvf_write::decimal::{out_of_range, rounds};
 use zvf_write::narrow;
+use zvf_write::text_list::TextSet;
 
 use super::fields::Fields;
 use crate::error::{Place, shown};
 use crate::options::Nulls;
 use crate::records::attribute;
-use crate::text::{out_of_range, rounds, single_holds};
+use crate::text::single_holds;
 use crate::time::{self, Moment};
 
 /// What was seen of a column so far.
@@ -46,7 +47,7 @@ pub(super) struct Census {
     zeros: Option<String>,
     /// The number for missing ones is there.
     taken: bool,
-    texts: HashSet<String>,
+    texts: TextSet,
     /// Whether there were more texts than are allowed: no matter while all are numbers.
     many: bool,
     /// The type that is asked for, and the first value that it does not hold.
@@ -136,7 +137,7 @@ impl Census {
             grouped: true,
             zeros: None,
             taken: false,
-            texts: HashSet::new(),
+            texts: TextSet::default(),
             many: false,
             asked,
             unfit: None,
@@ -229,12 +230,10 @@ impl Census {
 
     /// Takes a field as a text.
     fn add(&mut self, field: &str, most: u64) -> bool {
-        if !self.many && !self.texts.contains(field) {
-            if self.texts.len() as u64 >= most {
-                self.many = true;
-                self.texts = HashSet::new();
-            } else {
-                self.texts.insert(field.to_owned());
+        if !self.many {
+            self.many = self.texts.insert(field).is_err() || self.texts.len() as u64 > most;
+            if self.many {
+                self.texts = TextSet::default();
             }
         }
         // Where a type is asked for, only texts are too many.

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
+use zvf_write::NumberType;
+use zvf_write::decimal::{float, out_of_range};
+
 use crate::options::Options;
-use crate::text::out_of_range;
 
 /// Words that stand for a missing value among numbers, truth values and moments, unless others are given.
 const USUAL: [&str; 3] = ["NA", "NaN", "null"];
@@ -66,6 +68,12 @@ impl Fields {
         let text = self.plain(text);
         let value = text.parse::<f64>().ok()?;
         (!out_of_range(&text, value)).then_some(value)
+    }
+
+    /// A number in a float type that does not make another one of it: see [`zvf_write::decimal::float`].
+    #[must_use]
+    pub fn float(&self, text: &str, number: NumberType) -> Option<f64> {
+        float(&self.plain(text), number)
     }
 
     /// A number with a point, whatever the file has; nothing for one with a point where numbers have a comma.

@@ -24,7 +24,7 @@ use crate::Format;
 use crate::error::{ConvertError, Place, shown};
 use crate::ids::IdMap;
 use crate::options::{Nulls, Options};
-use crate::text::{finite, rounds, single_holds};
+use crate::text::{finite, single_holds};
 use column::Filling;
 use fields::Fields;
 use objects::Objects;
@@ -265,8 +265,7 @@ impl Survey {
             for &at in &roles.position {
                 let text = rows.value(at).unwrap_or_default().trim();
                 let plain = fields.plain(text);
-                let value = finite(&plain).filter(|value| !rounds(&plain, *value));
-                let value = value.ok_or_else(|| {
+                let value = finite(&plain).ok_or_else(|| {
                     let expected = format!("a finite number in column {}", shown(name(at)));
                     let expected = match fields.hint(text) {
                         Some(hint) => format!("{expected}; {hint}"),
