@@ -17,12 +17,19 @@ use zvf_convert::output::{Style, batch_with_times, with_times, write_json_str, w
 use zvf_query::{BBox, Column, Filter, Outputs, Query, Select, Table, group_numbers, query};
 use zvf_store::Names;
 
+use crate::opened::Opened;
 use crate::refusal::{Answer, Refusal};
 use crate::reply::{check_match, with_tag};
 use crate::sources::{Source, Sources};
 
 /// How long a client may take to accept a batch.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often a query is begun, of a store that changes meanwhile.
+const TRIES: u32 = 5;
+
+/// Bytes of an answer that are made before any are sent: a shorter one is known to be of one state of the store by then.
+const HELD: usize = 1 << 20;
 
 const KNOWN: &str =
     "store, level, bbox, objects, groups, where, select, limit, attributes, columns, table, format";
@@ -62,46 +69,37 @@ pub(crate) async fn answer(
     let mut wanted = wanted(&given, table)?;
     wanted.memory_budget = sources.budget;
     let permit = sources.permit().await?;
-    let mut again = true;
-    let (answer, opened) = loop {
+    let mut tries = 1;
+    let (begun, opened) = loop {
         let opened = source.opened().await?;
-        let asked = async {
-            if let Some(words) = given.get("groups") {
-                let words: Vec<String> = words.split(',').map(str::to_owned).collect();
-                let found = group_numbers(&opened.store, wanted.level, &words).await?;
-                wanted.groups = Some(found);
-            }
-            query(&opened.store, wanted.clone()).await
-        };
-        match asked.await {
-            Ok(answer) => break (answer, opened),
-            Err(error) => {
-                let refusal = Refusal::from(error);
-                if !refusal.is_changed() || !again {
-                    return Err(refusal);
-                }
-                again = false;
+        match begin(&opened, &given, wanted.clone(), (table, format)).await {
+            Err(refusal) if refusal.is_changed() && tries < TRIES => {
+                tries += 1;
                 source.forget(&opened).await;
             }
+            begun => break (begun?, opened),
         }
     };
-    let schema = answer.schema(table).cloned();
-    let schema = schema.ok_or_else(|| Refusal::not_found("the store has no such table"))?;
-    let (sender, receiver) = mpsc::channel::<Result<Bytes, std::io::Error>>(1);
-    tokio::spawn(async move {
-        // The store stays open and the permit taken until the client has everything.
-        let _held = (permit, opened);
-        let mut answer = answer;
-        let outcome = send(&mut answer, table, &schema, format, &sender).await;
-        if let Err(error) = outcome {
-            let _ = tokio::time::timeout(PATIENCE, sender.send(Err(error))).await;
+    let body = match begun {
+        Begun::Whole(bytes) => Body::from(bytes),
+        Begun::Part(mut answer, mut text) => {
+            let (sender, receiver) = mpsc::channel::<Result<Bytes, std::io::Error>>(1);
+            tokio::spawn(async move {
+                // The store stays open and the permit taken until the client has everything.
+                let _held = (permit, opened);
+                let outcome = send(&mut answer, table, &mut text, &sender).await;
+                if let Err(error) = outcome {
+                    let _ = tokio::time::timeout(PATIENCE, sender.send(Err(error))).await;
+                }
+            });
+            let pieces = futures::stream::unfold(receiver, async |mut receiver| {
+                let piece = receiver.recv().await?;
+                Some((piece, receiver))
+            });
+            Body::from_stream(pieces)
         }
-    });
-    let pieces = futures::stream::unfold(receiver, async |mut receiver| {
-        let piece = receiver.recv().await?;
-        Some((piece, receiver))
-    });
-    let mut response = with_tag(StatusCode::OK, None, Body::from_stream(pieces));
+    };
+    let mut response = with_tag(StatusCode::OK, None, body);
     let kind = match format {
         Format::Arrow => "application/vnd.apache.arrow.stream",
         Format::Json => "application/json",
@@ -221,24 +219,61 @@ fn numbers<T: std::str::FromStr>(given: &Given, name: &str) -> Answer<Option<Vec
         .map_err(|_| Refusal::bad_request(format!("{name}: expected whole numbers between commas")))
 }
 
-/// Writes one table batch by batch; the next batch is read after the client has received the last one.
+/// An answer of which nothing was sent.
+enum Begun {
+    Whole(Bytes),
+    /// A longer one: what follows, and what was written of it.
+    Part(zvf_query::Answer, TableText),
+}
+
+/// Makes an answer up to [`HELD`] bytes.
+///
+/// # Errors
+/// 404 without such a table; the errors of the query.
+async fn begin(
+    opened: &Opened,
+    given: &Given,
+    mut wanted: Query,
+    (table, format): (Table, Format),
+) -> Answer<Begun> {
+    if let Some(words) = given.get("groups") {
+        let words: Vec<String> = words.split(',').map(str::to_owned).collect();
+        wanted.groups = Some(group_numbers(&opened.store, wanted.level, &words).await?);
+    }
+    let mut answer = query(&opened.store, wanted).await?;
+    let schema = answer.schema(table);
+    let schema = schema.ok_or_else(|| Refusal::not_found("the store has no such table"))?;
+    let unwritable = |error: std::io::Error| Refusal::malformed(error.to_string());
+    let mut text = TableText::new(schema, format).map_err(unwritable)?;
+    while text.bytes() < HELD {
+        match answer.next().await? {
+            Some((found, batch)) if found == table => text.batch(&batch).map_err(unwritable)?,
+            Some(_) => {}
+            None => {
+                text.finish().map_err(unwritable)?;
+                return Ok(Begun::Whole(text.take()));
+            }
+        }
+    }
+    Ok(Begun::Part(answer, text))
+}
+
+/// Sends what was written of a table, then batch by batch; the next batch is read after the client has received the last one.
 async fn send(
     answer: &mut zvf_query::Answer,
     table: Table,
-    schema: &SchemaRef,
-    format: Format,
+    text: &mut TableText,
     sender: &mpsc::Sender<Result<Bytes, std::io::Error>>,
 ) -> std::io::Result<()> {
-    let mut writer = TableText::new(schema, format)?;
-    while let Some(item) = answer.next().await.map_err(std::io::Error::other)? {
-        let (found, batch) = item;
+    put(sender, text.take()).await?;
+    while let Some((found, batch)) = answer.next().await.map_err(std::io::Error::other)? {
         if found == table {
-            writer.batch(&batch)?;
-            put(sender, writer.take()?).await?;
+            text.batch(&batch)?;
+            put(sender, text.take()).await?;
         }
     }
-    writer.finish()?;
-    put(sender, writer.take()?).await
+    text.finish()?;
+    put(sender, text.take()).await
 }
 
 async fn put(
@@ -330,11 +365,19 @@ impl TableText {
         }
     }
 
-    /// The bytes written since the last call.
-    fn take(&mut self) -> std::io::Result<Bytes> {
+    /// Bytes written since the last [`take`](Self::take).
+    fn bytes(&self) -> usize {
         match self {
-            Self::Arrow(writer) => Ok(std::mem::take(writer.get_mut()).into()),
-            Self::Json { text, .. } => Ok(std::mem::take(text).into()),
+            Self::Arrow(writer) => writer.get_ref().len(),
+            Self::Json { text, .. } => text.len(),
+        }
+    }
+
+    /// The bytes written since the last call.
+    fn take(&mut self) -> Bytes {
+        match self {
+            Self::Arrow(writer) => std::mem::take(writer.get_mut()).into(),
+            Self::Json { text, .. } => std::mem::take(text).into(),
         }
     }
 }

@@ -184,12 +184,22 @@ impl Source {
         &self.raw
     }
 
-    /// The store, opened once.
+    /// The store as it is now: opened once, and again after a change. Its root is compared each time, because what a request needs may
+    /// all be in memory.
     ///
     /// # Errors
     /// The errors of the store.
     pub(crate) async fn opened(&self) -> Answer<Arc<Opened>> {
+        let held = self.opened.lock().await.clone();
+        if let Some(opened) = held {
+            match opened.store.verify(1).await {
+                Ok(()) => return Ok(opened),
+                Err(error) if error.is_changed() => self.forget(&opened).await,
+                Err(error) => return Err(error.into()),
+            }
+        }
         let mut held = self.opened.lock().await;
+        // Another request opened it meanwhile, after this one began.
         if let Some(opened) = held.as_ref() {
             return Ok(Arc::clone(opened));
         }

@@ -281,3 +281,83 @@ fn a_server_that_stops_ends_what_it_began() -> Result<()> {
     drop(waiting);
     Ok(())
 }
+
+/// Rows of an answer in NDJSON.
+fn lines(served: &Served, parameters: &str) -> Result<Vec<serde_json::Value>> {
+    let bytes = served.bytes(&format!("/query?format=ndjson{parameters}"))?;
+    let lines = std::str::from_utf8(&bytes)?.lines();
+    Ok(lines
+        .map(serde_json::from_str)
+        .collect::<Result<_, serde_json::Error>>()?)
+}
+
+#[test]
+fn queries_after_a_change_are_answered_whole() -> Result<()> {
+    let (store, served) = served("graph")?;
+    let count = zvf_testkit::truth("graph")?.positions.shape[0];
+    for round in 0..3 {
+        assert_eq!(lines(&served, "")?.len(), count, "{round}");
+        // An edit of cells that the query does not read changes the root alone.
+        let root = store.path().join("zarr.json");
+        let text = std::fs::read_to_string(&root)?;
+        std::fs::remove_file(&root)?;
+        std::fs::write(&root, format!("{text}\n"))?;
+    }
+    Ok(())
+}
+
+/// A bucket.
+type Bucket = std::sync::Arc<object_store::memory::InMemory>;
+
+const ADDRESS: &str = "memory:///store.zarrvectors";
+
+/// A store of one point in a small shard, which is read whole and kept.
+async fn one_point(n: i32) -> Result<Bucket> {
+    use zvf_write::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, StoreWriter, WriteOptions};
+    let bucket = Bucket::default();
+    let spec = StoreSpec::new(Kind::PointCloud, [10.0, 10.0, 10.0])
+        .with_shard_shape([2, 2, 2])
+        .with_vertex_attribute(AttributeSpec::number("n", NumberType::I32));
+    let open = zvf_store::OpenOptions::new().with_object_store(bucket.clone());
+    let options = WriteOptions::new().with_open(open);
+    let mut writer = StoreWriter::create(ADDRESS, spec, options).await?;
+    let (position, values) = ([1.0_f32, 2.0, 3.0], [n]);
+    writer.push(&Batch::new(&position[..]).with_attribute("n", &values[..]))?;
+    writer.finish().await?;
+    Ok(bucket)
+}
+
+#[test]
+fn an_answer_from_memory_is_not_older_than_its_request() -> Result<()> {
+    use futures::TryStreamExt;
+    use object_store::{ObjectStore, ObjectStoreExt};
+    let runtime = zvf_store::blocking::Runtime::new()?;
+    let bucket = runtime.wait(one_point(1))?;
+    let mut options = ServeOptions::new();
+    options.open = options.open.with_object_store(bucket.clone());
+    let served = Served::with(&[ADDRESS.to_owned()], options)?;
+    for _ in 0..2 {
+        let rows = lines(&served, "")?;
+        assert_eq!(rows.len(), 1);
+        assert_eq!(rows[0]["n"], 1);
+        assert!(lines(&served, "&bbox=50,50,50:60,60,60")?.is_empty());
+    }
+    // As an edit does it: cells and documents, and the root at last.
+    runtime.wait(async {
+        let other = one_point(2).await?;
+        let all: Vec<_> = other.list(None).try_collect().await?;
+        let is_root =
+            |key: &object_store::path::Path| key.as_ref() == "store.zarrvectors/zarr.json";
+        let (roots, rest): (Vec<_>, Vec<_>) = all
+            .into_iter()
+            .map(|object| object.location)
+            .partition(is_root);
+        for key in rest.into_iter().chain(roots) {
+            let bytes = other.get(&key).await?.bytes().await?;
+            bucket.put(&key, bytes.into()).await?;
+        }
+        anyhow::Ok(())
+    })?;
+    assert_eq!(lines(&served, "")?[0]["n"], 2);
+    Ok(())
+}

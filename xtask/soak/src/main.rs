@@ -11,36 +11,55 @@ mod place;
 mod program;
 mod question;
 mod serve;
+mod totals;
 mod work;
 
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Result, bail, ensure};
+use zvf_soak::bucket::Bucket;
 use zvf_soak::draw::Draw;
 use zvf_soak::proxy::Proxy;
 use zvf_soak::servers::{Kind, Server};
 
 use place::{Epoch, Place, Storage, locked};
 use program::{Outcome, Program};
+use totals::Run;
 use work::Worker;
 
-/// Stores on the disk, on the small disk and in the bucket.
-const PLACES: [u64; 3] = [2, 2, 2];
-
-/// How many of a thousand requests to the server are slow.
-const LATE: u64 = 15;
+/// How many of a thousand requests to a bucket are slow.
+const LATE: u64 = 10;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let [zvf, operations, seconds, seed, workers, folder, small] = words.as_slice() else {
-        bail!("zvf-soak ZVF OPERATIONS SECONDS SEED WORKERS FOLDER SMALL-DISK");
+    if let ["table", total] = words.as_slice() {
+        print!("{}", totals::tables(Path::new(total))?);
+        return Ok(());
+    }
+    let [
+        zvf,
+        operations,
+        seconds,
+        seed,
+        workers,
+        folder,
+        memory,
+        small,
+        total,
+        moto,
+    ] = words.as_slice()
+    else {
+        bail!(
+            "zvf-soak ZVF OPERATIONS SECONDS SEED WORKERS FOLDER MEMORY-DISK SMALL-DISK TOTALS moto|none, or zvf-soak table TOTALS"
+        );
     };
+    let path = |word: &str| Some(PathBuf::from(word)).filter(|_| !word.is_empty());
     run(&Plan {
         zvf: PathBuf::from(zvf),
         operations: operations.parse()?,
@@ -48,7 +67,10 @@ fn main() -> Result<()> {
         seed: seed.parse()?,
         workers: workers.parse()?,
         folder: PathBuf::from(folder),
-        small: PathBuf::from(small),
+        memory: path(memory),
+        small: path(small),
+        total: path(total),
+        moto: *moto == "moto",
     })
 }
 
@@ -61,8 +83,14 @@ struct Plan {
     seed: u64,
     workers: u64,
     folder: PathBuf,
-    /// A folder on a small disk of its own; empty: there is none.
-    small: PathBuf,
+    /// A folder on a disk in memory.
+    memory: Option<PathBuf>,
+    /// A folder on a small disk of its own.
+    small: Option<PathBuf>,
+    /// The file of totals.
+    total: Option<PathBuf>,
+    /// Whether one store is in moto.
+    moto: bool,
 }
 
 /// What all threads share.
@@ -77,14 +105,19 @@ pub(crate) struct Soak {
     most: u64,
     end: Instant,
     failed: AtomicBool,
+    /// Whether somebody asked it to end.
+    stopped: Arc<AtomicBool>,
     numbers: AtomicU64,
     counts: Mutex<BTreeMap<&'static str, [u64; 5]>>,
+    reasons: Mutex<BTreeMap<String, u64>>,
+    texts: Mutex<Vec<String>>,
 }
 
 impl Soak {
     fn is_over(&self) -> bool {
         let enough = self.most > 0 && self.operations.load(Ordering::Relaxed) >= self.most;
-        enough || self.failed.load(Ordering::Relaxed) || Instant::now() >= self.end
+        let stopped = self.stopped.load(Ordering::Relaxed);
+        enough || stopped || self.failed.load(Ordering::Relaxed) || Instant::now() >= self.end
     }
 
     /// A number that was not given before.
@@ -111,6 +144,11 @@ impl Soak {
         }
     }
 
+    /// Counts why something had no answer.
+    fn reason(&self, text: &str) {
+        *locked(&self.reasons).entry(text.to_owned()).or_default() += 1;
+    }
+
     fn say(&self, text: &str) {
         println!("{text}");
     }
@@ -127,9 +165,16 @@ impl Soak {
             "# Seed {seed}, {kind} at {address}: {comment}\n# ZVF: the program; STORE: where the store is made, in a new folder.\n{}",
             locked(&epoch.script)
         );
-        println!("anomaly {number}, seed {seed}, {kind} at {address}: {text}");
-        match std::fs::write(&path, script) {
-            Ok(()) => println!("  what was done: {}", path.display()),
+        let text = format!("seed {seed}, {kind} at {address}: {text}");
+        println!("anomaly {number}, {text}");
+        locked(&self.texts).push(text);
+        let copy = self.anomalies.join(format!("{number}.zarrvectors"));
+        let copied = epoch.storage.copy(&epoch.name, &copy);
+        match std::fs::write(&path, script).and(copied) {
+            Ok(()) => println!(
+                "  what was done, and a copy of the store: {}",
+                path.display()
+            ),
             Err(error) => println!("  {}: {error}", path.display()),
         }
     }
@@ -145,38 +190,61 @@ fn run(plan: &Plan) -> Result<()> {
         std::fs::create_dir_all(&folder)?;
         Ok(folder)
     };
-    let server = Server::start(Kind::S3, &folder("server")?)?;
-    let proxy = Proxy::start(server.url(), plan.seed, LATE)?;
-    let disk = folder("stores")?;
-    let has_small = !plan.small.as_os_str().is_empty();
-    let small = if has_small {
-        plan.small.clone()
-    } else {
-        folder("small")?
+    let stopped = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&stopped);
+    ctrlc::set_handler(move || asked.store(true, Ordering::Relaxed))?;
+    let server = match plan.moto {
+        true => Some(Server::start(Kind::S3, &folder("server")?)?),
+        false => None,
     };
-    let program = Program::new(plan.zvf.clone(), folder("runs")?)?;
-    let mut draw = Draw::new(&[plan.seed]);
-    let mut places = Vec::new();
-    for (side, count) in PLACES.into_iter().enumerate() {
-        for number in 0..count {
-            let storage = match side {
-                0 => Storage::Disk(disk.clone()),
-                1 => Storage::Small(small.clone()),
-                // moto cannot list a bucket from which somebody removes objects meanwhile: each store has its own.
-                _ => Storage::Bucket(format!("s3://edits-{number}"), proxy.url().to_owned()),
-            };
-            let place = places.len();
-            places.push(Place {
-                number: place,
-                epoch: RwLock::new(Epoch::new(&storage, place, 0, &mut draw)),
-                storage,
-                typical: AtomicU64::new(100),
-            });
-        }
+    // One request at a time is what moto can.
+    let moto = server
+        .as_ref()
+        .map(|server| Proxy::in_turn(server.url(), plan.seed, LATE));
+    let moto = moto.transpose()?;
+    let bucket = Arc::new(Bucket::default());
+    let memory = Proxy::over(Arc::clone(&bucket), plan.seed, LATE)?;
+    let disk = folder("stores")?;
+    let beside = |place: &Option<PathBuf>, name: &str| match place {
+        Some(place) => Ok(place.clone()),
+        None => folder(name),
+    };
+    let (fast, small) = (
+        beside(&plan.memory, "memory")?,
+        beside(&plan.small, "small")?,
+    );
+    let runs = fast.join("runs");
+    if runs.exists() {
+        std::fs::remove_dir_all(&runs)?;
     }
+    let program = Program::new(plan.zvf.clone(), runs)?;
+    let in_memory = |number: u64| {
+        let (address, endpoint) = (format!("s3://memory-{number}"), memory.url().to_owned());
+        Storage::Bucket(address, endpoint, Some(Arc::clone(&bucket)))
+    };
+    let in_moto = moto
+        .iter()
+        .map(|moto| Storage::Bucket("s3://edits-0".into(), moto.url().to_owned(), None));
+    let storages = [
+        Storage::Disk(disk),
+        Storage::Disk(fast.clone()),
+        Storage::Disk(fast),
+        Storage::Small(small.clone()),
+        Storage::Small(small.clone()),
+        in_memory(0),
+        in_memory(1),
+    ];
+    let storages = storages.into_iter().chain(in_moto);
+    let mut draw = Draw::new(&[plan.seed]);
+    let places = storages.enumerate().map(|(number, storage)| Place {
+        number,
+        epoch: RwLock::new(Epoch::new(&storage, number, 0, &mut draw)),
+        storage,
+        typical: AtomicU64::new(100),
+    });
     let soak = Soak {
+        places: places.collect(),
         program,
-        places,
         seed: plan.seed,
         anomalies: folder("anomalies")?,
         found: AtomicU64::new(0),
@@ -184,36 +252,139 @@ fn run(plan: &Plan) -> Result<()> {
         most: plan.operations,
         end: start + Duration::from_secs(plan.seconds),
         failed: AtomicBool::new(false),
+        stopped,
         numbers: AtomicU64::new(1),
         counts: Mutex::default(),
+        reasons: Mutex::default(),
+        texts: Mutex::default(),
     };
-    work(&soak, plan, has_small.then_some(small.as_path()))?;
-    proxy.calm();
-    let mut last = Worker {
-        soak: &soak,
-        draw: Draw::new(&[plan.seed, 1 << 40]),
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
+    let first = Run {
+        id: format!("{}-{}", plan.seed, since.as_secs()),
+        seed: plan.seed,
+        workers: plan.workers,
+        program: soak.program.version()?,
+        ..Run::default()
     };
-    for place in &soak.places {
-        let epoch = place.epoch.read().unwrap_or_else(PoisonError::into_inner);
-        last.close(place, &epoch)?;
+    let proxies: Vec<&Proxy> = [&memory].into_iter().chain(&moto).collect();
+    let now = |ended: &str| {
+        let run = totalled(&soak, &proxies, &first, start.elapsed(), ended);
+        if let Some(total) = &plan.total {
+            totals::put(total, &run)?;
+        }
+        anyhow::Ok(run)
+    };
+    let has_small = plan.small.is_some();
+    let worked = work(&soak, plan, has_small.then_some(small.as_path()), &|| {
+        now("it runs, or was killed").map(drop)
+    });
+    for proxy in &proxies {
+        proxy.calm();
     }
-    report(&soak, &proxy, start.elapsed());
+    // Nothing changes the stores and nothing fails any more.
+    let looked = worked.and_then(|()| {
+        each(&soak, plan, 1 << 40, |worker, place, epoch| {
+            worker.close(place, epoch)
+        })
+    });
+    let ended = match &looked {
+        Err(_) => "by an error",
+        Ok(()) if soak.stopped.load(Ordering::Relaxed) => "stopped",
+        Ok(()) if plan.operations > 0 && Instant::now() < soak.end => "operations",
+        Ok(()) => "time",
+    };
+    let run = now(ended)?;
+    println!("\n{}", totals::of(&[run]));
+    if !soak.program.has_clock() {
+        println!("no clock jumped: libfaketime is not installed");
+    }
+    looked?;
     let found = soak.found.load(Ordering::Relaxed);
     ensure!(found == 0, "{found} anomalies");
-    std::fs::remove_dir_all(&plan.folder)?;
+    drop(server);
+    for name in ["server", "stores", "anomalies"] {
+        let folder = plan.folder.join(name);
+        if folder.exists() {
+            std::fs::remove_dir_all(folder)?;
+        }
+    }
     Ok(())
 }
 
-/// Runs all threads until the soak is over.
-fn work(soak: &Soak, plan: &Plan, small: Option<&Path>) -> Result<()> {
-    let mut first = Worker {
-        soak,
-        draw: Draw::new(&[plan.seed, 1 << 41]),
+/// Does something to each store, to some of them at the same time.
+fn each(
+    soak: &Soak,
+    plan: &Plan,
+    salt: u64,
+    what: impl Fn(&mut Worker<'_>, &Place, &Epoch) -> Result<()> + Sync,
+) -> Result<()> {
+    let places = Mutex::new(soak.places.iter());
+    std::thread::scope(|scope| {
+        let workers = (0..plan.workers).map(|number| {
+            let (places, what) = (&places, &what);
+            scope.spawn(move || {
+                let draw = Draw::new(&[plan.seed, salt, number]);
+                let mut worker = Worker { soak, draw };
+                loop {
+                    let Some(place) = locked(places).next() else {
+                        return Ok(());
+                    };
+                    let epoch = place.epoch.read().unwrap_or_else(PoisonError::into_inner);
+                    what(&mut worker, place, &epoch)?;
+                }
+            })
+        });
+        let workers: Vec<_> = workers.collect();
+        for worker in workers {
+            let worked: Result<()> = worker
+                .join()
+                .map_err(|_| anyhow::anyhow!("a thread panicked"))?;
+            worked?;
+        }
+        Ok(())
+    })
+}
+
+/// What was done so far.
+fn totalled(soak: &Soak, proxies: &[&Proxy], first: &Run, took: Duration, ended: &str) -> Run {
+    let mut run = Run {
+        seconds: took.as_secs_f64(),
+        operations: soak.operations.load(Ordering::Relaxed),
+        stores: soak.numbers.load(Ordering::Relaxed),
+        requests: proxies.iter().map(|proxy| proxy.requests()).sum(),
+        ended: ended.to_owned(),
+        reasons: locked(&soak.reasons).clone(),
+        anomalies: locked(&soak.texts).clone(),
+        ..first.clone()
     };
-    for place in &soak.places {
-        let epoch = place.epoch.read().unwrap_or_else(PoisonError::into_inner);
-        first.make(place, &epoch)?;
+    let counts = locked(&soak.counts);
+    run.kinds.extend(
+        counts
+            .iter()
+            .map(|(name, count)| ((*name).to_owned(), *count)),
+    );
+    for faults in proxies
+        .iter()
+        .map(|proxy| proxy.faults())
+        .chain([soak.program.faults()])
+    {
+        for (name, count) in faults {
+            *run.faults.entry(name.to_owned()).or_default() += count;
+        }
     }
+    run
+}
+
+/// Runs all threads until the soak is over.
+fn work(
+    soak: &Soak,
+    plan: &Plan,
+    small: Option<&Path>,
+    note: &(dyn Fn() -> Result<()> + Sync),
+) -> Result<()> {
+    each(soak, plan, 1 << 41, |worker, place, epoch| {
+        worker.make(place, epoch)
+    })?;
     std::thread::scope(|scope| {
         let workers = (0..plan.workers).map(|number| {
             scope.spawn(move || {
@@ -239,6 +410,9 @@ fn work(soak: &Soak, plan: &Plan, small: Option<&Path>) -> Result<()> {
                     let done = soak.operations.load(Ordering::Relaxed);
                     let found = soak.found.load(Ordering::Relaxed);
                     println!("{done} operations, {found} anomalies");
+                    if let Err(error) = note() {
+                        println!("the totals were not written: {error:#}");
+                    }
                 }
             }
         });
@@ -267,30 +441,4 @@ fn fill(soak: &Soak, disk: &Path, mut draw: Draw) {
         // It may not have been made: then there is none to remove.
         let _ = std::fs::remove_file(&path);
     }
-}
-
-fn report(soak: &Soak, proxy: &Proxy, took: Duration) {
-    let operations = soak.operations.load(Ordering::Relaxed);
-    let seconds = took.as_secs_f64();
-    println!(
-        "\n{operations} operations in {seconds:.0} s, seed {}\n",
-        soak.seed
-    );
-    println!(
-        "| operation | done | busy or refused | failed by a fault or a change | killed | unexplained |"
-    );
-    println!("|---|---:|---:|---:|---:|---:|");
-    for (name, [done, busy, failed, killed, odd]) in locked(&soak.counts).iter() {
-        println!("| {name} | {done} | {busy} | {failed} | {killed} | {odd} |");
-    }
-    println!("\n| fault | number |\n|---|---:|");
-    for (name, count) in soak.program.faults().iter().chain(&proxy.faults()) {
-        println!("| {name} | {count} |");
-    }
-    if !soak.program.has_clock() {
-        println!("\nno clock jumped: libfaketime is not installed");
-    }
-    println!("\nrequests to the bucket: {}", proxy.requests());
-    println!("stores made: {}", soak.numbers.load(Ordering::Relaxed));
-    println!("anomalies: {}", soak.found.load(Ordering::Relaxed));
 }

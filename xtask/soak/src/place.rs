@@ -1,9 +1,10 @@
 //! The stores of a soak. A place has one store at a time, which is replaced by a new one after some hundred changes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+use zvf_soak::bucket::Bucket;
 use zvf_soak::draw::Draw;
 
 use super::change;
@@ -13,14 +14,14 @@ use super::program::{Ended, quoted};
 use super::serve::Served;
 
 /// Where stores are.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) enum Storage {
     /// A folder of a disk.
     Disk(PathBuf),
     /// A folder of a small disk that is full now and then.
     Small(PathBuf),
-    /// A bucket behind a line that fails: its address and its endpoint.
-    Bucket(String, String),
+    /// A bucket behind a line that fails: its address, its endpoint, and its objects if they are in memory here.
+    Bucket(String, String, Option<Arc<Bucket>>),
 }
 
 impl Storage {
@@ -32,7 +33,7 @@ impl Storage {
     /// The endpoint of a bucket, else nothing.
     pub(super) fn endpoint(&self) -> &str {
         match self {
-            Self::Bucket(_, endpoint) => endpoint,
+            Self::Bucket(_, endpoint, _) => endpoint,
             _ => "",
         }
     }
@@ -41,17 +42,64 @@ impl Storage {
     pub(super) fn address(&self, name: &str) -> String {
         match self {
             Self::Disk(folder) | Self::Small(folder) => folder.join(name).display().to_string(),
-            Self::Bucket(bucket, _) => format!("{bucket}/{name}"),
+            Self::Bucket(bucket, ..) => format!("{bucket}/{name}"),
         }
     }
 
-    /// Removes a store that is not used any more; a bucket, which is in memory, keeps it.
+    /// Removes a store that is not used any more; moto keeps it.
     pub(super) fn remove(&self, name: &str) {
-        if let Self::Disk(folder) | Self::Small(folder) = self {
-            // What cannot be removed now is removed with the whole folder.
-            let _ = std::fs::remove_dir_all(folder.join(name));
+        match self {
+            Self::Disk(folder) | Self::Small(folder) => {
+                // What cannot be removed now is removed with the whole folder.
+                let _ = std::fs::remove_dir_all(folder.join(name));
+            }
+            Self::Bucket(_, _, Some(bucket)) => bucket.remove(&self.prefix(name)),
+            Self::Bucket(..) => {}
         }
     }
+
+    /// Bucket and key of what belongs to a store.
+    fn prefix(&self, name: &str) -> String {
+        let address = self.address(name);
+        format!("{}/", address.trim_start_matches("s3://"))
+    }
+
+    /// Copies what there is of a store, to look at; not one in moto.
+    pub(super) fn copy(&self, name: &str, to: &Path) -> std::io::Result<()> {
+        match self {
+            Self::Disk(folder) | Self::Small(folder) => copy_folder(&folder.join(name), to),
+            Self::Bucket(_, _, Some(bucket)) => {
+                let prefix = self.prefix(name);
+                for (path, bytes) in bucket.objects(&prefix) {
+                    let file = to.join(path.strip_prefix(&prefix).unwrap_or(&path));
+                    if let Some(folder) = file.parent() {
+                        std::fs::create_dir_all(folder)?;
+                    }
+                    std::fs::write(file, &bytes)?;
+                }
+                Ok(())
+            }
+            Self::Bucket(..) => Ok(()),
+        }
+    }
+}
+
+fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let (path, copy) = (entry.path(), to.join(entry.file_name()));
+        let copied = match path.is_dir() {
+            true => copy_folder(&path, &copy),
+            false => std::fs::copy(path, copy).map(drop),
+        };
+        // A run may remove it meanwhile.
+        copied.or_else(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Ok(()),
+            _ => Err(error),
+        })?;
+    }
+    Ok(())
 }
 
 /// A place for stores.
@@ -80,6 +128,7 @@ pub(super) struct Epoch {
     /// The last part of its address.
     pub(super) name: String,
     pub(super) address: String,
+    pub(super) storage: Storage,
     pub(super) kind: &'static str,
     /// What it is made with.
     pub(super) first: State,
@@ -110,6 +159,7 @@ impl Epoch {
         let first = change::first(draw);
         Self {
             address: storage.address(&name),
+            storage: storage.clone(),
             name,
             kind,
             model: Mutex::new(Model::new(kind != "point_cloud", &first)),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
@@ -45,7 +46,7 @@ impl Fault {
 pub(super) enum Outcome {
     /// Exit code 0.
     Done,
-    /// Another change was running: nothing was done.
+    /// Another change was running, or what was asked for is refused: nothing was done.
     Busy,
     /// The store changed, or input and output failed.
     Failed,
@@ -70,15 +71,21 @@ pub(super) struct Ended {
 impl Ended {
     /// Says how the run ended. An error: in a way that neither other programs nor faults explain.
     pub(super) fn outcome(&self, faulty: bool) -> Result<Outcome, String> {
-        let busy = self.stderr.contains("another change is running");
-        let changed = ["changed", "another writer", "took the store over"];
+        let says = |words: &[&str]| words.iter().any(|word| self.stderr.contains(word));
         Ok(match self.code {
             _ if !self.in_time => return Err(self.odd()),
             Some(0) => Outcome::Done,
-            Some(75) => Outcome::Busy,
-            Some(2 | 3) if busy => Outcome::Busy,
+            // Whoever meets another writer is told so, and that it may try again.
+            Some(75) if says(&["try again"]) => Outcome::Busy,
             Some(3) if faulty || self.fault != Fault::None => Outcome::Failed,
-            Some(3) if changed.iter().any(|word| self.stderr.contains(word)) => Outcome::Failed,
+            Some(3)
+                if says(&[
+                    "changed while the store was read",
+                    "could not be renewed in time",
+                ]) =>
+            {
+                Outcome::Failed
+            }
             None if matches!(self.fault, Fault::Kill(_)) => Outcome::Killed,
             _ => return Err(self.odd()),
         })
@@ -120,6 +127,16 @@ impl Program {
             number: AtomicU64::new(0),
             faults: Mutex::default(),
         })
+    }
+
+    /// What the program says of itself, and a number of its bytes that tells builds apart.
+    pub(super) fn version(&self) -> Result<String> {
+        let said = Command::new(&self.zvf).arg("--version").output()?;
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        let mut hasher = DefaultHasher::new();
+        std::fs::read(&self.zvf)?.hash(&mut hasher);
+        let first = said.lines().next().unwrap_or_default();
+        Ok(format!("{first} ({:08x})", hasher.finish() >> 32))
     }
 
     pub(super) fn has_clock(&self) -> bool {
@@ -170,6 +187,9 @@ impl Program {
             .args(arguments)
             .env("TMPDIR", self.folder.join("tmp"))
             .stdin(Stdio::null());
+        // Who interrupts the soak at its terminal does not interrupt the programs.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
         if !endpoint.is_empty() {
             command
                 .env("AWS_ENDPOINT", endpoint)

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use crate::bucket::Bucket;
 use crate::draw::Draw;
 
 /// How many of a thousand requests fail or lose their answer, by fault.
@@ -57,9 +58,32 @@ impl Fault {
 #[derive(Debug)]
 pub struct Proxy {
     url: String,
-    failing: Arc<AtomicBool>,
-    faults: Arc<Mutex<BTreeMap<&'static str, u64>>>,
-    requests: Arc<AtomicU64>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    failing: AtomicBool,
+    faults: Mutex<BTreeMap<&'static str, u64>>,
+    requests: AtomicU64,
+    seed: u64,
+    late: u64,
+}
+
+fn address(server: &str) -> Result<String> {
+    let address = server.strip_prefix("http://");
+    Ok(address.context("no address of a server")?.to_owned())
+}
+
+/// What the proxy stands before.
+#[derive(Debug)]
+enum Upstream {
+    /// A server at `HOST:PORT`.
+    Server(String),
+    /// The same, one request at a time: moto checks the condition of a put and makes it in two steps, and cannot list a bucket from
+    /// which an object is removed meanwhile.
+    InTurn(String, Mutex<()>),
+    Memory(Arc<Bucket>),
 }
 
 impl Proxy {
@@ -69,46 +93,51 @@ impl Proxy {
     ///
     /// If `server` is no such address, or no port is free.
     pub fn start(server: &str, seed: u64, late: u64) -> Result<Self> {
-        let upstream = server
-            .strip_prefix("http://")
-            .context("no address of a server")?
-            .to_owned();
+        Self::before(Upstream::Server(address(server)?), seed, late)
+    }
+
+    /// As [`start`](Self::start), and passes on one request at a time.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub fn in_turn(server: &str, seed: u64, late: u64) -> Result<Self> {
+        let upstream = Upstream::InTurn(address(server)?, Mutex::default());
+        Self::before(upstream, seed, late)
+    }
+
+    /// As [`start`](Self::start), before a bucket in memory.
+    ///
+    /// # Errors
+    ///
+    /// If no port is free.
+    pub fn over(bucket: Arc<Bucket>, seed: u64, late: u64) -> Result<Self> {
+        Self::before(Upstream::Memory(bucket), seed, late)
+    }
+
+    fn before(upstream: Upstream, seed: u64, late: u64) -> Result<Self> {
+        let upstream = Arc::new(upstream);
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let url = format!("http://{}", listener.local_addr()?);
-        let failing = Arc::new(AtomicBool::new(true));
-        let faults = Arc::new(Mutex::new(BTreeMap::new()));
-        let requests = Arc::new(AtomicU64::new(0));
-        let (fail, count, all) = (
-            Arc::clone(&failing),
-            Arc::clone(&faults),
-            Arc::clone(&requests),
-        );
+        let shared = Arc::new(Shared {
+            failing: AtomicBool::new(true),
+            faults: Mutex::default(),
+            requests: AtomicU64::new(0),
+            seed,
+            late,
+        });
+        let own = Arc::clone(&shared);
         std::thread::spawn(move || {
-            for (number, client) in (0_u64..).zip(listener.incoming()) {
+            for client in listener.incoming() {
                 let Ok(client) = client else { continue };
-                let mut draw = Draw::new(&[seed, number]);
-                let fault = match fail.load(Ordering::Relaxed) {
-                    true => pick(draw.below(1000), late),
-                    false => None,
-                };
-                let (upstream, count) = (upstream.clone(), Arc::clone(&count));
-                all.fetch_add(1, Ordering::Relaxed);
+                let (upstream, shared) = (Arc::clone(&upstream), Arc::clone(&own));
                 std::thread::spawn(move || {
                     // A client that is killed leaves its line: nothing is to be done about it.
-                    if let Ok(Some(met)) = serve(client, &upstream, fault, &mut draw)
-                        && let Ok(mut counts) = count.lock()
-                    {
-                        *counts.entry(met.name()).or_default() += 1;
-                    }
+                    let _ = serve(client, &upstream, &shared);
                 });
             }
         });
-        Ok(Self {
-            url,
-            failing,
-            faults,
-            requests,
-        })
+        Ok(Self { url, shared })
     }
 
     /// Where it listens, `http://HOST:PORT`.
@@ -119,21 +148,20 @@ impl Proxy {
 
     /// From here on nothing fails any more.
     pub fn calm(&self) {
-        self.failing.store(false, Ordering::Relaxed);
+        self.shared.failing.store(false, Ordering::Relaxed);
     }
 
     /// How many requests came.
     #[must_use]
     pub fn requests(&self) -> u64 {
-        self.requests.load(Ordering::Relaxed)
+        self.shared.requests.load(Ordering::Relaxed)
     }
 
     /// How many requests met each kind of fault.
     #[must_use]
     pub fn faults(&self) -> BTreeMap<&'static str, u64> {
-        self.faults
-            .lock()
-            .map_or_else(|_| BTreeMap::new(), |counts| counts.clone())
+        let faults = self.shared.faults.lock();
+        faults.map_or_else(|_| BTreeMap::new(), |counts| counts.clone())
     }
 }
 
@@ -147,27 +175,50 @@ fn pick(mut number: u64, late: u64) -> Option<Fault> {
     None
 }
 
-/// Serves one request of one connection; returns the fault that it met.
-fn serve(
-    mut client: TcpStream,
-    upstream: &str,
+/// Serves the requests of a connection, until one of both ends it.
+fn serve(mut client: TcpStream, upstream: &Upstream, shared: &Shared) -> Result<()> {
+    client.set_read_timeout(Some(Duration::from_secs(30)))?;
+    client.set_nodelay(true)?;
+    // One from a program that was killed is not passed on: the server would wait for the rest.
+    while let Some(request) = request(&mut client)? {
+        let number = shared.requests.fetch_add(1, Ordering::Relaxed);
+        let mut draw = Draw::new(&[shared.seed, number]);
+        let fault = match shared.failing.load(Ordering::Relaxed) {
+            true => pick(draw.below(1000), shared.late),
+            false => None,
+        };
+        let first = request.split(|byte| *byte == b'\r').next();
+        let line = String::from_utf8_lossy(first.unwrap_or_default());
+        let xml = line.contains("list-type=") || line.starts_with("POST");
+        let fault = fault.filter(|fault| *fault != Fault::Page || xml);
+        if let Some(fault) = fault
+            && let Ok(mut counts) = shared.faults.lock()
+        {
+            *counts.entry(fault.name()).or_default() += 1;
+        }
+        if !pass(&mut client, &request, upstream, fault, &mut draw)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Passes one request on, and its answer back. Whether the connection goes on.
+fn pass(
+    client: &mut TcpStream,
+    request: &[u8],
+    upstream: &Upstream,
     fault: Option<Fault>,
     draw: &mut Draw,
-) -> Result<Option<Fault>> {
-    client.set_read_timeout(Some(Duration::from_secs(30)))?;
-    let request = request(&mut client)?;
-    let line = String::from_utf8_lossy(&request);
-    let line = line.lines().next().unwrap_or_default().to_owned();
-    let xml = line.contains("list-type=") || line.starts_with("POST");
-    let fault = fault.filter(|fault| *fault != Fault::Page || xml);
+) -> Result<bool> {
     match fault {
         Some(Fault::Status(status)) => {
             let head =
                 format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
             client.write_all(head.as_bytes())?;
-            return Ok(fault);
+            return Ok(false);
         }
-        Some(Fault::ResetBefore) => return Ok(fault),
+        Some(Fault::ResetBefore) => return Ok(false),
         Some(Fault::Page) => {
             let page = "<html><body>please wait</body></html>";
             let head = format!(
@@ -175,38 +226,52 @@ fn serve(
                 page.len()
             );
             client.write_all(head.as_bytes())?;
-            return Ok(fault);
+            return Ok(false);
         }
+        Some(Fault::Late) => std::thread::sleep(Duration::from_millis(draw.below(500))),
         _ => {}
     }
-    if fault == Some(Fault::Late) {
-        std::thread::sleep(Duration::from_millis(draw.below(500)));
-    }
-    let mut server = TcpStream::connect(upstream)?;
-    server.write_all(&request)?;
-    let mut answer = Vec::new();
-    server.read_to_end(&mut answer)?;
+    let ask = |server: &str| -> Result<Vec<u8>> {
+        let mut server = TcpStream::connect(server)?;
+        server.write_all(request)?;
+        let mut answer = Vec::new();
+        server.read_to_end(&mut answer)?;
+        Ok(answer)
+    };
+    let (answer, goes_on) = match upstream {
+        Upstream::Server(server) => (ask(server)?, false),
+        Upstream::InTurn(server, turn) => {
+            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+            (ask(server)?, false)
+        }
+        Upstream::Memory(bucket) => (bucket.answer(request), true),
+    };
     match fault {
-        Some(Fault::ResetAfter) => return Ok(fault),
+        Some(Fault::ResetAfter) => return Ok(false),
         Some(Fault::Cut) => {
             client.write_all(answer.get(..answer.len() / 2).unwrap_or_default())?;
-            return Ok(fault);
+            return Ok(false);
         }
         Some(Fault::Late) => std::thread::sleep(Duration::from_millis(draw.below(2000))),
         _ => {}
     }
     client.write_all(&answer)?;
-    client.shutdown(Shutdown::Write)?;
-    Ok(fault)
+    if !goes_on {
+        client.shutdown(Shutdown::Write)?;
+    }
+    Ok(goes_on)
 }
 
-/// A request with its body, which asks for the connection to end with the answer.
-fn request(client: &mut TcpStream) -> Result<Vec<u8>> {
+/// A request with its body, which asks for the connection to end with the answer. `None`: the client ended the connection.
+fn request(client: &mut TcpStream) -> Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     let mut piece = [0; 16 << 10];
     let end = loop {
         let read = client.read(&mut piece)?;
-        anyhow::ensure!(read > 0, "the client went away");
+        if read == 0 {
+            anyhow::ensure!(bytes.is_empty(), "the client went away");
+            return Ok(None);
+        }
         bytes.extend_from_slice(piece.get(..read).unwrap_or_default());
         if let Some(at) = bytes.windows(4).position(|part| part == b"\r\n\r\n") {
             break at;
@@ -234,5 +299,5 @@ fn request(client: &mut TcpStream) -> Result<Vec<u8>> {
         body.extend_from_slice(piece.get(..read).unwrap_or_default());
     }
     whole.extend_from_slice(&body);
-    Ok(whole)
+    Ok(Some(whole))
 }

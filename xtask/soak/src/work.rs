@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use zvf_soak::draw::Draw;
 
 use super::Soak;
@@ -14,7 +14,7 @@ use super::parts;
 use super::place::{Epoch, Place, Storage, locked};
 use super::program::{Ended, Fault, Outcome, of_change, of_read};
 use super::question::{COLUMNS, Question, whole_table};
-use super::serve::Served;
+use super::serve::{Door, Reply, Served};
 
 /// How long a store may stay locked by a change that is known to be interrupted.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -38,11 +38,29 @@ enum Fetched {
 /// keep the rows of level 0.
 fn refused(name: &str, ended: &Ended) -> bool {
     let text = match name {
-        "rechunk" => "expected a whole multiple of the level's bin",
+        "rechunk" => "since chunks of coarse levels are whole multiples of their bins",
         "vacuum" => "an edit needs no coarse level that keeps them",
         _ => return false,
     };
     ended.code == Some(2) && ended.stderr.contains(text)
+}
+
+/// Where stores are, by what their operations cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Where {
+    Disk,
+    Memory,
+    Moto,
+}
+
+impl Where {
+    fn of(storage: &Storage) -> Self {
+        match storage {
+            Storage::Bucket(_, _, Some(_)) => Self::Memory,
+            Storage::Bucket(..) => Self::Moto,
+            _ => Self::Disk,
+        }
+    }
 }
 
 fn words(words: &[&str]) -> Vec<String> {
@@ -60,23 +78,29 @@ impl Worker<'_> {
 
     fn step(&mut self) -> Result<()> {
         let soak = self.soak;
-        // Buckets take many times as long as disks.
-        let buckets = self.draw.below(10) == 0;
+        // Buckets take longer than disks, and moto many times as long.
+        let kind = match self.draw.below(400) {
+            0 => Where::Moto,
+            1..100 => Where::Memory,
+            _ => Where::Disk,
+        };
         let places = soak.places.iter();
         let places: Vec<&Place> = places
-            .filter(|one| buckets == matches!(one.storage, Storage::Bucket(..)))
+            .filter(|one| kind == Where::of(&one.storage))
             .collect();
-        let place = *self.draw.one(&places).context("no place")?;
+        let Some(place) = self.draw.one(&places).copied() else {
+            return Ok(());
+        };
         {
             let epoch = place.epoch.read().unwrap_or_else(PoisonError::into_inner);
             if !epoch.is_over() {
                 return match self.draw.below(1000) {
-                    0..370 => self.read(place, &epoch),
-                    370..560 => self.request(place, &epoch),
-                    560..580 => self.copy(place, &epoch),
-                    580..600 => self.validate(place, &epoch),
-                    600..960 => self.change(place, &epoch),
-                    960..980 => self.levels(place, &epoch),
+                    0..250 => self.read(place, &epoch),
+                    250..600 => self.requests(place, &epoch),
+                    600..615 => self.copy(place, &epoch),
+                    615..635 => self.validate(place, &epoch),
+                    635..965 => self.change(place, &epoch),
+                    965..980 => self.levels(place, &epoch),
                     980..990 => self.vacuum(place, &epoch),
                     _ => parts::run(soak, &mut self.draw, &place.storage),
                 };
@@ -204,16 +228,12 @@ impl Worker<'_> {
         })
     }
 
-    /// Asks a server of the store.
-    fn request(&mut self, place: &Place, epoch: &Epoch) -> Result<()> {
+    /// Asks a server of the store some questions.
+    fn requests(&mut self, place: &Place, epoch: &Epoch) -> Result<()> {
         let soak = self.soak;
-        let question = Question::draw(&mut self.draw);
-        let Some(parameters) = question.parameters() else {
-            return Ok(());
-        };
-        let (host, path) = {
+        let door = {
             let mut served = locked(&epoch.served);
-            if self.draw.below(60) == 0 && served.take().is_some() {
+            if self.draw.below(80) == 0 && served.take().is_some() {
                 soak.program.count("servers killed");
             }
             if served.as_mut().is_some_and(Served::has_ended) {
@@ -227,42 +247,83 @@ impl Worker<'_> {
                 soak.count("serve", served.is_some().then_some(Outcome::Done));
             }
             let Some(served) = served.as_ref() else {
-                if !place.storage.is_faulty() {
-                    soak.anomaly(epoch, "zvf serve did not start");
-                }
+                soak.anomaly(epoch, "zvf serve did not start");
                 return Ok(());
             };
-            (served.host(), served.query(&parameters))
+            served.door()
         };
+        for _ in 0..=self.draw.below(12) {
+            if epoch.broken.load(Ordering::Relaxed) {
+                break;
+            }
+            let question = Question::draw(&mut self.draw);
+            if let Some(parameters) = question.parameters() {
+                self.request(place, epoch, &door, &question, &parameters);
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks a server one question.
+    fn request(
+        &self,
+        place: &Place,
+        epoch: &Epoch,
+        door: &Door,
+        question: &Question,
+        parameters: &str,
+    ) {
+        let soak = self.soak;
+        let path = door.query(parameters);
         let from = soak.program.now();
         epoch.model().open_read(from);
-        let got = Served::get(&host, &path);
+        let reply = door.get(&path);
         let to = soak.program.now();
-        let outcome = match &got {
-            Ok(Some((200, _))) => Outcome::Done,
-            _ => Outcome::Failed,
-        };
-        soak.count("requests to serve", Some(outcome));
-        let wrong = match got? {
-            Some((200, body)) => {
+        let faulty = place.storage.is_faulty();
+        let (outcome, why, wrong) = match reply {
+            Reply::Whole(200, body) => {
                 let ordered = epoch.model().is_ordered();
-                let answer = question.ndjson(ordered, &body);
-                let mut model = epoch.model();
-                match answer {
-                    Ok(answer) => model.check(&question, &answer, from, to).err(),
+                let wrong = match question.ndjson(ordered, &body) {
+                    Ok(answer) => epoch.model().check(question, &answer, from, to).err(),
                     Err(error) => Some(format!("{error:#}")),
-                }
+                };
+                (Outcome::Done, None, wrong)
             }
-            // The store changed or could not be read.
-            Some((status, _)) if status >= 500 || status == 409 => None,
-            Some((status, body)) => Some(format!("status {status}: {body}")),
-            None => None,
+            // The store changed each time that the query was begun, or could not be read.
+            Reply::Whole(status @ 502, body)
+                if faulty || body.contains("changed while the store was read") =>
+            {
+                let changed = body.contains("changed while the store was read");
+                let why = match changed {
+                    true => "the store changed",
+                    false => "the storage failed",
+                };
+                (
+                    Outcome::Failed,
+                    Some(format!("status {status}, {why}")),
+                    None,
+                )
+            }
+            Reply::Whole(status, body) => {
+                let wrong = format!("status {status}: {body}");
+                (Outcome::Failed, None, Some(wrong))
+            }
+            Reply::None(_) | Reply::Cut(_) if door.is_closed() => {
+                (Outcome::Killed, Some("the server was killed".into()), None)
+            }
+            // Answers are of one batch: whether the store changed is known before any of it is sent.
+            Reply::Cut(why) if !faulty => (Outcome::Failed, None, Some(why)),
+            Reply::Cut(_) => (Outcome::Failed, Some("the answer was aborted".into()), None),
+            Reply::None(why) => (Outcome::Failed, None, Some(why)),
         };
         epoch.model().close_read(from);
+        soak.count("requests to serve", wrong.is_none().then_some(outcome));
+        if let Some(why) = why {
+            soak.reason(&format!("requests to serve: {why}"));
+        }
         if let Some(wrong) = wrong {
             soak.anomaly(epoch, &format!("serve: GET {path}: {wrong}"));
         }
-        Ok(())
     }
 
     /// Copies the store to other chunks, and reads the copy.
