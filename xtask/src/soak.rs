@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         Some(program) => std::path::absolute::<std::path::PathBuf>(program)?,
         None => sh::build_zvf()?,
     };
-    let servers = python::interpreter(python::SERVERS)?;
+    let servers = python::interpreter()?;
     sh::run(sh::cargo().args(["build", "--quiet", "--package", "zvf-soak"]))?;
     // It stays where something was found.
     let folder = sh::target().join("soak");
