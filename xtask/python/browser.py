@@ -219,21 +219,9 @@ def points(zvf, server, stores, folder):
 
 def volume(server, name, mesh="meshes"):
     """A store as cloud-volume opens segmentations."""
-    from cloudvolume import CloudVolume
+    from cloud import segmentation
 
-    info = CloudVolume.create_new_info(
-        num_channels=1,
-        layer_type="segmentation",
-        data_type="uint64",
-        encoding="raw",
-        resolution=[1, 1, 1],
-        voxel_offset=[0, 0, 0],
-        volume_size=[1, 1, 1],
-        mesh=mesh,
-        skeletons="skeletons",
-    )
-    address = f"precomputed://{server.url}/precomputed/{name}"
-    return CloudVolume(address, info=info, progress=False, cache=False)
+    return segmentation(f"precomputed://{server.url}/precomputed/{name}", mesh=mesh)
 
 
 def one_object(zvf, store, segment, folder):

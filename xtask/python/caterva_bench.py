@@ -4,15 +4,15 @@ Both processes stay open; rounds alternate between them and the order changes fr
 its process, from the call to the finished result, the result's memory included. Files are in the page cache.
 """
 
-import json
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import blosc2
 import numpy as np
+
+from caterva_conformance import Ours
 
 N = 512
 SLICES = [
@@ -48,21 +48,6 @@ def make(folder):
                 urlpath=str(path),
                 mode="w",
             )
-
-
-class Ours:
-    def __init__(self, program):
-        self.process = subprocess.Popen(
-            [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-
-    def ask(self, **command):
-        self.process.stdin.write(json.dumps(command) + "\n")
-        self.process.stdin.flush()
-        answer = json.loads(self.process.stdout.readline())
-        if "error" in answer:
-            raise SystemExit(f"ours: {answer['error']}")
-        return answer
 
 
 def time_python(array, axes):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 import math
-import time
+import shutil
+import subprocess
+import traceback
 from collections import Counter, defaultdict
+from pathlib import Path
 
 import numpy as np
 
 import pyramid
 from inputs import Input
-from reading import Refused, Tables, Zvf, matrix, values
+from outcome import compared
+from reading import Refused, Tables, Zvf, values
 
 
 class Board:
@@ -58,18 +63,58 @@ def table(board: Board) -> list[str]:
     return lines
 
 
-def conclude(title: str, board: Board, broken: list[str], tried: str, start: float) -> int:
-    """Prints differences, the table and the sum of a run; the exit code. `start` is of `time.monotonic`."""
+def conclude(package: str, board: Board, broken: list[str], cases: int, seed: int) -> int:
+    """Prints differences, the table and the sum of a run; the exit code."""
     wrong = sum(board.wrong.values())
     for line in summary(board.examples) + broken[:5]:
         print(line)
     print()
     print("\n".join(table(board)))
-    print(
-        f"\n{title}: {tried}: {sum(board.compared.values()):,} values compared, {wrong:,} differ, "
-        f"{len(broken)} stores could not be tried, {time.monotonic() - start:.0f} s"
-    )
-    return 1 if wrong or broken else 0
+    print(f"\nseed {seed}; {len(broken)} cases could not be tried")
+    return compared(package, cases, sum(board.compared.values()), wrong + len(broken))
+
+
+def try_kinds(kinds: list[str], programs: list[str], each, *, seed: int, stores: int, quick: int = 1, first=None) -> int:
+    """A script that makes random stores of several kinds, in turn, and compares each; its exit code.
+
+    Arguments: the programs, the folder, and `--seed N`, `--stores N`, `--quick` (so many stores of each kind), `--only KIND`. `each` gets them
+    all, a number, the kind, a folder that stays where something differs, and the board; `first` the arguments and the board.
+    """
+    parser = argparse.ArgumentParser()
+    for program in programs:
+        parser.add_argument(program)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--seed", type=int, default=seed)
+    parser.add_argument("--stores", type=int, default=stores)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", choices=kinds)
+    options = parser.parse_args()
+    shutil.rmtree(options.folder, ignore_errors=True)
+    kinds = [kind for kind in kinds if options.only in (None, kind)]
+    count = min(options.stores, quick * len(kinds)) if options.quick else options.stores
+    board, broken = Board(), []
+
+    def attempt(folder: Path, what) -> None:
+        found = Board()
+        try:
+            what(found)
+        except subprocess.CalledProcessError as error:
+            broken.append(f"{folder}: {error.cmd}: {error.stderr}")
+        except Exception:
+            broken.append(f"{folder}: {traceback.format_exc()}")
+        else:
+            if not any(found.wrong.values()):
+                shutil.rmtree(folder, ignore_errors=True)
+        board.add(found)
+
+    if first:
+        folder = options.folder / "first"
+        attempt(folder, lambda found: first(options, folder, found))
+    for number in range(count):
+        kind = kinds[number % len(kinds)]
+        folder = options.folder / f"{number:04}-{kind.replace(' ', '-')}"
+        attempt(folder, lambda found: each(options, number, kind, folder, found))
+    return conclude("zarr-vectors 0.9.2", board, broken, count, options.seed)
 
 
 def plain(value):

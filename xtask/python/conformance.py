@@ -15,7 +15,6 @@ import json
 import multiprocessing
 import shutil
 import sys
-import time
 import traceback
 import warnings
 from importlib.metadata import version
@@ -173,7 +172,7 @@ def main() -> int:
         return 0
     count = min(options.stores, 2 * len(kinds)) if options.quick else options.stores
     jobs = [(options.program, str(options.folder), options.seed, kinds[k % len(kinds)], k, options.quick) for k in range(count)]
-    start, board, broken = time.monotonic(), Board(), []
+    board, broken = Board(), []
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         for done, (part, failure) in enumerate(pool.imap_unordered(one, jobs), 1):
             board.add(part)
@@ -181,7 +180,7 @@ def main() -> int:
                 broken.append(failure)
             if sys.stderr.isatty():
                 print(f"\r{done} of {count} stores", end="", file=sys.stderr, flush=True)
-    return conclude(f"zarr-vectors {RELEASE}", board, broken, f"{count} stores, seed {options.seed}", start)
+    return conclude(f"zarr-vectors {RELEASE}", board, broken, count, options.seed)
 
 
 if __name__ == "__main__":

@@ -13,15 +13,11 @@ beside the wrong vertices. A store that differs stays in FOLDER. Ends with 1 whe
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 import json
-import shutil
 import subprocess
 import sys
-import time
-import traceback
 import warnings
 from pathlib import Path
 
@@ -30,7 +26,8 @@ warnings.simplefilter("ignore")
 import numpy as np
 
 import inputs
-from checks import Board, conclude
+from checks import Board, try_kinds
+from reading import run
 from written import KINDS, Job, Reader
 
 AXES = "xyzw"
@@ -57,10 +54,7 @@ class Editor:
     # --- the program ---
 
     def zvf(self, *arguments: str) -> str:
-        ran = subprocess.run([self.program, *map(str, arguments)], capture_output=True, text=True)
-        if ran.returncode:
-            raise RuntimeError(f"zvf {' '.join(map(str, arguments))}: {ran.stderr.strip()}")
-        return ran.stdout
+        return run(self.program, *arguments)
 
     def edit(self, *arguments: str) -> None:
         self.zvf("edit", self.job.store, *arguments)
@@ -279,39 +273,12 @@ class EditedReader(Reader):
             self.link_attributes()
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("program")
-    parser.add_argument("writer")
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--seed", type=int, default=20260303)
-    parser.add_argument("--stores", type=int, default=8)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", choices=KINDS)
-    options = parser.parse_args()
-    shutil.rmtree(options.folder, ignore_errors=True)
-    kinds = [kind for kind in KINDS if options.only in (None, kind)]
-    count = min(options.stores, len(kinds)) if options.quick else options.stores
-    start, board, broken = time.monotonic(), Board(), []
-    for number in range(count):
-        kind = kinds[number % len(kinds)]
-        folder = options.folder / f"{number:04}-{kind.replace(' ', '-')}"
-        one = Board()
-        try:
-            job = Job(np.random.default_rng([options.seed, number]), folder, kind, fragments=False)
-            subprocess.run([options.writer, folder / "job.json"], check=True, capture_output=True, text=True)
-            Editor(options.program, job).run()
-            EditedReader(job, one, options.program).run()
-        except subprocess.CalledProcessError as error:
-            broken.append(f"{folder}: {error.stderr}")
-        except Exception:
-            broken.append(f"{folder}: {traceback.format_exc()}")
-        else:
-            if not any(one.wrong.values()):
-                shutil.rmtree(folder)
-        board.add(one)
-    return conclude("edited by us, read by zarr-vectors 0.9.2", board, broken, f"{count} stores, seed {options.seed}", start)
+def one(options, number: int, kind: str, folder: Path, board: Board) -> None:
+    job = Job(np.random.default_rng([options.seed, number]), folder, kind, fragments=False)
+    subprocess.run([options.writer, folder / "job.json"], check=True, capture_output=True, text=True)
+    Editor(options.program, job).run()
+    EditedReader(job, board, options.program).run()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(try_kinds(KINDS, ["program", "writer"], one, seed=20260303, stores=8))

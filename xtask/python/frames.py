@@ -21,7 +21,6 @@ import io
 import json
 import shutil
 import struct
-import subprocess
 import sys
 import warnings
 import zipfile
@@ -31,12 +30,16 @@ warnings.simplefilter("ignore")
 
 import nibabel
 import numpy as np
+import scipy
 import zarr
 from nibabel.affines import apply_affine
 from nibabel.streamlines import Tractogram, load, save
 from scipy.ndimage import map_coordinates
 from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
+
+from outcome import compared
+from reading import run
 
 SIZES = np.array([2.0, 1.5, 3.0])
 SHAPE = np.array([60, 76, 40])
@@ -49,13 +52,6 @@ def check(what: str, good: bool) -> None:
     if not good:
         checks["wrong"] += 1
         print(f"DIFFERS: {what}")
-
-
-def run(*arguments) -> str:
-    ran = subprocess.run([str(one) for one in arguments], capture_output=True, text=True)
-    if ran.returncode:
-        raise SystemExit(f"{' '.join(map(str, arguments))}\n{ran.stderr}")
-    return ran.stdout
 
 
 def oblique(order: str) -> np.ndarray:
@@ -280,10 +276,9 @@ def main() -> int:
         one_order(program, place, order, stated)
     tables(program, folder)
     old_versions(program, folder)
-    print(f"{checks['compared']} comparisons, {checks['wrong']} differ")
     if not checks["wrong"]:
         shutil.rmtree(folder)
-    return int(checks["wrong"] > 0)
+    return compared(f"nibabel {nibabel.__version__}, SciPy {scipy.__version__}", checks["compared"], checks["compared"], checks["wrong"])
 
 
 if __name__ == "__main__":

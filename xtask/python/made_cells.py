@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from made_bytes import canonical, fragments, i64, lehmer, manifest, ragged
+from made_bytes import canonical, fragments, i64, lehmer, ragged
 from made_case import Case, Cells
 from made_nodes import key
 
@@ -107,13 +107,6 @@ def links(case: Case, cells_of: Cells, at: str, ends, *, form="blobs", attribute
             case.nodes.blobs(path, meta, blobs)
     columns = {name: case.truth[f"link_{name}"][across] for name in attributes}
     family(case, at, "0", [cells_of.record(ends[n]) for n in across], form=form, attributes=columns, shards=shards, **options)
-
-
-def vlen_index(case: Case, at: str, manifests: list, rank: int) -> None:
-    meta = {"zv_array": "object_index", "num_objects": len(manifests), "sid_ndim": rank, "layout": "vlen_manifests_v1"}
-    case.nodes.group(f"{at}/object_index", meta)
-    blobs = {(k,): manifest(blocks) for k, blocks in enumerate(manifests)}
-    case.nodes.grid(f"{at}/object_index/manifests", [len(manifests)], blobs, codec="zstd", chunks=[len(manifests)])
 
 
 def sentinel(dtype: np.dtype):

@@ -3,10 +3,10 @@
 import numpy as np
 
 import made_old
-from made_bytes import fragments, i64
+from made_bytes import i64
 from made_case import Case, Cells, by_bin, by_chunk, by_object, by_path, chunks_of
-from made_cells import body, family, groups, links, native, object_attribute, vlen_index
-from made_old import CHUNK, ask_between, level, links_of_equal_keys, objects_truth, root
+from made_cells import body, family, groups, links, object_attribute
+from made_old import CHUNK, ask_between, level, links_of_equal_keys, objects_truth, root, vlen_index
 
 
 def random_graph(name: str, seed: int, low, high, n: int = 50, m: int = 80) -> tuple[Case, Cells, dict]:

@@ -1,26 +1,15 @@
 """Stores of format 0.9.4: dense manifests, additive levels, required capabilities. One grid of byte strings a family."""
 
+from functools import partial
+
 import numpy as np
 
 from made_bytes import canonical, fragments, i64, lehmer, manifest, ragged
 from made_case import Case, Cells, by_chunk, by_object, by_path, chunks_of, key
-from made_old import CHUNK, objects_truth, root as older_root
+from made_old import CHUNK, level as older_level, objects_truth, root
 
 
-def root(case: Case, version: str, **options) -> None:
-    older_root(case, version, **options)
-
-
-def level(case: Case, number: int, count: int, **more) -> None:
-    meta = {
-        "level": number,
-        "object_sparsity": 1.0,
-        "vertex_count": count,
-        "coarsening_method": "manual" if number else "none",
-        "parent_level": number - 1 if number else None,
-        "arrays_present": ["vertices"],
-    }
-    case.nodes.group(str(number), {"zarr_vectors_level": meta | more})
+level = partial(older_level, method="manual")
 
 
 def grid(case: Case, path: str, blobs: dict, attributes: dict, *, extent, codec="none", shards=None) -> None:

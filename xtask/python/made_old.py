@@ -5,9 +5,9 @@ from collections import defaultdict
 import numpy as np
 
 from made_bytes import i64, manifest, ragged
-from made_case import Case, Cells, by_bin, by_chunk, by_object, by_path, chunks_of, segments
-from made_nodes import document, key
-from made_bytes import fragments, vlen
+from made_case import Case, Cells, by_bin, by_chunk, by_object, by_path, chunks_of
+from made_nodes import key
+from made_bytes import fragments
 
 CHUNK = (10.0, 10.0, 10.0)
 
@@ -37,12 +37,12 @@ def root(case: Case, version: str, *, chunk=CHUNK, kinds=None, convention=None, 
     case.nodes.group("", {"zarr_vectors": meta | more, "multiscales": [scales], **(top or {})})
 
 
-def level(case: Case, number: int, count: int, **more) -> None:
+def level(case: Case, number: int, count: int, *, method: str = "per_object", **more) -> None:
     meta = {
         "level": number,
         "object_sparsity": 1.0,
         "vertex_count": count,
-        "coarsening_method": "per_object" if number else "none",
+        "coarsening_method": method if number else "none",
         "parent_level": number - 1 if number else None,
         "arrays_present": ["vertices"],
     }

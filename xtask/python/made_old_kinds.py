@@ -4,11 +4,11 @@ from collections import defaultdict
 
 import numpy as np
 
-from made_bytes import fragments, i64, manifest
-from made_case import Case, Cells, by_bin, by_chunk, by_object, by_path, chunks_of, segments
+from made_bytes import i64
+from made_case import Case, Cells, by_bin, by_chunk, by_object, by_path, chunks_of
 from made_old import (
-    CHUNK, ask_between, attribute, cross, group_attribute, groups, level, links, links_of_equal_keys, object_attribute, objects_truth,
-    root, split_index, vertices, vlen_index, zero_records,
+    CHUNK, ask_between, attribute, cross, level, links, links_of_equal_keys, object_attribute, objects_truth, root, vertices,
+    vlen_index, zero_records,
 )
 
 VALUES = [2, 5, 9]

@@ -118,25 +118,15 @@ def precomputed(kind: str, made: Arrays) -> list[Peer]:
     """The peer, where its package is installed."""
     try:
         from cloudvolume import CloudVolume, Mesh, Skeleton
+
+        from cloud import segmentation
     except ImportError as error:
         print(f"  no cloud-volume: {error}")
         return []
     terms = {"progress": False, "cache": False, "parallel": 1}
 
     def write(path: Path) -> None:
-        info = CloudVolume.create_new_info(
-            num_channels=1,
-            layer_type="segmentation",
-            data_type="uint64",
-            encoding="raw",
-            resolution=[1, 1, 1],
-            voxel_offset=[0, 0, 0],
-            volume_size=[40_000] * 3,
-            chunk_size=[512] * 3,
-            mesh="mesh",
-            skeletons="skeletons",
-        )
-        volume = CloudVolume(f"file://{path}", info=info, **terms)
+        volume = segmentation(f"file://{path}", size=[40_000] * 3, parallel=1)
         volume.commit_info()
         if kind == "mesh":
             volume.mesh.meta.commit_info()

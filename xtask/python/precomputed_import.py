@@ -19,6 +19,7 @@ import tarfile
 import DracoPy
 import numpy as np
 from arrow_rows import arrow, rows
+from cloud import segmentation
 from cloudvolume import CloudVolume, Skeleton
 from cloudvolume.datasource.precomputed.mesh.multilod import MultiLevelPrecomputedMeshManifest
 from cloudvolume.datasource.precomputed.sharding import ShardingSpecification
@@ -73,19 +74,7 @@ def linked(links, *columns):
 
 
 def volume(folder, resolution):
-    info = CloudVolume.create_new_info(
-        num_channels=1,
-        layer_type="segmentation",
-        data_type="uint64",
-        encoding="raw",
-        resolution=resolution,
-        voxel_offset=[0, 0, 0],
-        volume_size=[4096] * 3,
-        chunk_size=[512] * 3,
-        mesh="mesh",
-        skeletons="skeletons",
-    )
-    made = CloudVolume(f"file://{folder}", info=info, progress=False, cache=False, parallel=1)
+    made = segmentation(f"file://{folder}", resolution=resolution, size=[4096] * 3, parallel=1)
     made.commit_info()
     return made
 
@@ -299,18 +288,7 @@ def round_trip(zvf, testdata, folder, case, shards):
 
 def opened(views):
     """Exported views as cloud-volume opens segmentations."""
-    info = CloudVolume.create_new_info(
-        num_channels=1,
-        layer_type="segmentation",
-        data_type="uint64",
-        encoding="raw",
-        resolution=[1, 1, 1],
-        voxel_offset=[0, 0, 0],
-        volume_size=[1, 1, 1],
-        mesh="multilod",
-        skeletons="skeletons",
-    )
-    return CloudVolume(f"precomputed://file://{views}", info=info, progress=False, cache=False, parallel=1)
+    return segmentation(f"precomputed://file://{views}", mesh="multilod", parallel=1)
 
 
 class Exported:

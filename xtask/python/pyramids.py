@@ -15,13 +15,10 @@ A store that differs stays in FOLDER. Ends with 1 when anything differs.
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import subprocess
 import sys
-import time
-import traceback
 import warnings
 from pathlib import Path
 
@@ -30,7 +27,7 @@ warnings.simplefilter("ignore")
 import numpy as np
 
 import writers
-from checks import Board, conclude
+from checks import Board, try_kinds
 from reading import findings
 
 KINDS = ["points", "lines", "polylines", "graph", "skeleton", "mesh"]
@@ -185,11 +182,11 @@ class Comparer:
             self.note("boxes read, density", max(1, len(inside)), int(not same), f"level {level}: {len(found)} of {len(inside)}")
 
 
-def one(program: str, folder: Path, kind: str, number: int, seed: int, board: Board) -> bool:
-    """Tries one store; whether it is to be kept."""
+def one(options, number: int, kind: str, folder: Path, board: Board) -> None:
+    """Tries one store."""
     from zarr_vectors.multiresolution.coarsen import build_pyramid
 
-    rng = np.random.default_rng([seed, number])
+    program, rng = options.program, np.random.default_rng([options.seed, number])
     folder.mkdir(parents=True)
     theirs, ours, dense = (folder / name / "store.zarrvectors" for name in ("theirs", "ours", "density"))
     item = fitting(rng, kind, theirs)
@@ -222,38 +219,7 @@ def one(program: str, folder: Path, kind: str, number: int, seed: int, board: Bo
     comparer.validated(program, dense, before, "density")
     if kind == "points":
         comparer.boxes(dense, steps, rng)
-    return True
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("program")
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--seed", type=int, default=20260301)
-    parser.add_argument("--stores", type=int, default=20)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", choices=KINDS)
-    options = parser.parse_args()
-    shutil.rmtree(options.folder, ignore_errors=True)
-    kinds = [kind for kind in KINDS if options.only in (None, kind)]
-    count = min(options.stores, len(kinds)) if options.quick else options.stores
-    start, board, broken = time.monotonic(), Board(), []
-    for number in range(count):
-        kind = kinds[number % len(kinds)]
-        folder = options.folder / f"{number:04}-{kind}"
-        found = Board()
-        try:
-            one(options.program, folder, kind, number, options.seed, found)
-        except subprocess.CalledProcessError as error:
-            broken.append(f"{folder}: {error.cmd}: {error.stderr}")
-        except Exception:
-            broken.append(f"{folder}: {traceback.format_exc()}")
-        else:
-            if not any(found.wrong.values()):
-                shutil.rmtree(folder)
-        board.add(found)
-    return conclude("levels of ours and of zarr-vectors 0.9.2", board, broken, f"{count} stores, seed {options.seed}", start)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(try_kinds(KINDS, ["program"], one, seed=20260301, stores=20))

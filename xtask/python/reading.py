@@ -31,6 +31,14 @@ def findings(program: str | Path, store: str | Path) -> list[str]:
     return [f"{one['title']} at {one['path']}: {one['found']}, expected {one['expected']}" for one in found]
 
 
+def run(*command, stdin: bytes | None = None) -> str:
+    """What a program writes to stdout when it ends well."""
+    done = subprocess.run([str(one) for one in command], capture_output=True, input=stdin)
+    if done.returncode:
+        raise Refused(done.returncode, f"{' '.join(map(str, command))}: {done.stderr.decode(errors='replace').strip()}")
+    return done.stdout.decode()
+
+
 class Zvf:
     """One built program."""
 

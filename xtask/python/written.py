@@ -18,13 +18,10 @@ A store that differs stays in FOLDER with its input. Ends with 1 when anything d
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import subprocess
 import sys
-import time
-import traceback
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -34,7 +31,7 @@ warnings.simplefilter("ignore")
 import numpy as np
 
 import inputs
-from checks import Board, conclude
+from checks import Board, try_kinds
 from reading import findings
 
 KINDS = ["points", "points with objects", "lines", "polylines", "streamlines", "graph", "skeleton", "mesh"]
@@ -497,43 +494,12 @@ def sorted_corners(job: Job) -> tuple[np.ndarray, np.ndarray]:
     return corners[0].astype("f8"), corners[1].astype("f8")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("program")
-    parser.add_argument("zvf")
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--seed", type=int, default=20260202)
-    parser.add_argument("--stores", type=int, default=32)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", choices=KINDS)
-    options = parser.parse_args()
-    shutil.rmtree(options.folder, ignore_errors=True)
-    kinds = [kind for kind in KINDS if options.only in (None, kind)]
-    count = min(options.stores, 2 * len(kinds)) if options.quick else options.stores
-    start, board, broken = time.monotonic(), Board(), []
-    try:
-        minimal(options.program, options.folder / "minimal", board)
-    except Exception:
-        broken.append(f"minimal store: {traceback.format_exc()}")
-    for number in range(count):
-        kind = kinds[number % len(kinds)]
-        rng = np.random.default_rng([options.seed, number])
-        folder = options.folder / f"{number:04}-{kind.replace(' ', '-')}"
-        one = Board()
-        try:
-            job = Job(rng, folder, kind)
-            subprocess.run([options.program, folder / "job.json"], check=True, capture_output=True, text=True)
-            Reader(job, one, options.zvf).run()
-        except subprocess.CalledProcessError as error:
-            broken.append(f"{folder}: {error.stderr}")
-        except Exception:
-            broken.append(f"{folder}: {traceback.format_exc()}")
-        else:
-            if not any(one.wrong.values()):
-                shutil.rmtree(folder)
-        board.add(one)
-    return conclude("written by us, read by zarr-vectors 0.9.2", board, broken, f"{count} stores, seed {options.seed}", start)
+def one(options, number: int, kind: str, folder: Path, board: Board) -> None:
+    job = Job(np.random.default_rng([options.seed, number]), folder, kind)
+    subprocess.run([options.program, folder / "job.json"], check=True, capture_output=True, text=True)
+    Reader(job, board, options.zvf).run()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    first = lambda options, folder, board: minimal(options.program, folder, board)
+    sys.exit(try_kinds(KINDS, ["program", "zvf"], one, seed=20260202, stores=32, quick=2, first=first))

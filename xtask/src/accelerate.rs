@@ -1,14 +1,6 @@
 //! `cargo xtask accelerate`: the tests of the released Python package, without and with its hot functions answered by ours.
 
-use crate::python::{self, Environment};
-use crate::{Outcome, sh, wheel};
-
-/// The released package and what its tests need.
-const RELEASED: Environment = Environment::new(
-    "pyenv-accelerate",
-    "requirements-accelerate.txt",
-    include_str!("../python/requirements-accelerate.txt"),
-);
+use crate::{Outcome, python, sh, wheel};
 
 /// Runs both, and fails where they differ. `--release` takes the wheel that users get; arguments after `--` go to pytest.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
@@ -17,8 +9,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         None => (arguments, &[][..]),
     };
     let wheel = wheel::wheel(sh::flag(arguments, "--release"))?;
-    let released = python::interpreter(RELEASED)?;
-    let installed = wheel::install(&released, &wheel, "pyenv-accelerate-fresh")?;
+    let installed = wheel::install(&wheel)?;
     sh::run(
         sh::command(&installed)
             .env("OMP_NUM_THREADS", "1")

@@ -6,13 +6,6 @@ use std::process::Stdio;
 
 use crate::{Outcome, python, sh, test, viewer};
 
-/// Packages that read and draw what is served.
-const BROWSER: python::Environment = python::Environment::new(
-    "pyenv-browser",
-    "requirements-browser.txt",
-    include_str!("../python/requirements-browser.txt"),
-);
-
 /// Serves the bundled stores to all of them; the viewer that is embedded in a `zvf` draws them as well. Without Chromium and its
 /// driver the drawing is left out, without npm the embedded viewer; with `CI=true` that is an error. Arguments are passed on:
 /// `--picture FILE` and `--page FILE` keep a picture. `--first-picture STORE…` measures how soon the page shows stores, and nothing else.
@@ -25,7 +18,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     }
     let zvf = sh::build_zvf()?;
     import(&zvf)?;
-    let mut command = python::run_in(BROWSER, "browser.py")?;
+    let mut command = python::run_with(python::NEUROGLANCER, "browser.py")?;
     command
         .arg(zvf)
         .arg(sh::root().join("testdata"))
@@ -91,7 +84,7 @@ fn first_picture(stores: &[String]) -> Outcome {
         "zvf-viewer",
     ];
     sh::run(sh::cargo().args(example).args(["--features", "viewer"]))?;
-    let mut command = python::run_in(BROWSER, "first_picture.py")?;
+    let mut command = python::run("first_picture.py")?;
     command.arg(
         sh::target()
             .join("release")
@@ -103,7 +96,7 @@ fn first_picture(stores: &[String]) -> Outcome {
 
 /// Folders of cloud-volume and of our own exports become stores, and the values are compared.
 fn import(zvf: &Path) -> Outcome {
-    let mut command = python::run_in(BROWSER, "precomputed_import.py")?;
+    let mut command = python::run("precomputed_import.py")?;
     command.arg(zvf).arg(sh::root().join("testdata"));
     sh::run(command.arg(sh::target().join("precomputed")))
 }

@@ -1,24 +1,26 @@
 //! Caterva and b2nd arrays beside the two reference packages: `cargo xtask conformance --caterva` and
 //! `cargo xtask bench --only caterva`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::{Outcome, python, sh};
 
-/// Arrays of python-blosc2 and caterva, read by us, and ours, read by them. Arguments are passed on.
-pub(crate) fn conformance(arguments: &[String]) -> Outcome {
-    sh::run(
-        python::run_in(python::CATERVA, "caterva_conformance.py")?
-            .arg(program(&[], "debug")?)
-            .arg(sh::target().join("conformance-caterva"))
-            .args(arguments),
-    )
+/// Asks for arrays of python-blosc2 and caterva, read by us, and ours, read by them.
+pub(crate) fn conformance(folder: &Path) -> Outcome<Command> {
+    let built = match sh::given("zvf-caterva-trials") {
+        Some(built) => built,
+        None => program(&[], "debug")?,
+    };
+    let mut script = python::run_with(python::CATERVA, "caterva_conformance.py")?;
+    script.arg(built).arg(folder);
+    Ok(script)
 }
 
 /// Slices of a 512 MiB array by python-blosc2 and by us, in the same run. Arguments are passed on.
 pub(crate) fn bench(arguments: &[String]) -> Outcome {
     sh::run(
-        python::run_in(python::CATERVA, "caterva_bench.py")?
+        python::run_with(python::CATERVA, "caterva_bench.py")?
             .arg(program(&["--release"], "release")?)
             .arg(sh::target().join("bench-caterva"))
             .args(arguments),

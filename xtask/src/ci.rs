@@ -1,13 +1,13 @@
 //! `cargo xtask ci`: every check, in the order that fails soonest, with the time of each.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::Instant;
 
 use crate::{
     Outcome, browser, conformance, demo, dependencies, features, fixtures, history, no_std,
-    pictures, sh, targets, test, tidy, wheel,
+    pictures, sh, stages, targets, test, tidy, wheel,
 };
 
 /// One stage of CI.
@@ -97,11 +97,12 @@ struct Beside {
 }
 
 impl Beside {
-    fn start(stage: &str) -> Outcome<Self> {
+    fn start(stage: &str, times: &Path) -> Outcome<Self> {
         let log = sh::target().join(format!("{stage}.log"));
         let file = File::create(&log)?;
         let mut command = sh::command(std::env::current_exe()?);
         command.args(["ci", "--only", stage]);
+        command.env(stages::FILE, times);
         command.stdout(file.try_clone()?).stderr(file);
         // A group, so that everything that it started can be ended with it.
         #[cfg(unix)]
@@ -149,11 +150,31 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     let wanted = |name: &str| {
         only.as_deref().is_none_or(|only| only == name) && skip.as_deref() != Some(name)
     };
-    let mut times = Vec::new();
+    let of_another = stages::given().is_some() && only.is_some();
+    let times = stages::file()?;
+    let chosen = STAGES.iter().skip(first).filter(|stage| wanted(stage.name));
+    let done = run_stages(chosen, wanted(BESIDE.0), of_another, &times);
+    if !of_another {
+        if done.is_ok() {
+            println!("\nall stages passed");
+        }
+        println!("{}", times.display());
+        print!("{}", stages::table(&std::fs::read_to_string(&times)?));
+    }
+    done
+}
+
+/// Runs stages, and adds to a file what each took. `of_another` says that a stage runs beside those of another command.
+fn run_stages<'a>(
+    chosen: impl Iterator<Item = &'a Stage>,
+    one_beside: bool,
+    of_another: bool,
+    times: &Path,
+) -> Outcome {
     let mut beside = None;
-    for stage in STAGES.iter().skip(first).filter(|stage| wanted(stage.name)) {
-        if stage.name == BESIDE.1 && wanted(BESIDE.0) {
-            beside = Some(Beside::start(BESIDE.0)?);
+    for stage in chosen {
+        if stage.name == BESIDE.1 && one_beside {
+            beside = Some(Beside::start(BESIDE.0, times)?);
         }
         println!("\n== {}", stage.name);
         let start = Instant::now();
@@ -161,13 +182,14 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
             sh::use_zvf(test::build_zvf()?);
         }
         let started = beside.take_if(|_| stage.name == BESIDE.0);
+        let name = match (&started, of_another) {
+            (Some(_), _) => format!("{}, waiting", stage.name),
+            (None, true) => format!("{}{}", stage.name, stages::BESIDE),
+            (None, false) => stage.name.to_owned(),
+        };
         let done = started.map_or_else(stage.run, Beside::finish);
+        stages::add(times, &name, start.elapsed())?;
         done.map_err(|error| format!("stage {}: {error}", stage.name))?;
-        times.push((stage.name, start.elapsed()));
-    }
-    println!("\nall stages passed");
-    for (name, time) in times {
-        println!("  {name:<12} {:>7.1} s", time.as_secs_f64());
     }
     Ok(())
 }

@@ -1,148 +1,274 @@
 //! `cargo xtask conformance`: stores of the released Python packages, read by us, and ours, read by them; compared with
 //! what went in.
 
+use std::collections::VecDeque;
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
 use crate::{Outcome, caterva, python, sh, test, tet};
 
-/// One comparison that can be run alone, by `--NAME`.
-struct Direction {
+/// One comparison, which `--NAME` runs alone.
+struct Part {
     name: &'static str,
-    run: fn(&[String]) -> Outcome,
+    takes: Takes,
+    /// Builds what is asked, and returns the command that asks it.
+    command: fn() -> Outcome<Command>,
 }
 
-/// In the order in which all of them run, behind the reading of both packages' stores.
-const DIRECTIONS: &[Direction] = &[
-    Direction {
-        name: "written",
-        run: written,
-    },
-    Direction {
+/// Which options of the whole task a part takes.
+#[derive(PartialEq, Eq)]
+enum Takes {
+    /// `--seed`, `--stores`, `--quick`, `--only`.
+    All,
+    /// The same without `--only`: kinds have other names there.
+    Shared,
+    Nothing,
+}
+
+/// Those that take longest come first, so that none runs on when all others have ended.
+const PARTS: &[Part] = &[
+    Part {
         name: "edited",
-        run: edited,
+        takes: Takes::Shared,
+        command: || written("edited", sh::build_zvf()?, writer()?),
     },
-    Direction {
-        name: "matched",
-        run: |arguments| alone("matched", arguments),
-    },
-    Direction {
+    Part {
         name: "migrated",
-        run: |arguments| alone("migrated", arguments),
+        takes: Takes::Nothing,
+        command: || alone("migrated"),
     },
-    Direction {
+    Part {
+        name: "written",
+        takes: Takes::Shared,
+        command: || written("written", writer()?, sh::build_zvf()?),
+    },
+    Part {
+        name: "matched",
+        takes: Takes::Nothing,
+        command: || alone("matched"),
+    },
+    Part {
+        name: "read",
+        takes: Takes::All,
+        command: || {
+            let script = python::run("conformance.py")?;
+            asking("read", script)
+        },
+    },
+    Part {
+        name: "read-0.2",
+        takes: Takes::All,
+        command: || {
+            let script = python::run_with(python::OLD, "conformance.py")?;
+            asking("read-0.2", script)
+        },
+    },
+    Part {
         name: "pyramids",
-        run: |arguments| alone("pyramids", arguments),
+        takes: Takes::Shared,
+        command: || alone("pyramids"),
     },
-    Direction {
-        name: "sampled",
-        run: sampled,
-    },
-    Direction {
-        name: "frames",
-        run: |arguments| alone("frames", arguments),
-    },
-    Direction {
+    Part {
         name: "files",
-        run: |arguments| alone("files", arguments),
+        takes: Takes::Nothing,
+        command: || alone("files"),
     },
-    Direction {
-        name: "tet",
-        run: tet::conformance,
+    Part {
+        name: "frames",
+        takes: Takes::Nothing,
+        command: || alone("frames"),
     },
-    Direction {
+    Part {
         name: "caterva",
-        run: caterva::conformance,
+        takes: Takes::Nothing,
+        command: || caterva::conformance(&folder("caterva")),
+    },
+    Part {
+        name: "tet",
+        takes: Takes::Nothing,
+        command: || tet::conformance(&folder("tet")),
+    },
+    Part {
+        name: "sampled",
+        takes: Takes::Nothing,
+        command: || {
+            let mut script = alone("sampled")?;
+            script.arg(sh::root().join("testdata/real/tracks300.trk"));
+            Ok(script)
+        },
     },
 ];
 
-/// Directions that take the options of the whole task (`--seed`, `--stores`, `--quick`).
-const SHARED: &[&str] = &["written", "edited", "pyramids"];
-
-/// Runs `python/conformance.py` with the built `zvf` in both environments, stores of format 0.9, then of 0.7, then every one of
-/// [`DIRECTIONS`]. `--NAME` as the first argument runs that direction alone, with the arguments behind it.
+/// Runs every part, as many at a time as there are cores or as `--jobs N` says, and prints one table. What a part says goes to a file
+/// beside its folder, and is printed when it fails.
+///
+/// `--NAME` as the first argument runs that part alone, with the arguments behind it. `--built FOLDER` asks the programs in a folder,
+/// such as `target/debug`, and builds only those that it lacks.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
+    if let Some(folder) = sh::option::<PathBuf>(arguments, "--built")? {
+        sh::use_built(std::path::absolute(folder)?);
+    }
+    let jobs: Option<usize> = sh::option(arguments, "--jobs")?;
+    let arguments = sh::without(arguments, &[("--built", 2), ("--jobs", 2)]);
     if let Some((first, rest)) = arguments.split_first()
-        && let Some(direction) = DIRECTIONS
+        && let Some(part) = PARTS
             .iter()
-            .find(|direction| first.strip_prefix("--") == Some(direction.name))
+            .find(|part| first.strip_prefix("--") == Some(part.name))
     {
-        return (direction.run)(rest);
+        return sh::run((part.command)()?.args(rest));
     }
-    let program = sh::build_zvf()?;
-    for (environment, folder) in [
-        (python::NEW, "conformance"),
-        (python::OLD, "conformance-0.2"),
-    ] {
-        sh::run(
-            python::run_in(environment, "conformance.py")?
-                .arg(&program)
-                .arg(sh::target().join(folder))
-                .args(arguments),
-        )?;
+    let shared = sh::without(&arguments, &[("--only", 2)]);
+    // Built one after the other: cargo does not build two things in one folder at a time.
+    let commands = PARTS.iter().map(|part| {
+        let command = (part.command)().map(|mut command| {
+            command.args(match part.takes {
+                Takes::All => &arguments[..],
+                Takes::Shared => &shared,
+                Takes::Nothing => &[],
+            });
+            command
+        });
+        (part.name, command.map_err(|error| error.to_string()))
+    });
+    let queue = Mutex::new(commands.collect::<VecDeque<_>>());
+    let rows = Mutex::new(Vec::new());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.unwrap_or(cores).max(1) {
+            scope.spawn(|| {
+                loop {
+                    let next = lock(&queue).pop_front();
+                    let Some((name, command)) = next else { break };
+                    let start = Instant::now();
+                    let done = command.and_then(|command| {
+                        finish(name, command).map_err(|error| error.to_string())
+                    });
+                    lock(&rows).push((name, done, start.elapsed()));
+                }
+            });
+        }
+    });
+    println!(
+        "\n{:<10} {:<34} {:>6} {:>12} {:>7} {:>9}",
+        "part", "compared with", "cases", "values", "differ", "seconds"
+    );
+    let mut failed = Vec::new();
+    for (name, done, time) in rows.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        let seconds = time.as_secs_f64();
+        let compared = done.unwrap_or_else(|error| {
+            failed.push(format!("{name} ({error})"));
+            Compared::default()
+        });
+        let Compared {
+            with,
+            cases,
+            values,
+            differ,
+        } = compared;
+        println!("{name:<10} {with:<34} {cases:>6} {values:>12} {differ:>7} {seconds:>9.1}");
     }
-    // Kinds have other names in the other directions.
-    let shared: Vec<String> = match arguments.iter().position(|one| one == "--only") {
-        Some(at) => arguments
-            .iter()
-            .take(at)
-            .chain(arguments.iter().skip(at + 2))
-            .cloned()
-            .collect(),
-        None => arguments.to_vec(),
-    };
-    for direction in DIRECTIONS {
-        let options = if SHARED.contains(&direction.name) {
-            &shared[..]
-        } else {
-            &[]
-        };
-        (direction.run)(options)?;
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("failed: {}", failed.join(", ")).into())
     }
-    Ok(())
 }
 
-/// A script that takes the program and a folder, and makes its own input.
-fn alone(name: &str, arguments: &[String]) -> Outcome {
-    sh::run(
-        python::run(&format!("{name}.py"))?
-            .arg(sh::build_zvf()?)
-            .arg(sh::target().join(format!("conformance-{name}")))
-            .args(arguments),
-    )
+/// What a part says at its end.
+#[derive(Debug, PartialEq, Eq)]
+struct Compared {
+    with: String,
+    cases: String,
+    values: String,
+    differ: String,
 }
 
-/// Volumes of three forms at the vertices of a real tractogram, beside NumPy.
-fn sampled(_: &[String]) -> Outcome {
-    sh::run(
-        python::run("sampled.py")?
-            .arg(sh::build_zvf()?)
-            .arg(sh::root().join("testdata/real/tracks300.trk"))
-            .arg(sh::target().join("conformance-sampled")),
-    )
+impl Default for Compared {
+    /// A part that failed before it said anything.
+    fn default() -> Self {
+        let nothing = || "?".to_owned();
+        Self {
+            with: "failed".to_owned(),
+            cases: nothing(),
+            values: nothing(),
+            differ: nothing(),
+        }
+    }
 }
 
-/// Stores that `zvf-write` makes from random input, read by the package.
-fn written(arguments: &[String]) -> Outcome {
-    sh::run(
-        python::run("written.py")?
-            .arg(writer()?)
-            .arg(sh::build_zvf()?)
-            .arg(sh::target().join("conformance-written"))
-            .args(arguments),
-    )
+impl Compared {
+    /// The last line such as `compared with zarr-vectors 0.9.2: 72 cases, 41 values, 0 differ`.
+    fn of(log: &str) -> Option<Self> {
+        let mut lines = log.lines().rev();
+        let said = lines.find_map(|line| line.strip_prefix("compared with "))?;
+        let (with, counts) = said.rsplit_once(": ")?;
+        let mut counts = counts
+            .split(", ")
+            .filter_map(|count| count.split(' ').next());
+        let mut next = || counts.next().map(str::to_owned);
+        Some(Self {
+            with: with.to_owned(),
+            cases: next()?,
+            values: next()?,
+            differ: next()?,
+        })
+    }
 }
 
-/// Such stores, edited by `zvf edit`, read by the package.
-fn edited(arguments: &[String]) -> Outcome {
-    sh::run(
-        python::run("edited.py")?
-            .arg(sh::build_zvf()?)
-            .arg(writer()?)
-            .arg(sh::target().join("conformance-edited"))
-            .args(arguments),
-    )
+/// Runs a part to its end. What it said is printed if it fails.
+fn finish(name: &str, mut command: Command) -> Outcome<Compared> {
+    let path = folder(name).with_extension("log");
+    let file = File::create(&path)?;
+    command.stdout(file.try_clone()?).stderr(file);
+    let ended = sh::run(&mut command);
+    let log = String::from_utf8_lossy(&std::fs::read(&path)?).into_owned();
+    let compared = Compared::of(&log);
+    if let (Ok(()), Some(compared)) = (&ended, compared) {
+        println!("{name} passed");
+        return Ok(compared);
+    }
+    println!("== {name}\n{log}== {name} failed");
+    ended?;
+    Err("it did not say what it compared".into())
+}
+
+/// A thread that panics while it holds a lock has printed why.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where a part works.
+fn folder(name: &str) -> PathBuf {
+    // An ending can be put behind it.
+    sh::target().join(format!("conformance-{}", name.replace('.', "-")))
+}
+
+/// A script that takes the program and a folder.
+fn asking(name: &str, mut script: Command) -> Outcome<Command> {
+    script.arg(sh::build_zvf()?).arg(folder(name));
+    Ok(script)
+}
+
+/// A script of the same name that makes its own input.
+fn alone(name: &str) -> Outcome<Command> {
+    asking(name, python::run(&format!("{name}.py"))?)
+}
+
+/// A script about stores that `write_raw` makes from random input and the package reads; it takes two programs.
+fn written(name: &str, first: PathBuf, second: PathBuf) -> Outcome<Command> {
+    let mut script = python::run(&format!("{name}.py"))?;
+    script.arg(first).arg(second).arg(folder(name));
+    Ok(script)
 }
 
 /// The built program that writes a store from raw files.
-fn writer() -> Outcome<std::path::PathBuf> {
+fn writer() -> Outcome<PathBuf> {
+    if let Some(program) = sh::given("examples/write_raw") {
+        return Ok(program);
+    }
     sh::run(sh::cargo().args([
         // As the tests are built, so that nothing is compiled twice.
         "build",
@@ -153,6 +279,26 @@ fn writer() -> Outcome<std::path::PathBuf> {
         "--features",
         test::FEATURES,
     ]))?;
-    let name = format!("write_raw{}", std::env::consts::EXE_SUFFIX);
-    Ok(sh::target().join("debug").join("examples").join(name))
+    Ok(sh::debug("examples/write_raw"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_part_is_read() {
+        let log = "compared with a: 1 cases, 2 values, 3 differ\nx\ncompared with b 0.1, c: 72 cases, 9 values, 0 differ\nbye\n";
+        let found = Compared::of(log).map(|found| {
+            let Compared {
+                with,
+                cases,
+                values,
+                differ,
+            } = found;
+            [with, cases, values, differ]
+        });
+        assert_eq!(found, Some(["b 0.1, c", "72", "9", "0"].map(str::to_owned)));
+        assert_eq!(Compared::of("compared with nothing\n"), None);
+    }
 }

@@ -7,7 +7,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     let operations = sh::option(arguments, "--operations")?.unwrap_or(20_000_u64);
     let seconds = sh::option(arguments, "--seconds")?.unwrap_or(0_u64);
     let seed = sh::option(arguments, "--seed")?.unwrap_or(1_u64);
-    let servers = python::interpreter(python::SERVERS)?;
+    let servers = python::interpreter()?;
     // As tests are built, and with them the programs of their package: nothing is compiled twice.
     sh::run(sh::cargo().args([
         "test",

@@ -6,7 +6,7 @@ use crate::{Outcome, python, sh};
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let latency = sh::option(arguments, "--ms")?.unwrap_or(50_u64).max(1);
     let rounds = sh::option(arguments, "--rounds")?.unwrap_or(5_u64).max(1);
-    let servers = python::interpreter(python::SERVERS)?;
+    let servers = python::interpreter()?;
     let program = sh::build_trials()?;
     let folder = sh::target().join("latency");
     if folder.exists() {

@@ -16,6 +16,7 @@ mod browser;
 mod caterva;
 mod ci;
 mod conformance;
+mod cost;
 mod cycles;
 mod damage;
 mod demo;
@@ -26,13 +27,16 @@ mod fuzz;
 mod history;
 mod latency;
 mod levels;
+mod lock;
 mod memory;
 mod no_std;
+mod packages;
 mod peers;
 mod pictures;
 mod python;
 mod sh;
 mod soak;
+mod stages;
 mod targets;
 mod test;
 mod tet;
@@ -66,7 +70,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "test",
-        help: "runs every test of the workspace, doc tests and tests against real servers included [--random] [--jobs N] [-- FILTER]",
+        help: "runs every test of the workspace, doc tests and tests against real servers included [-p CRATE] [--timings] [--random] [--jobs N] [-- FILTER]",
         run: test::run,
     },
     Task {
@@ -170,18 +174,26 @@ const TASKS: &[Task] = &[
         run: viewer::run,
     },
     Task {
+        name: "lock",
+        help: "requirements.lock of the Python packages, made again from requirements.txt [--upgrade]",
+        run: lock::run,
+    },
+    Task {
         name: "tidy",
         help: "checks what no compiler checks",
         run: tidy::run,
     },
     Task {
         name: "ci",
-        help: "every check that CI makes, in its order [--from STAGE] [--only STAGE]",
+        help: "every check that CI makes, in its order, and what each took [--from STAGE] [--only STAGE] [--skip STAGE]",
         run: ci::run,
     },
 ];
 
 fn main() -> ExitCode {
+    if let Some(code) = cost::stand_in() {
+        return code;
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let Some((name, rest)) = arguments.split_first() else {
         help();
@@ -196,7 +208,13 @@ fn main() -> ExitCode {
         println!("cargo xtask {name}: {}", task.help);
         return ExitCode::SUCCESS;
     }
-    match (task.run)(rest) {
+    let start = std::time::Instant::now();
+    let mut done = (task.run)(rest);
+    // The stages of CI say it themselves.
+    if let Some(file) = stages::given().filter(|_| task.name != "ci") {
+        done = stages::add(&file, task.name, start.elapsed()).and(done);
+    }
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{name}: {error}");

@@ -1,14 +1,6 @@
 //! `cargo xtask peers`: the same jobs by our Python package and by what its users would pick instead.
 
-use crate::python::{self, Environment};
-use crate::{Outcome, sh, wheel};
-
-/// The peers.
-const PEERS: Environment = Environment::new(
-    "pyenv-peers",
-    "requirements-peers.txt",
-    include_str!("../python/requirements-peers.txt"),
-);
+use crate::{Outcome, python, sh, wheel};
 
 /// Builds the wheel as users get it, or with `--debug` as for tests, or takes the one of `--wheel FILE`, and runs the jobs. All other
 /// arguments go to `xtask/python/peers.py`.
@@ -18,19 +10,8 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         Some(path) => path.into(),
         None => wheel::wheel(!sh::flag(arguments, "--debug"))?,
     };
-    let mut others = Vec::new();
-    let mut at = arguments.iter();
-    while let Some(one) = at.next() {
-        match one.as_str() {
-            "--debug" => {}
-            "--wheel" => {
-                at.next();
-            }
-            other => others.push(other),
-        }
-    }
-    let peers = python::interpreter(PEERS)?;
-    let installed = wheel::install(&peers, &wheel, "pyenv-peers-fresh")?;
+    let others = sh::without(arguments, &[("--debug", 1), ("--wheel", 2)]);
+    let installed = wheel::install(&wheel)?;
     sh::run(
         sh::command(&installed)
             .env("PYTHONDONTWRITEBYTECODE", "1")

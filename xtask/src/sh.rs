@@ -90,6 +90,26 @@ pub(crate) fn use_zvf(program: PathBuf) {
     ZVF.get_or_init(|| program);
 }
 
+/// Where programs are that were built already.
+static BUILT: OnceLock<PathBuf> = OnceLock::new();
+
+/// Has [`given`] look into this folder, and [`build_zvf`] take the program that is in it. The first call counts.
+pub(crate) fn use_built(folder: PathBuf) {
+    BUILT.get_or_init(|| folder);
+    if let Some(program) = given("zvf") {
+        use_zvf(program);
+    }
+}
+
+/// A program that need not be built.
+pub(crate) fn given(name: &str) -> Option<PathBuf> {
+    let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    BUILT
+        .get()
+        .map(|folder| folder.join(file))
+        .filter(|program| program.is_file())
+}
+
 /// Whether [`build_zvf`] builds nothing.
 pub(crate) fn has_zvf() -> bool {
     ZVF.get().is_some()
@@ -161,6 +181,23 @@ where
         .get(at + 1)
         .ok_or_else(|| format!("{name} needs a value"))?;
     Ok(Some(value.parse()?))
+}
+
+/// The arguments without some options, each given with how many arguments it takes up.
+pub(crate) fn without(arguments: &[String], options: &[(&str, usize)]) -> Vec<String> {
+    let mut left = Vec::new();
+    let mut rest = arguments.iter();
+    while let Some(one) = rest.next() {
+        match options.iter().find(|(name, _)| name == one) {
+            Some((_, length)) => {
+                for _ in 1..*length {
+                    rest.next();
+                }
+            }
+            None => left.push(one.clone()),
+        }
+    }
+    left
 }
 
 /// Whether `name` is among a task's arguments.

@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     };
     let moto = arguments.iter().any(|word| word == "--moto");
     let servers = match moto {
-        true => Some(python::interpreter(python::SERVERS)?),
+        true => Some(python::interpreter()?),
         false => None,
     };
     build()?;

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
+use crate::cost::{self, Costs};
 use crate::{Outcome, python, sh};
 
 /// Features of tests that `cargo test --workspace` leaves out: real servers, the Blosc encoder, maps and buckets of TET, buckets of
@@ -17,7 +18,33 @@ use crate::{Outcome, python, sh};
 pub(crate) const FEATURES: &str = "zvf-trials/servers,zvf-write/zarrs,zvf-convert/parquet,zvf-tet/mmap,\
      zvf-tet/object_store,zvf-caterva/object_store";
 
-const ALL: [&str; 4] = ["test", "--workspace", "--features", FEATURES];
+/// Cargo's arguments that test everything, or the packages that its `-p` or `--package` names, with those of [`FEATURES`] that they
+/// have.
+fn tests_of(arguments: &[String]) -> Vec<String> {
+    let mut packages = Vec::new();
+    let mut rest = arguments.iter();
+    while let Some(one) = rest.next() {
+        if one == "-p" || one == "--package" {
+            packages.extend(rest.next().map(String::as_str));
+        } else {
+            let joined = one.strip_prefix("--package=").or(one.strip_prefix("-p"));
+            packages.extend(joined);
+        }
+    }
+    if packages.is_empty() {
+        return ["test", "--workspace", "--features", FEATURES]
+            .map(str::to_owned)
+            .into();
+    }
+    let features = FEATURES.split(',').map(str::trim).filter(|feature| {
+        let package = feature.split('/').next();
+        packages.iter().any(|one| Some(*one) == package)
+    });
+    let features: Vec<&str> = features.collect();
+    ["test", "--features", &features.join(",")]
+        .map(str::to_owned)
+        .into()
+}
 
 /// The variable by which property tests draw, and what they draw by unless `--random` is given.
 const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "20261121");
@@ -39,7 +66,8 @@ const LONG: [&str; 7] = [
 
 /// Builds and runs all tests, documentation tests and the tests against real servers included. Property tests draw the same cases
 /// in every run, so that a failure is the fault of a change; `--random` draws others. `--jobs N` says how many test programs run
-/// at a time. Arguments after `--` go to the test programs, the others to cargo.
+/// at a time. `--timings` prints behind them what each program took to compile, to link and to run, and the slowest tests; a program that
+/// was built before has only the latter. Arguments after `--` go to the test programs, the others to cargo, as in `-p zvf-meta`.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let (arguments, filters) = match arguments.iter().position(|one| one == "--") {
         Some(at) => (&arguments[..at], &arguments[at + 1..]),
@@ -47,16 +75,34 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     };
     let random = sh::flag(arguments, "--random");
     let jobs = sh::option(arguments, "--jobs")?.unwrap_or(JOBS).max(1);
-    let arguments = without(arguments, &[("--random", 1), ("--jobs", 2)]);
-    let servers = python::interpreter(python::SERVERS)?;
+    let timings = sh::flag(arguments, "--timings");
+    let own = [("--random", 1), ("--jobs", 2), ("--timings", 1)];
+    let arguments = sh::without(arguments, &own);
     println!("building the tests");
-    let mut programs = build(&arguments)?;
+    // The servers' environment is made meanwhile: that waits for the network.
+    let (servers, built) = std::thread::scope(|scope| {
+        let servers = scope.spawn(|| python::interpreter().map_err(|error| error.to_string()));
+        let built = build(&arguments, timings);
+        let servers = servers
+            .join()
+            .unwrap_or_else(|_| Err("the thread ended".into()));
+        (servers, built)
+    });
+    let (mut programs, costs) = built?;
+    let servers = servers?;
     if !arguments.iter().any(|one| selects_targets(one)) {
         programs.push(Program::documentation(&arguments, filters));
     }
     for program in &mut programs {
         if !program.documentation {
             program.arguments.extend(filters.iter().map(OsString::from));
+            if timings {
+                let options = cost::REPORT_TIME.iter();
+                program.arguments.extend(options.map(OsString::from));
+                program
+                    .environment
+                    .push((cost::ALLOW.0, cost::ALLOW.1.into()));
+            }
         }
         let environment = &mut program.environment;
         environment.push(("ZVF_SERVERS_PYTHON", servers.clone().into()));
@@ -70,7 +116,11 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     });
 
     let queue = Mutex::new(VecDeque::from(programs));
-    let report = Mutex::new(Report::default());
+    let measured_by = timings.then_some(servers.as_path());
+    let report = Mutex::new(Report {
+        costs,
+        ..Report::default()
+    });
     std::thread::scope(|scope| {
         for _ in 0..jobs {
             scope.spawn(|| {
@@ -78,7 +128,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
                     // The lock is not held while the program runs.
                     let next = lock(&queue).pop_front();
                     let Some(program) = next else { break };
-                    program.run(&report);
+                    program.run(&report, measured_by);
                 }
             });
         }
@@ -86,28 +136,14 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     let report = report.into_inner().unwrap_or_else(PoisonError::into_inner);
     println!("\n{} test programs", report.programs);
     println!("{} passed, {} failed", report.passed, report.failed);
+    if timings {
+        report.costs.print();
+    }
     if report.bad.is_empty() {
         Ok(())
     } else {
         Err(format!("failed: {}", report.bad.join(", ")).into())
     }
-}
-
-/// The arguments without some options, each given with how many arguments it takes up.
-fn without(arguments: &[String], options: &[(&str, usize)]) -> Vec<String> {
-    let mut left = Vec::new();
-    let mut rest = arguments.iter();
-    while let Some(one) = rest.next() {
-        match options.iter().find(|(name, _)| name == one) {
-            Some((_, length)) => {
-                for _ in 1..*length {
-                    rest.next();
-                }
-            }
-            None => left.push(one.clone()),
-        }
-    }
-    left
 }
 
 /// Whether an argument of cargo says which test programs to build; documentation tests are not among those.
@@ -126,22 +162,29 @@ fn selects_targets(argument: &str) -> bool {
     OPTIONS.contains(&name)
 }
 
-/// Builds the test programs, and the programs that they start.
-fn build(arguments: &[String]) -> Outcome<Vec<Program>> {
+/// Builds the test programs, and the programs that they start; with `timings` what that costs is measured.
+fn build(arguments: &[String], timings: bool) -> Outcome<(Vec<Program>, Costs)> {
     let mut command = sh::cargo();
-    command.args(ALL).args(["--no-run", "--quiet"]);
+    command
+        .args(tests_of(arguments))
+        .args(["--no-run", "--quiet"]);
     command.arg("--message-format=json-render-diagnostics");
+    let measured = match timings {
+        true => Some(cost::Build::of(&mut command)?),
+        false => None,
+    };
     let messages = sh::capture(command.args(arguments))?;
     let mut programs = Vec::new();
     for line in messages.lines() {
         programs.extend(Program::from_message(&serde_json::from_str(line)?));
     }
-    Ok(programs)
+    let built = measured.map(cost::Build::end).unwrap_or_default();
+    Ok((programs, Costs::of(built)))
 }
 
 /// Builds the tests, and with them the program, whose path is returned.
 pub(crate) fn build_zvf() -> Outcome<PathBuf> {
-    build(&[])?;
+    build(&[], false)?;
     Ok(sh::debug("zvf"))
 }
 
@@ -183,8 +226,11 @@ impl Program {
     }
 
     fn documentation(arguments: &[String], filters: &[String]) -> Self {
-        let options = ALL.into_iter().chain(["--doc", "--no-fail-fast"]);
-        let mut all: Vec<OsString> = options.map(OsString::from).collect();
+        let mut all: Vec<OsString> = tests_of(arguments)
+            .into_iter()
+            .map(OsString::from)
+            .collect();
+        all.extend(["--doc", "--no-fail-fast"].map(OsString::from));
         all.extend(arguments.iter().map(OsString::from));
         all.push("--".into());
         all.extend(filters.iter().map(OsString::from));
@@ -199,16 +245,23 @@ impl Program {
     }
 
     /// Runs the program and adds what came of it to the report.
-    fn run(&self, report: &Mutex<Report>) {
+    fn run(&self, report: &Mutex<Report>, measured_by: Option<&Path>) {
         let start = Instant::now();
         lock(report).running.push(self.name.clone());
         let mut result = Tests::default();
-        let ended = self.follow(|line| {
+        let costs = measured_by.map(|python| (python, cost::report(&self.name)));
+        let ended = self.follow(costs.as_ref(), |line| {
             result.line(line);
             if line.starts_with("test ") {
-                lock(report).progress();
+                let mut report = lock(report);
+                report.progress();
+                report.costs.test(&self.name, line);
             }
         });
+        if let Some((_, file)) = &costs {
+            let program = Path::new(&self.program);
+            lock(report).costs.program(&self.name, program, file);
+        }
         let sound = match ended {
             Ok(sound) => sound,
             Err(error) => {
@@ -220,11 +273,18 @@ impl Program {
     }
 
     /// Runs the program and hands each line that it writes to `line`; whether it ended well.
-    fn follow(&self, mut line: impl FnMut(&str)) -> Outcome<bool> {
+    fn follow(
+        &self,
+        costs: Option<&(&Path, PathBuf)>,
+        mut line: impl FnMut(&str),
+    ) -> Outcome<bool> {
         let (reader, writer) = std::io::pipe()?;
         let mut command = sh::independent(&self.program);
         command.args(&self.arguments).current_dir(&self.folder);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        if let Some((python, file)) = costs {
+            command = cost::measured(python, file, &command);
+        }
         command.stdin(Stdio::null());
         command.stdout(writer.try_clone()?).stderr(writer);
         let mut child = command.spawn()?;
@@ -267,6 +327,7 @@ struct Report {
     failed: u64,
     /// The programs with failures.
     bad: Vec<String>,
+    costs: Costs,
 }
 
 impl Report {
@@ -345,9 +406,24 @@ mod tests {
     }
 
     #[test]
+    fn packages_are_tested_with_their_features() {
+        let of = |given: &[&str]| {
+            let given: Vec<String> = given.iter().map(|&one| one.to_owned()).collect();
+            tests_of(&given)
+        };
+        assert_eq!(
+            of(&["--lib"]),
+            ["test", "--workspace", "--features", FEATURES]
+        );
+        assert_eq!(of(&["-p", "zvf-meta"]), ["test", "--features", ""]);
+        let two = of(&["--package=zvf-tet", "-pzvf-write"]);
+        assert_eq!(two[2], "zvf-write/zarrs,zvf-tet/mmap,zvf-tet/object_store");
+    }
+
+    #[test]
     fn own_options_are_taken_out() {
         let given = ["-p", "x", "--jobs", "3", "--random", "--lib"].map(str::to_owned);
-        let left = without(&given, &[("--random", 1), ("--jobs", 2)]);
+        let left = sh::without(&given, &[("--random", 1), ("--jobs", 2)]);
         assert_eq!(left, ["-p", "x", "--lib"]);
         assert!(selects_targets("--test=main") && !selects_targets("-p"));
     }

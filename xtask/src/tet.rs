@@ -1,6 +1,7 @@
 //! The reference of TET: asked about our files and timed beside us, in a package of its own (`xtask/tetration`).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::{Outcome, sh};
 
@@ -20,17 +21,15 @@ fn peer(measures: bool) -> Outcome<PathBuf> {
         .join(format!("tetration-peer{}", std::env::consts::EXE_SUFFIX)))
 }
 
-/// Files made at random by one, judged and read by the other: `--cases N` (200), `--seed N` (1).
-pub(crate) fn conformance(arguments: &[String]) -> Outcome {
-    let cases: u64 = sh::option(arguments, "--cases")?.unwrap_or(200);
-    let seed: u64 = sh::option(arguments, "--seed")?.unwrap_or(1);
-    println!("\nTET, tetration 0.8.3:");
-    sh::run(
-        sh::command(peer(false)?)
-            .arg("agree")
-            .arg(sh::target().join("conformance-tet"))
-            .args([cases.to_string(), seed.to_string()]),
-    )
+/// Asks for files made at random by one, judged and read by the other: `--cases N` (200), `--seed N` (1).
+pub(crate) fn conformance(folder: &Path) -> Outcome<Command> {
+    let built = match sh::given("tetration-peer") {
+        Some(built) => built,
+        None => peer(false)?,
+    };
+    let mut agree = sh::command(built);
+    agree.arg("agree").arg(folder);
+    Ok(agree)
 }
 
 /// Reads of a quarter of a gigabyte by both, and by `memcpy`: `--rounds N` (7).

@@ -5,23 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use crate::python::{self, Environment};
-use crate::{Outcome, sh};
-
-/// The builder of wheels, and the packages that tests compare with.
-const TOOLS: Environment = Environment::new(
-    "pyenv-wheel",
-    "requirements-wheel.txt",
-    include_str!("../python/requirements-wheel.txt"),
-);
-
-/// What the tests of `python/tests/large` compare with: more than two gigabytes, which take minutes to install. An environment of its own,
-/// since some of it needs older versions of what the other tests use.
-const LARGE: Environment = Environment::new(
-    "pyenv-large",
-    "requirements-wheel-large.txt",
-    include_str!("../python/requirements-wheel-large.txt"),
-);
+use crate::{Outcome, python, sh};
 
 /// Builds, installs, tests. `--release` builds the wheel that users get; `--build` does no more than build; `--all` runs the tests that
 /// need large packages, too. Arguments after `--` go to pytest.
@@ -37,7 +21,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         times.push((name, start.elapsed()));
         start = Instant::now();
     };
-    let tools = python::interpreter(TOOLS)?;
+    let tools = python::interpreter()?;
     lap("tools");
     let wheel = build(&tools, sh::flag(arguments, "--release"))?;
     lap("wheel");
@@ -45,7 +29,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     if sh::flag(arguments, "--build") {
         return Ok(());
     }
-    let installed = install(&tools, &wheel, "pyenv-fresh")?;
+    let installed = install(&wheel)?;
     lap("install");
     import_time(&installed)?;
     lint()?;
@@ -72,10 +56,11 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     sh::run(tests.args(filters))?;
     lap("pytest");
     if sh::flag(arguments, "--all") {
-        let tools = python::interpreter(LARGE)?;
-        let installed = install(&tools, &wheel, "pyenv-large-fresh")?;
+        let packages = python::LARGE.folder()?;
         lap("large tools");
-        sh::run(pytest(&installed).arg(&large).args(filters))?;
+        let mut tests = pytest(&installed);
+        tests.env(python::PATH, packages).arg(&large);
+        sh::run(tests.args(filters))?;
         lap("large pytest");
     }
     for (name, time) in times {
@@ -132,26 +117,26 @@ fn build(tools: &Path, release: bool) -> Outcome<PathBuf> {
 
 /// Builds the wheel for another task, and returns its path.
 pub(crate) fn wheel(release: bool) -> Outcome<PathBuf> {
-    build(&python::interpreter(TOOLS)?, release)
+    build(&python::interpreter()?, release)
 }
 
-/// Installs the wheel into a new environment, in a folder below the target folder, that sees the packages of another one, and returns
-/// its interpreter.
-pub(crate) fn install(tools: &Path, wheel: &Path, folder: &str) -> Outcome<PathBuf> {
-    let folder = sh::target().join(folder);
+/// Installs the wheel into a new environment below the target folder that sees the packages of the other one, and returns its
+/// interpreter.
+pub(crate) fn install(wheel: &Path) -> Outcome<PathBuf> {
+    let tools = python::interpreter()?;
+    let folder = sh::target().join("pyenv-fresh");
     sh::run(
-        sh::command(tools)
+        sh::command(&tools)
             .args(["-m", "venv", "--clear", "--without-pip"])
             .arg(&folder),
     )?;
-    let programs = folder.join(if cfg!(windows) { "Scripts" } else { "bin" });
-    let python = programs.join(format!("python{}", std::env::consts::EXE_SUFFIX));
+    let python = python::program(&folder);
     let place = "import sysconfig; print(sysconfig.get_path('purelib'))";
     let packages = |python: &Path| sh::capture(sh::command(python).args(["-c", place]));
-    let (theirs, ours) = (packages(tools)?, packages(&python)?);
+    let (theirs, ours) = (packages(&tools)?, packages(&python)?);
     std::fs::write(Path::new(ours.trim()).join("tools.pth"), theirs)?;
     sh::run(
-        sh::command(tools)
+        sh::command(&tools)
             .args(["-m", "pip", "--python"])
             .arg(&python)
             .args(["install", "--quiet", "--disable-pip-version-check"])
