@@ -83,6 +83,11 @@ impl PartedStore {
         }
         let begun = check_begun(target, &self.address, &self.details)?;
         let lease = committing(&self.target, &self.address, begun.folder()?, &self.options)?;
+        if target.exists(ROOT)? {
+            // The commit that had the lease before has put the root since it was looked for, and removes the notes now.
+            lease.end()?;
+            return Err(WriteError::changed(&self.address));
+        }
         target.fence(&self.address, lease.watch());
         let done = self.commit_under(begun.folder()?, groups, allow_missing);
         // A renewal must not come after the folder is removed.
