@@ -28,7 +28,7 @@ use crate::prepare::grow;
 use crate::progress::Step;
 use crate::sorter::{Placed, Sorter};
 use crate::spec::{AttributeType, StoreSpec};
-use crate::target::Target;
+use crate::target::{TEMPORARY, Target};
 use crate::writer::WriteOptions;
 use crate::{WriteError, parallel};
 use zvf_format::int::{index, wide};
@@ -387,7 +387,10 @@ impl PartedStore {
                 Some(family) => links && (family.contains("link")),
                 None => false,
             };
-            of_a_part && !key.ends_with("/zarr.json") && !still.contains(key.as_str())
+            // A commit that was killed may have left a document half written.
+            let temporary = key.rsplit('/').next().unwrap_or(key).starts_with(TEMPORARY);
+            let document = temporary || key.ends_with("/zarr.json");
+            of_a_part && !document && !still.contains(key.as_str())
         };
         let there = self.target.keys_below("0")?;
         Ok(wide(there.iter().filter(is_moved).count()))
