@@ -82,7 +82,8 @@ pub(crate) async fn answer(
     };
     let body = match begun {
         Begun::Whole(bytes) => Body::from(bytes),
-        Begun::Part(mut answer, mut text) => {
+        Begun::Part(rest) => {
+            let (mut answer, mut text) = *rest;
             let (sender, receiver) = mpsc::channel::<Result<Bytes, std::io::Error>>(1);
             tokio::spawn(async move {
                 // The store stays open and the permit taken until the client has everything.
@@ -223,7 +224,7 @@ fn numbers<T: std::str::FromStr>(given: &Given, name: &str) -> Answer<Option<Vec
 enum Begun {
     Whole(Bytes),
     /// A longer one: what follows, and what was written of it.
-    Part(zvf_query::Answer, TableText),
+    Part(Box<(zvf_query::Answer, TableText)>),
 }
 
 /// Makes an answer up to [`HELD`] bytes.
@@ -255,7 +256,7 @@ async fn begin(
             }
         }
     }
-    Ok(Begun::Part(answer, text))
+    Ok(Begun::Part(Box::new((answer, text))))
 }
 
 /// Sends what was written of a table, then batch by batch; the next batch is read after the client has received the last one.

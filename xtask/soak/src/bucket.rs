@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::locks::locked;
 
 /// The objects of all buckets. Buckets are there as soon as they are named.
 #[derive(Debug, Default)]
@@ -83,7 +85,7 @@ impl<'r> Request<'r> {
 
 impl Bucket {
     fn all(&self) -> MutexGuard<'_, BTreeMap<String, Object>> {
-        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.objects)
     }
 
     /// The answer to a request, both as bytes of HTTP/1.1.

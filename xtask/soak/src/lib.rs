@@ -3,5 +3,6 @@
 
 pub mod bucket;
 pub mod draw;
+pub mod locks;
 pub mod proxy;
 pub mod servers;

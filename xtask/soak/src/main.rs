@@ -24,10 +24,11 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Result, bail, ensure};
 use zvf_soak::bucket::Bucket;
 use zvf_soak::draw::Draw;
+use zvf_soak::locks::locked;
 use zvf_soak::proxy::Proxy;
 use zvf_soak::servers::{Kind, Server};
 
-use place::{Epoch, Place, Storage, locked};
+use place::{Epoch, Place, Storage};
 use program::{Outcome, Program};
 use totals::Run;
 use work::Worker;

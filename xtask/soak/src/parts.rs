@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use serde_json::Value;
 use zvf_soak::draw::Draw;
+use zvf_soak::locks::locked;
 
 use super::Soak;
 use super::model::Model;
 use super::objects::{Object, Row, State};
-use super::place::{Epoch, Storage, locked};
+use super::place::{Epoch, Storage};
 use super::program::{Ended, Fault, Outcome, of_change};
 use super::question::{COLUMNS, Question, TEXTS, whole_table};
 

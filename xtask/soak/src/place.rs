@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 use zvf_soak::bucket::Bucket;
 use zvf_soak::draw::Draw;
+use zvf_soak::locks::locked;
 
 use super::change;
 use super::model::Model;
@@ -206,9 +207,4 @@ impl Epoch {
         text.push('\n');
         locked(&self.script).push_str(&text);
     }
-}
-
-/// A lock; a thread that ended while it held it has reported why.
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

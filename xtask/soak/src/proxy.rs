@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
 use crate::bucket::Bucket;
 use crate::draw::Draw;
+use crate::locks::locked;
 
 /// How many of a thousand requests fail or lose their answer, by fault.
 const FAULTS: [(u64, Fault); 7] = [
@@ -241,7 +242,7 @@ fn pass(
     let (answer, goes_on) = match upstream {
         Upstream::Server(server) => (ask(server)?, false),
         Upstream::InTurn(server, turn) => {
-            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+            let _turn = locked(turn);
             (ask(server)?, false)
         }
         Upstream::Memory(bucket) => (bucket.answer(request), true),

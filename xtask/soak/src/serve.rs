@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::place::locked;
+use zvf_soak::locks::locked;
+
 use super::program::Program;
 
 /// A server of one store; it ends with this value.

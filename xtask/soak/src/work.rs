@@ -6,12 +6,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
 use zvf_soak::draw::Draw;
+use zvf_soak::locks::locked;
 
 use super::Soak;
 use super::change::{self, TABLE};
 use super::objects::Answer;
 use super::parts;
-use super::place::{Epoch, Place, Storage, locked};
+use super::place::{Epoch, Place, Storage};
 use super::program::{Ended, Fault, Outcome, of_change, of_read};
 use super::question::{COLUMNS, Question, whole_table};
 use super::serve::{Door, Reply, Served};
