@@ -96,7 +96,7 @@ fn first_picture(stores: &[String]) -> Outcome {
 
 /// Folders of cloud-volume and of our own exports become stores, and the values are compared.
 fn import(zvf: &Path) -> Outcome {
-    let mut command = python::run("precomputed_import.py")?;
+    let mut command = python::run_with(python::NEUROGLANCER, "precomputed_import.py")?;
     command.arg(zvf).arg(sh::root().join("testdata"));
     sh::run(command.arg(sh::target().join("precomputed")))
 }
