@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import shutil
 import subprocess
 import sys
@@ -102,7 +103,9 @@ class Case:
         if format in ("csv", "tsv"):
             table.to_csv(path, index=False, sep="\t" if format == "tsv" else ",")
         elif format == "ndjson":
-            table.to_json(path, orient="records", lines=True, double_precision=15)
+            # to_json writes some numbers such that others are read.
+            rows = table.astype(object).where(table.notna(), None).to_dict("records")
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         elif format == "parquet":
             table.to_parquet(path, index=False)
         else:

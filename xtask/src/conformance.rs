@@ -158,10 +158,11 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     let mut failed = Vec::new();
     for (name, done, time) in rows.into_inner().unwrap_or_else(PoisonError::into_inner) {
         let seconds = time.as_secs_f64();
-        let compared = done.unwrap_or_else(|error| {
+        let (compared, ended) = done.unwrap_or_else(|error| (None, Err(error)));
+        if let Err(error) = ended {
             failed.push(format!("{name} ({error})"));
-            Compared::default()
-        });
+        }
+        let compared = compared.unwrap_or_default();
         let Compared {
             with,
             cases,
@@ -218,21 +219,23 @@ impl Compared {
     }
 }
 
-/// Runs a part to its end. What it said is printed if it fails.
-fn finish(name: &str, mut command: Command) -> Outcome<Compared> {
+/// Runs a part to its end: what it compared, and how it ended. What it said is printed if it fails.
+fn finish(name: &str, mut command: Command) -> Outcome<(Option<Compared>, Result<(), String>)> {
     let path = folder(name).with_extension("log");
     let file = File::create(&path)?;
     command.stdout(file.try_clone()?).stderr(file);
-    let ended = sh::run(&mut command);
+    let ended = sh::run(&mut command).map_err(|error| error.to_string());
     let log = String::from_utf8_lossy(&std::fs::read(&path)?).into_owned();
     let compared = Compared::of(&log);
-    if let (Ok(()), Some(compared)) = (&ended, compared) {
-        println!("{name} passed");
-        return Ok(compared);
+    let ended = ended.and(match compared {
+        Some(_) => Ok(()),
+        None => Err("it did not say what it compared".to_owned()),
+    });
+    match ended {
+        Ok(()) => println!("{name} passed"),
+        Err(_) => println!("== {name}\n{log}== {name} failed"),
     }
-    println!("== {name}\n{log}== {name} failed");
-    ended?;
-    Err("it did not say what it compared".into())
+    Ok((compared, ended))
 }
 
 /// A thread that panics while it holds a lock has printed why.
