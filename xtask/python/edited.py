@@ -140,6 +140,8 @@ class Editor:
                 links = np.array([(at, int(rng.integers(0, at))) for at in range(1, n)], "i8").reshape(-1, 2)
             elif kind in ("graph", "mesh"):
                 links = rng.integers(0, n, (int(rng.integers(1, 40)), job.links.shape[1]))
+            # An object that comes again is a new one: it is in no group.
+            self.leave_groups(self.deleted & set(ids.tolist()))
             self.deleted -= set(ids.tolist())
         old = len(job.positions)
         columns = self.places(positions) | ({} if ids is None else {"object_id": ids})
@@ -238,6 +240,10 @@ class Editor:
         self.edit("set-attribute", "w", "--link", "--by-order", "--from", self.table({"w": numbers}))
         job.link_attributes["w"] = np.arange(len(job.links), dtype="i4")
 
+    def leave_groups(self, ids: set[int]) -> None:
+        """Objects are in no group any more."""
+        self.job.groups = self.job.groups and [[one for one in some if one not in ids] for some in self.job.groups]
+
     def run(self) -> None:
         steps = [self.drop, self.append, self.move, self.set_values, self.set_keys]
         for at in self.rng.permutation(len(steps)):
@@ -247,7 +253,7 @@ class Editor:
         if self.job.groups is not None or self.rng.random() < 0.5:
             # Groups lose deleted objects with the rows of these.
             self.zvf("vacuum", self.job.store)
-            self.job.groups = self.job.groups and [[one for one in some if one not in self.deleted] for some in self.job.groups]
+            self.leave_groups(self.deleted)
             self.deleted.clear()
 
 
