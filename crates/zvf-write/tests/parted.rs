@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
@@ -14,7 +15,7 @@ use zvf_write::{
 };
 
 use crate::support::{ADDRESS, Memory, ask, check_documents};
-use zvf_testkit::faults::Dying;
+use zvf_testkit::faults::{Dying, Fault, Sort, Trouble, Unsteady};
 
 const NAMES: [&str; 3] = ["left", "middle", "right"];
 
@@ -669,6 +670,32 @@ async fn a_part_that_ends_while_a_commit_hangs_is_in_the_next_one() {
     let done = store.commit(&Groups::default()).await.unwrap();
     assert_eq!(done.parts, ["left", "right"]);
     assert_eq!(numbers(&memory).await, BTreeMap::from([(1, 24), (2, 24)]));
+}
+
+/// Of two commits the second one asks for the lease when the first has put the root: it is busy, and reads no notes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_that_comes_late_is_busy() {
+    let memory = Memory::default();
+    let spec = || spec(Kind::PointCloud);
+    let store = PartedStore::begin(ADDRESS, spec(), memory.options())
+        .await
+        .unwrap();
+    points(&store, "left", PartOptions::new(), 1).await.unwrap();
+    let delay = Trouble::Before(Fault::Delay(Duration::from_secs(1)));
+    let slow = Unsteady::new(memory.0.clone(), Sort::PutNew, delay, 0..1);
+    let open = OpenOptions::new().with_object_store(Arc::new(slow.clone()));
+    let late = PartedStore::join(ADDRESS, spec(), WriteOptions::new().with_open(open))
+        .await
+        .unwrap();
+    let late = tokio::spawn(async move { late.commit(&Groups::default()).await });
+    while slow.came() == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    store.commit(&Groups::default()).await.unwrap();
+    let told = late.await.unwrap().unwrap_err();
+    assert_eq!(told.class(), Class::Busy, "{told}");
+    assert_eq!(numbers(&memory).await, BTreeMap::from([(1, 24)]));
+    memory.check_clean().await;
 }
 
 #[tokio::test]

@@ -39,7 +39,7 @@ pub enum Sort {
 /// What happens to a request.
 #[derive(Debug, Clone)]
 pub enum Trouble {
-    /// It is not carried out.
+    /// It is not carried out; after a delay it is.
     Before(Fault),
     /// It is carried out, and the connection is reset before the answer.
     After,
@@ -99,6 +99,10 @@ impl Unsteady {
             Trouble::Before(Fault::Hang) => {
                 futures::future::pending::<()>().await;
                 Err(reset())
+            }
+            Trouble::Before(Fault::Delay(by)) => {
+                tokio::time::sleep(*by).await;
+                work.await
             }
             Trouble::Before(fault) => Err(refusal(fault, key).unwrap_or_else(reset)),
             Trouble::After => {
