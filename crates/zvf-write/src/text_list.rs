@@ -9,20 +9,20 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use serde::{Deserialize, Serialize};
 
 use crate::WriteError;
-use crate::error::{OrBug, internal, narrow};
+use crate::error::{OrBug, narrow};
 use crate::values::packed;
 use zvf_format::int::index;
 
 /// Texts of one block.
 const BLOCK: usize = 4096;
-
-/// No text, in the table of a set.
-const EMPTY: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Block {
@@ -216,8 +216,8 @@ impl Union {
 #[derive(Debug, Default)]
 pub struct TextSet {
     list: TextList,
-    /// Numbers of texts, and the bits of their hashes that say where the table has them: there, or at the next free place.
-    table: Vec<(u32, u32)>,
+    /// Numbers of texts by these.
+    table: HashTable<u32>,
     hasher: RandomState,
 }
 
@@ -240,30 +240,13 @@ impl TextSet {
         self.list
     }
 
-    fn hash(&self, text: &str) -> u32 {
-        let [a, b, c, d, ..] = self.hasher.hash_one(text).to_le_bytes();
-        u32::from_le_bytes([a, b, c, d])
-    }
-
     /// The number of a text that came before.
     #[must_use]
     pub fn number(&self, text: &str) -> Option<u32> {
-        self.find(text, self.hash(text))
-    }
-
-    fn find(&self, text: &str, hash: u32) -> Option<u32> {
-        let mask = self.table.len().checked_sub(1)?;
-        let mut at = index(hash) & mask;
-        loop {
-            let (number, bits) = *self.table.get(at)?;
-            if number == EMPTY {
-                return None;
-            }
-            if bits == hash && self.list.get(index(number)) == Some(text) {
-                return Some(number);
-            }
-            at = (at + 1) & mask;
-        }
+        let same = |number: &u32| self.list.get(index(*number)) == Some(text);
+        self.table
+            .find(self.hasher.hash_one(Some(text)), same)
+            .copied()
     }
 
     /// The number of a text, which is added where it did not come before.
@@ -271,41 +254,20 @@ impl TextSet {
     /// # Errors
     /// Over a limit: 2^32 texts.
     pub fn insert(&mut self, text: &str) -> Result<u32, WriteError> {
-        let hash = self.hash(text);
-        if let Some(number) = self.find(text, hash) {
-            return Ok(number);
-        }
-        let count = self.list.len();
-        // Three quarters full at the most, so that a search meets a free place.
-        if count.saturating_mul(4) >= self.table.len().saturating_mul(3) {
-            let size = self.table.len().saturating_mul(2).max(16);
-            let old = std::mem::replace(&mut self.table, vec![(EMPTY, 0); size]);
-            for one in old.into_iter().filter(|(number, _)| *number != EMPTY) {
-                self.put(one)?;
+        let known = |number: &u32| self.list.get(index(*number));
+        let hash = |number: &u32| self.hasher.hash_one(known(number));
+        let same = |number: &u32| known(number) == Some(text);
+        let place = self
+            .table
+            .entry(self.hasher.hash_one(Some(text)), same, hash);
+        match place {
+            Entry::Occupied(number) => Ok(*number.get()),
+            Entry::Vacant(place) => {
+                let number = narrow("different texts", self.list.len())?;
+                self.list.push(text)?;
+                place.insert(number);
+                Ok(number)
             }
-        }
-        let number = narrow("different texts", count)?;
-        internal!(
-            number != EMPTY,
-            "as many texts as a table has no number for"
-        );
-        self.list.push(text)?;
-        self.put((number, hash))?;
-        Ok(number)
-    }
-
-    /// Puts a text that is not there into the table, which has a free place.
-    fn put(&mut self, one: (u32, u32)) -> Result<(), WriteError> {
-        let mask = self.table.len().checked_sub(1).or_bug("no table")?;
-        let mut at = index(one.1) & mask;
-        loop {
-            let slot = self.table.get_mut(at);
-            let slot = slot.or_bug("a place outside the table")?;
-            if slot.0 == EMPTY {
-                *slot = one;
-                return Ok(());
-            }
-            at = (at + 1) & mask;
         }
     }
 }
