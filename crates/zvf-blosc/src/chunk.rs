@@ -263,6 +263,14 @@ impl<'a> Chunk<'a> {
         }
     }
 
+    /// The filters of its blocks: none, if they are not compressed.
+    fn pipeline(&self, frame_typesize: usize) -> Result<Pipeline, DecodeError> {
+        match self.header.body() {
+            Body::Compressed => self.header.pipeline(frame_typesize),
+            _ => Pipeline::new(&[(0, 0); 6], 1, 1),
+        }
+    }
+
     /// Decodes the whole chunk into `out`, which is exactly [`Header::nbytes`] long; `scratch` holds a block.
     ///
     /// # Errors
@@ -287,10 +295,7 @@ impl<'a> Chunk<'a> {
         if n == 0 {
             return Ok(());
         }
-        let pipeline = match self.header.body() {
-            Body::Compressed => self.header.pipeline(frame_typesize)?,
-            _ => Pipeline::new(&[(0, 0); 6], 1, 1)?,
-        };
+        let pipeline = self.pipeline(frame_typesize)?;
         let length = self.header.blocksize();
         let Some((first, rest)) = out.split_at_mut_checked(length) else {
             return Ok(());
@@ -326,7 +331,7 @@ impl Chunk<'_> {
     ///
     /// # Errors
     ///
-    /// Limit: the header states more than the stored bytes can produce. Otherwise those of [`Self::decode_into`].
+    /// A limit error if the header states more bytes than the stored ones can decode to; else the errors of [`Self::decode_into`].
     pub fn decode_first(
         &self,
         frame_typesize: usize,
@@ -334,10 +339,7 @@ impl Chunk<'_> {
         codecs: &mut (impl Expand + ?Sized),
     ) -> Result<alloc::vec::Vec<u8>, DecodeError> {
         let (n, length) = (self.possible(usize::MAX)?, self.header.blocksize());
-        let pipeline = match self.header.body() {
-            Body::Compressed => self.header.pipeline(frame_typesize)?,
-            _ => Pipeline::new(&[(0, 0); 6], 1, 1)?,
-        };
+        let pipeline = self.pipeline(frame_typesize)?;
         let mut kept = alloc::vec::Vec::with_capacity(keep.min(n));
         let mut scratch = alloc::vec![0; length];
         let mut first: Option<alloc::vec::Vec<u8>> = None;
@@ -355,8 +357,7 @@ impl Chunk<'_> {
                 &mut scratch,
                 codecs,
             )?;
-            let missing = keep.saturating_sub(kept.len()).min(made.len());
-            kept.extend_from_slice(made.get(..missing).unwrap_or_default());
+            kept.extend(made.iter().take(keep - kept.len()));
             match first {
                 None => first = Some(made),
                 Some(_) => other = made,

@@ -287,38 +287,3 @@ fn texts_of_parts_are_joined_within_the_memory_budget() -> Result<()> {
     }
     Ok(())
 }
-
-#[test]
-fn limits_count_the_rows_of_tables_not_their_padding() -> Result<()> {
-    let home = Home::made(&[])?;
-    fs::write(
-        home.file("v.csv"),
-        "object_id,x,y,z\n7,1,1,1\n8,2,2,2\n9,3,3,3\n",
-    )?;
-    let name = |id: usize| format!("{id}{}", "a".repeat(35));
-    let rows: String = (7..10).map(|id| format!("{id},{}\n", name(id))).collect();
-    fs::write(home.file("o.csv"), format!("object_id,name\n{rows}"))?;
-    for codec in ["none", "zstd", "gzip", "blosc"] {
-        let store = format!("{codec}.zv");
-        home.text(&["import", "v.csv", &store, "--codec", codec])?;
-        let set = [
-            "set-attribute",
-            "name",
-            "--object",
-            "--type",
-            "text",
-            "--from",
-            "o.csv",
-        ];
-        home.text(&[&["edit", &store][..], &set].concat())?;
-        for budget in ["1MiB", "64K"] {
-            let args = ["objects", &store, "--json", "--memory-budget", budget];
-            let document = home.json(&args)?;
-            for (at, id) in (7..10).enumerate() {
-                let found = &document["objects"][at]["name"];
-                assert_eq!(found.as_str(), Some(&*name(id)), "{codec}, {budget}");
-            }
-        }
-    }
-    Ok(())
-}

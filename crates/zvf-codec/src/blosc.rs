@@ -64,7 +64,7 @@ fn bad(what: impl std::fmt::Display) -> CodecError {
 fn failed(error: DecodeError) -> CodecError {
     match error.class() {
         Class::Unsupported => CodecError::Unsupported(format!("blosc: {error}")),
-        // The limit has let it pass: more is claimed than the frame can stand for.
+        // The limit was checked before: the frame claims more bytes than its own can decode to.
         _ => bad(error),
     }
 }

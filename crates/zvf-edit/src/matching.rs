@@ -444,8 +444,8 @@ pub(crate) struct Keys {
     hasher: RandomState,
 }
 
-/// Puts the stored values of a part of a key, one for each row, into their `place` of the keys: the bytes of a key, and those of the part in it. Rows
-/// with NaN are handed over.
+/// Copies the stored values of one part of a key, one for each row, into the keys of all rows. A key has `width` bytes, of which the values get
+/// the range `part`. Calls `missing` for each row whose value is NaN.
 ///
 /// # Errors
 /// Bug: fewer keys than values.
@@ -494,7 +494,9 @@ impl Keys {
                     let mut missing = Vec::new();
                     lay(&mut bytes, place, kind, &stored, |row| missing.push(row))?;
                     for row in missing {
-                        *states.get_mut(row).or_bug("a row behind its table")? = KeyState::Missing;
+                        *states
+                            .get_mut(row)
+                            .or_bug("a row past the end of its table")? = KeyState::Missing;
                     }
                     offset += size * numbers;
                     continue;

@@ -211,7 +211,9 @@ impl Edit {
             let mut missing = Vec::new();
             lay(&mut keys, place, number, &column, |row| missing.push(row))?;
             for row in missing {
-                *orphans.get_mut(row).or_bug("a row behind its chunk")? = true;
+                *orphans
+                    .get_mut(row)
+                    .or_bug("a row past the end of its chunk")? = true;
             }
             offset += size;
         }

@@ -154,20 +154,23 @@ impl ArrayDoc {
     /// # Cost
     ///
     /// Memory: the text alone, of exactly its length. The texts are read twice.
-    #[must_use]
-    pub fn to_json_of<'t>(&self, categories: impl Iterator<Item = &'t str> + Clone) -> String {
+    ///
+    /// # Errors
+    ///
+    /// A document that cannot be written as JSON: a bug, since its members are JSON values.
+    pub fn to_json_of<'t>(
+        &self,
+        categories: impl Iterator<Item = &'t str> + Clone,
+    ) -> serde_json::Result<String> {
         let doc = WithTexts {
             doc: self,
             texts: Texts(categories),
         };
         let mut length = Length(0);
-        // Neither writer fails.
-        let _ = serde_json::to_writer_pretty(&mut length, &doc);
+        serde_json::to_writer_pretty(&mut length, &doc)?;
         let mut bytes = Vec::with_capacity(length.0);
-        let _ = serde_json::to_writer_pretty(&mut bytes, &doc);
-        // JSON is always UTF-8.
-        String::from_utf8(bytes)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+        serde_json::to_writer_pretty(&mut bytes, &doc)?;
+        String::from_utf8(bytes).map_err(serde::ser::Error::custom)
     }
 
     /// Returns the sharding of the array, or `None` if its chunks are stored one by one.

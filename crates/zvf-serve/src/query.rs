@@ -220,10 +220,11 @@ fn numbers<T: std::str::FromStr>(given: &Given, name: &str) -> Answer<Option<Vec
         .map_err(|_| Refusal::bad_request(format!("{name}: expected whole numbers between commas")))
 }
 
-/// An answer of which nothing was sent.
+/// The beginning of an answer, before anything is sent to the client.
 enum Begun {
+    /// The whole answer.
     Whole(Bytes),
-    /// A longer one: what follows, and what was written of it.
+    /// More than [`HELD`] bytes: the rest of the answer, and the text that was made of its beginning.
     Part(Box<(zvf_query::Answer, TableText)>),
 }
 
@@ -259,7 +260,7 @@ async fn begin(
     Ok(Begun::Part(Box::new((answer, text))))
 }
 
-/// Sends what was written of a table, then batch by batch; the next batch is read after the client has received the last one.
+/// Sends the text that was made, then that of each batch. The next batch is read when the client has received the last one.
 async fn send(
     answer: &mut zvf_query::Answer,
     table: Table,

@@ -253,8 +253,8 @@ impl Store {
     /// # Cost
     /// One round: a HEAD request for the root, for each document above what was read, and for what of its level was
     /// asked for together with the root, there or not. Where the root is younger than a quarter of an hour, or tells
-    /// no time, the listings of that first round are asked for again. The root alone, when nothing was read since
-    /// the last time. On a local disk one `stat` for each document.
+    /// no time, the listings of that first round are asked for again. If nothing was read since the last time, only the
+    /// root is asked for. On a local disk one `stat` for each document.
     ///
     /// # Errors
     /// [`IoError::SourceChanged`](zvf_io::IoError::SourceChanged); I/O.

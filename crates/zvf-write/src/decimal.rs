@@ -23,7 +23,8 @@ pub fn float(text: &str, number: NumberType) -> Option<f64> {
     (!lost && !rounds_in(text, value, number)).then_some(value)
 }
 
-/// Whether a text is a number beyond the range of float64, of which `value` is what parsing makes.
+/// Whether a number is too large or too small for float64: `value`, which it was parsed to, is infinite, or 0 though the text has other
+/// digits.
 #[must_use]
 pub fn out_of_range(text: &str, value: f64) -> bool {
     if value.is_infinite() {

@@ -104,6 +104,7 @@ pub mod arrow;
 mod blobs;
 mod block;
 mod copy;
+pub mod decimal;
 mod extras;
 mod fitted;
 mod fragment_values;
@@ -114,6 +115,7 @@ mod names;
 mod parametric;
 mod parts;
 mod root_mark;
+mod text_list;
 mod walk;
 
 // Shared with the crates that edit and copy stores and add levels to them; no part of the interface.
@@ -133,8 +135,6 @@ pub mod change;
 pub mod chunk_by;
 #[doc(hidden)]
 pub mod commit;
-#[doc(hidden)]
-pub mod decimal;
 #[doc(hidden)]
 pub mod documents;
 #[doc(hidden)]
@@ -186,8 +186,6 @@ pub mod tables;
 #[doc(hidden)]
 pub mod target;
 #[doc(hidden)]
-pub mod text_list;
-#[doc(hidden)]
 pub mod typed;
 #[doc(hidden)]
 pub mod values;
@@ -211,6 +209,7 @@ pub use progress::{Progress, Step};
 pub use spec::{
     AttributeSpec, AttributeType, ChunkBy, LinkSpec, Outside, StoreSpec, TargetVersion,
 };
+pub use text_list::TextSet;
 pub use values::Values;
 pub use writer::{StoreWriter, WriteOptions};
 pub use zvf_codec::Compression;

@@ -118,7 +118,11 @@ impl Nodes {
         let mut all = Vec::new();
         for (path, doc) in self.arrays {
             match self.texts.get(&path) {
-                Some(texts) => target.put(vec![node(path, doc.to_json_of(texts.iter()))])?,
+                Some(texts) => {
+                    let json = doc.to_json_of(texts.iter());
+                    let json = json.map_err(|error| WriteError::bug(format!("{path}: {error}")))?;
+                    target.put(vec![node(path, json)])?;
+                }
                 None => all.push(node(path, doc.to_json())),
             }
         }

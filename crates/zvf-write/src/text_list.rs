@@ -153,6 +153,7 @@ impl TextList {
 /// Reads a list and frees it block by block.
 struct Reader {
     rest: std::vec::IntoIter<Block>,
+    /// The block that is read; an empty one at the end.
     block: Block,
     at: usize,
 }
@@ -198,9 +199,9 @@ impl Union {
     }
 
     fn merge_last(&mut self) -> Result<(), WriteError> {
-        if let (Some(last), Some(before)) = (self.lists.pop(), self.lists.pop()) {
-            self.lists.push(before.merged(last)?);
-        }
+        let last = self.lists.pop().or_bug("no list to merge")?;
+        let before = self.lists.pop().or_bug("one list to merge")?;
+        self.lists.push(before.merged(last)?);
         Ok(())
     }
 
@@ -235,8 +236,7 @@ impl TextSet {
     }
 
     /// The texts.
-    #[must_use]
-    pub fn into_list(self) -> TextList {
+    pub(crate) fn into_list(self) -> TextList {
         self.list
     }
 

@@ -639,15 +639,20 @@ async fn removals_that_die_at_any_write_are_finished_by_the_next() {
     }
 }
 
+/// A store of points with one part.
+async fn with_a_part(memory: &Memory) -> PartedStore {
+    let store = PartedStore::begin(ADDRESS, spec(Kind::PointCloud), memory.options())
+        .await
+        .unwrap();
+    points(&store, "left", PartOptions::new(), 1).await.unwrap();
+    store
+}
+
 /// A committer that dies while it looks at the parts holds none of them up for long, and none that is finished is lost.
 #[tokio::test]
 async fn a_part_that_ends_while_a_commit_hangs_is_in_the_next_one() {
     let memory = Memory::default();
-    let spec = || spec(Kind::PointCloud);
-    let store = PartedStore::begin(ADDRESS, spec(), memory.options())
-        .await
-        .unwrap();
-    points(&store, "left", PartOptions::new(), 1).await.unwrap();
+    let (store, spec) = (with_a_part(&memory).await, || spec(Kind::PointCloud));
     // The marker of the commit, and that it looks.
     let dies = PartedStore::join(ADDRESS, spec(), dying(&memory, 2, true))
         .await
@@ -676,11 +681,7 @@ async fn a_part_that_ends_while_a_commit_hangs_is_in_the_next_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_that_comes_late_is_busy() {
     let memory = Memory::default();
-    let spec = || spec(Kind::PointCloud);
-    let store = PartedStore::begin(ADDRESS, spec(), memory.options())
-        .await
-        .unwrap();
-    points(&store, "left", PartOptions::new(), 1).await.unwrap();
+    let (store, spec) = (with_a_part(&memory).await, || spec(Kind::PointCloud));
     let delay = Trouble::Before(Fault::Delay(Duration::from_secs(1)));
     let slow = Unsteady::new(memory.0.clone(), Sort::PutNew, delay, 0..1);
     let open = OpenOptions::new().with_object_store(Arc::new(slow.clone()));

@@ -124,7 +124,7 @@ fn key_value(text: &str) -> Result<(String, String), String> {
 /// Which ids the objects of several files get.
 #[derive(Debug, Args)]
 pub(crate) struct IdArgs {
-    /// Gives all objects new ids, one after another: from 0, or from behind the largest id of the store
+    /// Gives all objects new ids, counted from 0, or from the largest id of the store plus 1
     #[arg(long, group = "rule")]
     pub(crate) new_ids: bool,
     /// Adds N to the ids of one file, 2 N to those of the next and so on: nothing to the first file of a new store, N to the first one that

@@ -3,7 +3,7 @@
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field};
-use zvf_write::text_list::TextSet;
+use zvf_write::TextSet;
 use zvf_write::{AttributeSpec, AttributeType, NumberType, Values};
 
 use super::UUID;

@@ -212,16 +212,12 @@ fn unmatched(
     show: impl Fn(usize) -> String,
     matching: &Matching,
 ) -> Result<u64, WriteError> {
-    if unknown.is_empty() || matching.ignore_missing {
-        return Ok(wide(unknown.len()));
-    }
-    let shown = listed(unknown.iter().map(|row| show(*row)));
-    let found = format!(
-        "{} that the store does not have: {shown}",
+    let lacks = format!(
+        "{} that the store does not have: ",
         rows(wide(unknown.len()))
     );
     let expected = "rows of the store (--ignore-missing leaves out all others)";
-    Err(WriteError::input(what, found, expected))
+    ignored((what, &lacks, expected), unknown, show, matching)
 }
 
 fn rows(count: u64) -> String {

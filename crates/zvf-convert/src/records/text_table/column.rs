@@ -10,9 +10,9 @@ use arrow_array::types::{
 };
 use arrow_array::{ArrayRef, NullArray};
 use arrow_schema::{DataType, TimeUnit};
+use zvf_write::TextSet;
 use zvf_write::decimal::{out_of_range, rounds};
 use zvf_write::narrow;
-use zvf_write::text_list::TextSet;
 
 use super::fields::Fields;
 use crate::error::{Place, shown};
