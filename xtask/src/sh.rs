@@ -207,6 +207,7 @@ pub(crate) fn flag(arguments: &[String], name: &str) -> bool {
 
 /// Every file below `folder`, ascending by path; hidden ones and build output are left out.
 pub(crate) fn files(folder: &Path) -> Outcome<Vec<PathBuf>> {
+    let target = target();
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {
@@ -217,9 +218,10 @@ pub(crate) fn files(folder: &Path) -> Outcome<Vec<PathBuf>> {
                 continue;
             }
             if entry.file_type()?.is_dir() {
-                // Cargo marks the folders that it builds into.
-                if !entry.path().join("CACHEDIR.TAG").exists() {
-                    folders.push(entry.path());
+                // Cargo marks the folders that it makes, but not a target folder that was there before.
+                let path = entry.path();
+                if path != target && !path.join("CACHEDIR.TAG").exists() {
+                    folders.push(path);
                 }
             } else {
                 found.push(entry.path());
