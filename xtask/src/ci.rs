@@ -83,6 +83,39 @@ const STAGES: &[Stage] = &[
     },
 ];
 
+/// What a submission does not wait for: all cases of the tests of which [`STAGES`] try a part, and what only new dependencies, other
+/// machines or many hours bring to light. Each is a task of its own.
+const WEEKLY: &[Stage] = &[
+    Stage {
+        name: "test-whole",
+        run: || task(&["test", "--whole"]),
+    },
+    Stage {
+        name: "conformance-whole",
+        run: || task(&["conformance"]),
+    },
+    Stage {
+        name: "big-endian",
+        run: || task(&["targets", "--tests"]),
+    },
+    Stage {
+        name: "minimal-versions",
+        run: || task(&["minimal"]),
+    },
+    Stage {
+        name: "size",
+        run: size,
+    },
+    Stage {
+        name: "soak",
+        run: || task(&["soak", "--minutes", "60"]),
+    },
+    Stage {
+        name: "peers",
+        run: || task(&["peers"]),
+    },
+];
+
 /// The stages that ask the program. They take the one that was built with the tests: building it alone would compile most of the
 /// workspace a second time. The stage `features` says that the two are the same.
 const ASK_ZVF: &[&str] = &["demo", "pictures", "browser", "conformance"];
@@ -134,30 +167,72 @@ impl Drop for Beside {
     }
 }
 
-/// Runs all stages, those from `--from STAGE` on, or `--only STAGE`; `--skip STAGE` leaves one out.
+/// Another task of this program, in a process of its own.
+fn task(words: &[&str]) -> Outcome {
+    sh::run(sh::command(std::env::current_exe()?).args(words))
+}
+
+/// Most bytes of the program that users install.
+const LARGEST: u64 = 45_000_000;
+
+/// Builds the program as users get it, which may not be larger than [`LARGEST`].
+fn size() -> Outcome {
+    sh::run(sh::cargo().args(["build", "--quiet", "--release", "--package", "zvf-cli"]))?;
+    let bytes = sh::release("zvf").metadata()?.len();
+    println!("zvf has {bytes} bytes, at most {LARGEST} are allowed");
+    match bytes > LARGEST {
+        true => Err("the program is larger than it may be".into()),
+        false => Ok(()),
+    }
+}
+
+/// Runs the stages of a lane, those from `--from STAGE` on, or `--only STAGE`; `--skip STAGE` leaves one out. The lane is what a submission
+/// needs, or that of `--lane weekly`.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
+    let lane: Option<String> = sh::option(arguments, "--lane")?;
+    let weekly = match lane.as_deref() {
+        Some("weekly") => true,
+        None | Some("submission") => false,
+        Some(other) => {
+            return Err(format!("no lane {other}: there are submission and weekly").into());
+        }
+    };
+    let (lane, other) = match weekly {
+        true => (WEEKLY, STAGES),
+        false => (STAGES, WEEKLY),
+    };
     let from: Option<String> = sh::option(arguments, "--from")?;
     let only: Option<String> = sh::option(arguments, "--only")?;
     let skip: Option<String> = sh::option(arguments, "--skip")?;
     for name in [&from, &only, &skip].into_iter().flatten() {
-        if !STAGES.iter().any(|stage| stage.name == name) {
-            return Err(format!("no stage {name}").into());
+        if !lane.iter().any(|stage| stage.name == name) {
+            return Err(format!("no stage {name} in this lane").into());
         }
     }
     let first = from
-        .and_then(|name| STAGES.iter().position(|stage| stage.name == name))
+        .and_then(|name| lane.iter().position(|stage| stage.name == name))
         .unwrap_or(0);
     let wanted = |name: &str| {
         only.as_deref().is_none_or(|only| only == name) && skip.as_deref() != Some(name)
     };
     let of_another = stages::given().is_some() && only.is_some();
     let times = stages::file()?;
-    let chosen = STAGES.iter().skip(first).filter(|stage| wanted(stage.name));
-    let done = run_stages(chosen, wanted(BESIDE.0), of_another, &times);
+    let chosen = lane.iter().skip(first).filter(|stage| wanted(stage.name));
+    let done = run_stages(chosen, !weekly && wanted(BESIDE.0), of_another, &times);
     if !of_another {
         if done.is_ok() {
             println!("\nall stages passed");
         }
+        let names: Vec<&str> = other.iter().map(|stage| stage.name).collect();
+        let (this, that) = if weekly {
+            ("weekly", "submission")
+        } else {
+            ("submission", "weekly")
+        };
+        println!(
+            "this was the lane {this}; not run: the lane {that} ({})",
+            names.join(", ")
+        );
         println!("{}", times.display());
         print!("{}", stages::table(&std::fs::read_to_string(&times)?));
     }

@@ -29,11 +29,13 @@ mod latency;
 mod levels;
 mod lock;
 mod memory;
+mod minimal;
 mod no_std;
 mod packages;
 mod peers;
 mod pictures;
 mod python;
+mod scratch;
 mod sh;
 mod soak;
 mod stages;
@@ -70,8 +72,13 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "test",
-        help: "runs every test of the workspace, doc tests and tests against real servers included [-p CRATE] [--timings] [--random] [--jobs N] [-- FILTER]",
+        help: "runs every test of the workspace, doc tests and tests against real servers included [-p CRATE] [--timings] [--whole] [--seed N] [--jobs N] [-- FILTER]",
         run: test::run,
+    },
+    Task {
+        name: "minimal",
+        help: "checks the workspace with the oldest version of each dependency that its Cargo.toml allows",
+        run: minimal::run,
     },
     Task {
         name: "no-std",
@@ -80,7 +87,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "targets",
-        help: "checks the crates for 32-bit, big-endian and wasm32 targets, and runs the tests of the codecs on a big-endian machine",
+        help: "checks the crates for 32-bit, big-endian and wasm32 targets; --tests runs the tests of the codecs on a big-endian machine",
         run: targets::run,
     },
     Task {
@@ -185,7 +192,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "ci",
-        help: "every check that CI makes, in its order, and what each took [--from STAGE] [--only STAGE] [--skip STAGE]",
+        help: "every check that CI makes, in its order, and what each took [--lane submission|weekly] [--from STAGE] [--only STAGE] [--skip STAGE]",
         run: ci::run,
     },
 ];

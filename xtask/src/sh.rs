@@ -155,6 +155,11 @@ pub(crate) fn debug(name: &str) -> PathBuf {
     built("debug", name)
 }
 
+/// Where cargo puts a program of the release profile.
+pub(crate) fn release(name: &str) -> PathBuf {
+    built("release", name)
+}
+
 /// Where cargo puts a program of a profile that has this folder.
 fn built(folder: &str, name: &str) -> PathBuf {
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
@@ -164,9 +169,7 @@ fn built(folder: &str, name: &str) -> PathBuf {
 /// Builds the measuring program of the trials with release optimisation and returns its path.
 pub(crate) fn build_trials() -> Outcome<PathBuf> {
     run(cargo().args(["build", "--quiet", "--release", "--package", "zvf-trials"]))?;
-    Ok(target()
-        .join("release")
-        .join(format!("zvf-trials{}", std::env::consts::EXE_SUFFIX)))
+    Ok(release("zvf-trials"))
 }
 
 /// The value after `name` in a task's arguments, parsed.

@@ -1,7 +1,7 @@
 //! `cargo xtask targets`: machines of other word sizes and byte orders, and the browser's.
 //!
-//! Checks that the crates compile there, and runs the tests of the codecs on a big-endian machine, where a compiler and an
-//! emulator for it are installed.
+//! Checks that the crates compile there. With `--tests`, runs the tests of the codecs on a big-endian machine instead, which needs a compiler
+//! and an emulator for it.
 
 use std::process::{Command, Stdio};
 
@@ -49,8 +49,11 @@ const BIG: &str = "s390x-unknown-linux-gnu";
 const LINKER: &str = "s390x-linux-gnu-gcc";
 const EMULATORS: &[&str] = &["qemu-s390x-static", "qemu-s390x"];
 
-/// Checks every machine whose standard library can be had, and says which one cannot.
-pub(crate) fn run(_: &[String]) -> Outcome {
+/// Checks every machine whose standard library can be had, and says which one cannot; or runs `--tests` on the big-endian one.
+pub(crate) fn run(arguments: &[String]) -> Outcome {
+    if sh::flag(arguments, "--tests") {
+        return tests();
+    }
     for machine in MACHINES {
         let (target, what) = (machine.target, machine.what);
         if let Err(error) = install(target) {
@@ -63,9 +66,6 @@ pub(crate) fn run(_: &[String]) -> Outcome {
             check.args(["check", "--quiet", "--target", target]);
             sh::run(check.args(*packages))?;
         }
-        if target == BIG {
-            tests()?;
-        }
     }
     Ok(())
 }
@@ -74,13 +74,14 @@ pub(crate) fn run(_: &[String]) -> Outcome {
 fn tests() -> Outcome {
     let emulator = EMULATORS.iter().find(|name| is_there(name));
     let (Some(emulator), true) = (emulator, is_there(LINKER)) else {
-        println!(
-            "{BIG}: tests not run, they need {LINKER}, its C library and {}: \
+        return Err(format!(
+            "{BIG}: the tests need {LINKER}, its C library and {}: \
              apt install gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user-static",
             EMULATORS.join(" or ")
-        );
-        return Ok(());
+        )
+        .into());
     };
+    install(BIG)?;
     println!("{BIG}: tests of zvf-format, zvf-grid and zvf-blosc by {emulator}");
     let mut test = sh::cargo();
     test.env("CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_LINKER", LINKER)

@@ -6,11 +6,13 @@ use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
+use zvf_testkit::sample;
 
 use crate::cost::{self, Costs};
+use crate::scratch::Scratch;
 use crate::{Outcome, python, sh};
 
 /// Features of tests that `cargo test --workspace` leaves out: real servers, the Blosc encoder, maps and buckets of TET, buckets of
@@ -46,8 +48,8 @@ fn tests_of(arguments: &[String]) -> Vec<String> {
         .into()
 }
 
-/// The variable by which property tests draw, and what they draw by unless `--random` is given.
-const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "20261121");
+/// The variable by which property tests draw.
+const PROPERTY_SEED: &str = "PROPTEST_RNG_SEED";
 
 /// How many programs run at a time unless `--jobs` says otherwise. Each runs its tests on all cores; two, because many tests wait:
 /// for servers, for retries, for the disk, for the programs that they start.
@@ -64,20 +66,39 @@ const LONG: [&str; 7] = [
     "zvf-store/main",
 ];
 
-/// Builds and runs all tests, documentation tests and the tests against real servers included. Property tests draw the same cases
-/// in every run, so that a failure is the fault of a change; `--random` draws others. `--jobs N` says how many test programs run
-/// at a time. `--timings` prints behind them what each program took to compile, to link and to run, and the slowest tests; a program that
-/// was built before has only the latter. Arguments after `--` go to the test programs, the others to cargo, as in `-p zvf-meta`.
+/// Builds and runs all tests, documentation tests and the tests against real servers included. Tests with very many cases try a part
+/// of them, chosen by a seed: the number of the day, or that of `--seed N`. It is printed, so that a failure can be repeated. `--whole` tries all cases.
+/// `--jobs N` says how many test programs run at a time. `--timings` prints what each program took to compile, to link and to run, and the
+/// slowest tests; a program that was built before has only the latter. Arguments after `--` go to the test programs, the others to cargo,
+/// as in `-p zvf-meta`.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let (arguments, filters) = match arguments.iter().position(|one| one == "--") {
         Some(at) => (&arguments[..at], &arguments[at + 1..]),
         None => (arguments, &[][..]),
     };
-    let random = sh::flag(arguments, "--random");
+    let seed = match sh::option(arguments, "--seed")? {
+        Some(seed) => seed,
+        None => day()?,
+    };
+    let whole = sh::flag(arguments, "--whole");
     let jobs = sh::option(arguments, "--jobs")?.unwrap_or(JOBS).max(1);
     let timings = sh::flag(arguments, "--timings");
-    let own = [("--random", 1), ("--jobs", 2), ("--timings", 1)];
+    let own = [
+        ("--seed", 2),
+        ("--whole", 1),
+        ("--jobs", 2),
+        ("--timings", 1),
+    ];
     let arguments = sh::without(arguments, &own);
+    if whole {
+        println!(
+            "every case of every test; seed {seed} of random cases: --whole --seed {seed} repeats them"
+        );
+    } else {
+        println!(
+            "a part of the cases of long tests, by seed {seed}: --seed {seed} repeats them, --whole tries all"
+        );
+    }
     println!("building the tests");
     // The servers' environment is made meanwhile: that waits for the network.
     let (servers, built) = std::thread::scope(|scope| {
@@ -93,6 +114,11 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     if !arguments.iter().any(|one| selects_targets(one)) {
         programs.push(Program::documentation(&arguments, filters));
     }
+    let scratch = Scratch::new()?;
+    match &scratch {
+        Some(folder) => println!("temporary files are in memory: {}", folder.path().display()),
+        None => println!("temporary files are in {}", std::env::temp_dir().display()),
+    }
     for program in &mut programs {
         if !program.documentation {
             program.arguments.extend(filters.iter().map(OsString::from));
@@ -106,8 +132,14 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         }
         let environment = &mut program.environment;
         environment.push(("ZVF_SERVERS_PYTHON", servers.clone().into()));
-        if !random && std::env::var_os(SEED.0).is_none() {
-            environment.push((SEED.0, SEED.1.into()));
+        if let Some(folder) = &scratch {
+            environment.push(("TMPDIR", folder.path().into()));
+        }
+        for name in [PROPERTY_SEED, sample::SEED] {
+            environment.push((name, seed.to_string().into()));
+        }
+        if whole {
+            environment.push((sample::TESTS, "whole".into()));
         }
     }
     programs.sort_by_key(|program| {
@@ -144,6 +176,11 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     } else {
         Err(format!("failed: {}", report.bad.join(", ")).into())
     }
+}
+
+/// The number of today since 1970-01-01, in UTC.
+fn day() -> Outcome<u64> {
+    Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() / 86_400)
 }
 
 /// Whether an argument of cargo says which test programs to build; documentation tests are not among those.
@@ -422,8 +459,8 @@ mod tests {
 
     #[test]
     fn own_options_are_taken_out() {
-        let given = ["-p", "x", "--jobs", "3", "--random", "--lib"].map(str::to_owned);
-        let left = sh::without(&given, &[("--random", 1), ("--jobs", 2)]);
+        let given = ["-p", "x", "--jobs", "3", "--whole", "--lib"].map(str::to_owned);
+        let left = sh::without(&given, &[("--whole", 1), ("--jobs", 2)]);
         assert_eq!(left, ["-p", "x", "--lib"]);
         assert!(selects_targets("--test=main") && !selects_targets("-p"));
     }

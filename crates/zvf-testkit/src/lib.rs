@@ -25,6 +25,7 @@ mod case;
 pub mod faults;
 mod npy;
 mod npz;
+pub mod sample;
 #[cfg(feature = "arrow")]
 pub mod text;
 mod truth;

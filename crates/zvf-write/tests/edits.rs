@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use zvf_edit::{Edit, vacuum};
 use zvf_store::Class;
+use zvf_testkit::sample;
 
 use crate::edited::Model;
 use crate::edited_draw::{Draw, STORES, spec};
@@ -13,7 +14,8 @@ use crate::support::{ADDRESS, Memory, block_on};
 /// How many sequences are tried; `ZVF_EDIT_CASES` asks for another number.
 fn cases() -> u32 {
     let asked = std::env::var("ZVF_EDIT_CASES").ok();
-    asked.and_then(|count| count.parse().ok()).unwrap_or(1000)
+    let asked = asked.and_then(|count| count.parse().ok());
+    asked.unwrap_or_else(|| sample::cases(1000, 120))
 }
 
 async fn keys(memory: &Memory) -> BTreeSet<String> {

@@ -9,6 +9,7 @@ use zvf_migrate::{MigrateOptions, migrate};
 use zvf_pyramid::{LevelStep, Method, PyramidSpec};
 use zvf_query::{Column, Query, query};
 use zvf_store::{Need, Store};
+use zvf_testkit::sample;
 use zvf_write::{
     AttributeSpec, Batch, Compression, Groups, Kind, LinkStore, NumberType, Outside, PartedStore,
     StoreSpec, StoreWriter, Values, WriteOptions,
@@ -137,7 +138,7 @@ fn random(seed: u64) -> Model {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: sample::cases(48, 16), ..ProptestConfig::default() })]
 
     #[test]
     fn the_claim_is_made_exactly_where_it_holds(seed in any::<u64>()) {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use zvf_query::Query;
 use zvf_store::Store;
+use zvf_testkit::sample;
 use zvf_write::{Batch, Kind, Leftovers, StoreSpec, StoreWriter, WriteError, WriteOptions};
 
 use crate::support::ask;
@@ -127,7 +128,7 @@ async fn a_writer_that_is_dropped_leaves_nothing() {
 #[tokio::test]
 async fn two_writers_of_one_place_make_one_store() {
     // Each on a thread of its own, often enough for them to meet at every step.
-    for round in 0..50 {
+    for round in 0..sample::cases(50, 10) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.zv");
         let address = path.to_str().unwrap();

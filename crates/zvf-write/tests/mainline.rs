@@ -10,6 +10,7 @@ use zvf_meta::Kind;
 use zvf_migrate::{MigrateOptions, migrate};
 use zvf_pyramid::{PyramidSpec, build_pyramid};
 use zvf_store::{Need, Store};
+use zvf_testkit::sample;
 use zvf_write::{
     AttributeSpec, Batch, Compression, Groups, JsonObject, LinkStore, NumberType, ObjectTable,
     Outside, Parametric, PartedStore, StoreSpec, StoreWriter, TargetVersion, Values, WriteOptions,
@@ -391,7 +392,7 @@ fn fits(model: &Model) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: sample::cases(24, 8), ..ProptestConfig::default() })]
 
     #[test]
     fn points((mut model, shape, draws) in model(Kind::PointCloud, false)) {

@@ -16,6 +16,7 @@ use zvf_write::{
 
 use crate::support::{ADDRESS, Memory, ask, check_documents};
 use zvf_testkit::faults::{Dying, Fault, Sort, Trouble, Unsteady};
+use zvf_testkit::sample::Sample;
 
 const NAMES: [&str; 3] = ["left", "middle", "right"];
 
@@ -557,8 +558,9 @@ async fn a_commit_that_dies_at_any_write_is_finished_by_the_next() {
         writer.finish().await.unwrap();
     };
     let mut expected = None;
+    let sample = Sample::new("writes of a commit of parts");
     for through in [false, true] {
-        for writes in 1.. {
+        for writes in sample.some(1.., 5) {
             let memory = Memory::default();
             let store = PartedStore::begin(ADDRESS, spec(), memory.options())
                 .await

@@ -11,6 +11,7 @@ use zvf_pyramid::{
     refresh_pyramid, remove_pyramid,
 };
 use zvf_store::Need;
+use zvf_testkit::sample;
 use zvf_write::{Batch, Kind, StoreSpec, StoreWriter, WriteError, WriteOptions};
 
 use crate::edited::Model;
@@ -182,7 +183,7 @@ async fn edited_and_refreshed(which: usize, pyramid_number: usize, seed: u64, ed
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 120, max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: sample::cases(120, 24), max_shrink_iters: 200, ..ProptestConfig::default() })]
 
     #[test]
     fn refreshed_levels_are_those_of_the_edited_store(

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use zvf_pyramid::{BaseBins, CrossLevel, LevelStep, PyramidReport, PyramidSpec, build_pyramid};
+use zvf_testkit::sample::Sample;
 use zvf_write::{AttributeSpec, Kind, LinkStore, StoreSpec};
 
 use crate::model::Model;
@@ -155,7 +156,7 @@ async fn chunks_by_an_attribute() {
     lines.spec = lines.spec.with_attribute_chunks(key());
     let mut mesh = sheet(60, 3);
     mesh.spec = mesh.spec.with_attribute_chunks(key());
-    for model in [cloud, lines, mesh] {
+    for model in Sample::new("chunks_by_an_attribute").some([cloud, lines, mesh], 2) {
         same(&model, &sparse(CrossLevel::None, BaseBins::Data), 1 << 16).await;
     }
 }
@@ -174,10 +175,13 @@ fn sparse(cross: CrossLevel, base: BaseBins) -> PyramidSpec {
 
 #[tokio::test]
 async fn lines_are_thinned_part_by_part() {
-    for (cross, base) in [
-        (CrossLevel::None, BaseBins::Data),
-        (CrossLevel::Explicit, BaseBins::Stored),
-    ] {
+    for (cross, base) in Sample::new("lines_are_thinned_part_by_part").some(
+        [
+            (CrossLevel::None, BaseBins::Data),
+            (CrossLevel::Explicit, BaseBins::Stored),
+        ],
+        2,
+    ) {
         let mut model = Model::new(StoreSpec::new(Kind::Line, [12.0, 9.0, 15.0]), Vec::new());
         model.positions = points(8000);
         for (n, position) in model.positions.iter_mut().enumerate() {
@@ -246,23 +250,26 @@ fn graph(spec: StoreSpec, count: usize) -> Model {
 #[tokio::test]
 async fn graphs_are_contracted_part_by_part() {
     let plain = || StoreSpec::new(Kind::Graph, [12.0, 9.0, 15.0]);
-    for (spec, cross, base) in [
-        (plain(), CrossLevel::None, BaseBins::Data),
-        (
-            plain()
-                .with_explicit_links()
-                .with_link_policy(true, LinkStore::Canonical),
-            CrossLevel::Explicit,
-            BaseBins::Stored,
-        ),
-        (
-            plain()
-                .with_explicit_links()
-                .with_link_policy(false, LinkStore::Duplicate),
-            CrossLevel::Implicit,
-            BaseBins::Data,
-        ),
-    ] {
+    for (spec, cross, base) in Sample::new("graphs_are_contracted_part_by_part").some(
+        [
+            (plain(), CrossLevel::None, BaseBins::Data),
+            (
+                plain()
+                    .with_explicit_links()
+                    .with_link_policy(true, LinkStore::Canonical),
+                CrossLevel::Explicit,
+                BaseBins::Stored,
+            ),
+            (
+                plain()
+                    .with_explicit_links()
+                    .with_link_policy(false, LinkStore::Duplicate),
+                CrossLevel::Implicit,
+                BaseBins::Data,
+            ),
+        ],
+        2,
+    ) {
         same(&graph(spec, 5000), &sparse(cross, base), 1 << 16).await;
     }
     let budget = 1 << 20;
@@ -277,10 +284,13 @@ async fn graphs_are_contracted_part_by_part() {
 
 #[tokio::test]
 async fn meshes_are_decimated_part_by_part() {
-    for (corners, cross, base) in [
-        (3, CrossLevel::None, BaseBins::Stored),
-        (4, CrossLevel::Explicit, BaseBins::Data),
-    ] {
+    for (corners, cross, base) in Sample::new("meshes_are_decimated_part_by_part").some(
+        [
+            (3, CrossLevel::None, BaseBins::Stored),
+            (4, CrossLevel::Explicit, BaseBins::Data),
+        ],
+        2,
+    ) {
         let mut model = sheet(60, corners);
         // Three sheets, and faces between them; of another object no face is left.
         let ids = (0..3600).map(|n| if n < 4 { 9 } else { n / 1300 });

@@ -12,6 +12,7 @@ use zvf_pyramid::{
 use zvf_query::Query;
 use zvf_store::{Need, OpenOptions, Retry};
 use zvf_testkit::faults::Dying;
+use zvf_testkit::sample::Sample;
 use zvf_write::{Kind, Leftovers, StoreSpec, WriteError, WriteOptions};
 
 use crate::model::Model;
@@ -86,8 +87,9 @@ async fn every_write(base: &Memory, work: &Work) {
     let (complete, new) = (contents(&clean).await, seen(&clean).await);
     assert_ne!(old, new);
     let (mut finished, mut taken_back, mut hidden) = (0, 0, 0);
+    let sample = Sample::new("writes of levels again");
     for through in [false, true] {
-        for writes in 1.. {
+        for writes in sample.some(1.., 5) {
             let memory = copy(base).await;
             let dying = Dying::new(memory.0.clone(), writes, through);
             let done = run(work, Arc::new(dying), Leftovers::Refuse).await;
@@ -126,9 +128,13 @@ async fn every_write(base: &Memory, work: &Work) {
             }
         }
     }
-    assert!(finished >= 5 && taken_back >= 5, "{finished} {taken_back}");
+    let least = if sample.is_whole() { 5 } else { 1 };
+    assert!(
+        finished >= least && taken_back >= least,
+        "{finished} {taken_back}"
+    );
     // A level hides while its cells change.
-    assert!(hidden > 0);
+    assert!(hidden > 0 || !sample.is_whole());
 }
 
 fn spec(method: Method) -> PyramidSpec {

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use zvf_migrate::MigrateOptions;
+use zvf_testkit::sample;
 use zvf_write::{
     AttributeSpec, AttributeType, Compression, Kind, LinkStore, NumberType, StoreSpec,
 };
@@ -219,7 +220,7 @@ pub(crate) fn grow_trees(model: &mut Model, draws: &[u64], explicit: bool, numbe
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: sample::cases(64, 24), ..ProptestConfig::default() })]
 
     #[test]
     fn points_in_bins((model, shape, draws) in model(Kind::PointCloud, false)) {

@@ -54,7 +54,7 @@ async fn a_store_in_a_bucket_that_is_written_again_is_noticed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_on_a_file_server_that_is_written_again_is_noticed() {
     for kind in [Kind::Files, Kind::Plain] {
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = tempfile::tempdir().unwrap();
         write(folder.path(), "0.9/real_tractogram");
         let server = Server::start(kind, folder.path()).unwrap();
         let address = format!("{}/0.9/real_tractogram", server.url());

@@ -44,7 +44,7 @@ pub(crate) fn write_files(folder: &Path, files: &Files) {
 fn folder() -> &'static Path {
     static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| {
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = tempfile::tempdir().unwrap();
         for name in names() {
             write(folder.path(), &name);
         }
