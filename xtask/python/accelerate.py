@@ -48,7 +48,6 @@ def start(source: Path, folder: Path, name: str, arguments: list[str]) -> subpro
     """One run of the tests; what it prints goes to a file."""
     environment = {
         **os.environ,
-        "PYTHONDONTWRITEBYTECODE": "1",
         # Some tests wait in threads of zarr for threads of zarr: with as many as two cores give, they wait for ever.
         "ZARR_THREADING__MAX_WORKERS": "64",
     }

@@ -11,9 +11,8 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     let wheel = wheel::wheel(sh::flag(arguments, "--release"))?;
     let installed = wheel::install(&wheel)?;
     sh::run(
-        sh::command(&installed)
+        python::cached(&mut sh::command(&installed))
             .env("OMP_NUM_THREADS", "1")
-            .env("PYTHONDONTWRITEBYTECODE", "1")
             .arg(python::script("accelerate.py"))
             .arg(sh::target().join("accelerate"))
             .args(filters)

@@ -3,11 +3,12 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
+use crate::scratch::Scratch;
 use crate::{Outcome, caterva, python, sh, test, tet};
 
 /// One comparison, which `--NAME` runs alone.
@@ -112,13 +113,18 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         sh::use_built(std::path::absolute(folder)?);
     }
     let jobs: Option<usize> = sh::option(arguments, "--jobs")?;
+    let scratch = Scratch::new()?;
+    if let Some(scratch) = &scratch {
+        WORK.get_or_init(|| scratch.path().to_path_buf());
+    }
     let arguments = sh::without(arguments, &[("--built", 2), ("--jobs", 2)]);
     if let Some((first, rest)) = arguments.split_first()
         && let Some(part) = PARTS
             .iter()
             .find(|part| first.strip_prefix("--") == Some(part.name))
     {
-        return sh::run((part.command)()?.args(rest));
+        let done = sh::run((part.command)()?.args(rest));
+        return keep(part.name).and(done);
     }
     let shared = sh::without(&arguments, &[("--only", 2)]);
     // Built one after the other: cargo does not build two things in one folder at a time.
@@ -219,9 +225,9 @@ impl Compared {
     }
 }
 
-/// Runs a part to its end: what it compared, and how it ended. What it said is printed if it fails.
+/// Runs a part to its end: what it compared, and how it ended. What it said is printed if it fails, and its folder is kept.
 fn finish(name: &str, mut command: Command) -> Outcome<(Option<Compared>, Result<(), String>)> {
-    let path = folder(name).with_extension("log");
+    let path = kept(name).with_extension("log");
     let file = File::create(&path)?;
     command.stdout(file.try_clone()?).stderr(file);
     let ended = sh::run(&mut command).map_err(|error| error.to_string());
@@ -232,8 +238,14 @@ fn finish(name: &str, mut command: Command) -> Outcome<(Option<Compared>, Result
         None => Err("it did not say what it compared".to_owned()),
     });
     match ended {
-        Ok(()) => println!("{name} passed"),
-        Err(_) => println!("== {name}\n{log}== {name} failed"),
+        Ok(()) => {
+            println!("{name} passed");
+            remove(&folder(name))?;
+        }
+        Err(_) => {
+            println!("== {name}\n{log}== {name} failed");
+            keep(name)?;
+        }
     }
     Ok((compared, ended))
 }
@@ -243,10 +255,42 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The folder in memory in which the parts work, if there is one.
+static WORK: OnceLock<PathBuf> = OnceLock::new();
+
 /// Where a part works.
 fn folder(name: &str) -> PathBuf {
-    // An ending can be put behind it.
-    sh::target().join(format!("conformance-{}", name.replace('.', "-")))
+    let place = WORK.get().cloned().unwrap_or_else(sh::target);
+    place.join(folder_name(name))
+}
+
+/// Where its folder is kept if it fails, and what it said in any case.
+fn kept(name: &str) -> PathBuf {
+    sh::target().join(folder_name(name))
+}
+
+fn folder_name(part: &str) -> String {
+    // Without a dot, so that an ending can be put behind it.
+    format!("conformance-{}", part.replace('.', "-"))
+}
+
+/// Moves the folder of a part from memory to where it is kept.
+fn keep(name: &str) -> Outcome {
+    let (from, to) = (folder(name), kept(name));
+    if from == to || !from.exists() {
+        return Ok(());
+    }
+    remove(&to)?;
+    sh::run(sh::command("mv").arg(&from).arg(&to))?;
+    println!("its folder is {}", to.display());
+    Ok(())
+}
+
+fn remove(folder: &Path) -> Outcome {
+    match folder.exists() {
+        true => Ok(std::fs::remove_dir_all(folder)?),
+        false => Ok(()),
+    }
 }
 
 /// A script that takes the program and a folder.

@@ -15,10 +15,10 @@ const ASKED: &str = "# asked: ";
 /// Makes the lock again. Versions stay as they are where they may; `--upgrade` takes the newest of all that the list does not name.
 ///
 /// Files of every system and of every Python from 3.11 on are listed, so that one lock serves all of them. Indexes are the business
-/// of whoever runs it: uv reads the variable `UV_DEFAULT_INDEX`.
+/// of whoever runs it: those of pip's configuration, or of the variable `UV_DEFAULT_INDEX`.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let upgrade = sh::flag(arguments, "--upgrade");
-    let uv = python::environment("lock", "pyenv-lock")?.with_file_name("uv");
+    let interpreter = python::bare()?;
     let folder = sh::target().join("lock");
     std::fs::create_dir_all(&folder)?;
     let (list, old) = (read(LIST)?, read(LOCK).unwrap_or_default());
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
             known.extend(pins(section));
         }
         std::fs::write(&output, join(known.values()))?;
-        let mut compile = sh::command(&uv);
+        let mut compile = python::uv(&interpreter)?;
         compile.args(["pip", "compile", "--quiet", "--universal", "--no-header"]);
         compile.args(["--generate-hashes", "--no-annotate", "--no-emit-index-url"]);
         compile.args(["--python-version", PYTHON]);

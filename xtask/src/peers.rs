@@ -13,8 +13,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     let others = sh::without(arguments, &[("--debug", 1), ("--wheel", 2)]);
     let installed = wheel::install(&wheel)?;
     sh::run(
-        sh::command(&installed)
-            .env("PYTHONDONTWRITEBYTECODE", "1")
+        python::cached(&mut sh::command(&installed))
             .env("ZARR_THREADING__MAX_WORKERS", "64")
             .args(["-W", "ignore"])
             .arg(python::script("peers.py"))

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use crate::scratch::Scratch;
 use crate::{Outcome, python, sh};
 
 /// Builds, installs, tests. `--release` builds the wheel that users get; `--build` does no more than build; `--all` runs the tests that
@@ -51,14 +52,15 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     }
     lap("mypy");
     let large = folder.join("tests").join("large");
-    let mut tests = pytest(&installed);
+    let scratch = Scratch::new()?;
+    let mut tests = pytest(&installed, scratch.as_ref());
     tests.arg(folder.join("tests")).arg("--ignore").arg(&large);
     sh::run(tests.args(filters))?;
     lap("pytest");
     if sh::flag(arguments, "--all") {
         let packages = python::LARGE.folder()?;
         lap("large tools");
-        let mut tests = pytest(&installed);
+        let mut tests = pytest(&installed, scratch.as_ref());
         tests.env(python::PATH, packages).arg(&large);
         sh::run(tests.args(filters))?;
         lap("large pytest");
@@ -70,13 +72,16 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
 }
 
 /// Pytest in an environment.
-fn pytest(python: &Path) -> Command {
+fn pytest(python: &Path, scratch: Option<&Scratch>) -> Command {
     let mut command = sh::command(python);
-    command
-        .env("PYTHONDONTWRITEBYTECODE", "1")
+    python::cached(&mut command)
         .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
         .arg("--basetemp")
-        .arg(sh::target().join("pytest"))
+        .arg(
+            scratch
+                .map_or_else(sh::target, |scratch| scratch.path().into())
+                .join("pytest"),
+        )
         .current_dir(sh::target());
     command
 }
