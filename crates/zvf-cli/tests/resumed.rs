@@ -7,6 +7,7 @@ use anyhow::{Result, ensure};
 use zvf_testkit::StoppingServer;
 
 use crate::run::{command, files, zvf_in};
+use zvf_testkit::sample::Sample;
 
 fn arguments<'a>(url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let mut all = vec!["rechunk", url, "new.zv", "--journal", "kept", "--quiet"];
@@ -39,7 +40,8 @@ fn a_killed_copy_goes_on() -> Result<()> {
         let requests = server.asked();
         ensure!(requests > 40, "{requests} requests");
         let mut begun = 0;
-        for moment in (0..requests).step_by(usize::try_from(requests / 8)?) {
+        let sample = Sample::new("requests of a copy");
+        for moment in sample.some((0..requests).step_by(usize::try_from(requests / 8)?), 3) {
             let home = tempfile::tempdir()?;
             let server = StoppingServer::start(stored.clone(), moment)?;
             let mut child = start(home.path(), server.url(), more)?;
@@ -57,7 +59,7 @@ fn a_killed_copy_goes_on() -> Result<()> {
             ensure!(files(&there)? == whole, "{more:?}, request {moment}");
             ensure!(!home.path().join("kept").exists());
         }
-        ensure!(begun > 2, "{begun} begun");
+        ensure!(begun > 2 || !sample.is_whole(), "{begun} begun");
     }
     Ok(())
 }

@@ -16,6 +16,7 @@ use zvf_query::Query;
 
 use crate::make::Made;
 use crate::support::{ask, bundled};
+use zvf_testkit::sample::Sample;
 
 const ADDRESS: &str = "memory:///new/copy.zarrvectors";
 
@@ -85,7 +86,8 @@ async fn check(name: &str, target: TargetVersion) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_bundled_store_answers_right_after_migration() {
-    for name in zvf_testkit::all_cases().unwrap() {
+    let sample = Sample::new("migration");
+    for name in sample.some(zvf_testkit::all_cases().unwrap(), 2) {
         check(&name, TargetVersion::V0_9_2).await;
     }
 }
@@ -149,7 +151,8 @@ async fn absence_stays_absence() {
 /// Chunks smaller and larger than before, on every axis another factor, on plain chunks and in shards.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_bundled_store_answers_right_in_chunks_of_another_shape() {
-    for name in zvf_testkit::all_cases().unwrap() {
+    let sample = Sample::new("chunks of another shape");
+    for name in sample.some(zvf_testkit::all_cases().unwrap(), 4) {
         // Which links lost their values in such a store follows from its old chunks.
         if zvf_testkit::case(&name).unwrap().link_weight_incomplete {
             continue;

@@ -4,6 +4,7 @@ use zvf_repair::{RepairError, apply, plan};
 use zvf_validate::{Check, Severity};
 
 use crate::support::{ADDRESS, Memory, Outcome};
+use zvf_testkit::sample::Sample;
 
 /// What became of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +52,8 @@ async fn one(broken: &zvf_badstores::Break) -> Outcome<Became> {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_broken_store_gets_worse() {
     let (mut failed, mut became) = (Vec::new(), Vec::new());
-    for broken in zvf_badstores::breaks() {
+    let sample = Sample::new("swept");
+    for broken in sample.some(zvf_badstores::breaks(), 5) {
         match one(&broken).await {
             Ok(one) => became.push(one),
             Err(error) => failed.push(format!("{} {}: {error}", broken.case, broken.name)),
@@ -59,6 +61,11 @@ async fn no_broken_store_gets_worse() {
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
     let count = |wanted| became.iter().filter(|one| **one == wanted).count();
-    assert!(count(Became::Changed) > 60, "{}", count(Became::Changed));
-    assert!(count(Became::Same) > 20, "{}", count(Became::Same));
+    let part = if sample.is_whole() { 1 } else { 10 };
+    assert!(
+        count(Became::Changed) > 60 / part,
+        "{}",
+        count(Became::Changed)
+    );
+    assert!(count(Became::Same) > 20 / part, "{}", count(Became::Same));
 }

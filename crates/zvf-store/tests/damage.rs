@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use zvf_store::{CellWant, Class, Endpoint, Limits, Need, OpenOptions, Store, StoreError};
 
 use crate::support::{Files, all_cells, bundled, grids, try_open};
+use zvf_testkit::sample::Sample;
 
 const LIMIT: u64 = 1 << 20;
 
@@ -96,11 +97,12 @@ async fn damage(files: &Files, key: &str, truncations: usize, flips: usize) {
         }
     };
     let mut files = files.clone();
-    for end in spread(healthy.len(), truncations) {
+    let sample = Sample::new(key);
+    for end in sample.some(spread(healthy.len(), truncations), 5) {
         files.insert(key.to_owned(), healthy[..end].to_vec());
         note(read(&files, key).await);
     }
-    for bit in spread(healthy.len() * 8, flips) {
+    for bit in sample.some(spread(healthy.len() * 8, flips), 5) {
         let mut bytes = healthy.clone();
         bytes[bit / 8] ^= 1 << (bit % 8);
         files.insert(key.to_owned(), bytes);

@@ -12,6 +12,7 @@ use zvf_trials::answers::{Refused, Told, ask as ask_store, ask_cold};
 use zvf_trials::questions::{Question, questions};
 
 use crate::support::{MEMORY, bucket, through};
+use zvf_testkit::sample::{self, Sample};
 
 const ATTEMPT: Duration = Duration::from_secs(3);
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -75,7 +76,7 @@ async fn every_permanent_failure_is_a_clear_error_in_time() {
         let case = format!("{generation}/streamlines");
         let asked = questions(&zvf_testkit::case(&case).unwrap(), 10);
         for key in *keys {
-            for fault in faults() {
+            for fault in Sample::new(key).some(faults(), 4) {
                 // A box, all objects, a group.
                 for question in [&asked[0], &asked[7], &asked[9]] {
                     let rule = Rule::new(fault.clone()).at(key).of(Ask::Get);
@@ -144,6 +145,7 @@ fn one_of_each(case: &str) -> Vec<Question> {
 /// cases were seen to keep what is asked for here.
 async fn nothing_hangs(cases: &[&str]) {
     const FAULTS: usize = 5;
+    let faults_each = if sample::is_whole() { FAULTS } else { 2 };
     let mut met = BTreeSet::new();
     for case in cases {
         let whole = bucket(case);
@@ -152,7 +154,7 @@ async fn nothing_hangs(cases: &[&str]) {
             let (calm, options) = through(Faulty::new(whole.clone(), 0));
             let right = ask_cold(MEMORY, options, query.clone()).await.unwrap();
             for (number, ((asked, kind), keys)) in kinds(calm.seen()).into_iter().enumerate() {
-                for turn in 0..FAULTS {
+                for turn in 0..faults_each {
                     let faults = faults();
                     let at = (number * FAULTS + turn) % faults.len();
                     let key = keys.iter().nth(pick((case, &kind, turn), keys.len()));
@@ -192,7 +194,10 @@ async fn nothing_hangs(cases: &[&str]) {
             }
         }
     }
-    assert_eq!(met.len(), faults().len(), "a fault never came");
+    assert!(
+        met.len() == faults().len() || !sample::is_whole(),
+        "a fault never came"
+    );
 }
 
 /// Asks a store that was not opened before; the warnings are those of the store.

@@ -10,6 +10,7 @@ use zvf_trials::answers::{Told, ask_cold};
 use zvf_trials::questions::questions;
 
 use crate::support::{MEMORY, through};
+use zvf_testkit::sample::Sample;
 
 /// How many of the ends were an error, the first answer, the second answer.
 #[derive(Debug, Default, Clone, Copy)]
@@ -47,6 +48,7 @@ async fn at_every_request(name: &str, first: &Files, second: &Files, query: &Que
     let (b, _) = answer(second, query).await;
     assert!(a.is_some() && a != b, "{name}: the answers do not differ");
     let mut ends = Ends::default();
+    let sample = Sample::new(name);
     for tags in [Tags::Content, Tags::Absent] {
         let other = stored(second, tags);
         for order in [
@@ -56,7 +58,7 @@ async fn at_every_request(name: &str, first: &Files, second: &Files, query: &Que
             Order::DocumentsFirst(1),
             Order::DocumentsFirst(9),
         ] {
-            for number in 0..=requests {
+            for number in sample.some(0..=requests, 5) {
                 let swap = |after| Swap::new(after, Arc::clone(&other));
                 let backend = Faulty::new(stored(first, tags), 0);
                 let backend = match order {

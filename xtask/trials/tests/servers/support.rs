@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use object_store::aws::AmazonS3Builder;
 use zvf_soak::servers::{Kind, Server};
 use zvf_store::{OpenOptions, Store};
+use zvf_testkit::sample::Sample;
 use zvf_trials::altered::Files;
 use zvf_trials::answers::ask;
 use zvf_trials::questions::questions;
@@ -20,10 +21,15 @@ const CASES: [&str; 4] = [
 ];
 
 /// Names of the stores: `0.7/skeleton` and so on.
-pub(crate) fn names() -> Vec<String> {
+fn names() -> Vec<String> {
     let each =
         |generation: &'static str| CASES.iter().map(move |case| format!("{generation}/{case}"));
     ["0.7", "0.8", "0.9"].into_iter().flat_map(each).collect()
+}
+
+/// The stores that a test of every one of them reads, of each generation one at least; `test` tells tests apart.
+pub(crate) fn some(test: &str) -> Vec<String> {
+    Sample::new(test).some(names(), CASES.len()).collect()
 }
 
 /// Writes a bundled store below a folder.
