@@ -211,6 +211,7 @@ fn keep(kept: &Target, changes: &[DocumentChange], places: &Places) -> Result<()
         return Err(WriteError::Exists {
             store: places.backup.clone(),
             what: format!("{LIST} exists, expected none"),
+            root: false,
         });
     }
     let copies = changes.iter().flat_map(|one| {

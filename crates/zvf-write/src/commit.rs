@@ -25,7 +25,11 @@ use crate::target::Target;
 pub fn check(target: &Target, address: &str, leftovers: Leftovers) -> Result<(), WriteError> {
     let exists = |what: String| Err(WriteError::exists(address, what));
     if target.exists(ROOT)? {
-        return exists("there is a store or another Zarr group already".to_owned());
+        return Err(WriteError::Exists {
+            store: address.to_owned(),
+            what: "there is a store or another Zarr group already".to_owned(),
+            root: true,
+        });
     }
     if let Some(found) = target.read(MARKER)? {
         unfinished::check(target, address, leftovers)?;
