@@ -62,7 +62,7 @@ mod verify;
 use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use zvf_meta::{Kind, LevelDoc, RootDoc};
-use zvf_store::{Class, Level, Need, Store};
+use zvf_store::{Class, Level, Need, Store, Warning};
 
 pub use options::{MigrateOptions, MigrateProgress};
 pub use report::{LevelCounts, Loss, Repair, Report, Verified};
@@ -340,10 +340,10 @@ impl Job {
         let gone = extras::copy(&self.store, &self.handle, form, target, &self.notes)?;
         let mut root = self.root(&stages, extent.extent, &gone)?;
         zvf_write::documents::claim_link_groups(&mut root, link_groups);
-        for warning in self.store.warnings() {
-            match warning.strip_prefix("left out: ") {
-                Some(what) => self.notes.lost("the old store", what),
-                None => self.notes.note(format!("of the old store: {warning}")),
+        for warning in self.store.typed_warnings() {
+            match warning {
+                Warning::LeftOut(what) => self.notes.lost("the old store", &what),
+                other => self.notes.note(format!("of the old store: {other}")),
             }
         }
         self.notes.finish(&mut report);
