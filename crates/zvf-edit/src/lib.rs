@@ -144,8 +144,7 @@ struct Words {
 /// An attribute that is new.
 #[derive(Debug, Clone)]
 struct Added {
-    /// What has it, as the root declares it: `vertex`, `object` or `link`.
-    scope: &'static str,
+    scope: Scope,
     spec: AttributeSpec,
 }
 
