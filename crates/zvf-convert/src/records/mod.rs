@@ -25,6 +25,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
+use zvf_write::error::OrBug;
 use zvf_write::{Batch, Kind, Values};
 
 use crate::error::{ConvertError, Place, shown};
@@ -302,7 +303,7 @@ impl Records {
                     file,
                     first: vertices,
                 };
-                let batch = &self.layout.whole(batch, self.options.nulls);
+                let batch = &self.layout.whole(batch, self.options.nulls)?;
                 vertices = vertices.saturating_add(batch.num_rows() as u64);
                 if whole {
                     held.push(batch.clone());
@@ -369,7 +370,7 @@ impl Records {
         match &self.owners {
             Owners::None => {}
             Owners::Files(ids) => {
-                let id = ids.get(number).copied().unwrap_or_default();
+                let id = *ids.get(number).or_bug("a file without an object")?;
                 out = out.with_object_runs(vec![(id, batch.num_rows())]);
             }
             Owners::Column => {
