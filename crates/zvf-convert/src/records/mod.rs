@@ -424,7 +424,12 @@ impl Records {
             let number = |end: &u64| first.saturating_add(*end);
             if link.len() == self.width {
                 held.extend(link.iter().map(number));
-            } else if let Some((corner, rest)) = link.split_first().filter(|_| self.width == 3) {
+            } else if self.width != 3 {
+                let file = self.files.first().map_or(Path::new(""), PathBuf::as_path);
+                let found = format!("a link of {} ends", link.len());
+                let expected = format!("{}, as when the file was looked at", self.width);
+                return Err(ConvertError::malformed(file, place, found, expected));
+            } else if let Some((corner, rest)) = link.split_first() {
                 for pair in rest.windows(2) {
                     held.push(number(corner));
                     held.extend(pair.iter().map(number));
