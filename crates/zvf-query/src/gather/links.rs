@@ -14,7 +14,7 @@ use crate::links::branches::{Parents, StoredParent};
 use crate::links::records::RecordCell;
 use crate::links::sequential::Stored;
 use crate::links::table::{LinkSink, LinkTable};
-use crate::walk::Entry;
+use crate::manifests::Entry;
 use crate::{QueryError, int};
 
 /// What the answer holds.

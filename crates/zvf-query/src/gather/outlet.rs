@@ -17,6 +17,7 @@ use crate::error::{OrBug, Place};
 use crate::fragments::Fragments;
 use crate::links::Rule;
 use crate::links::table::LinkTable;
+use crate::manifests::Entry;
 use crate::objects::{ObjectTable, ObjectValues};
 use crate::plan::chunks::Slot;
 use crate::prepare::Prepared;
@@ -24,7 +25,6 @@ use crate::reader::Decoded;
 use crate::row_map::ChunkRows;
 use crate::scan::owners::Owners;
 use crate::vertex_table::{Out, OwnerColumns};
-use crate::walk::Entry;
 use crate::workers::{Workers, started};
 use crate::{QueryError, Select, int};
 

@@ -8,8 +8,8 @@ use crate::columns::gather::Rows;
 use crate::error::OrBug;
 use crate::fragments::Fragments;
 use crate::int;
+use crate::manifests::Entry;
 use crate::row_map::Key;
-use crate::walk::Entry;
 
 /// Consecutive rows of a chunk that became consecutive rows of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -188,5 +188,16 @@ mod tests {
         let mut out = Vec::new();
         index.hits(Key::OUTSIDE, &mut out);
         assert!(out.is_empty());
+    }
+
+    #[test]
+    fn a_piece_whose_fragment_is_not_there_is_a_bug() {
+        let mut builder = FragmentIndexBuilder::new();
+        builder.push_range(0, 4).unwrap();
+        let known = Arc::new(Fragments::decode(&builder.finish(), 4).unwrap());
+        for fragments in [vec![], vec![None], vec![Some(known)]] {
+            let error = RowIndex::new(&[piece(0, 1, 0, 4)], &fragments).unwrap_err();
+            assert!(matches!(error, QueryError::Bug { .. }), "{error}");
+        }
     }
 }

@@ -12,9 +12,9 @@ use super::records::{Family, FoundGroups, LinkCellRef, RecordCell, WantedGroups}
 use crate::columns::gather::Rows;
 use crate::error::{OrBug, Place};
 use crate::fragments::Fragments;
+use crate::manifests::Entries;
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::row_map::Key;
-use crate::walk::Entries;
 use crate::{QueryError, int};
 
 /// The array of the groups of links; `None` where the level does not claim that they follow fragments.
