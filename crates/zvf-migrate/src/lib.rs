@@ -208,8 +208,8 @@ impl Job {
             Some(path) => Some(Journal::open(path, self, &target, write.durable)?),
             None => None,
         };
-        let (address, leftovers) = (&self.address, write.leftovers);
-        let begin = match journal.as_mut().map(|one| one.begin(address, leftovers)) {
+        let (address, stale_files) = (&self.address, write.stale_files);
+        let begin = match journal.as_mut().map(|one| one.begin(address, stale_files)) {
             Some(Ok(begin)) => begin,
             Some(Err(error)) => {
                 // Nothing was begun: no file is left that was not there. After a failure of I/O a marker may lie there.
@@ -219,7 +219,7 @@ impl Job {
             }
             None => {
                 let details = serde_json::json!({});
-                Begin::Fill(commit::begin(&target, address, leftovers, details)?)
+                Begin::Fill(commit::begin(&target, address, stale_files, details)?)
             }
         };
         // With a journal, what a failure of I/O leaves is what the next run goes on from.
