@@ -228,9 +228,9 @@ impl From<zvf_serve::ExportError> for CliError {
     }
 }
 
-impl From<zvf_repair::RepairError> for CliError {
+impl From<zvf_validate::repair::RepairError> for CliError {
     #[cold]
-    fn from(error: zvf_repair::RepairError) -> Self {
+    fn from(error: zvf_validate::repair::RepairError) -> Self {
         Self::new(class_of(error.class()), fold(&error))
     }
 }
