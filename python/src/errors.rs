@@ -7,9 +7,9 @@ use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 use zvf_convert::ConvertError;
 use zvf_query::QueryError;
-use zvf_repair::RepairError;
 use zvf_store::{Class, StoreError};
 use zvf_validate::ValidateError;
+use zvf_validate::repair::RepairError;
 use zvf_write::WriteError;
 
 create_exception!(zvf, Error, PyException, "A call of zvf failed.");

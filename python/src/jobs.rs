@@ -10,9 +10,9 @@ use zvf_convert::{Format, Import, ObjectIds, Options, Sink, Space};
 use zvf_migrate::MigrateOptions;
 use zvf_pyramid::{BaseBins, CrossLevel, Existing, LevelStep, Method, PyramidSpec, build_pyramid};
 use zvf_query::{BBox, Filter, Query, Select};
-use zvf_repair::RepairOptions;
 use zvf_store::writing::{is_store, store_around};
 use zvf_store::{Names, Need, OpenOptions, Stop};
+use zvf_validate::repair::RepairOptions;
 use zvf_validate::{Depth, Severity, ValidateOptions};
 use zvf_write::{
     AttributeType, Batch, Groups, NumberType, ObjectTable, StoreWriter, WriteError,
@@ -471,10 +471,12 @@ pub(crate) fn repair(
         .with_write(writing.options(&stop)?)
         .with_accept_loss(accept_loss);
     let job = async {
-        let plan = zvf_repair::plan(&url, &options).await.map_err(at(&url))?;
+        let plan = zvf_validate::repair::plan(&url, &options)
+            .await
+            .map_err(at(&url))?;
         let applied = match apply {
             true => {
-                let done = zvf_repair::apply(&plan, backup.as_deref(), &options).await;
+                let done = zvf_validate::repair::apply(&plan, backup.as_deref(), &options).await;
                 Some(done.map_err(at(&url))?)
             }
             false => None,

@@ -19,6 +19,10 @@ mod trace;
 mod writer;
 
 use pyo3::prelude::*;
+use zvf_sys::allocator;
+
+#[global_allocator]
+static ALLOCATOR: allocator::MiMalloc = allocator::MiMalloc;
 
 /// The extension module.
 #[pymodule]
@@ -45,7 +49,7 @@ mod _zvf {
     /// Before anything is allocated by a thread of ours.
     #[pymodule_init]
     fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
-        zvf_alloc::configure();
+        super::allocator::configure();
         Ok(())
     }
 }

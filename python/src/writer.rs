@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use zvf_edit::{EditSummary, Matching, Scope, SetAttribute};
 use zvf_store::Stop;
 use zvf_write::{
-    Axis, Batch, Groups, Kind, Leftovers, ObjectTable, StoreSpec, StoreWriter, TargetVersion,
+    Axis, Batch, Groups, Kind, ObjectTable, StaleFiles, StoreSpec, StoreWriter, TargetVersion,
     WriteError, WriteOptions,
 };
 
@@ -60,14 +60,14 @@ impl Writing {
     /// # Errors
     /// Misuse: numbers that cannot be.
     pub(crate) fn options(&self, stop: &Stop) -> PyResult<WriteOptions> {
-        let leftovers = match self.clear_leftovers {
-            true => Leftovers::Remove,
-            false => Leftovers::Refuse,
+        let stale_files = match self.clear_leftovers {
+            true => StaleFiles::Remove,
+            false => StaleFiles::Refuse,
         };
         let options = WriteOptions::new()
             .with_open(self.access.options()?.with_stop(stop.clone()))
             .with_durable(self.durable)
-            .with_leftovers(leftovers);
+            .with_stale_files(stale_files);
         Ok(match self.access.memory_budget() {
             Some(bytes) => options.with_memory_budget(usize::try_from(bytes).unwrap_or(usize::MAX)),
             None => options,

@@ -21,6 +21,7 @@ const SETS: &[(&str, &str)] = &[
     ("zvf-write", ""),
     ("zvf-plot", ""),
     ("zvf-validate", ""),
+    ("zvf-validate", "repair"),
     ("zvf-cli", ""),
     ("zvf-cli", "cloud"),
     ("zvf-cli", "plot"),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde_json::json;
 use zvf_store::blocking::Runtime;
 use zvf_store::{IoTrace, Limits, Need, OpenOptions, Request, Retry, Store};
-use zvf_write::{Leftovers, WriteOptions};
+use zvf_write::{StaleFiles, WriteOptions};
 
 use crate::args::Common;
 use crate::error::{CliError, Result};
@@ -80,14 +80,14 @@ impl<'a> Context<'a> {
 
     /// Options that write a store as the flags say; `clear` takes over what an interrupted writer left.
     pub(crate) fn write_options(&self, clear: bool) -> WriteOptions {
-        let leftovers = if clear {
-            Leftovers::Remove
+        let stale_files = if clear {
+            StaleFiles::Remove
         } else {
-            Leftovers::Refuse
+            StaleFiles::Refuse
         };
         let write = WriteOptions::new()
             .with_open(self.options())
-            .with_leftovers(leftovers);
+            .with_stale_files(stale_files);
         match self.common.memory_budget {
             Some(bytes) => write.with_memory_budget(usize::try_from(bytes).unwrap_or(usize::MAX)),
             None => write,

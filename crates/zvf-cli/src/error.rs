@@ -8,7 +8,11 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
+use zvf_convert::ConvertError;
 use zvf_convert::output::OddMoment;
+use zvf_query::QueryError;
+use zvf_store::StoreError;
+use zvf_write::WriteError;
 
 /// Why a command failed, as far as a script can tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +63,8 @@ impl Class {
 pub(crate) struct CliError {
     class: Class,
     message: String,
+    /// Whether the limit of the bytes of a cell was exceeded.
+    cell_limit: bool,
 }
 
 /// What every command returns.
@@ -71,6 +77,17 @@ impl CliError {
         Self {
             class,
             message: one_line(&message.into()),
+            cell_limit: false,
+        }
+    }
+
+    /// A failure of a library, and the error of the store that it is, if it is one.
+    #[cold]
+    fn of(class: zvf_store::Class, error: &dyn Error, store: Option<&StoreError>) -> Self {
+        let cell_limit = matches!(store, Some(StoreError::Io(error)) if error.is_cell_limit());
+        Self {
+            cell_limit,
+            ..Self::new(class_of(class), fold(error))
         }
     }
 
@@ -115,7 +132,7 @@ impl CliError {
     /// The same failure, with a remark where it is a limit that the given memory budget lowered.
     pub(crate) fn of_budget(mut self, budget: Option<u64>) -> Self {
         let lowered = budget.is_some_and(|bytes| bytes < zvf_store::Limits::default().cell_bytes);
-        if lowered && self.class == Class::Limit && self.message.contains("limit cell_bytes") {
+        if lowered && self.cell_limit {
             self.message
                 .push_str(", which is the --memory-budget: one object is read whole, so give more");
         }
@@ -136,39 +153,45 @@ impl fmt::Display for CliError {
 
 impl From<zvf_store::IoError> for CliError {
     fn from(error: zvf_store::IoError) -> Self {
-        zvf_store::StoreError::from(error).into()
+        StoreError::from(error).into()
     }
 }
 
-impl From<zvf_store::StoreError> for CliError {
+impl From<StoreError> for CliError {
     #[cold]
-    fn from(error: zvf_store::StoreError) -> Self {
-        Self::new(class_of(error.class()), fold(&error))
+    fn from(error: StoreError) -> Self {
+        Self::of(error.class(), &error, Some(&error))
     }
 }
 
-impl From<zvf_query::QueryError> for CliError {
+impl From<QueryError> for CliError {
     #[cold]
-    fn from(error: zvf_query::QueryError) -> Self {
-        Self::new(class_of(error.class()), fold(&error))
+    fn from(error: QueryError) -> Self {
+        Self::of(error.class(), &error, of_query(&error))
     }
 }
 
-impl From<zvf_convert::ConvertError> for CliError {
+impl From<ConvertError> for CliError {
     #[cold]
-    fn from(error: zvf_convert::ConvertError) -> Self {
-        Self::new(class_of(error.class()), fold(&error))
+    fn from(error: ConvertError) -> Self {
+        let store = match &error {
+            ConvertError::Store(error) => Some(error),
+            ConvertError::Query(error) => of_query(error),
+            ConvertError::Write(error) => of_write(error),
+            _ => None,
+        };
+        Self::of(error.class(), &error, store)
     }
 }
 
-impl From<zvf_write::WriteError> for CliError {
+impl From<WriteError> for CliError {
     #[cold]
-    fn from(error: zvf_write::WriteError) -> Self {
-        if matches!(error, zvf_write::WriteError::Tidying { .. }) {
+    fn from(error: WriteError) -> Self {
+        if matches!(error, WriteError::Tidying { .. }) {
             let hint = "the next edit removes it, and so does `zvf edit STORE resume`";
             return Self::new(Class::Left, format!("warning: {}; {hint}", fold(&error)));
         }
-        Self::new(class_of(error.class()), fold(&error))
+        Self::of(error.class(), &error, of_write(&error))
     }
 }
 
@@ -176,7 +199,11 @@ impl From<zvf_write::WriteError> for CliError {
 impl From<zvf_volume::VolumeError> for CliError {
     #[cold]
     fn from(error: zvf_volume::VolumeError) -> Self {
-        Self::new(class_of(error.class()), fold(&error))
+        let store = match &error {
+            zvf_volume::VolumeError::Store(error) => Some(error),
+            _ => None,
+        };
+        Self::of(error.class(), &error, store)
     }
 }
 
@@ -184,7 +211,12 @@ impl From<zvf_volume::VolumeError> for CliError {
 impl From<zvf_plot::PlotError> for CliError {
     #[cold]
     fn from(error: zvf_plot::PlotError) -> Self {
-        Self::new(class_of(error.class()), fold(&error))
+        let store = match &error {
+            zvf_plot::PlotError::Store(error) => Some(error),
+            zvf_plot::PlotError::Query(error) => of_query(error),
+            _ => None,
+        };
+        Self::of(error.class(), &error, store)
     }
 }
 
@@ -196,10 +228,26 @@ impl From<zvf_serve::ExportError> for CliError {
     }
 }
 
-impl From<zvf_repair::RepairError> for CliError {
+impl From<zvf_validate::repair::RepairError> for CliError {
     #[cold]
-    fn from(error: zvf_repair::RepairError) -> Self {
+    fn from(error: zvf_validate::repair::RepairError) -> Self {
         Self::new(class_of(error.class()), fold(&error))
+    }
+}
+
+/// The error of the store that an error of a query is.
+fn of_query(error: &QueryError) -> Option<&StoreError> {
+    match error {
+        QueryError::Store(error) => Some(error),
+        _ => None,
+    }
+}
+
+/// The error of the store that an error of writing is.
+fn of_write(error: &WriteError) -> Option<&StoreError> {
+    match error {
+        WriteError::Store(error) => Some(error),
+        _ => None,
     }
 }
 
@@ -284,7 +332,7 @@ mod tests {
 
     #[test]
     fn a_bug_has_a_code_of_its_own_and_asks_for_a_report() {
-        let bug = zvf_write::WriteError::Bug {
+        let bug = WriteError::Bug {
             what: "row 7 has no bin".to_owned(),
             file: "sums.rs",
             line: 86,

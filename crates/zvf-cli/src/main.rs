@@ -2,7 +2,12 @@
 
 use std::process::ExitCode;
 
+use zvf_sys::allocator;
+
+#[global_allocator]
+static ALLOCATOR: allocator::MiMalloc = allocator::MiMalloc;
+
 fn main() -> ExitCode {
-    zvf_alloc::configure();
+    allocator::configure();
     ExitCode::from(zvf_cli::run(std::env::args_os()))
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 use zvf_convert::Format;
 use zvf_convert::export::{ExportOptions, export};
 use zvf_query::{list_links, list_objects};
-use zvf_repair::{Plan, RepairOptions, apply, plan, undo};
 use zvf_store::{OpenOptions, Store};
+use zvf_validate::repair::{Plan, RepairOptions, apply, plan, undo};
 use zvf_validate::{ValidateOptions, validate};
 use zvf_volume::{Selection, Volume};
 

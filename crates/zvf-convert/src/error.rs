@@ -139,14 +139,6 @@ impl ConvertError {
         }
     }
 
-    /// A unit that is none, as [`zvf_meta::units::parse`] reports it: `found …, expected …`.
-    #[cold]
-    pub(crate) fn unit(what: &str, why: &str) -> Self {
-        let why = why.strip_prefix("found ").unwrap_or(why);
-        let (found, expected) = why.split_once(", expected ").unwrap_or((why, "a unit"));
-        Self::usage(what, found, expected)
-    }
-
     /// A Parquet file, where none is read or written.
     #[cold]
     #[cfg(not(feature = "parquet"))]

@@ -10,7 +10,8 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch};
 use arrow_schema::{DataType, Schema};
-use zvf_write::narrow;
+use zvf_write::error::OrBug;
+use zvf_write::{WriteError, narrow};
 
 use crate::output::raw::elements;
 use crate::records::values::{decimals, wide};
@@ -167,12 +168,14 @@ pub(crate) fn without_nulls(items: &ArrayRef, column: &ArrayRef, fill: i64) -> A
     )
 }
 
-/// The positions of a batch.
-pub(crate) fn positions(batch: &RecordBatch) -> Floats {
-    batch
-        .column_by_name("position")
-        .map(floats)
-        .unwrap_or_default()
+/// The positions of a batch of vertices.
+///
+/// # Errors
+///
+/// Bug: the batch is none of vertices as queries return them.
+pub(crate) fn positions(batch: &RecordBatch) -> Result<Floats, WriteError> {
+    let column = batch.column_by_name("position");
+    Ok(floats(column.or_bug("vertices without positions")?))
 }
 
 /// Whether float32 is enough for the text of a column of numbers.

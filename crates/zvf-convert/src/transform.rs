@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use zvf_meta::{Affine, Axis, units};
+use zvf_meta::units::{self, NoUnit};
+use zvf_meta::{Affine, Axis};
 use zvf_write::{Batch, Groups, Kind, NumberType, ObjectTable, StoreSpec, WriteError};
 
 use crate::affine::{StatedAffine, read_affine};
@@ -357,7 +358,7 @@ pub(crate) fn axis_units(
         name: None,
     };
     let mut found = vec![none; axes.len()];
-    let wrong = |why: String| ConvertError::unit("unit", &why);
+    let wrong = |why: NoUnit| ConvertError::usage("unit", why.found, why.expected);
     for item in given.iter().flat_map(|text| text.split(',')) {
         let (picked, (factor, name)): (Vec<usize>, _) = match item.split_once('=') {
             Some((axis, unit)) => {
@@ -371,10 +372,10 @@ pub(crate) fn axis_units(
                 let parsed = match axis.kind() {
                     "time" => units::parse_time(unit),
                     "space" => units::parse(unit),
-                    kind => Err(format!(
-                        "found {unit:?} for axis {} of type {kind}, expected none",
-                        axis.name
-                    )),
+                    kind => Err(NoUnit {
+                        found: format!("{unit:?} for axis {} of type {kind}", axis.name),
+                        expected: "none".to_owned(),
+                    }),
                 };
                 (vec![at], parsed.map_err(wrong)?)
             }

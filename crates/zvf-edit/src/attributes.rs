@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::matching::put_whole;
+use super::matching::{Scope, put_whole};
 use super::state::Chunk;
 use super::tables::Table;
 use super::{Added, Edit, Words, ops};
@@ -117,7 +117,7 @@ impl Edit {
         self.state.spec.vertex_attributes.push(stored);
         self.words.push(words);
         self.added.push(Added {
-            scope: "vertex",
+            scope: Scope::Vertex,
             spec,
         });
         Ok(())
@@ -157,7 +157,7 @@ impl Edit {
         checked.check()?;
         let count = self.index.as_ref().map_or(0, |index| index.ids.len());
         self.added.push(Added {
-            scope: "object",
+            scope: Scope::Object,
             spec: spec.clone(),
         });
         self.tables

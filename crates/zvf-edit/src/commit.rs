@@ -12,7 +12,7 @@ use super::documents::{document, index_doc};
 use super::grid::{GridEdit, cells_of, document_of, packing};
 use super::groups::GroupTable;
 use super::state::index_cell;
-use super::{Edit, EditSummary, between, links, mark_stale};
+use super::{Edit, EditSummary, Scope, between, links, mark_stale};
 use zvf_format::int::wide;
 use zvf_write::documents::{self, grid_doc};
 use zvf_write::error::signed64;
@@ -102,7 +102,7 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
     let docs = attribute_families(edit).await?;
     let touched: BTreeSet<u32> = moved.union(&relinked).copied().collect();
     let linked = links::place(&mut edit.state, &touched, &template, &docs).await?;
-    for added in edit.added.iter().filter(|added| added.scope == "link") {
+    for added in edit.added.iter().filter(|added| added.scope == Scope::Link) {
         let name = &added.spec.name;
         let path = format!("0/link_attributes/{name}/");
         if !linked
@@ -279,7 +279,10 @@ fn vertex_cells(
             Some(known) => GridEdit::of(&known.array)?,
             None => {
                 let path = format!("0/vertex_attributes/{}", one.name);
-                let mut added = edit.added.iter().filter(|added| added.scope == "vertex");
+                let mut added = edit
+                    .added
+                    .iter()
+                    .filter(|added| added.scope == Scope::Vertex);
                 // What the level does not know was added, behind what it knows.
                 let shown = added.nth(at - level.vertex_attributes().len());
                 let attributes = ArrayAttributes {
@@ -370,7 +373,7 @@ async fn group_docs(
     if level.group_attributes().is_empty() && of_objects.is_some_and(GroupTable::has_attributes) {
         add("0/group_attributes");
     }
-    let new = edit.added.iter().filter(|added| added.scope == "link");
+    let new = edit.added.iter().filter(|added| added.scope == Scope::Link);
     let mut above: BTreeSet<String> = new
         .map(|added| format!("0/link_attributes/{}", added.spec.name))
         .collect();
@@ -436,7 +439,7 @@ pub(super) fn declare(edit: &Edit, root: &mut RootDoc) {
     for added in &edit.added {
         let one = &added.spec;
         let specs = root.zarr_vectors.attribute_specs.get_or_insert_default();
-        let scope = specs.entry(added.scope).or_insert_with(|| json!({}));
+        let scope = specs.entry(added.scope.name()).or_insert_with(|| json!({}));
         if let Value::Object(names) = scope {
             names.insert(one.name.clone(), documents::declared(one));
         }

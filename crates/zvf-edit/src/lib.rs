@@ -144,8 +144,7 @@ struct Words {
 /// An attribute that is new.
 #[derive(Debug, Clone)]
 struct Added {
-    /// What has it, as the root declares it: `vertex`, `object` or `link`.
-    scope: &'static str,
+    scope: Scope,
     spec: AttributeSpec,
 }
 
@@ -186,7 +185,7 @@ pub struct Edit {
 impl Edit {
     /// Begins an edit.
     ///
-    /// [`WriteOptions::leftovers`] says what is done with an edit that was interrupted: refused, or finished (or taken
+    /// [`WriteOptions::stale_files`] says what is done with an edit that was interrupted: refused, or finished (or taken
     /// back) first, as by [`resume`](Self::resume).
     ///
     /// # Cost
@@ -200,12 +199,15 @@ impl Edit {
         options: WriteOptions,
     ) -> BoxFuture<'a, Result<Self, WriteError>> {
         Box::pin(async move {
-            let (place, open, leftovers) =
-                (address.to_owned(), options.open.clone(), options.leftovers);
+            let (place, open, stale_files) = (
+                address.to_owned(),
+                options.open.clone(),
+                options.stale_files,
+            );
             let (durable, lease) = (options.durable, options.lease);
             let (target, journal) = blocking(move || {
                 let target = Arc::new(Target::new(&place, &open, durable)?);
-                let journal = Journal::begin(Arc::clone(&target), &place, leftovers, lease)?;
+                let journal = Journal::begin(Arc::clone(&target), &place, stale_files, lease)?;
                 Ok((target, journal))
             })
             .await?;

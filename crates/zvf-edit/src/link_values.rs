@@ -7,7 +7,7 @@ use zvf_format::keys::format_key;
 use super::links::near;
 use super::ops::{Spot, column_bytes};
 use super::vertex::{FRESH, LinkAt, NewLink, Vertex, parts};
-use super::{Added, At, Edit};
+use super::{Added, At, Edit, Scope};
 use zvf_write::WriteError;
 use zvf_write::error::{OrBug, narrow};
 use zvf_write::layout::row_size;
@@ -108,7 +108,7 @@ impl Edit {
         }
         self.state.spec = checked;
         self.added.push(Added {
-            scope: "link",
+            scope: Scope::Link,
             spec,
         });
         Ok(())

@@ -19,7 +19,7 @@ use zvf_meta::RootDoc;
 
 use zvf_write::WriteError;
 use zvf_write::change::{Change, Take};
-use zvf_write::commit::{Leftovers, ROOT};
+use zvf_write::commit::{ROOT, StaleFiles};
 use zvf_write::lease::LEASE;
 use zvf_write::redo::Journal;
 use zvf_write::target::{Object, Target, unique};
@@ -211,6 +211,7 @@ fn keep(kept: &Target, changes: &[DocumentChange], places: &Places) -> Result<()
         return Err(WriteError::Exists {
             store: places.backup.clone(),
             what: format!("{LIST} exists, expected none"),
+            root: false,
         });
     }
     let copies = changes.iter().flat_map(|one| {
@@ -314,7 +315,7 @@ fn together(
     root: Option<DocumentChange>,
     others: Vec<DocumentChange>,
 ) -> Result<(), WriteError> {
-    let journal = Journal::begin(Arc::clone(target), address, Leftovers::Refuse, LEASE)?;
+    let journal = Journal::begin(Arc::clone(target), address, StaleFiles::Refuse, LEASE)?;
     let unchanged = root.as_ref().is_none_or(|one| journal.root() == one.was);
     let checked = if unchanged {
         check_unchanged(target, &others, address)

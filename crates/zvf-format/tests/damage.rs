@@ -6,7 +6,7 @@ use zvf_format::fragments::{FragmentIndex, FragmentIndexBuilder, RankDirectory};
 use zvf_format::links::legacy::FlatRecords;
 use zvf_format::links::{CellForm, LinkCell, LinkCellBuilder};
 use zvf_format::manifest::{Manifest, ManifestBuilder};
-use zvf_format::ragged::{RaggedBlob, RaggedBuilder, SplitBlob};
+use zvf_format::ragged::{RaggedBlob, RaggedBuilder};
 use zvf_format::vlen::{VlenBuilder, VlenChunk, VlenDirectory};
 
 /// One blob of each kind.
@@ -96,7 +96,6 @@ fn decode(bytes: &[u8]) -> usize {
             blob.data().len()
         );
     }));
-    note(SplitBlob::new(bytes, bytes).map(|blob| assert_eq!(blob.iter().count(), blob.len())));
     for count in [0, 1, 3] {
         note(VlenChunk::parse(bytes, count).map(|chunk| {
             let directory = VlenDirectory::build(&chunk);

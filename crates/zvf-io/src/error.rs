@@ -104,6 +104,9 @@ pub enum IoError {
     },
 }
 
+/// The name of the limit [`Limits::cell_bytes`](crate::Limits::cell_bytes) in errors.
+pub const CELL_BYTES: &str = "cell_bytes";
+
 impl IoError {
     /// The class a caller acts on.
     pub fn class(&self) -> Class {
@@ -138,6 +141,11 @@ impl IoError {
                 ..
             }
         )
+    }
+
+    /// Whether more bytes were needed at once than [`Limits::cell_bytes`](crate::Limits::cell_bytes) allows.
+    pub fn is_cell_limit(&self) -> bool {
+        matches!(self, Self::Limit { what, .. } if *what == CELL_BYTES)
     }
 
     /// The object or prefix the error is about, when it is about one.

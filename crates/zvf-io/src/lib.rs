@@ -83,7 +83,7 @@ mod web_answers;
 mod xml_answers;
 
 pub use context::Context;
-pub use error::{Class, IoError, Source};
+pub use error::{CELL_BYTES, Class, IoError, Source};
 pub use folder::Folder;
 pub use kv::{Backend, Kv, Replies};
 pub use limits::Limits;

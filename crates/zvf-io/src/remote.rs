@@ -13,6 +13,7 @@ use object_store::{
 
 use crate::classify::{Failure, sort};
 use crate::context::Context;
+use crate::error::CELL_BYTES;
 use crate::location::Backs;
 use crate::overlay::Placed;
 use crate::retry::{Tries, transfer};
@@ -468,7 +469,7 @@ async fn body(
     let bytes = match result.payload {
         GetResultPayload::Stream(stream) => {
             let cap = Cap {
-                what: "cell_bytes",
+                what: CELL_BYTES,
                 most: length,
             };
             collect(stream, Some(length), cap, key, silence).await?

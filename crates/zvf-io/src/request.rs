@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use crate::error::CELL_BYTES;
 use crate::{IoError, Limits};
 
 /// Which part of an object is wanted.
@@ -139,7 +140,7 @@ pub struct Cap {
 impl Cap {
     /// [`Limits::cell_bytes`].
     pub fn cell(limits: &Limits) -> Self {
-        Self::new("cell_bytes", limits.cell_bytes)
+        Self::new(CELL_BYTES, limits.cell_bytes)
     }
 
     /// [`Limits::batch_bytes`].

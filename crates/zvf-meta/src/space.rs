@@ -226,12 +226,6 @@ impl RootDoc {
             .or(level.bin_ratio.as_deref())
     }
 
-    /// Returns `bins_per_chunk` of level 0.
-    #[must_use]
-    pub fn base_bins_per_chunk(&self) -> Option<Vec<u64>> {
-        bins_per_chunk(&self.zarr_vectors.chunk_shape, self.base_bin_shape())
-    }
-
     /// Returns the offset to add to stored positions, or `None` if there is none.
     ///
     /// Source: 0.9 §15.7.

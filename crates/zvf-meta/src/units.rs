@@ -139,11 +139,28 @@ pub fn factor(from: &str, to: &str) -> Option<f64> {
     })
 }
 
+/// Why a text is no number and unit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoUnit {
+    /// The text, quoted.
+    pub found: String,
+    /// What was expected, with the units that are known.
+    pub expected: String,
+}
+
+impl std::fmt::Display for NoUnit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "found {}, expected {}", self.found, self.expected)
+    }
+}
+
+impl std::error::Error for NoUnit {}
+
 /// Parses a unit of length as a user writes it, with an optional number before it: the number, and the unit's name.
 ///
 /// # Errors
 /// The found text and the known units.
-pub fn parse(text: &str) -> Result<(f64, &'static str), String> {
+pub fn parse(text: &str) -> Result<(f64, &'static str), NoUnit> {
     parsed(text, LENGTHS, "a unit of length, such as um or 8nm")
 }
 
@@ -151,7 +168,7 @@ pub fn parse(text: &str) -> Result<(f64, &'static str), String> {
 ///
 /// # Errors
 /// The found text and the known units.
-pub fn parse_time(text: &str) -> Result<(f64, &'static str), String> {
+pub fn parse_time(text: &str) -> Result<(f64, &'static str), NoUnit> {
     parsed(text, TIMES, "a unit of time, such as ms or 30s")
 }
 
@@ -159,11 +176,14 @@ fn parsed(
     text: &str,
     units: &'static [Unit],
     expected: &str,
-) -> Result<(f64, &'static str), String> {
+) -> Result<(f64, &'static str), NoUnit> {
     let text = text.trim();
     let wrong = || {
         let names: Vec<&str> = units.iter().map(|(name, ..)| *name).collect();
-        format!("found {text:?}, expected {expected}: {}", names.join(", "))
+        NoUnit {
+            found: format!("{text:?}"),
+            expected: format!("{expected}: {}", names.join(", ")),
+        }
     };
     let number = |c: char| c.is_ascii_digit() || c == '.';
     let digits = text.find(|c| !number(c)).unwrap_or(text.len());
@@ -280,7 +300,7 @@ mod tests {
             "", "8", "0nm", "-8nm", "nan nm", "1.2.3nm", "8 foo", "1e999nm",
         ] {
             let error = parse(text).unwrap_err();
-            assert!(error.contains("nanometer, parsec"), "{error}");
+            assert!(error.expected.contains("nanometer, parsec"), "{error}");
         }
     }
 

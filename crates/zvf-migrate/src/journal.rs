@@ -22,7 +22,7 @@ use super::new_level::Done;
 use super::report::{Loss, Notes, Repair, Report};
 use zvf_format::int::wide;
 use zvf_write::WriteError;
-use zvf_write::commit::{self, Leftovers, MARKER, ROOT};
+use zvf_write::commit::{self, MARKER, ROOT, StaleFiles};
 use zvf_write::frames::{FrameFile, damaged, from_bytes, misused, to_bytes};
 use zvf_write::target::Target;
 
@@ -136,7 +136,7 @@ impl<'t> Journal<'t> {
     pub(super) fn begin(
         &mut self,
         address: &str,
-        leftovers: Leftovers,
+        stale_files: StaleFiles,
     ) -> Result<Begin, WriteError> {
         if let Some((root, report)) = self.end.take() {
             let found = self.target.read(ROOT)?;
@@ -157,7 +157,7 @@ impl<'t> Journal<'t> {
             self.target.remove_temporary()?;
             return Ok(Begin::Fill(mark));
         }
-        commit::check(self.target, address, leftovers)?;
+        commit::check(self.target, address, stale_files)?;
         self.chunks.clear();
         self.told = Notes::default();
         let mark = commit::new_mark(json!({}));
@@ -167,7 +167,7 @@ impl<'t> Journal<'t> {
         // Before the marker: what bears it is known to be this copy's.
         inner.file.append(BEGIN, &frame)?;
         drop(inner);
-        commit::begin_as(self.target, address, leftovers, &mark)?;
+        commit::begin_as(self.target, address, stale_files, &mark)?;
         Ok(Begin::Fill(mark))
     }
 

@@ -62,7 +62,7 @@ mod verify;
 use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use zvf_meta::{Kind, LevelDoc, RootDoc};
-use zvf_store::{Class, Level, Need, Store};
+use zvf_store::{Class, Level, Need, Store, Warning};
 
 pub use options::{MigrateOptions, MigrateProgress};
 pub use report::{LevelCounts, Loss, Repair, Report, Verified};
@@ -208,8 +208,8 @@ impl Job {
             Some(path) => Some(Journal::open(path, self, &target, write.durable)?),
             None => None,
         };
-        let (address, leftovers) = (&self.address, write.leftovers);
-        let begin = match journal.as_mut().map(|one| one.begin(address, leftovers)) {
+        let (address, stale_files) = (&self.address, write.stale_files);
+        let begin = match journal.as_mut().map(|one| one.begin(address, stale_files)) {
             Some(Ok(begin)) => begin,
             Some(Err(error)) => {
                 // Nothing was begun: no file is left that was not there. After a failure of I/O a marker may lie there.
@@ -219,7 +219,7 @@ impl Job {
             }
             None => {
                 let details = serde_json::json!({});
-                Begin::Fill(commit::begin(&target, address, leftovers, details)?)
+                Begin::Fill(commit::begin(&target, address, stale_files, details)?)
             }
         };
         // With a journal, what a failure of I/O leaves is what the next run goes on from.
@@ -340,10 +340,10 @@ impl Job {
         let gone = extras::copy(&self.store, &self.handle, form, target, &self.notes)?;
         let mut root = self.root(&stages, extent.extent, &gone)?;
         zvf_write::documents::claim_link_groups(&mut root, link_groups);
-        for warning in self.store.warnings() {
-            match warning.strip_prefix("left out: ") {
-                Some(what) => self.notes.lost("the old store", what),
-                None => self.notes.note(format!("of the old store: {warning}")),
+        for warning in self.store.typed_warnings() {
+            match warning {
+                Warning::LeftOut(what) => self.notes.lost("the old store", &what),
+                other => self.notes.note(format!("of the old store: {other}")),
             }
         }
         self.notes.finish(&mut report);

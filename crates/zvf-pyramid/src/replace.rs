@@ -14,7 +14,7 @@ use super::root;
 use super::run::{Job, PyramidReport, level_documents, reported};
 use super::spec::MOST_LEVELS;
 use zvf_write::WriteError;
-use zvf_write::commit::Leftovers;
+use zvf_write::commit::StaleFiles;
 use zvf_write::redo::Journal;
 use zvf_write::target::{Stage, Staged};
 
@@ -29,7 +29,7 @@ impl Job<'_> {
         let journal = Journal::begin(
             Arc::clone(self.target),
             self.address,
-            Leftovers::Refuse,
+            StaleFiles::Refuse,
             self.options.lease,
         )?;
         let done = journal.doc().and_then(|root| {

@@ -33,7 +33,7 @@ use super::sink::Sink;
 use super::spec::{BaseBins, Existing, MOST_LEVELS, Method, PyramidSpec};
 use zvf_format::int::wide;
 use zvf_write::change::{Change, Take};
-use zvf_write::commit::{Leftovers, MARKER};
+use zvf_write::commit::{MARKER, StaleFiles};
 use zvf_write::documents::STALE;
 use zvf_write::redo::settle;
 use zvf_write::target::{Object, Stage, Target, node};
@@ -122,7 +122,7 @@ impl PyramidReport {
 /// # Errors
 /// Misuse: a specification that is not legal, a store that has coarse levels which the specification does not allow, is older
 /// than 0.9, or whose chunks are cut by an attribute (but for levels of the density method without links between them); another change that is running, or was interrupted (unless
-/// [`WriteOptions::leftovers`] lets it be cleared). Malformed data. I/O. The store is as before then, unless
+/// [`WriteOptions::stale_files`] lets it be cleared). Malformed data. I/O. The store is as before then, unless
 /// [`WriteError::is_committed`].
 pub fn build_pyramid<'a>(
     address: &'a str,
@@ -300,9 +300,9 @@ impl Job<'_> {
         let Some(found) = self.target.read(MARKER)? else {
             return Ok(());
         };
-        match self.options.leftovers {
-            Leftovers::Refuse => Err(WriteError::held(self.address, MARKER, Some(&found))),
-            Leftovers::Remove => settle(self.target, self.address, self.options.lease).map(|_| ()),
+        match self.options.stale_files {
+            StaleFiles::Refuse => Err(WriteError::held(self.address, MARKER, Some(&found))),
+            StaleFiles::Remove => settle(self.target, self.address, self.options.lease).map(|_| ()),
         }
     }
 

@@ -42,8 +42,8 @@ impl Fragments {
         };
         let mut next = 0_u32;
         for fragment in &index {
-            // The check above has shown that every number fits.
-            let row = |row: i64| u32::try_from(row).unwrap_or(0);
+            // The check above has shown that every number fits; no buffer has a row of the number that is used otherwise.
+            let row = |row: i64| u32::try_from(row).unwrap_or(u32::MAX);
             match fragment {
                 Stored::Range { start, count } => {
                     let (start, count) = (row(start), row(count));

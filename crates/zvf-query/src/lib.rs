@@ -103,6 +103,7 @@ mod jobs;
 mod link_batches;
 mod links;
 mod list;
+mod manifests;
 mod object_counts;
 mod objects;
 mod plan;
@@ -116,7 +117,6 @@ mod spool;
 mod stored_rows;
 mod union;
 mod vertex_table;
-mod walk;
 mod workers;
 
 use zvf_store::format::int;

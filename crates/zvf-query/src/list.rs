@@ -455,6 +455,7 @@ fn batch(
         family
             .each(&cell, bytes, &mut ends, &mut record, |ends, record| {
                 for end in record {
+                    // Were a chunk missing here, the column would be too short for its batch, which is an error.
                     let start = end.which.saturating_mul(rank);
                     chunks.extend_from_slice(
                         ends.get(start..start.saturating_add(rank)).unwrap_or(&[]),

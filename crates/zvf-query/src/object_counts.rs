@@ -7,9 +7,9 @@ use zvf_store::IdTable;
 use crate::by_slot::BySlot;
 use crate::error::Place;
 use crate::fragments::Fragments;
+use crate::manifests::{Entry, Walk};
 use crate::reader::Reader;
 use crate::row_map::{ChunkRows, Key, RowMap};
-use crate::walk::{Entry, Walk};
 use crate::{QueryError, int};
 
 /// What the manifests say about a result.

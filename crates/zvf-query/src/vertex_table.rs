@@ -13,7 +13,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use crate::columns::arrow;
 use crate::columns::attribute::Column;
 use crate::columns::gather::{Kept, Rows, gather};
-use crate::error::Place;
+use crate::error::{OrBug, Place};
 use crate::objects::free_name;
 use crate::reader::{Decoded, Reader};
 use crate::{QueryError, int};
@@ -124,9 +124,7 @@ impl TablePlan {
                     arrow::placed(Field::new("object_ids", DataType::List(item), false))
                 }
                 Out::Attribute(index) => {
-                    let Some(column) = reader.columns.get(*index) else {
-                        continue;
-                    };
+                    let column = reader.columns.get(*index).or_bug("no such column")?;
                     let width = width_of(reader, widths, *index);
                     let field = column.field(width).ok_or_else(|| {
                         let place = Place::array(

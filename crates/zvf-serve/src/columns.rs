@@ -5,8 +5,8 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use zvf_convert::{floats, shape};
 
+use crate::http_error::{Answer, HttpError};
 use crate::precomputed::{Property, PropertyType, SkeletonAttribute, Values};
-use crate::refusal::{Answer, Refusal};
 use crate::units::identifier;
 
 /// Largest number of components of a shown attribute.
@@ -190,7 +190,7 @@ impl Attribute {
         };
         let expected = batch.num_rows().saturating_mul(self.width);
         if numbers.len() != expected {
-            return Err(Refusal::malformed(format!(
+            return Err(HttpError::malformed(format!(
                 "attribute {}: found {} values for {} rows, expected {expected}",
                 self.column,
                 numbers.len(),
@@ -285,7 +285,7 @@ impl Properties {
         for (property, (number, part)) in self.described.iter().zip(&self.parts) {
             let (Some(attribute), Some(numbers)) = (attributes.get(*number), numbers.get(*number))
             else {
-                return Err(Refusal::malformed("a property without an attribute"));
+                return Err(HttpError::malformed("a property without an attribute"));
             };
             let mut bytes = Vec::new();
             match part {
@@ -314,7 +314,7 @@ pub(crate) fn positions(batch: &RecordBatch, dims: usize) -> Answer<Vec<f64>> {
     let expected = batch.num_rows().saturating_mul(dims);
     match numbers.len() == expected {
         true => Ok(numbers),
-        false => Err(Refusal::malformed(format!(
+        false => Err(HttpError::malformed(format!(
             "found {} coordinates for {} vertices, expected {expected}",
             numbers.len(),
             batch.num_rows()

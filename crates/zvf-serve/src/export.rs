@@ -9,8 +9,8 @@ use serde_json::Value;
 use zvf_convert::neuroglancer::{ShardError, ShardSize, ShardWriter, morton, morton_bits};
 use zvf_store::{Class, Store};
 
+use crate::http_error::{Answer, HttpError};
 use crate::opened::Opened;
-use crate::refusal::{Answer, Refusal};
 use crate::views::{Content, View, content, lines, multilod, points};
 
 /// Largest number of files of an index for which [`Shards::Auto`] makes no shards.
@@ -149,11 +149,11 @@ enum Keys {
 }
 
 /// Converts the failure of a view.
-fn failed(path: &str, refusal: &Refusal) -> ExportError {
+fn failed(path: &str, error: &HttpError) -> ExportError {
     ExportError::View {
         path: path.to_owned(),
-        message: refusal.message().to_owned(),
-        class: refusal.class(),
+        message: error.message().to_owned(),
+        class: error.class(),
     }
 }
 
@@ -163,8 +163,8 @@ impl Writer<'_> {
         let mut info = match self.content(&[name, "info"]).await? {
             Content::Document(info) => info,
             Content::File(_) => {
-                let refusal = Refusal::malformed("a bug in zvf: no document; please report it");
-                return Err(failed(name, &refusal));
+                let error = HttpError::malformed("a bug in zvf: no document; please report it");
+                return Err(failed(name, &error));
             }
         };
         let left_out = info["zvf"]["left_out"].as_array().into_iter().flatten();
@@ -191,8 +191,7 @@ impl Writer<'_> {
                 for segment in segments {
                     let files = multilod::files(&self.opened, self.budget, segment).await;
                     let key = segment.to_string();
-                    let files =
-                        files.map_err(|refusal| failed(&format!("{name}/{key}"), &refusal))?;
+                    let files = files.map_err(|error| failed(&format!("{name}/{key}"), &error))?;
                     if index.shards.is_none() {
                         self.put(&[name, &key], &files.fragments)?;
                     }
@@ -224,7 +223,7 @@ impl Writer<'_> {
     }
 
     async fn points(&mut self, name: &str, info: &mut Value) -> Result<(), ExportError> {
-        let wrong = |refusal: Refusal| failed(name, &refusal);
+        let wrong = |error: HttpError| failed(name, &error);
         let runs = points::runs(&self.opened, CELL_BYTES)
             .await
             .map_err(wrong)?;
@@ -269,7 +268,7 @@ impl Writer<'_> {
     }
 
     async fn lines(&mut self, name: &str, info: &mut Value) -> Result<(), ExportError> {
-        let wrong = |refusal: Refusal| failed(name, &refusal);
+        let wrong = |error: HttpError| failed(name, &error);
         let levels = lines::levels(&self.opened).await.map_err(wrong)?;
         let count = self.segments(name).await?.len() as u64;
         let cell = vec!["0"; self.opened.dims()].join("_");
@@ -296,7 +295,7 @@ impl Writer<'_> {
     /// The segments of all objects with vertices.
     async fn segments(&self, name: &str) -> Result<Vec<u64>, ExportError> {
         let objects = self.opened.objects().await;
-        let objects = objects.map_err(|refusal| failed(name, &refusal))?;
+        let objects = objects.map_err(|error| failed(name, &error))?;
         Ok(objects.first(usize::MAX))
     }
 
@@ -371,7 +370,7 @@ impl Writer<'_> {
 
     async fn content(&self, path: &[&str]) -> Result<Content, ExportError> {
         let content: Answer<Content> = content(&self.opened, self.budget, path).await;
-        content.map_err(|refusal| failed(&path.join("/"), &refusal))
+        content.map_err(|error| failed(&path.join("/"), &error))
     }
 
     /// Writes one file; returns it if it is a document.

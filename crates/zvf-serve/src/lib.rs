@@ -40,6 +40,7 @@
 mod base;
 mod columns;
 mod export;
+mod http_error;
 mod listing;
 mod opened;
 mod page;
@@ -48,7 +49,6 @@ mod plan;
 pub mod precomputed;
 mod query;
 mod range;
-mod refusal;
 mod reply;
 mod server;
 mod sources;

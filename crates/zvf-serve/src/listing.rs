@@ -4,8 +4,8 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use zvf_store::RawStore;
 
+use crate::http_error::{Answer, HttpError};
 use crate::path::{encoded, escaped};
-use crate::refusal::{Answer, Refusal};
 use crate::reply::{check_match, with_tag};
 
 /// The page of one folder, for clients that accept HTML.
@@ -15,16 +15,16 @@ use crate::reply::{check_match, with_tag};
 pub(crate) async fn page(raw: &RawStore, name: &str, key: &str, headers: &HeaderMap) -> Answer {
     check_match(headers, None)?;
     if !accepts_html(headers) {
-        return Err(Refusal::new(
+        return Err(HttpError::new(
             StatusCode::NOT_ACCEPTABLE,
             "folders are pages of HTML",
         ));
     }
     let Some(listing) = raw.listing(key).await? else {
-        return Err(Refusal::not_found("the store cannot be listed"));
+        return Err(HttpError::not_found("the store cannot be listed"));
     };
     if listing.folders.is_empty() && listing.objects.is_empty() {
-        return Err(Refusal::not_found(format!("{key}/: no such folder")));
+        return Err(HttpError::not_found(format!("{key}/: no such folder")));
     }
     let title = match key {
         "" => format!("{name}/"),

@@ -11,11 +11,11 @@ use zvf_query::{Outputs, Query, Table, query};
 use zvf_store::Store;
 
 use crate::columns::{Attributes, Properties};
+use crate::http_error::Answer;
 use crate::plan::lines::LinesPlan;
 use crate::plan::objects::Objects;
 use crate::plan::points::PointsPlan;
 use crate::precomputed::Dimension;
-use crate::refusal::Answer;
 use crate::units;
 
 /// Bytes of cached answers.

@@ -9,10 +9,10 @@ use axum::response::Response;
 use serde_json::{Map, Value, json};
 
 use crate::base::Base;
+use crate::http_error::Answer;
 use crate::opened::Opened;
 use crate::path::escaped;
 use crate::precomputed::Dimension;
-use crate::refusal::Answer;
 use crate::reply::with_tag;
 use crate::sources::{Source, Sources};
 use crate::views::View;

@@ -2,7 +2,7 @@
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
-use crate::refusal::{Answer, Refusal};
+use crate::http_error::{Answer, HttpError};
 
 /// Characters that are encoded in a segment of a link.
 const SEGMENT: &AsciiSet = &CONTROLS
@@ -38,7 +38,7 @@ const MOST: usize = 64;
 /// # Errors
 /// 400 for anything but a plain path that leads downwards.
 pub(crate) fn segments(path: &str, prefix: &str) -> Answer<Segments> {
-    let wrong = || Refusal::bad_request("found a path with empty, dotted or illegal segments");
+    let wrong = || HttpError::bad_request("found a path with empty, dotted or illegal segments");
     let rest = path.strip_prefix(prefix).ok_or_else(wrong)?;
     let (rest, folder) = match rest.strip_suffix('/') {
         Some(rest) => (rest, true),

@@ -17,8 +17,8 @@ use zvf_convert::output::{Style, batch_with_times, with_times, write_json_str, w
 use zvf_query::{BBox, Column, Filter, Outputs, Query, Select, Table, group_numbers, query};
 use zvf_store::Names;
 
+use crate::http_error::{Answer, HttpError};
 use crate::opened::Opened;
-use crate::refusal::{Answer, Refusal};
 use crate::reply::{check_match, with_tag};
 use crate::sources::{Source, Sources};
 
@@ -55,12 +55,12 @@ pub(crate) async fn answer(
 ) -> Answer {
     check_match(&headers, None)?;
     let Parameters(given) =
-        given.map_err(|_| Refusal::bad_request("found a query string that cannot be read"))?;
+        given.map_err(|_| HttpError::bad_request("found a query string that cannot be read"))?;
     if let Some(unknown) = given
         .keys()
         .find(|name| !KNOWN.split(", ").any(|known| known == *name))
     {
-        return Err(Refusal::bad_request(format!(
+        return Err(HttpError::bad_request(format!(
             "found the parameter {unknown:?}, expected some of {KNOWN}"
         )));
     }
@@ -73,7 +73,7 @@ pub(crate) async fn answer(
     let (begun, opened) = loop {
         let opened = source.opened().await?;
         match begin(&opened, &given, wanted.clone(), (table, format)).await {
-            Err(refusal) if refusal.is_changed() && tries < TRIES => {
+            Err(error) if error.is_changed() && tries < TRIES => {
                 tries += 1;
                 source.forget(&opened).await;
             }
@@ -119,7 +119,7 @@ fn source<'s>(sources: &'s Sources, given: &Given) -> Answer<&'s Source> {
             let mut all = sources.iter();
             match (all.next(), all.next()) {
                 (Some(only), None) => Ok(only),
-                _ => Err(Refusal::bad_request(
+                _ => Err(HttpError::bad_request(
                     "several stores are served: say store=NAME",
                 )),
             }
@@ -132,7 +132,7 @@ fn table(given: &Given) -> Answer<Table> {
         None | Some("vertices") => Ok(Table::Vertices),
         Some("links") => Ok(Table::Links),
         Some("objects") => Ok(Table::Objects),
-        Some(other) => Err(Refusal::bad_request(format!(
+        Some(other) => Err(HttpError::bad_request(format!(
             "table: found {other:?}, expected vertices, links or objects"
         ))),
     }
@@ -143,7 +143,7 @@ fn format(given: &Given) -> Answer<Format> {
         None | Some("arrow") => Ok(Format::Arrow),
         Some("json") => Ok(Format::Json),
         Some("ndjson") => Ok(Format::Lines),
-        Some(other) => Err(Refusal::bad_request(format!(
+        Some(other) => Err(HttpError::bad_request(format!(
             "format: found {other:?}, expected arrow, json or ndjson"
         ))),
     }
@@ -159,16 +159,16 @@ fn wanted(given: &Given, table: Table) -> Answer<Query> {
             .get(name)
             .map(|text| text.parse::<u64>())
             .transpose()
-            .map_err(|_| Refusal::bad_request(format!("{name}: expected a whole number")))
+            .map_err(|_| HttpError::bad_request(format!("{name}: expected a whole number")))
     };
     let level = number("level")?.unwrap_or(0);
-    let level = u32::try_from(level).map_err(|_| Refusal::not_found("no such level"))?;
+    let level = u32::try_from(level).map_err(|_| HttpError::not_found("no such level"))?;
     let select = match given.get("select").map(String::as_str) {
         None | Some("vertices") => Select::Vertices,
         Some("objects") => Select::Objects,
         Some("chunks") => Select::Chunks,
         Some(other) => {
-            return Err(Refusal::bad_request(format!(
+            return Err(HttpError::bad_request(format!(
                 "select: found {other:?}, expected vertices, objects or chunks"
             )));
         }
@@ -217,7 +217,9 @@ fn numbers<T: std::str::FromStr>(given: &Given, name: &str) -> Answer<Option<Vec
     numbers
         .collect::<Result<Vec<_>, _>>()
         .map(Some)
-        .map_err(|_| Refusal::bad_request(format!("{name}: expected whole numbers between commas")))
+        .map_err(|_| {
+            HttpError::bad_request(format!("{name}: expected whole numbers between commas"))
+        })
 }
 
 /// The beginning of an answer, before anything is sent to the client.
@@ -244,8 +246,8 @@ async fn begin(
     }
     let mut answer = query(&opened.store, wanted).await?;
     let schema = answer.schema(table);
-    let schema = schema.ok_or_else(|| Refusal::not_found("the store has no such table"))?;
-    let unwritable = |error: std::io::Error| Refusal::malformed(error.to_string());
+    let schema = schema.ok_or_else(|| HttpError::not_found("the store has no such table"))?;
+    let unwritable = |error: std::io::Error| HttpError::malformed(error.to_string());
     let mut text = TableText::new(schema, format).map_err(unwritable)?;
     while text.bytes() < HELD {
         match answer.next().await? {

@@ -6,8 +6,8 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 
+use crate::http_error::{Answer, HttpError};
 use crate::range::{Wanted, wanted};
-use crate::refusal::{Answer, Refusal};
 
 /// The ETags of a condition: `*`, or a list of them; `None` if there is no such condition.
 fn tags<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<impl Iterator<Item = &'h str>> {
@@ -41,7 +41,7 @@ pub(crate) fn check_match(headers: &HeaderMap, tag: Option<&HeaderValue>) -> Ans
         "If-Match: found another ETag, expected {}",
         own.unwrap_or("none: the answer has no ETag")
     );
-    Err(Refusal::new(StatusCode::PRECONDITION_FAILED, message))
+    Err(HttpError::new(StatusCode::PRECONDITION_FAILED, message))
 }
 
 /// The requested range of an answer of `size` bytes, and its `Content-Range`; `None`: the whole answer.
@@ -58,7 +58,7 @@ pub(crate) fn part(
     let same = condition.is_none_or(|condition| Some(condition) == tag);
     let range = headers.get(header::RANGE).filter(|_| same);
     let place = |text: String| {
-        HeaderValue::from_str(&text).map_err(|_| Refusal::malformed("a range that is no header"))
+        HeaderValue::from_str(&text).map_err(|_| HttpError::malformed("a range that is no header"))
     };
     match wanted(range.and_then(|text| text.to_str().ok()), size) {
         Wanted::Whole => Ok(None),
@@ -69,8 +69,8 @@ pub(crate) fn part(
         }
         Wanted::Nothing => {
             let message = format!("the answer has {size} bytes");
-            let refusal = Refusal::new(StatusCode::RANGE_NOT_SATISFIABLE, message);
-            Err(refusal.with_header(header::CONTENT_RANGE, place(format!("bytes */{size}"))?))
+            let error = HttpError::new(StatusCode::RANGE_NOT_SATISFIABLE, message);
+            Err(error.with_header(header::CONTENT_RANGE, place(format!("bytes */{size}"))?))
         }
     }
 }

@@ -24,7 +24,7 @@ use tower_http::cors::{Any, CorsLayer};
 use zvf_store::{OpenOptions, StoreError};
 
 use crate::base::Base;
-use crate::refusal::Refusal;
+use crate::http_error::HttpError;
 use crate::sources::Sources;
 use crate::token::Token;
 use crate::{page, query, store_files, views};
@@ -235,7 +235,7 @@ fn app(sources: Arc<Sources>, base: Base, token: Option<Token>, log: Option<Log>
         .route("/precomputed/{*path}", get(views::answer))
         .with_state(sources)
         .merge(pages)
-        .fallback(async || Refusal::not_found("no such page"));
+        .fallback(async || HttpError::not_found("no such page"));
     let guarded = match token {
         None => routes,
         Some(token) => Router::new().fallback(move |request: Request| {
@@ -266,7 +266,7 @@ fn app(sources: Arc<Sources>, base: Base, token: Option<Token>, log: Option<Log>
 
 /// Answers requests whose path begins with the token, without it.
 async fn behind(token: &Token, routes: Router, mut request: Request) -> Response {
-    let refused = || Refusal::not_found("no such page").into_response();
+    let refused = || HttpError::not_found("no such page").into_response();
     if token.is_whole(request.uri().path()) {
         return below(token);
     }

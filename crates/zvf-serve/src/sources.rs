@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use zvf_store::{OpenOptions, RawStore, Store, StoreError};
 
+use crate::http_error::{Answer, HttpError};
 use crate::opened::Opened;
 use crate::path::encoded;
-use crate::refusal::{Answer, Refusal};
 
 /// Bytes of each cache of a store: manifests, indexes of shards. They help consecutive requests, and need not hold everything.
 const CACHE: u64 = 32 << 20;
@@ -120,7 +120,7 @@ impl Sources {
         self.list
             .iter()
             .find(|one| one.name == name)
-            .ok_or_else(|| Refusal::not_found("no such store"))
+            .ok_or_else(|| HttpError::not_found("no such store"))
     }
 
     /// Waits for a permit to compute one query.
@@ -148,7 +148,7 @@ impl Sources {
         let units = estimate(work, self.budget).min(self.units);
         let units = Arc::clone(&self.work).acquire_many_owned(units).await;
         let units = units.map_err(|_| {
-            Refusal::new(
+            HttpError::new(
                 axum::http::StatusCode::SERVICE_UNAVAILABLE,
                 "the server stops",
             )

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use futures::stream;
 use zvf_store::{IoError, ObjectState, RawStore, StoreError};
 
+use crate::http_error::{Answer, HttpError};
 use crate::path::{self, Segments};
-use crate::refusal::{Answer, Refusal};
 use crate::reply::{check_match, is_known, part, with_tag};
 use crate::sources::Sources;
 
@@ -21,7 +21,7 @@ const PIECE: u64 = 1 << 20;
 pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request) -> Answer {
     let Segments { names, folder } = path::segments(request.uri().path(), "/store/")?;
     let Some((name, rest)) = names.split_first() else {
-        return Err(Refusal::not_found("no such store"));
+        return Err(HttpError::not_found("no such store"));
     };
     let raw = sources.find(name)?.raw().renewed();
     let key = rest.join("/");
@@ -29,7 +29,7 @@ pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request
         return crate::listing::page(&raw, name, &key, request.headers()).await;
     }
     if key.is_empty() {
-        return Err(Refusal::not_found(
+        return Err(HttpError::not_found(
             "a store has objects; its listing ends with a slash",
         ));
     }
@@ -37,7 +37,7 @@ pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request
 }
 
 async fn object(raw: RawStore, key: String, method: &Method, headers: &HeaderMap) -> Answer {
-    let missing = || Refusal::not_found(format!("{key}: no such object"));
+    let missing = || HttpError::not_found(format!("{key}: no such object"));
     let state = raw.state(&key).await?.ok_or_else(missing)?;
     let tag = tag(&state);
     check_match(headers, tag.as_ref())?;

@@ -48,8 +48,8 @@ pub(crate) fn routes() -> Router {
 
 fn answer(file: &'static File, headers: &HeaderMap) -> Response {
     let tag = HeaderValue::from_static(file.tag);
-    if let Err(refusal) = check_match(headers, Some(&tag)) {
-        return refusal.into_response();
+    if let Err(error) = check_match(headers, Some(&tag)) {
+        return error.into_response();
     }
     if is_known(headers, &tag) {
         return with_tag(StatusCode::NOT_MODIFIED, Some(tag), Body::empty());

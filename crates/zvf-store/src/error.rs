@@ -190,6 +190,12 @@ impl StoreError {
         IoError::limit(key, what, found, limit).into()
     }
 
+    /// A rule of this crate that is broken.
+    #[cold]
+    pub(crate) fn bug(what: &'static str) -> Self {
+        IoError::Bug { what }.into()
+    }
+
     #[cold]
     pub(crate) fn document(key: impl Into<String>, source: MetaError) -> Self {
         Self::Document {

@@ -136,3 +136,4 @@ pub use presence::{InBox, Presence};
 pub use raw::{RawStore, undo_codecs};
 pub use store::{Level, Store};
 pub use typed::{TypedArray, TypedValues};
+pub use warnings::Warning;

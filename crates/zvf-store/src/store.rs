@@ -16,6 +16,7 @@ use crate::cells::{self, CellWant, ShardCache};
 use crate::level::{LevelInner, Refused, VertexAttribute};
 use crate::missing::UNFINISHED;
 use crate::snapshot::Tree;
+use crate::warnings::Warning;
 use crate::writing::Redo;
 use crate::{
     GridArray, Groups, IoError, IoTrace, Limits, LinkFamily, Need, ObjectIndex, OpenOptions,
@@ -204,8 +205,16 @@ impl Store {
         self.inner.tree.state().etags()
     }
 
-    /// What the store got wrong so far without making reading impossible.
+    /// What the store got wrong so far without making reading impossible, as texts.
     pub fn warnings(&self) -> Vec<String> {
+        self.typed_warnings()
+            .iter()
+            .map(Warning::to_string)
+            .collect()
+    }
+
+    /// The [warnings](Self::warnings) with their kind.
+    pub fn typed_warnings(&self) -> Vec<Warning> {
         self.inner.tree.warnings.list()
     }
 

@@ -1,23 +1,53 @@
 //! What a store got wrong without making reading impossible.
 
+use std::fmt;
 use std::sync::{Mutex, PoisonError};
+
+/// What a store got wrong without making reading impossible. Its text says what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// A node of the store is left out of every answer: which one, and why.
+    LeftOut(String),
+    /// Anything else.
+    Other(String),
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LeftOut(what) => write!(f, "left out: {what}"),
+            Self::Other(what) => f.write_str(what),
+        }
+    }
+}
 
 /// Warnings in the order of their discovery, each once.
 #[derive(Debug, Default)]
-pub(crate) struct Warnings(Mutex<Vec<String>>);
+pub(crate) struct Warnings(Mutex<Vec<Warning>>);
 
 const MOST: usize = 1000;
 
 impl Warnings {
     #[cold]
-    pub(crate) fn add(&self, warning: String) {
+    pub(crate) fn add(&self, what: String) {
+        self.put(Warning::Other(what));
+    }
+
+    /// Adds a node that is left out.
+    #[cold]
+    pub(crate) fn left_out(&self, what: String) {
+        self.put(Warning::LeftOut(what));
+    }
+
+    fn put(&self, warning: Warning) {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if list.len() < MOST && !list.contains(&warning) {
             list.push(warning);
         }
     }
 
-    pub(crate) fn list(&self) -> Vec<String> {
+    pub(crate) fn list(&self) -> Vec<Warning> {
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -187,7 +187,12 @@ fn fingerprint(options: &ValidateOptions, tree: &Tree) -> String {
         sample,
         most,
         coverage,
-        ..
+        // None of these changes what a batch comes to.
+        profile: _,
+        measure: _,
+        journal: _,
+        progress: _,
+        open: _,
     } = options;
     let question = json!({
         "depth": depth.number(),
@@ -271,4 +276,35 @@ fn write_line(file: &mut File, line: &impl Serialize) -> std::io::Result<()> {
     let mut text = serde_json::to_vec(line).map_err(std::io::Error::other)?;
     text.push(b'\n');
     file.write_all(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Depth, Sample};
+    use bytes::Bytes;
+
+    #[test]
+    fn the_identity_of_a_job_is_the_same_in_every_build() {
+        let sample = Sample { cells: 5, seed: 7 };
+        let options = ValidateOptions::new(Depth::Consistency)
+            .with_levels([0, 2])
+            .with_arrays(["vertices"])
+            .with_sample(sample)
+            .with_most(9)
+            .with_coverage(true);
+        let documents = [("zarr.json", r#"{"a":1}"#), ("0/zarr.json", "{}")];
+        let documents = documents.map(|(key, text)| (key.to_owned(), Bytes::from(text)));
+        let tree = Tree {
+            documents: documents.into(),
+            ..Tree::default()
+        };
+        // By hashlib.sha256 of Python, each part after its length as 64 bits: the question as JSON, then key and bytes of each document.
+        let digest = "1c2e19a908e132ac2ae5eb59c6b52d4a2b24ed22ea5b90a4f7c658b440d698e3";
+        let version = env!("CARGO_PKG_VERSION");
+        let found = fingerprint(&options, &tree);
+        assert_eq!(found, format!("{version} sha256:{digest}"));
+        let other = fingerprint(&options.with_levels([0]), &tree);
+        assert_ne!(found, other);
+    }
 }

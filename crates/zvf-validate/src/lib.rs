@@ -66,6 +66,8 @@ mod options;
 mod output;
 mod owners;
 mod presence;
+#[cfg(feature = "repair")]
+pub mod repair;
 mod repairable;
 mod report;
 mod run;

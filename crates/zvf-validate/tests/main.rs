@@ -6,5 +6,7 @@ mod clean;
 mod damage;
 mod detection;
 mod page;
+#[cfg(feature = "repair")]
+mod repair;
 mod resumed;
 mod support;

@@ -17,19 +17,23 @@ use serde_json::Value;
 
 use crate::WriteError;
 use crate::holder::Holder;
-pub use crate::marker::{Leftovers, MARKER, ROOT, new_mark};
+pub use crate::marker::{MARKER, ROOT, StaleFiles, new_mark};
 use crate::parts::unfinished;
 use crate::target::Target;
 
-/// Whether a store may be written here: nothing lies there, or leftovers that may go.
-pub fn check(target: &Target, address: &str, leftovers: Leftovers) -> Result<(), WriteError> {
+/// Whether a store may be written here: nothing lies there, or stale files that may be removed.
+pub fn check(target: &Target, address: &str, stale_files: StaleFiles) -> Result<(), WriteError> {
     let exists = |what: String| Err(WriteError::exists(address, what));
     if target.exists(ROOT)? {
-        return exists("there is a store or another Zarr group already".to_owned());
+        return Err(WriteError::Exists {
+            store: address.to_owned(),
+            what: "there is a store or another Zarr group already".to_owned(),
+            root: true,
+        });
     }
     if let Some(found) = target.read(MARKER)? {
-        unfinished::check(target, address, leftovers)?;
-        if leftovers == Leftovers::Remove {
+        unfinished::check(target, address, stale_files)?;
+        if stale_files == StaleFiles::Remove {
             return Ok(());
         }
         let by = Holder::of_marker(&found);
@@ -44,7 +48,7 @@ pub fn check(target: &Target, address: &str, leftovers: Leftovers) -> Result<(),
     let Some(found) = target.any()? else {
         return Ok(());
     };
-    if leftovers == Leftovers::Refuse {
+    if stale_files == StaleFiles::Refuse {
         return exists(format!(
             "{found} lies there, expected nothing: data of somebody else, or what an interrupted writer left"
         ));
@@ -91,11 +95,11 @@ fn is_piece(key: &str) -> bool {
 pub fn begin(
     target: &Target,
     address: &str,
-    leftovers: Leftovers,
+    stale_files: StaleFiles,
     details: Value,
 ) -> Result<Vec<u8>, WriteError> {
     let mark = new_mark(details);
-    begin_as(target, address, leftovers, &mark)?;
+    begin_as(target, address, stale_files, &mark)?;
     Ok(mark)
 }
 
@@ -103,11 +107,11 @@ pub fn begin(
 pub fn begin_as(
     target: &Target,
     address: &str,
-    leftovers: Leftovers,
+    stale_files: StaleFiles,
     mark: &[u8],
 ) -> Result<(), WriteError> {
-    check(target, address, leftovers)?;
-    if leftovers == Leftovers::Remove {
+    check(target, address, stale_files)?;
+    if stale_files == StaleFiles::Remove {
         // What lies there without a marker was looked at by `check`.
         let cleared = unfinished::clear(target, address)?;
         if !cleared && (target.exists(MARKER)? || target.any()?.is_some()) {

@@ -74,6 +74,8 @@ pub enum WriteError {
         store: String,
         /// What lies there.
         what: String,
+        /// Whether it is a store, or another Zarr group: its root document exists.
+        root: bool,
     },
     /// A folder inside a local store is a link: what it leads to lies elsewhere, and is neither written nor removed.
     #[error(
@@ -215,7 +217,7 @@ pub enum WriteError {
 macro_rules! internal {
     ($holds:expr, $($what:tt)+) => {
         if !$holds {
-            return Err($crate::WriteError::bug(format!($($what)+)));
+            return Err($crate::WriteError::bug(format!($($what)+)).into());
         }
     };
 }
@@ -363,6 +365,7 @@ impl WriteError {
         Self::Exists {
             store: store.to_owned(),
             what: what.into(),
+            root: false,
         }
     }
 

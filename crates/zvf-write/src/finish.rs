@@ -19,7 +19,7 @@ use crate::form::{IdsIn, Members};
 use crate::links::{
     CUT, ChunkFragments, Family, FragmentRows, Placer, Sink, Stored, queued_size, split,
 };
-use crate::marker::Leftovers;
+use crate::marker::StaleFiles;
 use crate::nodes::Nodes;
 use crate::number::NumberType;
 use crate::objects::{self, Tables};
@@ -57,9 +57,9 @@ pub(crate) fn write(
     input: LevelInput,
     target: &Target,
     address: &str,
-    leftovers: Leftovers,
+    stale_files: StaleFiles,
 ) -> Result<Summary, WriteError> {
-    let begun = commit::begin(target, address, leftovers, json!({}))?;
+    let begun = commit::begin(target, address, stale_files, json!({}))?;
     match fill(input, target, address) {
         Ok((root, summary)) => commit::commit(target, address, root, None).map(|()| summary),
         Err(error) => {

@@ -60,7 +60,7 @@
 //! No store, or a complete one. `zarr.json` of the root is written last, and only if none exists; everything else is durable
 //! before it. A marker, `zvf-unfinished.json`, exists from the first write to the last. It distinguishes an address
 //! with stale files of an interrupted writer from one with other files; only the former can be taken over
-//! ([`Leftovers::Remove`]).
+//! ([`StaleFiles::Remove`]).
 //!
 //! [`WriteOptions::journal`] records pushed batches, so that a writer resumes after its last one.
 //!
@@ -197,7 +197,7 @@ pub use documents::{name_of as store_name, renew_ome};
 pub use error::WriteError;
 pub use finish::Summary;
 pub use holder::Holder;
-pub use marker::Leftovers;
+pub use marker::StaleFiles;
 pub use names::is_name;
 pub use number::{NumberType, narrow};
 pub use parametric::{Parametric, ParametricType};

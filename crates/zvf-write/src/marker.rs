@@ -12,7 +12,7 @@ pub const ROOT: &str = "zarr.json";
 
 /// What is done with what an interrupted writer left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Leftovers {
+pub enum StaleFiles {
     /// It is an error.
     #[default]
     Refuse,

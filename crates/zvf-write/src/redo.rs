@@ -25,7 +25,7 @@ use zvf_store::writing::Redo;
 
 use crate::WriteError;
 use crate::change::{Change, Left, Take};
-use crate::marker::{Leftovers, MARKER, ROOT};
+use crate::marker::{MARKER, ROOT, StaleFiles};
 use crate::root_mark::{Word, fenced, named, new_id, under};
 use crate::target::{Object, Stage, Target};
 use zvf_format::int::wide;
@@ -54,16 +54,16 @@ pub struct Written {
 
 impl Journal {
     /// Begins an edit. One that was interrupted is finished, or taken back, first: where its marker may be taken over, or
-    /// `leftovers` says that its writer is dead.
+    /// `stale_files` says that its writer is dead.
     pub fn begin(
         target: Arc<Target>,
         address: &str,
-        leftovers: Leftovers,
+        stale_files: StaleFiles,
         lease: Duration,
     ) -> Result<Self, WriteError> {
-        let take = match leftovers {
-            Leftovers::Refuse => Take::Expired,
-            Leftovers::Remove => Take::Any,
+        let take = match stale_files {
+            StaleFiles::Refuse => Take::Expired,
+            StaleFiles::Remove => Take::Any,
         };
         let id = new_id();
         let details = json!({"edit": id});

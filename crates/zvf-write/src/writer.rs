@@ -13,7 +13,7 @@ use crate::commit;
 use crate::finish::{self, LevelInput, Summary};
 use crate::journal::{Call, Journal};
 use crate::lease::LEASE;
-use crate::marker::Leftovers;
+use crate::marker::StaleFiles;
 use crate::objects::{Tables, checked_groups};
 use crate::parts::part::Part;
 use crate::progress::{Progress, Watch};
@@ -35,7 +35,7 @@ pub struct WriteOptions {
     /// Threads that encode chunks. Default: one a core.
     pub threads: usize,
     /// What is done with what an interrupted writer left.
-    pub leftovers: Leftovers,
+    pub stale_files: StaleFiles,
     /// Whether a local store is on the disk, and not only handed to the system, before it exists. Default true.
     ///
     /// Without, a crash of the program still leaves the store as before or complete; a loss of power may not.
@@ -63,7 +63,7 @@ impl Default for WriteOptions {
             memory_budget: 256 << 20,
             temporary_folder: None,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
-            leftovers: Leftovers::default(),
+            stale_files: StaleFiles::default(),
             durable: true,
             journal: None,
             lease: LEASE,
@@ -107,10 +107,10 @@ impl WriteOptions {
         self
     }
 
-    /// Replaces [`leftovers`](Self::leftovers).
+    /// Replaces [`stale_files`](Self::stale_files).
     #[must_use]
-    pub fn with_leftovers(mut self, leftovers: Leftovers) -> Self {
-        self.leftovers = leftovers;
+    pub fn with_stale_files(mut self, stale_files: StaleFiles) -> Self {
+        self.stale_files = stale_files;
         self
     }
 
@@ -187,13 +187,16 @@ impl StoreWriter {
     ) -> BoxFuture<'a, Result<Self, WriteError>> {
         Box::pin(async move {
             spec.check()?;
-            let (place, open, leftovers) =
-                (address.to_owned(), options.open.clone(), options.leftovers);
+            let (place, open, stale_files) = (
+                address.to_owned(),
+                options.open.clone(),
+                options.stale_files,
+            );
             let durable = options.durable;
             let target = blocking(move || {
                 let target = Target::new(&place, &open, durable)?;
                 inside::check(&place, &open)?;
-                commit::check(&target, &place, leftovers)?;
+                commit::check(&target, &place, stale_files)?;
                 Ok(target)
             })
             .await?;
@@ -399,7 +402,7 @@ impl StoreWriter {
             self.usable()?;
             let folder = self.options.folder();
             let (target, address) = (self.target, self.address);
-            let leftovers = self.options.leftovers;
+            let stale_files = self.options.stale_files;
             let input = LevelInput {
                 spec: self.spec,
                 router: self.router,
@@ -414,7 +417,7 @@ impl StoreWriter {
             blocking(move || {
                 let summary = match part {
                     Some(part) => part.write(input, &target, &address)?,
-                    None => finish::write(input, &target, &address, leftovers)?,
+                    None => finish::write(input, &target, &address, stale_files)?,
                 };
                 // The store is complete, so the journal is not needed any more.
                 journal.map_or(Ok(()), Journal::done)?;

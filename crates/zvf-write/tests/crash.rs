@@ -16,7 +16,7 @@ use zvf_query::Query;
 use zvf_store::{OpenOptions, Retry, Store};
 use zvf_testkit::faults::Dying;
 use zvf_write::{
-    Batch, Kind, Leftovers, StoreSpec, StoreWriter, Summary, TargetVersion, WriteError,
+    Batch, Kind, StaleFiles, StoreSpec, StoreWriter, Summary, TargetVersion, WriteError,
     WriteOptions,
 };
 
@@ -25,14 +25,14 @@ use crate::support::{ADDRESS, Memory, ask, check_documents};
 async fn write(
     target: TargetVersion,
     backend: Arc<dyn ObjectStore>,
-    leftovers: Leftovers,
+    stale_files: StaleFiles,
 ) -> std::result::Result<Summary, WriteError> {
     let mut open = OpenOptions::new().with_object_store(backend);
     open.io.retry = Retry::never();
     open.io.concurrency = 1;
     let options = WriteOptions::new()
         .with_open(open)
-        .with_leftovers(leftovers)
+        .with_stale_files(stale_files)
         .with_threads(1);
     let spec = StoreSpec::new(Kind::Graph, [10.0; 2]).with_target(target);
     let mut writer = StoreWriter::create(ADDRESS, spec, options).await?;
@@ -67,7 +67,7 @@ async fn crash_at_every_single_write(target: TargetVersion) {
         for writes in 1.. {
             let memory = Memory::default();
             let dying = Dying::new(memory.0.clone(), writes, through);
-            let done = write(target, Arc::new(dying), Leftovers::Refuse).await;
+            let done = write(target, Arc::new(dying), StaleFiles::Refuse).await;
             let there = Store::open_with(ADDRESS, memory.open_options())
                 .await
                 .is_ok();
@@ -81,17 +81,17 @@ async fn crash_at_every_single_write(target: TargetVersion) {
                 committed += 1;
                 is_whole(&memory).await;
             } else if memory.files().await.is_empty() {
-                write(target, memory.0.clone(), Leftovers::Refuse)
+                write(target, memory.0.clone(), StaleFiles::Refuse)
                     .await
                     .unwrap();
                 is_whole(&memory).await;
             } else {
                 // Whoever comes next is told, and may take the place over.
-                let told = write(target, memory.0.clone(), Leftovers::Refuse)
+                let told = write(target, memory.0.clone(), StaleFiles::Refuse)
                     .await
                     .unwrap_err();
                 assert!(told.to_string().contains("unfinished"), "{told}");
-                write(target, memory.0.clone(), Leftovers::Remove)
+                write(target, memory.0.clone(), StaleFiles::Remove)
                     .await
                     .unwrap();
                 is_whole(&memory).await;

@@ -9,7 +9,7 @@ use zvf_edit::{At, Edit, EditSummary, Resumed};
 use zvf_query::Query;
 use zvf_store::{OpenOptions, Retry, Store};
 use zvf_write::{
-    AttributeSpec, Batch, Kind, Leftovers, NumberType, StoreSpec, StoreWriter, Values, WriteError,
+    AttributeSpec, Batch, Kind, NumberType, StaleFiles, StoreSpec, StoreWriter, Values, WriteError,
     WriteOptions,
 };
 
@@ -171,9 +171,12 @@ async fn a_resume_that_dies_can_be_resumed() {
         let done = Edit::resume(ADDRESS, options(Arc::new(dying))).await;
         new.check_answers(&memory).await;
         // The next edit may do it as well.
-        let again = Edit::open(ADDRESS, memory.options().with_leftovers(Leftovers::Remove))
-            .await
-            .unwrap();
+        let again = Edit::open(
+            ADDRESS,
+            memory.options().with_stale_files(StaleFiles::Remove),
+        )
+        .await
+        .unwrap();
         again.abandon().await.unwrap();
         new.check(&memory).await;
         if done.is_ok() {

@@ -11,7 +11,7 @@ use zvf_query::Query;
 use zvf_store::Store;
 use zvf_testkit::sample::Sample;
 use zvf_write::{
-    AttributeSpec, Batch, Kind, Leftovers, NumberType, StoreSpec, StoreWriter, TargetVersion,
+    AttributeSpec, Batch, Kind, NumberType, StaleFiles, StoreSpec, StoreWriter, TargetVersion,
     WriteOptions,
 };
 
@@ -29,14 +29,14 @@ const TARGET: &str = "ZVF_WRITE_TEST_TARGET";
 async fn write(
     address: &str,
     target: TargetVersion,
-    leftovers: Leftovers,
+    stale_files: StaleFiles,
 ) -> Result<(), zvf_write::WriteError> {
     let spec = StoreSpec::new(Kind::PointCloud, [10.0; 3])
         .with_target(target)
         .with_objects()
         .with_vertex_attribute(AttributeSpec::number("n", NumberType::I32));
     let options = WriteOptions::new()
-        .with_leftovers(leftovers)
+        .with_stale_files(stale_files)
         .with_durable(false)
         .with_memory_budget(0);
     let mut writer = StoreWriter::create(address, spec, options).await?;
@@ -57,12 +57,12 @@ async fn write(
     writer.finish().await.map(|_| ())
 }
 
-async fn add_levels(address: &str, leftovers: Leftovers) -> Result<(), zvf_write::WriteError> {
+async fn add_levels(address: &str, stale_files: StaleFiles) -> Result<(), zvf_write::WriteError> {
     let spec = PyramidSpec::new([2.0, 2.0].map(LevelStep::new))
         .with_method(Method::Reference)
         .with_cross_level(CrossLevel::Explicit, 2);
     let options = WriteOptions::new()
-        .with_leftovers(leftovers)
+        .with_stale_files(stale_files)
         .with_durable(false);
     build_pyramid(address, &spec, &options, Arc::new(|_| ()))
         .await
@@ -77,10 +77,10 @@ fn the_victim() {
             Ok(_) => TargetVersion::V0_8_1,
             Err(_) => TargetVersion::V0_9_2,
         };
-        block_on(write(&place, target, Leftovers::Refuse)).unwrap();
+        block_on(write(&place, target, StaleFiles::Refuse)).unwrap();
     }
     if let Ok(place) = std::env::var(LEVELS) {
-        block_on(add_levels(&place, Leftovers::Refuse)).unwrap();
+        block_on(add_levels(&place, StaleFiles::Refuse)).unwrap();
     }
 }
 
@@ -191,7 +191,7 @@ fn kill_writers(target: TargetVersion, variables: &[(&str, &str)]) {
                 let address = place.to_str().unwrap();
                 if !place.join("zarr.json").exists() {
                     assert!(Store::open(address).await.is_err());
-                    write(address, target, Leftovers::Remove).await.unwrap();
+                    write(address, target, StaleFiles::Remove).await.unwrap();
                 }
                 is_whole(place).await;
             });
@@ -216,7 +216,7 @@ fn a_killed_pyramid_leaves_level_0_or_all_levels() {
     let written = write(
         base.to_str().unwrap(),
         TargetVersion::V0_9_2,
-        Leftovers::Refuse,
+        StaleFiles::Refuse,
     );
     block_on(written).unwrap();
     let base = files(&base);
@@ -237,7 +237,7 @@ fn a_killed_pyramid_leaves_level_0_or_all_levels() {
                 is_whole(place).await;
             } else {
                 assert_eq!(ask(&store, Query::default()).await.numbers().len(), POINTS);
-                add_levels(address, Leftovers::Remove).await.unwrap();
+                add_levels(address, StaleFiles::Remove).await.unwrap();
             }
             let mut found = files(place);
             // The marker may be left, and files that it and the root got their names from.

@@ -5,7 +5,7 @@ use std::path::Path;
 use zvf_query::Query;
 use zvf_store::Store;
 use zvf_testkit::sample;
-use zvf_write::{Batch, Kind, Leftovers, StoreSpec, StoreWriter, WriteError, WriteOptions};
+use zvf_write::{Batch, Kind, StaleFiles, StoreSpec, StoreWriter, WriteError, WriteOptions};
 
 use crate::support::ask;
 
@@ -75,8 +75,8 @@ async fn what_lies_there_is_not_touched() {
     let address = path.to_str().unwrap();
     write(address, WriteOptions::new()).await.unwrap();
     let before = names(&path);
-    for leftovers in [Leftovers::Refuse, Leftovers::Remove] {
-        let error = write(address, WriteOptions::new().with_leftovers(leftovers))
+    for stale_files in [StaleFiles::Refuse, StaleFiles::Remove] {
+        let error = write(address, WriteOptions::new().with_stale_files(stale_files))
             .await
             .unwrap_err();
         assert!(matches!(error, WriteError::Exists { .. }), "{error}");
@@ -86,10 +86,10 @@ async fn what_lies_there_is_not_touched() {
     let other = folder.path().join("b");
     std::fs::create_dir(&other).unwrap();
     std::fs::write(other.join("thesis.txt"), "all of it").unwrap();
-    for leftovers in [Leftovers::Refuse, Leftovers::Remove] {
+    for stale_files in [StaleFiles::Refuse, StaleFiles::Remove] {
         let error = write(
             other.to_str().unwrap(),
-            WriteOptions::new().with_leftovers(leftovers),
+            WriteOptions::new().with_stale_files(stale_files),
         )
         .await
         .unwrap_err();

@@ -10,8 +10,8 @@ use object_store::ObjectStoreExt;
 use zvf_query::Query;
 use zvf_store::{OpenOptions, Retry, Store};
 use zvf_write::{
-    AttributeSpec, Batch, Class, Groups, Kind, Leftovers, NumberType, ObjectTable, Outside,
-    PartOptions, PartStart, PartedStore, StoreSpec, StoreWriter, Values, WriteError, WriteOptions,
+    AttributeSpec, Batch, Class, Groups, Kind, NumberType, ObjectTable, Outside, PartOptions,
+    PartStart, PartedStore, StaleFiles, StoreSpec, StoreWriter, Values, WriteError, WriteOptions,
 };
 
 use crate::support::{ADDRESS, Memory, ask, check_documents};
@@ -240,7 +240,7 @@ async fn what_is_not_finished_is_not_committed() {
     );
     // Finished parts are not taken over, but discarded.
     let before = memory.files().await;
-    let options = || memory.options().with_leftovers(Leftovers::Remove);
+    let options = || memory.options().with_stale_files(StaleFiles::Remove);
     let told = [
         PartedStore::begin(ADDRESS, spec(kind), options())
             .await

@@ -8,7 +8,7 @@ use object_store::{ObjectStore, ObjectStoreExt, PutMode, UpdateVersion};
 use zvf_pyramid::{CrossLevel, LevelReport, LevelStep, Method, PyramidSpec, build_pyramid};
 use zvf_query::Query;
 use zvf_store::{Need, OpenOptions, Retry};
-use zvf_write::{Kind, Leftovers, StoreSpec, WriteError, WriteOptions};
+use zvf_write::{Kind, StaleFiles, StoreSpec, WriteError, WriteOptions};
 
 use crate::model::Model;
 use crate::support::{self, ADDRESS, Memory, ask, column};
@@ -31,14 +31,14 @@ async fn copy(files: &Files) -> Memory {
 async fn add(
     backend: Arc<dyn ObjectStore>,
     spec: &PyramidSpec,
-    leftovers: Leftovers,
+    stale_files: StaleFiles,
 ) -> Result<Vec<LevelReport>, WriteError> {
     let mut open = OpenOptions::new().with_object_store(backend);
     open.io.retry = Retry::never();
     open.io.concurrency = 1;
     let options = WriteOptions::new()
         .with_open(open)
-        .with_leftovers(leftovers)
+        .with_stale_files(stale_files)
         .with_threads(1);
     let done = build_pyramid(ADDRESS, spec, &options, Arc::new(|_| ())).await;
     done.map(|report| report.levels)
@@ -72,7 +72,9 @@ async fn levels(memory: &Memory) -> Vec<(u32, usize)> {
 async fn every_write(base: &Files, spec: &PyramidSpec) {
     let clean = copy(base).await;
     let before = level_0(&clean).await;
-    let reports = add(clean.0.clone(), spec, Leftovers::Refuse).await.unwrap();
+    let reports = add(clean.0.clone(), spec, StaleFiles::Refuse)
+        .await
+        .unwrap();
     let complete = clean.files().await;
     let all = levels(&clean).await;
     assert_eq!(all.len(), reports.len() + 1);
@@ -83,7 +85,7 @@ async fn every_write(base: &Files, spec: &PyramidSpec) {
         for writes in sample.some(1.., 4) {
             let memory = copy(base).await;
             let dying = Dying::new(memory.0.clone(), writes, through);
-            let done = add(Arc::new(dying), spec, Leftovers::Refuse).await;
+            let done = add(Arc::new(dying), spec, StaleFiles::Refuse).await;
             assert_eq!(level_0(&memory).await, before, "write {writes}");
             let files = memory.files().await;
             let found = levels(&memory).await;
@@ -99,12 +101,12 @@ async fn every_write(base: &Files, spec: &PyramidSpec) {
                     assert_eq!(files.get(key), Some(bytes), "{key}, write {writes}");
                 }
                 if files.contains_key("zvf-unfinished.json") {
-                    let told = add(memory.0.clone(), spec, Leftovers::Refuse)
+                    let told = add(memory.0.clone(), spec, StaleFiles::Refuse)
                         .await
                         .unwrap_err();
                     assert!(matches!(told, WriteError::Busy { .. }), "{told}");
                 }
-                add(memory.0.clone(), spec, Leftovers::Remove)
+                add(memory.0.clone(), spec, StaleFiles::Remove)
                     .await
                     .unwrap();
                 assert_eq!(unfenced(memory.files().await), complete, "write {writes}");
@@ -115,7 +117,7 @@ async fn every_write(base: &Files, spec: &PyramidSpec) {
             }
             if found == all {
                 // Only the marker is left: it goes, and the levels stay.
-                let told = add(memory.0.clone(), spec, Leftovers::Remove)
+                let told = add(memory.0.clone(), spec, StaleFiles::Remove)
                     .await
                     .unwrap_err();
                 assert!(told.to_string().contains("levels [0, 1, 2]"), "{told}");
@@ -149,7 +151,7 @@ async fn levels_that_were_taken_back_cannot_be_committed_late() {
         .await;
     let dying = Dying::new(memory.0.clone(), 10, false);
     let good = spec(Method::Reference);
-    add(Arc::new(dying), &good, Leftovers::Refuse)
+    add(Arc::new(dying), &good, StaleFiles::Refuse)
         .await
         .unwrap_err();
     assert!(memory.files().await.contains_key("zvf-unfinished.json"));
@@ -157,7 +159,7 @@ async fn levels_that_were_taken_back_cannot_be_committed_late() {
     let read = memory.0.head(&root).await.unwrap();
     // Nothing but clearing is done for a specification that is refused.
     let bad = PyramidSpec::new([LevelStep::new(-1.0)]);
-    add(memory.0.clone(), &bad, Leftovers::Remove)
+    add(memory.0.clone(), &bad, StaleFiles::Remove)
         .await
         .unwrap_err();
     assert!(!memory.files().await.contains_key("zvf-unfinished.json"));
@@ -207,8 +209,8 @@ async fn levels_of_two_writers_at_once_are_those_of_one() {
         .await;
     let (one, two) = (spec(Method::Density), spec(Method::Reference));
     let (a, b) = tokio::join!(
-        add(memory.0.clone(), &one, Leftovers::Refuse),
-        add(memory.0.clone(), &two, Leftovers::Refuse)
+        add(memory.0.clone(), &one, StaleFiles::Refuse),
+        add(memory.0.clone(), &two, StaleFiles::Refuse)
     );
     assert_eq!(
         [a.is_ok(), b.is_ok()].iter().filter(|ok| **ok).count(),

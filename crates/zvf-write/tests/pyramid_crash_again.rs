@@ -13,7 +13,7 @@ use zvf_query::Query;
 use zvf_store::{Need, OpenOptions, Retry};
 use zvf_testkit::faults::Dying;
 use zvf_testkit::sample::Sample;
-use zvf_write::{Kind, Leftovers, StoreSpec, WriteError, WriteOptions};
+use zvf_write::{Kind, StaleFiles, StoreSpec, WriteError, WriteOptions};
 
 use crate::model::Model;
 use crate::pyramid::family;
@@ -30,14 +30,14 @@ enum Work {
 async fn run(
     work: &Work,
     backend: Arc<dyn ObjectStore>,
-    leftovers: Leftovers,
+    stale_files: StaleFiles,
 ) -> Result<PyramidReport, WriteError> {
     let mut open = OpenOptions::new().with_object_store(backend);
     open.io.retry = Retry::never();
     open.io.concurrency = 1;
     let options = WriteOptions::new()
         .with_open(open)
-        .with_leftovers(leftovers)
+        .with_stale_files(stale_files)
         .with_threads(1);
     let nobody = Arc::new(|_: u64| ());
     match work {
@@ -83,7 +83,9 @@ async fn groups(memory: &Memory) -> Vec<String> {
 async fn every_write(base: &Memory, work: &Work) {
     let clean = copy(base).await;
     let old = seen(&clean).await;
-    run(work, clean.0.clone(), Leftovers::Refuse).await.unwrap();
+    run(work, clean.0.clone(), StaleFiles::Refuse)
+        .await
+        .unwrap();
     let (complete, new) = (contents(&clean).await, seen(&clean).await);
     assert_ne!(old, new);
     let (mut finished, mut taken_back, mut hidden) = (0, 0, 0);
@@ -92,7 +94,7 @@ async fn every_write(base: &Memory, work: &Work) {
         for writes in sample.some(1.., 5) {
             let memory = copy(base).await;
             let dying = Dying::new(memory.0.clone(), writes, through);
-            let done = run(work, Arc::new(dying), Leftovers::Refuse).await;
+            let done = run(work, Arc::new(dying), StaleFiles::Refuse).await;
             let found = seen(&memory).await;
             assert!(found == old || found == new, "write {writes}");
             if let Err(error) = &done {
@@ -101,18 +103,18 @@ async fn every_write(base: &Memory, work: &Work) {
             }
             let marked = memory.files().await.contains_key("zvf-unfinished.json");
             if marked {
-                let told = run(work, memory.0.clone(), Leftovers::Refuse).await;
+                let told = run(work, memory.0.clone(), StaleFiles::Refuse).await;
                 assert!(matches!(told, Err(WriteError::Busy { .. })), "{told:?}");
             }
             if found == new {
                 finished += 1;
                 // Nothing is left to be done but to go on; the same once more may make no sense.
                 if marked {
-                    let _ = run(work, memory.0.clone(), Leftovers::Remove).await;
+                    let _ = run(work, memory.0.clone(), StaleFiles::Remove).await;
                 }
             } else {
                 taken_back += 1;
-                run(work, memory.0.clone(), Leftovers::Remove)
+                run(work, memory.0.clone(), StaleFiles::Remove)
                     .await
                     .unwrap();
             }
@@ -188,7 +190,7 @@ async fn a_crash_at_every_single_write_of_a_replacement() {
 #[tokio::test]
 async fn a_crash_at_every_single_write_of_a_level_on_top() {
     let memory = edited(Method::Density).await;
-    run(&Work::Refresh, memory.0.clone(), Leftovers::Refuse)
+    run(&Work::Refresh, memory.0.clone(), StaleFiles::Refuse)
         .await
         .unwrap();
     let spec = PyramidSpec::new([LevelStep::new(3.0)]).with_existing(Existing::Keep);

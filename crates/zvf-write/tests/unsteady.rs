@@ -13,7 +13,7 @@ use zvf_query::{Column, Query};
 use zvf_store::{OpenOptions, Retry, Store};
 use zvf_testkit::faults::{Fault, Sort, Trouble, Unsteady};
 use zvf_write::{
-    AttributeSpec, Batch, Kind, Leftovers, NumberType, StoreSpec, StoreWriter, Values, WriteError,
+    AttributeSpec, Batch, Kind, NumberType, StaleFiles, StoreSpec, StoreWriter, Values, WriteError,
     WriteOptions,
 };
 
@@ -211,7 +211,7 @@ async fn a_new_store_whose_requests_fail_for_good_is_there_or_can_be_written_aga
                         }
                     }
                     if !there {
-                        let again = memory.options().with_leftovers(Leftovers::Remove);
+                        let again = memory.options().with_stale_files(StaleFiles::Remove);
                         write(again).await.unwrap();
                     }
                     assert_eq!(ids(&memory).await, set([1, 2, 3, 4]), "{named}");
@@ -259,7 +259,7 @@ async fn orphans_go_when_asked_for_and_nothing_else_does() {
     }
     let told = write(memory.options()).await.unwrap_err().to_string();
     assert!(told.contains("what an interrupted writer left"), "{told}");
-    let remove = || memory.options().with_leftovers(Leftovers::Remove);
+    let remove = || memory.options().with_stale_files(StaleFiles::Remove);
     for foreign in ["notes.txt", "0/pictures/1.png", "1.csv"] {
         memory.0.put(&path(foreign), "theirs".into()).await.unwrap();
         let told = write(remove()).await.unwrap_err().to_string();

@@ -54,8 +54,7 @@ pub(crate) fn run(args: &ImportArgs, context: &mut Context<'_>) -> Result<()> {
     let store = args.store.as_str();
     let mut writer = match context.wait(StoreWriter::create(store, spec.clone(), write))? {
         Ok(writer) => writer,
-        Err(error) if matches!(&error, WriteError::Exists { what, .. } if what.starts_with("there is a store")) =>
-        {
+        Err(error @ WriteError::Exists { root: true, .. }) => {
             let hint = "`zvf append STORE FILE...` adds to a store that is there";
             return Err(CliError::usage(format!("{error}; {hint}")));
         }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use zvf_format::int::wide;
-use zvf_repair::{Applied, Change, Plan, RepairOptions, apply, plan, undo};
+use zvf_validate::repair::{Applied, Change, Plan, RepairOptions, apply, plan, undo};
 use zvf_validate::{Check, Depth, Report, Severity};
 
 use super::validate::{told, totals};

@@ -11,6 +11,8 @@ use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use zvf_meta::Affine;
 use zvf_query::{Query, Table};
+use zvf_write::error::OrBug;
+use zvf_write::internal;
 
 use super::{Batches, Job, OBJECTS, Schemas, VERTICES, attribute, own_columns};
 use crate::numbers::{Floats, floats, positions, shape};
@@ -61,13 +63,24 @@ impl Numbers {
         (numbers, others)
     }
 
-    /// Takes the rows of a batch behind those that are there.
-    fn take(&mut self, batch: &RecordBatch) {
-        if let Some(column) = batch.column_by_name(&self.name) {
-            let Floats { values, exact } = floats(column);
-            self.values.extend(values);
-            self.exact &= exact;
-        }
+    /// Appends the rows of a batch.
+    ///
+    /// # Errors
+    ///
+    /// Bug: a batch without the column, or with another number of values.
+    fn take(&mut self, batch: &RecordBatch) -> Result<(), ConvertError> {
+        let column = batch.column_by_name(&self.name);
+        let Floats { values, exact } = floats(column.or_bug("a column that is gone")?);
+        internal!(
+            values.len() == batch.num_rows().saturating_mul(self.width),
+            "{} values of {} rows of {}",
+            values.len(),
+            batch.num_rows(),
+            self.width
+        );
+        self.values.extend(values);
+        self.exact &= exact;
+        Ok(())
     }
 
     /// The same column without a row.
@@ -81,7 +94,7 @@ impl Numbers {
         }
     }
 
-    /// The numbers of one row.
+    /// The numbers of one row; none past the last row.
     pub(super) fn row(&self, row: usize) -> &[f64] {
         let start = row.saturating_mul(self.width);
         let end = start.saturating_add(self.width);
@@ -252,7 +265,7 @@ impl Batches for ObjectTable {
         let list = &mut self.0.lengths;
         list.extend(lengths.iter().flat_map(|lengths| lengths.values()));
         for property in &mut self.0.properties {
-            property.take(batch);
+            property.take(batch)?;
         }
         Ok(())
     }
@@ -306,12 +319,12 @@ impl Batches for Points<'_, '_> {
         }
         for scalar in &mut self.scalars {
             scalar.values.clear();
-            scalar.take(batch);
+            scalar.take(batch)?;
         }
         let Floats {
             values: positions,
             exact,
-        } = positions(batch);
+        } = positions(batch)?;
         self.exact &= exact;
         let mut mapped = [0.0; 3];
         for (row, stored) in positions.chunks_exact(3).enumerate() {

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use arrow_array::RecordBatch;
 use zvf_query::Table;
+use zvf_write::error::OrBug;
+use zvf_write::internal;
 
 use super::links::ends;
 use super::{ALL, Batches, Job, Schemas};
@@ -60,14 +62,22 @@ struct Obj<'a> {
 }
 
 impl Obj<'_> {
-    fn vertices(&mut self, batch: &RecordBatch) {
-        let positions = positions(batch).values;
-        let colors = self
-            .color
-            .as_deref()
-            .and_then(|name| batch.column_by_name(name))
-            .map(|column| floats(column).values)
-            .unwrap_or_default();
+    fn vertices(&mut self, batch: &RecordBatch) -> Result<(), ConvertError> {
+        let positions = positions(batch)?.values;
+        let colors = match &self.color {
+            Some(name) => {
+                let column = batch.column_by_name(name);
+                floats(column.or_bug("vertices without their colours")?).values
+            }
+            None => Vec::new(),
+        };
+        internal!(
+            colors.is_empty() || colors.len() == positions.len(),
+            "{} numbers of colours, {} of positions",
+            colors.len(),
+            positions.len()
+        );
+        // None where there are no colours.
         let mut colors = colors.chunks(3);
         let [single, shade] = self.single;
         for position in positions.chunks(3) {
@@ -77,6 +87,7 @@ impl Obj<'_> {
             self.text.push('\n');
         }
         self.vertices = self.vertices.saturating_add(batch.num_rows() as u64);
+        Ok(())
     }
 
     fn links(&mut self, batch: &RecordBatch) -> Result<(), ConvertError> {
@@ -107,7 +118,7 @@ impl Batches for Obj<'_> {
 
     fn batch(&mut self, table: Table, batch: &RecordBatch) -> Result<(), ConvertError> {
         match table {
-            Table::Vertices => self.vertices(batch),
+            Table::Vertices => self.vertices(batch)?,
             Table::Links => self.links(batch)?,
             Table::Objects => {
                 self.objects = self.objects.saturating_add(batch.num_rows() as u64);

@@ -7,6 +7,8 @@ use std::path::Path;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field};
 use zvf_query::Table;
+use zvf_write::error::OrBug;
+use zvf_write::internal;
 
 use super::links::ends;
 use super::{ALL, Batches, Job, Schemas, attribute};
@@ -200,13 +202,18 @@ impl Ply<'_> {
         text
     }
 
-    fn vertices(&mut self, batch: &RecordBatch) {
+    fn vertices(&mut self, batch: &RecordBatch) -> Result<(), ConvertError> {
         let mut lists = Vec::new();
         for column in &mut self.columns {
-            let Some(array) = batch.column_by_name(&column.name) else {
-                continue;
-            };
+            let array = batch.column_by_name(&column.name);
+            let array = array.or_bug("a column that is gone")?;
             let Floats { values, exact } = floats(array);
+            internal!(
+                values.len() == batch.num_rows().saturating_mul(column.properties.len()),
+                "{} values of {} rows",
+                values.len(),
+                batch.num_rows()
+            );
             column.exact &= exact;
             if !matches!(column.word, "float" | "double") {
                 column.missing = column.missing.saturating_add(array.null_count() as u64);
@@ -216,23 +223,22 @@ impl Ply<'_> {
         for at in 0..batch.num_rows() {
             for (column, values) in self.columns.iter().zip(&lists) {
                 let width = column.properties.len();
-                let start = at.saturating_mul(width);
-                for &value in values
-                    .get(start..start.saturating_add(width))
-                    .unwrap_or_default()
-                {
+                for &value in values.iter().skip(at.saturating_mul(width)).take(width) {
                     column.put(value, &mut self.row);
                 }
             }
         }
         self.vertices = self.vertices.saturating_add(batch.num_rows() as u64);
+        Ok(())
     }
 
     fn links(&mut self, batch: &RecordBatch) -> Result<(), ConvertError> {
         let (ends, width) = ends(batch)?;
         for link in ends.values().chunks(width.max(1)) {
             if self.width != 2 {
-                self.row.push(u8::try_from(link.len()).unwrap_or(u8::MAX));
+                let corners = u8::try_from(link.len());
+                self.row
+                    .push(corners.or_bug("a face of more than 255 corners")?);
             }
             for end in link {
                 let Ok(end) = i32::try_from(*end) else {
@@ -284,7 +290,7 @@ impl Batches for Ply<'_> {
 
     fn batch(&mut self, table: Table, batch: &RecordBatch) -> Result<(), ConvertError> {
         match table {
-            Table::Vertices => self.vertices(batch),
+            Table::Vertices => self.vertices(batch)?,
             Table::Links => self.links(batch)?,
             Table::Objects => {
                 self.objects = self.objects.saturating_add(batch.num_rows() as u64);

@@ -153,7 +153,7 @@ impl Batches for Stl<'_> {
     fn batch(&mut self, table: Table, batch: &RecordBatch) -> Result<(), ConvertError> {
         match table {
             Table::Vertices => {
-                for position in positions(batch).values.chunks_exact(3) {
+                for position in positions(batch)?.values.chunks_exact(3) {
                     let mut corner = [0.0; 3];
                     for (slot, &value) in corner.iter_mut().zip(position) {
                         let (near, exact) = rounded(value);

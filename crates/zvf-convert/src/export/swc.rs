@@ -275,7 +275,7 @@ impl Batches for Nodes<'_> {
         if rows > self.places.len().saturating_sub(self.row) {
             return Err(self.changed(self.row.saturating_add(rows)));
         }
-        let positions = positions(batch).values;
+        let positions = positions(batch)?.values;
         let positions = positions.as_chunks::<3>().0;
         if positions.len() != rows {
             return Err(zvf_write::WriteError::bug("positions that are no triplets").into());

@@ -7,7 +7,8 @@ use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use zvf_write::arrow::stated_axes;
-use zvf_write::{AttributeType, Axis, NumberType, Values};
+use zvf_write::error::OrBug;
+use zvf_write::{AttributeType, Axis, NumberType, Values, WriteError};
 
 use super::attribute::Attribute;
 use super::rename::hold;
@@ -297,9 +298,17 @@ impl Layout {
     }
 
     /// The rows of a batch that are read: all, or those without a missing value.
-    pub(super) fn whole(&self, batch: &RecordBatch, nulls: Nulls) -> RecordBatch {
+    ///
+    /// # Errors
+    ///
+    /// Bug: a mask that does not fit the batch.
+    pub(super) fn whole(
+        &self,
+        batch: &RecordBatch,
+        nulls: Nulls,
+    ) -> Result<RecordBatch, WriteError> {
         if nulls != Nulls::DropRow {
-            return batch.clone();
+            return Ok(batch.clone());
         }
         let attributes = self.attributes.iter().map(|one| one.column);
         let read = self
@@ -325,8 +334,7 @@ impl Layout {
             !columns.iter().any(|one| gap(one, row)) && !places.iter().any(|one| lost(one, row))
         });
         let kept = BooleanArray::from(kept.collect::<Vec<bool>>());
-        // A mask of as many rows as the batch has always fits.
-        filter_record_batch(batch, &kept).unwrap_or_else(|_| batch.clone())
+        filter_record_batch(batch, &kept).or_bug("rows without a gap")
     }
 
     /// The coordinates of a batch, row by row, checked.

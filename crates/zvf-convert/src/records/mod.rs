@@ -25,6 +25,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
+use zvf_write::error::OrBug;
 use zvf_write::{Batch, Kind, Values};
 
 use crate::error::{ConvertError, Place, shown};
@@ -302,7 +303,7 @@ impl Records {
                     file,
                     first: vertices,
                 };
-                let batch = &self.layout.whole(batch, self.options.nulls);
+                let batch = &self.layout.whole(batch, self.options.nulls)?;
                 vertices = vertices.saturating_add(batch.num_rows() as u64);
                 if whole {
                     held.push(batch.clone());
@@ -369,7 +370,7 @@ impl Records {
         match &self.owners {
             Owners::None => {}
             Owners::Files(ids) => {
-                let id = ids.get(number).copied().unwrap_or_default();
+                let id = *ids.get(number).or_bug("a file without an object")?;
                 out = out.with_object_runs(vec![(id, batch.num_rows())]);
             }
             Owners::Column => {
@@ -423,7 +424,12 @@ impl Records {
             let number = |end: &u64| first.saturating_add(*end);
             if link.len() == self.width {
                 held.extend(link.iter().map(number));
-            } else if let Some((corner, rest)) = link.split_first().filter(|_| self.width == 3) {
+            } else if self.width != 3 {
+                let file = self.files.first().map_or(Path::new(""), PathBuf::as_path);
+                let found = format!("a link of {} ends", link.len());
+                let expected = format!("{}, as when the file was looked at", self.width);
+                return Err(ConvertError::malformed(file, place, found, expected));
+            } else if let Some((corner, rest)) = link.split_first() {
                 for pair in rest.windows(2) {
                     held.push(number(corner));
                     held.extend(pair.iter().map(number));

@@ -10,6 +10,7 @@ use arrow_array::types::{
 use arrow_array::{ArrayRef, BooleanArray, FixedSizeListArray, PrimitiveArray, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use half::f16;
+use zvf_write::error::OrBug;
 
 use super::{Source, TakeBatch};
 use crate::error::{ConvertError, shown};
@@ -82,7 +83,7 @@ impl Parts {
         let size = header
             .row_bytes()
             .and_then(|row| row.checked_div(header.width));
-        let size = size.unwrap_or(0);
+        let size = size.or_bug("columns of no number type")?;
         let mut raw = vec![0; rows.saturating_mul(size).saturating_mul(header.width)];
         for (at, bytes) in parts.iter_mut().enumerate() {
             let column = bytes.take_some(rows.saturating_mul(size), "a column of the array")?;

@@ -169,7 +169,7 @@ impl Looked {
                 file,
                 first: vertices,
             };
-            let whole = layout.whole(batch, options.nulls);
+            let whole = layout.whole(batch, options.nulls)?;
             let dropped = batch.num_rows() - whole.num_rows();
             self.dropped = self.dropped.saturating_add(dropped as u64);
             vertices = vertices.saturating_add(whole.num_rows() as u64);

@@ -10,6 +10,7 @@ use std::path::Path;
 use arrow_array::{Array, ArrayRef, new_null_array};
 use arrow_schema::DataType;
 use arrow_select::concat::concat;
+use zvf_write::error::OrBug;
 use zvf_write::{AttributeType, Groups, Values};
 
 use super::{Column, Open};
@@ -77,8 +78,11 @@ impl Collected {
                 self.names.push(group.name.clone());
                 self.members.push(Vec::new());
             }
-            if let Some(members) = self.members.get_mut(place) {
-                members.extend(numbers.iter().map(|line| first.saturating_add(*line)));
+            let members = self.members.get_mut(place);
+            let members = members.or_bug("a group without members")?;
+            for line in &numbers {
+                let id = first.checked_add(*line);
+                members.push(id.or_bug("an id beyond 64 bits")?);
             }
         }
         for (group, column) in &open.said {
@@ -104,9 +108,8 @@ impl Collected {
                 });
                 self.fields.len().saturating_sub(1)
             });
-            let Some(field) = self.fields.get_mut(at) else {
-                continue;
-            };
+            let field = self.fields.get_mut(at);
+            let field = field.or_bug("a field that is not there")?;
             if field.kind != kind {
                 self.note(format!(
                     "{} is not kept: it is of another type in another group",

@@ -124,32 +124,6 @@ impl<'a> FragmentIndex<'a> {
         self.fragments - self.range_count()
     }
 
-    /// The range table: row r belongs to the r-th range fragment, not to fragment r.
-    #[must_use]
-    pub fn range_table(&self) -> &'a [RangeEntry] {
-        self.table
-    }
-
-    /// The rows of all list fragments, one list after another.
-    #[must_use]
-    pub fn list_rows(&self) -> &'a [I64] {
-        self.rows
-    }
-
-    /// The E + 1 running offsets of the lists into [`list_rows`](Self::list_rows), in rows; empty
-    /// if there are no fragments.
-    #[must_use]
-    pub fn list_offsets(&self) -> &'a [U32] {
-        self.offsets
-    }
-
-    /// The bitmap with its padding as little-endian words; bit f % 64 of word f / 64 is set if
-    /// fragment f is a range. Bits from F on have no meaning.
-    #[must_use]
-    pub fn bitmap_words(&self) -> &'a [U64] {
-        self.words
-    }
-
     /// Bytes after the last table. Readers ignore them; writers must not leave any.
     #[must_use]
     pub fn trailing(&self) -> &'a [u8] {

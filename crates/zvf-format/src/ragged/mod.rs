@@ -11,10 +11,7 @@
 //!                               the last one at the end of the blob
 //! ```
 //!
-//! Before 0.8 the same groups are in two arrays, `offsets` without a count and `data`
-//! (`spec/zvf-0.7.md` sections 10.2 and 10.4): [`SplitBlob`].
-//!
-//! Both layouts are validated when they are opened; iteration cannot fail.
+//! A blob is validated when it is opened; iteration cannot fail.
 
 mod parse;
 #[cfg(feature = "alloc")]
@@ -23,6 +20,6 @@ mod tests;
 #[cfg(feature = "alloc")]
 mod write;
 
-pub use parse::{GroupIter, RaggedBlob, RaggedHead, SplitBlob};
+pub use parse::{GroupIter, RaggedBlob, RaggedHead};
 #[cfg(feature = "alloc")]
 pub use write::RaggedBuilder;

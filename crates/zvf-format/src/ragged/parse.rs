@@ -1,8 +1,7 @@
-//! The borrowed views: [`RaggedBlob`] and [`SplitBlob`].
+//! The borrowed view: [`RaggedBlob`].
 
 use core::iter::FusedIterator;
 
-use zerocopy::FromBytes;
 use zerocopy::byteorder::little_endian::I64;
 
 use crate::cursor::Cursor;
@@ -126,67 +125,7 @@ impl<'a> RaggedBlob<'a> {
     }
 }
 
-/// Groups of bytes whose offsets are stored in a second blob, borrowed and fully validated: the
-/// `data` and `offsets` arrays of older stores.
-#[derive(Debug, Clone, Copy)]
-pub struct SplitBlob<'a> {
-    groups: Groups<'a>,
-}
-
-impl<'a> SplitBlob<'a> {
-    /// Joins `offsets`, one i64 for each group counting bytes of `data`, with `data`.
-    ///
-    /// # Cost
-    /// O(G), no allocation.
-    ///
-    /// # Errors
-    /// Truncated if `offsets` ends inside a number; malformed for offsets that do not begin at
-    /// 0, fall or pass the end, and data outside all groups. Positions are those in `offsets`.
-    ///
-    /// # Panics
-    /// Never.
-    pub fn new(offsets: &'a [u8], data: &'a [u8]) -> Result<Self, DecodeError> {
-        let table = <[I64]>::ref_from_bytes(offsets).map_err(|_| {
-            let whole = offsets.len() / 8 * 8;
-            DecodeError::truncated("group offsets", wide(whole), wide(offsets.len() - whole), 8)
-        })?;
-        let groups = Groups {
-            offsets: table,
-            data,
-        };
-        groups.check(0, wide(offsets.len()))?;
-        Ok(Self { groups })
-    }
-
-    /// G, the number of groups.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.groups.offsets.len()
-    }
-
-    /// Whether there are no groups.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.groups.offsets.is_empty()
-    }
-
-    /// The bytes of group `g`; `None` past the last one.
-    #[must_use]
-    pub fn get(&self, g: usize) -> Option<&'a [u8]> {
-        self.groups.get(g)
-    }
-
-    /// The groups, in order.
-    #[must_use]
-    pub fn iter(&self) -> GroupIter<'a> {
-        GroupIter {
-            groups: self.groups,
-            next: 0,
-        }
-    }
-}
-
-/// The common part of both layouts: group g is `data[offsets[g] .. offsets[g + 1]]`, the last one open.
+/// Group g is `data[offsets[g] .. offsets[g + 1]]`, the last one open.
 #[derive(Debug, Clone, Copy)]
 struct Groups<'a> {
     offsets: &'a [I64],
@@ -238,7 +177,7 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// The groups of one blob: what [`RaggedBlob::iter`] and [`SplitBlob::iter`] return.
+/// The groups of one blob: what [`RaggedBlob::iter`] returns.
 #[derive(Debug, Clone)]
 pub struct GroupIter<'a> {
     groups: Groups<'a>,

@@ -4,7 +4,7 @@ use std::vec::Vec;
 
 use proptest::prelude::*;
 
-use super::{RaggedBlob, RaggedBuilder, SplitBlob};
+use super::{RaggedBlob, RaggedBuilder};
 use crate::strategies::byte_strings;
 use crate::testing::{every_bit_flip, every_truncation, hex};
 
@@ -98,27 +98,6 @@ fn huge_counts_fail_at_once() {
 }
 
 #[test]
-fn the_older_form_keeps_its_offsets_apart() {
-    // Groups {0: [0, 2], 1: [], 2: [1]} (`spec/zvf-0.7.md` 20.8).
-    let data = hex("0000000000000000 0200000000000000 0100000000000000");
-    let offsets = hex("0000000000000000 1000000000000000 1000000000000000");
-    let blob = SplitBlob::new(&offsets, &data).unwrap();
-    assert_eq!(blob.iter().map(<[u8]>::len).collect::<Vec<_>>(), [16, 0, 8]);
-    assert_eq!((blob.get(2), blob.get(3)), (data.get(16..), None));
-    let mut builder = RaggedBuilder::new();
-    blob.iter().for_each(|group| builder.push(group));
-    assert_eq!(builder.finish_split(), (offsets.clone(), data.clone()));
-    let error = SplitBlob::new(&offsets[..20], &data).unwrap_err();
-    assert_eq!(
-        (error.what(), error.at(), error.is_truncated()),
-        ("group offsets", 16, true)
-    );
-    assert_eq!(SplitBlob::new(&offsets, &data[..15]).unwrap_err().at(), 8);
-    assert!(SplitBlob::new(&[], &data).unwrap_err().is_malformed());
-    assert!(SplitBlob::new(&[], &[]).unwrap().is_empty());
-}
-
-#[test]
 fn every_bit_flip_is_a_value_or_an_error() {
     every_bit_flip(&three_groups(), |bytes| {
         if let Ok(blob) = RaggedBlob::parse(bytes) {
@@ -137,10 +116,7 @@ proptest! {
         given.iter().for_each(|group| builder.push(group));
         let bytes = builder.finish();
         let blob = RaggedBlob::parse(&bytes).unwrap();
-        prop_assert_eq!(blob.iter().collect::<Vec<_>>(), given.clone());
-        let (offsets, data) = builder.finish_split();
-        let split = SplitBlob::new(&offsets, &data).unwrap();
-        prop_assert_eq!(split.iter().collect::<Vec<_>>(), given);
+        prop_assert_eq!(blob.iter().collect::<Vec<_>>(), given);
     }
 
     #[test]

@@ -60,16 +60,4 @@ impl RaggedBuilder {
         bytes.extend_from_slice(&self.data);
         bytes
     }
-
-    /// Writes the two blobs of the older layout: the offsets, then the data.
-    #[must_use]
-    pub fn finish_split(&self) -> (Vec<u8>, Vec<u8>) {
-        (
-            self.offsets
-                .iter()
-                .flat_map(|offset| offset.to_le_bytes())
-                .collect(),
-            self.data.clone(),
-        )
-    }
 }

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::scatter::{BUCKET, Page, Record, Run};
 use super::step::{GatherPlan, MOST_PIECES, Piece, Step, gap};
 use crate::error::{OrBug, internal};
+use crate::manifests::Entry;
 use crate::plan::chunks::Slot;
 use crate::spool::{Extent, Spool, take_bytes};
 use crate::stored_rows::StoredRows;
 use crate::vertex_table::Gathered;
-use crate::walk::Entry;
 use crate::{QueryError, int};
 
 /// Most entries that are put together at one time.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::int;
+use crate::manifests::Entries;
 use crate::plan::chunks::Slot;
-use crate::walk::Entries;
 
 /// Most chunks that one batch adds.
 const CHUNKS: usize = 32;
@@ -113,7 +113,7 @@ pub(crate) fn cut(entries: &Entries, from: usize, chunks: usize, most: usize) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::walk::Entry;
+    use crate::manifests::Entry;
 
     #[test]
     fn every_entry_is_in_one_batch_and_every_chunk_is_new_once() {

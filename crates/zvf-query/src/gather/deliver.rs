@@ -38,7 +38,7 @@ impl Run {
         let of = move |slot: Slot| buffers.get(int::index(slot)).copied().flatten();
         let family = table.family.clone();
         if p.rule == Rule::Stored {
-            let index = RowIndex::new(&placed.pieces, &placed.fragments);
+            let index = RowIndex::new(&placed.pieces, &placed.fragments)?;
             let make = move |cells: &[RecordCell]| {
                 let fragments = |slot: Slot| placed.fragments.get(int::index(slot))?.as_deref();
                 if let Some(family) = &family {
@@ -67,7 +67,7 @@ impl Run {
                 false => int::wide(rows),
             };
             let ranges = ranges(lengths, most.max(1));
-            let index = RowIndex::new(&placed.pieces, &placed.fragments);
+            let index = RowIndex::new(&placed.pieces, &placed.fragments)?;
             let parents = Parents::new(table.family.as_deref(), cells)?;
             let trees = Trees {
                 table,
@@ -78,7 +78,7 @@ impl Run {
             let make = move |range| trees.batch(range);
             return send_ranges(ranges, &self.workers, make, emit, rows).await;
         }
-        let index = RowIndex::new(&placed.pieces, &placed.fragments);
+        let index = RowIndex::new(&placed.pieces, &placed.fragments)?;
         let (mut from, mut to) = (Vec::new(), Vec::new());
         let stored = Stored::new(cells, |a, b, links| {
             index.all_hits(a, &mut from);

@@ -8,11 +8,13 @@ use arrow_array::RecordBatch;
 use super::row_index::{Hit, RowIndex, rows_of};
 use super::step::Piece;
 use crate::columns::gather::Rows;
+use crate::error::OrBug;
 use crate::fragments::Fragments;
 use crate::links::branches::{Parents, StoredParent};
 use crate::links::records::RecordCell;
 use crate::links::sequential::Stored;
 use crate::links::table::{LinkSink, LinkTable};
+use crate::manifests::Entry;
 use crate::{QueryError, int};
 
 /// What the answer holds.
@@ -76,16 +78,16 @@ impl Trees {
         let mut sink = LinkSink::new(&self.table, 1 << 12);
         let (mut children, mut parents) = (Vec::new(), Vec::new());
         for piece in self.placed.pieces.get(range).unwrap_or(&[]) {
-            let Some(rows) = rows_of(piece, &self.placed.fragments) else {
+            if piece.slot == Entry::GAP || piece.taken == 0 {
                 continue;
-            };
+            }
+            let rows = rows_of(piece, &self.placed.fragments)?;
             let mut before: Option<u32> = None;
             for number in 0..piece.taken {
                 let position = match &piece.positions {
-                    Some(positions) => positions
+                    Some(positions) => *positions
                         .get(int::index(number))
-                        .copied()
-                        .unwrap_or(u32::MAX),
+                        .or_bug("a piece of fewer rows than were taken")?,
                     None => number,
                 };
                 let out = piece.out + u64::from(number);

@@ -13,10 +13,11 @@ use super::row_index::rows_of;
 use super::step::{Cursor, GatherPlan, Piece, Placer, Step};
 use crate::answer::{Emit, Schemas, Table};
 use crate::columns::gather::Kept;
-use crate::error::Place;
+use crate::error::{OrBug, Place};
 use crate::fragments::Fragments;
 use crate::links::Rule;
 use crate::links::table::LinkTable;
+use crate::manifests::Entry;
 use crate::objects::{ObjectTable, ObjectValues};
 use crate::plan::chunks::Slot;
 use crate::prepare::Prepared;
@@ -24,7 +25,6 @@ use crate::reader::Decoded;
 use crate::row_map::ChunkRows;
 use crate::scan::owners::Owners;
 use crate::vertex_table::{Out, OwnerColumns};
-use crate::walk::Entry;
 use crate::workers::{Workers, started};
 use crate::{QueryError, Select, int};
 
@@ -89,17 +89,22 @@ pub(crate) struct Sent {
 
 impl Sent {
     /// Takes the pieces of a batch.
-    fn remember(&mut self, pieces: &mut Vec<Piece>) {
+    ///
+    /// # Errors
+    ///
+    /// Bug: a piece of no object.
+    fn remember(&mut self, pieces: &mut Vec<Piece>) -> Result<(), QueryError> {
         if self.keep == Keep::Pieces {
             self.pieces.append(pieces);
-            return;
+            return Ok(());
         }
-        add_lengths(&mut self.lengths, pieces.iter());
+        add_lengths(&mut self.lengths, pieces)?;
         if self.keep == Keep::Chains {
             for piece in pieces.iter().filter(|piece| piece.taken > 0) {
                 self.chain(piece);
             }
         }
+        Ok(())
     }
 
     /// Links the rows of a piece.
@@ -135,12 +140,12 @@ impl Sent {
     }
 }
 
-fn add_lengths<'a>(lengths: &mut [u64], pieces: impl Iterator<Item = &'a Piece>) {
+fn add_lengths(lengths: &mut [u64], pieces: &[Piece]) -> Result<(), QueryError> {
     for piece in pieces {
-        if let Some(length) = lengths.get_mut(int::index(piece.pick)) {
-            *length += u64::from(piece.taken);
-        }
+        let length = lengths.get_mut(int::index(piece.pick));
+        *length.or_bug("rows of no object")? += u64::from(piece.taken);
     }
+    Ok(())
 }
 
 /// A step under way.
@@ -305,8 +310,7 @@ impl Outlet {
         self.drain(emit, sent).await?;
         self.release(sent.rows, emit).await;
         if sent.keep == Keep::Pieces {
-            let pieces = sent.pieces.iter();
-            add_lengths(&mut sent.lengths, pieces);
+            add_lengths(&mut sent.lengths, &sent.pieces)?;
         }
         Ok(())
     }
@@ -347,7 +351,7 @@ impl Outlet {
         let rows = step.gathered.rows;
         let before = sent.rows;
         let batch = if self.vertices && rows > 0 {
-            let owners = self.columns(&step.pieces, sent);
+            let owners = self.columns(&step.pieces, sent)?;
             Some(
                 step.gathered
                     .finish(&plan.table, &plan.reader, schema, &self.widths, owners)?,
@@ -355,7 +359,7 @@ impl Outlet {
         } else {
             None
         };
-        sent.remember(&mut step.pieces);
+        sent.remember(&mut step.pieces)?;
         let remembered = sent.pieces.len().max(sent.chains.len());
         if remembered > MOST_PIECES {
             let place = Place::array(self.plan.reader.number, "object_index/manifests");
@@ -447,7 +451,11 @@ impl Outlet {
     }
 
     /// The object of every row, and all its owners where they are asked for.
-    fn columns(&self, pieces: &[Piece], sent: &Sent) -> OwnerColumns {
+    ///
+    /// # Errors
+    ///
+    /// Bug: a row without an object, or not of its fragment.
+    fn columns(&self, pieces: &[Piece], sent: &Sent) -> Result<OwnerColumns, QueryError> {
         let plan = &self.plan;
         let mut columns = OwnerColumns::default();
         if plan.table.has(Out::Pick) {
@@ -458,14 +466,17 @@ impl Outlet {
         }
         if plan.table.has(Out::ObjectId) {
             for piece in pieces {
-                let id = plan.ids.get(int::index(piece.pick)).copied();
+                let id = *plan
+                    .ids
+                    .get(int::index(piece.pick))
+                    .or_bug("rows of no object")?;
                 columns
                     .first
-                    .extend(std::iter::repeat_n(id, int::index(piece.taken)));
+                    .extend(std::iter::repeat_n(Some(id), int::index(piece.taken)));
             }
         }
         let Some((owners, ids)) = &self.owners else {
-            return columns;
+            return Ok(columns);
         };
         let mut known: HashMap<Slot, Vec<Vec<i64>>> = HashMap::new();
         for piece in pieces
@@ -489,21 +500,18 @@ impl Outlet {
                 owners.push(piece.slot, &chunk, ids, true, &mut found);
                 found.all
             });
-            let Some(rows) = rows_of(piece, &sent.fragments) else {
-                continue;
-            };
+            let rows = rows_of(piece, &sent.fragments)?;
             for number in 0..piece.taken {
                 let position = match &piece.positions {
                     Some(positions) => positions.get(int::index(number)).copied(),
                     None => Some(number),
                 };
                 let row = position.and_then(|position| rows.get(position));
-                columns.all.push(
-                    row.and_then(|row| all.get(int::index(row)).cloned())
-                        .unwrap_or_default(),
-                );
+                let owners = row.and_then(|row| all.get(int::index(row)));
+                let owners = owners.or_bug("a row that is not in its chunk")?;
+                columns.all.push(owners.clone());
             }
         }
-        columns
+        Ok(columns)
     }
 }

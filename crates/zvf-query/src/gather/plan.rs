@@ -16,13 +16,13 @@ use crate::jobs::Jobs;
 use crate::links::records::{LinkCellRef, Touch};
 use crate::links::table::LinkTable;
 use crate::links::{Rule, groups};
+use crate::manifests::{Chooser, Chosen, Entries};
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::prepare::Prepared;
 use crate::reader::{Decoded, Reader, RowTest};
 use crate::scan::plan::Load;
 use crate::scan::plan::load;
 use crate::vertex_table::Out;
-use crate::walk::{Chooser, Chosen, Entries};
 use crate::workers::Workers;
 use crate::{QueryError, Select, int};
 

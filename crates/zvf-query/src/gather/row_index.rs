@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use super::step::Piece;
+use crate::QueryError;
 use crate::columns::gather::Rows;
+use crate::error::OrBug;
 use crate::fragments::Fragments;
 use crate::int;
+use crate::manifests::Entry;
 use crate::row_map::Key;
-use crate::walk::Entry;
 
 /// Consecutive rows of a chunk that became consecutive rows of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,18 +32,22 @@ pub(crate) struct RowIndex {
 
 impl RowIndex {
     /// Sorts pieces by chunk. Eight bytes and a bit for each fragment of the answer, more where fragments overlap.
-    pub(crate) fn new(pieces: &[Piece], fragments: &[Option<Arc<Fragments>>]) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// Bug: a piece without a fragment.
+    pub(crate) fn new(
+        pieces: &[Piece],
+        fragments: &[Option<Arc<Fragments>>],
+    ) -> Result<Self, QueryError> {
         let mut spans: Vec<Vec<Span>> = vec![Vec::new(); fragments.len()];
         for piece in pieces
             .iter()
             .filter(|piece| piece.slot != Entry::GAP && piece.taken > 0)
         {
-            let Some(into) = spans.get_mut(int::index(piece.slot)) else {
-                continue;
-            };
-            let Some(rows) = rows_of(piece, fragments) else {
-                continue;
-            };
+            let rows = rows_of(piece, fragments)?;
+            let into = spans.get_mut(int::index(piece.slot));
+            let into = into.or_bug("a piece of no chunk")?;
             match (rows, &piece.positions) {
                 (Rows::Range { start, count }, None) => {
                     into.push(Span {
@@ -91,7 +97,7 @@ impl RowIndex {
                 chunk.sort_unstable();
             }
         }
-        Self { spans }
+        Ok(Self { spans })
     }
 
     /// The rows of the answer that a row became, one for each object: the first in it, objects in order.
@@ -123,11 +129,13 @@ impl RowIndex {
 pub(crate) fn rows_of<'a>(
     piece: &Piece,
     fragments: &'a [Option<Arc<Fragments>>],
-) -> Option<Rows<'a>> {
-    fragments
-        .get(int::index(piece.slot))?
-        .as_ref()?
-        .get(piece.fragment)
+) -> Result<Rows<'a>, QueryError> {
+    let of_chunk = fragments.get(int::index(piece.slot));
+    let rows = of_chunk.and_then(|of_chunk| of_chunk.as_ref()?.get(piece.fragment));
+    rows.or_bug(format_args!(
+        "fragment {} of chunk {} was not kept",
+        piece.fragment, piece.slot
+    ))
 }
 
 #[cfg(test)]
@@ -166,7 +174,7 @@ mod tests {
             partial,
             piece(1, 0, 30, 4),
         ];
-        let index = RowIndex::new(&pieces, &fragments);
+        let index = RowIndex::new(&pieces, &fragments).unwrap();
         let hits = |row| {
             let mut out = Vec::new();
             index.hits(Key::new(0, row), &mut out);
@@ -180,5 +188,16 @@ mod tests {
         let mut out = Vec::new();
         index.hits(Key::OUTSIDE, &mut out);
         assert!(out.is_empty());
+    }
+
+    #[test]
+    fn a_piece_whose_fragment_is_not_there_is_a_bug() {
+        let mut builder = FragmentIndexBuilder::new();
+        builder.push_range(0, 4).unwrap();
+        let known = Arc::new(Fragments::decode(&builder.finish(), 4).unwrap());
+        for fragments in [vec![], vec![None], vec![Some(known)]] {
+            let error = RowIndex::new(&[piece(0, 1, 0, 4)], &fragments).unwrap_err();
+            assert!(matches!(error, QueryError::Bug { .. }), "{error}");
+        }
     }
 }

@@ -22,6 +22,7 @@ use crate::columns::attribute::Cell;
 use crate::error::Place;
 use crate::jobs::Jobs;
 use crate::links::table::LinkTable;
+use crate::manifests::{Scope, walk_all};
 use crate::objects::{Form, ObjectTable};
 use crate::plan::chunks::Slot;
 use crate::prepare::Prepared;
@@ -31,7 +32,6 @@ use crate::scan::plan::{Load, Pace};
 use crate::scan::run::link_table;
 use crate::spool::Spool;
 use crate::vertex_table::Out;
-use crate::walk::{Scope, walk_all};
 use crate::workers::WORKERS;
 use crate::{QueryError, Select, int};
 

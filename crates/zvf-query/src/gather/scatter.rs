@@ -14,11 +14,11 @@ use std::sync::Arc;
 use super::step::{GatherPlan, Piece, gap};
 use crate::by_slot::BySlot;
 use crate::error::{OrBug, internal};
+use crate::manifests::Entry;
 use crate::reader::Decoded;
 use crate::spool::{Extent, Spool, put_bytes};
 use crate::stored_rows;
 use crate::vertex_table::Gathered;
-use crate::walk::Entry;
 use crate::{QueryError, int};
 
 /// Bytes after which a page ends.

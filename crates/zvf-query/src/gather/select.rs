@@ -7,7 +7,7 @@ use futures::future::try_join_all;
 use zvf_store::{IdTable, Level, ObjectIndex, StoreError};
 
 use crate::QueryError;
-use crate::error::existing;
+use crate::error::{OrBug, existing};
 use crate::prepare::Prepared;
 
 /// One object of the answer.
@@ -73,7 +73,7 @@ pub(crate) fn named(
     known: &dyn Fn(i64) -> bool,
 ) -> Result<Vec<i64>, QueryError> {
     let Some(asked) = &p.query.objects else {
-        let mut members = members.unwrap_or_default();
+        let mut members = members.or_bug("objects by neither id nor group")?;
         members.sort_unstable();
         members.dedup();
         members.retain(|id| known(*id));

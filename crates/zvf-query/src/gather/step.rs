@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use crate::QueryError;
 use crate::columns::gather::{Kept, Rows};
-use crate::error::Place;
+use crate::error::{OrBug, Place};
 use crate::int;
+use crate::manifests::{Entries, Entry};
 use crate::object_counts::no_fragment;
 use crate::plan::chunks::Slot;
 use crate::reader::{Decoded, Reader};
 use crate::vertex_table::{Gathered, TablePlan};
-use crate::walk::{Entries, Entry};
 
 /// Pieces after which a step ends.
 pub(super) const MOST_PIECES: usize = 1 << 18;
@@ -130,9 +130,9 @@ impl GatherPlan {
                 step.pieces.push(gap(pick));
                 continue;
             }
-            let Some(chunk) = chunks.get(&entry.slot) else {
-                continue;
-            };
+            let chunk = chunks
+                .get(&entry.slot)
+                .or_bug(format_args!("the chunk of entry {at} was not read"))?;
             if chunk.absent {
                 self.check_listed(chunk, pick)?;
                 step.pieces.push(gap(pick));
@@ -204,13 +204,19 @@ impl GatherPlan {
                 }
             }
         }
-        let last = u32::try_from(length).unwrap_or(u32::MAX).checked_sub(1);
-        let ends = last.map(|last| match &positions {
+        let length = u32::try_from(length)
+            .ok()
+            .or_bug("a fragment of more rows than a chunk")?;
+        let ends = length.checked_sub(1).map(|last| match &positions {
             None => (true, true),
             Some(kept) => (kept.first() == Some(&0), kept.last() == Some(&last)),
         });
-        let taken = positions.as_ref().map_or(length, |kept| kept.len());
-        let taken = u32::try_from(taken).unwrap_or(u32::MAX);
+        let taken = match &positions {
+            None => length,
+            Some(kept) => u32::try_from(kept.len())
+                .ok()
+                .or_bug("more rows kept than a chunk has")?,
+        };
         Ok(Piece {
             pick,
             slot: chunk.slot,

@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 
 use super::records::{Family, RecordCell};
 use super::table::{LinkSink, LinkTable};
-use crate::error::Place;
+use crate::error::{OrBug, Place};
 use crate::fragments::Fragments;
 use crate::plan::chunks::Slot;
 use crate::row_map::{Key, RowMap};
@@ -95,8 +95,12 @@ impl Parents {
         record: Option<&StoredParent>,
     ) -> Result<(), QueryError> {
         sink.push_vertices([child, parent].into_iter());
-        match record.and_then(|record| Some((self.cells.get(record.cell)?, record.row))) {
-            Some((cell, row)) if sink.has_attributes() => sink.push_attributes(cell, &[row]),
+        match record {
+            Some(record) if sink.has_attributes() => {
+                let cell = self.cells.get(record.cell);
+                let cell = cell.or_bug("a record of no cell")?;
+                sink.push_attributes(cell, &[record.row])
+            }
             _ => {
                 sink.push_missing(1);
                 Ok(())

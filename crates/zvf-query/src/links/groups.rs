@@ -10,11 +10,11 @@ use zvf_store::{Endpoint, GridArray, Level};
 
 use super::records::{Family, FoundGroups, LinkCellRef, RecordCell, WantedGroups};
 use crate::columns::gather::Rows;
-use crate::error::Place;
+use crate::error::{OrBug, Place};
 use crate::fragments::Fragments;
+use crate::manifests::Entries;
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::row_map::Key;
-use crate::walk::Entries;
 use crate::{QueryError, int};
 
 /// The array of the groups of links; `None` where the level does not claim that they follow fragments.
@@ -93,7 +93,8 @@ impl Family {
             false => Bytes::new(),
         };
         let cell = array.view(&at.source, &bytes)?;
-        let count = u32::try_from(cell.len()).unwrap_or(u32::MAX);
+        let count = u32::try_from(cell.len()).ok();
+        let count = count.or_bug("more records than 32 bits count")?;
         let broken = |error| self.false_claim(&at, format!("groups of {count} links: {error}"));
         let index = FragmentIndex::parse(&groups).map_err(broken)?;
         index.check_rows(u64::from(count)).map_err(broken)?;
@@ -108,6 +109,7 @@ impl Family {
                 let what = format!("no group {fragment} among {}", index.len());
                 return Err(self.false_claim(&at, what));
             };
+            // All are below `count`, as was checked; no record has the number that is used otherwise.
             let rows = rows.map(|row| u32::try_from(row).unwrap_or(u32::MAX));
             found.extend(rows.map(|row| (row, fragment)));
         }

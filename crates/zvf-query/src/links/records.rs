@@ -13,7 +13,7 @@ pub(crate) use zvf_store::Touch;
 
 use crate::columns::arrow;
 use crate::columns::attribute::{Cell, ColumnSpec};
-use crate::error::{Place, count_warning};
+use crate::error::{OrBug, Place, count_warning};
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::row_map::Key;
 use crate::{QueryError, int};
@@ -85,7 +85,7 @@ pub(crate) struct RecordCell {
 }
 
 impl RecordCell {
-    /// Row of the cell that record `i` stands in.
+    /// Row of the cell that record `i` is in; one that no cell has, an error where its values are copied, if there is no such record.
     pub(crate) fn row(&self, i: usize) -> u32 {
         match &self.groups {
             Some(groups) => groups.rows.get(i).copied().unwrap_or(u32::MAX),
@@ -371,7 +371,9 @@ impl Family {
             each(ends, record);
         }
         let attributes = self.attributes(at, cell.len(), records, cells)?;
-        let records = u32::try_from(records).unwrap_or(u32::MAX);
+        let records = u32::try_from(records)
+            .ok()
+            .or_bug("more records than 32 bits count")?;
         Ok(attributes.into_iter().map(|one| (one, records)).collect())
     }
 
@@ -396,7 +398,8 @@ impl Family {
                 Some(array) => match cells.next().flatten() {
                     None => Cell::Missing,
                     Some(bytes) => {
-                        let rows = u32::try_from(rows).unwrap_or(u32::MAX);
+                        let rows = u32::try_from(rows).ok();
+                        let rows = rows.or_bug("more records than 32 bits count")?;
                         spec.cell(bytes, rows).map_err(|what| {
                             let path = array.path();
                             let path = path.split_once('/').map_or(path, |(_, rest)| rest);

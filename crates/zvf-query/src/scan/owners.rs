@@ -4,10 +4,10 @@ use zvf_store::IdTable;
 
 use crate::by_slot::BySlot;
 use crate::int;
+use crate::manifests::{Entry, Walk};
 use crate::plan::chunks::Slot;
 use crate::row_map::ChunkRows;
 use crate::vertex_table::OwnerColumns;
-use crate::walk::{Entry, Walk};
 
 /// Object rows by chunk, in their order: first fragment, count, object row.
 #[derive(Debug)]

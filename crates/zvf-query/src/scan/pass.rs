@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::plan::{Ask, plan_pass, probe};
 use super::requests::{GroupOut, Side, jobs, placed, side};
-use crate::error::Place;
+use crate::error::{OrBug, Place};
 use crate::gaps::Gaps;
 use crate::jobs::Jobs;
 use crate::prepare::Prepared;
@@ -180,11 +180,11 @@ impl Scan {
             taken += chunk.kept.len();
             chunk.base = self.vertices;
             self.vertices += int::wide(chunk.kept.len());
-            if let Some(place) = self.kept.chunks.get_mut(int::index(*slot)) {
-                place.clone_from(chunk);
-                if !self.keep_fragments {
-                    place.fragments = None;
-                }
+            let place = self.kept.chunks.get_mut(int::index(*slot));
+            let place = place.or_bug("rows of a chunk that the query does not have")?;
+            place.clone_from(chunk);
+            if !self.keep_fragments {
+                place.fragments = None;
             }
         }
         self.gaps.add(&group.gaps);

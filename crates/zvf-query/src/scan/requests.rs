@@ -13,6 +13,7 @@ use super::plan::{Ask, Pass, VertexPlan};
 use crate::columns::gather::Rows;
 use crate::gaps::Gaps;
 use crate::jobs::Jobs;
+use crate::manifests::{Scope, Walk, walk_all};
 use crate::objects::ObjectValues;
 use crate::plan::candidates::Candidates;
 use crate::plan::chunks::Slot;
@@ -20,7 +21,6 @@ use crate::prepare::Prepared;
 use crate::reader::{Decoded, Reader};
 use crate::row_map::ChunkRows;
 use crate::vertex_table::Gathered;
-use crate::walk::{Scope, Walk, walk_all};
 use crate::{QueryError, int};
 
 /// What came beside the cells.

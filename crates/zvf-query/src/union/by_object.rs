@@ -337,12 +337,9 @@ impl Merge<'_> {
                 line.answer.placement.push(int::wide(taken), self.rows);
                 length = length.saturating_add(int::wide(taken));
                 self.rows = self.rows.saturating_add(int::wide(taken));
-                if let Some(of) = self.lengths.get_mut(number) {
-                    *of = length;
-                }
-                if let Some(live) = self.live.get_mut(number) {
-                    *live |= bit(line.at);
-                }
+                let none = "a place of no object";
+                *self.lengths.get_mut(number).or_bug(none)? = length;
+                *self.live.get_mut(number).or_bug(none)? |= bit(line.at);
                 self.waiting.push(rows.slice(0, taken));
                 self.waiting_rows += taken;
                 if self.waiting_rows >= self.query.batch_rows {

@@ -52,7 +52,9 @@ pub(crate) fn renumbered(
         .column(at)
         .as_fixed_size_list_opt()
         .ok_or_else(wrong)?;
-    let width = usize::try_from(list.value_length()).unwrap_or(1).max(1);
+    let width = usize::try_from(list.value_length())
+        .map_err(|_| wrong())?
+        .max(1);
     let ends = list
         .values()
         .as_primitive_opt::<UInt64Type>()
@@ -74,9 +76,7 @@ pub(crate) fn renumbered(
     let items: ArrayRef = Arc::new(UInt64Array::from(rows));
     let list = FixedSizeListArray::try_new(Arc::clone(item), *length, items, None)?;
     let mut columns = batch.columns().to_vec();
-    if let Some(column) = columns.get_mut(at) {
-        *column = Arc::new(list);
-    }
+    *columns.get_mut(at).ok_or_else(wrong)? = Arc::new(list);
     let batch = RecordBatch::try_new(batch.schema(), columns)?;
     if whole.contains(&false) {
         return arrow_select::filter::filter_record_batch(&batch, &BooleanArray::from(whole));

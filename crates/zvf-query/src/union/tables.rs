@@ -10,6 +10,7 @@ use super::links::renumbered;
 use super::objects::ObjectUnion;
 use super::schema::{self, Source, fitted, wrong};
 use crate::answer::{Emit, Schemas, Summary, Table};
+use crate::error::OrBug;
 use crate::objects::Form;
 use crate::prepare::Prepared;
 use crate::vertex_table::{Out, PICK};
@@ -80,7 +81,7 @@ impl Tables {
         emit: &mut Emit,
     ) -> Result<(), QueryError> {
         while let Some(batch) = of.next(Table::Links).await? {
-            let Some(schema) = &self.links else { break };
+            let schema = self.links.as_ref().or_bug("links without a table")?;
             let batch = renumbered(&batch, &of.placement)
                 .map_err(|error| wrong(of.level, "links", &error))?;
             let batch = fitted(of.level, "links", schema, &batch)?;

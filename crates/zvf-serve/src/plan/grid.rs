@@ -2,7 +2,7 @@
 
 use zvf_store::Level;
 
-use crate::refusal::{Answer, Refusal};
+use crate::http_error::{Answer, HttpError};
 
 /// The grid of chunks of one level, in world coordinates.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +35,9 @@ impl ChunkGrid {
         for (lo, hi) in first.iter().zip(hi.iter().skip(skip)) {
             let cells = hi.checked_sub(*lo).and_then(|cells| cells.checked_add(1));
             let cells = cells.and_then(|cells| u64::try_from(cells).ok());
-            shape.push(cells.ok_or_else(|| Refusal::too_large("chunk coordinates reach too far"))?);
+            shape.push(
+                cells.ok_or_else(|| HttpError::too_large("chunk coordinates reach too far"))?,
+            );
         }
         let offset = level.store().root().zarr_vectors.coordinate_offset.clone();
         let offset = offset.unwrap_or_default();
@@ -101,7 +103,7 @@ fn whole(at: f64) -> i64 {
 /// # Errors
 /// 404 for anything but a cell of a grid of this shape.
 pub(crate) fn cell(key: &str, shape: &[u64]) -> Answer<Vec<i64>> {
-    let missing = || Refusal::not_found("no such cell");
+    let missing = || HttpError::not_found("no such cell");
     let mut cell = Vec::with_capacity(shape.len());
     for part in key.split('_') {
         let number = super::number(part)?;

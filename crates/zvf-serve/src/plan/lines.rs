@@ -8,8 +8,8 @@ use super::objects::Objects;
 use super::points::PointsPlan;
 use super::scrambled;
 use crate::columns::{Attributes, Properties};
+use crate::http_error::{Answer, HttpError};
 use crate::precomputed::{AnnotationList, Geometry};
-use crate::refusal::{Answer, Refusal};
 
 /// Bytes of the first level, and of the largest levels.
 const FIRST: u64 = 256 << 10;
@@ -44,7 +44,7 @@ impl LinesPlan {
         let (lower, upper) = points.corners();
         let dims = lower.len();
         if !objects.exist {
-            return Err(Refusal::not_found(
+            return Err(HttpError::not_found(
                 "the store has no object index, which says where its lines begin and end",
             ));
         }

@@ -7,7 +7,7 @@ pub(crate) mod points;
 
 use zvf_store::{Names, Need};
 
-use crate::refusal::{Answer, Refusal};
+use crate::http_error::{Answer, HttpError};
 
 /// The parts of a level that are loaded.
 pub(crate) fn need() -> Need {
@@ -26,7 +26,7 @@ pub(crate) fn number(text: &str) -> Answer<u64> {
     text.parse::<u64>()
         .ok()
         .filter(|number| number.to_string() == text)
-        .ok_or_else(|| Refusal::not_found("expected a number"))
+        .ok_or_else(|| HttpError::not_found("expected a number"))
 }
 
 /// A deterministic pseudo-random number: the finalizer of SplitMix64.

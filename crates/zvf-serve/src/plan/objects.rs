@@ -6,7 +6,7 @@ use arrow_array::types::{Int64Type, UInt64Type};
 use zvf_query::{Table, list_objects};
 use zvf_store::Store;
 
-use crate::refusal::{Answer, Refusal};
+use crate::http_error::{Answer, HttpError};
 
 /// The segment that represents a level without objects.
 pub(crate) const WHOLE: u64 = 1;
@@ -49,14 +49,14 @@ impl Objects {
             let vertices = batch.column_by_name("vertices");
             let vertices = vertices.and_then(|column| column.as_primitive_opt::<UInt64Type>());
             let (Some(ids), Some(vertices)) = (ids, vertices) else {
-                return Err(Refusal::malformed("the list of objects has no ids"));
+                return Err(HttpError::malformed("the list of objects has no ids"));
             };
             found.ids.extend(ids.values());
             found.vertices.extend(vertices.values());
             found.batches.push(batch);
         }
         let count = u32::try_from(found.ids.len());
-        let count = count.map_err(|_| Refusal::too_large("more than 2^32 objects"))?;
+        let count = count.map_err(|_| HttpError::too_large("more than 2^32 objects"))?;
         found.numbered = found.ids.iter().any(|id| *id < 0);
         let mut order: Vec<u32> = (0..count).collect();
         order.sort_by_key(|number| found.id(*number));
@@ -115,7 +115,7 @@ impl Objects {
         };
         number
             .and_then(|number| self.id(number))
-            .ok_or_else(|| Refusal::not_found("no such object"))
+            .ok_or_else(|| HttpError::not_found("no such object"))
     }
 
     /// The segments of the first objects with vertices.

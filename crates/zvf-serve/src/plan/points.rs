@@ -8,7 +8,7 @@ use zvf_store::{Level, Store};
 
 use super::grid::ChunkGrid;
 use super::{need, scrambled};
-use crate::refusal::Answer;
+use crate::http_error::Answer;
 
 /// Points of an average chunk in the first band.
 const FIRST: u64 = 1000;

@@ -12,13 +12,13 @@ use zvf_query::{Column, Outputs, Query, Table, query};
 use super::points::relationships;
 use super::{Content, check_size};
 use crate::columns::{positions, single};
+use crate::http_error::{Answer, HttpError};
 use crate::opened::Opened;
 use crate::plan::grid::cell;
 use crate::plan::lines::LinesPlan;
 use crate::plan::objects::Objects;
 use crate::plan::{number, scrambled};
 use crate::precomputed::{AnnotationInfo, AnnotationList, SpatialLevel, annotation_info};
-use crate::refusal::{Answer, Refusal};
 
 /// The document `info`.
 ///
@@ -87,7 +87,7 @@ pub(crate) async fn level_files(opened: &Opened, budget: u64, level: usize) -> A
 /// another.
 fn members(plan: &LinesPlan, objects: &Objects, level: usize) -> Answer<Vec<i64>> {
     let numbers = plan.levels.get(level);
-    let numbers = numbers.ok_or_else(|| Refusal::not_found("no such spatial level"))?;
+    let numbers = numbers.ok_or_else(|| HttpError::not_found("no such spatial level"))?;
     let mut numbers = numbers.clone();
     numbers.sort_unstable();
     let ids = numbers.into_iter();
@@ -107,7 +107,7 @@ pub(crate) async fn list(opened: &Opened, budget: u64, folder: &str, key: &str) 
             cell(key, &vec![1; plan.lower.len()])?;
             let level = folder.strip_prefix('s').map(number).transpose()?;
             let level = level.and_then(|level| usize::try_from(level).ok());
-            let level = level.ok_or_else(|| Refusal::not_found("no such spatial level"))?;
+            let level = level.ok_or_else(|| HttpError::not_found("no such spatial level"))?;
             members(&plan, &objects, level)?
         }
     };
@@ -118,7 +118,7 @@ pub(crate) async fn list(opened: &Opened, budget: u64, folder: &str, key: &str) 
     };
     let list = lines(opened, &plan, &objects, budget, wanted).await?;
     match single_id {
-        true if list.is_empty() => Err(Refusal::not_found("the object has no line")),
+        true if list.is_empty() => Err(HttpError::not_found("the object has no line")),
         true => Ok(list.single(&related)?.into()),
         false => Ok(list.finish_by(scrambled).into()),
     }
@@ -160,7 +160,7 @@ async fn lines(
                 let values = plan.properties.values(&plan.attributes.shown, &batch)?;
                 let ids = batch.column_by_name("object_id");
                 let ids = ids.and_then(|column| column.as_primitive_opt::<Int64Type>());
-                let ids = ids.ok_or_else(|| Refusal::malformed("the object table has no ids"))?;
+                let ids = ids.ok_or_else(|| HttpError::malformed("the object table has no ids"))?;
                 let starts = whole(&batch, "start")?;
                 let lengths = whole(&batch, "length")?;
                 let rows = ids.values().iter().zip(&starts).zip(&lengths).enumerate();
@@ -171,7 +171,7 @@ async fn lines(
                     let end = start.saturating_add(*length).saturating_mul(dims);
                     let points = coordinates.get(start.saturating_mul(dims)..end);
                     let (Some(points), Some(id)) = (points, objects.segment_of(*id)) else {
-                        return Err(Refusal::malformed("an object outside of its own answer"));
+                        return Err(HttpError::malformed("an object outside of its own answer"));
                     };
                     list.push(id, points, &values, row)?;
                 }
@@ -185,7 +185,7 @@ async fn lines(
 
 /// A column of whole numbers of the object table.
 fn whole(batch: &RecordBatch, name: &str) -> Answer<Vec<usize>> {
-    let wrong = || Refusal::malformed(format!("the object table has no column {name}"));
+    let wrong = || HttpError::malformed(format!("the object table has no column {name}"));
     let column = batch.column_by_name(name).ok_or_else(wrong)?;
     if let Some(column) = column.as_primitive_opt::<UInt64Type>() {
         let values = column.values().iter().map(|value| usize::try_from(*value));

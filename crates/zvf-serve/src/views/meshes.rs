@@ -10,10 +10,10 @@ use zvf_query::Column;
 use super::Content;
 use super::skeletons::{Shape, check_space};
 use crate::columns::{Attributes, single};
+use crate::http_error::{Answer, HttpError};
 use crate::opened::Opened;
 use crate::plan::number;
 use crate::precomputed::{mesh_fragment, mesh_info, mesh_manifest};
-use crate::refusal::{Answer, Refusal};
 use crate::units::nanometres;
 
 /// The document `info`.
@@ -43,7 +43,7 @@ pub(crate) async fn file(opened: &Arc<Opened>, budget: u64, key: &str) -> Answer
     let mut parts = key.split(':');
     let (id, lod, chunk) = (parts.next(), parts.next(), parts.next());
     let (Some(id), Some("0"), None) = (id, lod, parts.next()) else {
-        return Err(Refusal::not_found("no such file of a mesh"));
+        return Err(HttpError::not_found("no such file of a mesh"));
     };
     let segment = number(id)?;
     if let Some(bytes) = chunk.and_then(|_| opened.rendered(key)) {
@@ -53,7 +53,7 @@ pub(crate) async fn file(opened: &Arc<Opened>, budget: u64, key: &str) -> Answer
     let found = match chunk {
         Some(_) => {
             let found = fragments.remove(key);
-            Content::File(found.ok_or_else(|| Refusal::not_found("no such fragment"))?)
+            Content::File(found.ok_or_else(|| HttpError::not_found("no such fragment"))?)
         }
         None => {
             let names: Vec<String> = fragments.keys().cloned().collect();
@@ -78,7 +78,7 @@ struct Piece {
 impl Piece {
     fn vertex(&mut self, row: u32) -> Answer<u32> {
         let next = u32::try_from(self.rows.len())
-            .map_err(|_| Refusal::too_large("more vertices than a fragment has room for"))?;
+            .map_err(|_| HttpError::too_large("more vertices than a fragment has room for"))?;
         let number = *self.numbers.entry(row).or_insert(next);
         if number == next {
             self.rows.push(row);
@@ -99,7 +99,7 @@ async fn fragments(opened: &Opened, budget: u64, segment: u64) -> Answer<BTreeMa
     )
     .await?;
     let mut pieces: BTreeMap<&[i64], Piece> = BTreeMap::new();
-    let lost = || Refusal::malformed("a face with a corner that is no vertex");
+    let lost = || HttpError::malformed("a face with a corner that is no vertex");
     for [a, b, c] in shape.triangles() {
         let row = usize::try_from(a).map_err(|_| lost())?;
         let chunk = shape.chunks.get(row).ok_or_else(lost)?;

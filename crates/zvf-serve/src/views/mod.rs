@@ -16,9 +16,9 @@ use bytes::Bytes;
 use serde_json::Value;
 use zvf_meta::Kind;
 
+use crate::http_error::{Answer, HttpError};
 use crate::opened::Opened;
 use crate::path;
-use crate::refusal::{Answer, Refusal};
 use crate::reply::{check_match, is_known, part, with_tag};
 use crate::sources::{Sources, Work};
 
@@ -92,7 +92,7 @@ pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request
     let found = path::segments(parts.uri.path(), "/precomputed/")?;
     let names: Vec<&str> = found.names.iter().map(String::as_str).collect();
     let (Some((name, rest)), false) = (names.split_first(), found.folder) else {
-        return Err(Refusal::not_found("no such view"));
+        return Err(HttpError::not_found("no such view"));
     };
     let source = sources.find(name)?;
     let mut again = true;
@@ -111,7 +111,7 @@ pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request
     loop {
         let opened = source.opened().await?;
         match current(&opened, sources.budget, rest, &parts.headers).await {
-            Err(refusal) if refusal.is_changed() && again => {
+            Err(error) if error.is_changed() && again => {
                 again = false;
                 source.forget(&opened).await;
             }
@@ -171,7 +171,7 @@ async fn current(opened: &Arc<Opened>, budget: u64, rest: &[&str], headers: &Hea
 /// # Errors
 /// 404; 413 for an answer that is too large; the errors of the store and the query.
 pub(crate) async fn content(opened: &Arc<Opened>, budget: u64, rest: &[&str]) -> Answer<Content> {
-    let missing = || Refusal::not_found("no such view, or no such file of it");
+    let missing = || HttpError::not_found("no such view, or no such file of it");
     let (view, rest) = rest.split_first().ok_or_else(missing)?;
     let view = View::ALL
         .into_iter()
@@ -201,7 +201,7 @@ pub(crate) async fn content(opened: &Arc<Opened>, budget: u64, rest: &[&str]) ->
 /// 413.
 pub(crate) fn check_size(bytes: usize) -> Answer<()> {
     match bytes > MOST {
-        true => Err(Refusal::too_large(format!(
+        true => Err(HttpError::too_large(format!(
             "the answer has more than {MOST} bytes"
         ))),
         false => Ok(()),

@@ -10,10 +10,10 @@ use zvf_query::Column;
 use super::Content;
 use super::skeletons::{Shape, check_space, transform};
 use crate::columns::Attributes;
+use crate::http_error::Answer;
 use crate::opened::Opened;
 use crate::plan::{need, number};
 use crate::precomputed::{Detail, multilod_info, multilod_mesh};
-use crate::refusal::Answer;
 
 /// Largest number of levels of detail.
 const MOST_LEVELS: usize = 12;

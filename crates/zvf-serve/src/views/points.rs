@@ -18,12 +18,12 @@ use zvf_store::Level;
 
 use super::{Content, check_size};
 use crate::columns::{Properties, positions, single};
+use crate::http_error::{Answer, HttpError};
 use crate::opened::{Opened, VERTICES};
 use crate::plan::grid::cell;
 use crate::plan::number;
 use crate::plan::points::Source;
 use crate::precomputed::{AnnotationInfo, AnnotationList, Geometry, SpatialLevel, annotation_info};
-use crate::refusal::{Answer, Refusal};
 
 /// Bits of an id for the row, then for the chunk, then for the level.
 const ROW_BITS: u32 = 32;
@@ -113,7 +113,7 @@ pub(crate) async fn runs(opened: &Opened, most: u64) -> Answer<Vec<CellRun>> {
                     let here = chunk.iter().skip(skip).zip(first);
                     let cell = here.map(|(at, first)| u64::try_from(at.saturating_sub(*first)));
                     let cell: Result<Vec<u64>, _> = cell.collect();
-                    cell.map_err(|_| Refusal::malformed("a chunk in front of the first one"))?
+                    cell.map_err(|_| HttpError::malformed("a chunk in front of the first one"))?
                 }
                 None => vec![0; plan.lower.len()],
             });
@@ -171,7 +171,7 @@ pub(crate) async fn count(opened: &Opened) -> Answer<u64> {
 /// 413 for more than 64 MiB; the errors of the query.
 pub(crate) async fn run_files(opened: &Opened, budget: u64, run: &CellRun) -> Answer<CellFiles> {
     let plan = opened.points().await?;
-    let lost = || Refusal::malformed("no such bands");
+    let lost = || HttpError::malformed("no such bands");
     let source = plan.sources.get(run.source).ok_or_else(lost)?;
     let bands = source.bands.get(run.bands.clone()).ok_or_else(lost)?;
     let objects = match plan.has_objects {
@@ -226,7 +226,7 @@ pub(crate) async fn list(opened: &Opened, budget: u64, folder: &str, key: &str) 
         folder => {
             let spatial = folder
                 .strip_prefix('s')
-                .ok_or_else(|| Refusal::not_found("no such index"))?;
+                .ok_or_else(|| HttpError::not_found("no such index"))?;
             in_cell(opened, budget, number(spatial)?, key).await
         }
     }
@@ -234,7 +234,7 @@ pub(crate) async fn list(opened: &Opened, budget: u64, folder: &str, key: &str) 
 
 async fn in_cell(opened: &Opened, budget: u64, spatial: u64, key: &str) -> Answer<Content> {
     let plan = opened.points().await?;
-    let missing = || Refusal::not_found("no such spatial level");
+    let missing = || HttpError::not_found("no such spatial level");
     let (number, source, band) = plan.spatial(spatial).ok_or_else(missing)?;
     let mut maker = Maker::new(opened, budget).await?;
     let shape = match &source.cells {
@@ -249,7 +249,7 @@ async fn in_cell(opened: &Opened, budget: u64, spatial: u64, key: &str) -> Answe
 
 async fn by_id(opened: &Opened, budget: u64, id: u64) -> Answer<Content> {
     let plan = opened.points().await?;
-    let missing = || Refusal::not_found("no such annotation");
+    let missing = || HttpError::not_found("no such annotation");
     let part = |shift: u32, bits: u32| (id >> shift) & ((1u64 << bits) - 1);
     let of = |number: u64| usize::try_from(number).ok();
     let number = of(id >> (ROW_BITS + CHUNK_BITS)).ok_or_else(missing)?;
@@ -281,7 +281,7 @@ async fn by_id(opened: &Opened, budget: u64, id: u64) -> Answer<Content> {
 async fn by_object(opened: &Opened, budget: u64, segment: u64) -> Answer<Content> {
     let plan = opened.points().await?;
     if !plan.has_objects {
-        return Err(Refusal::not_found("the store has no objects"));
+        return Err(HttpError::not_found("the store has no objects"));
     }
     let object = opened.objects().await?.find(segment)?;
     let mut maker = Maker::new(opened, budget).await?;
@@ -304,7 +304,7 @@ fn base(level: usize, ordinal: usize) -> Answer<u64> {
         fits(ordinal, CHUNK_BITS),
     ) {
         (Some(level), Some(chunk)) => Ok(level << (ROW_BITS + CHUNK_BITS) | chunk << ROW_BITS),
-        _ => Err(Refusal::too_large("more chunks than ids have room for")),
+        _ => Err(HttpError::too_large("more chunks than ids have room for")),
     }
 }
 
@@ -359,7 +359,7 @@ impl<'o> Maker<'o> {
     /// # Errors
     /// Another number of lists.
     fn only(self) -> Answer<Made> {
-        let wrong = || Refusal::malformed("a bug in zvf: not one list; please report it");
+        let wrong = || HttpError::malformed("a bug in zvf: not one list; please report it");
         let [made] = <[Made; 1]>::try_from(self.lists).map_err(|_| wrong())?;
         Ok(made)
     }
@@ -453,7 +453,7 @@ impl<'o> Maker<'o> {
             for (row, chunk) in rows(&batch)?.into_iter().zip(chunks) {
                 let ordinal = presence
                     .position(&chunk)
-                    .ok_or_else(|| Refusal::malformed("an object in a chunk without content"))?;
+                    .ok_or_else(|| HttpError::malformed("an object in a chunk without content"))?;
                 ids.push(Some((base(number, ordinal)? | row, 0)));
             }
             self.append(&batch, &ids)?;
@@ -468,7 +468,7 @@ impl<'o> Maker<'o> {
         for (row, (id, point)) in ids.iter().zip(positions.chunks(dims)).enumerate() {
             let Some((id, list)) = id else { continue };
             let made = self.lists.get_mut(*list);
-            let made = made.ok_or_else(|| Refusal::malformed("a bug in zvf: no such list"))?;
+            let made = made.ok_or_else(|| HttpError::malformed("a bug in zvf: no such list"))?;
             made.list.push(*id, point, &values, row)?;
             if self.owners {
                 made.owners.push(owners(batch, row)?);
@@ -494,10 +494,10 @@ fn after(chunk: &[i64]) -> Option<Vec<i64>> {
 fn rows(batch: &RecordBatch) -> Answer<Vec<u64>> {
     let column = batch.column_by_name("row");
     let column = column.and_then(|column| column.as_primitive_opt::<UInt64Type>());
-    let column = column.ok_or_else(|| Refusal::malformed("the answer has no rows"))?;
+    let column = column.ok_or_else(|| HttpError::malformed("the answer has no rows"))?;
     match column.values().iter().all(|row| *row < 1 << ROW_BITS) {
         true => Ok(column.values().to_vec()),
-        false => Err(Refusal::too_large("more rows than ids have room for")),
+        false => Err(HttpError::too_large("more rows than ids have room for")),
     }
 }
 
@@ -508,14 +508,14 @@ fn rows(batch: &RecordBatch) -> Answer<Vec<u64>> {
 pub(crate) fn chunks(batch: &RecordBatch) -> Answer<Vec<Vec<i64>>> {
     let column = batch.column_by_name("chunk");
     let list = column.and_then(|column| column.as_fixed_size_list_opt());
-    let list = list.ok_or_else(|| Refusal::malformed("the answer has no chunks"))?;
+    let list = list.ok_or_else(|| HttpError::malformed("the answer has no chunks"))?;
     (0..list.len())
         .map(|row| {
             let chunk = list.value(row);
             let chunk = chunk.as_primitive_opt::<Int64Type>();
             chunk
                 .map(|chunk| chunk.values().to_vec())
-                .ok_or_else(|| Refusal::malformed("the answer has no chunks"))
+                .ok_or_else(|| HttpError::malformed("the answer has no chunks"))
         })
         .collect()
 }
@@ -523,7 +523,7 @@ pub(crate) fn chunks(batch: &RecordBatch) -> Answer<Vec<Vec<i64>>> {
 fn owners(batch: &RecordBatch, row: usize) -> Answer<Vec<i64>> {
     let column = batch.column_by_name("object_ids");
     let list = column.and_then(|column| column.as_list_opt::<i32>());
-    let list = list.ok_or_else(|| Refusal::malformed("the answer has no owners"))?;
+    let list = list.ok_or_else(|| HttpError::malformed("the answer has no owners"))?;
     let owners = list.value(row);
     let owners = owners.as_primitive_opt::<Int64Type>();
     Ok(owners

@@ -10,11 +10,11 @@ use zvf_store::Need;
 
 use super::Content;
 use crate::columns::Attributes;
+use crate::http_error::Answer;
 use crate::opened::Opened;
 use crate::plan::need;
 use crate::plan::objects::{Objects, WHOLE};
 use crate::precomputed::{Number, SegmentProperties};
-use crate::refusal::Answer;
 use crate::units::identifier;
 
 /// Largest number of segments of the document, which the viewer reads as a whole.

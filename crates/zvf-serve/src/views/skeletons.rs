@@ -8,11 +8,11 @@ use zvf_query::{Column, Outputs, Query, Table, query};
 
 use super::{Content, check_size};
 use crate::columns::{Attributes, positions, single};
+use crate::http_error::{Answer, HttpError};
 use crate::opened::Opened;
 use crate::plan::number;
 use crate::plan::objects::WHOLE;
 use crate::precomputed::{SkeletonAttribute, Values, skeleton, skeleton_info};
-use crate::refusal::{Answer, Refusal};
 use crate::units::nanometres;
 
 /// The document `info`.
@@ -47,7 +47,7 @@ pub(crate) fn transform(opened: &Opened) -> [f64; 12] {
 pub(crate) fn check_space(opened: &Opened) -> Answer<()> {
     match opened.space.len() {
         2 | 3 => Ok(()),
-        dims => Err(Refusal::not_found(format!(
+        dims => Err(HttpError::not_found(format!(
             "the store has {dims} axes of space, expected 2 or 3: skeletons and meshes are in space"
         ))),
     }
@@ -115,7 +115,7 @@ impl Shape {
         let wanted = match objects.exist {
             true => Some(vec![objects.find(segment)?]),
             false if segment == WHOLE => None,
-            false => return Err(Refusal::not_found("the store is one segment, 1")),
+            false => return Err(HttpError::not_found("the store is one segment, 1")),
         };
         let with_chunks = columns.contains(&Column::Chunk);
         let one = Query {
@@ -180,7 +180,7 @@ impl Shape {
     }
 
     fn link(&mut self, batch: &RecordBatch) -> Answer<()> {
-        let wrong = || Refusal::malformed("the link table has no ends");
+        let wrong = || HttpError::malformed("the link table has no ends");
         let list = batch.column_by_name("vertices");
         let list = list.and_then(|column| column.as_fixed_size_list_opt());
         let list = list.ok_or_else(wrong)?;

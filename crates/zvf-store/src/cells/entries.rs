@@ -48,9 +48,9 @@ pub(crate) async fn fetch_entries(
     for chunk in read.chunks() {
         let bytes = read.bytes_of(key, chunk)?;
         for cell in &chunk.cells {
-            if let Some(place) = found.get_mut(cell.want) {
-                *place = Some(bytes.clone());
-            }
+            let place = found.get_mut(cell.want);
+            let place = place.ok_or_else(|| StoreError::bug("a cell that was not asked for"))?;
+            *place = Some(bytes.clone());
         }
     }
     Ok(found)

@@ -177,7 +177,7 @@ mod tests {
     use zvf_io::Cap;
 
     const CAP: Cap = Cap {
-        what: "cell_bytes",
+        what: zvf_io::CELL_BYTES,
         most: 1 << 20,
     };
 

@@ -56,7 +56,7 @@ impl Tree {
         error: &StoreError,
         damaged: bool,
     ) -> Refused {
-        self.warnings.add(format!("left out: {error}"));
+        self.warnings.left_out(error.to_string());
         Refused {
             path: path.to_owned(),
             delta,

@@ -284,13 +284,14 @@ fn assemble(
                 ));
             }
             let start = target.saturating_mul(row_bytes).saturating_add(left);
-            if let (Some(to), Some(from)) =
+            let (Some(to), Some(from)) =
                 (out.get_mut(start..start + columns), source.get(..columns))
-            {
-                to.copy_from_slice(from);
-                if !little {
-                    to.chunks_exact_mut(number.max(1)).for_each(<[u8]>::reverse);
-                }
+            else {
+                return Err(StoreError::bug("a row outside of its chunk"));
+            };
+            to.copy_from_slice(from);
+            if !little {
+                to.chunks_exact_mut(number.max(1)).for_each(<[u8]>::reverse);
             }
         }
     }

@@ -81,13 +81,13 @@ impl TetFile {
         Self::from_source(Source::file(File::open(path)?)?, options)
     }
 
-    /// Maps a file. It must not be truncated or written to while it is open, see [`zvf_mmap`].
+    /// Maps a file. It must not be truncated or written to while it is open, see [`zvf_sys::Map`].
     ///
     /// # Errors
     /// As [`Self::open_with`], without limits.
     #[cfg(feature = "mmap")]
     pub fn map(path: impl AsRef<Path>, options: OpenOptions) -> Result<Self, Error> {
-        Self::from_source(Source::Map(zvf_mmap::Map::open(path)?), options)
+        Self::from_source(Source::Map(zvf_sys::Map::open(path)?), options)
     }
 
     /// Takes a whole file in memory, strictly.

@@ -15,7 +15,7 @@ pub(crate) enum Source {
     File { file: File, len: u64 },
     /// Mapped.
     #[cfg(feature = "mmap")]
-    Map(zvf_mmap::Map),
+    Map(zvf_sys::Map),
 }
 
 impl Source {

@@ -31,7 +31,7 @@ use serde_json::Value;
 use crate::batch::Groups;
 use crate::commit;
 use crate::form::LinksBy;
-use crate::marker::{Leftovers, ROOT};
+use crate::marker::{ROOT, StaleFiles};
 use crate::objects::checked_groups;
 use crate::spec::{Outside, StoreSpec};
 use crate::target::Target;
@@ -139,11 +139,11 @@ impl PartedStore {
             check_names(names.as_deref())?;
             let mut store = Self::new(address, spec, options).await?;
             let (target, place) = (Arc::clone(&store.target), store.address.clone());
-            let (spec, leftovers) = (store.details.clone(), store.options.leftovers);
+            let (spec, stale_files) = (store.details.clone(), store.options.stale_files);
             let open = store.options.open.clone();
             let begin = move || {
                 inside::check(&place, &open)?;
-                if leftovers == Leftovers::Refuse
+                if stale_files == StaleFiles::Refuse
                     && let Some(begun) = Begun::read(&target)?
                     && !target.exists(ROOT)?
                 {
@@ -161,7 +161,7 @@ impl PartedStore {
                     return Ok(true);
                 }
                 let details = Begun::details(&spec, names.as_deref());
-                commit::begin(&target, &place, leftovers, details)?;
+                commit::begin(&target, &place, stale_files, details)?;
                 Ok(false)
             };
             store.begun_before = blocking(begin).await?;

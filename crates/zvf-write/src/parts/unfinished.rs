@@ -3,22 +3,22 @@
 use super::folder::{Begun, listed};
 use super::log::{Log, Outcome, State};
 use crate::WriteError;
-use crate::marker::Leftovers;
+use crate::marker::StaleFiles;
 use crate::target::Target;
 
 /// Refuses to remove finished parts, or to write where others write parts; nothing where the marker is another's.
 pub(crate) fn check(
     target: &Target,
     address: &str,
-    leftovers: Leftovers,
+    stale_files: StaleFiles,
 ) -> Result<(), WriteError> {
     let Some(begun) = Begun::read(target)? else {
         return Ok(());
     };
     let finished = begun.finished(target)?;
-    let what = match (finished.is_empty(), leftovers) {
-        (true, Leftovers::Remove) => return Ok(()),
-        (true, Leftovers::Refuse) => {
+    let what = match (finished.is_empty(), stale_files) {
+        (true, StaleFiles::Remove) => return Ok(()),
+        (true, StaleFiles::Refuse) => {
             "an unfinished store in parts was begun there; `zvf import STORE --status` lists its parts, --clear-leftovers removes what was begun"
                 .to_owned()
         }
@@ -45,18 +45,18 @@ pub(crate) fn clear(target: &Target, address: &str) -> Result<bool, WriteError> 
             folder: &folder,
         };
         while let Ok(number) = log.look()? {
-            if let Err(error) = check(target, address, Leftovers::Remove) {
+            if let Err(error) = check(target, address, StaleFiles::Remove) {
                 log.decide(number, &Outcome::Nothing)?;
                 return Err(error);
             }
             log.decide(number, &Outcome::Discarded)?;
         }
         if let State::Chosen(_) = log.state()? {
-            check(target, address, Leftovers::Remove)?;
+            check(target, address, StaleFiles::Remove)?;
         }
         begun.mark_discarded(target, address)?;
     } else {
-        check(target, address, Leftovers::Remove)?;
+        check(target, address, StaleFiles::Remove)?;
     }
     begun.clear(target)?;
     Ok(true)

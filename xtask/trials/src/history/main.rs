@@ -21,7 +21,7 @@ use zvf_soak::proxy::Proxy;
 use zvf_soak::servers::{Kind, Server};
 use zvf_store::blocking::Runtime;
 use zvf_validate::{Depth, Severity, ValidateOptions, validate};
-use zvf_write::{Leftovers, WriteError};
+use zvf_write::{StaleFiles, WriteError};
 
 use check::History;
 use work::Job;
@@ -118,7 +118,7 @@ fn run(plan: &Plan) -> Result<()> {
         let endpoint = direct(side, server.url());
         for store in &side.stores {
             let first = place::first();
-            runtime.wait(place::make(store, endpoint, &first, Leftovers::Refuse))?;
+            runtime.wait(place::make(store, endpoint, &first, StaleFiles::Refuse))?;
         }
     }
     let (operations, kills) = work(plan, &sides)?;
@@ -290,7 +290,7 @@ async fn settle(sides: &[Side; 2], server: &str, history: &mut History) -> Resul
         if found.is_none() {
             // What killed writers left is no hindrance.
             let state = place::made(1);
-            let made = place::make(&store, endpoint, &state, Leftovers::Remove).await;
+            let made = place::make(&store, endpoint, &state, StaleFiles::Remove).await;
             if let Err(error) = made {
                 history.anomalies.push(format!("{store}: {error}"));
             }

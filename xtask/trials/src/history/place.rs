@@ -8,8 +8,8 @@ use zvf_query::{Column, Query, QueryError, Table, query};
 use zvf_store::{OpenOptions, Retry, Store};
 use zvf_testkit::text::column;
 use zvf_write::{
-    AttributeSpec, Batch, Kind, Leftovers, NumberType, Outside, StoreSpec, StoreWriter, WriteError,
-    WriteOptions,
+    AttributeSpec, Batch, Kind, NumberType, Outside, StaleFiles, StoreSpec, StoreWriter,
+    WriteError, WriteOptions,
 };
 
 /// How long the marker of a writer that is gone keeps others away.
@@ -87,13 +87,13 @@ pub(super) async fn make(
     address: &str,
     endpoint: &str,
     state: &State,
-    leftovers: Leftovers,
+    stale_files: StaleFiles,
 ) -> Result<(), WriteError> {
     let spec = StoreSpec::new(Kind::PointCloud, [10.0; 2])
         .with_objects()
         .with_bounds([0.0; 2], [49.0, 19.0], Outside::Refuse)
         .with_vertex_attribute(AttributeSpec::number("n", NumberType::I64));
-    let options = write_options(endpoint).with_leftovers(leftovers);
+    let options = write_options(endpoint).with_stale_files(stale_files);
     let mut writer = StoreWriter::create(address, spec, options).await?;
     writer.push(&batch(state))?;
     writer.finish().await.map(|_| ())

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use zvf_edit::{At, Edit, vacuum};
 use zvf_soak::draw::Draw;
 use zvf_store::Class;
-use zvf_write::{Leftovers, Values, WriteError};
+use zvf_write::{StaleFiles, Values, WriteError};
 
 use super::place::{self, IDS, REGISTER, State, VERTICES};
 
@@ -227,7 +227,7 @@ impl Worker {
         let from = now();
         self.say(&json!({"make": token, "store": address, "from": from}))?;
         let state = place::made(token);
-        let done = place::make(&address, &self.job.endpoint, &state, Leftovers::Refuse).await;
+        let done = place::make(&address, &self.job.endpoint, &state, StaleFiles::Refuse).await;
         self.outcome(token, done)
     }
 

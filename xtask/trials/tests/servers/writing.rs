@@ -11,7 +11,7 @@ use zvf_store::{OpenOptions, Retry, Store};
 use zvf_testkit::faults::Dying;
 use zvf_testkit::sample::Sample;
 use zvf_write::{
-    AttributeSpec, Batch, Groups, Kind, Leftovers, NumberType, Outside, PartedStore, StoreSpec,
+    AttributeSpec, Batch, Groups, Kind, NumberType, Outside, PartedStore, StaleFiles, StoreSpec,
     StoreWriter, Summary, WriteError, WriteOptions,
 };
 
@@ -37,11 +37,11 @@ fn push(writer: &mut StoreWriter, from: i32, to: i32) -> Result<(), WriteError> 
 async fn write(
     address: &str,
     open: OpenOptions,
-    leftovers: Leftovers,
+    stale_files: StaleFiles,
 ) -> Result<Summary, WriteError> {
     let options = WriteOptions::new()
         .with_open(open)
-        .with_leftovers(leftovers)
+        .with_stale_files(stale_files)
         .with_threads(1);
     let mut writer = StoreWriter::create(address, spec(), options).await?;
     push(&mut writer, 0, 40)?;
@@ -77,10 +77,10 @@ async fn check(address: &str, vertices: i32, links: usize) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_in_a_bucket_is_what_was_pushed() {
     let address = "s3://data/written/graph.zarrvectors";
-    let summary = write(address, signed(), Leftovers::Refuse).await.unwrap();
+    let summary = write(address, signed(), StaleFiles::Refuse).await.unwrap();
     assert_eq!((summary.vertices, summary.links), (40, 39));
     check(address, 40, 39).await;
-    let told = write(address, signed(), Leftovers::Remove)
+    let told = write(address, signed(), StaleFiles::Remove)
         .await
         .unwrap_err();
     assert!(told.to_string().contains("there is a store"), "{told}");
@@ -89,7 +89,7 @@ async fn a_store_in_a_bucket_is_what_was_pushed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn of_many_who_begin_at_once_one_writes() {
     let address = "s3://data/written/raced.zarrvectors";
-    let racing = (0..12).map(|_| tokio::spawn(write(address, signed(), Leftovers::Refuse)));
+    let racing = (0..12).map(|_| tokio::spawn(write(address, signed(), StaleFiles::Refuse)));
     let mut won = 0;
     for one in racing.collect::<Vec<_>>() {
         match one.await.unwrap() {
@@ -118,12 +118,12 @@ async fn a_writer_that_dies_leaves_nothing_or_all() {
             at % 2 == 0,
         )));
         open.io.retry = Retry::never();
-        let done = write(&address, open, Leftovers::Refuse).await;
+        let done = write(&address, open, StaleFiles::Refuse).await;
         let there = Store::open_with(&address, signed()).await.is_ok();
         if !there {
             assert!(done.is_err());
             // Cleared, where anything lies there, and written.
-            write(&address, signed(), Leftovers::Remove).await.unwrap();
+            write(&address, signed(), StaleFiles::Remove).await.unwrap();
         }
         check(&address, 40, 39).await;
         if done.is_ok() {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use zvf_repair::{apply, plan};
+use zvf_validate::repair::{apply, plan};
 use zvf_validate::{Check, Repairable, Report};
 
-use crate::breaks::{BREAKS, Break};
-use crate::support::{ADDRESS, Memory, Outcome, good};
+use super::breaks::{BREAKS, Break};
+use super::support::{ADDRESS, Memory, Outcome, good};
 use zvf_testkit::sample::Sample;
 
 fn titles(report: &Report) -> BTreeSet<&'static str> {
@@ -62,7 +62,7 @@ async fn one(broken: &Break) -> Outcome {
     if memory.seen().await? != wanted {
         return Err("it reads otherwise".into());
     }
-    let again = zvf_repair::plan(ADDRESS, &memory.options()).await?;
+    let again = zvf_validate::repair::plan(ADDRESS, &memory.options()).await?;
     if !again.changes.is_empty() {
         return Err(format!("a second repair changes {:?}", again.changes).into());
     }

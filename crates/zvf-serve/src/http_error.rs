@@ -10,7 +10,7 @@ use crate::precomputed::{EncodeError, MultiLodError};
 
 /// Why a request has no answer.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct HttpError {
     status: StatusCode,
     message: String,
     header: Option<(HeaderName, HeaderValue)>,
@@ -19,9 +19,9 @@ pub(crate) struct Refusal {
 }
 
 /// The result of a handler.
-pub(crate) type Answer<T = Response> = Result<T, Refusal>;
+pub(crate) type Answer<T = Response> = Result<T, HttpError>;
 
-impl Refusal {
+impl HttpError {
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self {
             status,
@@ -87,21 +87,21 @@ impl Refusal {
     }
 }
 
-impl From<StoreError> for Refusal {
+impl From<StoreError> for HttpError {
     fn from(error: StoreError) -> Self {
         let changed = error.is_changed();
-        let refusal = match &error {
+        let http = match &error {
             error if error.is_denied() => Self::new(StatusCode::FORBIDDEN, error.to_string()),
             StoreError::NotFound { .. } | StoreError::NoSuchLevel { .. } => {
                 Self::not_found(error.to_string())
             }
             _ => Self::of(error.class(), error.to_string()),
         };
-        Self { changed, ..refusal }
+        Self { changed, ..http }
     }
 }
 
-impl From<QueryError> for Refusal {
+impl From<QueryError> for HttpError {
     fn from(error: QueryError) -> Self {
         match error {
             QueryError::Store(error) => error.into(),
@@ -110,19 +110,19 @@ impl From<QueryError> for Refusal {
     }
 }
 
-impl From<EncodeError> for Refusal {
+impl From<EncodeError> for HttpError {
     fn from(error: EncodeError) -> Self {
         Self::malformed(error.to_string())
     }
 }
 
-impl From<MultiLodError> for Refusal {
+impl From<MultiLodError> for HttpError {
     fn from(error: MultiLodError) -> Self {
         Self::malformed(error.to_string())
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for HttpError {
     fn into_response(self) -> Response {
         let mut response = Response::new(Body::from(format!("{}\n", self.message)));
         *response.status_mut() = self.status;

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::{Check, Finding, Measured, Report};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use zvf_format::keys::parse_level;
 use zvf_meta::rules::Rule;
 use zvf_meta::{ArrayDoc, LevelDoc, RootDoc};
-use zvf_validate::{Check, Finding, Measured, Report};
 
-use crate::edit::{Edit, Tier};
+use super::edit::{Edit, Tier};
 
 /// The key of the root document.
 pub(crate) const ROOT: &str = "zarr.json";

@@ -1,19 +1,4 @@
-//! Read-only memory maps of whole files, for formats that are designed to be mapped.
-//!
-//! Every other crate of this workspace but `zvf-alloc` forbids `unsafe`. A map needs it, because the operating system
-//! does not keep other programs from changing a file under the map. This crate has that one `unsafe` block, and its condition:
-//!
-//! **While a [`Map`] lives, no program truncates the file or writes into it.** Replacing the file by renaming another one
-//! over its name is allowed: the map keeps the old content. If that cannot be guaranteed, read the file instead. If a file
-//! is truncated under a map, a signal ends the process; if it is rewritten, bytes change that were already checked.
-//!
-//! ```
-//! let file = tempfile::NamedTempFile::new()?;
-//! std::fs::write(file.path(), b"TETR")?;
-//! let map = zvf_mmap::Map::open(file.path())?;
-//! assert_eq!(&*map, b"TETR");
-//! # Ok::<(), std::io::Error>(())
-//! ```
+//! Read-only memory maps of whole files.
 
 use std::fmt;
 use std::fs::File;
@@ -21,7 +6,21 @@ use std::io;
 use std::ops::Deref;
 use std::path::Path;
 
-/// The bytes of one file, mapped read-only.
+/// The bytes of one file, mapped read-only, for formats that are designed to be mapped.
+///
+/// A map needs `unsafe`, because the operating system does not keep other programs from changing a file under the map. Its condition:
+///
+/// **While a map lives, no program truncates the file or writes into it.** Replacing the file by renaming another one
+/// over its name is allowed: the map keeps the old content. If that cannot be guaranteed, read the file instead. If a file
+/// is truncated under a map, a signal ends the process; if it is rewritten, bytes change that were already checked.
+///
+/// ```
+/// let file = tempfile::NamedTempFile::new()?;
+/// std::fs::write(file.path(), b"TETR")?;
+/// let map = zvf_sys::Map::open(file.path())?;
+/// assert_eq!(&*map, b"TETR");
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct Map {
     map: memmap2::Mmap,
 }
@@ -29,7 +28,7 @@ pub struct Map {
 impl Map {
     /// Maps the whole file at `path`.
     ///
-    /// The file must not be truncated or written to while the map lives, see the crate page.
+    /// The file must not be truncated or written to while the map lives, see [`Map`].
     ///
     /// # Cost
     ///
@@ -49,7 +48,7 @@ impl Map {
     /// As [`open`](Self::open).
     #[allow(
         unsafe_code,
-        reason = "a map of a file cannot be made by safe code; the condition is on the crate page"
+        reason = "a map of a file cannot be made by safe code; the condition is on the type"
     )]
     pub fn of(file: &File) -> io::Result<Self> {
         if !file.metadata()?.is_file() {
@@ -60,7 +59,7 @@ impl Map {
         }
         // SAFETY: the map is read-only and private to this value, and its lifetime is that of the borrow that `Deref`
         // hands out. What memmap2 asks for beyond that is that the file is not changed while it is mapped; this is the
-        // documented condition of this function and of the crate, and programs offer plain reads where it cannot be met.
+        // documented condition of this function and of the type, and programs offer plain reads where it cannot be met.
         let map = unsafe { memmap2::Mmap::map(file)? };
         Ok(Self { map })
     }

@@ -1,30 +1,32 @@
 //! The allocator of the program `zvf` and of the wheel: mimalloc 3.
 //!
 //! Cells are decoded on one thread and freed on another. The system's allocator is slow at that: it took a tenth of the time of a query.
-//! Linking this crate makes mimalloc the allocator of the whole program, so libraries never depend on it.
+//! A program makes [`MiMalloc`] its allocator with a `#[global_allocator]` of its own; libraries never do.
 //!
 //! [`configure`] sets two options of mimalloc. By default it returns freed memory to the system after a second. A scan decodes hundreds
 //! of megabytes in that time, so the peak of a program that holds 150 MB was 300 MB; with ten milliseconds it is 220 MB, and no slower
 //! (`docs/benchmarks.md`). By default it also returns its memory piece by piece when the process ends, although the system then frees all
-//! of it at once. These options of the C library have no safe setter, so this is a crate of its own: all other crates but `zvf-mmap` forbid
-//! `unsafe`.
+//! of it at once. These options of the C library have no safe setter.
 //!
 //! The feature `dynamic-tls` is for the wheel. Without it, mimalloc finds its thread-local variables at fixed offsets, which is faster, but
 //! a library that does so (`STATIC_TLS` in its ELF header) takes part of a small area that all libraries of a process share. If others have
 //! used it up, `import zvf` fails: "cannot allocate memory in static TLS block". `python/tests/test_beside.py` reads the header.
 //!
 //! ```
-//! zvf_alloc::configure();
-//! let rows = vec![0_u8; 1 << 20];
-//! # drop(rows);
+//! #[global_allocator]
+//! static ALLOCATOR: zvf_sys::allocator::MiMalloc = zvf_sys::allocator::MiMalloc;
+//!
+//! fn main() {
+//!     zvf_sys::allocator::configure();
+//!     let rows = vec![0_u8; 1 << 20];
+//! #   drop(rows);
+//! }
 //! ```
 
 use std::ffi::c_long;
 
 use libmimalloc_sys::{mi_option_get, mi_option_set, mi_option_t};
-
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+pub use mimalloc::MiMalloc;
 
 /// `mi_option_purge_delay` of `mimalloc.h`, version 3: the delay in milliseconds after which freed memory is returned to the system.
 const PURGE_DELAY: mi_option_t = 15;

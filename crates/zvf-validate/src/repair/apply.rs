@@ -1,12 +1,12 @@
 //! A plan is carried out, and taken back.
 
+use crate::{Report, ValidateOptions, validate};
 use futures::future::BoxFuture;
 use zvf_edit::{backup_address, replace_documents, restore_documents};
-use zvf_validate::{Report, ValidateOptions, validate};
 
-use crate::error::RepairError;
-use crate::options::RepairOptions;
-use crate::plan::Plan;
+use super::error::RepairError;
+use super::options::RepairOptions;
+use super::plan::Plan;
 
 /// What a repair did.
 #[derive(Debug, Clone)]

@@ -3,10 +3,10 @@
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
 use serde_json::json;
-use zvf_repair::{RepairError, apply, plan, undo};
+use zvf_validate::repair::{RepairError, apply, plan, undo};
 use zvf_write::WriteError;
 
-use crate::support::{ADDRESS, Files, Memory, Outcome};
+use super::support::{ADDRESS, Files, Memory, Outcome};
 
 const COUNT: &str = "/attributes/zarr_vectors_level/vertex_count";
 
@@ -148,7 +148,7 @@ async fn folders_keep_their_backup_beside_them() -> Outcome {
     std::fs::write(&key, &broken)?;
     let folder = store.path();
     let address = folder.to_str().ok_or("a path that is no text")?;
-    let options = zvf_repair::RepairOptions::default();
+    let options = zvf_validate::repair::RepairOptions::default();
     let applied = apply(&plan(address, &options).await?, None, &options).await?;
     let backup = applied.backup.ok_or("nothing was kept")?;
     assert!(applied.report.is_ok(), "{:?}", applied.report.findings);

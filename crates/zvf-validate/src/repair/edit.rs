@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::Check;
 use bytes::Bytes;
 use serde_json::Value;
-use zvf_validate::Check;
 
 /// When an edit is made, and whether it may be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! One binary for all tests of the crate.
+//! Repairs of documents.
 
 mod breaks;
 mod crash;

@@ -8,7 +8,7 @@ use futures::stream::{FuturesOrdered, TryStreamExt};
 use zvf_store::format::manifest::{FragmentRefs, Manifest};
 use zvf_store::{IdTable, ManifestChunk, ObjectIndex};
 
-use crate::error::Place;
+use crate::error::{OrBug, Place};
 use crate::plan::candidates::Candidates;
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::reader::Reader;
@@ -234,7 +234,12 @@ fn walk_chunk(
         if walk.entries.len() == before {
             continue;
         }
-        walk.rows.push(u32::try_from(row).unwrap_or(u32::MAX));
+        let number = u32::try_from(row).ok();
+        walk.rows.push(
+            number
+                .or_bug("more objects than 32 bits count")
+                .map_err(fault)?,
+        );
         walk.starts.push(before);
     }
     Ok(walk)
@@ -262,7 +267,7 @@ fn no_chunk(reader: &Reader, coord: &[i64]) -> QueryError {
 }
 
 fn each_of_block(slot: Slot, fragments: FragmentRefs<'_>, each: &mut impl FnMut(Entry)) {
-    // Parsing has shown that every number fits 32 bits.
+    // Parsing has shown that every number fits 32 bits; no chunk has a fragment of the number that is used otherwise.
     let number = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
     let mut entry = |first: i64, count: i64| {
         let (first, count) = (number(first), number(count));

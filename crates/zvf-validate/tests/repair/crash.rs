@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::json;
 use zvf_edit::Edit;
-use zvf_repair::{RepairError, apply, plan};
 use zvf_testkit::faults::Dying;
+use zvf_validate::repair::{RepairError, apply, plan};
 use zvf_write::WriteError;
 
-use crate::support::{ADDRESS, Files, Memory, Outcome, options};
+use super::support::{ADDRESS, Files, Memory, Outcome, options};
 
 const COUNT: &str = "/attributes/zarr_vectors_level/vertex_count";
 

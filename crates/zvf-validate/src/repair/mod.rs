@@ -1,12 +1,12 @@
 //! Corrects the documents of a Zarr Vectors store from its cells.
 //!
-//! [`plan`] validates a store as [`zvf_validate`] does, computes which members of which documents have to change, validates
+//! [`plan`] validates a store as [`validate`](crate::validate()) does, computes which members of which documents have to change, validates
 //! the store as it would be then, and returns a [`Plan`]: every change with its old and new value, and every finding that
 //! remains, with the reason. It writes nothing. [`apply`] executes a plan, after it saved the documents beside the store;
 //! [`undo`] restores them.
 //!
 //! ```
-//! use zvf_repair::{RepairOptions, plan};
+//! use zvf_validate::repair::{RepairOptions, plan};
 //!
 //! # #[tokio::main(flavor = "multi_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let bundled = zvf_testkit::unpack("0.9/graph")?;
@@ -20,7 +20,7 @@
 //!
 //! Presence lists, from the existing objects and shards. Counts of vertices, links and objects, bounds and claims about
 //! tiling, from cells. Members of arrays that repeat their path, and of families that repeat the paths of their arrays. Members of the
-//! root that repeat its levels: datasets of `multiscales`, the `ome` node, capabilities. [`Repairable`](zvf_validate::Repairable) states it for
+//! root that repeat its levels: datasets of `multiscales`, the `ome` node, capabilities. [`Repairable`](crate::Repairable) states it for
 //! each check.
 //!
 //! # What is never done
@@ -29,6 +29,8 @@
 //! can be derived. A change that would cause a new warning or error is not planned: a key that is listed without a cell
 //! stays listed if other cells or objects refer to it, because the cell was lost. Stores of versions before 0.9 are refused:
 //! `zvf migrate` copies them to 0.9 and derives all of this again.
+//!
+//! This module is there with the feature `repair`, which brings the writing crates; a validator alone compiles without them.
 
 mod apply;
 mod documents;

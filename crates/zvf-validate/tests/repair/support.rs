@@ -7,9 +7,9 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use zvf_query::{Query, Table, query};
-use zvf_repair::RepairOptions;
 use zvf_store::{OpenOptions, Store};
 use zvf_testkit::text::column;
+use zvf_validate::repair::RepairOptions;
 use zvf_write::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, StoreWriter, WriteOptions};
 
 pub(crate) use zvf_badstores::{Files, Outcome};

@@ -1,13 +1,13 @@
 //! What the root repeats of its levels: the `ome` node, capabilities, bounds.
 
+use crate::Check;
 use serde_json::json;
 use zvf_meta::capabilities::{FRAGMENT_LINK_GROUPS, MULTISCALE_LINKS, SHARED_FRAGMENTS};
 use zvf_meta::rules::Rule;
-use zvf_validate::Check;
 
-use crate::documents::{Look, Memory, ROOT, inside};
-use crate::edit::Edit;
-use crate::nodes::LINK_GROUPS;
+use super::documents::{Look, Memory, ROOT, inside};
+use super::edit::Edit;
+use super::nodes::LINK_GROUPS;
 
 /// Edits of the root document.
 pub(crate) fn edits(look: &Look<'_>, memory: &Memory, wants: impl Fn(Check) -> bool) -> Vec<Edit> {

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use crate::Check;
 use serde_json::{Value, json};
 use zvf_format::keys::parse_level;
 use zvf_meta::rules::Rule;
 use zvf_meta::{Dataset, RootDoc};
-use zvf_validate::Check;
 
-use crate::documents::{Look, ROOT};
-use crate::edit::Edit;
+use super::documents::{Look, ROOT};
+use super::edit::Edit;
 
 const AT: &str = "/attributes/multiscales/0/datasets";
 

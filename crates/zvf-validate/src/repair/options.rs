@@ -1,9 +1,9 @@
 //! What is repaired, and how the store is reached.
 
-use zvf_validate::{Check, Depth, Progress, Step};
+use crate::{Check, Depth, Progress, Step};
 use zvf_write::WriteOptions;
 
-/// How [`plan`](crate::plan) looks at a store and [`apply`](crate::apply) changes it.
+/// How [`plan`](super::plan) looks at a store and [`apply`](super::apply) changes it.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RepairOptions {

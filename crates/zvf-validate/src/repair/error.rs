@@ -1,7 +1,7 @@
 //! Why a store could not be repaired.
 
+use crate::ValidateError;
 use zvf_store::{Class, StoreError};
-use zvf_validate::ValidateError;
 use zvf_write::{Holder, WriteError};
 
 /// Why there is no plan, or why it was not carried out.

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::Check;
 use zvf_format::keys::{format_key, parse_key};
 use zvf_meta::ArrayDoc;
 use zvf_meta::rules::Rule;
 use zvf_meta::space::Grid;
-use zvf_validate::Check;
 
-use crate::documents::{LIST, Look, Memory, begin_list, document_of};
-use crate::edit::{Edit, Tier};
-use crate::options::RepairOptions;
+use super::documents::{LIST, Look, Memory, begin_list, document_of};
+use super::edit::{Edit, Tier};
+use super::options::RepairOptions;
 
 /// Most components of a key: axes, and one for an attribute.
 const MOST: usize = 32;

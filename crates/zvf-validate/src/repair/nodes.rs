@@ -1,14 +1,14 @@
 //! Levels, arrays and families: what they repeat of their path, of each other and of their cells.
 
+use crate::{Check, Finding};
 use serde_json::{Value, json};
 use zvf_format::keys::{parse_delta, parse_offsets};
 use zvf_meta::rules::Rule;
 use zvf_meta::{LinkFamilyDoc, ObjectIndexDoc, Role};
-use zvf_validate::{Check, Finding};
 
-use crate::RepairOptions;
-use crate::documents::{Look, Memory, document_of, inside};
-use crate::edit::Edit;
+use super::RepairOptions;
+use super::documents::{Look, Memory, document_of, inside};
+use super::edit::Edit;
 
 /// The block of a level.
 const LEVEL: &str = "/attributes/zarr_vectors_level";

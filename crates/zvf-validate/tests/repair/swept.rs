@@ -1,9 +1,9 @@
 //! Every break that the validator is tested on: a repair touches no data, adds no finding, and is complete the first time.
 
-use zvf_repair::{RepairError, apply, plan};
+use zvf_validate::repair::{RepairError, apply, plan};
 use zvf_validate::{Check, Severity};
 
-use crate::support::{ADDRESS, Memory, Outcome};
+use super::support::{ADDRESS, Memory, Outcome};
 use zvf_testkit::sample::Sample;
 
 /// What became of a store.
@@ -38,7 +38,7 @@ async fn one(broken: &zvf_badstores::Break) -> Outcome<Became> {
     if after.payloads() != files.payloads() {
         return Err("something else than documents changed".into());
     }
-    let again = zvf_repair::plan(ADDRESS, &memory.options()).await?;
+    let again = zvf_validate::repair::plan(ADDRESS, &memory.options()).await?;
     if !again.changes.is_empty() {
         return Err(format!("a second repair changes {:?}", again.changes).into());
     }

@@ -1,14 +1,14 @@
 //! What a repair leaves alone, and says so.
 
 use serde_json::json;
-use zvf_repair::{RepairError, apply, plan};
 use zvf_store::Class;
+use zvf_validate::repair::{RepairError, apply, plan};
 use zvf_validate::{Check, Severity};
 
-use crate::support::{ADDRESS, Files, Memory, Outcome};
+use super::support::{ADDRESS, Files, Memory, Outcome};
 
 /// The reasons for which findings of a check stay.
-fn why(plan: &zvf_repair::Plan, title: &str) -> Vec<String> {
+fn why(plan: &zvf_validate::repair::Plan, title: &str) -> Vec<String> {
     let left = plan.left.iter();
     left.filter(|one| one.finding.check.info().title == title)
         .map(|one| one.why.clone())

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{BY_LABEL, Files, Outcome};
+use super::support::{BY_LABEL, Files, Outcome};
 
 /// A way to break a good store.
 pub(crate) struct Break {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::{Check, Finding, Measured, Repairable, Report, ValidateOptions, validate};
 use futures::future::BoxFuture;
 use serde_json::Value;
 use zvf_edit::DocumentChange;
@@ -9,14 +10,13 @@ use zvf_meta::rules::Severity;
 use zvf_meta::version::is_ruled;
 use zvf_store::RawStore;
 use zvf_store::writing::Redo;
-use zvf_validate::{Check, Finding, Measured, Repairable, Report, ValidateOptions, validate};
 use zvf_write::Holder;
 
-use crate::documents::{self, Look, Memory, ROOT};
-use crate::edit::{Drafts, Edit, Tier};
-use crate::error::RepairError;
-use crate::options::RepairOptions;
-use crate::{lists, nodes, root, scales};
+use super::documents::{self, Look, Memory, ROOT};
+use super::edit::{Drafts, Edit, Tier};
+use super::error::RepairError;
+use super::options::RepairOptions;
+use super::{lists, nodes, root, scales};
 
 /// What a writer leaves beside the root while it changes a store.
 const MARKER: &str = "zvf-unfinished.json";
