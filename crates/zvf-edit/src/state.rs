@@ -1,11 +1,8 @@
 //! The part of a store that an edit has read, in memory and free to change.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 
-use bytes::Bytes;
-use zvf_format::fragments::{Fragment, FragmentIndex};
-use zvf_store::{CellWant, ChunkCoord, GridArray, Level, StoreError};
+use zvf_store::{ChunkCoord, ChunkParts, ChunkReader, DecodedChunk, Level};
 
 use super::rows::Rows;
 use super::vertex::{FRESH, LinkValues, NewLink, Vertex, parts, stored};
@@ -16,7 +13,6 @@ use zvf_write::chunk_by::Keys;
 use zvf_write::error::{OrBug, narrow, to_index};
 use zvf_write::layout::Layout;
 use zvf_write::prepare::Corners;
-use zvf_write::record::row_of;
 use zvf_write::spec::StoreSpec;
 
 /// Chunks whose cells are asked for together.
@@ -73,7 +69,7 @@ impl Places {
             FRESH => Some(&mut self.fresh),
             slot => self.stored.get_mut(&slot),
         };
-        let one = list.and_then(|list| list.get_mut(zvf_format::int::index(row)));
+        let one = list.and_then(|list| list.get_mut(index(row)));
         let one = one.ok_or_else(|| {
             WriteError::bug(format!(
                 "row {row} of chunk {slot} was in no chunk that changed"
@@ -89,7 +85,7 @@ impl Places {
             FRESH => Some(&self.fresh),
             slot => self.stored.get(&slot),
         };
-        let place = list?.get(zvf_format::int::index(row)).copied();
+        let place = list?.get(index(row)).copied();
         place.filter(|place| *place != Self::GONE).map(parts)
     }
 }
@@ -197,14 +193,14 @@ impl State {
 
     /// A chunk that was read.
     pub(crate) fn chunk(&self, slot: u32) -> Option<&Chunk> {
-        self.chunks.get(zvf_format::int::index(slot))?.1.as_ref()
+        self.chunks.get(index(slot))?.1.as_ref()
     }
 
     /// A chunk that was read, to be changed.
     pub(crate) fn chunk_mut(&mut self, slot: u32) -> Result<&mut Chunk, WriteError> {
         let chunk = self
             .chunks
-            .get_mut(zvf_format::int::index(slot))
+            .get_mut(index(slot))
             .and_then(|(_, chunk)| chunk.as_mut());
         chunk.ok_or_else(|| WriteError::input("chunk", "one that was not read", "one that was"))
     }
@@ -213,7 +209,7 @@ impl State {
     pub(crate) fn fragment(&self, block: Block) -> Result<&Rows, WriteError> {
         let found = self
             .chunk(block.0)
-            .and_then(|chunk| chunk.fragments.get(zvf_format::int::index(block.1)));
+            .and_then(|chunk| chunk.fragments.get(index(block.1)));
         found.ok_or_else(|| self.no_fragment(block))
     }
 
@@ -223,8 +219,8 @@ impl State {
             return Ok(self.fragment(block)?.len());
         }
         let sizes = self.sizes.get(&block.0);
-        let size = sizes.and_then(|sizes| sizes.get(zvf_format::int::index(block.1)));
-        size.map(|size| zvf_format::int::index(*size))
+        let size = sizes.and_then(|sizes| sizes.get(index(block.1)));
+        size.map(|size| index(*size))
             .ok_or_else(|| self.no_fragment(block))
     }
 
@@ -234,7 +230,7 @@ impl State {
             Some(chunk) => chunk.fragments.iter().map(Rows::len).collect(),
             None => {
                 let sizes = self.sizes.get(&slot).into_iter().flatten();
-                sizes.map(|size| zvf_format::int::index(*size)).collect()
+                sizes.map(|size| index(*size)).collect()
             }
         }
     }
@@ -266,7 +262,7 @@ impl State {
         self.fragment(block)?;
         let chunk = self.chunk_mut(block.0)?;
         chunk.moved = true;
-        let fragment = chunk.fragments.get_mut(zvf_format::int::index(block.1));
+        let fragment = chunk.fragments.get_mut(index(block.1));
         fragment.or_bug(format_args!("fragment {} is gone", block.1))
     }
 
@@ -287,24 +283,22 @@ impl State {
             .into_iter()
             .filter(|slot| self.chunk(*slot).is_none() && !self.sizes.contains_key(slot))
             .collect();
-        let Some(array) = self.level.vertex_fragments().cloned() else {
+        let Some(array) = self.level.vertex_fragments() else {
             return Ok(());
         };
-        let mut there = Vec::new();
+        let reader = self.level.chunks(ChunkParts {
+            positions: false,
+            ..ChunkParts::GEOMETRY
+        })?;
+        let mut stored = Vec::new();
         for &slot in &slots {
             let chunk = self.coord(slot)?;
-            if array.in_grid(chunk) && array.presence().contains(chunk) {
-                there.push((slot, CellWant::new(&array, chunk)));
-            }
+            stored.extend(array.presence().contains(chunk).then_some(slot));
         }
-        for some in there.chunks(BATCH) {
-            let wants = some.iter().map(|(_, want)| want.clone()).collect();
-            let cells = self.level.store().fetch(self.level.next_round(), wants);
-            for ((slot, _), cell) in some.iter().zip(cells.await?) {
-                if let Some(cell) = cell {
-                    let sizes = self.parse_index(*slot, &cell)?;
-                    self.sizes.insert(*slot, sizes);
-                }
+        for some in stored.chunks(BATCH) {
+            for (slot, read) in self.read(&reader, some).await? {
+                let sizes = self.fragment_sizes(&read)?;
+                self.sizes.insert(slot, sizes);
             }
         }
         for slot in slots {
@@ -313,36 +307,31 @@ impl State {
         Ok(())
     }
 
-    /// The rows of each fragment.
-    fn parse_index(&self, slot: u32, cell: &[u8]) -> Result<Vec<u32>, WriteError> {
-        let coord = self.coord(slot)?;
-        let path = self
-            .level
-            .vertex_fragments()
-            .map_or("", |array| array.path());
-        let decode = |source| StoreError::Decode {
-            key: format!("{path} at {coord:?}"),
-            source,
-        };
-        let index = FragmentIndex::parse(cell).map_err(decode)?;
-        index.verify().map_err(decode)?;
-        let mut sizes = Vec::new();
-        let mut rows = 0_u64;
-        for fragment in index.iter() {
-            if let Fragment::Range { count, .. } = fragment {
-                sizes.push(narrow(
-                    "rows of one chunk",
-                    to_index("rows", count.unsigned_abs())?,
-                )?);
-                rows += count.unsigned_abs();
-            }
-        }
-        if !index.tiles(rows) {
-            let found = format!("other fragments at chunk {coord:?}");
+    /// The rows of each fragment of a chunk.
+    fn fragment_sizes(&self, read: &DecodedChunk) -> Result<Vec<u32>, WriteError> {
+        if !read.fragments.tile(read.rows) {
+            let found = format!("other fragments at chunk {:?}", read.coord.as_slice());
             let expected = "fragments that follow each other and hold every row once";
+            let array = self.level.vertex_fragments();
+            let path = array.map_or("", |array| array.path());
             return Err(WriteError::unsupported(path, found, expected));
         }
-        Ok(sizes)
+        let sizes = read
+            .fragments
+            .iter()
+            .map(|one| narrow("rows of one chunk", one.len()));
+        sizes.collect()
+    }
+
+    /// Reads chunks by their slots.
+    async fn read(
+        &self,
+        reader: &ChunkReader,
+        slots: &[u32],
+    ) -> Result<Vec<(u32, DecodedChunk)>, WriteError> {
+        let chunks = slots.iter().map(|&slot| self.coord(slot));
+        let read = reader.read(&chunks.collect::<Result<Vec<_>, _>>()?).await?;
+        Ok(slots.iter().copied().zip(read).collect())
     }
 
     /// Reads chunks that were not read yet.
@@ -358,30 +347,22 @@ impl State {
             .into_iter()
             .filter(|&slot| self.chunk(slot).is_none())
             .collect();
-        let (Some(fragments), false) = (self.level.vertex_fragments().cloned(), slots.is_empty())
-        else {
+        if self.level.vertex_fragments().is_none() || slots.is_empty() {
             return Ok(());
-        };
-        let level = self.level.clone();
-        let attributes = level.vertex_attributes().iter().map(|one| &one.array);
-        let arrays = [level.vertices(), &fragments].into_iter();
-        let arrays: Vec<&Arc<GridArray>> = arrays.chain(attributes).collect();
-        let mut there: Vec<u32> = Vec::new();
-        for &slot in &slots {
-            let chunk = self.coord(slot)?;
-            let has = |array: &&Arc<GridArray>| array.presence().contains(chunk);
-            there.extend(arrays.iter().any(has).then_some(slot));
         }
-        self.check_budget(there.len())?;
-        for some in there.chunks(BATCH) {
-            let chunks = some.iter().map(|&slot| self.coord(slot));
-            let chunks = chunks.collect::<Result<Vec<_>, _>>()?;
-            // An array may be smaller than another one; what lies outside of it is not there.
-            let cells = level.cells(&arrays, &chunks, |array, chunk| array.in_grid(chunk));
-            for (&slot, cells) in some.iter().zip(cells.await?) {
-                // A cell that is not stored is an empty one.
-                let cells: Vec<Bytes> = cells.into_iter().map(Option::unwrap_or_default).collect();
-                let chunk = self.parse(slot, &cells)?;
+        let level = self.level.clone();
+        let reader = level.chunks(ChunkParts {
+            fragment_attributes: &[],
+            ..ChunkParts::all_of(&level)
+        })?;
+        let mut stored: Vec<u32> = Vec::new();
+        for &slot in &slots {
+            stored.extend(reader.is_listed(self.coord(slot)?).then_some(slot));
+        }
+        self.check_budget(stored.len())?;
+        for some in stored.chunks(BATCH) {
+            for (slot, read) in self.read(&reader, some).await? {
+                let chunk = self.parse(slot, &read)?;
                 self.keep(slot, chunk)?;
             }
         }
@@ -422,71 +403,34 @@ impl State {
         Ok(())
     }
 
-    fn parse(&self, slot: u32, cells: &[Bytes]) -> Result<Chunk, WriteError> {
-        let coord = self.coord(slot)?;
-        let refused = |path: &str, found: String, expected: &str| {
-            WriteError::unsupported(path, format!("{found} at chunk {coord:?}"), expected)
-        };
-        let (Some((positions, rest)), vertices) =
-            (cells.split_first(), self.level.vertices().path())
-        else {
-            return Ok(Chunk::default());
-        };
-        let (index, attributes) = rest
-            .split_first()
-            .map_or((&[][..], &[][..]), |(a, b)| (a.as_ref(), b));
-        let size = self
-            .columns
-            .first()
-            .or_bug("rows without a position")?
-            .len();
-        let count = positions.len() / size;
-        if count * size != positions.len() {
-            return Err(refused(
-                vertices,
-                format!("{} bytes", positions.len()),
-                "whole rows",
-            ));
-        }
-        let path = self
-            .level
-            .vertex_fragments()
-            .map_or("", |array| array.path());
-        if index.is_empty() && count == 0 {
-            return Ok(Chunk::default());
-        }
-        let sizes = self.parse_index(slot, index)?;
-        if sizes.iter().map(|size| u64::from(*size)).sum::<u64>() != wide(count) {
-            let expected = "fragments that follow each other and hold every row once";
-            return Err(refused(path, "other fragments".to_owned(), expected));
-        }
-        for ((column, cell), one) in self
-            .columns
-            .iter()
-            .skip(1)
-            .zip(attributes)
-            .zip(self.level.vertex_attributes())
-        {
-            if cell.len() != count * column.len() {
-                let found = format!("{} bytes for {count} rows", cell.len());
-                return Err(refused(one.array.path(), found, "a value for every row"));
+    fn parse(&self, slot: u32, read: &DecodedChunk) -> Result<Chunk, WriteError> {
+        let sizes = self.fragment_sizes(read)?;
+        let count = index(read.rows);
+        let attributes = read.columns.iter().zip(self.level.vertex_attributes());
+        for (column, (values, one)) in self.columns.iter().skip(1).zip(attributes) {
+            let stored = values
+                .as_ref()
+                .map_or((0, 0), |values| (values.rows(), values.row_bytes()));
+            if count > 0 && stored != (count, column.len()) {
+                let bytes = stored.0 * stored.1;
+                let found = format!(
+                    "{bytes} bytes for {count} rows at chunk {:?}",
+                    read.coord.as_slice()
+                );
+                let expected = "a value for every row";
+                return Err(WriteError::unsupported(one.array.path(), found, expected));
             }
         }
         let width = self.columns.iter().map(ExactSizeIterator::len).sum();
-        let mut row = 0_usize;
+        let mut row = 0_u32;
         let mut fragments = Vec::with_capacity(sizes.len());
         for size in sizes {
-            let mut rows = Rows::with_capacity(zvf_format::int::index(size), width);
+            let mut rows = Rows::with_capacity(index(size), width);
             for _ in 0..size {
-                let number = narrow("rows of one chunk", row)?;
-                let cells = std::iter::once(positions).chain(attributes);
-                let parts = self.columns.iter().zip(cells);
-                let parts = parts.map(|(column, cell)| row_of(cell, row, column.len()));
+                let columns = read.columns.iter().map(|values| values.as_ref()?.row(row));
+                let parts = std::iter::once(read.positions.row(row)).chain(columns);
                 let parts: Option<Vec<&[u8]>> = parts.collect();
-                rows.push(
-                    stored(slot, number),
-                    parts.or_bug("a row behind its cells")?,
-                )?;
+                rows.push(stored(slot, row), parts.or_bug("a row behind its cells")?)?;
                 row += 1;
             }
             fragments.push(rows);

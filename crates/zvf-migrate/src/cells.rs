@@ -8,8 +8,9 @@ use zvf_meta::space::chunk_at;
 use super::journal::Journal;
 use super::new_level::{Done, NO_ROWS, NewLevel};
 use super::report::Notes;
-use super::source::{Chunk, Column, Source, tiles};
+use super::source::{Chunk, Source, tiles};
 use zvf_format::int::wide;
+use zvf_store::ChunkColumn;
 use zvf_write::error::{OrBug, internal};
 use zvf_write::nodes::Nodes;
 use zvf_write::parallel::pack;
@@ -43,18 +44,18 @@ const ROWS: usize = 4096;
 impl Sink<'_> {
     /// Paths of the arrays in the order of payloads.
     pub(super) fn paths(&self) -> Vec<ArrayPath> {
-        let names = |folder: &'static str, columns: &[Column]| -> Vec<ArrayPath> {
+        let names = |folder: &'static str, columns: &[ChunkColumn]| -> Vec<ArrayPath> {
             columns
                 .iter()
-                .map(|column| (format!("{folder}/{}", column.name()), column.dtype.size()))
+                .map(|column| (format!("{folder}/{}", column.name()), column.dtype().size()))
                 .collect()
         };
         let mut paths = vec![
             ("vertices".to_owned(), self.source.position.size()),
             ("vertex_fragments".to_owned(), documents::INDEX),
         ];
-        paths.extend(names("vertex_attributes", &self.source.columns));
-        paths.extend(names("fragment_attributes", &self.source.fragment_columns));
+        paths.extend(names("vertex_attributes", self.source.columns()));
+        paths.extend(names("fragment_attributes", self.source.fragment_columns()));
         paths
     }
 
@@ -86,7 +87,7 @@ impl Sink<'_> {
         };
         // Bytes that nothing else holds become the payload without a copy.
         let mut payloads = vec![Vec::from(chunk.positions), index];
-        for (column, cell) in self.source.columns.iter().zip(chunk.attributes) {
+        for (column, cell) in self.source.columns().iter().zip(chunk.attributes) {
             payloads.push(self.attribute(column, cell, chunk.rows)?);
         }
         let of_fragments = chunk.fragment_attributes.into_iter();
@@ -147,11 +148,11 @@ impl Sink<'_> {
     /// it released readers return a shorter column (trap T10).
     fn attribute(
         &self,
-        column: &Column,
+        column: &ChunkColumn,
         cell: Option<Bytes>,
         rows: u32,
     ) -> Result<Vec<u8>, WriteError> {
-        let path = column.attribute.array.path();
+        let path = column.attribute().array.path();
         let mut bytes = cell.map_or_else(Vec::new, Vec::from);
         let values = wide(bytes.len() / column.row_bytes().max(1));
         let missing = u64::from(rows).checked_sub(values);
@@ -202,10 +203,10 @@ impl Sink<'_> {
         nodes.cells(self.cells, "vertices", present.clone(), vertices);
         nodes.cells(self.cells, "vertex_fragments", present, fragments);
         let vertex = source
-            .columns
+            .columns()
             .iter()
             .map(|c| ("vertex_attributes", "attribute", c));
-        let fragment = source.fragment_columns.iter();
+        let fragment = source.fragment_columns().iter();
         let fragment = fragment.map(|c| ("fragment_attributes", "fragment_attribute", c));
         for (at, (folder, word, column)) in vertex.chain(fragment).enumerate() {
             let mut chunks = Vec::new();
@@ -253,7 +254,7 @@ pub(super) fn copy(sink: Sink<'_>, threads: usize, budget: usize) -> Result<NewL
     let number = source.level.number();
     if sink.journal.is_some_and(Journal::goes_on) {
         // The chunks that would tell may be written already.
-        source.tell_widths()?;
+        source.read_widths()?;
     }
     // Chunks, and what is to be told of those that were written just now.
     let work = |job: Vec<u32>| -> Result<(Vec<Done>, Option<Notes>), WriteError> {

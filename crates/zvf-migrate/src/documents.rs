@@ -6,10 +6,9 @@ use zvf_meta::{
     ArrayAttributes, CrossChunkStrategy, CrossLevelStorage, Dataset, JsonObject, Kind, LevelDoc,
     LinksConvention, Multiscale, ObjectIndexConvention, RootDoc, Transform,
 };
-use zvf_store::{Level, Store};
+use zvf_store::{ChunkColumn, Level, Store};
 
 use super::report::Notes;
-use super::source::Column;
 use zvf_format::int::wide;
 use zvf_write::form::Members;
 use zvf_write::prepare::Corners;
@@ -54,8 +53,8 @@ pub(super) fn carried(attributes: &ArrayAttributes) -> ArrayAttributes {
 }
 
 /// Attributes of an attribute of vertices or fragments: its width is that of the bytes (trap T8).
-pub(super) fn column(column: &Column, word: &str, notes: &Notes) -> ArrayAttributes {
-    let old = column.attribute.array.attributes();
+pub(super) fn column(column: &ChunkColumn, word: &str, notes: &Notes) -> ArrayAttributes {
+    let old = column.attribute().array.attributes();
     let width = column.width();
     let row_shape = if width == 1 {
         Vec::new()
@@ -66,7 +65,7 @@ pub(super) fn column(column: &Column, word: &str, notes: &Notes) -> ArrayAttribu
         .row_shape
         .as_ref()
         .is_some_and(|shape| *shape != row_shape);
-    let path = column.attribute.array.path();
+    let path = column.attribute().array.path();
     notes.repaired(
         path,
         "a declared width other than that of the bytes",
@@ -87,7 +86,7 @@ pub(super) fn column(column: &Column, word: &str, notes: &Notes) -> ArrayAttribu
     ArrayAttributes {
         zv_array: Some(word.to_owned()),
         name: Some(column.name().to_owned()),
-        dtype: Some(column.dtype.to_string()),
+        dtype: Some(column.dtype().to_string()),
         row_shape: Some(row_shape),
         channel_names: names.or_else(numbered),
         ..carried(old)

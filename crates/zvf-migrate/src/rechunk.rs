@@ -14,14 +14,14 @@ use std::path::Path;
 
 use zvf_format::dtype::DType;
 use zvf_meta::space::{bins_per_chunk, chunk_at};
-use zvf_store::ChunkCoord;
+use zvf_store::{ChunkColumn, ChunkCoord};
 
 use super::cells::{ArrayPath, Sink};
 use super::destinations::{Destinations, Part, span};
 use super::new_level::{Done, NewLevel};
 use super::order::{Order, UNNAMED, fragment_starts, order};
 use super::report::Notes;
-use super::source::{Chunk, Column, Rows, Source};
+use super::source::{Chunk, Rows, Source};
 use zvf_format::int::{index, wide};
 use zvf_write::bucket::{Bucket, Buckets};
 use zvf_write::cell::bin_of;
@@ -115,21 +115,21 @@ pub(super) fn gather(
     folder: &Path,
     notes: &Notes,
 ) -> Result<Gathered, WriteError> {
-    source.tell_widths()?;
+    source.read_widths()?;
     let starts = fragment_starts(source)?;
     let order = order(source, &starts, super::records::is_implied_tree(source))?;
-    let sizes = |columns: &[Column]| columns.iter().map(Column::row_bytes).collect();
+    let sizes = |columns: &[ChunkColumn]| columns.iter().map(ChunkColumn::row_bytes).collect();
     let bins = bins.and_then(|bins| Some((bins_per_chunk(shape, &bins)?, bins)));
     let mut gathered = Gathered {
         rows: Buckets::new(budget / 4, folder),
         members: Buckets::new(budget / 8, folder),
         layout: Layout {
             position: source.position_bytes(),
-            columns: sizes(&source.columns),
+            columns: sizes(source.columns()),
             fragment_columns: if bins.is_some() {
                 Vec::new()
             } else {
-                sizes(&source.fragment_columns)
+                sizes(source.fragment_columns())
             },
         },
         vertices: vec![0],
@@ -138,9 +138,9 @@ pub(super) fn gather(
         bins: bins.map(|(counts, bins)| (bins, counts)),
     };
     if gathered.bins.is_some() {
-        for column in &source.fragment_columns {
+        for column in source.fragment_columns() {
             notes.lost(
-                column.attribute.array.path(),
+                column.attribute().array.path(),
                 "fragments are bins, and those are cut again",
             );
         }
@@ -537,7 +537,7 @@ impl Sorted {
             positions.extend_from_slice(record::take(&mut record, self.layout.position)?);
         }
         let mut attributes = Vec::new();
-        for (column, &size) in sink.source.columns.iter().zip(&self.layout.columns) {
+        for (column, &size) in sink.source.columns().iter().zip(&self.layout.columns) {
             let cells = order.iter().map(|&at| {
                 let value = records.get(at)?.get(start..);
                 take_flagged(&mut value.or_bug("a record without this value")?, size)
@@ -554,7 +554,7 @@ impl Sorted {
         }
         // Bins have no attributes: what fragments had was told of.
         let mut values = values.into_iter();
-        let columns = sink.source.fragment_columns.iter();
+        let columns = sink.source.fragment_columns().iter();
         let fragment_attributes = columns.map(|column| match values.next() {
             Some(cell) => joined(column, cell.into_iter().map(Ok), sink.notes),
             None => Ok(None),
@@ -668,7 +668,7 @@ impl<'r> Records<'r> {
 /// # Errors
 /// Malformed data: some rows have no value, and the type has none for absence.
 fn joined<'r>(
-    column: &Column,
+    column: &ChunkColumn,
     cell: impl ExactSizeIterator<Item = Result<Option<&'r [u8]>, WriteError>> + Clone,
     notes: &Notes,
 ) -> Result<Option<bytes::Bytes>, WriteError> {
@@ -680,10 +680,10 @@ fn joined<'r>(
         return Ok(None);
     }
     let absent = column.absent_row();
-    let path = column.attribute.array.path();
+    let path = column.attribute().array.path();
     if missing > 0 {
         if absent.is_none() {
-            return Err(no_absence(path, column.dtype));
+            return Err(no_absence(path, column.dtype()));
         }
         let what = "rows without a value got the one that means absence";
         notes.repaired(path, what, wide(missing));

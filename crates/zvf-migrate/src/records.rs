@@ -9,7 +9,7 @@ use zvf_format::keys::cmp_ascii;
 use zvf_meta::{Kind, LinksConvention};
 use zvf_store::{Endpoint, GridArray, LinkAttribute, LinkFamily};
 
-use super::source::{BATCH, Source, little};
+use super::source::{BATCH, Source};
 use zvf_format::int::wide;
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
@@ -109,7 +109,7 @@ impl<'f> Family<'f> {
                     let value = |one: &Option<&Arc<GridArray>>| {
                         let array = (*one)?;
                         let cell = cells.next().flatten();
-                        cell.map(|bytes| little(array.dtype(), bytes))
+                        cell.map(|bytes| array.little_endian(bytes))
                     };
                     let values: Vec<Option<Bytes>> = of.iter().map(value).collect();
                     read.turned += self.cell(number, key, &cell, &values, reversed, &mut each)?;

@@ -1,20 +1,21 @@
 //! Chunks of an old store, checked and little-endian.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
-use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
-use zvf_format::fragments::{Fragment as Stored, FragmentIndex, FragmentIndexBuilder};
-use zvf_store::{ChunkCoord, ContainerKind, GridArray, Level, VertexAttribute};
+use zvf_format::dtype::DTypeKind;
+use zvf_format::fragments::FragmentIndexBuilder;
+use zvf_store::{
+    CheckedFragment, ChunkColumn, ChunkCoord, ChunkParts, ChunkReader, DecodedChunk, Level,
+    RowValues,
+};
 
 use super::entries::entries;
 use super::report::Notes;
 use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
-use zvf_write::error::{OrBug, narrow, to_index};
-use zvf_write::layout::row_bytes;
+use zvf_write::error::{OrBug, narrow};
 use zvf_write::number::NumberType;
 
 /// The rows of one fragment, in order.
@@ -22,6 +23,15 @@ use zvf_write::number::NumberType;
 pub(crate) enum Rows {
     Range(u32, u32),
     List(Vec<u32>),
+}
+
+impl From<CheckedFragment<'_>> for Rows {
+    fn from(fragment: CheckedFragment<'_>) -> Self {
+        match fragment {
+            CheckedFragment::Range { start, count } => Self::Range(start, count),
+            CheckedFragment::List(rows) => Self::List(rows.to_vec()),
+        }
+    }
 }
 
 impl Rows {
@@ -89,61 +99,6 @@ pub(crate) fn tiles(fragments: &[Rows], rows: u32) -> bool {
     }) && next == rows
 }
 
-/// An attribute of vertices or fragments whose values can be carried.
-#[derive(Debug)]
-pub(crate) struct Column {
-    pub(crate) attribute: VertexAttribute,
-    /// Little-endian.
-    pub(crate) dtype: DType,
-    /// Values a row, as the document says.
-    declared: usize,
-    /// Values a row, as the first cell with rows told.
-    width: OnceLock<usize>,
-}
-
-impl Column {
-    fn new(attribute: &VertexAttribute) -> Result<Self, WriteError> {
-        let dtype = DType::little(attribute.dtype.kind);
-        let declared = attribute.declared_width.unwrap_or(1);
-        row_bytes("values of a row", declared, dtype)?;
-        Ok(Self {
-            attribute: attribute.clone(),
-            dtype,
-            declared: to_index("values of a row", declared.max(1))?,
-            width: OnceLock::new(),
-        })
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        &self.attribute.name
-    }
-
-    /// Values a row.
-    pub(crate) fn width(&self) -> usize {
-        self.width.get().copied().unwrap_or(self.declared)
-    }
-
-    /// Bytes of a row.
-    pub(crate) fn row_bytes(&self) -> usize {
-        self.width() * self.dtype.size()
-    }
-
-    /// A value that says "none", where the type has one: NaN, or the code for it.
-    pub(crate) fn absent(&self) -> Option<Vec<u8>> {
-        if self.attribute.categories.is_some() {
-            let code = self.attribute.fill_code?;
-            let bytes = code.to_le_bytes();
-            return bytes.get(..self.dtype.size()).map(<[u8]>::to_vec);
-        }
-        NumberType::from_kind(self.dtype.kind)?.nan()
-    }
-
-    /// One row that says "none".
-    pub(crate) fn absent_row(&self) -> Option<Vec<u8>> {
-        Some(self.absent()?.repeat(self.width()))
-    }
-}
-
 /// The cells of one chunk.
 #[derive(Debug)]
 pub(crate) struct Chunk {
@@ -165,8 +120,7 @@ pub(crate) struct Source {
     /// The chunks with vertices, in lex order.
     pub(crate) chunks: Vec<ChunkCoord>,
     pub(crate) position: NumberType,
-    pub(crate) columns: Vec<Column>,
-    pub(crate) fragment_columns: Vec<Column>,
+    reader: ChunkReader,
 }
 
 /// Cells that are asked for together.
@@ -178,42 +132,25 @@ const BATCH_BYTES: u64 = 4 << 20;
 impl Source {
     /// Prepares a level: which chunks it has, and which attributes can be carried.
     pub(crate) fn new(level: Level, handle: Handle, notes: &Notes) -> Result<Self, WriteError> {
+        let reader = level.chunks(ChunkParts::all_of(&level))?;
         let vertices = level.vertices();
-        let path = vertices.path().to_owned();
-        if let Some(other) = vertices
-            .attributes()
-            .encoding
-            .as_deref()
-            .filter(|e| *e != "raw")
-        {
-            return Err(WriteError::source(
-                path,
-                format!("encoding {other:?} is not read"),
-            ));
-        }
         vertices.check_presence()?;
         let number = NumberType::from_kind(vertices.dtype().kind);
         let Some(position) = number.filter(|number| *number != NumberType::Bool) else {
             let what = format!("positions are {}, expected numbers", vertices.dtype());
-            return Err(WriteError::source(path, what));
+            return Err(WriteError::source(vertices.path(), what));
         };
-        let columns = |list: &[VertexAttribute]| -> Result<Vec<Column>, WriteError> {
-            let mut columns = Vec::new();
-            for attribute in list {
-                if attribute.dtype.kind == DTypeKind::Object {
-                    // Trap T14: there is no value behind an address of another process.
-                    notes.lost(attribute.array.path(), "holds memory addresses, no values");
-                    continue;
-                }
-                columns.push(Column::new(attribute)?);
+        let attributes = level.vertex_attributes().iter();
+        for attribute in attributes.chain(level.fragment_attributes()) {
+            if attribute.dtype.kind == DTypeKind::Object {
+                // Trap T14: there is no value behind an address of another process.
+                notes.lost(attribute.array.path(), "holds memory addresses, no values");
             }
-            Ok(columns)
-        };
+        }
         let mut source = Self {
             position,
             chunks: vertices.presence().iter().map(ChunkCoord::new).collect(),
-            columns: columns(level.vertex_attributes())?,
-            fragment_columns: columns(level.fragment_attributes())?,
+            reader,
             handle,
             level,
         };
@@ -270,22 +207,27 @@ impl Source {
         Ok(())
     }
 
+    /// The attributes of vertices whose values can be carried.
+    pub(crate) fn columns(&self) -> &[ChunkColumn] {
+        self.reader.columns()
+    }
+
+    /// The attributes of fragments whose values can be carried.
+    pub(crate) fn fragment_columns(&self) -> &[ChunkColumn] {
+        self.reader.fragment_columns()
+    }
+
     /// Bytes of the cells of a chunk, about.
     pub(crate) fn chunk_bytes(&self) -> u64 {
-        let columns = self.columns.iter().map(Column::row_bytes);
-        let row = self.position_bytes() + columns.sum::<usize>();
-        // An estimate from what the document says, which may be anything.
-        let rows = self.level.doc().vertex_count / wide(self.chunks.len()).max(1);
-        rows.max(1).saturating_mul(wide(row).max(1))
+        self.reader.chunk_bytes()
     }
 
     /// Numbers of all chunks, as many at a time as are read together.
     pub(crate) fn batches(&self) -> impl Iterator<Item = Vec<u32>> + use<> {
-        let fit = usize::try_from(BATCH_BYTES / self.chunk_bytes());
-        let fit = fit.map_or(BATCH, |fit| fit.clamp(1, BATCH));
         let slots: Vec<u32> = (0..).take(self.chunks.len()).collect();
-        let batches = slots.chunks(fit).map(<[u32]>::to_vec);
-        batches.collect::<Vec<_>>().into_iter()
+        let batches = self.reader.batches(&slots, BATCH_BYTES);
+        let batches: Vec<Vec<u32>> = batches.map(<[u32]>::to_vec).collect();
+        batches.into_iter()
     }
 
     /// The number of a chunk.
@@ -311,168 +253,42 @@ impl Source {
     /// # Errors
     /// I/O; cells that no reader may guess about, by array and chunk.
     pub(crate) fn read(&self, slots: &[u32]) -> Result<Vec<Chunk>, WriteError> {
-        let vertices = self.level.vertices();
-        let columns = self.columns.iter().chain(&self.fragment_columns);
-        let arrays: Vec<&Arc<GridArray>> = [vertices]
-            .into_iter()
-            .chain(self.level.vertex_fragments())
-            .chain(columns.map(|column| &column.attribute.array))
-            .collect();
         let chunks = slots.iter().map(|&slot| self.chunk(slot));
         let chunks = chunks.collect::<Result<Vec<_>, _>>()?;
-        // Manifests may name chunks that the list of vertices does not.
-        let asked = |array: &Arc<GridArray>, chunk: &[i64]| {
-            Arc::ptr_eq(array, vertices) || array.presence().contains(chunk)
-        };
-        let cells = self.level.cells(&arrays, &chunks, asked);
-        let cells = self.handle.block_on(cells)?.into_iter();
-        let chunks = slots.iter().zip(cells);
-        chunks
-            .map(|(&slot, cells)| self.take(slot, cells.into_iter()))
-            .collect()
+        let read = self.handle.block_on(self.reader.read(&chunks))?;
+        let chunks = slots.iter().zip(read);
+        Ok(chunks.map(|(&slot, read)| self.take(slot, read)).collect())
     }
 
-    fn take(
-        &self,
-        slot: u32,
-        mut cells: impl Iterator<Item = Option<Bytes>>,
-    ) -> Result<Chunk, WriteError> {
-        let chunk = self.chunk(slot)?;
-        let place = |path: &str| format!("{path} at {}", ChunkCoord::new(chunk));
-        // A cell that is not stored is an empty one.
-        let stored = cells
-            .next()
-            .or_bug("an answer is missing")?
-            .unwrap_or_default();
-        let row = self.position_bytes();
-        if !stored.len().is_multiple_of(row) {
-            let what = format!("found {} bytes, expected a multiple of {row}", stored.len());
-            return Err(WriteError::source(
-                place(self.level.vertices().path()),
-                what,
-            ));
-        }
-        let rows = narrow("rows of a chunk", stored.len() / row)?;
+    fn take(&self, slot: u32, read: DecodedChunk) -> Chunk {
+        let bytes = |values: Vec<Option<RowValues>>| {
+            let values = values.into_iter();
+            values.map(|one| one.map(RowValues::into_bytes)).collect()
+        };
         let fragments = match self.level.vertex_fragments() {
-            None => vec![Rows::Range(0, rows)],
-            Some(array) => match cells.next().flatten() {
-                Some(_) if rows == 0 => Vec::new(),
-                Some(blob) => decode_fragments(&blob, rows)
-                    .map_err(|what| WriteError::source(place(array.path()), what))?,
-                None if rows == 0 => Vec::new(),
-                None => {
-                    let what = format!("no fragment index for a chunk of {rows} rows");
-                    return Err(WriteError::source(place(array.path()), what));
-                }
-            },
+            None => vec![Rows::Range(0, read.rows)],
+            // Vertices that are not stored have no rows, whatever their fragments are.
+            Some(_) if read.rows == 0 => Vec::new(),
+            Some(_) => read.fragments.iter().map(Rows::from).collect(),
         };
-        let mut column = |column: &Column, rows: u32| match cells.next().flatten() {
-            Some(bytes) if rows > 0 => column
-                .cell(bytes, rows)
-                .map_err(|what| WriteError::source(place(column.attribute.array.path()), what)),
-            _ => Ok(None),
-        };
-        let attributes = self.columns.iter().map(|one| column(one, rows));
-        let attributes = attributes.collect::<Result<_, _>>()?;
-        let count = narrow("fragments of a chunk", fragments.len())?;
-        let of_fragments = self.fragment_columns.iter().map(|one| column(one, count));
-        let fragment_attributes = of_fragments.collect::<Result<_, _>>()?;
-        Ok(Chunk {
+        Chunk {
             slot,
-            rows,
-            positions: little(self.level.vertices().dtype(), stored),
+            rows: read.rows,
+            positions: read.positions.into_bytes(),
             fragments,
-            attributes,
-            fragment_attributes,
-        })
+            attributes: bytes(read.columns),
+            fragment_attributes: bytes(read.fragment_columns),
+        }
     }
 
-    /// Lets the first cell of every column tell its width.
-    pub(super) fn tell_widths(&self) -> Result<(), WriteError> {
-        for column in self.columns.iter().chain(&self.fragment_columns) {
-            let first = column
-                .attribute
-                .array
-                .presence()
-                .get(0)
-                .and_then(|chunk| self.slot(chunk));
-            if let Some(slot) = first {
+    /// Reads the first cell of every column, which decides its width.
+    pub(super) fn read_widths(&self) -> Result<(), WriteError> {
+        for column in self.columns().iter().chain(self.fragment_columns()) {
+            let presence = column.attribute().array.presence();
+            if let Some(slot) = presence.get(0).and_then(|chunk| self.slot(chunk)) {
                 self.read(&[slot])?;
             }
         }
         Ok(())
     }
-}
-
-impl Column {
-    /// The values of a cell: whole rows, and no more of them than `rows`. The bytes tell the width (trap T8).
-    fn cell(&self, bytes: Bytes, rows: u32) -> Result<Option<Bytes>, String> {
-        let size = self.dtype.size();
-        let row = size * index(rows);
-        // Where points are appended without values, the values that are there are those of the first rows (0.7 §17.4).
-        if self.attribute.array.container() == ContainerKind::Blobs {
-            let one = (self.declared * size).max(1);
-            if bytes.len().is_multiple_of(one) && bytes.len() / one < index(rows) {
-                self.tell(self.declared)?;
-                let some = !bytes.is_empty();
-                return Ok(some.then(|| little(self.attribute.dtype, bytes)));
-            }
-        }
-        match bytes.len().checked_div(row) {
-            Some(width) if width > 0 && width.checked_mul(row) == Some(bytes.len()) => {
-                self.tell(width)?;
-                Ok(Some(little(self.attribute.dtype, bytes)))
-            }
-            _ => Err(format!(
-                "found {} bytes, expected a multiple of {row}: {rows} rows of {}",
-                bytes.len(),
-                self.dtype
-            )),
-        }
-    }
-
-    fn tell(&self, width: usize) -> Result<(), String> {
-        let first = *self.width.get_or_init(|| width);
-        if first == width {
-            return Ok(());
-        }
-        Err(format!(
-            "found {width} values a row, expected {first} as in other chunks"
-        ))
-    }
-}
-
-fn decode_fragments(blob: &[u8], rows: u32) -> Result<Vec<Rows>, String> {
-    let parsed = FragmentIndex::parse(blob).map_err(|error| error.to_string())?;
-    parsed
-        .check_rows(u64::from(rows))
-        .map_err(|error| error.to_string())?;
-    let row = |row: i64| u32::try_from(row).map_err(|_| format!("row {row} is beyond 2^32"));
-    let fragments = parsed.iter().map(|fragment| {
-        Ok(match fragment {
-            Stored::Range { start, count } => Rows::Range(row(start)?, row(count)?),
-            Stored::List(list) => Rows::List(
-                list.iter()
-                    .map(|one| row(one.get()))
-                    .collect::<Result<_, String>>()?,
-            ),
-        })
-    });
-    fragments.collect()
-}
-
-/// Stored elements with the least significant byte first.
-pub(crate) fn little(dtype: DType, bytes: Bytes) -> Bytes {
-    let part = match dtype.kind {
-        DTypeKind::C64 | DTypeKind::Utf32 { .. } => 4,
-        DTypeKind::C128 => 8,
-        DTypeKind::Bytes { .. } => 1,
-        _ => dtype.size(),
-    };
-    if dtype.order == ByteOrder::Little || part < 2 {
-        return bytes;
-    }
-    let mut turned = bytes.to_vec();
-    turned.chunks_exact_mut(part).for_each(<[u8]>::reverse);
-    turned.into()
 }

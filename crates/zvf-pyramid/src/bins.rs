@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use zvf_meta::space::{Grid, chunk_at};
-use zvf_store::ChunkCoord;
+use zvf_store::{CheckedFragments, ChunkCoord};
 
 use super::bin::{Bin, Binned, MOST_AXES, Means};
 use super::fine::{Fine, Work, fragment, rows_of};
@@ -112,7 +112,7 @@ pub(crate) fn gather(
                         Some((sum, position)) => sum.add(position),
                         None => lost = Some(row),
                     }
-                })?;
+                });
                 internal!(
                     lost.is_none(),
                     "rows of chunk {} without a bin: {lost:?}",
@@ -240,8 +240,8 @@ pub(crate) struct Parents {
     pub(crate) starts: Vec<u32>,
     /// The coarse vertex of each vertex, chunk by chunk, row by row; [`NONE`] where none does.
     pub(crate) of: Vec<u32>,
-    /// Fragment indexes, where objects are asked for; none where every row is a fragment.
-    fragments: Vec<Option<bytes::Bytes>>,
+    /// By chunk, if objects are wanted; none where every row is a fragment.
+    fragments: Vec<Option<CheckedFragments>>,
 }
 
 impl Parents {
@@ -255,12 +255,12 @@ impl Parents {
         for &(slot, number) in entries {
             let rows = rows_of(&self.starts, index(slot))?;
             let of = self.of.get(rows).or_bug("a chunk without parents")?;
-            let bytes = self
+            let fragments = self
                 .fragments
                 .get(index(slot))
                 .or_bug("no fragments of a chunk")?;
             let mut lost = None;
-            fragment(bytes.as_deref(), number, |row| match of.get(row) {
+            fragment(fragments.as_ref(), number, |row| match of.get(row) {
                 // What nothing stands for, and what the one before stands for, too.
                 Some(&NONE) => {}
                 Some(parent) if out.last() == Some(parent) => {}

@@ -3,13 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures::StreamExt;
 use tokio::runtime::Handle;
-use zvf_format::dtype::{ByteOrder, DType};
-use zvf_format::fragments::FragmentIndex;
 use zvf_format::manifest::Manifest;
-use zvf_store::{CellWant, ChunkCoord, Level, Names, Need, Store};
+use zvf_store::{
+    CheckedFragment, CheckedFragments, ChunkCoord, ChunkParts, ChunkReader, DecodedChunk, Level,
+    Names, Need, Store,
+};
 
 use zvf_format::int::{index, wide};
 use zvf_write::error::{OrBug, internal, narrow, to_index};
@@ -39,11 +39,9 @@ pub(crate) struct Fine {
 enum Rows {
     /// Cells of a store.
     Stored {
-        store: Store,
-        level: Box<Level>,
+        reader: ChunkReader,
         handle: Handle,
         number: NumberType,
-        order: ByteOrder,
     },
     /// Vertices in memory, chunk by chunk; every row is a fragment.
     Held {
@@ -109,14 +107,14 @@ pub(crate) type Work<R> = Arc<dyn Fn(usize, Chunk) -> Result<R, WriteError> + Se
 pub(crate) struct Chunk {
     /// Positions as float32, row by row.
     pub(crate) positions: Vec<f32>,
-    /// The fragment index; none where every row is a fragment.
-    pub(crate) fragments: Option<Bytes>,
+    /// None where every row is a fragment.
+    pub(crate) fragments: Option<CheckedFragments>,
 }
 
 impl Chunk {
     /// Applies `work` to the rows of fragment `number`, in their order.
     pub(crate) fn fragment(&self, number: u32, work: impl FnMut(usize)) -> Result<(), WriteError> {
-        fragment(self.fragments.as_deref(), number, work)
+        fragment(self.fragments.as_ref(), number, work)
     }
 
     /// The position of a row.
@@ -125,37 +123,28 @@ impl Chunk {
     }
 
     /// Applies `work` to the rows of all fragments, in their order.
-    pub(crate) fn all(&self, dims: usize, mut work: impl FnMut(usize)) -> Result<(), WriteError> {
-        let Some(bytes) = &self.fragments else {
-            (0..self.positions.len() / dims).for_each(work);
-            return Ok(());
-        };
-        let found = FragmentIndex::parse(bytes).map_err(WriteError::fragments)?;
-        for fragment in &found {
-            for row in fragment.rows() {
-                work(row_index(row)?);
-            }
+    pub(crate) fn all(&self, dims: usize, work: impl FnMut(usize)) {
+        match &self.fragments {
+            None => (0..self.positions.len() / dims).for_each(work),
+            Some(found) => found
+                .iter()
+                .flat_map(CheckedFragment::rows)
+                .map(index)
+                .for_each(work),
         }
-        Ok(())
     }
 }
 
-/// Rows were checked against the buffer when the chunk was read.
-fn row_index(row: i64) -> Result<usize, WriteError> {
-    usize::try_from(row).or_bug(format_args!("row {row}"))
-}
-
-/// Applies `work` to the rows of one fragment of an index that was checked; without an index every row is one.
+/// Applies `work` to the rows of one fragment; without fragments every row is one.
 pub(crate) fn fragment(
-    bytes: Option<&[u8]>,
+    fragments: Option<&CheckedFragments>,
     number: u32,
     mut work: impl FnMut(usize),
 ) -> Result<(), WriteError> {
-    let Some(bytes) = bytes else {
+    let Some(found) = fragments else {
         work(index(number));
         return Ok(());
     };
-    let found = FragmentIndex::parse(bytes).map_err(WriteError::fragments)?;
     let Some(fragment) = found.get(number) else {
         return Err(WriteError::data(
             "manifest",
@@ -163,9 +152,7 @@ pub(crate) fn fragment(
             format!("below {}, the fragments of its chunk", found.len()),
         ));
     };
-    for row in fragment.rows() {
-        work(row_index(row)?);
-    }
+    fragment.rows().map(index).for_each(work);
     Ok(())
 }
 
@@ -194,15 +181,14 @@ impl Fine {
         let presence = level.vertices().presence();
         let chunks: Vec<ChunkCoord> = presence.iter().map(ChunkCoord::new).collect();
         narrow("chunks", chunks.len())?;
-        let DType { kind, order } = level.vertices().dtype();
-        let little = DType {
-            kind,
-            order: ByteOrder::Little,
-        };
-        let Some(number_type) = NumberType::from_name(&little.to_string()) else {
+        let Some(number_type) = NumberType::from_kind(level.vertices().dtype().kind) else {
             let found = level.vertices().dtype().to_string();
             return Err(WriteError::input(level.vertices().path(), found, "numbers"));
         };
+        if level.vertex_fragments().is_none() {
+            let what = format!("{number}/vertex_fragments");
+            return Err(WriteError::data(what, "nothing", "an array"));
+        }
         let objects = handle.block_on(objects(&level, &chunks))?;
         Ok(Self {
             number,
@@ -212,11 +198,9 @@ impl Fine {
             objects: objects.map(Arc::new),
             expected: level.doc().vertex_count,
             rows: Rows::Stored {
-                store: store.clone(),
-                level: Box::new(level),
+                reader: level.chunks(ChunkParts::GEOMETRY)?,
                 handle: handle.clone(),
                 number: number_type,
-                order,
             },
         })
     }
@@ -278,42 +262,22 @@ impl Fine {
                 })
             }
             Rows::Stored {
-                store,
-                level,
+                reader,
                 handle,
                 number,
-                order,
             } => {
-                let (vertices, number, order) = (level.vertices(), *number, *order);
-                let Some(fragments) = level.vertex_fragments() else {
-                    let what = format!("{}/vertex_fragments", self.number);
-                    return Err(WriteError::data(what, "nothing", "an array"));
-                };
+                let number = *number;
                 let slots: Vec<usize> = (0..self.chunks.len()).collect();
-                let requests = slots.chunks(BATCH).map(|slots| {
-                    let coords = slots.iter().filter_map(|&slot| self.chunks.get(slot));
-                    let wants = coords
-                        .flat_map(|chunk| {
-                            [
-                                CellWant::new(vertices, chunk.clone()),
-                                CellWant::new(fragments, chunk.clone()),
-                            ]
-                        })
-                        .collect();
+                let batches = slots.chunks(BATCH).zip(self.chunks.chunks(BATCH));
+                let requests = batches.map(|(slots, coords)| {
+                    let coords: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
                     let (work, slots) = (Arc::clone(work), slots.to_vec());
-                    let path = vertices.path().to_owned();
-                    let decode = move |cells: Vec<Option<Bytes>>| {
-                        let pairs = cells.as_chunks::<2>().0.iter().zip(slots);
-                        pairs
-                            .map(|([rows, index], slot)| {
-                                let chunk =
-                                    chunk(rows.as_ref(), index.as_ref(), dims, number, order)
-                                        .map_err(|error| error.at(&path))?;
-                                work(slot, chunk)
-                            })
+                    reader.read_map(&coords, move |chunks| {
+                        let chunks = slots.into_iter().zip(chunks);
+                        chunks
+                            .map(|(slot, read)| work(slot, chunk(read, number)))
                             .collect::<Result<Vec<R>, WriteError>>()
-                    };
-                    store.fetch_map(level.next_round(), wants, decode)
+                    })
                 });
                 let requests: Vec<_> = requests.collect();
                 handle.block_on(async {
@@ -328,52 +292,17 @@ impl Fine {
     }
 }
 
-/// One chunk out of its two cells, checked.
-fn chunk(
-    rows: Option<&Bytes>,
-    index: Option<&Bytes>,
-    dims: usize,
-    number: NumberType,
-    order: ByteOrder,
-) -> Result<Chunk, WriteError> {
-    // A cell that is not stored is an empty one.
-    let bytes = rows.map_or(&[][..], AsRef::as_ref);
-    let width = number.size() * dims;
-    if !bytes.len().is_multiple_of(width) {
-        let found = format!("{} bytes", bytes.len());
-        return Err(WriteError::data(
-            "cell",
-            found,
-            format!("a multiple of {width}"),
-        ));
+fn chunk(read: DecodedChunk, number: NumberType) -> Chunk {
+    let blocks = read.positions.blocks();
+    let positions = blocks.map(|block| to_f32(number, block));
+    let joined = positions.reduce(|mut all, mut block| {
+        all.append(&mut block);
+        all
+    });
+    Chunk {
+        positions: joined.unwrap_or_default(),
+        fragments: Some(read.fragments),
     }
-    let positions = match order {
-        ByteOrder::Little => to_f32(number, bytes),
-        ByteOrder::Big => {
-            let turned = bytes.chunks_exact(number.size().max(1));
-            to_f32(
-                number,
-                &turned
-                    .flat_map(|one| one.iter().rev().copied())
-                    .collect::<Vec<u8>>(),
-            )
-        }
-    };
-    let Some(index) = index else {
-        return Err(WriteError::data(
-            "fragment index",
-            "nothing",
-            "one for each chunk",
-        ));
-    };
-    let found = FragmentIndex::parse(index).map_err(WriteError::fragments)?;
-    found
-        .check_rows(wide(bytes.len() / width))
-        .map_err(WriteError::fragments)?;
-    Ok(Chunk {
-        positions,
-        fragments: Some(index.clone()),
-    })
 }
 
 /// Stored numbers as float32, rounded once.

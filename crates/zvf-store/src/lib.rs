@@ -83,6 +83,7 @@
 mod blob_array;
 pub mod blocking;
 mod cells;
+pub mod chunks;
 mod codec;
 mod container;
 mod coord;
@@ -121,6 +122,10 @@ pub use zvf_io::{
 };
 
 pub use cells::CellWant;
+pub use chunks::{
+    CheckedFragment, CheckedFragments, ChunkColumn, ChunkParts, ChunkReader, DecodedChunk,
+    RowValues,
+};
 pub use container::{ContainerKind, GridArray};
 pub use coord::ChunkCoord;
 pub use error::StoreError;

@@ -12,6 +12,7 @@ mod blobs;
 mod blobs_group;
 mod bundled;
 mod changing;
+mod chunks;
 mod codecs;
 mod containers;
 mod damage;

@@ -458,21 +458,6 @@ impl WriteError {
         Self::source(what, format!("found {found}, expected {expected}"))
     }
 
-    /// A damaged fragment index.
-    #[cold]
-    pub fn fragments(source: zvf_format::DecodeError) -> Self {
-        Self::data("fragment index", source.to_string(), "a legal one")
-    }
-
-    /// Says in front where the data lies.
-    #[cold]
-    pub fn at(self, place: &str) -> Self {
-        match self {
-            Self::Data { place: inner, what } => Self::source(format!("{place}: {inner}"), what),
-            other => other,
-        }
-    }
-
     /// A local file that could not be written or read.
     #[cold]
     pub(crate) fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {

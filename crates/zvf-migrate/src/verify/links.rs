@@ -77,7 +77,7 @@ impl<'s> Cache<'s> {
         };
         if !self.hashes.contains_key(&slot) {
             let read = self.stored.read(&[slot])?;
-            let chunk = read.first().or_bug("a chunk that was not read")?;
+            let (_, chunk) = read.first().or_bug("a chunk that was not read")?;
             let mut sums = vec![0; self.names.len() + 1];
             let hashes = vertices::hash_rows(self.stored, chunk, &self.names, &mut sums)?;
             self.rows += hashes.len();

@@ -9,16 +9,14 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 
-use bytes::Bytes;
 use zvf_format::int::{halves128, index};
-use zvf_store::ChunkCoord;
+use zvf_store::{CheckedFragment, ChunkColumn, ChunkCoord, DecodedChunk, RowValues};
 use zvf_write::WriteError;
 use zvf_write::error::OrBug;
 use zvf_write::number::NumberType;
-use zvf_write::record::row_of;
 
 use super::pair::Pair;
-use super::stored::{Chunk, Column, Stored};
+use super::stored::Stored;
 
 /// The hash of anything.
 pub(super) fn hash(part: &impl Hash) -> u64 {
@@ -86,10 +84,12 @@ enum Fragments {
     Sequences(Vec<Vec<Sequence>>),
 }
 
-/// The first and last row of a fragment, unless it is empty.
-fn ends_of(chunk: &Chunk, fragment: u32, rows: &[u32]) -> Option<((u32, u32), (u32, u32))> {
-    let ends = rows.first().copied().zip(rows.last().copied());
-    ends.map(|ends| ((chunk.slot, fragment), ends))
+/// The first and last row of a fragment by chunk and number, unless it is empty.
+fn ends_of(
+    slot: u32,
+    (number, fragment): (u32, CheckedFragment<'_>),
+) -> Option<((u32, u32), (u32, u32))> {
+    Some(((slot, number), fragment.ends()?))
 }
 
 /// What one store has of a level.
@@ -142,23 +142,20 @@ pub(super) fn compare_chunks(pair: &Pair, ends: bool) -> Result<Vertices, WriteE
             there.extend(new.slot(old.chunk(slot)?));
         }
         let mut copies = new.read(&there)?.into_iter().peekable();
-        for chunk in old.read(&slots)? {
-            let coord = old.chunk(chunk.slot)?;
+        for (slot, chunk) in old.read(&slots)? {
+            let coord = &chunk.coord;
             let differs =
                 |what| WriteError::differs(pair.place(format_args!("chunk {coord}")), what);
             rows.push(chunk.rows);
-            counts.push(chunk.fragments);
+            counts.push(chunk.fragments.len());
             if ends {
-                chunk.each_fragment(|number, rows| {
-                    kept.extend(ends_of(&chunk, number, rows));
-                    Ok(())
-                })?;
+                let fragments = (0..).zip(chunk.fragments.iter());
+                kept.extend(fragments.filter_map(|fragment| ends_of(slot, fragment)));
             }
-            let at = new.slot(coord);
-            match copies.next_if(|copy| Some(copy.slot) == at) {
-                Some(copy) => {
+            match copies.next_if(|(_, copy)| copy.coord == *coord) {
+                Some((_, copy)) => {
                     seen += 1;
-                    if let Some(what) = difference(pair, &chunk, &copy)? {
+                    if let Some(what) = difference(pair, &chunk, &copy) {
                         return Err(differs(what));
                     }
                 }
@@ -182,44 +179,46 @@ pub(super) fn compare_chunks(pair: &Pair, ends: bool) -> Result<Vertices, WriteE
 }
 
 /// What differs between a chunk and its copy.
-fn difference(pair: &Pair, old: &Chunk, new: &Chunk) -> Result<Option<String>, WriteError> {
+fn difference(pair: &Pair, old: &DecodedChunk, new: &DecodedChunk) -> Option<String> {
     if pair.old.position != pair.new.position || old.positions != new.positions {
-        return Ok(Some("positions differ".to_owned()));
+        return Some("positions differ".to_owned());
     }
-    if !old.has_fragments_of(new)? {
-        return Ok(Some("fragments differ".to_owned()));
+    if old.fragments != new.fragments {
+        return Some("fragments differ".to_owned());
     }
+    let [old_reader, new_reader] = [&pair.old.reader, &pair.new.reader];
     let lists = [
         (
-            (&pair.old.columns, &old.attributes),
-            (&pair.new.columns, &new.attributes),
+            (old_reader.columns(), &old.columns),
+            (new_reader.columns(), &new.columns),
             old.rows,
         ),
         (
-            (&pair.old.fragment_columns, &old.fragment_attributes),
-            (&pair.new.fragment_columns, &new.fragment_attributes),
-            old.fragments,
+            (old_reader.fragment_columns(), &old.fragment_columns),
+            (new_reader.fragment_columns(), &new.fragment_columns),
+            old.fragments.len(),
         ),
     ];
-    for ((columns, cells), (copied, copies), rows) in lists {
-        for (column, cell) in columns.iter().zip(cells) {
-            let name = &column.name;
-            let mut there = copied.iter().zip(copies);
-            let Some(copy) = there.find(|(copy, _)| copy.name == *name) else {
-                return Ok(Some(format!("attribute {name:?} is missing")));
+    for ((columns, values), (copied, copies), rows) in lists {
+        for (column, values) in columns.iter().zip(values) {
+            let name = column.name();
+            let mut found = copied.iter().zip(copies);
+            let Some((copy, copies)) = found.find(|(copy, _)| copy.name() == name) else {
+                return Some(format!("attribute {name:?} is missing"));
             };
-            if let Some(what) = difference_of_values((column, cell), copy, rows) {
-                return Ok(Some(format!("attribute {name:?}: {what}")));
+            let [values, copies] = [values, copies].map(Option::as_ref);
+            if let Some(what) = difference_of_values((column, values), (copy, copies), rows) {
+                return Some(format!("attribute {name:?}: {what}"));
             }
         }
     }
-    Ok(None)
+    None
 }
 
 /// What differs between a column of a chunk and its copy, in which rows without a value may have the one that means absence.
 fn difference_of_values(
-    (old, cell): (&Column, &Bytes),
-    (new, copy): (&Column, &Bytes),
+    (old, values): (&ChunkColumn, Option<&RowValues>),
+    (new, copies): (&ChunkColumn, Option<&RowValues>),
     rows: u32,
 ) -> Option<String> {
     let (wanted, found) = ((old.width(), old.dtype()), (new.width(), new.dtype()));
@@ -229,44 +228,60 @@ fn difference_of_values(
             found.0, found.1, wanted.0, wanted.1
         ));
     }
-    let Some((same, rest)) = copy.split_at_checked(cell.len()) else {
-        return Some("values are missing".to_owned());
-    };
-    if same != cell {
-        return Some("values differ".to_owned());
+    if values == copies {
+        return None;
     }
-    let complete = copy.len() == index(rows) * old.row_bytes();
-    let absent = rest.is_empty() || (complete && old.is_absent(rest));
-    (!absent).then(|| "there are values where there were none".to_owned())
+    let count = |values: Option<&RowValues>| values.map_or(0, RowValues::rows);
+    if count(copies) < count(values) {
+        return Some("values are missing".to_owned());
+    }
+    let absent = (count(copies) == index(rows))
+        .then(|| old.absent_row())
+        .flatten();
+    for row in 0..rows {
+        let [value, copy] = [values, copies].map(|values| values?.row(row));
+        match (value, copy) {
+            (Some(value), Some(copy)) if value != copy => return Some("values differ".to_owned()),
+            (None, Some(copy)) if absent.as_deref() != Some(copy) => {
+                return Some("there are values where there were none".to_owned());
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Names of all attributes.
 pub(super) fn names(stored: &Stored) -> Vec<&str> {
-    stored.columns.iter().map(|one| one.name.as_str()).collect()
+    stored
+        .reader
+        .columns()
+        .iter()
+        .map(ChunkColumn::name)
+        .collect()
 }
 
 /// Hashes of the rows of a chunk. Adds to the sums of those of all positions, and of all attributes.
 pub(super) fn hash_rows(
     stored: &Stored,
-    chunk: &Chunk,
+    chunk: &DecodedChunk,
     names: &[&str],
     sums: &mut [u64],
 ) -> Result<Vec<u64>, WriteError> {
     let (of_positions, of_values) = sums.split_first_mut().or_bug("no sum of positions")?;
     let mut hashes = Vec::with_capacity(index(chunk.rows));
-    for position in chunk.positions.chunks_exact(stored.position_bytes()) {
+    for position in (0..chunk.rows).filter_map(|row| chunk.positions.row(row)) {
         let one = hash(&position);
         *of_positions = of_positions.wrapping_add(one);
         hashes.push((one, one));
     }
     for (name, sum) in names.iter().zip(of_values) {
-        let mut columns = stored.columns.iter().zip(&chunk.attributes);
-        let found = columns.find(|(column, _)| column.name == *name);
-        for (row, (position, all)) in hashes.iter_mut().enumerate() {
-            let value = found.and_then(|(column, cell)| {
-                let value = row_of(cell, row, column.row_bytes())?;
-                (!column.is_absent(value)).then_some(value)
-            });
+        let mut columns = stored.reader.columns().iter().zip(&chunk.columns);
+        let found = columns.find(|(column, _)| column.name() == *name);
+        let absent = found.and_then(|(column, _)| column.absent_row());
+        for (row, (position, all)) in (0_u32..).zip(&mut hashes) {
+            let value = found.and_then(|(_, values)| values.as_ref()?.row(row));
+            let value = value.filter(|value| absent.as_deref() != Some(value));
             let value = hash(&(*position, value));
             *sum = sum.wrapping_add(value);
             *all = hash(&(*all, value));
@@ -279,8 +294,8 @@ pub(super) fn hash_rows(
 const ROWS: usize = 4096;
 
 /// How many vertices of a chunk have a place in another one, further than rounding explains (trap T13).
-fn displaced(stored: &Stored, chunk: &Chunk) -> Result<usize, WriteError> {
-    let (coord, shape) = (stored.chunk(chunk.slot)?, stored.level.chunk_shape());
+fn displaced(stored: &Stored, chunk: &DecodedChunk) -> Result<usize, WriteError> {
+    let (coord, shape) = (&chunk.coord, stored.level.chunk_shape());
     let number = NumberType::from_kind(stored.position.kind);
     let number = number.or_bug("positions of no number type")?;
     let epsilon = if number == NumberType::F16 {
@@ -299,7 +314,8 @@ fn displaced(stored: &Stored, chunk: &Chunk) -> Result<usize, WriteError> {
     };
     let bounds: Vec<_> = coord.iter().skip(lead).zip(shape).map(bounds).collect();
     let mut found = 0;
-    for rows in chunk.positions.chunks(stored.position_bytes() * ROWS) {
+    let blocks = chunk.positions.blocks();
+    for rows in blocks.flat_map(|block| block.chunks(stored.position_bytes() * ROWS)) {
         for position in number.to_f64(rows).chunks_exact(bounds.len().max(1)) {
             let mut axes = position.iter().zip(&bounds);
             let away = |(value, bounds): (&f64, &std::ops::RangeInclusive<f64>)| {
@@ -322,32 +338,32 @@ fn scan(
     let (mut rows, mut fragments, mut kept) = (Vec::new(), Vec::new(), Ends::new());
     let (mut edges, mut sums) = ((0_u64, 0_u64), vec![0; names.len() + 1]);
     for slots in stored.batches() {
-        for chunk in stored.read(&slots)? {
+        for (slot, chunk) in stored.read(&slots)? {
             if let Some(pair) = placed {
                 let away = displaced(stored, &chunk)?;
                 if away > 0 {
-                    let place = pair.place(format_args!("chunk {}", stored.chunk(chunk.slot)?));
+                    let place = pair.place(format_args!("chunk {}", chunk.coord));
                     let what = format!("{away} vertices have their places in other chunks");
                     return Err(WriteError::differs(place, what));
                 }
             }
             let hashes = hash_rows(stored, &chunk, names, &mut sums)?;
             let mut seen = vec![false; if children.is_some() { hashes.len() } else { 0 }];
-            let mut sequences = Vec::with_capacity(index(chunk.fragments));
-            chunk.each_fragment(|number, rows| {
+            let mut sequences = Vec::with_capacity(index(chunk.fragments.len()));
+            for (number, fragment) in (0..).zip(chunk.fragments.iter()) {
                 if ends {
-                    kept.extend(ends_of(&chunk, number, rows));
+                    kept.extend(ends_of(slot, (number, fragment)));
                 }
                 let mut sequence = Sequence::EMPTY;
                 let mut before: Option<u64> = None;
-                for &row in rows {
+                for row in fragment.rows() {
                     let vertex = *hashes.get(index(row)).or_bug("a fragment of no row")?;
                     sequence.push(base, vertex);
                     if let Some(children) = &children {
                         // The lowest fragment of a row says what its parent is, unless a stored edge does.
                         let seen = seen.get_mut(index(row)).or_bug("a fragment of no row")?;
                         let first = !std::mem::replace(seen, true);
-                        let implied = first && !children.contains(&(chunk.slot, row));
+                        let implied = first && !children.contains(&(slot, row));
                         if let Some(parent) = before.filter(|_| implied) {
                             edges.0 += 1;
                             edges.1 = edges.1.wrapping_add(edge(&[vertex, parent]));
@@ -356,8 +372,7 @@ fn scan(
                     }
                 }
                 sequences.push(sequence);
-                Ok(())
-            })?;
+            }
             rows.push(chunk.rows);
             fragments.push(sequences);
         }

@@ -1,0 +1,124 @@
+//! Attributes of vertices and fragments: the width of their rows.
+
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use half::f16;
+use zvf_format::dtype::{DType, DTypeKind};
+use zvf_format::int::{index, wide};
+
+use super::values::{RowValues, little_endian};
+use crate::{ContainerKind, StoreError, VertexAttribute};
+
+/// An attribute of vertices or fragments whose values are read.
+#[derive(Debug)]
+pub struct ChunkColumn {
+    attribute: VertexAttribute,
+    /// Values a row, as the document declares them.
+    declared: usize,
+    /// Values a row in the first cell that was read.
+    width: OnceLock<usize>,
+}
+
+impl ChunkColumn {
+    pub(super) fn new(attribute: &VertexAttribute) -> Result<Self, StoreError> {
+        let declared = attribute.declared_width.unwrap_or(1).max(1);
+        let size = attribute.dtype.size();
+        let fits = usize::try_from(declared)
+            .ok()
+            .filter(|declared| declared.checked_mul(size).is_some());
+        let too_wide = || {
+            let most = wide(usize::MAX / size.max(1));
+            StoreError::limit(attribute.array.path(), "values of a row", declared, most)
+        };
+        Ok(Self {
+            attribute: attribute.clone(),
+            declared: fits.ok_or_else(too_wide)?,
+            width: OnceLock::new(),
+        })
+    }
+
+    /// Name of the attribute.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.attribute.name
+    }
+
+    /// The attribute.
+    #[must_use]
+    pub fn attribute(&self) -> &VertexAttribute {
+        &self.attribute
+    }
+
+    /// Type of a value as it is read: little-endian.
+    #[must_use]
+    pub fn dtype(&self) -> DType {
+        DType::little(self.attribute.dtype.kind)
+    }
+
+    /// Values a row: as in the cells that were read, which is the same in all of them; before one was read, as declared.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.width.get().copied().unwrap_or(self.declared)
+    }
+
+    /// Bytes of a row, by [`width`](Self::width).
+    #[must_use]
+    pub fn row_bytes(&self) -> usize {
+        // A width that was read is that of bytes in memory, the declared one was checked.
+        self.width().saturating_mul(self.attribute.dtype.size())
+    }
+
+    /// A row of the value that means absence: the code for it, or NaN; `None` where the type has neither.
+    #[must_use]
+    pub fn absent_row(&self) -> Option<Vec<u8>> {
+        let size = self.attribute.dtype.size();
+        let value = match (&self.attribute.categories, self.attribute.dtype.kind) {
+            (Some(_), _) => self
+                .attribute
+                .fill_code?
+                .to_le_bytes()
+                .get(..size)?
+                .to_vec(),
+            (None, DTypeKind::F16) => f16::NAN.to_le_bytes().to_vec(),
+            (None, DTypeKind::F32) => f32::NAN.to_le_bytes().to_vec(),
+            (None, DTypeKind::F64) => f64::NAN.to_le_bytes().to_vec(),
+            _ => return None,
+        };
+        Some(value.repeat(self.width()))
+    }
+
+    /// The values of a cell of a chunk with `rows` rows: whole rows, and no more of them than `rows`. The length of the cell
+    /// decides how wide a row is (trap T8). `None`: there are none.
+    ///
+    /// # Errors
+    /// What is wrong with the cell.
+    pub(super) fn decode(&self, cell: Bytes, rows: u32) -> Result<Option<RowValues>, String> {
+        let size = self.attribute.dtype.size();
+        let all = size.saturating_mul(index(rows));
+        let declared = self.declared.saturating_mul(size).max(1);
+        // Where points are appended without values, the values that are stored are those of the first rows (0.7, section 17.4).
+        let some = self.attribute.array.container() == ContainerKind::Blobs
+            && cell.len().is_multiple_of(declared)
+            && cell.len() / declared < index(rows);
+        let width = match cell.len().checked_div(all) {
+            _ if some => self.declared,
+            Some(width) if width > 0 && width.checked_mul(all) == Some(cell.len()) => width,
+            _ => {
+                return Err(format!(
+                    "found {} bytes, expected a multiple of {all}: {rows} rows of {}",
+                    cell.len(),
+                    self.dtype()
+                ));
+            }
+        };
+        let first = *self.width.get_or_init(|| width);
+        if first != width {
+            return Err(format!(
+                "found {width} values a row, expected {first} as in other chunks"
+            ));
+        }
+        let values = little_endian(self.attribute.dtype, cell);
+        Ok((!values.is_empty()).then(|| RowValues::new(width.saturating_mul(size), values)))
+    }
+}

@@ -1,0 +1,257 @@
+//! The fragments of one chunk, checked and compact.
+
+use zvf_format::DecodeError;
+use zvf_format::fragments::{Fragment, FragmentIndex};
+use zvf_format::int::index;
+
+/// The rows of one fragment. Every one is a row of the chunk, unless the chunk has none.
+#[derive(Debug, Clone, Copy)]
+pub enum CheckedFragment<'f> {
+    /// Consecutive rows.
+    Range {
+        /// The first row.
+        start: u32,
+        /// Number of rows.
+        count: u32,
+    },
+    /// Rows in any order, also several times the same one.
+    List(&'f [u32]),
+}
+
+impl<'f> CheckedFragment<'f> {
+    /// Number of rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Range { count, .. } => index(*count),
+            Self::List(rows) => rows.len(),
+        }
+    }
+
+    /// Whether there are no rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The first and the last row, in order; `None` if there are no rows.
+    #[must_use]
+    pub fn ends(&self) -> Option<(u32, u32)> {
+        match self {
+            Self::Range { start, count } => {
+                let last = start.checked_add(count.checked_sub(1)?)?;
+                Some((*start, last))
+            }
+            Self::List(rows) => Some((*rows.first()?, *rows.last()?)),
+        }
+    }
+
+    /// The rows, in order.
+    pub fn rows(self) -> impl Iterator<Item = u32> + 'f {
+        let (range, list): (_, &[u32]) = match self {
+            // Both were checked against a number of rows in 32 bits.
+            Self::Range { start, count } => (start..start.saturating_add(count), &[]),
+            Self::List(rows) => (0..0, rows),
+        };
+        range.chain(list.iter().copied())
+    }
+}
+
+/// Whether the rows are the same in the same order, also where one is a range and the other a list.
+impl PartialEq for CheckedFragment<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Range { start, count },
+                Self::Range {
+                    start: from,
+                    count: rows,
+                },
+            ) => count == rows && (start == from || *count == 0),
+            _ => self.len() == other.len() && self.rows().eq(other.rows()),
+        }
+    }
+}
+
+impl Eq for CheckedFragment<'_> {}
+
+/// The fragments of one chunk: eight bytes for each, regardless of the rows that ranges have.
+#[derive(Debug, Clone, Default)]
+pub struct CheckedFragments {
+    /// Start and count: of rows, or of entries in `rows` if the fragment is a list.
+    spans: Vec<(u32, u32)>,
+    /// Which fragments are lists; empty if none is.
+    lists: Vec<bool>,
+    rows: Vec<u32>,
+    extent: u32,
+}
+
+/// Whether all fragments have the same rows.
+impl PartialEq for CheckedFragments {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for CheckedFragments {}
+
+impl CheckedFragments {
+    /// One fragment of all rows; none if there are no rows.
+    pub(super) fn whole(rows: u32) -> Self {
+        Self {
+            spans: (rows > 0).then_some((0, rows)).into_iter().collect(),
+            extent: rows,
+            ..Self::default()
+        }
+    }
+
+    /// Reads a fragment index of a chunk of `rows` rows, or of as many rows as the fragments reach over.
+    ///
+    /// # Errors
+    /// Malformed: a damaged blob, a row outside the chunk.
+    pub(super) fn decode(blob: &[u8], rows: Option<u32>) -> Result<Self, DecodeError> {
+        let stored = FragmentIndex::parse(blob)?;
+        stored.check_rows(u64::from(rows.unwrap_or(u32::MAX)))?;
+        let mut found = Self {
+            spans: Vec::with_capacity(index(stored.len())),
+            ..Self::default()
+        };
+        // The check has shown that all rows fit, and an entry of a list takes 8 bytes of a blob.
+        let narrow = |row: i64| u32::try_from(row).unwrap_or(u32::MAX);
+        let count = |rows: usize| u32::try_from(rows).unwrap_or(u32::MAX);
+        for fragment in &stored {
+            match fragment {
+                Fragment::Range { start, count } => {
+                    let (start, count) = (narrow(start), narrow(count));
+                    found.extent = found.extent.max(start.saturating_add(count));
+                    found.spans.push((start, count));
+                }
+                Fragment::List(list) => {
+                    found.lists.resize(index(stored.len()), false);
+                    if let Some(flag) = found.lists.get_mut(found.spans.len()) {
+                        *flag = true;
+                    }
+                    found
+                        .spans
+                        .push((count(found.rows.len()), count(list.len())));
+                    for row in list {
+                        let row = narrow(row.get());
+                        found.extent = found.extent.max(row.saturating_add(1));
+                        found.rows.push(row);
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Number of fragments.
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        // As many as a blob counts in 32 bits.
+        u32::try_from(self.spans.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether there are no fragments.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// A fragment; `None` past the last one.
+    #[must_use]
+    pub fn get(&self, fragment: u32) -> Option<CheckedFragment<'_>> {
+        let &(start, count) = self.spans.get(index(fragment))?;
+        if self.lists.get(index(fragment)) == Some(&true) {
+            let rows = self.rows.get(index(start)..)?.get(..index(count))?;
+            return Some(CheckedFragment::List(rows));
+        }
+        Some(CheckedFragment::Range { start, count })
+    }
+
+    /// All fragments in order.
+    pub fn iter(&self) -> impl Iterator<Item = CheckedFragment<'_>> {
+        (0..self.len()).filter_map(|fragment| self.get(fragment))
+    }
+
+    /// The row behind the last one that a fragment has; 0 without rows.
+    #[must_use]
+    pub fn extent(&self) -> u32 {
+        self.extent
+    }
+
+    /// Whether the fragments are ranges that follow each other and have each of `rows` rows once.
+    #[must_use]
+    pub fn tile(&self, rows: u32) -> bool {
+        let mut next = 0;
+        self.lists.is_empty()
+            && self.spans.iter().all(|(start, count)| {
+                let follows = *start == next;
+                next = start.saturating_add(*count);
+                follows
+            })
+            && next == rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zvf_format::fragments::FragmentIndexBuilder;
+
+    fn of(
+        build: impl FnOnce(&mut FragmentIndexBuilder),
+        rows: Option<u32>,
+    ) -> Result<CheckedFragments, DecodeError> {
+        let mut builder = FragmentIndexBuilder::new();
+        build(&mut builder);
+        CheckedFragments::decode(&builder.finish(), rows)
+    }
+
+    #[test]
+    fn ranges_and_lists_are_read() {
+        let found = of(
+            |builder| {
+                builder.push_range(0, 2).unwrap();
+                builder.push_rows(&[4, 2, 2]).unwrap();
+                builder.push_range(3, 0).unwrap();
+                builder.push_range(2, 3).unwrap();
+            },
+            Some(5),
+        )
+        .unwrap();
+        let rows: Vec<Vec<u32>> = found.iter().map(|one| one.rows().collect()).collect();
+        assert_eq!(rows, [vec![0, 1], vec![4, 2, 2], vec![], vec![2, 3, 4]]);
+        assert_eq!(found.get(1), Some(CheckedFragment::List(&[4, 2, 2])));
+        assert_eq!(found.get(1).unwrap().ends(), Some((4, 2)));
+        assert_eq!(found.get(2).unwrap().ends(), None);
+        assert_eq!((found.len(), found.get(4), found.extent()), (4, None, 5));
+        assert!(!found.tile(5));
+    }
+
+    #[test]
+    fn ranges_tile_if_each_follows_the_one_before() {
+        let tile = |ranges: &[(i64, i64)], rows| {
+            let build = |builder: &mut FragmentIndexBuilder| {
+                for (start, count) in ranges {
+                    builder.push_range(*start, *count).unwrap();
+                }
+            };
+            of(build, None).unwrap().tile(rows)
+        };
+        assert!(tile(&[(0, 2), (2, 0), (2, 3)], 5));
+        assert!(!tile(&[(0, 2), (2, 3)], 6));
+        assert!(!tile(&[(2, 3), (0, 2)], 5));
+        assert!(!tile(&[(0, 2), (1, 4)], 5));
+        assert!(tile(&[], 0));
+        assert!(CheckedFragments::whole(3).tile(3));
+    }
+
+    #[test]
+    fn rows_outside_the_chunk_are_refused() {
+        assert!(of(|builder| builder.push_range(3, 3).unwrap(), Some(5)).is_err());
+        assert!(of(|builder| builder.push_rows(&[5]).unwrap(), Some(5)).is_err());
+        assert!(of(|builder| builder.push_range(3, 2).unwrap(), Some(5)).is_ok());
+        assert!(CheckedFragments::decode(&[1, 2, 3], Some(5)).is_err());
+    }
+}

@@ -1,0 +1,166 @@
+//! The reader of chunks: what it settles about cells, and which ones it refuses.
+
+use serde_json::json;
+use zvf_format::fragments::FragmentIndexBuilder;
+use zvf_store::{CheckedFragment, ChunkParts, DecodedChunk, Level, Need, RowValues};
+
+use crate::support::{Files, add_grid, edit, open_memory, small};
+
+fn floats(values: &[f32]) -> Vec<u8> {
+    values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect()
+}
+
+fn fragments(ranges: &[(i64, i64)]) -> Vec<u8> {
+    let mut builder = FragmentIndexBuilder::new();
+    for (start, count) in ranges {
+        builder.push_range(*start, *count).unwrap();
+    }
+    builder.finish()
+}
+
+/// Two chunks of two and one vertices; chunk 1 has no attribute.
+fn store() -> Files {
+    let mut files = small(2, "point_cloud");
+    let at = |chunk: i64, cell: Vec<u8>| (vec![chunk, 0], cell);
+    let vertices = [
+        at(0, floats(&[1.0, 2.0, 3.0, 4.0])),
+        at(1, floats(&[15.0, 6.0])),
+    ];
+    let indexes = [
+        at(0, fragments(&[(1, 1), (0, 1)])),
+        at(1, fragments(&[(0, 1)])),
+    ];
+    let values = [at(0, floats(&[0.5, 1.5, 2.5, 3.5]))];
+    add_grid(&mut files, "0/vertices", &[3, 1], &[0, 0], &vertices);
+    add_grid(&mut files, "0/vertex_fragments", &[3, 1], &[0, 0], &indexes);
+    add_grid(
+        &mut files,
+        "0/vertex_attributes/a",
+        &[3, 1],
+        &[0, 0],
+        &values,
+    );
+    files
+}
+
+async fn level(files: &Files) -> Level {
+    let store = open_memory(files).await;
+    store.level(0, &Need::all()).await.unwrap()
+}
+
+async fn read(level: &Level, chunks: &[&[i64]]) -> Result<Vec<DecodedChunk>, String> {
+    let reader = level.chunks(ChunkParts::all_of(level)).unwrap();
+    let read = reader.read(chunks).await;
+    read.map_err(|error| error.to_string())
+}
+
+fn rows(values: &RowValues) -> Vec<&[u8]> {
+    (0..).map_while(|row| values.row(row)).collect()
+}
+
+#[tokio::test]
+async fn a_chunk_has_its_rows_fragments_and_values() {
+    let level = level(&store()).await;
+    // A width that no document declares, a chunk without a cell of the attribute, and one without vertices.
+    let chunks = read(&level, &[&[0, 0], &[1, 0], &[2, 0]]).await.unwrap();
+    let [first, second, third] = chunks.as_slice() else {
+        panic!("{chunks:?}");
+    };
+    let positions = [floats(&[1.0, 2.0]), floats(&[3.0, 4.0])];
+    assert_eq!(rows(&first.positions), positions);
+    let found: Vec<_> = first.fragments.iter().collect();
+    let range = |start| CheckedFragment::Range { start, count: 1 };
+    assert_eq!(found, [range(1), range(0)]);
+    let values = first.columns[0].as_ref().unwrap();
+    assert_eq!((values.rows(), values.row_bytes()), (2, 8));
+    assert_eq!(values.row(1), Some(&floats(&[2.5, 3.5])[..]));
+    assert_eq!((second.rows, second.columns[0].is_none()), (1, true));
+    assert_eq!((third.rows, third.fragments.len()), (0, 0));
+}
+
+#[tokio::test]
+async fn values_are_little_endian() {
+    let mut files = store();
+    let turned: Vec<u8> = [1.0_f32, 2.0, 3.0, 4.0].map(f32::to_be_bytes).concat();
+    let cells = [(vec![0, 0], turned)];
+    add_grid(&mut files, "0/vertices", &[3, 1], &[0, 0], &cells);
+    edit(&mut files, "0/vertices/zarr.json", |document| {
+        document["attributes"]["dtype"] = json!(">f4");
+    });
+    let chunks = read(&level(&files).await, &[&[0, 0]]).await.unwrap();
+    assert_eq!(chunks[0].positions.row(1), Some(&floats(&[3.0, 4.0])[..]));
+}
+
+#[tokio::test]
+async fn vertices_that_no_list_names_are_read() {
+    let mut files = store();
+    edit(&mut files, "0/vertices/zarr.json", |document| {
+        document["attributes"]["nonempty_chunks"] = json!(["0.0"]);
+    });
+    let chunks = read(&level(&files).await, &[&[1, 0]]).await.unwrap();
+    assert_eq!(chunks[0].rows, 1);
+}
+
+#[tokio::test]
+async fn fragments_alone_have_as_many_rows_as_they_reach_over() {
+    let level = level(&store()).await;
+    let parts = ChunkParts {
+        positions: false,
+        ..ChunkParts::GEOMETRY
+    };
+    let chunks = level.chunks(parts).unwrap().read(&[&[0, 0]]).await.unwrap();
+    assert_eq!((chunks[0].rows, chunks[0].fragments.len()), (2, 2));
+    assert_eq!(chunks[0].positions.rows(), 0);
+}
+
+#[tokio::test]
+async fn cells_that_do_not_fit_are_refused() {
+    let refused = async |path: &str, cell: Vec<u8>| {
+        let mut files = store();
+        let cells = [(vec![0, 0], cell)];
+        add_grid(&mut files, path, &[3, 1], &[0, 0], &cells);
+        let level = level(&files).await;
+        read(&level, &[&[0, 0]]).await.unwrap_err()
+    };
+    assert_eq!(
+        refused("0/vertices", floats(&[1.0, 2.0, 3.0])).await,
+        "0/vertices at 0.0: found 12 bytes, expected a multiple of 8"
+    );
+    assert_eq!(
+        refused("0/vertex_attributes/a", floats(&[1.0, 2.0, 3.0])).await,
+        "0/vertex_attributes/a at 0.0: found 12 bytes, expected a multiple of 8: 2 rows of float32"
+    );
+    assert_eq!(
+        refused("0/vertex_fragments", Vec::new()).await,
+        "0/vertex_fragments at 0.0: no fragment index for a chunk of 2 rows"
+    );
+    let outside = refused("0/vertex_fragments", fragments(&[(0, 3)])).await;
+    assert!(
+        outside.starts_with("0/vertex_fragments at 0.0: "),
+        "{outside}"
+    );
+}
+
+#[tokio::test]
+async fn columns_are_as_wide_in_all_chunks() {
+    let mut files = store();
+    let cells = [
+        (vec![0, 0], floats(&[0.5, 1.5])),
+        (vec![1, 0], floats(&[0.5, 1.5])),
+    ];
+    add_grid(
+        &mut files,
+        "0/vertex_attributes/a",
+        &[3, 1],
+        &[0, 0],
+        &cells,
+    );
+    let error = read(&level(&files).await, &[&[0, 0], &[1, 0]]).await;
+    assert_eq!(
+        error.unwrap_err(),
+        "0/vertex_attributes/a at 1.0: found 2 values a row, expected 1 as in other chunks"
+    );
+}
