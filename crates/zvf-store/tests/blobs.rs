@@ -10,7 +10,7 @@ use zvf_store::format::fragments::FragmentIndex;
 use zvf_store::format::links::{CellForm, LinkCell};
 use zvf_store::format::manifest::Manifest;
 use zvf_store::{CellWant, Deltas, GridArray, Need, Store};
-use zvf_testkit::sample::Sample;
+use zvf_testkit::sample::{self, Sample};
 
 /// Longest blobs that are damaged of other generations than 0.9: their blobs are encoded as those of 0.9, of which every one
 /// is, and the work grows with the square of the length.
@@ -190,5 +190,9 @@ fn every_truncation_and_every_flip_of_every_bundled_blob_is_a_value_or_an_error(
             .iter()
             .map(|(_, blob)| blob.len())
             .sum::<usize>();
-    assert_eq!(tried, 9 * bytes as u64);
+    if sample::is_whole() {
+        assert_eq!(tried, 9 * bytes as u64);
+    } else {
+        assert!(tried > bytes as u64, "{tried} of {bytes} bytes");
+    }
 }

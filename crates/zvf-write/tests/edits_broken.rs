@@ -140,10 +140,10 @@ async fn a_crash_at_every_single_write_leaves_the_old_store_or_the_new_one() {
             }
         }
     }
-    let least = if sample.is_whole() { 21 } else { 3 };
+    assert!(finished > 3, "{finished}");
     assert!(
-        old_ones >= least && named >= least && finished > 3,
-        "{old_ones} {named} {finished}"
+        !sample.is_whole() || old_ones > 20 && named > 20,
+        "{old_ones} {named}"
     );
 }
 
