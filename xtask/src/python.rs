@@ -115,10 +115,12 @@ fn install(python: &Path, list: &Path, into: Option<&Path>) -> Outcome {
             command.arg("--no-deps").arg("--target").arg(folder);
         }
     };
-    let mut uv = uv(python)?;
-    uv.args(["pip", "install", "--python"]).arg(python);
-    arguments(&mut uv);
-    let Err(error) = sh::run(&mut uv) else {
+    let by_uv = uv(python).and_then(|mut uv| {
+        uv.args(["pip", "install", "--python"]).arg(python);
+        arguments(&mut uv);
+        sh::run(&mut uv)
+    });
+    let Err(error) = by_uv else {
         return Ok(());
     };
     println!("{error}: pip is tried");
