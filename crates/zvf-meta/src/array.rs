@@ -9,44 +9,75 @@ use serde_json::Value;
 
 use crate::attributes::ArrayAttributes;
 use crate::codec::{Codec, Sharding};
+use crate::document::{Defaulted, Optional, Required, Rule, document};
 use crate::error::{MetaError, describe};
 use crate::json::{Builder, FromJson, JsonObject, Members, Pointer, ToJson};
 use crate::key_encoding::KeyEncoding;
 use crate::keylist::KeyList;
-use crate::node::{NodeKind, take_head};
+use crate::node::{NodeKind, take_node};
 
-/// The document of one array.
-///
-/// # Cost
-///
-/// Parsing is one pass; the presence list costs two growing buffers, not one allocation for each key.
-///
-/// Source: 0.9 §4.2 to §4.5 and §7.3.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ArrayDoc {
-    /// Elements along each axis of the array: cells for a chunk-grid array, else rows and channels.
-    pub shape: Vec<u64>,
-    /// The Zarr data type.
-    pub data_type: DataType,
-    /// Elements of one stored chunk along each axis; of one shard if the array is sharded.
-    pub chunk_shape: Vec<u64>,
-    /// `chunk_grid` as stored in the document; writing replaces its chunk shape by
-    /// [`chunk_shape`](Self::chunk_shape).
-    pub chunk_grid: JsonObject,
-    /// How chunk indices become object keys.
-    pub key_encoding: KeyEncoding,
-    /// The value of absent elements, as stored in the document.
-    pub fill_value: Value,
-    /// The codecs, in the order of encoding.
-    pub codecs: Vec<Codec>,
-    /// Axis names; unused by this format.
-    pub dimension_names: Option<Vec<Option<String>>>,
-    /// The attributes.
-    pub attributes: ArrayAttributes,
-    /// `storage_transformers`; the reference writes an empty list. Any other list is refused.
-    pub storage_transformers: Vec<Value>,
-    /// Unknown members.
-    pub extra: JsonObject,
+document! {
+    /// The document of one array.
+    ///
+    /// # Cost
+    ///
+    /// Parsing is one pass; the presence list costs two growing buffers, not one allocation for each key.
+    ///
+    /// Source: 0.9 §4.2 to §4.5 and §7.3.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ArrayDoc {
+        /// Elements along each axis of the array: cells for a chunk-grid array, else rows and channels.
+        pub shape: Vec<u64> = Required("shape"),
+        /// The Zarr data type.
+        pub data_type: DataType = Required("data_type"),
+        /// `chunk_grid` as stored in the document; writing replaces its chunk shape by
+        /// [`chunk_shape`](Self::chunk_shape).
+        pub chunk_grid: JsonObject = Required("chunk_grid"),
+        /// How chunk indices become object keys.
+        pub key_encoding: KeyEncoding = Defaulted("chunk_key_encoding"),
+        /// The value of absent elements, as stored in the document.
+        pub fill_value: Value = Defaulted("fill_value"),
+        /// The codecs, in the order of encoding.
+        pub codecs: Vec<Codec> = Required("codecs"),
+        /// The attributes.
+        pub attributes: ArrayAttributes = InPlace("attributes"),
+        /// Axis names; unused by this format.
+        pub dimension_names: Option<Vec<Option<String>>> = Optional("dimension_names"),
+        /// `storage_transformers`; the reference writes an empty list. Any other list is refused.
+        pub storage_transformers: Vec<Value> = AfterHead("storage_transformers"),
+    }
+    beside {
+        /// Elements of one stored chunk along each axis; of one shard if the array is sharded. A part of `chunk_grid`.
+        pub chunk_shape: Vec<u64>,
+    }
+}
+
+/// The attributes of an array are parsed with its presence list and written from where they are; here only their place is written.
+struct InPlace;
+
+impl Rule<ArrayAttributes> for InPlace {
+    fn take(_: &mut Members<'_>, _: &str) -> Result<ArrayAttributes, MetaError> {
+        Ok(ArrayAttributes::default())
+    }
+
+    fn put(map: &mut Builder, name: &str, _: &ArrayAttributes) {
+        map.put(name, &Value::Null);
+    }
+}
+
+/// A list that is empty if absent. The reference writes it after `zarr_format` and `node_type`.
+struct AfterHead;
+
+impl Rule<Vec<Value>> for AfterHead {
+    fn take(members: &mut Members<'_>, name: &str) -> Result<Vec<Value>, MetaError> {
+        Defaulted::take(members, name)
+    }
+
+    fn put(map: &mut Builder, name: &str, value: &Vec<Value>) {
+        map.put("zarr_format", &3u32)
+            .put("node_type", NodeKind::Array.name())
+            .put(name, value);
+    }
 }
 
 /// A Zarr data type: a name, and an optional configuration.
@@ -109,35 +140,19 @@ impl ArrayDoc {
     }
 
     fn from_raw(raw: RawArray) -> Result<Self, MetaError> {
-        let root = Pointer::Prefix("");
-        let mut node = Members::new(raw.members, &root);
-        take_head(&mut node, NodeKind::Array)?;
-        let shape: Vec<u64> = node.required("shape")?;
-        let chunk_grid: JsonObject = node.required("chunk_grid")?;
-        let chunk_shape = chunk_shape(&chunk_grid, shape.len())?;
-        Ok(Self {
-            data_type: node.required("data_type")?,
-            key_encoding: node.optional("chunk_key_encoding")?.unwrap_or_default(),
-            fill_value: node.optional("fill_value")?.unwrap_or_default(),
-            codecs: node.required("codecs")?,
-            dimension_names: node.optional("dimension_names")?,
-            storage_transformers: node.optional("storage_transformers")?.unwrap_or_default(),
-            attributes: ArrayAttributes::from_parts(
-                raw.attributes.presence,
-                raw.attributes.members,
-            )?,
-            extra: node.rest(),
-            shape,
-            chunk_shape,
-            chunk_grid,
-        })
+        let node = take_node(raw.members, NodeKind::Array)?;
+        let mut doc = Self::take(node)?;
+        doc.chunk_shape = chunk_shape(&doc.chunk_grid, doc.shape.len())?;
+        doc.attributes =
+            ArrayAttributes::from_parts(raw.attributes.presence, raw.attributes.members)?;
+        Ok(doc)
     }
 
     /// Returns the document as a JSON value. It has one text for each key of the presence list: prefer
     /// [`to_json`](Self::to_json) if the list is long.
     #[must_use]
     pub fn to_value(&self) -> Value {
-        let mut members = self.members();
+        let mut members = self.members_of_chunks();
         members.insert("attributes".to_owned(), self.attributes.to_value());
         Value::Object(members)
     }
@@ -195,31 +210,19 @@ impl ArrayDoc {
         }
     }
 
-    /// All members, with a placeholder for `attributes` to keep its position.
-    fn members(&self) -> JsonObject {
-        let mut chunk_grid = self.chunk_grid.clone();
-        chunk_grid
-            .entry("name")
-            .or_insert_with(|| Value::from("regular"));
-        let configuration = chunk_grid
+    /// All members with the present chunk shape, and null for `attributes` to keep its position.
+    fn members_of_chunks(&self) -> JsonObject {
+        let mut grid = self.chunk_grid.clone();
+        grid.entry("name").or_insert_with(|| Value::from("regular"));
+        let configuration = grid
             .entry("configuration")
             .or_insert_with(|| Value::Object(JsonObject::new()));
         if let Value::Object(configuration) = configuration {
             configuration.insert("chunk_shape".to_owned(), self.chunk_shape.to_json());
         }
-        let mut map = Builder::default();
-        map.put("shape", &self.shape)
-            .put("data_type", &self.data_type)
-            .put("chunk_grid", &chunk_grid)
-            .put("chunk_key_encoding", &self.key_encoding)
-            .put("fill_value", &self.fill_value)
-            .put("codecs", &self.codecs)
-            .put("attributes", &Value::Null)
-            .put_some("dimension_names", self.dimension_names.as_ref())
-            .put("zarr_format", &3u32)
-            .put("node_type", "array")
-            .put("storage_transformers", &self.storage_transformers);
-        map.finish(&self.extra)
+        let mut members = self.members();
+        members.insert("chunk_grid".to_owned(), Value::Object(grid));
+        members
     }
 }
 
@@ -230,7 +233,7 @@ impl ArrayDoc {
         attributes: &impl Serialize,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        let members = self.members();
+        let members = self.members_of_chunks();
         let mut map = serializer.serialize_map(Some(members.len()))?;
         for (name, value) in &members {
             if name == "attributes" {

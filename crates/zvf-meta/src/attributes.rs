@@ -4,70 +4,73 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use crate::document::{Optional, Role, Rule, document};
 use crate::error::MetaError;
 use crate::json::{Builder, FromJson, JsonObject, Members, Pointer};
 use crate::keylist::KeyList;
 use crate::node::GroupDoc;
 
-/// The attributes of arrays of this format; each array has some of them.
-///
-/// Source: 0.9 §7.3, §11 and §12.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ArrayAttributes {
-    /// Keys of the cells with a payload: absolute chunk coordinates in ASCII order (§7.4).
-    pub nonempty_chunks: Option<KeyList>,
-    /// Chunk coordinate of the array's first cell, `K` numbers; absent means zeros (§7.2).
-    pub chunk_grid_origin: Option<Vec<i64>>,
-    /// The role of the array. The old spelling `zvf_array` is read and never written.
-    pub zv_array: Option<String>,
-    /// Name of the attribute; repeats the path.
-    pub name: Option<String>,
-    /// Element type of the payload, in numpy's spelling; absent means `float32` on `vertices` (§8.2).
-    pub dtype: Option<String>,
-    /// `raw`, `draco`, `fragment_index_v1` or `dictionary`.
-    pub encoding: Option<String>,
-    /// Declared channels: `[]` for one, `[w]` for `w`. The bytes decide, not this (trap T8).
-    pub row_shape: Option<Vec<u64>>,
-    /// One name for each channel.
-    pub channel_names: Option<Vec<String>>,
-    /// Value of each code of a categorical attribute (§12.3).
-    pub categories: Option<Vec<Value>>,
-    /// The categories have an order.
-    pub ordered: Option<bool>,
-    /// `_FillValue`: the code that means missing.
-    pub fill_code: Option<i64>,
-    /// Unit of the values.
-    pub unit: Option<String>,
-    /// Description of the values.
-    pub description: Option<String>,
-    /// Chunk offsets of endpoints 1.. of a link record, `L - 1` lists of `K`; repeats the path (§13.1).
-    pub offsets: Option<Vec<Vec<i64>>>,
-    /// Rows begin with a permutation code (§13.3); absent means derive it.
-    pub has_perm: Option<bool>,
-    /// `L`, endpoints of a record; repeats the family.
-    pub link_width: Option<u32>,
-    /// Levels spanned; repeats the path.
-    pub level_delta: Option<i32>,
-    /// Some links legitimately have no value: a member that this workspace writes in copies of stores before 0.9, whose writers gave
-    /// values to links inside chunks only.
-    pub links_without_values: Option<bool>,
-    /// Rows and channels of an object or group attribute; repeats the array's shape (§11.4).
-    pub shape: Option<Vec<u64>>,
-    /// The first chunks of the array, in C order, that are stored objects: a member that this workspace writes. A chunk below this number
-    /// that does not exist is lost; without the member it may as well be a chunk of nothing but the fill value.
-    pub stored_chunks: Option<u64>,
-    /// Whether a table of objects has a child `present_mask` (0.7 §10.3).
-    pub has_present_mask: Option<bool>,
-    /// `absent`: rows equal to the fill value have no value (§11.4).
-    pub fill_sentinel_meaning: Option<String>,
-    /// Rows of `groups` (§11.5).
-    pub num_groups: Option<u64>,
-    /// Members of groups that are a run of object ids; they replace the stored ones.
-    pub group_ranges: Option<Vec<GroupRange>>,
-    /// Name of each group; may be shorter than the rows.
-    pub group_names: Option<Vec<String>>,
-    /// Unknown members.
-    pub extra: JsonObject,
+document! {
+    /// The attributes of arrays of this format; each array has some of them.
+    ///
+    /// Source: 0.9 §7.3, §11 and §12.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct ArrayAttributes {
+        /// Chunk coordinate of the array's first cell, `K` numbers; absent means zeros (§7.2).
+        pub chunk_grid_origin: Option<Vec<i64>> = Optional("chunk_grid_origin"),
+        /// The role of the array. The old spelling `zvf_array` is read and never written.
+        pub zv_array: Option<String> = Role("zv_array"),
+        /// Name of the attribute; repeats the path.
+        pub name: Option<String> = Optional("name"),
+        /// Element type of the payload, in numpy's spelling; absent means `float32` on `vertices` (§8.2).
+        pub dtype: Option<String> = Optional("dtype"),
+        /// `raw`, `draco`, `fragment_index_v1` or `dictionary`.
+        pub encoding: Option<String> = Optional("encoding"),
+        /// Value of each code of a categorical attribute (§12.3).
+        pub categories: Option<Vec<Value>> = InPlace("categories"),
+        /// The categories have an order.
+        pub ordered: Option<bool> = Optional("ordered"),
+        /// `_FillValue`: the code that means missing.
+        pub fill_code: Option<i64> = Optional("_FillValue"),
+        /// Chunk offsets of endpoints 1.. of a link record, `L - 1` lists of `K`; repeats the path (§13.1).
+        pub offsets: Option<Vec<Vec<i64>>> = Optional("offsets"),
+        /// Rows begin with a permutation code (§13.3); absent means derive it.
+        pub has_perm: Option<bool> = Optional("has_perm"),
+        /// `L`, endpoints of a record; repeats the family.
+        pub link_width: Option<u32> = Optional("link_width"),
+        /// Levels spanned; repeats the path.
+        pub level_delta: Option<i32> = Optional("level_delta"),
+        /// Some links legitimately have no value: a member that this workspace writes in copies of stores before 0.9, whose writers gave
+        /// values to links inside chunks only.
+        pub links_without_values: Option<bool> = Optional("links_without_values"),
+        /// Declared channels: `[]` for one, `[w]` for `w`. The bytes decide, not this (trap T8).
+        pub row_shape: Option<Vec<u64>> = Optional("row_shape"),
+        /// One name for each channel.
+        pub channel_names: Option<Vec<String>> = Optional("channel_names"),
+        /// Rows and channels of an object or group attribute; repeats the array's shape (§11.4).
+        pub shape: Option<Vec<u64>> = Optional("shape"),
+        /// The first chunks of the array, in C order, that are stored objects: a member that this workspace writes. A chunk below this number
+        /// that does not exist is lost; without the member it may as well be a chunk of nothing but the fill value.
+        pub stored_chunks: Option<u64> = Optional("zvf_stored_chunks"),
+        /// Whether a table of objects has a child `present_mask` (0.7 §10.3).
+        pub has_present_mask: Option<bool> = Optional("has_present_mask"),
+        /// `absent`: rows equal to the fill value have no value (§11.4).
+        pub fill_sentinel_meaning: Option<String> = Optional("fill_sentinel_meaning"),
+        /// Unit of the values.
+        pub unit: Option<String> = Optional("unit"),
+        /// Description of the values.
+        pub description: Option<String> = Optional("description"),
+        /// Rows of `groups` (§11.5).
+        pub num_groups: Option<u64> = Optional("num_groups"),
+        /// Members of groups that are a run of object ids; they replace the stored ones.
+        pub group_ranges: Option<Vec<GroupRange>> = Ranges("group_ranges"),
+        /// Name of each group; may be shorter than the rows.
+        pub group_names: Option<Vec<String>> = Optional("group_names"),
+    }
+    beside {
+        /// Keys of the cells with a payload: absolute chunk coordinates in ASCII order (§7.4).
+        pub nonempty_chunks: Option<KeyList>,
+    }
 }
 
 /// One entry of `group_ranges`: the objects `start..stop` are the members of a group.
@@ -146,70 +149,10 @@ impl ArrayAttributes {
         presence: Option<KeyList>,
         members: JsonObject,
     ) -> Result<Self, MetaError> {
-        let at = Pointer::Prefix("/attributes");
-        let mut members = Members::new(members, &at);
         Ok(Self {
             nonempty_chunks: presence,
-            chunk_grid_origin: members.optional("chunk_grid_origin")?,
-            zv_array: discriminator(&mut members)?,
-            name: members.optional("name")?,
-            dtype: members.optional("dtype")?,
-            encoding: members.optional("encoding")?,
-            row_shape: members.optional("row_shape")?,
-            channel_names: members.optional("channel_names")?,
-            categories: members.optional("categories")?,
-            ordered: members.optional("ordered")?,
-            fill_code: members.optional("_FillValue")?,
-            unit: members.optional("unit")?,
-            description: members.optional("description")?,
-            offsets: members.optional("offsets")?,
-            has_perm: members.optional("has_perm")?,
-            link_width: members.optional("link_width")?,
-            level_delta: members.optional("level_delta")?,
-            links_without_values: members.optional("links_without_values")?,
-            shape: members.optional("shape")?,
-            stored_chunks: members.optional("zvf_stored_chunks")?,
-            has_present_mask: members.optional("has_present_mask")?,
-            fill_sentinel_meaning: members.optional("fill_sentinel_meaning")?,
-            num_groups: members.optional("num_groups")?,
-            group_ranges: members
-                .optional::<Ranges>("group_ranges")?
-                .map(|ranges| ranges.0),
-            group_names: members.optional("group_names")?,
-            extra: members.rest(),
+            ..Self::take(Members::new(members, &Pointer::Prefix("/attributes")))?
         })
-    }
-
-    /// All members but the presence list; of the categories only the place.
-    fn members(&self) -> JsonObject {
-        let mut map = Builder::default();
-        map.put_some("chunk_grid_origin", self.chunk_grid_origin.as_ref())
-            .put_some("zv_array", self.zv_array.as_ref())
-            .put_some("name", self.name.as_ref())
-            .put_some("dtype", self.dtype.as_ref())
-            .put_some("encoding", self.encoding.as_ref())
-            .put_some("categories", self.categories.as_ref().map(|_| &Value::Null))
-            .put_some("ordered", self.ordered.as_ref())
-            .put_some("_FillValue", self.fill_code.as_ref())
-            .put_some("offsets", self.offsets.as_ref())
-            .put_some("has_perm", self.has_perm.as_ref())
-            .put_some("link_width", self.link_width.as_ref())
-            .put_some("level_delta", self.level_delta.as_ref())
-            .put_some("links_without_values", self.links_without_values.as_ref())
-            .put_some("row_shape", self.row_shape.as_ref())
-            .put_some("channel_names", self.channel_names.as_ref())
-            .put_some("shape", self.shape.as_ref())
-            .put_some("zvf_stored_chunks", self.stored_chunks.as_ref())
-            .put_some("has_present_mask", self.has_present_mask.as_ref())
-            .put_some("fill_sentinel_meaning", self.fill_sentinel_meaning.as_ref())
-            .put_some("unit", self.unit.as_ref())
-            .put_some("description", self.description.as_ref())
-            .put_some("num_groups", self.num_groups.as_ref());
-        if let Some(ranges) = &self.group_ranges {
-            map.put("group_ranges", &ranges_to_json(ranges));
-        }
-        map.put_some("group_names", self.group_names.as_ref());
-        map.finish(&self.extra)
     }
 
     pub(crate) fn to_value(&self) -> Value {
@@ -273,17 +216,45 @@ pub fn odd_value(values: &[Value]) -> Option<(usize, &Value)> {
     values.find(|(_, value)| kind(value).is_none() || kind(value) != first)
 }
 
-/// Takes `zv_array`, or the old spelling `zvf_array` if the new one is absent.
-pub(crate) fn discriminator(members: &mut Members<'_>) -> Result<Option<String>, MetaError> {
-    if members.has("zv_array") {
-        return members.optional("zv_array");
+/// Categories are read as they are. Only their place is written, as null: lists may be long, and are written from where they are.
+struct InPlace;
+
+impl Rule<Option<Vec<Value>>> for InPlace {
+    fn take(members: &mut Members<'_>, name: &str) -> Result<Option<Vec<Value>>, MetaError> {
+        members.optional(name)
     }
-    members.optional("zvf_array")
+
+    fn put(map: &mut Builder, name: &str, value: &Option<Vec<Value>>) {
+        map.put_some(name, value.as_ref().map(|_| &Value::Null));
+    }
 }
 
-struct Ranges(Vec<GroupRange>);
+/// Group ranges: an object of group numbers to `[start, stop]`.
+struct Ranges;
 
-impl FromJson for Ranges {
+impl Rule<Option<Vec<GroupRange>>> for Ranges {
+    fn take(members: &mut Members<'_>, name: &str) -> Result<Option<Vec<GroupRange>>, MetaError> {
+        let Some(RangesByGroup(ranges)) = members.optional(name)? else {
+            return Ok(None);
+        };
+        Ok(Some(ranges))
+    }
+
+    fn put(map: &mut Builder, name: &str, value: &Option<Vec<GroupRange>>) {
+        let object = value.as_ref().map(|ranges| {
+            let one = |range: &GroupRange| {
+                let bounds = Value::from(vec![range.start, range.stop]);
+                (range.group.to_string(), bounds)
+            };
+            ranges.iter().map(one).collect::<JsonObject>()
+        });
+        map.put_some(name, object.as_ref());
+    }
+}
+
+struct RangesByGroup(Vec<GroupRange>);
+
+impl FromJson for RangesByGroup {
     const EXPECTED: &'static str = "an object of group numbers to [start, stop]";
 
     fn from_json(value: Value, at: &Pointer<'_>) -> Result<Self, MetaError> {
@@ -310,18 +281,6 @@ impl FromJson for Ranges {
         }
         Ok(Self(list))
     }
-}
-
-fn ranges_to_json(ranges: &[GroupRange]) -> JsonObject {
-    ranges
-        .iter()
-        .map(|range| {
-            (
-                range.group.to_string(),
-                Value::from(vec![range.start, range.stop]),
-            )
-        })
-        .collect()
 }
 
 #[cfg(test)]

@@ -2,33 +2,36 @@
 
 use serde_json::Value;
 
-use crate::attributes::{ArrayAttributes, discriminator};
+use crate::attributes::ArrayAttributes;
+use crate::document::{Defaulted, Optional, Role, document};
 use crate::error::{MetaError, quote};
-use crate::json::{Builder, JsonObject, Members, Pointer};
+use crate::json::{JsonObject, Members, Pointer};
 use crate::names::{LinkStore, ObjectLayout};
 use crate::node::GroupDoc;
 
-/// Attributes of the group `object_index`.
-///
-/// Source: 0.9 §11.1.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ObjectIndexDoc {
-    /// `object_index`; readers accept its absence.
-    pub zv_array: Option<String>,
-    /// Rows of the index. Absent in a group that was created and never filled: no objects.
-    pub num_objects: Option<u64>,
-    /// Rows with a non-empty manifest; sometimes absent or stale, so count manifests if it matters.
-    pub num_present: Option<u64>,
-    /// `K`, rank of the chunk coordinates inside manifests.
-    pub sid_ndim: Option<u32>,
-    /// Word of [`ObjectLayout`]; see [`layout`](Self::layout). Absent in indexes of two blobs (0.7 §10.2).
-    pub layout: Option<String>,
-    /// The table of ids is ascending, so that binary search works.
-    pub object_ids_sorted: Option<bool>,
-    /// Unknown members.
-    pub extra: JsonObject,
-    /// Unknown members next to `attributes`.
-    pub node_extra: JsonObject,
+document! {
+    /// Attributes of the group `object_index`.
+    ///
+    /// Source: 0.9 §11.1.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct ObjectIndexDoc {
+        /// `object_index`; readers accept its absence.
+        pub zv_array: Option<String> = Role("zv_array"),
+        /// Rows of the index. Absent in a group that was created and never filled: no objects.
+        pub num_objects: Option<u64> = Optional("num_objects"),
+        /// Rows with a non-empty manifest; sometimes absent or stale, so count manifests if it matters.
+        pub num_present: Option<u64> = Optional("num_present"),
+        /// `K`, rank of the chunk coordinates inside manifests.
+        pub sid_ndim: Option<u32> = Optional("sid_ndim"),
+        /// Word of [`ObjectLayout`]; see [`layout`](Self::layout). Absent in indexes of two blobs (0.7 §10.2).
+        pub layout: Option<String> = Optional("layout"),
+        /// The table of ids is ascending, so that binary search works.
+        pub object_ids_sorted: Option<bool> = Optional("object_ids_sorted"),
+    }
+    beside {
+        /// Unknown members next to `attributes`.
+        pub node_extra: JsonObject,
+    }
 }
 
 const AT: Pointer<'static> = Pointer::Prefix("/attributes");
@@ -49,31 +52,17 @@ impl ObjectIndexDoc {
     ///
     /// If a member is of another type.
     pub fn from_group(group: GroupDoc) -> Result<Self, MetaError> {
-        let mut members = Members::new(group.attributes, &AT);
         Ok(Self {
-            zv_array: discriminator(&mut members)?,
-            num_objects: members.optional("num_objects")?,
-            num_present: members.optional("num_present")?,
-            sid_ndim: members.optional("sid_ndim")?,
-            layout: members.optional("layout")?,
-            object_ids_sorted: members.optional("object_ids_sorted")?,
-            extra: members.rest(),
             node_extra: group.extra,
+            ..Self::take(Members::new(group.attributes, &AT))?
         })
     }
 
     /// Returns the group document; write it with [`GroupDoc::to_json_line`] as the reference does.
     #[must_use]
     pub fn to_group(&self) -> GroupDoc {
-        let mut map = Builder::default();
-        map.put_some("zv_array", self.zv_array.as_ref())
-            .put_some("num_objects", self.num_objects.as_ref())
-            .put_some("num_present", self.num_present.as_ref())
-            .put_some("sid_ndim", self.sid_ndim.as_ref())
-            .put_some("layout", self.layout.as_ref())
-            .put_some("object_ids_sorted", self.object_ids_sorted.as_ref());
         GroupDoc {
-            attributes: map.finish(&self.extra),
+            attributes: self.members(),
             extra: self.node_extra.clone(),
         }
     }
@@ -100,37 +89,39 @@ impl ObjectIndexDoc {
     }
 }
 
-/// Attributes of the group `links/<delta>`: the policy that all its arrays share; in older stores also of the node
-/// `cross_chunk_links/<delta>`.
-///
-/// Source: 0.9 §13.2; 0.8 §9.5; 0.7 §9.1 and §9.4.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LinkFamilyDoc {
-    /// `links_family`; readers accept its absence. Before 0.9 `links` or `cross_chunk_links`.
-    pub zv_array: Option<String>,
-    /// Levels spanned; repeats the group's name.
-    pub level_delta: Option<i32>,
-    /// `L`, endpoints of a record. Without it the family reads as empty.
-    pub link_width: Option<u32>,
-    /// Endpoints keep their given order.
-    pub directed: bool,
-    /// How many copies of a record are stored.
-    pub store: LinkStore,
-    /// `K`, rank of chunk keys. Without it the family reads as empty.
-    pub sid_ndim: Option<u32>,
-    /// Logical records; sometimes absent or stale.
-    pub num_links: Option<u64>,
-    /// Rows on disk; sometimes absent or stale.
-    pub num_physical_records: Option<u64>,
-    /// Element type of the rows, before 0.9 (0.7 §9.1).
-    pub dtype: Option<String>,
-    /// How links between chunks are stored, in some stores of 0.8: `packed_sharded`, `flat_cells`, or the word of a
-    /// dialect (0.8 §9.7).
-    pub layout: Option<String>,
-    /// Unknown members.
-    pub extra: JsonObject,
-    /// Unknown members next to `attributes`.
-    pub node_extra: JsonObject,
+document! {
+    /// Attributes of the group `links/<delta>`: the policy that all its arrays share; in older stores also of the node
+    /// `cross_chunk_links/<delta>`.
+    ///
+    /// Source: 0.9 §13.2; 0.8 §9.5; 0.7 §9.1 and §9.4.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct LinkFamilyDoc {
+        /// `links_family`; readers accept its absence. Before 0.9 `links` or `cross_chunk_links`.
+        pub zv_array: Option<String> = Role("zv_array"),
+        /// Levels spanned; repeats the group's name.
+        pub level_delta: Option<i32> = Optional("level_delta"),
+        /// `L`, endpoints of a record. Without it the family reads as empty.
+        pub link_width: Option<u32> = Optional("link_width"),
+        /// Endpoints keep their given order.
+        pub directed: bool = Defaulted("directed"),
+        /// How many copies of a record are stored.
+        pub store: LinkStore = Defaulted("store"),
+        /// `K`, rank of chunk keys. Without it the family reads as empty.
+        pub sid_ndim: Option<u32> = Optional("sid_ndim"),
+        /// Logical records; sometimes absent or stale.
+        pub num_links: Option<u64> = Optional("num_links"),
+        /// Rows on disk; sometimes absent or stale.
+        pub num_physical_records: Option<u64> = Optional("num_physical_records"),
+        /// Element type of the rows, before 0.9 (0.7 §9.1).
+        pub dtype: Option<String> = Optional("dtype"),
+        /// How links between chunks are stored, in some stores of 0.8: `packed_sharded`, `flat_cells`, or the word of a
+        /// dialect (0.8 §9.7).
+        pub layout: Option<String> = Optional("layout"),
+    }
+    beside {
+        /// Unknown members next to `attributes`.
+        pub node_extra: JsonObject,
+    }
 }
 
 impl LinkFamilyDoc {
@@ -162,44 +153,14 @@ impl LinkFamilyDoc {
     ///
     /// If a member is of another type, or `store` is an unknown word.
     pub fn from_attributes(attributes: JsonObject) -> Result<Self, MetaError> {
-        let mut members = Members::new(attributes, &AT);
-        Ok(Self {
-            zv_array: discriminator(&mut members)?,
-            level_delta: members.optional("level_delta")?,
-            link_width: members.optional("link_width")?,
-            directed: members.optional("directed")?.unwrap_or(false),
-            store: match members.optional::<String>("store")? {
-                None => LinkStore::default(),
-                Some(name) => LinkStore::from_name(&name).ok_or_else(|| {
-                    MetaError::unexpected("/attributes/store", quote(&name), LinkStore::EXPECTED)
-                })?,
-            },
-            sid_ndim: members.optional("sid_ndim")?,
-            num_links: members.optional("num_links")?,
-            num_physical_records: members.optional("num_physical_records")?,
-            dtype: members.optional("dtype")?,
-            layout: members.optional("layout")?,
-            extra: members.rest(),
-            node_extra: JsonObject::new(),
-        })
+        Self::take(Members::new(attributes, &AT))
     }
 
     /// Returns the group document; write it with [`GroupDoc::to_json_line`] as the reference does.
     #[must_use]
     pub fn to_group(&self) -> GroupDoc {
-        let mut map = Builder::default();
-        map.put_some("zv_array", self.zv_array.as_ref())
-            .put_some("level_delta", self.level_delta.as_ref())
-            .put_some("link_width", self.link_width.as_ref())
-            .put("directed", &self.directed)
-            .put("store", self.store.name())
-            .put_some("sid_ndim", self.sid_ndim.as_ref())
-            .put_some("num_links", self.num_links.as_ref())
-            .put_some("num_physical_records", self.num_physical_records.as_ref())
-            .put_some("dtype", self.dtype.as_ref())
-            .put_some("layout", self.layout.as_ref());
         GroupDoc {
-            attributes: map.finish(&self.extra),
+            attributes: self.members(),
             extra: self.node_extra.clone(),
         }
     }
@@ -216,27 +177,10 @@ impl LinkFamilyDoc {
     ///
     /// As [`from_attributes`](Self::from_attributes).
     pub fn from_array(attributes: &ArrayAttributes) -> Result<Self, MetaError> {
+        const SHARED: [&str; 4] = ["zv_array", "dtype", "link_width", "level_delta"];
         let mut members = attributes.extra.clone();
-        let known = [
-            (
-                "zv_array",
-                attributes
-                    .zv_array
-                    .as_ref()
-                    .map(|v| Value::from(v.as_str())),
-            ),
-            (
-                "dtype",
-                attributes.dtype.as_ref().map(|v| Value::from(v.as_str())),
-            ),
-            ("link_width", attributes.link_width.map(Value::from)),
-            ("level_delta", attributes.level_delta.map(Value::from)),
-        ];
-        for (name, value) in known {
-            if let Some(value) = value {
-                members.insert(name.to_owned(), value);
-            }
-        }
+        let shared = attributes.members().into_iter();
+        members.extend(shared.filter(|(name, _)| SHARED.contains(&name.as_str())));
         Self::from_attributes(members)
     }
 
@@ -252,23 +196,25 @@ impl LinkFamilyDoc {
     }
 }
 
-/// Attributes of the group `link_attributes/<name>/<delta>`.
-///
-/// Source: 0.9 §7.3 and §13.8.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LinkAttributeFamilyDoc {
-    /// `link_attribute_family`; readers accept its absence.
-    pub zv_array: Option<String>,
-    /// Name of the attribute; repeats the path.
-    pub name: Option<String>,
-    /// Levels spanned; repeats the group's name.
-    pub level_delta: Option<i32>,
-    /// Logical records; sometimes absent or stale.
-    pub num_links: Option<u64>,
-    /// Unknown members.
-    pub extra: JsonObject,
-    /// Unknown members next to `attributes`.
-    pub node_extra: JsonObject,
+document! {
+    /// Attributes of the group `link_attributes/<name>/<delta>`.
+    ///
+    /// Source: 0.9 §7.3 and §13.8.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct LinkAttributeFamilyDoc {
+        /// `link_attribute_family`; readers accept its absence.
+        pub zv_array: Option<String> = Role("zv_array"),
+        /// Name of the attribute; repeats the path.
+        pub name: Option<String> = Optional("name"),
+        /// Levels spanned; repeats the group's name.
+        pub level_delta: Option<i32> = Optional("level_delta"),
+        /// Logical records; sometimes absent or stale.
+        pub num_links: Option<u64> = Optional("num_links"),
+    }
+    beside {
+        /// Unknown members next to `attributes`.
+        pub node_extra: JsonObject,
+    }
 }
 
 impl LinkAttributeFamilyDoc {
@@ -287,27 +233,17 @@ impl LinkAttributeFamilyDoc {
     ///
     /// If a member is of another type.
     pub fn from_group(group: GroupDoc) -> Result<Self, MetaError> {
-        let mut members = Members::new(group.attributes, &AT);
         Ok(Self {
-            zv_array: discriminator(&mut members)?,
-            name: members.optional("name")?,
-            level_delta: members.optional("level_delta")?,
-            num_links: members.optional("num_links")?,
-            extra: members.rest(),
             node_extra: group.extra,
+            ..Self::take(Members::new(group.attributes, &AT))?
         })
     }
 
     /// Returns the group document; write it with [`GroupDoc::to_json_line`] as the reference does.
     #[must_use]
     pub fn to_group(&self) -> GroupDoc {
-        let mut map = Builder::default();
-        map.put_some("zv_array", self.zv_array.as_ref())
-            .put_some("name", self.name.as_ref())
-            .put_some("level_delta", self.level_delta.as_ref())
-            .put_some("num_links", self.num_links.as_ref());
         GroupDoc {
-            attributes: map.finish(&self.extra),
+            attributes: self.members(),
             extra: self.node_extra.clone(),
         }
     }

@@ -281,6 +281,11 @@ impl<'a> Members<'a> {
         Some(taken)
     }
 
+    /// Returns the position of a member, for messages.
+    pub(crate) fn place<'b>(&'b self, name: &'b str) -> Pointer<'b> {
+        Pointer::Member(self.at, name)
+    }
+
     pub(crate) fn has(&self, name: &str) -> bool {
         self.map.contains_key(name)
     }
@@ -308,10 +313,6 @@ impl Builder {
             Some(value) => self.put(name, value),
             None => self,
         }
-    }
-
-    pub(crate) fn put_if(&mut self, name: &str, flag: bool) -> &mut Self {
-        if flag { self.put(name, &true) } else { self }
     }
 
     /// Adds the unknown members after the known ones. A known member of the same name takes precedence.

@@ -2,63 +2,66 @@
 
 use serde_json::Value;
 
+use crate::document::{Nullable, OneIfAbsent, Optional, Required, UnlessDefault, document};
 use crate::error::{MetaError, describe};
-use crate::json::{Builder, FromJson, JsonObject, Members, Pointer, parse_object};
-use crate::node::{NodeKind, pretty, take_head};
+use crate::json::{Builder, FromJson, JsonObject, Members, Pointer, ToJson, parse_object};
+use crate::node::{NodeKind, group_value, pretty, take_node};
 
-/// The document `<n>/zarr.json`: the block `attributes.zarr_vectors_level` and the members next to it.
-///
-/// Lengths are in world units along the axes; `D` is the number of axes.
-///
-/// Source: 0.9 §6.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LevelDoc {
-    /// Number of the level; equals the group name.
-    pub level: u32,
-    /// Rows of all chunks together. May be stale or 0: a hint, not a reliable count.
-    pub vertex_count: u64,
-    /// Array families, maintained by writers and unreliable.
-    pub arrays_present: Vec<String>,
-    /// Share of the objects that this level keeps, above 0 and at most 1. Absent means 1.
-    pub object_sparsity: f64,
-    /// `none`, `manual`, `per_object` or the name of a plug-in.
-    pub coarsening_method: Option<String>,
-    /// The finer level this one was made from; `None` at level 0.
-    pub parent_level: Option<u32>,
-    /// World size of a chunk of this level, `D` numbers; absent means the root's. See [`crate::space`].
-    pub chunk_shape: Option<Vec<f64>>,
-    /// `[attribute, axes...]` if chunks are also split by an attribute.
-    pub chunk_dims: Option<Vec<String>>,
-    /// The attribute by which chunks are split; keys then have a leading bin number (K = D + 1).
-    pub chunk_attribute_name: Option<String>,
-    /// Attribute value of each bin number.
-    pub chunk_attribute_values: Option<Vec<Value>>,
-    /// Rows of the object index are those of the parent level; dropped objects are empty.
-    pub preserves_object_ids: bool,
-    /// Object rows of the parent level.
-    pub inherited_num_objects: Option<u64>,
-    /// Several manifests may name the same fragment.
-    pub shared_fragments: bool,
-    /// Every fragment index of the level tiles its buffer (§9.4). A claim that must be verified before use.
-    pub fragments_tile: bool,
-    /// Link groups follow vertex fragments. A claim, useful only for reading parts of cells.
-    pub fragment_link_groups: bool,
-    /// Whether the level's own data is its complete content.
-    pub refinement: Refinement,
-    /// Bin shape, if `multiscales` has none; `D` numbers.
-    pub bin_shape: Option<Vec<f64>>,
-    /// Ratio of the bins to those of level 0, if `multiscales` has none; `D` numbers.
-    pub bin_ratio: Option<Vec<f64>>,
-    /// Old name of [`bin_shape`](Self::bin_shape).
-    pub bin_size: Option<Vec<f64>>,
-    /// Unknown members of the block.
-    pub extra: JsonObject,
-    /// `attributes.user_metadata`: namespace to members (§16.3).
-    pub user_metadata: Option<Value>,
-    /// Unknown members of `attributes`.
-    pub attributes_extra: JsonObject,
-    /// Unknown members next to `attributes`.
-    pub node_extra: JsonObject,
+document! {
+    /// The document `<n>/zarr.json`: the block `attributes.zarr_vectors_level` and the members next to it.
+    ///
+    /// Lengths are in world units along the axes; `D` is the number of axes.
+    ///
+    /// Source: 0.9 §6.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct LevelDoc {
+        /// Number of the level; equals the group name.
+        pub level: u32 = Required("level"),
+        /// Share of the objects that this level keeps, above 0 and at most 1. Absent means 1.
+        pub object_sparsity: f64 = OneIfAbsent("object_sparsity"),
+        /// Rows of all chunks together. May be stale or 0: a hint, not a reliable count.
+        pub vertex_count: u64 = Required("vertex_count"),
+        /// `none`, `manual`, `per_object` or the name of a plug-in.
+        pub coarsening_method: Option<String> = Nullable("coarsening_method"),
+        /// The finer level this one was made from; `None` at level 0.
+        pub parent_level: Option<u32> = Nullable("parent_level"),
+        /// Array families, maintained by writers and unreliable.
+        pub arrays_present: Vec<String> = Required("arrays_present"),
+        /// World size of a chunk of this level, `D` numbers; absent means the root's. See [`crate::space`].
+        pub chunk_shape: Option<Vec<f64>> = Optional("chunk_shape"),
+        /// `[attribute, axes...]` if chunks are also split by an attribute.
+        pub chunk_dims: Option<Vec<String>> = Optional("chunk_dims"),
+        /// The attribute by which chunks are split; keys then have a leading bin number (K = D + 1).
+        pub chunk_attribute_name: Option<String> = Optional("chunk_attribute_name"),
+        /// Attribute value of each bin number.
+        pub chunk_attribute_values: Option<Vec<Value>> = Optional("chunk_attribute_values"),
+        /// Rows of the object index are those of the parent level; dropped objects are empty.
+        pub preserves_object_ids: bool = UnlessDefault("preserves_object_ids"),
+        /// Object rows of the parent level.
+        pub inherited_num_objects: Option<u64> = Optional("inherited_num_objects"),
+        /// Several manifests may name the same fragment.
+        pub shared_fragments: bool = UnlessDefault("shared_fragments"),
+        /// Every fragment index of the level tiles its buffer (§9.4). A claim that must be verified before use.
+        pub fragments_tile: bool = UnlessDefault("fragments_tile"),
+        /// Link groups follow vertex fragments. A claim, useful only for reading parts of cells.
+        pub fragment_link_groups: bool = UnlessDefault("fragment_link_groups"),
+        /// Bin shape, if `multiscales` has none; `D` numbers.
+        pub bin_shape: Option<Vec<f64>> = Optional("bin_shape"),
+        /// Ratio of the bins to those of level 0, if `multiscales` has none; `D` numbers.
+        pub bin_ratio: Option<Vec<f64>> = Optional("bin_ratio"),
+        /// Old name of [`bin_shape`](Self::bin_shape).
+        pub bin_size: Option<Vec<f64>> = Optional("bin_size"),
+        /// Whether the level's own data is its complete content.
+        pub refinement: Refinement = UnlessDefault("refinement"),
+    }
+    beside {
+        /// `attributes.user_metadata`: namespace to members (§16.3).
+        pub user_metadata: Option<Value>,
+        /// Unknown members of `attributes`.
+        pub attributes_extra: JsonObject,
+        /// Unknown members next to `attributes`.
+        pub node_extra: JsonObject,
+    }
 }
 
 /// How a level's own data relates to its complete content (`refinement` of the level's block).
@@ -74,6 +77,15 @@ pub enum Refinement {
     Add,
 }
 
+impl ToJson for Refinement {
+    fn to_json(&self) -> Value {
+        Value::from(match self {
+            Self::Replace => "replace",
+            Self::Add => "add",
+        })
+    }
+}
+
 impl FromJson for Refinement {
     const EXPECTED: &'static str = "\"replace\" or \"add\"";
 
@@ -85,8 +97,6 @@ impl FromJson for Refinement {
         }
     }
 }
-
-const BLOCK: &str = "/attributes/zarr_vectors_level";
 
 impl LevelDoc {
     /// Whether arrays of the level have no presence lists yet, because writers are still running: the member `zarr_vectors_presence` (0.9.3).
@@ -104,9 +114,7 @@ impl LevelDoc {
     ///
     /// If the bytes are not JSON, describe no Zarr v3 group, or a member is missing or of another type.
     pub fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
-        let at = Pointer::Prefix("");
-        let mut node = Members::new(parse_object("level", bytes)?, &at);
-        take_head(&mut node, NodeKind::Group)?;
+        let mut node = take_node(parse_object("level", bytes)?, NodeKind::Group)?;
         let at = Pointer::Prefix("/attributes");
         let mut attributes = Members::new(node.required("attributes")?, &at);
         let mut level: Self = attributes.required("zarr_vectors_level")?;
@@ -121,13 +129,10 @@ impl LevelDoc {
     pub fn to_value(&self) -> Value {
         let mut attributes = Builder::default();
         attributes
-            .put("zarr_vectors_level", &Value::Object(self.block()))
+            .put("zarr_vectors_level", self)
             .put_some("user_metadata", self.user_metadata.as_ref());
-        let mut node = Builder::default();
-        node.put("attributes", &attributes.finish(&self.attributes_extra))
-            .put("zarr_format", &3u32)
-            .put("node_type", "group");
-        Value::Object(node.finish(&self.node_extra))
+        let attributes = attributes.finish(&self.attributes_extra);
+        group_value(&attributes, &self.node_extra)
     }
 
     /// Writes the document, indented by two blanks.
@@ -154,73 +159,14 @@ impl LevelDoc {
                 .is_some_and(|names| names.len() > dims);
         if split { dims.saturating_add(1) } else { dims }
     }
-
-    fn block(&self) -> JsonObject {
-        let mut map = Builder::default();
-        map.put("level", &self.level)
-            .put("object_sparsity", &self.object_sparsity)
-            .put("vertex_count", &self.vertex_count)
-            .put("coarsening_method", &self.coarsening_method)
-            .put("parent_level", &self.parent_level)
-            .put("arrays_present", &self.arrays_present)
-            .put_some("chunk_shape", self.chunk_shape.as_ref())
-            .put_some("chunk_dims", self.chunk_dims.as_ref())
-            .put_some("chunk_attribute_name", self.chunk_attribute_name.as_ref())
-            .put_some(
-                "chunk_attribute_values",
-                self.chunk_attribute_values.as_ref(),
-            )
-            .put_if("preserves_object_ids", self.preserves_object_ids)
-            .put_some("inherited_num_objects", self.inherited_num_objects.as_ref())
-            .put_if("shared_fragments", self.shared_fragments)
-            .put_if("fragments_tile", self.fragments_tile)
-            .put_if("fragment_link_groups", self.fragment_link_groups)
-            .put_some("bin_shape", self.bin_shape.as_ref())
-            .put_some("bin_ratio", self.bin_ratio.as_ref())
-            .put_some("bin_size", self.bin_size.as_ref());
-        if self.refinement == Refinement::Add {
-            map.put("refinement", "add");
-        }
-        map.finish(&self.extra)
-    }
-}
-
-impl FromJson for LevelDoc {
-    const EXPECTED: &'static str = "an object";
-
-    fn from_json(value: Value, _: &Pointer<'_>) -> Result<Self, MetaError> {
-        let at = Pointer::Prefix(BLOCK);
-        let mut members = Members::of(value, &at)?;
-        Ok(Self {
-            level: members.required("level")?,
-            vertex_count: members.required("vertex_count")?,
-            arrays_present: members.required("arrays_present")?,
-            object_sparsity: members.optional("object_sparsity")?.unwrap_or(1.0),
-            coarsening_method: members.optional("coarsening_method")?,
-            parent_level: members.optional("parent_level")?,
-            chunk_shape: members.optional("chunk_shape")?,
-            chunk_dims: members.optional("chunk_dims")?,
-            chunk_attribute_name: members.optional("chunk_attribute_name")?,
-            chunk_attribute_values: members.optional("chunk_attribute_values")?,
-            preserves_object_ids: members.optional("preserves_object_ids")?.unwrap_or(false),
-            inherited_num_objects: members.optional("inherited_num_objects")?,
-            shared_fragments: members.optional("shared_fragments")?.unwrap_or(false),
-            fragments_tile: members.optional("fragments_tile")?.unwrap_or(false),
-            fragment_link_groups: members.optional("fragment_link_groups")?.unwrap_or(false),
-            refinement: members.optional("refinement")?.unwrap_or_default(),
-            bin_shape: members.optional("bin_shape")?,
-            bin_ratio: members.optional("bin_ratio")?,
-            bin_size: members.optional("bin_size")?,
-            extra: members.rest(),
-            ..Self::default()
-        })
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+
+    const BLOCK: &str = "/attributes/zarr_vectors_level";
 
     fn parse(block: Value) -> Result<LevelDoc, MetaError> {
         let node = json!({"zarr_format": 3, "node_type": "group",

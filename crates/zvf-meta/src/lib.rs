@@ -73,6 +73,7 @@ mod attributes;
 mod axes;
 pub mod capabilities;
 mod codec;
+mod document;
 mod error;
 mod family;
 mod json;

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::document::{Defaulted, Optional, Required, document};
 use crate::error::MetaError;
 use crate::json::{Builder, FromJson, JsonObject, Members, Pointer, ToJson};
 
@@ -38,36 +39,36 @@ impl Multiscales {
     }
 }
 
-/// One entry of [`Multiscales`].
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Multiscale {
-    /// NGFF version; the reference writes `0.4`.
-    pub version: Option<String>,
-    /// A name; the reference writes `default`.
-    pub name: Option<String>,
-    /// The axes in column order. Only those of entry 0 count.
-    pub axes: Vec<Axis>,
-    /// One dataset for each level, sorted by number.
-    pub datasets: Vec<Dataset>,
-    /// `metadata`; the reference writes `{"format": "zarr_vectors"}`.
-    pub metadata: Option<Value>,
-    /// Unknown members.
-    pub extra: JsonObject,
+document! {
+    /// One entry of [`Multiscales`].
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Multiscale {
+        /// NGFF version; the reference writes `0.4`.
+        pub version: Option<String> = Optional("version"),
+        /// A name; the reference writes `default`.
+        pub name: Option<String> = Optional("name"),
+        /// The axes in column order. Only those of entry 0 count.
+        pub axes: Vec<Axis> = Defaulted("axes"),
+        /// One dataset for each level, sorted by number.
+        pub datasets: Vec<Dataset> = Defaulted("datasets"),
+        /// `metadata`; the reference writes `{"format": "zarr_vectors"}`.
+        pub metadata: Option<Value> = Optional("metadata"),
+    }
 }
 
-/// One coordinate axis. Its position in the list is the column of `vertices` and the component of every chunk key.
-///
-/// Source: 0.9 §5.2.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Axis {
-    /// Name, such as `x`.
-    pub name: String,
-    /// Type: `space`, `time`, `channel` or another word; absent means `space`.
-    pub type_: Option<String>,
-    /// Unit of positions along the axis, such as `micrometer`; absent if unknown.
-    pub unit: Option<String>,
-    /// Unknown members.
-    pub extra: JsonObject,
+document! {
+    /// One coordinate axis. Its position in the list is the column of `vertices` and the component of every chunk key.
+    ///
+    /// Source: 0.9 §5.2.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Axis {
+        /// Name, such as `x`.
+        pub name: String = Required("name"),
+        /// Type: `space`, `time`, `channel` or another word; absent means `space`.
+        pub type_: Option<String> = Optional("type"),
+        /// Unit of positions along the axis, such as `micrometer`; absent if unknown.
+        pub unit: Option<String> = Optional("unit"),
+    }
 }
 
 impl Axis {
@@ -89,15 +90,15 @@ impl Axis {
     }
 }
 
-/// The entry of one level.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Dataset {
-    /// The level's number as text.
-    pub path: String,
-    /// Scale and translation. Other transforms are kept but not interpreted.
-    pub transforms: Vec<Transform>,
-    /// Unknown members.
-    pub extra: JsonObject,
+document! {
+    /// The entry of one level.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Dataset {
+        /// The level's number as text.
+        pub path: String = Required("path"),
+        /// Scale and translation. Other transforms are kept but not interpreted.
+        pub transforms: Vec<Transform> = Defaulted("coordinateTransformations"),
+    }
 }
 
 impl Dataset {
@@ -184,51 +185,6 @@ impl FromJson for Multiscales {
     }
 }
 
-impl FromJson for Multiscale {
-    const EXPECTED: &'static str = "an object";
-
-    fn from_json(value: Value, at: &Pointer<'_>) -> Result<Self, MetaError> {
-        let mut members = Members::of(value, at)?;
-        Ok(Self {
-            version: members.optional("version")?,
-            name: members.optional("name")?,
-            axes: members.optional("axes")?.unwrap_or_default(),
-            datasets: members.optional("datasets")?.unwrap_or_default(),
-            metadata: members.optional("metadata")?,
-            extra: members.rest(),
-        })
-    }
-}
-
-impl FromJson for Axis {
-    const EXPECTED: &'static str = "an object";
-
-    fn from_json(value: Value, at: &Pointer<'_>) -> Result<Self, MetaError> {
-        let mut members = Members::of(value, at)?;
-        Ok(Self {
-            name: members.required("name")?,
-            type_: members.optional("type")?,
-            unit: members.optional("unit")?,
-            extra: members.rest(),
-        })
-    }
-}
-
-impl FromJson for Dataset {
-    const EXPECTED: &'static str = "an object";
-
-    fn from_json(value: Value, at: &Pointer<'_>) -> Result<Self, MetaError> {
-        let mut members = Members::of(value, at)?;
-        Ok(Self {
-            path: members.required("path")?,
-            transforms: members
-                .optional("coordinateTransformations")?
-                .unwrap_or_default(),
-            extra: members.rest(),
-        })
-    }
-}
-
 impl FromJson for Transform {
     const EXPECTED: &'static str = "an object";
 
@@ -261,37 +217,6 @@ impl FromJson for Transform {
 impl ToJson for Multiscales {
     fn to_json(&self) -> Value {
         self.entries.to_json()
-    }
-}
-
-impl ToJson for Multiscale {
-    fn to_json(&self) -> Value {
-        let mut map = Builder::default();
-        map.put_some("version", self.version.as_ref())
-            .put_some("name", self.name.as_ref())
-            .put("axes", &self.axes)
-            .put("datasets", &self.datasets)
-            .put_some("metadata", self.metadata.as_ref());
-        Value::Object(map.finish(&self.extra))
-    }
-}
-
-impl ToJson for Axis {
-    fn to_json(&self) -> Value {
-        let mut map = Builder::default();
-        map.put("name", &self.name)
-            .put_some("type", self.type_.as_ref())
-            .put_some("unit", self.unit.as_ref());
-        Value::Object(map.finish(&self.extra))
-    }
-}
-
-impl ToJson for Dataset {
-    fn to_json(&self) -> Value {
-        let mut map = Builder::default();
-        map.put("path", &self.path)
-            .put("coordinateTransformations", &self.transforms);
-        Value::Object(map.finish(&self.extra))
     }
 }
 

@@ -2,6 +2,11 @@
 
 use std::fmt;
 
+use serde_json::Value;
+
+use crate::error::{MetaError, quote};
+use crate::json::{FromJson, Pointer, ToJson};
+
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$word_doc:meta])* $variant:ident = $word:literal,)* }) => {
         $(#[$doc])*
@@ -159,6 +164,22 @@ words! {
         Canonical = "canonical",
         /// One for each distinct chunk among the endpoints.
         Duplicate = "duplicate",
+    }
+}
+
+impl FromJson for LinkStore {
+    const EXPECTED: &'static str = Self::EXPECTED;
+
+    fn from_json(value: Value, at: &Pointer<'_>) -> Result<Self, MetaError> {
+        let name = String::from_json(value, at)?;
+        Self::from_name(&name)
+            .ok_or_else(|| MetaError::unexpected(at, quote(&name), Self::EXPECTED))
+    }
+}
+
+impl ToJson for LinkStore {
+    fn to_json(&self) -> Value {
+        Value::from(self.name())
     }
 }
 

@@ -156,14 +156,19 @@ fn kind_of(format: Option<Value>, node: Option<Value>) -> Result<NodeKind, MetaE
     }
 }
 
-/// Takes `zarr_format` and `node_type` out of a node and checks them.
-pub(crate) fn take_head(members: &mut Members<'_>, expected: NodeKind) -> Result<(), MetaError> {
+/// Returns the members of a node without `zarr_format` and `node_type`, which are checked.
+pub(crate) fn take_node(
+    document: JsonObject,
+    expected: NodeKind,
+) -> Result<Members<'static>, MetaError> {
+    const ROOT: Pointer<'static> = Pointer::Prefix("");
+    let mut members = Members::new(document, &ROOT);
     let found = kind_of(
         members.optional("zarr_format")?,
         members.optional("node_type")?,
     )?;
     if found == expected {
-        return Ok(());
+        return Ok(members);
     }
     Err(MetaError::unexpected(
         "/node_type",
@@ -190,9 +195,7 @@ impl GroupDoc {
     ///
     /// If the bytes are not JSON, or describe something other than a Zarr v3 group.
     pub fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
-        let at = Pointer::Prefix("");
-        let mut members = Members::new(parse_object("group", bytes)?, &at);
-        take_head(&mut members, NodeKind::Group)?;
+        let mut members = take_node(parse_object("group", bytes)?, NodeKind::Group)?;
         Ok(Self {
             attributes: members.optional("attributes")?.unwrap_or_default(),
             extra: members.rest(),
@@ -202,11 +205,7 @@ impl GroupDoc {
     /// Returns the document as a JSON value, members in the order of the reference.
     #[must_use]
     pub fn to_value(&self) -> Value {
-        let mut node = Builder::default();
-        node.put("attributes", &self.attributes)
-            .put("zarr_format", &3u32)
-            .put("node_type", "group");
-        Value::Object(node.finish(&self.extra))
+        group_value(&self.attributes, &self.extra)
     }
 
     /// Writes the document in the form that the reference uses for most groups: indented by two blanks.
@@ -235,6 +234,15 @@ impl GroupDoc {
         line.push('}');
         line
     }
+}
+
+/// Composes the document of a group, members in the order of the reference.
+pub(crate) fn group_value(attributes: &JsonObject, extra: &JsonObject) -> Value {
+    let mut node = Builder::default();
+    node.put("attributes", attributes)
+        .put("zarr_format", &3u32)
+        .put("node_type", "group");
+    Value::Object(node.finish(extra))
 }
 
 /// Writes a value indented by two blanks.

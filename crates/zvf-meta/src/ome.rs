@@ -2,38 +2,38 @@
 
 use serde_json::Value;
 
-use crate::error::MetaError;
-use crate::json::{Builder, FromJson, JsonObject, Members, Pointer, ToJson};
+use crate::document::{Defaulted, Optional, document};
+use crate::json::{FromJson, JsonObject, Pointer, ToJson};
 use crate::multiscales::Axis;
 
-/// `attributes.ome`: an OME-Zarr collection node. Readers of the format do not use it.
-///
-/// Source: 0.9 §5.3.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Ome {
-    /// The reference writes `0.6`.
-    pub version: Option<String>,
-    /// The reference writes `collection`.
-    pub type_: Option<String>,
-    /// Name of the store.
-    pub name: Option<String>,
-    /// `attributes`: the scene with its coordinate systems, and foreign entries.
-    pub attributes: Option<JsonObject>,
-    /// One node for each level, in increasing order.
-    pub nodes: Vec<OmeNode>,
-    /// Unknown members.
-    pub extra: JsonObject,
+document! {
+    /// `attributes.ome`: an OME-Zarr collection node. Readers of the format do not use it.
+    ///
+    /// Source: 0.9 §5.3.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Ome {
+        /// The reference writes `0.6`.
+        pub version: Option<String> = Optional("version"),
+        /// The reference writes `collection`.
+        pub type_: Option<String> = Optional("type"),
+        /// Name of the store.
+        pub name: Option<String> = Optional("name"),
+        /// `attributes`: the scene with its coordinate systems, and foreign entries.
+        pub attributes: Option<JsonObject> = Optional("attributes"),
+        /// One node for each level, in increasing order.
+        pub nodes: Vec<OmeNode> = Defaulted("nodes"),
+    }
 }
 
-/// One entry of [`Ome::nodes`].
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct OmeNode {
-    /// `zv:level` for a level.
-    pub type_: Option<String>,
-    /// Group name of the level.
-    pub name: Option<String>,
-    /// Unknown members.
-    pub extra: JsonObject,
+document! {
+    /// One entry of [`Ome::nodes`].
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct OmeNode {
+        /// `zv:level` for a level.
+        pub type_: Option<String> = Optional("type"),
+        /// Group name of the level.
+        pub name: Option<String> = Optional("name"),
+    }
 }
 
 impl Ome {
@@ -60,59 +60,10 @@ impl Ome {
     }
 }
 
-impl FromJson for Ome {
-    const EXPECTED: &'static str = "an object";
-
-    fn from_json(value: Value, at: &Pointer<'_>) -> Result<Self, MetaError> {
-        let mut members = Members::of(value, at)?;
-        Ok(Self {
-            version: members.optional("version")?,
-            type_: members.optional("type")?,
-            name: members.optional("name")?,
-            attributes: members.optional("attributes")?,
-            nodes: members.optional("nodes")?.unwrap_or_default(),
-            extra: members.rest(),
-        })
-    }
-}
-
-impl FromJson for OmeNode {
-    const EXPECTED: &'static str = "an object";
-
-    fn from_json(value: Value, at: &Pointer<'_>) -> Result<Self, MetaError> {
-        let mut members = Members::of(value, at)?;
-        Ok(Self {
-            type_: members.optional("type")?,
-            name: members.optional("name")?,
-            extra: members.rest(),
-        })
-    }
-}
-
-impl ToJson for Ome {
-    fn to_json(&self) -> Value {
-        let mut map = Builder::default();
-        map.put_some("version", self.version.as_ref())
-            .put_some("type", self.type_.as_ref())
-            .put_some("name", self.name.as_ref())
-            .put_some("attributes", self.attributes.as_ref())
-            .put("nodes", &self.nodes);
-        Value::Object(map.finish(&self.extra))
-    }
-}
-
-impl ToJson for OmeNode {
-    fn to_json(&self) -> Value {
-        let mut map = Builder::default();
-        map.put_some("type", self.type_.as_ref())
-            .put_some("name", self.name.as_ref());
-        Value::Object(map.finish(&self.extra))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::MetaError;
     use serde_json::json;
 
     #[test]

@@ -3,79 +3,80 @@
 use serde_json::Value;
 
 use crate::capabilities::check_required;
+use crate::document::{Defaulted, Optional, Required, Rule, UnlessDefault, document};
 use crate::error::{MetaError, quote};
-use crate::json::{Builder, FromJson, JsonObject, Members, Pointer, ToJson, parse_object};
+use crate::json::{Builder, FromJson, JsonObject, Members, ToJson, parse_object};
 use crate::multiscales::{Axis, LevelTransform, Multiscales};
 use crate::names::{Kind, LinksConvention};
-use crate::node::{NodeKind, pretty, take_head};
+use crate::node::{NodeKind, group_value, pretty, take_node};
 use crate::ome::Ome;
 use crate::version::{self, Gate, Version};
 
-/// The document `zarr.json` at the root of a store.
-///
-/// Source: 0.9 §5.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RootDoc {
-    /// `attributes.zarr_vectors`.
-    pub zarr_vectors: ZarrVectors,
-    /// `attributes.multiscales`: axes and level transforms.
-    pub multiscales: Multiscales,
-    /// `attributes.ome`: a derived description that readers do not use.
-    pub ome: Option<Ome>,
-    /// `attributes.user_metadata`: namespace to members (§16.3).
-    pub user_metadata: Option<Value>,
-    /// Unknown members of `attributes`.
-    pub extra: JsonObject,
-    /// Unknown members next to `attributes`.
-    pub node_extra: JsonObject,
+document! {
+    /// The document `zarr.json` at the root of a store.
+    ///
+    /// Source: 0.9 §5.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct RootDoc {
+        /// `attributes.zarr_vectors`.
+        pub zarr_vectors: ZarrVectors = Required("zarr_vectors"),
+        /// `attributes.multiscales`: axes and level transforms.
+        pub multiscales: Multiscales = Required("multiscales"),
+        /// `attributes.ome`: a derived description that readers do not use.
+        pub ome: Option<Ome> = Lenient("ome"),
+        /// `attributes.user_metadata`: namespace to members (§16.3).
+        pub user_metadata: Option<Value> = Optional("user_metadata"),
+    }
+    beside {
+        /// Unknown members next to `attributes`.
+        pub node_extra: JsonObject,
+    }
 }
 
-/// The members of `attributes.zarr_vectors`.
-///
-/// All lengths are in world units along the axes, in axis order; `D` is the number of axes.
-///
-/// Source: 0.9 §5.1.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ZarrVectors {
-    /// Format version as text; see [`version::gate`].
-    pub zv_version: String,
-    /// Tokens of what the writer used; see [`capabilities`](crate::capabilities).
-    pub format_capabilities: Vec<String>,
-    /// Tokens that every reader must support; mostly empty.
-    pub required_capabilities: Vec<String>,
-    /// World size of a level-0 chunk, `D` numbers above 0.
-    pub chunk_shape: Vec<f64>,
-    /// Lowest and highest corner of the data, both inclusive, `D` numbers each.
-    pub bounds: (Vec<f64>, Vec<f64>),
-    /// Geometry kinds; the first decides how the store is read.
-    pub geometry_types: Vec<String>,
-    /// Edge length of a level-0 bin, `D` numbers; absent means [`chunk_shape`](Self::chunk_shape).
-    pub base_bin_shape: Option<Vec<f64>>,
-    /// Word of [`LinksConvention`]; absent means `implicit_sequential`.
-    pub links_convention: Option<String>,
-    /// Word of [`ObjectIndexConvention`](crate::ObjectIndexConvention); no reader uses it.
-    pub object_index_convention: Option<String>,
-    /// Word of [`CrossChunkStrategy`](crate::CrossChunkStrategy); informative.
-    pub cross_chunk_strategy: Option<String>,
-    /// Coordinate reference system, opaque.
-    pub crs: Option<Value>,
-    /// The number of levels that links span; -1 means all. Absent means 1.
-    pub cross_level_depth: Option<i64>,
-    /// Word of [`CrossLevelStorage`](crate::CrossLevelStorage); absent means `explicit`.
-    pub cross_level_storage: Option<String>,
-    /// Informative, 2 or more. Absent means 8.
-    pub reduction_factor: Option<i64>,
-    /// Declared attributes: scope to name to specification. Arrays may be missing nevertheless.
-    pub attribute_specs: Option<JsonObject>,
-    /// How new object indexes store manifests: `vlen` or `dense`. Each index states its own layout.
-    pub manifest_layout: Option<String>,
-    /// World position minus stored position, `D` numbers (§15.7); absent means zeros.
-    pub coordinate_offset: Option<Vec<f64>>,
-    /// Unknown members.
-    pub extra: JsonObject,
+document! {
+    /// The members of `attributes.zarr_vectors`.
+    ///
+    /// All lengths are in world units along the axes, in axis order; `D` is the number of axes.
+    ///
+    /// Source: 0.9 §5.1.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct ZarrVectors {
+        /// Format version as text; see [`version::gate`].
+        pub zv_version: String = Required("zv_version"),
+        /// Tokens of what the writer used; see [`capabilities`](crate::capabilities).
+        pub format_capabilities: Vec<String> = Defaulted("format_capabilities"),
+        /// Tokens that every reader must support; mostly empty.
+        pub required_capabilities: Vec<String> = UnlessDefault("required_capabilities"),
+        /// World size of a level-0 chunk, `D` numbers above 0.
+        pub chunk_shape: Vec<f64> = Required("chunk_shape"),
+        /// Lowest and highest corner of the data, both inclusive, `D` numbers each.
+        pub bounds: (Vec<f64>, Vec<f64>) = Corners("bounds"),
+        /// Geometry kinds; the first decides how the store is read.
+        pub geometry_types: Vec<String> = Required("geometry_types"),
+        /// Edge length of a level-0 bin, `D` numbers; absent means [`chunk_shape`](Self::chunk_shape).
+        pub base_bin_shape: Option<Vec<f64>> = Optional("base_bin_shape"),
+        /// Word of [`LinksConvention`]; absent means `implicit_sequential`.
+        pub links_convention: Option<String> = Optional("links_convention"),
+        /// Word of [`ObjectIndexConvention`](crate::ObjectIndexConvention); no reader uses it.
+        pub object_index_convention: Option<String> = Optional("object_index_convention"),
+        /// Word of [`CrossChunkStrategy`](crate::CrossChunkStrategy); informative.
+        pub cross_chunk_strategy: Option<String> = Optional("cross_chunk_strategy"),
+        /// Coordinate reference system, opaque.
+        pub crs: Option<Value> = Optional("crs"),
+        /// The number of levels that links span; -1 means all. Absent means 1.
+        pub cross_level_depth: Option<i64> = Optional("cross_level_depth"),
+        /// Word of [`CrossLevelStorage`](crate::CrossLevelStorage); absent means `explicit`.
+        pub cross_level_storage: Option<String> = Optional("cross_level_storage"),
+        /// Informative, 2 or more. Absent means 8.
+        pub reduction_factor: Option<i64> = Optional("reduction_factor"),
+        /// Declared attributes: scope to name to specification. Arrays may be missing nevertheless.
+        pub attribute_specs: Option<JsonObject> = Optional("attribute_specs"),
+        /// How new object indexes store manifests: `vlen` or `dense`. Each index states its own layout.
+        pub manifest_layout: Option<String> = Optional("manifest_layout"),
+        /// World position minus stored position, `D` numbers (§15.7); absent means zeros.
+        pub coordinate_offset: Option<Vec<f64>> = Optional("coordinate_offset"),
+    }
 }
-
-const BLOCK: &str = "/attributes/zarr_vectors";
 
 impl RootDoc {
     /// Parses a root document.
@@ -101,35 +102,18 @@ impl RootDoc {
     }
 
     fn from_document(document: JsonObject) -> Result<Self, MetaError> {
-        let at = Pointer::Prefix("");
-        let mut node = Members::new(document, &at);
-        take_head(&mut node, NodeKind::Group)?;
-        let at = Pointer::Prefix("/attributes");
-        let mut attributes = Members::new(node.required("attributes")?, &at);
+        let mut node = take_node(document, NodeKind::Group)?;
+        let attributes: Self = node.required("attributes")?;
         Ok(Self {
-            zarr_vectors: attributes.required("zarr_vectors")?,
-            multiscales: attributes.required("multiscales")?,
-            ome: attributes.lenient("ome"),
-            user_metadata: attributes.optional("user_metadata")?,
-            extra: attributes.rest(),
             node_extra: node.rest(),
+            ..attributes
         })
     }
 
     /// Returns the document as a JSON value: known members in the order of the reference, then unknown ones.
     #[must_use]
     pub fn to_value(&self) -> Value {
-        let mut attributes = Builder::default();
-        attributes
-            .put("zarr_vectors", &self.zarr_vectors)
-            .put("multiscales", &self.multiscales)
-            .put_some("ome", self.ome.as_ref())
-            .put_some("user_metadata", self.user_metadata.as_ref());
-        let mut node = Builder::default();
-        node.put("attributes", &attributes.finish(&self.extra))
-            .put("zarr_format", &3u32)
-            .put("node_type", "group");
-        Value::Object(node.finish(&self.node_extra))
+        group_value(&self.members(), &self.node_extra)
     }
 
     /// Writes the document, indented by two blanks.
@@ -225,87 +209,36 @@ fn stated_version(document: &JsonObject) -> Option<String> {
     text.as_str().map(str::to_owned)
 }
 
-/// Two corners, read from and written as a list of two lists.
-struct Corners((Vec<f64>, Vec<f64>));
+/// Two corners: a list of two lists, which must exist.
+struct Corners;
 
-impl FromJson for Corners {
-    const EXPECTED: &'static str = "two arrays of numbers";
+impl Rule<(Vec<f64>, Vec<f64>)> for Corners {
+    fn take(members: &mut Members<'_>, name: &str) -> Result<(Vec<f64>, Vec<f64>), MetaError> {
+        const EXPECTED: &str = "two arrays of numbers";
+        let Some(corners) = members.optional::<Vec<Vec<f64>>>(name)? else {
+            return Err(MetaError::missing(members.place(name), EXPECTED));
+        };
+        let found = format!("an array of {}", corners.len());
+        <[_; 2]>::try_from(corners)
+            .map(<(_, _)>::from)
+            .map_err(|_| MetaError::unexpected(members.place(name), found, EXPECTED))
+    }
 
-    fn from_json(value: Value, at: &Pointer<'_>) -> Result<Self, MetaError> {
-        let corners = <Vec<Vec<f64>>>::from_json(value, at)?;
-        let count = corners.len();
-        let mut corners = corners.into_iter();
-        match (corners.next(), corners.next(), corners.next()) {
-            (Some(lo), Some(hi), None) => Ok(Self((lo, hi))),
-            _ => Err(MetaError::unexpected(
-                at,
-                format!("an array of {count}"),
-                Self::EXPECTED,
-            )),
-        }
+    fn put(map: &mut Builder, name: &str, (lo, hi): &(Vec<f64>, Vec<f64>)) {
+        map.put(name, &vec![lo.to_json(), hi.to_json()]);
     }
 }
 
-impl FromJson for ZarrVectors {
-    const EXPECTED: &'static str = "an object";
+/// A member that readers do not use: of another type, it is kept among the unknown ones.
+struct Lenient;
 
-    fn from_json(value: Value, _: &Pointer<'_>) -> Result<Self, MetaError> {
-        let at = Pointer::Prefix(BLOCK);
-        let mut members = Members::of(value, &at)?;
-        Ok(Self {
-            zv_version: members.required("zv_version")?,
-            format_capabilities: members.optional("format_capabilities")?.unwrap_or_default(),
-            required_capabilities: members
-                .optional("required_capabilities")?
-                .unwrap_or_default(),
-            chunk_shape: members.required("chunk_shape")?,
-            bounds: members.required::<Corners>("bounds")?.0,
-            geometry_types: members.required("geometry_types")?,
-            base_bin_shape: members.optional("base_bin_shape")?,
-            links_convention: members.optional("links_convention")?,
-            object_index_convention: members.optional("object_index_convention")?,
-            cross_chunk_strategy: members.optional("cross_chunk_strategy")?,
-            crs: members.optional("crs")?,
-            cross_level_depth: members.optional("cross_level_depth")?,
-            cross_level_storage: members.optional("cross_level_storage")?,
-            reduction_factor: members.optional("reduction_factor")?,
-            attribute_specs: members.optional("attribute_specs")?,
-            manifest_layout: members.optional("manifest_layout")?,
-            coordinate_offset: members.optional("coordinate_offset")?,
-            extra: members.rest(),
-        })
+impl<T: FromJson + ToJson> Rule<Option<T>> for Lenient {
+    fn take(members: &mut Members<'_>, name: &str) -> Result<Option<T>, MetaError> {
+        Ok(members.lenient(name))
     }
-}
 
-impl ToJson for ZarrVectors {
-    fn to_json(&self) -> Value {
-        let mut map = Builder::default();
-        map.put("zv_version", &self.zv_version)
-            .put("format_capabilities", &self.format_capabilities);
-        if !self.required_capabilities.is_empty() {
-            map.put("required_capabilities", &self.required_capabilities);
-        }
-        map.put("chunk_shape", &self.chunk_shape)
-            .put(
-                "bounds",
-                &vec![self.bounds.0.to_json(), self.bounds.1.to_json()],
-            )
-            .put("geometry_types", &self.geometry_types)
-            .put_some("base_bin_shape", self.base_bin_shape.as_ref())
-            .put_some("links_convention", self.links_convention.as_ref())
-            .put_some(
-                "object_index_convention",
-                self.object_index_convention.as_ref(),
-            )
-            .put_some("cross_chunk_strategy", self.cross_chunk_strategy.as_ref())
-            .put_some("crs", self.crs.as_ref())
-            .put_some("cross_level_depth", self.cross_level_depth.as_ref())
-            .put_some("cross_level_storage", self.cross_level_storage.as_ref())
-            .put_some("reduction_factor", self.reduction_factor.as_ref())
-            .put_some("attribute_specs", self.attribute_specs.as_ref())
-            .put_some("manifest_layout", self.manifest_layout.as_ref())
-            .put_some("coordinate_offset", self.coordinate_offset.as_ref());
-        Value::Object(map.finish(&self.extra))
+    fn put(map: &mut Builder, name: &str, value: &Option<T>) {
+        Optional::put(map, name, value);
     }
 }
 
