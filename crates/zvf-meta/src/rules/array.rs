@@ -1,6 +1,7 @@
 //! Rules about the type and role that an array declares.
 
-use super::{ArrayAt, Problems, Rule, list};
+use super::problem::{ArrayAt, Problems, list};
+use super::table::Rule;
 use crate::error::quote;
 use crate::role::Role;
 

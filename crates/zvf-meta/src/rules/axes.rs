@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Problems, close, is_size, list};
+use super::problem::{Problems, close, is_size, list};
 use crate::error::{describe, quote};
 use crate::multiscales::{Dataset, Multiscale, Transform};
 use crate::root::RootDoc;

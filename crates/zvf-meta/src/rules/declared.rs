@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{LevelAt, Problems};
+use super::problem::{LevelAt, Problems};
 use crate::error::{describe, quote};
 use crate::root::RootDoc;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{ArrayAt, Problems, list};
+use super::problem::{ArrayAt, Problems, list};
 use crate::error::quote;
 use crate::space::cell;
 use crate::text;

@@ -1,6 +1,7 @@
 //! Rules about level groups and their documents.
 
-use super::{LevelAt, Problem, Problems, Rule, divides, is_size, list};
+use super::problem::{LevelAt, Problem, Problems, divides, is_size, list};
+use super::table::Rule;
 use crate::error::quote;
 use crate::text;
 

@@ -1,6 +1,7 @@
 //! Rules about link families, their arrays and their attributes.
 
-use super::{ArrayAt, LevelAt, Problems, Rule};
+use super::problem::{ArrayAt, LevelAt, Problems};
+use super::table::Rule;
 use crate::error::quote;
 use crate::family::LinkFamilyDoc;
 use crate::names::LinkStore;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{ArrayAt, Problems, list};
+use super::problem::{ArrayAt, Problems, list};
 use crate::error::{describe, quote};
 use crate::family::ObjectIndexDoc;
 use crate::names::ObjectLayout;

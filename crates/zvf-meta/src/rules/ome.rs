@@ -1,6 +1,6 @@
 //! Rules about the derived `ome` node. Readers do not use it, so all are warnings.
 
-use super::Problems;
+use super::problem::Problems;
 use crate::error::describe;
 use crate::root::RootDoc;
 use crate::text;

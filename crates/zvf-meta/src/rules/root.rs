@@ -2,7 +2,7 @@
 
 use std::ops::RangeBounds;
 
-use super::{Problems, divides, is_size, list};
+use super::problem::{Problems, divides, is_size, list};
 use crate::capabilities;
 use crate::error::quote;
 use crate::names::{

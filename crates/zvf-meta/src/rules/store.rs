@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{
-    ArrayAt, LevelAt, Problem, Rule, check_array, check_level, check_link_attribute_family,
-    check_link_family, check_object_index, check_root, check_store,
+use super::check::{
+    check_array, check_level, check_link_attribute_family, check_link_family, check_object_index,
+    check_root, check_store,
 };
+use super::problem::{ArrayAt, LevelAt, Problem};
+use super::table::Rule;
 use crate::array::ArrayDoc;
 use crate::error::MetaError;
 use crate::family::{LinkAttributeFamilyDoc, LinkFamilyDoc, ObjectIndexDoc};

@@ -2,7 +2,26 @@
 
 use std::fmt;
 
-use super::Severity;
+/// How much a broken rule matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Information; the store is valid.
+    Note,
+    /// The store breaks the format, but readers handle it.
+    Warning,
+    /// Some reader gets wrong data, or none.
+    Error,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        })
+    }
+}
 
 /// Description of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

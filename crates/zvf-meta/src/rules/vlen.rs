@@ -1,6 +1,6 @@
 //! Rules about how arrays are stored: data types, fill values, codecs, keys.
 
-use super::{ArrayAt, Problems, list};
+use super::problem::{ArrayAt, Problems, list};
 use crate::codec::Codec;
 use crate::error::{describe, quote};
 use crate::key_encoding::KeyScheme;
