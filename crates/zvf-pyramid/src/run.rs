@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use zvf_meta::version::{self, Gate};
 use zvf_meta::{LevelDoc, RootDoc};
-use zvf_store::{ContainerKind, Need, Store};
+use zvf_store::{Need, Store};
 
 use super::base::ChosenBins;
 use super::bin::{MOST_AXES, Means};
@@ -324,7 +324,7 @@ impl Job<'_> {
             return refuse(format!("{} axes", root.dims()), "4 at most");
         }
         let level = self.handle.block_on(store.level(0, &Need::nothing()))?;
-        if level.vertices().container() != ContainerKind::Grid {
+        if level.vertices().grid_doc().is_none() {
             return refuse(
                 format!("cells in {}", level.vertices().container()),
                 "cells in one grid",

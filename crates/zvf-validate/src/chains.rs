@@ -7,7 +7,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 use zvf_meta::Kind;
-use zvf_store::ContainerKind;
 
 use crate::check::{Check, Depth};
 use crate::finding::{Findings, Place};
@@ -62,7 +61,7 @@ impl Chains {
         let stated = store.root().zarr_vectors.cross_chunk_strategy.as_deref();
         let stated = matches!(stated, Some("explicit_links" | "both"));
         // Before 0.9 rows of such links were not kept right (0.7 §12.3).
-        let grid = state.level.vertices().container() == ContainerKind::Grid;
+        let grid = state.level.vertices().grid_doc().is_some();
         (chain
             && grid
             && stated

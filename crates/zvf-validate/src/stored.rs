@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use zvf_meta::ArrayDoc;
-use zvf_store::{ContainerKind, StoreError};
+use zvf_store::StoreError;
 
 use crate::check::Check;
 use crate::error::is_finding;
@@ -34,17 +34,10 @@ const MOST: u64 = 1 << 20;
 pub(crate) async fn check(run: &mut Run<'_>, state: &LevelState) -> Result<(), StoreError> {
     let mut folders: BTreeSet<String> = BTreeSet::new();
     if run.options.sample.is_none() {
-        for array in state.level.arrays() {
-            if array.container() == ContainerKind::Blobs {
-                folders.insert(array.path().to_owned());
-            }
-        }
-        if state
-            .level
-            .arrays()
-            .iter()
-            .any(|one| one.container() == ContainerKind::Blobs)
-        {
+        let arrays = state.level.arrays();
+        let split = arrays.iter().filter(|array| array.has_cell_nodes());
+        folders.extend(split.map(|array| array.path().to_owned()));
+        if !folders.is_empty() {
             folders.insert(state.path("link_fragments"));
         }
     }

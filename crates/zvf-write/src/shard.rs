@@ -8,7 +8,7 @@ use zvf_format::shard::ShardEntry;
 use zvf_format::vlen::VlenBuilder;
 use zvf_meta::space::Grid;
 use zvf_meta::{Codec, KeyEncoding};
-use zvf_store::{ContainerKind, GridArray};
+use zvf_store::GridArray;
 
 use crate::array::vlen_codecs;
 use crate::error::{OrBug, internal, to_index};
@@ -183,10 +183,7 @@ pub fn object_key(path: &str, index: &[u64]) -> String {
 /// # Errors
 /// Malformed: a document of shards that are none.
 pub fn stored_as(array: &GridArray) -> Result<(Option<Compression>, Option<Vec<u64>>), WriteError> {
-    let Some(doc) = array
-        .doc()
-        .filter(|_| array.container() == ContainerKind::Grid)
-    else {
+    let Some(doc) = array.grid_doc() else {
         return Ok((None, None));
     };
     let sharding = doc.sharding()?;

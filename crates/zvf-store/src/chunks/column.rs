@@ -8,7 +8,7 @@ use zvf_format::dtype::{DType, DTypeKind};
 use zvf_format::int::{index, wide};
 
 use super::values::{RowValues, little_endian};
-use crate::{ContainerKind, StoreError, VertexAttribute};
+use crate::{StoreError, VertexAttribute};
 
 /// An attribute of vertices or fragments whose values are read.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ impl ChunkColumn {
         let all = size.saturating_mul(index(rows));
         let declared = self.declared.saturating_mul(size).max(1);
         // Where points are appended without values, the values that are stored are those of the first rows (0.7, section 17.4).
-        let some = self.attribute.array.container() == ContainerKind::Blobs
+        let some = self.attribute.array.may_lack_rows()
             && cell.len().is_multiple_of(declared)
             && cell.len() / declared < index(rows);
         let width = match cell.len().checked_div(all) {

@@ -296,6 +296,26 @@ impl GridArray {
         }
     }
 
+    /// The document of an array whose elements are the cells, plain or sharded, as 0.9 writes them (0.9, section 7); `None` for cells
+    /// that are stored in another way.
+    #[must_use]
+    pub fn grid_doc(&self) -> Option<&ArrayDoc> {
+        self.doc()
+            .filter(|_| self.container() == ContainerKind::Grid)
+    }
+
+    /// Whether each cell is an array of its own, with a document (0.7, section 2; 0.8, section 3.1).
+    #[must_use]
+    pub fn has_cell_nodes(&self) -> bool {
+        self.container() == ContainerKind::Blobs
+    }
+
+    /// Whether a cell may have values for the first rows of its chunk only: older writers append points without values (0.7, section 17.4).
+    #[must_use]
+    pub fn may_lack_rows(&self) -> bool {
+        self.container() == ContainerKind::Blobs
+    }
+
     /// In which form the cells are stored.
     pub fn container(&self) -> ContainerKind {
         match &self.container {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use zvf_format::dtype::{DType, DTypeKind};
 use zvf_format::fragments::{Fragment, FragmentIndex};
 use zvf_meta::Kind;
-use zvf_store::{CellWant, ChunkCoord, ContainerKind, GridArray, StoreError, VertexAttribute};
+use zvf_store::{CellWant, ChunkCoord, GridArray, StoreError, VertexAttribute};
 
 use crate::check::{Check, Depth};
 use crate::fetch::{Cell, fetch_map, in_turn};
@@ -245,7 +245,7 @@ impl Plan {
                 .filter(|one| wanted(&one.array) && one.dtype.kind != DTypeKind::Object)
                 .map(|one| Column {
                     attribute: one.clone(),
-                    may_lack: one.array.container() == ContainerKind::Blobs,
+                    may_lack: one.array.may_lack_rows(),
                 })
                 .collect()
         };

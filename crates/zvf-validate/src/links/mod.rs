@@ -10,9 +10,7 @@ use serde::{Deserialize, Serialize};
 use zvf_format::fragments::FragmentIndex;
 use zvf_format::links::lehmer::MAX_WIDTH;
 use zvf_meta::Kind;
-use zvf_store::{
-    CellWant, ChunkCoord, ContainerKind, GridArray, LinkArray, LinkFamily, Placement, StoreError,
-};
+use zvf_store::{CellWant, ChunkCoord, GridArray, LinkArray, LinkFamily, Placement, StoreError};
 
 use crate::chains::{Chains, Steps};
 use crate::check::{Check, Depth};
@@ -118,7 +116,7 @@ pub(crate) async fn check(
     }
     let kind = state.level.store().kind();
     let only = state.level.store().root().zarr_vectors.geometry_types.len() == 1;
-    let grid = state.level.vertices().container() == ContainerKind::Grid;
+    let grid = state.level.vertices().grid_doc().is_some();
     if deep && only && state.number() == 0 {
         let inside = state.level.links(0);
         let place = || Place::at(state.path("links/0"));
