@@ -1,8 +1,8 @@
 //! Other groups of a store: parametric objects, composite geometry, headers of source files, packing, unknown folders.
 //!
-//! Nothing here is needed to read points, lines or meshes, so it is read on request only. Both
-//! forms are understood: blobs named `data` below a group (0.7, 0.8.0) and plain arrays (0.8.1, 0.9); what is said about
-//! them stands in the attributes of the node at the same path.
+//! Reading points, lines or meshes needs none of these, so they are read on request only. Both forms are
+//! read: blobs named `data` below a group (0.7, 0.8.0) and plain arrays (0.8.1, 0.9). The attributes of the node at the same path
+//! describe them.
 //!
 //! Source: specification 0.7, sections 2.6 and 11; 0.8, section 11; 0.9, section 16.
 
@@ -21,7 +21,7 @@ use zvf_io::{Question, is_segment};
 /// Headers and kinds of geometry of a level that are looked at; what is beyond is only counted as a warning.
 const MOST: usize = 256;
 
-/// What else lies in a store.
+/// The other groups of a store.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SideGroups {
@@ -49,7 +49,7 @@ pub struct SideGroups {
 pub struct Parametric {
     /// The types that are defined, by number; not all need occur.
     pub types: Vec<ParametricType>,
-    /// Objects; `None` where no document says.
+    /// Objects; `None` if no document states them.
     pub objects: Option<u64>,
     /// Columns of an object's row: the number of the type, then coefficients, then NaN.
     pub max_row_length: Option<u64>,
@@ -71,7 +71,7 @@ pub struct ParametricType {
     pub id: String,
     /// Its name.
     pub name: String,
-    /// What the coefficients are called, in the order of the row.
+    /// Names of the coefficients, in the order of the row.
     pub coefficients: Vec<String>,
 }
 
@@ -100,7 +100,7 @@ pub struct Composite {
     pub kind: String,
     /// Vertices, as documents say.
     pub vertices: Option<u64>,
-    /// Chunks with vertices; `None` when that cannot be told without reading more.
+    /// Chunks with vertices; `None` if that needs more requests.
     pub chunks: Option<u64>,
     /// Links, as documents say; `None` when there are none or no document declares them.
     pub links: Option<u64>,
@@ -123,11 +123,11 @@ pub struct Packing {
 }
 
 impl Store {
-    /// Looks for what else lies in the store.
+    /// Finds the other groups of the store.
     ///
     /// # Cost
-    /// Two rounds at most: one of the documents and listings whose place is known, one of what was found there. What
-    /// the snapshot knows already is not asked again.
+    /// At most two rounds: documents and listings at known paths, then those found there. Nothing that the snapshot has already is
+    /// requested.
     ///
     /// # Errors
     /// I/O, and limits. Documents that are damaged are [`problems`](SideGroups::problems).
@@ -165,13 +165,13 @@ impl Store {
 type Headers = BTreeMap<String, Map<String, Value>>;
 
 impl Store {
-    /// The headers of source files of these formats, as they were kept; nothing where the store has none.
+    /// The stored headers of source files of these formats; empty if the store has none.
     ///
     /// # Cost
     /// One request a format, all at once. Nothing is listed, so that it works where a backend cannot list.
     ///
     /// # Errors
-    /// I/O, limits, and a document that cannot be understood.
+    /// I/O, limits, a malformed document.
     ///
     /// Source: specification 0.9, section 16.2.
     pub fn headers<'a>(
@@ -248,7 +248,7 @@ impl Node {
     }
 }
 
-/// Puts together what was found.
+/// Assembles the groups from documents and listings.
 struct Finder<'t> {
     tree: &'t Tree,
     side: SideGroups,
@@ -262,7 +262,7 @@ impl<'t> Finder<'t> {
         }
     }
 
-    /// Folders below a prefix; none where the backend cannot list.
+    /// Folders below a prefix; none if the backend cannot list.
     fn folders(&self, prefix: &str) -> Vec<String> {
         let names = self.tree.state().folders(prefix).flatten();
         names.map(|names| names.to_vec()).unwrap_or_default()
@@ -363,7 +363,7 @@ impl<'t> Finder<'t> {
         self.side.headers.push(Header { format, members });
     }
 
-    /// The further kinds of geometry of a level: those of its index and those of its folders.
+    /// The further kinds of geometry of a level, from its index and its folders.
     fn kinds(&mut self, level: u32) -> Vec<String> {
         let index = self.node(&format!("{level}/geometry_index"));
         let mut kinds: Vec<String> = index

@@ -1,4 +1,4 @@
-//! How a store is opened, and what of a level is wanted.
+//! How a store is opened, and which parts of a level are loaded.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use zvf_io::{IoOptions, IoTrace, Limits, Merge, Retry, Stop};
 pub struct OpenOptions {
     /// How its address is opened: backend, limits, retries, trace.
     pub io: IoOptions,
-    /// The level whose documents and listings are asked for in the first round, beside the root. Default 0.
+    /// The level whose documents and listings are requested in the first round, beside the root. Default 0.
     pub prefetch_level: u32,
-    /// What of that level is asked for in the first round. Default [`Need::all`].
+    /// Which parts of that level are requested in the first round. Default [`Need::all`].
     pub prefetch_need: Need,
     /// Names, when the backend cannot list.
     pub names: Option<KnownNames>,
     /// Whether a level is loaded without its damaged attributes, tables and links, which are then listed in
-    /// [`Level::refused`](crate::Level::refused). Default false: damage in what was asked for is an error.
+    /// [`Level::refused`](crate::Level::refused). Default false: damage in a requested part is an error.
     ///
-    /// For programs that report on damaged stores. An answer to a user has to be complete or an error.
+    /// For programs that report on damaged stores. Answers to users must be complete or an error.
     pub leave_out_damaged: bool,
     /// Bytes of decoded cells that are kept in memory, shared by all clones of the store. Default 0: none.
     pub cell_cache_bytes: u64,
@@ -142,21 +142,21 @@ impl OpenOptions {
         self
     }
 
-    /// Reads these objects in the place of those that lie there.
+    /// Reads these objects instead of the stored ones.
     #[must_use]
     pub fn with_drafts(mut self, drafts: BTreeMap<String, Bytes>) -> Self {
         self.io = self.io.with_drafts(drafts);
         self
     }
 
-    /// Ends what is read or written at its next request when `stop` is asked.
+    /// Ends reads and writes at their next request once `stop` is set.
     #[must_use]
     pub fn with_stop(mut self, stop: Stop) -> Self {
         self.io = self.io.with_stop(stop);
         self
     }
 
-    /// Gives the names that a backend without listing cannot tell.
+    /// Sets names for backends that cannot list.
     #[must_use]
     pub fn with_names(mut self, names: KnownNames) -> Self {
         self.names = Some(names);
@@ -164,23 +164,23 @@ impl OpenOptions {
     }
 }
 
-/// Names that are in no document and that a backend without listing cannot tell.
+/// Names that are in no document, for backends that cannot list.
 ///
 /// Used for every level; a name that a level does not have is skipped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KnownNames {
-    /// Level numbers; empty = those of `multiscales`.
+    /// Level numbers; empty: those of `multiscales`.
     pub levels: Vec<u32>,
-    /// Vertex attributes; empty = those of `attribute_specs`.
+    /// Vertex attributes; empty: those of `attribute_specs`.
     pub vertex_attributes: Vec<String>,
     /// Fragment attributes.
     pub fragment_attributes: Vec<String>,
-    /// Object attributes; empty = those of `attribute_specs`.
+    /// Object attributes; empty: those of `attribute_specs`.
     pub object_attributes: Vec<String>,
     /// Group attributes.
     pub group_attributes: Vec<String>,
-    /// Link attributes; empty = those of `attribute_specs`.
+    /// Link attributes; empty: those of `attribute_specs`.
     pub link_attributes: Vec<String>,
     /// Offset segments of each link family.
     pub links: Vec<(i32, Vec<String>)>,
@@ -250,7 +250,7 @@ impl Deltas {
     }
 }
 
-/// What of a level a caller needs beside its vertices and fragments. The default is nothing.
+/// Which parts of a level a caller needs beside its vertices and fragments. The default is none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Need {
     /// Vertex attributes.

@@ -42,7 +42,7 @@ struct StoreInner {
     levels: Vec<u32>,
     shards: Arc<ShardCache>,
     cells: Option<Arc<CellCache>>,
-    /// The levels that were asked for last.
+    /// The levels that were loaded last.
     recent: Mutex<VecDeque<(Need, Arc<LevelInner>)>>,
 }
 
@@ -59,11 +59,11 @@ impl Store {
     /// Opens a store by path or URL.
     ///
     /// # Cost
-    /// One round of requests: the root, and what level 0 needs, see [`OpenOptions::prefetch_need`]. Two more where the
-    /// root names an edit that is not carried out yet: what it changes is read from its folder.
+    /// One round of requests: the root, and the documents of level 0, see [`OpenOptions::prefetch_need`]. Two more if the root names an
+    /// edit that is not complete yet: the changed objects are read from its folder.
     ///
     /// # Errors
-    /// No store there; access denied; a root that is not of this format; a version below 0.6.
+    /// No store at the address; access denied; a root that is not of this format; a version below 0.6.
     pub async fn open(url: &str) -> Result<Self, StoreError> {
         Self::open_with(url, OpenOptions::default()).await
     }
@@ -199,13 +199,13 @@ impl Store {
         &self.inner.levels
     }
 
-    /// The documents that this snapshot was read from, by key, with the ETags that they had then; on a local disk inode
-    /// and time of the last write stand for them.
+    /// The documents that this snapshot was read from, by key, with their ETags at that time; files of a local disk have their inode
+    /// and the time of the last write instead.
     pub fn documents(&self) -> Vec<(String, Option<String>)> {
         self.inner.tree.state().etags()
     }
 
-    /// What the store got wrong so far without making reading impossible, as texts.
+    /// Violations of the format that were met so far and did not prevent reading, as texts.
     pub fn warnings(&self) -> Vec<String> {
         self.typed_warnings()
             .iter()
@@ -242,10 +242,10 @@ impl Store {
         self.inner.tree.kv.is_local()
     }
 
-    /// Asks whether the documents that answers came from are still what they were when they were read: once, at the
-    /// end of an answer. Does nothing where [`IoOptions::verify`](zvf_io::IoOptions::verify) is off.
+    /// Checks that the documents behind an answer are still those that were read. Called once, at the end of an answer. Does nothing if
+    /// [`IoOptions::verify`](zvf_io::IoOptions::verify) is off.
     ///
-    /// # What is noticed
+    /// # Changes that are detected
     /// - By this call: a root, a level, an array or a table whose document was written again or removed since it was
     ///   read, also with the same content; on a local disk by inode, time and size, elsewhere by ETag, time and size.
     /// - By every read from a backend: an object in another state than the last time, and one that was written after
@@ -254,16 +254,16 @@ impl Store {
     /// On Unix a local folder is held open: one that is moved away and replaced by another, also all the time, is read
     /// to its end, and the answer is whole.
     ///
-    /// # What is not
-    /// A cell that is written in place while the documents stay as they are: on a local disk always, since looking
-    /// would cost as much as reading; elsewhere where the backend tells no time, or one in whole seconds and the
-    /// cell was written in the second of the opening, or by a clock that is behind.
+    /// # Changes that are not detected
+    /// A cell that is overwritten while the documents stay the same: on a local disk in every case, since the check would cost as
+    /// much as reading; elsewhere if the backend reports no time, or reports whole seconds and the cell was written in the second
+    /// in which the store was opened, or by a clock that is slow.
     ///
     /// # Cost
-    /// One round: a HEAD request for the root, for each document above what was read, and for what of its level was
-    /// asked for together with the root, there or not. Where the root is younger than a quarter of an hour, or tells
-    /// no time, the listings of that first round are asked for again. If nothing was read since the last time, only the
-    /// root is asked for. On a local disk one `stat` for each document.
+    /// One round: a HEAD request for the root, for each ancestor of the documents that were read, and for each document of the level
+    /// that was requested together with the root, whether it existed or not. If the root is younger than a quarter of an hour, or its time is unknown,
+    /// the listings of that first round are repeated. If nothing was read since the last check, only the root is requested. On a local disk
+    /// one `stat` for each document.
     ///
     /// # Errors
     /// [`IoError::SourceChanged`](zvf_io::IoError::SourceChanged); I/O.
@@ -278,7 +278,7 @@ impl Store {
     /// come along. Documents are kept.
     ///
     /// # Errors
-    /// [`StoreError::NoSuchLevel`]; I/O; documents that are not what the format says, also that of an attribute: a
+    /// [`StoreError::NoSuchLevel`]; I/O; malformed documents, also one of an attribute: a
     /// need that names the others ([`Names::List`](crate::Names::List)) can be met without it. Under
     /// [`Names::All`](crate::Names::All) an attribute of a kind that is not supported, or that may not be read, is left
     /// out with a warning and listed in [`Level::refused`].
@@ -362,8 +362,8 @@ impl Store {
             .map(|(_, level)| Arc::clone(level))
     }
 
-    /// Loads the id table beside the documents, when it is known to exist and small. What cannot be read, after all
-    /// tries, is not tried once more in the next round; what is wrong in the table is reported when the ids are used.
+    /// Loads the id table beside the documents, if it is known to exist and small. A failure after all retries is not retried in the
+    /// next round; malformed ids are reported when they are used.
     async fn prefetch_ids(&self, level: u32, need: &Need) -> Result<(), StoreError> {
         const MOST: u64 = 1 << 22;
         if !need.objects {
@@ -400,13 +400,13 @@ impl Store {
 
     /// An array of cells by its level and the path below it, such as `link_fragments`; `None` if there is none.
     ///
-    /// For what a [`Level`] does not hand out.
+    /// For arrays that a [`Level`] does not have.
     ///
     /// # Cost
-    /// One request, the first time; one or two rounds more where the format has no list of its cells.
+    /// One request, the first time; one or two rounds more if the format has no list of its cells.
     ///
     /// # Errors
-    /// Misuse, for a path with an empty, `.` or `..` segment; I/O; a document that is not what the format says.
+    /// Misuse, for a path with an empty, `.` or `..` segment; I/O; a malformed document.
     pub fn grid_array<'a>(
         &'a self,
         level: u32,
@@ -440,9 +440,9 @@ impl Store {
     /// Reads cells, then runs `f` on them on a worker thread.
     ///
     /// `cells[i]` belongs to `wants[i]`; `None` = empty or missing. On a local disk reading, decoding and `f` are one
-    /// blocking task; elsewhere all objects are asked for together. Neighbouring ranges of a shard are one request,
-    /// equal wants are read once. `round` is what the trace records. Cells that are kept (see
-    /// [`OpenOptions::cell_cache_bytes`]) are not asked for again and stand in no trace.
+    /// blocking task; elsewhere all objects are requested together. Neighbouring ranges of a shard are one request,
+    /// equal wants are read once. `round` is recorded in the trace. Cells from the cache (see
+    /// [`OpenOptions::cell_cache_bytes`]) are neither requested nor in the trace.
     ///
     /// # Cost
     /// One dependent round of requests; two for shards that are larger than the tail that comes with their index.
@@ -489,7 +489,7 @@ impl Store {
         })
     }
 
-    /// Reads cells. [`fetch_map`](Self::fetch_map) saves a hop between threads where the cells are used at once.
+    /// Reads cells. [`fetch_map`](Self::fetch_map) saves a change of threads if the cells are used at once.
     ///
     /// # Errors
     /// As [`fetch_map`](Self::fetch_map).
@@ -535,8 +535,8 @@ impl Level {
         &self.inner.chunk_shape
     }
 
-    /// World size of a bin on each of the D axes, where the store says: `base_bin_shape` on level 0, the double
-    /// translation above.
+    /// World size of a bin on each of the D axes, if stated: `base_bin_shape` on level 0, twice the translation on
+    /// the levels above.
     pub fn bin_shape(&self) -> Option<&[f64]> {
         self.inner.bin_shape.as_deref()
     }
@@ -551,47 +551,47 @@ impl Level {
         self.inner.vertex_fragments.as_ref()
     }
 
-    /// The vertex attributes that were asked for and exist, by name.
+    /// The vertex attributes that were requested and exist, by name.
     pub fn vertex_attributes(&self) -> &[VertexAttribute] {
         &self.inner.vertex_attributes
     }
 
-    /// The fragment attributes that were asked for and exist, by name.
+    /// The fragment attributes that were requested and exist, by name.
     pub fn fragment_attributes(&self) -> &[VertexAttribute] {
         &self.inner.fragment_attributes
     }
 
-    /// The object index, when it was asked for and exists.
+    /// The object index, if it was requested and exists.
     pub fn object_index(&self) -> Option<&Arc<ObjectIndex>> {
         self.inner.object_index.as_ref()
     }
 
-    /// The object attributes that were asked for and exist, by name. Row i belongs to row i of the object index.
+    /// The object attributes that were requested and exist, by name. Row i belongs to row i of the object index.
     pub fn object_attributes(&self) -> &[TypedArray] {
         &self.inner.object_attributes
     }
 
-    /// The groups, when they were asked for and exist.
+    /// The groups, if they were requested and exist.
     pub fn groups(&self) -> Option<&Groups> {
         self.inner.groups.as_deref()
     }
 
-    /// The group attributes that were asked for and exist, by name.
+    /// The group attributes that were requested and exist, by name.
     pub fn group_attributes(&self) -> &[TypedArray] {
         &self.inner.group_attributes
     }
 
-    /// The link family of a delta, when it was asked for and exists.
+    /// The link family of a delta, if it was requested and exists.
     pub fn links(&self, delta: i32) -> Option<&LinkFamily> {
         self.inner.links.iter().find(|family| family.delta == delta)
     }
 
-    /// All link families that were asked for and exist, by delta.
+    /// All link families that were requested and exist, by delta.
     pub fn link_families(&self) -> &[LinkFamily] {
         &self.inner.links
     }
 
-    /// All arrays of cells that were asked for and exist. `link_fragments`, which a level does not hand out, is not among them.
+    /// All arrays of cells that were requested and exist, without `link_fragments`, which a level does not have.
     #[must_use]
     pub fn arrays(&self) -> Vec<Arc<GridArray>> {
         let mut arrays = vec![Arc::clone(self.vertices())];
@@ -610,7 +610,7 @@ impl Level {
     /// Reads the cells of several arrays in several chunks, in one round of requests.
     ///
     /// # Shape
-    /// For each chunk a cell of each array, in their order; `None`: the cell is empty, missing, or not `asked` for.
+    /// For each chunk a cell of each array, in their order; `None`: the cell is empty, missing, or its array is not in `asked`.
     ///
     /// # Errors
     /// As [`Store::fetch_map`].
@@ -640,13 +640,13 @@ impl Level {
         Box::pin(found)
     }
 
-    /// What the level holds and was left out on reading, of what was asked for: attributes, tables and links.
+    /// Requested attributes, tables and links that exist and were left out on reading, with the reason.
     pub fn refused(&self) -> &[Refused] {
         &self.inner.refused
     }
 
     /// Refuses a level of which something was left out on reading: a program that changes or copies the level would
-    /// separate what it does not see from the vertices, objects and links that it belongs to.
+    /// lose the connection of that part to its vertices, objects and links.
     ///
     /// # Errors
     /// Malformed, with the path of the first node that was left out and the reason.
@@ -654,8 +654,8 @@ impl Level {
         self.inner.refused.first().map_or(Ok(()), Refused::error)
     }
 
-    /// Refuses a level of which something damaged was left out on reading. A copy names what is merely not supported in its report,
-    /// and leaves the source as it is.
+    /// Refuses a level of which something damaged was left out on reading. Unsupported parts are accepted: a copy lists them in its
+    /// report, and does not change the source.
     ///
     /// # Errors
     /// As [`Level::check_complete`].
@@ -664,7 +664,7 @@ impl Level {
         damaged.map_or(Ok(()), Refused::error)
     }
 
-    /// The round of requests that follows those which loaded this level: what a caller passes to its first
+    /// The number of the round of requests that follows those of loading this level: the first one to pass to
     /// [`Store::fetch_map`].
     pub fn next_round(&self) -> u32 {
         self.inner.next_round
@@ -698,11 +698,11 @@ fn levels(tree: &Tree, root: &RootDoc) -> Vec<u32> {
     levels
 }
 
-/// The levels without those that are just being made, or were never finished: the root does not name them, and the marker
-/// of a writer lies there. A writer names new levels last of all.
+/// Leaves out levels that a writer is still making or never finished: the root does not name them, and their group has the marker
+/// of a writer. Writers name new levels last.
 ///
 /// # Cost
-/// Nothing where the root names all levels; else one request.
+/// None if the root names all levels; else one request.
 async fn finished(tree: &Tree, root: &RootDoc, levels: Vec<u32>) -> Result<Vec<u32>, StoreError> {
     let named = |level: &u32| *level == 0 || root.multiscales.dataset(*level).is_some();
     if levels.iter().all(named) {

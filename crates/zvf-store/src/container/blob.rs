@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! <path>/zarr.json    shape [N], chunk_shape [N]; N = 0: shape [0], chunk_shape [1]
-//! <path>/c/0          the N bytes behind the codecs; absent: N bytes of the fill value, which is 0
+//! <path>/c/0          the N encoded bytes; absent: N bytes of the fill value, which is 0
 //! ```
 //!
 //! The codecs belong to the single blob: one store usually mixes several lists.
@@ -22,7 +22,7 @@ use zvf_io::Cap;
 /// Key of the only chunk of a blob, below its path.
 pub(crate) const CHUNK: &str = "c/0";
 
-/// What the document of a blob says.
+/// The document of a blob.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Blob {
     /// Bytes of the blob.
@@ -103,12 +103,12 @@ impl Blob {
         })
     }
 
-    /// Bytes of the decoded chunk: those of the blob, or one where the blob is empty.
+    /// Bytes of the decoded chunk: the length of the blob, or 1 if the blob is empty.
     pub(crate) fn stored(&self) -> u64 {
         self.length.max(1)
     }
 
-    /// A part of a blob whose chunk is not stored; the caller has checked that `length` is not too much.
+    /// A range of a blob whose chunk is not stored: zeros. The caller has checked `length` against the limits.
     ///
     /// # Errors
     /// Malformed: a chunk that is recorded as stored.
@@ -124,10 +124,10 @@ impl Blob {
         self.chain == Chain::default()
     }
 
-    /// The bytes of the blob, out of those of its chunk. `None` = no chunk is stored.
+    /// Returns the blob from the bytes of its chunk. `None` = no chunk is stored.
     ///
     /// # Errors
-    /// More than `cap` bytes; damaged bytes; another length than the document says.
+    /// More than `cap` bytes; damaged bytes; a length that differs from the document.
     pub(crate) fn decode(
         &self,
         path: &str,
@@ -155,7 +155,7 @@ impl Blob {
     }
 }
 
-/// Decodes one blob: `doc` is the document at `path`, `data` what its only chunk holds, `None` = no chunk is stored.
+/// Decodes one blob: `doc` is its document at `path`, `data` the bytes of its only chunk, `None` = no chunk is stored.
 ///
 /// # Errors
 /// As [`Blob::new`] and [`Blob::decode`].
@@ -202,7 +202,7 @@ mod tests {
     fn an_empty_blob_has_no_chunk() {
         let doc = doc("[0]", "[1]", BYTES);
         assert!(decode_child("a", &doc, None, CAP).unwrap().is_empty());
-        // A chunk that is there all the same holds only padding.
+        // A chunk that is stored nevertheless has only padding.
         let some = Some(Data::Borrowed(&[7]));
         assert!(decode_child("a", &doc, some, CAP).unwrap().is_empty());
     }

@@ -1,13 +1,13 @@
 //! A group of blobs: one child for each chunk, named by the chunk's key.
 //!
 //! ```text
-//! <path>/zarr.json                      group; its attributes are those of the array
-//! <path>/0.1.2/zarr.json, c/0           the blob of chunk 0.1.2, see the blob's own page
+//! <path>/zarr.json                      group, with the attributes of the array
+//! <path>/0.1.2/zarr.json, c/0           the blob of chunk 0.1.2, see `blob.rs`
 //! <path>/__shard_000000/zarr.json, c/0  blobs of several chunks back to back; attributes.shard_index =
 //!                                       {"0.0.0": [offset, length], ...} in decoded bytes
 //! ```
 //!
-//! A group may be packed in part. A chunk that has a child of its own is read from it, regardless of what a pack says.
+//! A group may be packed in part. A chunk with a child of its own is read from that child, also if a pack has it.
 //!
 //! Source: specification 0.7, sections 2.1 and 2.6; 0.8, section 3.1.
 
@@ -23,10 +23,10 @@ use crate::{ChunkCoord, StoreError};
 use zvf_format::int::wide;
 use zvf_io::Cap;
 
-/// Where the blobs of a group lie.
+/// The places of the blobs of a group.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Blobs {
-    /// Whether the children were listed: one that is not there then contradicts the listing.
+    /// Whether the children were listed: a listed child that is missing is an error.
     pub(crate) listed: bool,
     packs: Vec<Pack>,
     /// For each chunk, in the order of the array's presence; empty when no chunk is packed.
@@ -41,7 +41,7 @@ pub(crate) struct Pack {
     pub(crate) blob: Blob,
 }
 
-/// Where the blob of one chunk lies.
+/// The place of the blob of one chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Slot {
     /// In a child of its own.
@@ -50,7 +50,7 @@ pub(crate) enum Slot {
     Packed(usize, u64, u64),
 }
 
-/// Whether the name of a child is that of a pack: the number has six digits or more.
+/// Whether a child is a pack, by its name: the number has six digits or more.
 pub(crate) fn is_pack(name: &str) -> bool {
     name.strip_prefix("__shard_")
         .is_some_and(|n| n.len() >= 6 && n.bytes().all(|b| b.is_ascii_digit()))
@@ -67,11 +67,11 @@ impl Blobs {
 
     /// Sorts the children that a listing found; `packs` are the documents of those that [`is_pack`] names.
     ///
-    /// Names that are no keys are left out. Names that look like keys and are none of `rank` components are
-    /// described in the problems of the presence, as are packs without a document.
+    /// Other names are ignored. Names that look like keys but do not have `rank` components, and packs without a document, are
+    /// reported as problems of the presence.
     ///
     /// # Errors
-    /// A pack whose index is not what section 2.6 says, or claims bytes that the pack has not.
+    /// A pack whose index violates section 2.6, or names bytes beyond the pack.
     pub(crate) fn from_listing(
         path: &str,
         rank: usize,
@@ -136,7 +136,7 @@ impl Blobs {
         !self.packs.is_empty()
     }
 
-    /// Where the blob of the `at`-th chunk of the presence lies.
+    /// The place of the blob of the `at`-th chunk of the presence.
     pub(crate) fn slot(&self, at: usize) -> Slot {
         self.slots.get(at).copied().unwrap_or(Slot::Plain)
     }
@@ -205,7 +205,7 @@ fn index(
             Slot::Packed(number, offset, length),
         ));
     }
-    // Blobs lie back to back (section 2.6): bytes that no key names are those of a chunk whose key is lost.
+    // Blobs follow each other without gaps (section 2.6): bytes without a key belong to a chunk whose key is lost.
     ranges.sort_unstable();
     let mut end = 0;
     let mut last = None;

@@ -1,7 +1,7 @@
-//! Arrays with one cell for each chunk of a level, and the containers in which such cells lie.
+//! Arrays with one cell for each chunk of a level, and the containers that store such cells.
 //!
-//! Which container an array has is decided from the node at its path, never from the store's version. Families
-//! (what a cell means) know nothing of containers, and containers nothing of families.
+//! The container of an array is detected from the node at its path, never from the store's version. Families
+//! (the meaning of a cell) do not depend on containers, nor containers on families.
 
 pub(crate) mod blob;
 pub(crate) mod blobs;
@@ -61,7 +61,7 @@ enum Node {
     Group(Box<ArrayAttributes>),
 }
 
-/// A container and what it needs to find cells.
+/// A container, with its metadata for finding cells.
 #[derive(Debug, Clone)]
 pub(crate) enum Container {
     Grid(Reader<Layout>),
@@ -87,7 +87,7 @@ pub struct GridArray {
     origin: Vec<i64>,
     container: Container,
     presence: OnceLock<Arc<Presence>>,
-    /// Elements of a row, where only a look at a cell told.
+    /// Elements of a row, if they were detected from a cell.
     columns: OnceLock<u64>,
 }
 
@@ -149,10 +149,10 @@ impl GridArray {
         }
     }
 
-    /// An array whose cells are the children of a group; `presence` tells which there are.
+    /// An array whose cells are the children of a group; `presence` lists them.
     ///
     /// # Errors
-    /// A `dtype` that is none.
+    /// An invalid `dtype`.
     pub(crate) fn from_blobs(
         path: String,
         attributes: ArrayAttributes,
@@ -171,12 +171,12 @@ impl GridArray {
         ))
     }
 
-    /// An array whose cells were cut out of something else and are held in memory, by coordinates of `rank` numbers.
+    /// An array whose cells are slices of another object, held in memory, by coordinates of `rank` numbers.
     ///
-    /// `path` stands in messages, `attributes` are those of the node that the cells were cut from.
+    /// `path` is for messages; `attributes` are those of the node of the sliced object.
     ///
     /// # Errors
-    /// A coordinate of another rank, or one that comes twice.
+    /// A coordinate of another rank; a coordinate that occurs twice.
     pub(crate) fn from_memory(
         path: String,
         attributes: ArrayAttributes,
@@ -210,7 +210,7 @@ impl GridArray {
         Self::in_grid_of(path, doc, dtype, rank, Container::Padded(padded))
     }
 
-    /// Sets what tells the rows of the cells of a padded array.
+    /// Sets how the rows in a cell of a padded array are counted.
     pub(crate) fn counted_by(mut self, count: Count) -> Self {
         if let Container::Padded(padded) = &mut self.container {
             padded.count = count;
@@ -221,7 +221,7 @@ impl GridArray {
     /// A list of cells with a list of their keys, which have `rank` components.
     ///
     /// # Errors
-    /// As [`Packed::new`]; a `dtype` that is none.
+    /// As [`Packed::new`]; an invalid `dtype`.
     pub(crate) fn from_packed(
         path: String,
         doc: ArrayDoc,
@@ -241,7 +241,7 @@ impl GridArray {
         ))
     }
 
-    /// Elements of a row, where the array's shape or a probed cell has it.
+    /// Elements of a row, from the array's shape or from a probed cell.
     pub(crate) fn row_width(&self) -> Option<u64> {
         match &self.container {
             Container::Padded(padded) => Some(padded.width),
@@ -249,13 +249,13 @@ impl GridArray {
         }
     }
 
-    /// Keeps what a look at a cell told: the elements of a row.
+    /// Records the number of elements of a row as detected from a cell.
     pub(crate) fn tell_width(&self, width: u64) {
-        // The first look counts.
+        // The first one is kept.
         let _ = self.columns.set(width);
     }
 
-    /// Rows in a cell of a padded array; 0 for other containers, whose cells have no fixed rows.
+    /// Rows in a cell of a padded array; 0 in other containers, which have no fixed room for rows.
     pub(crate) fn rows_of(&self, cell: &[u8]) -> u64 {
         match &self.container {
             Container::Padded(padded) => padded.rows_in(cell),
@@ -280,7 +280,7 @@ impl GridArray {
         &self.path
     }
 
-    /// The array's attributes, out of its document or out of the group that stands for the array.
+    /// The array's attributes, from its document or from the group that represents it.
     pub fn attributes(&self) -> &ArrayAttributes {
         match &self.node {
             Node::Array(doc) => &doc.attributes,
@@ -288,7 +288,7 @@ impl GridArray {
         }
     }
 
-    /// The document, where one Zarr array holds all cells.
+    /// The document, if one Zarr array stores all cells.
     pub fn doc(&self) -> Option<&ArrayDoc> {
         match &self.node {
             Node::Array(doc) => Some(doc),
@@ -327,7 +327,7 @@ impl GridArray {
         }
     }
 
-    /// Type of the elements inside a cell; `float32` where the document does not say.
+    /// Type of the elements inside a cell; `float32` if the document states none.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
@@ -366,7 +366,7 @@ impl GridArray {
         }
     }
 
-    /// Whether a chunk can have a cell: it has the right rank and lies inside the grid, where there is one.
+    /// Whether a chunk can have a cell: its coordinate has the right rank and is inside the grid, if there is a grid.
     pub fn in_grid(&self, chunk: &[i64]) -> bool {
         match self.shape() {
             Some(shape) => crate::presence::in_grid(chunk, &self.origin, shape),
@@ -393,7 +393,7 @@ impl GridArray {
         })
     }
 
-    /// Refuses an array whose presence list cannot be right: keys outside the grid, duplicates, text that is no key.
+    /// Refuses an array with an invalid presence list: keys outside the grid, duplicates, texts that are not keys.
     ///
     /// # Errors
     /// [`Class::Malformed`](crate::Class::Malformed), with the first problem.
@@ -416,7 +416,7 @@ impl GridArray {
         doc.attributes.nonempty_chunks.is_none()
     }
 
-    /// How the elements of the array that holds the cells lie in stored objects, where this crate reads them itself.
+    /// The layout of cells in stored objects, if this crate reads the array itself.
     pub(crate) fn layout(&self) -> Option<&Layout> {
         match &self.container {
             Container::Grid(Reader::Own(layout))
@@ -435,7 +435,7 @@ impl GridArray {
     /// The grid index of a chunk.
     ///
     /// # Errors
-    /// When the coordinate has another rank or lies outside the grid.
+    /// A coordinate of another rank, or outside the grid.
     pub(crate) fn cell_index(&self, chunk: &[i64], index: &mut Vec<u64>) -> Result<(), StoreError> {
         index.clear();
         let shape = self.shape().unwrap_or_default();

@@ -39,7 +39,7 @@ impl Packed {
     /// Reads the document of a list of cells whose keys have `rank` components.
     ///
     /// # Errors
-    /// Another number of keys than of elements; a key that is none, of another rank, or twice there.
+    /// A number of keys other than that of elements; an invalid key, one of another rank, or one that occurs twice.
     pub(super) fn new(
         path: &str,
         doc: &ArrayDoc,

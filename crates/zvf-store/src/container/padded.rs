@@ -1,12 +1,12 @@
 //! One numeric array with room for the longest cell in each chunk.
 //!
 //! ```text
-//! shape        (*grid, N_max, W...)       W... is empty where a row is one number
-//! chunk_shape  (1..., n, W...)            n = N_max, less where the array grew after it was made
+//! shape        (*grid, N_max, W...)       W... is empty if a row is one number
+//! chunk_shape  (1..., n, W...)            n = N_max, less if the array grew after it was made
 //! ```
 //!
-//! A cell is its rows without the padding behind them. The number of rows is that of the fragment index of the
-//! same chunk; without one, by the last row that is not all fill. A chunk that is not stored is all fill.
+//! A cell is its rows without the padding after them. The number of rows follows from the fragment index of the
+//! same chunk; without one, from the last row that is not all fill. A chunk that is not stored is all fill.
 //!
 //! Source: page "Chunk arrays".
 
@@ -27,7 +27,7 @@ use zvf_codec::{Chain, Data};
 use zvf_format::int::wide;
 use zvf_io::Cap;
 
-/// Most stored objects that one cell may lie in.
+/// Most stored objects of one cell.
 const MOST_PIECES: u64 = 4096;
 
 /// A padded array.
@@ -52,7 +52,7 @@ pub(crate) struct Blocks {
     piece_rows: u64,
 }
 
-/// What tells the rows of a cell.
+/// How the rows of a cell are counted.
 #[derive(Debug, Clone)]
 pub(crate) enum Count {
     /// The last row that is not all fill.
@@ -63,12 +63,12 @@ pub(crate) enum Count {
     Fragments(Arc<GridArray>),
     /// The rows of the same chunk in another padded array.
     Rows(Arc<GridArray>),
-    /// The cell is a fragment index and tells its own length.
+    /// The cell is a fragment index, which states its own length.
     Index,
 }
 
 impl Count {
-    /// The array whose cell is read beside a padded one.
+    /// The array whose cell is read together with one of this padded array.
     pub(crate) fn companion(&self) -> Option<&Arc<GridArray>> {
         match self {
             Self::Extent(array) | Self::Fragments(array) | Self::Rows(array) => Some(array),
@@ -81,7 +81,7 @@ impl Padded {
     /// Reads the document of a padded array with `rank` grid axes.
     ///
     /// # Errors
-    /// An array without rows behind its grid; rows without elements; a type without size; a chunk of several cells or
+    /// An array without a row axis after its grid; rows without elements; a type without size; a stored chunk of several cells or of
     /// parts of rows; a cell beyond `cell_bytes`.
     pub(crate) fn new(
         path: &str,
@@ -156,7 +156,7 @@ impl Padded {
         Ok((padded, DType { kind, order }))
     }
 
-    /// The indices of the stored objects that the block of a chunk lies in.
+    /// The indices of the stored objects that have the block of a chunk.
     pub(crate) fn pieces(&self, doc: &ArrayDoc, index: &[u64]) -> Vec<Vec<u64>> {
         let Reader::Own(Blocks { piece_rows, .. }) = &self.reader else {
             return Vec::new();
@@ -217,10 +217,10 @@ impl Padded {
         }
     }
 
-    /// The rows of a cell without padding. `block` is `None` where no object is stored, `told` the companion's cell.
+    /// The rows of a cell without padding. `block` is `None` if no object is stored; `told` is the companion's cell.
     ///
     /// # Errors
-    /// A fragment index that is none, or that names more rows than the chunk has room for.
+    /// An invalid fragment index, or one with more rows than the chunk has room for.
     pub(crate) fn trim(
         &self,
         name: &dyn Fn() -> String,
@@ -265,7 +265,7 @@ impl Padded {
         }))
     }
 
-    /// A fragment index without the padding behind it.
+    /// A fragment index without the padding after it.
     fn index(
         &self,
         block: Option<Bytes>,

@@ -1,4 +1,4 @@
-//! One array of links, and where its records lie.
+//! One array of links, and the placement of its records.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use crate::coord::Dotted;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Placement {
-    /// The cell stands at the chunk of the first stored endpoint, the others at fixed offsets (0.9, section 13).
+    /// The cell is stored at the chunk of the first stored endpoint; the others are at fixed offsets (0.9, section 13).
     Offsets {
         /// Offsets of the endpoint chunks 1 to L-1 from the anchor, flat: `(L-1) * K` numbers.
         offsets: Vec<i64>,
         /// Per-axis factors of this level and the target level, for families between levels.
         anchor: Option<Arc<(Vec<i64>, Vec<i64>)>>,
     },
-    /// All endpoints lie in the chunk with the cell's key, each at its own level: the keys of different grids are
-    /// compared as they stand (0.7, sections 9.1 and 9.3).
+    /// All endpoints are in the chunk with the cell's key, each at its own level. Keys of different grids are
+    /// compared as they are (0.7, sections 9.1 and 9.3).
     SameKey,
     /// The coordinate of the cell is the chunks of all endpoints in stored order: `L * K` numbers (0.8, section 9.1).
     Tuple,
@@ -45,7 +45,7 @@ pub struct LinkArray {
 }
 
 impl LinkArray {
-    /// Reads an array's placement out of its segment, and compares it with what the document says.
+    /// Parses an array's placement from its segment, and compares it with the document.
     pub(crate) fn at_offsets(
         segment: String,
         array: Arc<GridArray>,
@@ -89,13 +89,13 @@ impl LinkArray {
             form,
             chunk_rank: key_rank,
             delta,
-            // Between levels a record is stored once, regardless of what the policy says (0.9, section 13.3).
+            // Between levels a record is stored once, whatever the policy states (0.9, section 13.3).
             copies: duplicate && delta == 0,
             array,
         })
     }
 
-    /// An array whose cells hold links inside one chunk, or between chunks of the same key at two levels.
+    /// An array whose cells have links inside one chunk, or between chunks of the same key at two levels.
     ///
     /// `flat`: cells between levels are plain rows too, as in padded arrays.
     pub(crate) fn same_key(
@@ -121,7 +121,7 @@ impl LinkArray {
         })
     }
 
-    /// An array whose cells are found by the chunks of all endpoints. `form` is that of its cells.
+    /// An array whose cells are found by the chunks of all endpoints. `form` is the layout of its cells.
     pub(crate) fn tuple(
         array: Arc<GridArray>,
         delta: i32,
@@ -140,8 +140,8 @@ impl LinkArray {
         }
     }
 
-    /// What tells the array from the others of its family: its offsets, such as `+1.0.0`; before 0.9 the family of
-    /// arrays it comes from, `links` or `cross_chunk_links`.
+    /// Name of the array in its family: its offsets, such as `+1.0.0`; before 0.9 the family of
+    /// arrays that it comes from, `links` or `cross_chunk_links`.
     pub fn segment(&self) -> &str {
         &self.segment
     }
@@ -175,7 +175,7 @@ impl LinkArray {
         self.chunk_rank
     }
 
-    /// Whether all endpoints of every record lie in one chunk of this level.
+    /// Whether all endpoints of every record are in one chunk of this level.
     pub fn is_intra(&self) -> bool {
         match &self.placement {
             Placement::Offsets { .. } => !self.form.ragged,
@@ -191,8 +191,8 @@ impl LinkArray {
 
     /// The chunks of the endpoints of every record in the cell at `source`, in stored order: `L * K` numbers.
     ///
-    /// Inside a level all are chunks of it. Between levels the first endpoint *of the application* lies in this level
-    /// and the others in the target level; in the order in which they are stored, only where placement is by offsets.
+    /// Inside a level all are chunks of it. Between levels the first endpoint *of the application* is in this level
+    /// and the others are in the target level; they are in stored order only if placement is by offsets.
     ///
     /// # Errors
     /// A coordinate of another rank, or an endpoint beyond 64 bits. `out` is empty then.
@@ -229,8 +229,8 @@ impl LinkArray {
         })
     }
 
-    /// Whether the records of a cell with these endpoint chunks are copies: the record itself stands where its
-    /// smallest chunk comes first.
+    /// Whether the records of a cell with these endpoint chunks are copies. The original record is in the cell in which
+    /// its smallest chunk comes first.
     ///
     /// All records of a cell have the same endpoint chunks, so that all are copies or none is (0.8, section 9.3).
     pub fn is_copy(&self, ends: &[i64]) -> bool {

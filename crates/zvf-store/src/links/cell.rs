@@ -5,7 +5,7 @@ use zvf_format::links::{self as raw, lehmer};
 /// One endpoint of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Endpoint {
-    /// Which of [`LinkArray::endpoint_chunks`](crate::LinkArray::endpoint_chunks) it lies in.
+    /// Index of its chunk in [`LinkArray::endpoint_chunks`](crate::LinkArray::endpoint_chunks).
     pub which: usize,
     /// Row in the buffer of that chunk.
     pub row: i64,

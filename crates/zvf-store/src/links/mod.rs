@@ -1,14 +1,14 @@
 //! Link families: records of endpoints, given in the order of the application.
 //!
-//! A family is all links of a level that span the same number of levels. How its records lie in arrays, and how the
-//! chunks of their endpoints are found, has three forms, the [`Placement`]s; which one an array has follows from its
+//! A family has all links of a level that span the same number of levels. There are three [`Placement`]s: ways to store its records in
+//! arrays and to find the chunks of their endpoints. The placement of an array follows from its
 //! node, never from the version of the store.
 //!
-//! | placement | a cell stands at | endpoint chunks |
+//! | placement | a cell is stored at | endpoint chunks |
 //! |---|---|---|
 //! | [`Placement::Offsets`] | the chunk of the first stored endpoint | that chunk, and its anchor plus the array's offsets |
 //! | [`Placement::SameKey`] | the key of every endpoint | that key, at every level |
-//! | [`Placement::Tuple`] | the chunks of all endpoints, one after the other | as they stand |
+//! | [`Placement::Tuple`] | the chunks of all endpoints, concatenated | the parts of the key |
 //!
 //! Sources: specification 0.9, section 13; 0.8, sections 8.4 to 9.8; 0.7, section 9.
 
@@ -61,12 +61,12 @@ impl LinkFamily {
         self.doc.store
     }
 
-    /// The family's document; where two nodes make up the family, that of the links between chunks.
+    /// The family's document; if the family has two nodes, that of the links between chunks.
     pub fn doc(&self) -> &LinkFamilyDoc {
         &self.doc
     }
 
-    /// Whether the links lie by the offsets of their chunks, as all of 0.9 do.
+    /// Whether links are placed by the offsets of their chunks, as in 0.9.
     pub fn by_offsets(&self) -> bool {
         let offsets = |one: &LinkArray| matches!(one.placement(), Placement::Offsets { .. });
         self.arrays.iter().all(offsets)
@@ -90,7 +90,7 @@ impl LinkFamily {
         &self.arrays
     }
 
-    /// The link attributes that were asked for and exist.
+    /// The link attributes that were requested and exist.
     pub fn attributes(&self) -> &[LinkAttribute] {
         &self.attributes
     }
@@ -133,8 +133,8 @@ pub struct LinkAttribute {
 }
 
 impl LinkAttribute {
-    /// Whether every link has a value: what 0.9 says of all attributes of links but those whose document states otherwise. Before 0.9
-    /// there are writers that give values to links inside chunks alone (0.8, doubt 6).
+    /// Whether every link has a value: so in 0.9, unless the document of the attribute states otherwise. Some writers before 0.9
+    /// give values only to links inside chunks (0.8, doubt 6).
     pub fn is_complete(&self, family: &LinkFamily) -> bool {
         let mut arrays = self.arrays.iter().flatten();
         let partial = arrays.any(|one| one.attributes().links_without_values == Some(true));

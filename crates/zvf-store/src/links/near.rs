@@ -8,7 +8,7 @@ use crate::{ChunkCoord, StoreError};
 pub enum Touch {
     /// All of them: a link is kept only with all its endpoints.
     All,
-    /// One is enough: a record may say that the parent of a row lies elsewhere (trap T2).
+    /// One is enough: a record may name a parent outside the chunks (trap T2).
     Any,
 }
 
@@ -25,10 +25,10 @@ pub trait Chunks {
 }
 
 impl LinkArray {
-    /// Calls `each` with every cell that touches the chunks, and the chunks of its endpoints; the order is not said.
+    /// Calls `each` with every cell that touches the chunks, and the chunks of its endpoints, in unspecified order.
     ///
     /// # Cost
-    /// No I/O. From the chunks where there are fewer of them than cells, else from the cells.
+    /// No I/O. Iterates over the chunks or the cells, whichever are fewer.
     ///
     /// # Errors
     /// As [`endpoint_chunks`](Self::endpoint_chunks).

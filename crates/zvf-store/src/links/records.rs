@@ -1,9 +1,9 @@
 //! The flat records of 0.7, cut into cells when the family is loaded.
 //!
-//! One blob holds all links between chunks of a family. Cells are made of it by the chunks of the endpoints, so that
-//! the rest of the program meets the same shape as in 0.8: the coordinate of a cell is the chunks of all endpoints, and
-//! a row of it the rows of one record, in the order of the application. Attributes stand beside the records and are cut
-//! the same way.
+//! One blob has all links between chunks of a family. It is divided into cells by the chunks of the endpoints, which gives
+//! the same shape as in 0.8: the coordinate of a cell is the chunks of all endpoints, and
+//! a row of it has the rows of one record, in the order of the application. Attributes are stored beside the records and
+//! divided the same way.
 //!
 //! Source: specification 0.7, sections 9.4 and 9.5.
 
@@ -43,7 +43,7 @@ impl Cut {
     /// Sorts the records of a blob into cells.
     ///
     /// # Errors
-    /// A length that is not that of `stated` records.
+    /// A blob whose length does not fit `stated` records.
     pub(crate) fn new(
         path: &str,
         blob: &[u8],
