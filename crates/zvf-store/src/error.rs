@@ -25,17 +25,17 @@ pub enum StoreError {
     NoStore {
         /// The store's address.
         store: String,
-        /// What was looked for, and what is there instead.
+        /// The expected object, and the one that exists instead.
         what: String,
     },
     /// There is no such level.
     NoSuchLevel {
-        /// The level asked for.
+        /// The requested level.
         level: u32,
         /// The levels that exist.
         levels: Vec<u32>,
     },
-    /// A JSON document is not what the format says.
+    /// A JSON document violates the format.
     Document {
         /// The document's key.
         key: String,
@@ -247,7 +247,7 @@ impl fmt::Display for StoreError {
 impl StdError for StoreError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
-            // What it shows is what this error shows.
+            // Its text is the text of this error.
             Self::Io(error) => error.source(),
             Self::Document { source, .. } => Some(source.as_ref()),
             Self::Decode { source, .. } => Some(source),

@@ -32,7 +32,7 @@ pub(crate) struct LevelInner {
     pub(crate) next_round: u32,
 }
 
-/// A node that a level holds and that was left out on reading: what remains of the level is right without it.
+/// A node of a level that was left out on reading. The rest of the level is right without it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refused {
@@ -76,14 +76,14 @@ pub struct VertexAttribute {
     pub name: String,
     /// The chunk-grid array.
     pub array: Arc<GridArray>,
-    /// Type of the elements; of the codes, where the attribute is categorical.
+    /// Type of the elements; of the codes, if the attribute is categorical.
     pub dtype: DType,
     /// Declared elements of a row: `row_shape`, else the number of channels. `None` when nothing is declared, and
     /// for the empty `row_shape` that some writers stamp on everything.
     pub declared_width: Option<u64>,
-    /// The values that codes stand for.
+    /// The values of the codes.
     pub categories: Option<Arc<Vec<Value>>>,
-    /// The code that stands for "no value".
+    /// The code that means "no value".
     pub fill_code: Option<i64>,
     /// Unit of the values.
     pub unit: Option<String>,

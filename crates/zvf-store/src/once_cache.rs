@@ -10,7 +10,7 @@ use crate::StoreError;
 use zvf_io::Once;
 use zvf_io::driven;
 
-/// A cache with a limit on the weight of what it holds.
+/// A cache with a limit on the weight of its items.
 #[derive(Debug)]
 pub(crate) struct OnceCache<K, V> {
     state: Mutex<State<K, V>>,
@@ -26,7 +26,7 @@ struct State<K, V> {
 }
 
 impl<K: Clone + Eq + Hash, V: Clone> OnceCache<K, V> {
-    /// An empty cache that keeps things of `limit` bytes, and at least the last one. `weight` tells how many one has.
+    /// An empty cache that keeps items of `limit` bytes, and at least the last one. `weight` returns the bytes of an item.
     pub(crate) fn new(limit: u64, weight: fn(&V) -> u64) -> Self {
         let state = State {
             cells: HashMap::new(),
@@ -60,7 +60,7 @@ impl<K: Clone + Eq + Hash, V: Clone> OnceCache<K, V> {
         self.account(key, weight);
     }
 
-    /// The item, loaded by the first caller while the others wait for it. For callers that are polled until they are done:
+    /// The item, loaded by the first caller while the others wait for it. Only for callers that are polled to completion:
     /// see [`driven`].
     ///
     /// # Errors
@@ -84,7 +84,7 @@ impl<K: Clone + Eq + Hash, V: Clone> OnceCache<K, V> {
         Ok(thing)
     }
 
-    /// Forgets what is loaded; what others still hold lives on.
+    /// Removes all items; clones of callers stay valid.
     pub(crate) fn clear(&self) {
         let mut state = self.state();
         let known = std::mem::take(&mut state.order);

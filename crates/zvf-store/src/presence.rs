@@ -27,7 +27,7 @@ const DESCRIBED: usize = 20;
 impl Presence {
     /// Builds the sorted form from the keys of a `nonempty_chunks` list.
     ///
-    /// Keys that cannot be parsed, that lie outside the grid `origin .. origin + shape`, or that come twice are
+    /// Keys that cannot be parsed, are outside the grid `origin .. origin + shape`, or occur twice are
     /// left out and described in [`problems`](Self::problems).
     pub fn from_keys<'k>(
         keys: impl Iterator<Item = &'k str>,
@@ -37,7 +37,7 @@ impl Presence {
         Self::parsed(keys, shape.len(), false, |one| in_grid(one, origin, shape))
     }
 
-    /// As [`from_keys`](Self::from_keys), of names that a listing found; there is no grid that they could lie outside.
+    /// As [`from_keys`](Self::from_keys), from the names of a listing, without a grid to compare with.
     pub(crate) fn from_names<'k>(keys: impl Iterator<Item = &'k str>, rank: usize) -> Self {
         Self::parsed(keys, rank, true, |_| true)
     }
@@ -84,7 +84,7 @@ impl Presence {
         Self::from_flat(rank, flat, Problems::default(), false)
     }
 
-    /// Adds what was wrong with the keys that the coordinates come from.
+    /// Adds the problems of the keys that the coordinates come from.
     pub(crate) fn with_problems(mut self, problems: &[String]) -> Self {
         self.problems.extend_from_slice(problems);
         self
@@ -136,7 +136,7 @@ impl Presence {
         self.position(coord).is_some()
     }
 
-    /// Where `coord` stands in lex order, when it has content. Binary search.
+    /// The position of `coord` in lex order, if it has content. Binary search.
     pub fn position(&self, coord: &[i64]) -> Option<usize> {
         if coord.len() != self.rank {
             return None;
@@ -187,7 +187,7 @@ impl Presence {
         Some((lo, hi))
     }
 
-    /// What is wrong with the list: keys outside the grid, duplicates, text that is no key.
+    /// The problems of the list: keys outside the grid, duplicates, texts that are not keys.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }
@@ -250,7 +250,7 @@ impl<'p> Iterator for InBox<'p> {
                 self.at += 1;
                 return Some(coord);
             };
-            // The next possible member: this prefix with the box's low corner behind it, or the next prefix.
+            // The next possible member: this prefix followed by the box's low corner, or the next prefix.
             self.seek.clear();
             self.seek.extend_from_slice(self.lo);
             let below = coord.get(axis)? < self.lo.get(axis)?;
@@ -266,7 +266,7 @@ impl<'p> Iterator for InBox<'p> {
     }
 }
 
-/// Whether `coord - origin` lies in `0 .. shape` on every axis.
+/// Whether `coord - origin` is in `0 .. shape` on every axis.
 pub(crate) fn in_grid(coord: &[i64], origin: &[i64], shape: &[u64]) -> bool {
     coord.len() == shape.len()
         && coord.iter().zip(shape).enumerate().all(|(axis, (c, n))| {

@@ -25,15 +25,15 @@ pub(crate) struct RaggedArray {
     rows: u64,
     /// Elements of a chunk, or of one inside a shard.
     per_chunk: u64,
-    /// How many elements are not empty, where a document says it; otherwise whom to tell of a chunk that is missing.
+    /// How many elements are not empty, if a document states it; otherwise the warnings to which missing chunks are added.
     filled: Filled,
     cache: Arc<OnceCache<u64, Arc<Elements>>>,
 }
 
-/// What is known of the elements that are not empty.
+/// Knowledge about the number of elements that are not empty.
 #[derive(Debug)]
 enum Filled {
-    /// Nothing, and a chunk that is missing is nothing to tell of.
+    /// None, and a missing chunk is no reason for a warning.
     Any,
     /// A document states the number.
     Stated(u64),
@@ -45,7 +45,7 @@ enum Filled {
 fn parse(key: &str, bytes: Bytes, elements: u64, most: u64) -> Result<Arc<Elements>, StoreError> {
     let chunk = VlenChunk::parse(&bytes, elements).map_err(|e| StoreError::decode(key, e))?;
     let most = usize::try_from(most).unwrap_or(usize::MAX);
-    // The first element starts behind the chunk's count and its own length, the others behind their length.
+    // The first element starts after the chunk's count and its own length, the others after their length.
     let (mut starts, mut at) = (vec![8], 8_usize);
     for element in chunk.iter().take(most) {
         at = at.saturating_add(element.len()).saturating_add(4);
@@ -91,8 +91,8 @@ impl RaggedArray {
         })
     }
 
-    /// An array of which so many elements are not empty: a chunk that is not there is damage where the others have too few.
-    /// Without a number it is worth a warning.
+    /// An array of which `filled` elements are not empty: a missing chunk is damage if the others have fewer.
+    /// Without a number it is a warning.
     pub(crate) fn with_filled(mut self, filled: Option<u64>, warnings: &Arc<Warnings>) -> Self {
         self.filled = match filled {
             Some(filled) => Filled::Stated(filled),
@@ -101,7 +101,7 @@ impl RaggedArray {
         self
     }
 
-    /// What a chunk without an object holds.
+    /// The elements of a chunk without an object.
     fn empty(&self, key: &str, first: u64, end: u64) -> Result<Arc<Elements>, StoreError> {
         let sharded = matches!(&self.reader, Reader::Own(layout) if layout.shard.is_some());
         let number = first.checked_div(self.per_chunk).filter(|_| !sharded);

@@ -27,7 +27,7 @@ impl RawStore {
     /// array's folder, `document` its `zarr.json`, or the `.zarray` of version 2.
     ///
     /// # Cost
-    /// Every chunk that the box meets is read and decoded whole, or in parts where the codecs allow it.
+    /// Every chunk that meets the box is read and decoded whole, or in parts if the codecs allow it.
     ///
     /// # Errors
     /// I/O; a document or codec that `zarrs` does not know; malformed chunks.
@@ -45,11 +45,11 @@ impl RawStore {
         Self(kv)
     }
 
-    /// The same under the edit that the root names, if it names one: what was decided counts, though it is not carried
-    /// out yet. [`usage`](Self::usage) still counts what lies there.
+    /// The same store as changed by the edit that the root names, if any: the edit counts, though it is not carried
+    /// out yet. [`usage`](Self::usage) still counts the stored files.
     ///
     /// # Cost
-    /// One request; two where there is an edit.
+    /// One request; two if there is an edit.
     ///
     /// # Errors
     /// I/O; malformed, for a damaged name or manifest of an edit.
@@ -140,11 +140,11 @@ impl RawStore {
         Self(self.0.clone().without_versions(false))
     }
 
-    /// The state of one object, without its bytes; `None` when it does not exist, is a folder, or is a symbolic link to a
+    /// The state of one object, without its bytes; `None` if it does not exist, is a folder, or is a symbolic link to a
     /// place outside of a local store.
     ///
     /// # Cost
-    /// One `stat`, or one HEAD request; one byte is requested where a server refuses HEAD.
+    /// One `stat`, or one HEAD request; one byte is requested if a server refuses HEAD.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -164,7 +164,7 @@ impl RawStore {
     /// One request.
     ///
     /// # Errors
-    /// As [`read`](Self::read); [`IoError::SourceChanged`](zvf_io::IoError::SourceChanged) where a part of the object was read before, in another state.
+    /// As [`read`](Self::read); [`IoError::SourceChanged`](zvf_io::IoError::SourceChanged) if a part of the object was read before, in another state.
     pub fn read_range<'a>(
         &'a self,
         key: &'a str,

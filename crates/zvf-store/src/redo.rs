@@ -1,8 +1,8 @@
 //! What an edit that is decided, but not carried out yet, puts in the place of objects: its redo log.
 //!
 //! A writer that changes several objects of a store cannot change them at once. It lays the new ones into a folder of
-//! its own, lists them in a manifest, and replaces the root by one that names the folder: from then on the edit counts.
-//! Readers that find the name take the objects from the folder, until the writer has put them where they belong and
+//! its own, lists them in a manifest, and replaces the root by one that names the folder: from then on the edit is committed.
+//! Readers that find the name take the objects from the folder, until the writer has copied them to their keys and
 //! the root names no folder any more.
 //!
 //! ```text
@@ -20,7 +20,7 @@ use crate::StoreError;
 
 /// The objects that an edit replaces, adds and removes, by key.
 ///
-/// Its manifest comes from a file, so that [`Redo::parse`] takes no key that leaves the store, names the root, or lies
+/// Its manifest comes from a file, so [`Redo::parse`] refuses keys that leave the store, name the root, or are
 /// in a folder of writers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redo(Overlay);
@@ -31,7 +31,7 @@ impl Redo {
     /// The attribute of the root that says which edit was carried out last: no root is ever the same as an earlier one, so
     /// that a writer that is late cannot take one for the other.
     pub const LAST: &str = "zvf_edited";
-    /// What the names of the folders of edits begin with.
+    /// Prefix of the names of the folders of edits.
     pub const FOLDER: &str = zvf_io::STAGING;
 
     /// A log of an edit.
@@ -92,7 +92,7 @@ impl Redo {
     /// Reads a manifest.
     ///
     /// # Errors
-    /// Malformed: no manifest, that of another edit, or a key that no edit may have.
+    /// Malformed: not a manifest, the manifest of another edit, or a key that no edit may have.
     pub fn parse(id: &str, bytes: &[u8]) -> Result<Self, StoreError> {
         let key = Self::manifest_of(id);
         let malformed = |what: &str| StoreError::malformed(key.clone(), what);
@@ -163,7 +163,7 @@ fn is_id(id: &str) -> bool {
     (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// Whether an edit may change the object of a key: it lies in the store, is not the root, and is no file of writers.
+/// Whether an edit may change the object of a key: it is inside the store, not the root, and not a file of writers.
 fn is_key(key: &str) -> bool {
     key.len() <= 1024
         && key.split('/').all(is_segment)

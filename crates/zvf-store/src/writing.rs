@@ -1,4 +1,4 @@
-//! What writers of stores need of the reader: where a store is, redo logs.
+//! What writers share with the reader: the search for stores on a disk, redo logs.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 pub use crate::redo::Redo;
 pub use zvf_io::{Answer, Place, Requests, put_file};
 
-/// The outermost store in whose folder a path of the local disk lies; not one at the path itself. A store that is being
-/// written counts. Links on the way are followed.
+/// The outermost store that contains a path of the local disk, other than a store at the path itself. A store that is being
+/// written counts. Symbolic links on the way are followed.
 #[must_use]
 pub fn store_around(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
-    // What is not there yet lies where what is there of its path leads.
+    // A path that does not exist yet is resolved by its existing ancestors.
     let whole = path
         .ancestors()
         .find_map(|one| Some((one, one.canonicalize().ok()?)));
@@ -20,7 +20,7 @@ pub fn store_around(path: &Path) -> Option<PathBuf> {
         true => real.parent(),
         false => Some(real.as_path()),
     };
-    // The name may be that of a link which itself lies in a store.
+    // The path may be a symbolic link that is itself inside a store.
     let named = path.parent().and_then(|one| one.canonicalize().ok());
     let folders = above.into_iter().flat_map(Path::ancestors);
     let named = named.iter().flat_map(|one| one.ancestors());
@@ -47,12 +47,12 @@ pub fn is_store(folder: &Path) -> bool {
 /// How much of a document is looked at.
 const LOOKED_AT: u64 = 64 << 20;
 
-/// Whether a document `zarr.json` is that of a store or a part of one, also a damaged one.
+/// Whether a document `zarr.json` belongs to a store or a part of one, also if it is damaged.
 #[must_use]
 pub fn is_part_of_store(document: &[u8]) -> bool {
     const MEMBER: &str = "zarr_vectors";
     match serde_json::from_slice::<serde_json::Value>(document) {
-        // Attributes of other nodes may stand further down, in consolidated metadata.
+        // Attributes of other nodes may follow in consolidated metadata.
         Ok(value) => value
             .get("attributes")
             .and_then(serde_json::Value::as_object)

@@ -1,8 +1,8 @@
 //! From a group node to an array of blobs: which chunks it has, and which of them are packed.
 //!
-//! A group of blobs has no presence list, so one listing of `vertices` tells the chunks of a level. Other arrays of
-//! the level are taken to have the same chunks, and a child that is not there is an absent cell: that saves a
-//! listing for each. An array whose cells are no chunks of the level, and every array of a packed store, is listed
+//! A group of blobs has no presence list, so one listing of `vertices` gives the chunks of a level. Other arrays of
+//! the level are assumed to have the same chunks, and a missing child is an absent cell: that saves a
+//! listing for each. An array with other keys than the chunks of the level, and every array of a packed store, is listed
 //! itself.
 
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::presence::Presence;
 use crate::{IoError, StoreError};
 use zvf_io::{Cap, Question};
 
-/// What the arrays of a level have in common.
+/// Facts that the arrays of a level share.
 #[derive(Debug, Clone)]
 pub(crate) struct LevelFacts {
     /// Components of a chunk coordinate.
@@ -44,7 +44,7 @@ enum Chunks {
 }
 
 impl Tree {
-    /// The array that the group node at `path` stands for. Built once.
+    /// The array that the group node at `path` represents. Built once.
     pub(super) fn blob_group(
         &self,
         path: &str,
@@ -125,7 +125,7 @@ impl Tree {
         }
     }
 
-    /// The container of the node at `path`, as far as its document tells without being parsed in full.
+    /// The container of the node at `path`, if it follows from the document without parsing it in full.
     pub(super) fn container_of(&self, path: &str) -> Option<ContainerKind> {
         if let Some(array) = self.built(path) {
             return Some(array.container());
@@ -137,7 +137,7 @@ impl Tree {
         })
     }
 
-    /// The chunks to try where a backend cannot list: all that `bounds` spans.
+    /// The chunks to try if a backend cannot list: all chunks inside `bounds`.
     fn guessed(&self, path: &str, rank: usize) -> Result<Presence, StoreError> {
         let (root, facts) = {
             let state = self.state();
@@ -184,7 +184,7 @@ impl Tree {
 }
 
 impl State {
-    /// The listing that an array of blobs needs in any case, so that it is asked for beside documents.
+    /// The listing that an array of blobs always needs, so that it is requested together with documents.
     pub(super) fn early_listings(&self, level: u32) -> Vec<Question> {
         // A group's document is small; the document of an array with a long presence list is not read twice.
         const MOST: usize = 64 << 10;
@@ -207,7 +207,7 @@ fn is_packed(root: &RootDoc) -> bool {
     root.extra.contains_key("shard_layout")
 }
 
-/// The level that a path lies in.
+/// The level of a path.
 pub(super) fn level_of(path: &str) -> Option<u32> {
     zvf_format::keys::parse_level(path.split('/').next()?)
 }
@@ -232,7 +232,7 @@ fn spanned(root: &RootDoc, facts: &LevelFacts) -> Option<(Vec<i64>, Vec<u64>)> {
     (lo.len() == facts.key_rank).then_some((lo, counts))
 }
 
-/// The whole number below a quotient, where it is one.
+/// The floor of a quotient, if it fits.
 fn chunk_at(quotient: f64) -> Option<i64> {
     let floor = quotient.floor();
     #[expect(clippy::cast_possible_truncation, reason = "the magnitude is checked")]

@@ -15,7 +15,7 @@ use crate::{Need, StoreError};
 use zvf_format::int::wide;
 use zvf_io::Question;
 
-/// Type of a grid array whose document does not say.
+/// Type of a grid array whose document states none.
 pub(super) const MISSING: DType = DType::little(DTypeKind::F32);
 
 impl Tree {
@@ -29,7 +29,7 @@ impl Tree {
         self.grid(path, MISSING, key_rank, more)
     }
 
-    /// Builds a level from what was asked. Listings that turn out to be needed are added to `more`; the level is
+    /// Builds a level from the answers so far. Further listings that it needs are added to `more`; the level is
     /// complete only when none were.
     pub(crate) fn build(
         &self,
@@ -284,7 +284,7 @@ impl Tree {
     }
 }
 
-/// What is wrong with the categories of an attribute, if anything is: their values would be read as others.
+/// The error for invalid categories of an attribute, which would be read as other values.
 fn odd_category(array: &GridArray) -> Option<StoreError> {
     let (at, odd) = array.attributes().odd_category()?;
     let what = format!(

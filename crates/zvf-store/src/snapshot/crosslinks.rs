@@ -1,6 +1,6 @@
 //! Links between chunks that are a family of nodes of their own: `cross_chunk_links/<delta>`.
 //!
-//! What such a node is follows from the node and its children (specification 0.8, section 9.7). Two side dialects
+//! The form of such a node follows from the node and its children (specification 0.8, section 9.7). Two side dialects
 //! and a table of global vertex numbers exist under the same name; they are refused by name.
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::links::{LinkArray, LinkFamily};
 use zvf_codec::Data;
 use zvf_io::{Cap, Question};
 
-/// What a node `cross_chunk_links/<delta>` is.
+/// The form of a node `cross_chunk_links/<delta>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Form {
     /// Created and never written.
@@ -32,7 +32,7 @@ pub(super) enum Form {
     Refused(String),
 }
 
-/// Tells what a node is, from its document and the names of its children; `None` = they cannot be listed.
+/// Detects the form of a node from its document and the names of its children; `None` = they cannot be listed.
 pub(super) fn identify(
     node: Option<&LinkNode>,
     policy: &LinkFamilyDoc,
@@ -121,7 +121,7 @@ fn identify_array(doc: &ArrayDoc, policy: &LinkFamilyDoc, cells: Option<usize>) 
 }
 
 impl Tree {
-    /// Adds the links between chunks of one delta to a family, which is made where there is none yet.
+    /// Adds the links between chunks of one delta to a family, which is created if it does not exist yet.
     pub(super) fn cross_chunk(
         &self,
         place: Place<'_>,
@@ -276,7 +276,7 @@ impl Tree {
         )))
     }
 
-    /// One blob that was asked for as a document, with the document that describes it.
+    /// One blob that was requested like a document, with the document that describes it.
     pub(super) fn blob_at(
         &self,
         path: &str,

@@ -1,4 +1,4 @@
-//! What is damaged: an error, or left out where the caller wants what remains of a damaged store.
+//! Damage: an error, or left out if the caller wants the rest of a damaged store.
 
 use zvf_format::keys::parse_delta;
 use zvf_meta::version::{Gate, RULED};
@@ -65,8 +65,8 @@ impl Tree {
         }
     }
 
-    /// Refuses a node whose folder is listed while it has no document. Links between levels whose writer's marker was read are
-    /// being written: they are not a part of the store yet.
+    /// Refuses a node whose folder is listed while it has no document. Links between levels with a writer's marker are
+    /// being written, and not a part of the store yet.
     pub(super) fn check_there(&self, path: &str) -> Result<(), StoreError> {
         let state = self.state();
         let absent = matches!(
@@ -95,7 +95,7 @@ impl Tree {
 }
 
 impl Tree {
-    /// Leaves out what the documents of a level and of the root name and what is not there, as far as its folders were listed:
+    /// Leaves out nodes that the documents of a level and of the root name and that do not exist, as far as folders were listed:
     /// families of `arrays_present`, and attributes of level 0 of `attribute_specs`.
     pub(super) fn check_named(&self, root: &RootDoc, level: &mut LevelInner) {
         let Gate::Supported(version) = root.gate() else {

@@ -1,4 +1,4 @@
-//! The type of the elements of attributes: what their documents state, against what the root declares.
+//! The type of the elements of attributes: the statement of their documents compared with the declaration of the root.
 
 use serde_json::Value;
 use zvf_format::dtype::DType;
@@ -22,7 +22,7 @@ enum Declared {
 }
 
 impl Tree {
-    /// What the root declares of an attribute. Coarse levels may hold means of integers: numbers count for level 0.
+    /// The root's declaration of an attribute. Coarse levels may hold means of integers, so number types are compared at level 0 only.
     fn spec_of(&self, path: &str, family: Family, name: &str) -> Option<Declared> {
         let root = self.state().root.clone()?;
         let scopes = root.zarr_vectors.attribute_specs.as_ref()?;
@@ -109,7 +109,7 @@ impl Tree {
         let vertices = self.vertices_of(level);
         let padded = vertices.map(|array| array.container() == ContainerKind::Padded);
         if stated.is_none() && padded == Some(false) {
-            // Writers state it, but for those of padded arrays, beside what the fill value means.
+            // All writers but those of padded arrays state it together with the meaning of the fill value.
             self.warnings.add(format!(
                 "{}/zarr.json: no dtype in its attributes: rows without a value may read as the fill value",
                 table.path()
@@ -143,8 +143,8 @@ impl Tree {
         self.built(&format!("{level}/vertices"))
     }
 
-    /// Warns of an array whose chunks have other keys than those of the level's vertices, or where these are a group of blobs, than the
-    /// writers of such stores know: chunks that are not found are taken for chunks of the fill value.
+    /// Warns of an array whose chunks have other keys than those of the level's vertices, or, if these are a group of blobs, than the
+    /// writers of such stores use: chunks that are not found read as the fill value.
     pub(super) fn compare_keys(&self, folder: &str, path: &str, doc: &ArrayDoc) {
         let level = level_of(folder).unwrap_or_default();
         let known = |doc: &ArrayDoc| (doc.key_encoding.scheme, doc.key_encoding.separator);

@@ -1,7 +1,7 @@
-//! Documents that are there and may not be read.
+//! Documents that exist and may not be read.
 //!
-//! Buckets that cannot be listed answer "denied" also for what does not exist, so that a denied document is nothing by
-//! itself. Where a listing names the node, it exists: without it an answer would lack something without a word.
+//! Buckets that cannot be listed answer "denied" also for missing objects, so a denied document alone shows
+//! nothing. If a listing names the node, it exists: without it an answer would silently be incomplete.
 
 use super::plan::Family;
 use super::{Document, State, Tree};

@@ -1,4 +1,4 @@
-//! What a level holds beside the families that are read, and what that means for the rest.
+//! Families of a level that are not read, and whether the others can be read without them.
 
 use zvf_meta::version::{Gate, NEWEST, OLDER};
 use zvf_meta::{RootDoc, is_known_family};
@@ -7,11 +7,11 @@ use super::Tree;
 use crate::{Class, StoreError};
 
 impl Tree {
-    /// Refuses a level of a generation that is not read: one from before 0.6, whatever version it states, and one of a
-    /// later version with a family that is not known, since that may change what the others mean.
+    /// Refuses a level of an unsupported generation: one from before 0.6, whatever version it states, and one of a
+    /// later version with an unknown family, since that may change the meaning of the others.
     ///
     /// # Errors
-    /// Unsupported, with the path that told.
+    /// Unsupported, with the path of that family.
     pub(super) fn check_families(&self, root: &RootDoc, level: u32) -> Result<(), StoreError> {
         let listed = self.state().folders(&level.to_string()).flatten();
         let Some(names) = listed else {
@@ -34,7 +34,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Says of what a store of a later version got wrong that the version may be why.
+    /// Adds to an error in a store of a later version that the version may be the cause.
     pub(super) fn of_version(&self, root: &RootDoc, error: StoreError) -> StoreError {
         match (root.gate(), error.class()) {
             (Gate::Newer(version), Class::Malformed) => {

@@ -37,7 +37,7 @@ impl Tree {
                 Err(error) => {
                     let delta = format_delta(family.delta);
                     let path = format!("{}/link_attributes/{name}/{delta}", place.level);
-                    // Before 0.9 there are values of which nothing says whose they are (0.8, doubt 6): no damage.
+                    // Before 0.9 some values cannot be assigned to links (0.8, doubt 6): not damage.
                     let tuple = |link: &LinkArray| *link.placement() == Placement::Tuple;
                     let doubt = family.arrays.iter().any(tuple) && error.class() != Class::Io;
                     if doubt && need.link_attributes == Names::All {
@@ -66,7 +66,7 @@ impl Tree {
             return Ok(None);
         };
         let dtype = first.dtype();
-        // Before everything that was asked for is known, arrays have no cells yet.
+        // Arrays have no cells before all requested documents are known.
         if more.is_empty() {
             for (link, values) in family.arrays.iter().zip(&arrays) {
                 if let Some(values) = values {
@@ -93,7 +93,7 @@ impl Tree {
         }))
     }
 
-    /// Warns where values do not lie in the same cells as their links; refuses a list of cells that cannot be right.
+    /// Warns if values are stored in other cells than their links; refuses an invalid list of cells.
     fn compare_cells(&self, link: &LinkArray, values: &GridArray) -> Result<(), StoreError> {
         if values.container() != ContainerKind::Blobs {
             values.check_presence()?;
@@ -209,7 +209,7 @@ impl Tree {
     }
 }
 
-/// Elements of a row: `row_shape`, else what stands behind the number of rows in `shape`, else what was seen.
+/// Elements of a row: `row_shape`, else the axes after the rows in `shape`, else the probed width.
 pub(super) fn width_of(array: &GridArray) -> Option<u64> {
     let attributes = array.attributes();
     let shape = match (&attributes.row_shape, &attributes.shape) {

@@ -119,7 +119,7 @@ impl Tree {
             .collect()
     }
 
-    /// The documents and listings of link families that can be asked for now.
+    /// The documents and listings of link families that can be requested now.
     pub(super) fn plan_links(
         &self,
         state: &State,
@@ -169,7 +169,7 @@ impl Tree {
                 continue;
             }
             let Some(segments) = self.segments_of(state, level, delta) else {
-                // Before 0.9 these are chunks, of which there may be many.
+                // Before 0.9 these are chunks, possibly very many.
                 questions.push(Question::Cells(format!("{level}/links/{text}")));
                 continue;
             };
@@ -266,7 +266,7 @@ impl Tree {
     }
 }
 
-/// Whether a node `links/<delta>` stands for one array, and not for one for each set of offsets.
+/// Whether a node `links/<delta>` represents one array, and not one for each set of offsets.
 fn one_array(bytes: &[u8]) -> bool {
     match node_kind(bytes) {
         Ok(NodeKind::Array) => true,

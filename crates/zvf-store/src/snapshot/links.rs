@@ -15,7 +15,7 @@ use crate::{Need, StoreError};
 use zvf_format::int::wide;
 use zvf_io::{Cap, Question};
 
-/// Type of a link array whose document does not say.
+/// Type of a link array whose document states none.
 pub(super) const MISSING_LINK: DType = DType::little(DTypeKind::I64);
 
 /// The level whose links are built.
@@ -27,7 +27,7 @@ pub(super) struct Place<'a> {
     pub(super) chunk_shape: &'a [f64],
 }
 
-/// A node that stands for a link family or part of one.
+/// A node that represents a link family or a part of one.
 #[derive(Debug)]
 pub(super) enum LinkNode {
     Array(Box<ArrayDoc>),
@@ -35,7 +35,7 @@ pub(super) enum LinkNode {
 }
 
 impl LinkNode {
-    /// What the node's attributes say of the family.
+    /// The family's policy, from the node's attributes.
     pub(super) fn policy(&self, path: &str) -> Result<LinkFamilyDoc, StoreError> {
         match self {
             Self::Group(doc) => Ok(doc.as_ref().clone()),
@@ -88,8 +88,8 @@ impl Tree {
         Ok(families)
     }
 
-    /// Asks for the names of a level's link families where a document is missing that stores of this kind have, and they are
-    /// not known; whether it did.
+    /// Requests the names of a level's link families if a document that stores of this kind have is missing, and the names are
+    /// not known. Returns whether it did.
     fn ask_for_links(&self, place: Place<'_>, more: &mut Vec<Question>) -> bool {
         if !matches!(
             place.root.kind(),
@@ -205,7 +205,7 @@ impl Tree {
         Ok(())
     }
 
-    /// The links of a family that lie in one chunk, or in chunks of one key at two levels: `links/<delta>/<key>` (0.7,
+    /// The links of a family inside one chunk, or between chunks of one key at two levels: `links/<delta>/<key>` (0.7,
     /// sections 9.1 and 9.3), one array (0.8, section 3.4), or one padded array.
     fn same_key(
         &self,
@@ -252,8 +252,8 @@ impl Tree {
         Ok(family)
     }
 
-    /// Warns where groups of links lie in more chunks than links do: before 0.9 nothing counts the links inside chunks. The groups
-    /// are asked for where links lie in fewer chunks than vertices.
+    /// Warns if groups of links are stored for more chunks than links: before 0.9 nothing counts the links inside chunks. The groups
+    /// are requested if links are stored for fewer chunks than vertices.
     fn compare_groups(
         &self,
         place: Place<'_>,
@@ -314,7 +314,7 @@ impl Tree {
     }
 }
 
-/// Refuses an array of links by offsets that is none, whose list of cells cannot be right, or that contradicts its family.
+/// Refuses an invalid array of links by offsets, one with an invalid list of cells, or one that contradicts its family.
 fn check_array(array: &GridArray, delta: i32, width: usize) -> Result<(), StoreError> {
     let wrong = |what: String| {
         let key = format!("{}/zarr.json", array.path());
@@ -373,8 +373,8 @@ pub(super) fn check_width(key: &str, width: u32, least: usize) -> Result<usize, 
     }
 }
 
-/// Whether a group `links/<delta>` holds one child for each chunk, and not one for each set of offsets: it says that it
-/// is `links`, where a family of 0.9 says `links_family`, or it has the type of its rows and no rank.
+/// Whether a group `links/<delta>` has one child for each chunk, and not one for each set of offsets: its role
+/// is `links`, while that of a family of 0.9 is `links_family`, or it states the type of its rows and no rank.
 pub(super) fn is_same_key(doc: &LinkFamilyDoc) -> bool {
     match doc.zv_array.as_deref() {
         Some(word) => word == "links",

@@ -21,7 +21,7 @@ impl Tree {
         doc.is_some_and(|doc| doc.presence_is_deferred())
     }
 
-    /// The presence of an array without a list: the objects that exist, or every cell where they cannot be listed.
+    /// The presence of an array without a list: the objects that exist, or every cell if they cannot be listed.
     pub(super) fn listed_presence(&self, array: &GridArray) -> Result<Presence, StoreError> {
         let path = array.path();
         let rank = array.key_rank();

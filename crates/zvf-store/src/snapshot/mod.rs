@@ -1,7 +1,7 @@
-//! What is known of a store's tree: documents and names, each asked for once.
+//! The known part of a store's tree: documents and names, each requested once.
 //!
-//! A level is loaded by repeating one step: work out, without I/O, every document and listing whose key is known
-//! and that was not asked for yet; ask for all of them together. Most levels need two such rounds: the first while
+//! A level is loaded by repeating one step: plan, without I/O, every document and listing whose key is known
+//! and that was not requested yet; request all of them together. Most levels need two such rounds: the first while
 //! the root is read, with the keys that every store has, and the second for attributes and link arrays.
 
 mod blobs;
@@ -37,7 +37,7 @@ use crate::{IoError, KnownNames, OpenOptions, StoreError};
 use zvf_io::Once;
 use zvf_io::{Kv, Object, Question, Reply};
 
-/// Everything that was asked so far.
+/// The answers to all requests so far.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(crate) kv: Kv,
@@ -52,7 +52,7 @@ pub(crate) struct Tree {
 #[derive(Debug, Default)]
 pub(crate) struct State {
     documents: HashMap<String, Document>,
-    /// `None`: the backend cannot tell.
+    /// `None`: the backend cannot list.
     folders: HashMap<String, Option<Arc<Vec<String>>>>,
     objects: HashMap<String, Option<Arc<Vec<String>>>>,
     pub(crate) root: Option<Arc<RootDoc>>,
@@ -67,7 +67,7 @@ pub(crate) struct State {
     pub(crate) rounds: u32,
     /// Levels whose claimed type of vertices was compared with a chunk.
     probed: HashMap<u32, Arc<Once<probe::Finding, StoreError>>>,
-    /// What the arrays of each level have in common.
+    /// Facts that the arrays of each level share.
     pub(crate) facts: HashMap<u32, blobs::LevelFacts>,
     etags: BTreeMap<String, Option<String>>,
 }
@@ -158,7 +158,7 @@ impl Tree {
         node.map_err(|e| StoreError::document(key, e))
     }
 
-    /// The attributes of a group that stands for one array; none where it has no document.
+    /// The attributes of a group that represents one array; none if it has no document.
     fn group_attributes(&self, path: &str) -> Result<ArrayAttributes, StoreError> {
         let key = format!("{path}/zarr.json");
         match self.document(&key) {
@@ -190,7 +190,7 @@ impl Tree {
         array
     }
 
-    /// Adds a question to `more` unless it was asked before; whether it did.
+    /// Adds a question to `more` unless it has an answer already. Returns whether it did.
     fn asks(&self, question: Question, more: &mut Vec<Question>) -> bool {
         let asks = !self.state().knows(&question);
         more.extend(asks.then_some(question));
@@ -226,7 +226,7 @@ impl State {
         }
     }
 
-    /// The folders below a prefix: not asked yet, cannot be told, or the names.
+    /// The folders below a prefix: not requested yet, not known because the backend cannot list, or the names.
     pub(crate) fn folders(&self, prefix: &str) -> Option<Option<Arc<Vec<String>>>> {
         self.folders.get(prefix).cloned()
     }
@@ -287,8 +287,8 @@ impl State {
             (Question::Keys(prefix), Ok(Reply::Names(keys))) => {
                 self.objects.insert(prefix, keys.map(Arc::new));
             }
-            // A listing that is refused is not needed where names are known. One that failed may have told of something:
-            // leaving that out would be a wrong answer.
+            // A refused listing is not needed if names are known. A failed one may have had more names:
+            // leaving them out would be a wrong answer.
             (_, Err(error)) if !refuses_listing(&error) => return Err(error.into()),
             (Question::Names(prefix) | Question::Cells(prefix), failed) => {
                 if let Err(error) = failed {
@@ -315,7 +315,7 @@ pub(crate) fn document_at(path: impl std::fmt::Display) -> Question {
     Question::Document(format!("{path}/zarr.json"))
 }
 
-/// A node that may be an array, or a group that stands for one.
+/// A node that may be an array, or a group that represents one.
 #[derive(Debug)]
 enum Node {
     Array(Box<ArrayDoc>),
@@ -331,7 +331,7 @@ impl Node {
     }
 }
 
-/// The attributes of a group that stands for one array.
+/// The attributes of a group that represents one array.
 fn attributes_of_group(bytes: &[u8]) -> Result<ArrayAttributes, MetaError> {
     ArrayAttributes::from_group(&GroupDoc::parse(bytes)?)
 }
@@ -340,7 +340,7 @@ fn attributes_of_group(bytes: &[u8]) -> Result<ArrayAttributes, MetaError> {
 fn refuses_listing(error: &IoError) -> bool {
     match error {
         IoError::Denied { .. } | IoError::NotSupported { .. } => true,
-        // Any other answer that does not change when it is asked for again.
+        // Any other answer that a retry does not change.
         IoError::Backend { transient, .. } => !transient,
         _ => false,
     }

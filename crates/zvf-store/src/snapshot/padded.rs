@@ -12,7 +12,7 @@ use crate::container::padded::Count;
 use crate::container::{ContainerKind, GridArray, Shared};
 use zvf_io::Question;
 
-/// What an array of a level counts its rows by.
+/// How the rows of an array of a level are counted.
 enum By {
     /// Its own padding.
     Fill,
@@ -24,7 +24,7 @@ enum By {
     Fragments(String),
 }
 
-/// What the array at `path` counts its rows by.
+/// How the rows of the array at `path` are counted.
 fn by(path: &str) -> By {
     let parts: Vec<&str> = path.split('/').collect();
     match parts.as_slice() {
@@ -97,7 +97,7 @@ impl Tree {
         Ok(Some(self.keep(path, array.counted_by(count))))
     }
 
-    /// Refuses an array whose chunks are not those of the array that counts its rows: what is not found reads as fill.
+    /// Refuses an array with other chunks than the array that counts its rows: a missing chunk would read as fill.
     fn compare_grids(
         &self,
         array: &GridArray,
@@ -124,7 +124,7 @@ impl Tree {
         ))
     }
 
-    /// An array that counts the rows of another; its document is asked for when that was not done yet.
+    /// An array that counts the rows of another; its document is requested if it was not yet.
     fn companion(
         &self,
         path: &str,

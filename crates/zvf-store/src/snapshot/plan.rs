@@ -73,7 +73,7 @@ impl State {
 }
 
 impl Tree {
-    /// The names of a family that are wanted and may exist; `None` when a listing has to be asked for first.
+    /// The names of a family that are wanted and may exist; `None` if a listing must be requested first.
     pub(crate) fn names_of(
         &self,
         state: &State,
@@ -101,7 +101,7 @@ impl Tree {
                             all.extend(names.iter().filter(|n| is_segment(n)).cloned());
                         }
                         None if self.kv.can_list() => return Ok(None),
-                        // The backend cannot tell.
+                        // The backend cannot list.
                         Some(None) | None => return Ok(Some(self.declared(state, family))),
                     }
                 }
@@ -142,7 +142,7 @@ impl Tree {
             .unwrap_or_default()
     }
 
-    /// Everything of a level that can be asked for now. Questions that were answered before may be among them.
+    /// All documents and listings of a level that can be requested now; some may have been answered before.
     pub(crate) fn plan(&self, level: u32, need: &Need) -> Result<Vec<Question>, StoreError> {
         let state = self.state();
         let mut questions = Vec::new();

@@ -1,7 +1,7 @@
-//! What is known only once a level has been built: a look at single chunks.
+//! Facts that only single chunks show, read after a level has been built.
 //!
-//! Whether a group of blobs says the truth about the type of its vertices: creating a store of 0.8 writes `float32` into
-//! the group of `vertices`, and a later writer of `float64` leaves it there. The length of a blob tells: it is twice what
+//! Whether a group of blobs states the right type of its vertices: creating a store of 0.8 writes `float32` into
+//! the group of `vertices`, and a later writer of `float64` leaves it there. The length of a blob shows it: it is twice that which
 //! the fragment index of the chunk implies.
 //!
 //! Source: specification 0.8, section 8.1, trap 3.
@@ -24,7 +24,7 @@ use zvf_io::{Kv, driven};
 /// How many chunks are looked at before the claim is believed.
 const MOST: usize = 4;
 
-/// What a look at the chunks of a level told.
+/// The result of probing chunks of a level.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Finding {
     /// The cells are twice as long as the claim implies.
@@ -34,12 +34,12 @@ pub(super) struct Finding {
 }
 
 impl Tree {
-    /// Looks at single chunks for what the documents of a level do not tell, or not truly. Returns whether something was
+    /// Probes single chunks for facts that the documents of a level lack or may state wrongly. Returns whether something was
     /// found, so that the level has to be built again.
     ///
     /// # Cost
-    /// One round where there is anything to look at: a blob of `vertices` and one of `vertex_fragments`, once a level, and
-    /// only for groups of blobs that claim `float32`; and what [`probe_links`](Self::probe_links) asks for.
+    /// One round if anything is probed: a blob of `vertices` and one of `vertex_fragments`, once a level, and
+    /// only for groups of blobs that claim `float32`; and the cost of [`probe_links`](Self::probe_links).
     ///
     /// # Errors
     /// I/O, where all cells of a family are needed. A chunk that all tries did not bring: the type stays unknown, and
@@ -105,7 +105,7 @@ impl Tree {
     }
 }
 
-/// Looks at chunks until one tells, the first one in round `base`.
+/// Probes chunks until one gives an answer, the first one in round `base`.
 async fn look(
     (kv, shards): (Kv, Arc<ShardCache>),
     base: u32,
@@ -144,7 +144,7 @@ async fn look(
     })
 }
 
-/// Bytes of a chunk's vertices by its fragment index; `None` where the index does not tell.
+/// Bytes of a chunk's vertices by its fragment index; `None` if they do not follow from it.
 fn implied(index: &[u8], dtype: DType, dims: usize) -> Option<u64> {
     let index = FragmentIndex::parse(index).ok()?;
     let rows = index.extent().ok().filter(|rows| *rows > 0)?;

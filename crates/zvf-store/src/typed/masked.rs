@@ -38,7 +38,7 @@ impl TypedArray {
     /// A table of blobs. `attributes` are those of the group at `path`.
     ///
     /// # Errors
-    /// A dtype that is none; blobs whose lengths are not those of the rows; a limit.
+    /// An invalid dtype; blobs whose lengths do not fit the rows; a limit.
     pub(crate) fn of_blobs(
         kv: &Kv,
         path: String,

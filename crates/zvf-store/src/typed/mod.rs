@@ -79,9 +79,9 @@ pub struct TypedValues {
     pub rows: usize,
     /// The elements.
     pub bytes: Bytes,
-    /// One element whose value in every channel of a row means that the row has no value; where the array declares it.
+    /// The element that, in every channel of a row, means that the row has no value; if the array declares one.
     pub sentinel: Option<Bytes>,
-    /// One byte for each row, 0 where the row has no value; where the table has such a mask.
+    /// One byte for each row, 0 if the row has no value; if the table has such a mask.
     pub mask: Option<Bytes>,
 }
 
@@ -251,7 +251,7 @@ impl TypedArray {
         }
     }
 
-    /// The document, where the table is one Zarr array.
+    /// The document, if the table is one Zarr array.
     pub fn doc(&self) -> Option<&ArrayDoc> {
         match &self.source {
             Source::Array(doc, _) => Some(doc),
@@ -259,7 +259,7 @@ impl TypedArray {
         }
     }
 
-    /// Rows, and elements of a row where that is more than one number: `[n]`, `[n, c]`.
+    /// Rows, and elements of a row if a row has more than one number: `[n]`, `[n, c]`.
     pub fn shape(&self) -> Vec<u64> {
         match (&self.source, self.width) {
             (Source::Array(doc, _), _) => doc.shape.clone(),
@@ -278,7 +278,7 @@ impl TypedArray {
         shape.first().copied().unwrap_or(1).max(1)
     }
 
-    /// The element that stands for "no value", where the array says that its fill value does.
+    /// The element that means "no value", if the array states that its fill value does.
     pub fn sentinel(&self) -> Option<&Bytes> {
         (self.attributes().fill_sentinel_meaning.as_deref() == Some("absent")).then_some(&self.fill)
     }
@@ -294,7 +294,7 @@ impl TypedArray {
         self.read_rows_in(self.kv.round(), 0..self.rows).await
     }
 
-    /// Reads a range of rows; only the chunks that hold them are asked for. Rows past the end are left out.
+    /// Reads a range of rows; only their chunks are requested. Rows past the end are left out.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -331,7 +331,7 @@ impl TypedArray {
     }
 }
 
-/// Elements of a row of the table at `path`, from what stands behind the rows in its shape.
+/// Elements of a row of the table at `path`, from the axes after the rows in its shape.
 fn row_width(path: &str, rest: &[u64]) -> Result<u64, StoreError> {
     let wrong = |what| Err(StoreError::malformed(format!("{path}/zarr.json"), what));
     match product(rest) {

@@ -218,7 +218,7 @@ fn assemble(
             .checked_mul(chunks.width)
             .and_then(|n| n.checked_mul(u64::try_from(size).ok()?))
             .unwrap_or(u64::MAX);
-        // Chunks are padded to their whole length, which may be beyond the limit: what counts is the rows up to the last wanted one.
+        // Chunks are padded to their whole length, which may be beyond the limit: only the rows up to the last wanted one count.
         let wanted = first.saturating_add(wide(count)).saturating_sub(piece.row);
         let wanted = wanted.min(chunks.rows).saturating_mul(chunks.width);
         let keep = usize::try_from(wanted)

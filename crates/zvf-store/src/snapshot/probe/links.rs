@@ -1,4 +1,4 @@
-//! What only cells of links tell about link attributes: how many columns they have where no document declares it, and which
+//! Facts about link attributes that only cells of links show: the number of columns if no document declares it, and which
 //! values of one array beside the cells belong to which record.
 //!
 //! Source: specification 0.7, section 9.2; 0.8, sections 8.2 and 9.6, doubt 6.
@@ -26,19 +26,19 @@ use zvf_format::int::wide;
 /// How many cells are looked at before an attribute is taken to have one column.
 const MOST: u32 = 4;
 
-/// Values that lie in one array beside cells, before it is known which record they belong to.
+/// Values that are stored in one array beside cells, before they are assigned to records.
 struct Loose<'l> {
     link: &'l LinkArray,
     values: &'l Shared,
 }
 
 impl Tree {
-    /// Looks at cells for what documents of link attributes do not say, each attribute once. Returns whether something
+    /// Probes cells for facts that documents of link attributes lack, once for each attribute. Returns whether something
     /// was found that the level was built without.
     ///
     /// # Cost
     /// From round `base` on: one link cell and one cell of values for each attribute without a declared width, at most
-    /// four times, one after another; all link cells of a family whose values lie in one array.
+    /// four times, one after another; all link cells of a family with values in one array.
     ///
     /// # Errors
     /// I/O while all cells of a family are read.
@@ -66,7 +66,7 @@ impl Tree {
                 }
             }
         }
-        // Boxed: this could not go to another thread otherwise, for all that the compiler can tell.
+        // Boxed, because the compiler does not prove the unboxed iterator to be `Send`.
         let silent = silent.into_iter();
         let widths = join_all(silent.map(|pairs| self.tell_width(pairs, shards, base).boxed()));
         let loose = loose.into_iter();
@@ -136,10 +136,10 @@ impl Tree {
         state.rounds = state.rounds.max(round);
     }
 
-    /// The array that stands for values beside cells until it is known whose they are; `None` where there is none.
+    /// A placeholder for values beside cells until they are assigned to records; `None` if there are none.
     ///
     /// # Errors
-    /// What the page says must hold of them and does not (0.8, doubt 6).
+    /// Values that violate a rule of the format page (0.8, doubt 6).
     pub(in crate::snapshot) fn loose_values(
         &self,
         path: &str,
@@ -200,8 +200,8 @@ impl Tree {
             .map(|array| Some(Arc::new(array)))
     }
 
-    /// Cuts values that lie in one array into cells: the cells of the links in the order of their keys as text, and the
-    /// records of each as they stand (0.8, section 9.6).
+    /// Divides values in one array into cells: the cells of the links in the order of their keys as text, and the
+    /// records of each in stored order (0.8, section 9.6).
     async fn place(
         &self,
         Loose { link, values }: Loose<'_>,
