@@ -9,7 +9,7 @@ const INLINE: usize = 5;
 
 /// The absolute coordinate of a chunk: signed integers, one for each component of the key.
 ///
-/// Ordered component by component (lex order, not the ASCII order of keys). Up to five components lie inline.
+/// Ordered component by component (lex order, not the ASCII order of keys). Up to five components are stored inline.
 #[derive(Clone)]
 pub struct ChunkCoord(Repr);
 
@@ -123,7 +123,7 @@ impl fmt::Display for Dotted<'_> {
     }
 }
 
-/// The number of elements of a shape; `None` where it does not fit.
+/// The number of elements of a shape; `None` if it does not fit.
 pub(crate) fn product(counts: &[u64]) -> Option<u64> {
     counts.iter().try_fold(1u64, |n, c| n.checked_mul(*c))
 }

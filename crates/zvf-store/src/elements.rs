@@ -10,7 +10,7 @@ use zvf_format::int::wide;
 #[derive(Debug, Default)]
 pub(crate) struct Elements {
     bytes: Bytes,
-    /// Where each element starts, and where one behind the last would: one number more than elements, or none.
+    /// The start of each element, and the end of the last one: one number more than elements, or none.
     starts: Vec<usize>,
     /// Bytes between the end of an element and the start of the next.
     gap: usize,

@@ -25,7 +25,7 @@ pub struct Groups {
     members: Members,
 }
 
-/// What the lists are stored in.
+/// The storage of the lists.
 #[derive(Debug)]
 pub(crate) enum Members {
     /// An element for each group.
@@ -79,7 +79,7 @@ impl Groups {
         })
     }
 
-    /// The attributes of the array, or of the group that stands for it.
+    /// The attributes of the array, or of the group that represents it.
     pub fn attributes(&self) -> &ArrayAttributes {
         &self.attributes
     }
@@ -137,7 +137,7 @@ impl Groups {
     /// The object ids of group `g`, ranges expanded, in stored order.
     ///
     /// # Cost
-    /// At most one request; all members of a chunk of groups are loaded once. Two where the lists lie in blobs.
+    /// At most one request; all members of a chunk of groups are loaded once. Two requests if the lists are stored in blobs.
     ///
     /// # Errors
     /// [`Class::Misuse`](crate::Class::Misuse) for a group that does not exist; I/O; a damaged list; a range beyond

@@ -1,4 +1,4 @@
-//! How the cells of a variable-length array lie in stored objects, and who reads them: the element at a chunk's index is its cell.
+//! The layout of the cells of a variable-length array in stored objects, and the reader for it: the element at a chunk's index is its cell.
 //!
 //! Source: specification 0.9, sections 4.2 to 4.4 and 7; 0.8, section 3.4.
 
@@ -49,7 +49,7 @@ impl Shard {
     }
 }
 
-/// Where one cell lies.
+/// The place of one cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     /// Index of the object on each axis.
@@ -191,7 +191,7 @@ impl Layout {
         self.elements == 1 && self.shard.is_none()
     }
 
-    /// Where the cell `index` lies; the caller has checked that it is inside the grid.
+    /// The place of the cell `index`; the caller has checked that it is inside the grid.
     pub(crate) fn place(&self, index: &[u64]) -> Place {
         if self.is_simple() {
             return Place {
@@ -269,8 +269,8 @@ pub(crate) fn object_key(path: &str, doc: &ArrayDoc, index: &[u64]) -> String {
     format!("{path}/{}", doc.key_encoding.object_key(index))
 }
 
-/// What is wrong where chunk `number` of an array is not stored, at `key`: it is lost if it is one of those whose writer recorded that
-/// they are stored (`zvf_stored_chunks`). Else it holds the fill value.
+/// The error for chunk `number` of an array that is not stored, at `key`: it is lost if its writer recorded it as
+/// stored (`zvf_stored_chunks`). Otherwise it has the fill value.
 pub(crate) fn lost(key: &str, number: u64, stored: Option<u64>) -> Option<StoreError> {
     let stored = stored.filter(|stored| number < *stored)?;
     let what = format!(

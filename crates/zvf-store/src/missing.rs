@@ -1,4 +1,4 @@
-//! What to say where a store was expected and none is.
+//! The message for an address without a store.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::StoreError;
 use crate::snapshot::Tree;
 use zvf_io::{Ask, Backend, Cap};
 
-/// How many names of what is there instead are told.
+/// Most names of existing files in the message.
 const NAMED: usize = 5;
 
 /// The marker that a writer of this project puts first, and removes last.

@@ -1,4 +1,4 @@
-//! Several reads at the same time, of which the same one fails every time.
+//! Several reads at the same time, whose reported error does not depend on timing.
 
 use futures::StreamExt;
 use futures::future::BoxFuture;
@@ -9,9 +9,9 @@ use crate::{Class, StoreError};
 /// Runs all, and returns their results in order.
 ///
 /// If several find damage, the first in order is reported, whichever finished first: the same bytes give the same error.
-/// What is no damage (I/O, limits) ends the work at once.
+/// Other errors (I/O, limits) end the work at once.
 ///
-/// The futures are boxed: what awaits them could not go to another thread otherwise, for all that the compiler can tell.
+/// The futures are boxed, because the compiler does not prove the unboxed ones to be `Send`.
 ///
 /// # Errors
 /// As the futures.
@@ -39,7 +39,7 @@ pub(crate) async fn all_in_order<T>(
                 }
             }
         }
-        // What comes before the damage may still be damaged, what comes behind it does not matter any more.
+        // Reads before the damaged one may still find damage, later ones are not needed any more.
         if let Some((first, _)) = &damage
             && done.iter().take(*first).all(Option::is_some)
         {

@@ -1,9 +1,9 @@
-//! What a store got wrong without making reading impossible.
+//! Violations of the format that do not prevent reading.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// What a store got wrong without making reading impossible. Its text says what.
+/// A violation of the format that does not prevent reading. Its text describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {

@@ -21,7 +21,7 @@ pub(super) struct BlobWant {
     /// Whether a listing named the blob.
     listed: bool,
     pub(super) wants: Vec<usize>,
-    /// What its document says.
+    /// Its document.
     blob: Option<Blob>,
     bytes: Option<Bytes>,
 }
@@ -106,7 +106,7 @@ pub(super) struct PackWant {
     array: Arc<GridArray>,
     pack: usize,
     pub(super) parts: Vec<PackPart>,
-    /// What was read, by its place in the pack; `None` = its chunk is not stored.
+    /// The ranges that were read, by their place in the pack; `None` = its chunk is not stored.
     found: Option<Vec<(u64, Bytes)>>,
 }
 
@@ -139,7 +139,7 @@ impl PackWant {
 }
 
 impl Decoder for PackWant {
-    /// Ranges where the pack is stored as it is, else all of it.
+    /// Ranges if the pack is stored without a codec, else all of it.
     fn requests(&self, kv: &Kv) -> Result<Vec<Get>, StoreError> {
         let Pack { path, blob } = self.pack()?;
         let (key, cap) = (format!("{path}/{CHUNK}"), Cap::cell(kv.limits()));

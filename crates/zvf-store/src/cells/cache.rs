@@ -1,4 +1,4 @@
-//! Decoded cells that are kept in memory: those used last, up to a number of bytes. Off unless it is asked for.
+//! A cache of decoded cells: those used last, up to a number of bytes. Off by default.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use super::CellWant;
 use crate::ChunkCoord;
 use zvf_format::int::wide;
 
-/// What an entry costs beside the bytes of its cell.
+/// Memory of an entry beside the bytes of its cell.
 const OVERHEAD: u64 = 256;
 
 /// Decoded cells by array and chunk, shared by all clones of a store. Absent cells are kept too.
@@ -82,7 +82,7 @@ impl CellCache {
         split
     }
 
-    /// Keeps what was read, and puts it back into its batch. `fresh[i]` belongs to `split.rest[i]`, given as `rest`.
+    /// Caches the cells that were read, and puts them into their batch. `fresh[i]` belongs to `split.rest[i]`, passed as `rest`.
     pub(crate) fn merge(
         &self,
         cells: Vec<Option<Bytes>>,
@@ -103,7 +103,7 @@ impl CellCache {
 }
 
 impl Split {
-    /// The cells that are there, where the rest belongs, and the rest.
+    /// The cached cells, the places of the others, and the others.
     pub(crate) fn into_parts(self) -> (Vec<Option<Bytes>>, Vec<usize>, Vec<CellWant>) {
         (self.cells, self.places, self.rest)
     }

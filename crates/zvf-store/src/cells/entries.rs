@@ -38,7 +38,7 @@ pub(crate) async fn fetch_entries(
         element: 0,
     });
     let mut read = ShardRead::new(key, head, &cells.collect::<Vec<_>>(), cap)?;
-    // Where a chunk lies is known only from the index: what is asked for after it belongs to the next round.
+    // The place of a chunk is known only from the index: requests after it belong to the next round.
     let kv = kv.in_round(kv.round().saturating_add(1));
     let ranges = read.missing().into_iter();
     let parts = try_join_all(ranges.map(|range| kv.get(key, Ask::Range(range), cap)));

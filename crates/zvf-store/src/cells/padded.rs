@@ -1,4 +1,4 @@
-//! Cells of padded arrays: whole blocks, and what tells their rows.
+//! Cells of padded arrays: whole blocks, and the cells that count their rows.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(super) struct BlockWant {
     array: Arc<GridArray>,
     keys: Vec<String>,
     pub(super) wants: Vec<usize>,
-    /// What was decoded of it: one for each of its objects.
+    /// The decoded pieces: one for each of its objects.
     pieces: Vec<Option<Bytes>>,
 }
 
@@ -44,7 +44,7 @@ fn padded(array: &GridArray) -> Result<&Padded, StoreError> {
 }
 
 impl BlockWant {
-    /// The block that lies in the objects at `keys`.
+    /// The block that is stored in the objects at `keys`.
     pub(super) fn new(array: Arc<GridArray>, keys: Vec<String>) -> Self {
         Self {
             array,

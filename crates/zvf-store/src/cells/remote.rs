@@ -9,14 +9,14 @@ use super::shard::{self, ShardCache, ShardHead};
 use crate::StoreError;
 use zvf_io::{Cap, IoError, Kv, Object};
 
-/// A decoder, and what was fetched for its requests.
+/// A decoder, and the answers to its requests.
 #[derive(Debug)]
 pub(super) struct Fetched {
     decoder: Box<dyn Decoder>,
     objects: Vec<Option<Object>>,
 }
 
-/// Fetches what a decoder asks for.
+/// Fetches the ranges that a decoder requests.
 pub(super) async fn fetch(
     kv: &Kv,
     shards: &ShardCache,
@@ -25,7 +25,7 @@ pub(super) async fn fetch(
     let mut round = kv.round();
     if let Some((key, shard)) = decoder.shard() {
         let (key, cap) = (key.to_owned(), Cap::cell(kv.limits()));
-        // Where a chunk lies is known only from the index: what is asked for after it belongs to the next round.
+        // The place of a chunk is known only from the index: requests after it belong to the next round.
         round = round.saturating_add(u32::from(shards.heads.ready(&key).is_none()));
         let load = async {
             let ask = shard::first_ask(shard, kv.merge().gap);
@@ -57,7 +57,7 @@ pub(super) async fn fetch(
 }
 
 impl Fetched {
-    /// Decodes what was fetched.
+    /// Decodes the fetched bytes.
     pub(super) fn decode(self, cells: &mut Cells) -> Result<(), StoreError> {
         let mut decoder = self.decoder;
         for (request, object) in self.objects.into_iter().enumerate() {

@@ -1,7 +1,7 @@
 //! The generic Zarr reader, for layouts and codecs that this crate does not read itself.
 //!
-//! It is the `zarrs` crate behind a storage adapter of ours, so that keys, limits on objects, the trace and the
-//! sorting of errors stay the same. On damaged bytes and odd documents it may panic: it is isolated ([`crate::isolate`]). Slow next to the own path: never for cells that the own path can read.
+//! It is the `zarrs` crate on a storage adapter of this crate, so that keys, limits on objects, the trace and the
+//! sorting of errors stay the same. On damaged bytes and odd documents it may panic: it is isolated ([`crate::isolate`]). It is slower than this crate's own reader, and never used for cells that the own reader supports.
 
 #[cfg(feature = "zarrs")]
 mod adapter;
@@ -14,7 +14,7 @@ pub(crate) use read::{read_box, read_cell, read_ragged_chunk, read_rows};
 #[cfg(not(feature = "zarrs"))]
 pub(crate) use without::{read_cell, read_ragged_chunk, read_rows};
 
-/// What stands in when the feature is off. Arrays are then never given to this module.
+/// The replacement if the feature is off. Arrays are then never passed to this module.
 #[cfg(not(feature = "zarrs"))]
 mod without {
     use std::ops::Range;

@@ -55,7 +55,7 @@ async fn read_any(
         let bytes = bytes.await;
         bytes.map_err(|e| StoreError::malformed(place, e.to_string()))
     });
-    // As a task: requests are polled even where the caller is not.
+    // A task, so that requests are polled even if the caller is not.
     let result = driven(async move { Ok::<_, StoreError>(work.await) }).await?;
     if let Some(error) = failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
         return Err(error);
@@ -82,7 +82,7 @@ pub(crate) async fn read_cell(
     let Some(doc) = array.doc() else {
         return Err(StoreError::unsupported(array.path(), "a group of chunks"));
     };
-    // What lies behind the grid's axes is the cell.
+    // The axes after the grid's axes are the cell.
     ranges.extend(doc.shape.iter().skip(index.len()).map(|n| 0..*n));
     let bytes = read(kv, array.path(), doc, &ranges, name.clone()).await?;
     if array.container() == ContainerKind::Padded {

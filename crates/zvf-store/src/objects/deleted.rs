@@ -1,6 +1,6 @@
 //! Objects that were deleted and still have a row.
 //!
-//! An edit keeps the row of a deleted object, because all rows behind it, and what is parallel to them, would move else.
+//! An edit keeps the row of a deleted object, because otherwise all later rows, and those of the tables beside them, would move.
 //! The document of the index lists the ids in `zvf_deleted`; for readers these objects do not exist. Their manifests are
 //! empty. Ids of the list that no row has are ignored: another writer may have dropped the row.
 
@@ -22,7 +22,7 @@ impl ObjectIndex {
         &self.source.deleted
     }
 
-    /// Sets the list in a document; no list stands for no ids.
+    /// Sets the list in a document; without ids the member is absent.
     pub fn list_deleted(doc: &mut ObjectIndexDoc, ids: impl IntoIterator<Item = i64>) {
         let list: BTreeSet<i64> = ids.into_iter().collect();
         if list.is_empty() {

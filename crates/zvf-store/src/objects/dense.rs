@@ -6,10 +6,10 @@
 //! object_index/object_ids         int64 (n)           as in the second layout; absent: row numbers
 //! ```
 //!
-//! Blocks that no span names are left over from changes. Both arrays may lie in several stored chunks, sharded or not;
+//! Blocks that no span names are left over from changes. Both arrays may have several stored chunks, sharded or not;
 //! a chunk that is not stored is zeros: objects without blocks, and blocks of chunk 0 and fragment 0.
 //!
-//! Only the parts of the blocks that are wanted are read. What comes out is the manifest of the other layouts, with
+//! Only the wanted parts of the blocks are read. The result is the manifest of the other layouts, with
 //! one block for each fragment.
 //!
 //! Source: the reference's module of dense manifests (0.9.4).
@@ -92,7 +92,7 @@ impl Dense {
         self.spans.table.rows()
     }
 
-    /// Rows of a stored chunk of the spans, or fewer where that is large.
+    /// Rows of a stored chunk of the spans, or fewer if the chunk is large.
     pub(super) fn per_part(&self) -> u64 {
         const MOST: u64 = 1 << 16;
         self.spans.per.min(MOST)
@@ -272,7 +272,7 @@ impl Pieces {
         for range in ranges.iter().filter(|range| range.start < range.end) {
             let last = range.end.saturating_sub(1) / self.per;
             let first = range.start / self.per;
-            // Neighbours mostly lie in one piece.
+            // Neighbours are mostly in one piece.
             let first = match numbers.last() {
                 Some(before) if *before == first => first.saturating_add(1),
                 _ => first,

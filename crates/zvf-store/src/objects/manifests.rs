@@ -13,7 +13,7 @@ use crate::ordered::all_in_order;
 use crate::ragged::RaggedArray;
 use zvf_io::Kv;
 
-/// What the manifests of a level are stored in.
+/// The storage of the manifests of a level.
 #[derive(Debug, Clone)]
 pub(crate) enum Manifests {
     /// One element of a variable-length array for each object (0.9, section 11.2).
@@ -53,7 +53,7 @@ impl Manifests {
         .max(1)
     }
 
-    /// Forgets the parts that are loaded, where they are kept as such.
+    /// Drops loaded parts, if they are cached one by one.
     pub(super) fn forget(&self) {
         match self {
             Self::Vlen(array) => array.forget(),
@@ -90,7 +90,7 @@ impl Manifests {
         })
     }
 
-    /// The manifests of some of the first `rows` rows, in the order asked; empty for rows past the end.
+    /// The manifests of some of the first `rows` rows, in the given order; empty for rows past the end.
     pub(super) async fn of(
         &self,
         kv: &Kv,
@@ -152,10 +152,10 @@ impl ManifestChunk {
         self.manifests.weight()
     }
 
-    /// The manifest of a row of the level; empty when the row has none, or lies in another chunk.
+    /// The manifest of a row of the level; empty if the row has none, or is in another chunk.
     ///
     /// # Shape
-    /// The bytes of section 11.3 of the page on 0.9, whatever the manifests are stored in.
+    /// The bytes of section 11.3 of the page on 0.9, for every storage.
     pub fn blob(&self, slot: u64) -> &[u8] {
         let manifest = self.place(slot).and_then(|i| self.manifests.get(i));
         manifest.unwrap_or_default()
