@@ -28,7 +28,7 @@ pub struct ChosenBins {
 pub enum BinReason {
     /// The median distance of neighbouring vertices: bins are that large, and less than twice that.
     Step(f64),
-    /// The largest bins of which those that hold vertices hold fewer than two different positions on average.
+    /// The largest bins for which an occupied bin has fewer than two different positions on average.
     Spacing,
 }
 
@@ -83,14 +83,14 @@ pub(crate) fn of_step(step: f64, chunk_shape: &[f64], times: &[bool]) -> ChosenB
 /// What is done with each position.
 pub(crate) type Take<'t> = &'t mut dyn FnMut(&[f64]) -> Result<(), WriteError>;
 
-/// Chooses bins of level 0 by how densely vertices lie in some of the chunks, evenly picked. `each` goes through all
+/// Chooses bins of level 0 by the density of the vertices in evenly picked chunks. `each` iterates over all
 /// positions, twice.
 ///
 /// # Cost
 /// The coordinates of all chunks and the positions of those that were picked, in memory.
 ///
 /// # Errors
-/// Positions that lie in no bin; those of `each`.
+/// Positions outside every bin; the errors of `each`.
 pub(crate) fn spacing(
     mut each: impl FnMut(Take<'_>) -> Result<(), WriteError>,
     dims: usize,
@@ -131,7 +131,7 @@ pub(crate) fn spacing(
     })
 }
 
-/// A chunk, halved so often along every axis but those of time.
+/// The shape of a chunk, halved `often` times along every axis but those of time.
 fn halved(chunk_shape: &[f64], often: u32, times: &[bool]) -> Vec<f64> {
     let parts = f64::from(1_u32 << often.min(MOST_HALVES));
     let axes = chunk_shape.iter().zip(times);

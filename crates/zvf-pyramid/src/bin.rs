@@ -13,10 +13,10 @@ use zvf_write::error::{internal, narrow};
 /// Most axes of a level that is coarsened.
 pub(crate) const MOST_AXES: usize = 4;
 
-/// A bin; axes that are not there are 0.
+/// A bin; missing axes are 0.
 pub(crate) type Bin = [i64; MOST_AXES];
 
-/// What a step may use.
+/// Resources of a step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Means<'s> {
     pub(crate) budget: usize,

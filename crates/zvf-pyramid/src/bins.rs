@@ -60,11 +60,11 @@ enum Adding {
     Objects(BinPositions),
 }
 
-/// Makes the metavertices of the objects `kept`, or of everything, and finds that of every vertex: that of its bin. Vertices
-/// of objects that were dropped have one where another object keeps its bin occupied.
+/// Makes the metavertices of the objects `kept`, or of all vertices, and finds the one of every vertex by its bin. Vertices
+/// of dropped objects have one if a kept object has a vertex in the same bin.
 ///
 /// # Cost
-/// One reading of the positions. In memory: four bytes a vertex, and about a hundred for each bin that holds any; of objects,
+/// The positions are read once. In memory: four bytes a vertex, and about a hundred for each occupied bin; for objects
 /// a copy of their positions in memory or in a temporary file.
 pub(crate) fn gather(
     fine: &Fine,
@@ -140,12 +140,12 @@ pub(crate) fn gather(
     Ok((metas, parents))
 }
 
-/// The order of bins: that of their little-endian bytes (trap T28).
+/// The order of bins: by their little-endian bytes (trap T28).
 fn byte_order(bin: &Bin) -> [u64; MOST_AXES] {
     bin.map(|axis| axis.swap_bytes().cast_unsigned())
 }
 
-/// Brings the metavertices into chunks and into their order; with them the vertex of each bin, [`NONE`] where no member was
+/// Sorts the metavertices into chunks and into their order. Also returns the vertex of each bin, [`NONE`] if no member was
 /// added.
 fn settle(
     numbers: &FxHashMap<Bin, u32>,
@@ -212,8 +212,8 @@ fn settle(
     Ok((metas, vertices))
 }
 
-/// The chunk of a mean on one axis. Where positions were rounded to float32 a mean may lie a rounding beyond the bounds,
-/// where there is no chunk: it is taken back inside.
+/// The chunk of a mean on one axis. If positions were rounded to float32, a mean may be a rounding error beyond the bounds,
+/// where there is no chunk: it is moved back inside.
 fn inside(value: &mut f32, size: f64, origin: i64, cells: u64) -> Result<i64, WriteError> {
     // A grid that goes beyond all numbers has no end.
     let last = i64::try_from(cells)
@@ -233,12 +233,12 @@ fn inside(value: &mut f32, size: f64, origin: i64, cells: u64) -> Result<i64, Wr
     Err(WriteError::data("position", given.to_string(), expected))
 }
 
-/// What stands for each vertex of the finer level.
+/// The coarse vertex that represents each vertex of the finer level.
 #[derive(Debug)]
 pub(crate) struct Parents {
     /// The first vertex of each chunk, and the count of all.
     pub(crate) starts: Vec<u32>,
-    /// The coarse vertex of each vertex, chunk by chunk, row by row; [`NONE`] where none does.
+    /// The coarse vertex of each vertex, chunk by chunk, row by row; [`NONE`] if there is none.
     pub(crate) of: Vec<u32>,
     /// By chunk, if objects are wanted; none where every row is a fragment.
     fragments: Vec<Option<CheckedFragments>>,
@@ -261,7 +261,7 @@ impl Parents {
                 .or_bug("no fragments of a chunk")?;
             let mut lost = None;
             fragment(fragments.as_ref(), number, |row| match of.get(row) {
-                // What nothing stands for, and what the one before stands for, too.
+                // A vertex without a representative, or with the same one as the vertex before.
                 Some(&NONE) => {}
                 Some(parent) if out.last() == Some(parent) => {}
                 Some(&parent) => out.push(parent),

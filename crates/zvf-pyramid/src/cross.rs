@@ -49,7 +49,7 @@ impl Side {
     }
 }
 
-/// Writes links from every vertex to the one that stands for it in a coarser level, and back if `both`; returns how many
+/// Writes links from every vertex to its representative in a coarser level, and back if `both`; returns how many
 /// there are.
 ///
 /// The rows of every cell are in the order of the finer level, in both families.

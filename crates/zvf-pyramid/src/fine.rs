@@ -56,7 +56,7 @@ pub(crate) struct Objects {
     pub(crate) ids: Vec<i64>,
     /// Ids among them of objects that are deleted, and have no fragments.
     pub(crate) deleted: Vec<i64>,
-    /// Where the entries of each object begin, and where the last one ends.
+    /// The start of the entries of each object, and the end of the last one.
     starts: Vec<usize>,
     /// Slot of the chunk, and number of the fragment.
     entries: Vec<(u32, u32)>,
@@ -205,7 +205,7 @@ impl Fine {
         })
     }
 
-    /// A level in memory, of which every row is a fragment. `starts` has one number more than there are chunks.
+    /// A level in memory whose rows are one fragment each. `starts` has one number more than there are chunks.
     pub(crate) fn held(
         number: u32,
         chunk_shape: Vec<f64>,
@@ -225,7 +225,7 @@ impl Fine {
         }
     }
 
-    /// Applies `work` to every chunk, on several threads, and `take` to what it gives, in the order of the chunks.
+    /// Applies `work` to every chunk, on several threads, and `take` to its results, in the order of the chunks.
     ///
     /// # Cost
     /// Every cell of positions, and of fragments, is read once; a few dozen chunks are in memory at a time.

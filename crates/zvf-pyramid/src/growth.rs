@@ -17,7 +17,7 @@ const MOST: i64 = 1 << 20;
 /// How many steps a chunk is wide.
 const STEPS: f64 = 4.0;
 
-/// What the chunks of levels are compared with.
+/// The measure for the chunks of levels: the chunks of level 0.
 #[derive(Debug)]
 pub(crate) struct Growth {
     kind: Kind,
@@ -57,8 +57,8 @@ impl Growth {
         })
     }
 
-    /// Gives a level the smallest chunks that hold about as many vertices as those of level 0, are wider than most steps
-    /// of chains, and are a multiple of its bins.
+    /// Sets the smallest chunks of a level that have about as many vertices as those of level 0, are wider than most steps
+    /// of chains, and are a multiple of the level's bins.
     pub(crate) fn grow(&self, step: &mut Planned, found: &Found) {
         let sampled = step.sampling == Sampling::Curve;
         let free = sampled && matches!(self.kind, Kind::PointCloud | Kind::Line);
@@ -109,7 +109,7 @@ impl Growth {
         self.of_space(shape).fold(0.0, f64::max)
     }
 
-    /// Whether chunks of this size hold clearly fewer vertices than those of level 0.
+    /// Whether chunks of this size have clearly fewer vertices than those of level 0.
     fn sparse(&self, times: i64, vertices: u64) -> bool {
         let chunks = self.chunks.iter();
         let chunks: FxHashSet<Vec<i64>> = chunks

@@ -24,7 +24,7 @@ use zvf_write::error::{OrBug, internal};
 use zvf_write::shard::{Cells, Container, stored_as};
 use zvf_write::{WriteError, documents};
 
-/// What was written of one level.
+/// The result of writing one level.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct LevelReport {
@@ -46,7 +46,7 @@ pub struct LevelReport {
     pub left_out: Vec<String>,
     /// Size of a chunk along each axis, in world units.
     pub chunk_shape: Vec<f64>,
-    /// How far in world units any part of level 0 may be from what is left of it; none where nothing is promised.
+    /// Largest distance in world units from any part of level 0 to the level; none if no bound is guaranteed.
     pub error_bound: Option<f64>,
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct Levels {
     pub(crate) made: Vec<Made>,
     /// Bins of level 0 that were chosen from the data.
     pub(crate) chosen: Option<ChosenBins>,
-    /// Bytes of vertices that the density method held at the most.
+    /// Most bytes of vertices that the density method held at one time.
     pub(crate) held: u64,
 }
 
@@ -105,7 +105,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The bins that those of levels are multiples of. Those that were given are declared where no chunk is cut by them.
+    /// The bins of which those of levels are multiples. Given bins are declared if they do not cut chunks.
     fn base(&self, root: &mut RootDoc, base: &BaseBins) -> Vec<f64> {
         if let BaseBins::Given(bins) = base {
             self.declare(root, bins);
@@ -114,14 +114,14 @@ impl Maker<'_> {
         root.base_bin_shape().to_vec()
     }
 
-    /// Declares bins of level 0. Those of points are not: readers that take fragments for bins would be wrong (trap T1).
+    /// Declares bins of level 0, except for points: readers that treat fragments as bins would be wrong (trap T1).
     fn declare(&self, root: &mut RootDoc, bins: &[f64]) {
         if self.store.kind() != Kind::PointCloud {
             root::declare_bins(root, bins);
         }
     }
 
-    /// How the cells of level 0 lie, and so those of all levels (trap T7).
+    /// The storage of the cells of level 0, which is that of all levels (trap T7).
     fn cells<'r>(
         &self,
         bounds: &'r (Vec<f64>, Vec<f64>),
@@ -429,7 +429,7 @@ fn name(root: &mut RootDoc, made: &[Made], plan: &Plan, linked: bool) {
     root::say_links(root, plan.depth, plan.cross.name(), linked);
 }
 
-/// The members by which a level is made again, beside those of the format.
+/// The members with which a level can be rebuilt, beside those of the format.
 fn record(planned: &Planned, measured: &[(&str, f64)]) -> JsonObject {
     let mut record = match planned.sampling {
         Sampling::Drawn(seed) => json!({"bin_shape": planned.bin_shape, "seed": seed}),
@@ -448,7 +448,7 @@ fn record(planned: &Planned, measured: &[(&str, f64)]) -> JsonObject {
     extra
 }
 
-/// The coarse row that stands for each row of a finer level. A row that two objects share has the stand-in of the first.
+/// The representative of each row of a finer level. A row that two objects share has the representative of the first.
 fn of_rows(
     finer: &Numbered,
     representatives: &[u32],

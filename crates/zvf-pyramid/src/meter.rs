@@ -1,4 +1,4 @@
-//! How many bytes are held, and were at the most.
+//! Counts the bytes that are held, and their maximum.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +14,7 @@ struct Held {
 
 impl Meter {
     fn held(&self) -> MutexGuard<'_, Held> {
-        // What it guards is right after every statement.
+        // A poisoned lock is used: the counts are consistent after every statement.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

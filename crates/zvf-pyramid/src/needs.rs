@@ -1,4 +1,4 @@
-//! What making levels takes beside the memory budget.
+//! Memory of building levels beside the memory budget.
 
 use futures::future::BoxFuture;
 use zvf_meta::Kind;
@@ -13,7 +13,7 @@ const ENTRY: u64 = 48;
 /// How many bytes [`build_pyramid`](super::build_pyramid) by the density method may hold beside
 /// [`WriteOptions::memory_budget`].
 ///
-/// Points of one object may lie anywhere, so that there may be as many fragments as points, and the manifests of all objects are
+/// Points of one object may be anywhere, so there may be as many fragments as points, and the manifests of all objects are
 /// held. Objects of other kinds are connected: they have far fewer fragments than vertices.
 ///
 /// # Cost

@@ -1,4 +1,4 @@
-//! Which levels are made: those of a specification, or those that the documents of a store describe.
+//! Which levels are built: those of a specification, or those that the documents of a store describe.
 
 use serde_json::Value;
 use zvf_meta::{JsonObject, LevelDoc, RootDoc};
@@ -75,7 +75,7 @@ pub(crate) struct Plan {
     times: Vec<bool>,
 }
 
-/// What is wanted: levels of a specification, or those of a plan.
+/// The wanted levels: those of a specification, or of a plan.
 #[derive(Debug, Clone)]
 pub(crate) enum Wanted<'w> {
     New(&'w PyramidSpec),
@@ -115,7 +115,7 @@ impl Wanted<'_> {
         }
     }
 
-    /// The levels, those of a specification with bins that are multiples of `base`.
+    /// The levels; for a specification with bins that are multiples of `base`.
     pub(crate) fn plan(&self, base: &[f64], root: &RootDoc) -> Plan {
         match self {
             Self::New(spec) => {
@@ -258,7 +258,7 @@ impl Plan {
         plan.ok_or_else(none)
     }
 
-    /// The level that comes after `made` levels, the last two of which have so many vertices.
+    /// The level after `made` levels; `vertices` are the counts of the last two.
     pub(crate) fn next(&self, made: &[Planned], vertices: Option<[u64; 2]>) -> Option<Planned> {
         if let Some(planned) = self.levels.get(made.len()) {
             return Some(planned.clone());

@@ -280,7 +280,7 @@ pub(crate) fn write_column(
     }
     for &row in order {
         let lost = *lost.get(row).or_bug(format_args!("no row {row}"))?;
-        // Rows behind the stored ones have no value.
+        // Rows after the stored ones have no value.
         table.push(values.row(row).filter(|_| !lost))?;
     }
     let (missing, element) = (table.missing() > 0, table.element());

@@ -1,5 +1,5 @@
-//! Levels that are there change as an edit changes level 0, through a redo log (`edit/journal.rs`): what differs from what is
-//! there waits in a folder until the root names it.
+//! Existing levels change as an edit changes level 0, through a redo log: objects that differ from the stored
+//! ones are staged in a folder until the root names it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use zvf_write::redo::Journal;
 use zvf_write::target::{Stage, Staged};
 
 impl Job<'_> {
-    /// Puts other levels in the place of those that are there, or nothing.
+    /// Replaces the existing levels by others, or removes them.
     pub(super) fn replace(
         &self,
         store: &Store,
@@ -52,7 +52,7 @@ impl Job<'_> {
         Ok(report)
     }
 
-    /// Opens the store with the folder of the change in it: what is added to it later is no change by another writer.
+    /// Opens the store together with the folder of the change, so that objects added to it later do not count as changes by another writer.
     fn reopen(&self, id: &str) -> Result<Store, WriteError> {
         let nothing = Redo::new(id, [], [])?.to_json().into_bytes();
         self.target.put(vec![(Redo::manifest_of(id), nothing)])?;
@@ -73,7 +73,7 @@ impl Job<'_> {
         let finest = docs.first().cloned();
         let finest = finest.ok_or_else(|| WriteError::input("store", "no level", "level 0"))?;
         if matches!(wanted, Some(Wanted::Planned(_))) {
-            // What the root says of levels that are made again in the same way stays.
+            // The root's members about levels that are rebuilt in the same way are kept.
             root::drop_capabilities(&mut root, &finest);
         } else {
             root::drop_levels(&mut root, &finest);
@@ -95,7 +95,7 @@ impl Job<'_> {
         Ok((levels, staged))
     }
 
-    /// Lays the documents of levels aside: those of every level of which anything changes, since they come last.
+    /// Stages the documents of every level of which anything changes, since they are written last.
     fn stage_documents(
         &self,
         made: &[Made],
@@ -119,7 +119,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Removes the group of links of level 0 where it held nothing but links to levels that go.
+    /// Removes the group of links of level 0 if it has only links to levels that are removed.
     fn drop_empty_links(&self, staged: &mut Staged) -> Result<(), WriteError> {
         const GROUP: &str = "0/links/";
         let inside = |keys: &BTreeSet<String>| keys.iter().any(|key| key.starts_with(GROUP));

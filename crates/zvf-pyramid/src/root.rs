@@ -1,4 +1,4 @@
-//! What the root document says of coarse levels (0.9 §5.2, §5.3 and §5.5).
+//! The root document's members about coarse levels (0.9 §5.2, §5.3 and §5.5).
 
 use zvf_meta::capabilities::{
     FRAGMENT_LINK_GROUPS, MULTISCALE_LINKS, PRESERVED_OBJECT_IDS, SHARED_FRAGMENTS,
@@ -7,7 +7,7 @@ use zvf_meta::{Dataset, JsonObject, LevelDoc, RootDoc, Transform};
 
 use zvf_write::documents::{STALE, level_node};
 
-/// Adds levels with their bins to a root document, or replaces what it says of them; none of them is out of date.
+/// Adds levels with their bins to a root document, or replaces its members about them, and marks none as out of date.
 pub(crate) fn add_levels(root: &mut RootDoc, levels: &[(LevelDoc, Vec<f64>)]) {
     root.extra.remove(STALE);
     let base = root.base_bin_shape().to_vec();
@@ -91,7 +91,7 @@ pub(crate) fn drop_capabilities(root: &mut RootDoc, finest: &LevelDoc) {
         });
 }
 
-/// Declares the bins of level 0, of a kind whose chunks are not cut by them.
+/// Declares the bins of level 0, for a kind whose chunks are not divided by them.
 pub(crate) fn declare_bins(root: &mut RootDoc, bins: &[f64]) {
     root.zarr_vectors.base_bin_shape = Some(bins.to_vec());
     let halves: Vec<f64> = bins.iter().map(|bin| bin / 2.0).collect();

@@ -1,6 +1,6 @@
 //! How levels appear, change, and go: all of them at once.
 //!
-//! A store that has level 0 alone gets its levels where they belong:
+//! If a store has only level 0, levels are written to their final place:
 //!
 //! ```text
 //! zvf-unfinished.json     put only if absent: one change at a time
@@ -14,7 +14,7 @@
 //! Readers that take folders for levels see a level when its document is there; before, its folder is no group. Our own
 //! reader takes no folder for a level that the root does not name, as long as the marker is there.
 //!
-//! Levels that are there already are changed in another way: see `replace.rs`.
+//! Existing levels are changed in another way: see `replace.rs`.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ use zvf_write::redo::settle;
 use zvf_write::target::{Object, Stage, Target, node};
 use zvf_write::{Kind, WriteError, WriteOptions};
 
-/// What became of the coarse levels of a store.
+/// The result of a change of the coarse levels of a store.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct PyramidReport {
@@ -53,13 +53,13 @@ pub struct PyramidReport {
     pub was_stale: bool,
     /// Chunks of level 0 that the levels were out of date for; none where only objects changed.
     pub stale: u64,
-    /// Levels that were there before.
+    /// Coarse levels before the change.
     pub before: u64,
     /// Objects that were replaced or added, where levels were there before.
     pub put: u64,
     /// Objects that were removed.
     pub removed: u64,
-    /// Bytes of vertices and links that the density method held at the most, what a query and the encoder hold not counted.
+    /// Most bytes of vertices and links that the density method held at one time, without those of the query and the encoder.
     pub held: u64,
 }
 
@@ -94,7 +94,7 @@ impl PyramidReport {
         })
     }
 
-    /// What is odd about the sizes of the levels.
+    /// Warnings about the sizes of the levels.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let levels = self.levels.iter();
@@ -110,17 +110,17 @@ impl PyramidReport {
 
 /// Adds coarse levels to a store.
 ///
-/// All levels appear at once, or none: see `docs/pyramids.md`. What is done with levels that are there says
+/// All levels appear at once, or none: see `docs/pyramids.md`. The treatment of existing levels is
 /// [`PyramidSpec::existing`].
 ///
 /// # Cost
 /// The reference method reads the positions of level 0 once and holds 4 bytes for each of its vertices, and about 100 for
-/// each bin with vertices. The density method keeps to [`WriteOptions::memory_budget`], and reads level 0 several times if that is
-/// larger: `docs/pyramids.md` says what it holds beside. Where levels are there, they are read once more, and only objects
+/// each occupied bin. The density method stays within [`WriteOptions::memory_budget`], and reads level 0 several times if that is
+/// larger; `docs/pyramids.md` lists its other memory. Existing levels are read once more, and only objects
 /// that differ are written, twice.
 ///
 /// # Errors
-/// Misuse: a specification that is not legal, a store that has coarse levels which the specification does not allow, is older
+/// Misuse: an invalid specification; a store that has coarse levels which the specification does not allow, is older
 /// than 0.9, or whose chunks are cut by an attribute (but for levels of the density method without links between them); another change that is running, or was interrupted (unless
 /// [`WriteOptions::stale_files`] lets it be cleared). Malformed data. I/O. The store is as before then, unless
 /// [`WriteError::is_committed`].
@@ -142,7 +142,7 @@ pub fn build_pyramid<'a>(
 /// As [`build_pyramid`]. Nothing but documents is read where nothing is out of date.
 ///
 /// # Errors
-/// As [`build_pyramid`]. Misuse: no coarse levels; levels whose documents do not say exactly how they were made.
+/// As [`build_pyramid`]. Misuse: no coarse levels; levels whose documents do not state exactly how they were made.
 pub fn refresh_pyramid<'a>(
     address: &'a str,
     options: &'a WriteOptions,
@@ -218,7 +218,7 @@ impl Job<'_> {
         }
         self.admit(&store, spec)?;
         if !matches!(work, Work::Remove) {
-            // A level that is made lacks what was left out of the one that it is made of.
+            // A new level lacks whatever was left out of its source.
             let all = self.handle.block_on(store.level(0, &Need::all()))?;
             all.check_complete()?;
         }
@@ -263,7 +263,7 @@ impl Job<'_> {
                 "level 0 alone: levels that are there are kept, replaced or refreshed only if that is asked for",
             ),
             Existing::Replace => {
-                // Bins that no chunk is cut by may be other ones; levels of points by density do not depend on those of storage.
+                // Bins that do not divide chunks may be other ones; levels of points by density do not depend on stored bins.
                 let points = store.kind() == Kind::PointCloud;
                 let fixed = points && spec.method == Some(Method::Reference);
                 self.admit_bins(store, spec, bins && fixed)?;
@@ -295,7 +295,7 @@ impl Job<'_> {
         Ok(store)
     }
 
-    /// Finishes what an interrupted change left, or takes it back, where that is allowed.
+    /// Finishes or reverts an interrupted change, if that is allowed.
     fn tidy(&self) -> Result<(), WriteError> {
         let Some(found) = self.target.read(MARKER)? else {
             return Ok(());
@@ -330,7 +330,7 @@ impl Job<'_> {
                 "cells in one grid",
             );
         }
-        // Levels that are there say themselves how they are made.
+        // The documents of existing levels state how they are built.
         let plain = |spec: &PyramidSpec| {
             let method = spec.method.unwrap_or_default();
             method == Method::Density && !Wanted::New(spec).is_linked()
@@ -345,7 +345,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// No links to levels that are not there.
+    /// Refuses links to levels that do not exist.
     fn admit_links(&self) -> Result<(), WriteError> {
         for step in 1..=MOST_LEVELS {
             let family = format!("0/links/+{step}");
@@ -399,7 +399,7 @@ impl Job<'_> {
     fn plan(&self, store: &Store) -> Result<Plan, WriteError> {
         let docs = self.documents(store)?;
         let plan = Plan::of_levels(store.root(), docs.get(1..).unwrap_or_default())?;
-        // The package writes links regardless of the depth, and its root may say what it was told when there were no levels.
+        // The package writes links regardless of the depth, and its root may state a depth from a time without levels.
         // A level without vertices has no links.
         let wanted = Wanted::Planned(plan.clone()).is_linked();
         let some = docs.get(1).is_some_and(|level| level.vertex_count > 0);
@@ -492,7 +492,7 @@ impl Job<'_> {
     }
 }
 
-/// Everything that a pyramid may write below the root of a store of one level: what is removed if it is interrupted.
+/// All groups that a pyramid may write below the root of a store of one level: they are removed if it is interrupted.
 fn groups(target: &Target) -> Result<Vec<String>, WriteError> {
     let mut groups: Vec<String> = (1..=MOST_LEVELS).map(|level| level.to_string()).collect();
     if target.exists("0/links/zarr.json")? {
@@ -503,7 +503,7 @@ fn groups(target: &Target) -> Result<Vec<String>, WriteError> {
     Ok(groups)
 }
 
-/// What a change of levels did.
+/// The report of a change of levels.
 pub(super) fn reported(report: PyramidReport, levels: Levels) -> PyramidReport {
     PyramidReport {
         levels: levels.made.into_iter().map(|one| one.report).collect(),

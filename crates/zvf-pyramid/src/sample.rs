@@ -1,8 +1,8 @@
 //! Which objects a sparse level keeps: the draw of the released package, number for number.
 //!
 //! The package draws with NumPy's `default_rng(seed).choice(n, keep, replace=False)`: a PCG64 generator whose state comes
-//! from the seed by a hash of its own (`SeedSequence`), bounded numbers by Lemire's method, and one of two ways to draw
-//! without putting back, by how many of how many there are (0.9 §17.3).
+//! from the seed by its own hash (`SeedSequence`), bounded numbers by Lemire's method, and one of two ways to draw
+//! without replacement, chosen by the share of the objects that is drawn (0.9 §17.3).
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ const STEP: u128 = 0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645;
 struct Pcg64 {
     state: u128,
     increment: u128,
-    /// The upper half of a number whose lower half was given out.
+    /// The upper half of a number whose lower half was returned.
     half: Option<u32>,
 }
 
@@ -86,7 +86,7 @@ fn seed_words(seed: u64) -> [u64; 4] {
         let value = value.wrapping_mul(factor);
         value ^ (value >> 16)
     };
-    // A seed of one word and one of two whose upper word is zero are filled up alike.
+    // A seed of one word is padded like one of two words whose upper word is zero.
     let mut pool = [low, high, 0, 0].map(&mut hash);
     for from in 0..pool.len() {
         for to in 0..pool.len() {

@@ -1,11 +1,11 @@
-//! Where levels go: to their place, where none is yet, or aside, until they replace those that are there.
+//! The target of levels: their final place if there are none yet, or a staging folder until they replace the existing ones.
 
 use std::sync::Arc;
 
 use zvf_write::WriteError;
 use zvf_write::target::{Below, Stage, Target};
 
-/// A store, and whether what is put waits in the folder of a change.
+/// A store, and whether objects are staged in the folder of a change.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sink<'t> {
     pub(crate) target: &'t Arc<Target>,

@@ -10,7 +10,7 @@ pub enum Method {
     ///
     /// Attributes of vertices, groups and links inside the level are lost (traps T21, T22).
     Reference,
-    /// What looks like the finer level at less detail, and is of the same kind: real vertices are kept, with everything
+    /// A level with less detail that looks like the finer one and is of the same kind: real vertices are kept, with all data
     /// that belongs to them.
     #[default]
     Density,
@@ -33,7 +33,7 @@ pub enum CrossLevel {
     /// None.
     #[default]
     None,
-    /// From every vertex to the one that stands for it.
+    /// From every vertex to its representative.
     Implicit,
     /// In both directions.
     Explicit,
@@ -65,7 +65,7 @@ pub enum Existing {
     Replace,
 }
 
-/// Bins of level 0, which those of coarse levels are multiples of.
+/// Bins of level 0, of which those of coarse levels are multiples.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub enum BaseBins {
@@ -79,7 +79,7 @@ pub enum BaseBins {
     Data,
 }
 
-/// One level, by what it is to the finer one.
+/// One level, relative to the finer one.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct LevelStep {
@@ -135,24 +135,24 @@ impl LevelStep {
 pub struct PyramidSpec {
     /// The levels, from fine to coarse; each is relative to the one before.
     pub levels: Vec<LevelStep>,
-    /// How they are made; `None`: by the method of the levels that are there, else the default one.
+    /// How levels are built; `None`: by the method of the existing levels, else the default one.
     pub method: Option<Method>,
     /// The seed of what is drawn: the objects that are kept.
     pub seed: u64,
     /// The last step is repeated until a level has at most so many vertices, or no fewer than the one before.
     pub until: Option<u64>,
-    /// Links between levels; `None`: as levels that are there have them, else none.
+    /// Links between levels; `None`: as in the existing levels, else none.
     pub cross_level: Option<CrossLevel>,
     /// Over how many levels links go; -1: over all.
     pub depth: i64,
     /// What bins are counted from.
     pub base: BaseBins,
-    /// Chunks grow from level to level, so that they hold about as many vertices as those of level 0, beside what
-    /// [`LevelStep::chunk_scale`] says. Of [`Method::Density`] only.
+    /// Chunks grow from level to level, so that they have about as many vertices as those of level 0, in addition to
+    /// [`LevelStep::chunk_scale`]. For [`Method::Density`] only.
     pub growing_chunks: bool,
     /// Levels are chosen by the data: see [`automatic`](Self::automatic).
     pub automatic: bool,
-    /// What is done with levels that are there.
+    /// The treatment of existing levels.
     pub existing: Existing,
 }
 

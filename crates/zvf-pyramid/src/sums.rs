@@ -33,7 +33,7 @@ impl Sum {
 /// Positions of objects, in parts of whole bins that are small enough to be held.
 #[derive(Debug)]
 pub(crate) struct BinPositions {
-    /// For each chunk the fragments that are asked for, with the numbers of their entries.
+    /// For each chunk the wanted fragments, with the numbers of their entries.
     entries: Vec<Vec<(u32, u32)>>,
     /// Number, place of the bin in its part, position.
     parts: Buckets<u32>,
@@ -47,7 +47,7 @@ impl BinPositions {
         kept: &[usize],
         means: Means<'_>,
     ) -> Result<Self, WriteError> {
-        // A number of parts from what the document says, which may be anything.
+        // The number of parts follows from the document's count, which may be wrong.
         let bytes = fine.expected.saturating_mul(wide(record(fine.dims)));
         let share = wide(means.budget / (means.threads * 8).max(1)).max(1 << 20);
         let least = wide(means.threads) * 4;
@@ -73,7 +73,7 @@ impl BinPositions {
         })
     }
 
-    /// Takes the rows of a chunk that are asked for; `of` are the bins of its rows.
+    /// Takes the wanted rows of a chunk; `of` are the bins of its rows.
     pub(crate) fn push(&mut self, one: &Binned, of: &[u32], dims: usize) -> Result<(), WriteError> {
         let parts = self.count;
         let entries = self.entries.get(one.slot);

@@ -1,8 +1,8 @@
 //! Levels in files: each one's vertices in their order, with object and position, and its links as pairs or faces of these.
 //!
-//! What stands for a vertex is found out in parts of whole bins of whole objects, small enough to be held, or chain by
-//! chain; what a link needs to know of its ends is brought to it by way of the block of vertices that each end lies in. Of each
-//! vertex half a byte is held at the most: whether it stays.
+//! The representative of a vertex is computed in parts of whole bins of whole objects that fit in memory, or chain by
+//! chain. The data that a link needs about its ends are joined to it block by block of the ends' vertices. At most
+//! half a byte for each vertex is in memory at one time: whether it is kept.
 
 use std::hash::BuildHasher;
 
@@ -51,7 +51,7 @@ impl<'n> LevelBuilder<'n> {
     /// Reads the vertices and links of level 0.
     ///
     /// # Errors
-    /// Misuse: what a level of this method cannot hold, by its name. Malformed data. I/O.
+    /// Misuse: data that levels of this method cannot have, by name. Malformed data. I/O.
     pub(crate) fn new(from: Reading<'n>) -> Result<Self, WriteError> {
         let metadata = LevelMetadata::read(from.store, from.handle)?;
         let mut finest = Finest::new(from, metadata)?;
@@ -66,7 +66,7 @@ impl<'n> LevelBuilder<'n> {
         let width = finest.metadata.spec.links.width;
         let mut links = PagedRecords::new(link_size(width), &context);
         let trees = finest.metadata.spec.kind == Kind::Skeleton;
-        // The child of each edge comes first: edges in the order of children are in that of objects.
+        // The child of each edge is its first end: edges in the order of children are in the order of objects.
         let mut of_trees = Shuffle::new(&context);
         if finest.metadata.spec.takes_links() {
             finest.links(|first, batch| {
@@ -128,12 +128,12 @@ impl<'n> LevelBuilder<'n> {
         u64::from(self.base.vertices.len())
     }
 
-    /// Where the vertices of level 0 lie, if that was asked for; once.
+    /// The places of the vertices of level 0, if requested; returned once.
     pub(crate) fn places(&mut self) -> Option<Numbered> {
         self.finest.places.take()
     }
 
-    /// Bytes of vertices and links that were held at the most.
+    /// Most bytes of vertices and links that were held at one time.
     pub(crate) fn most_held(&self) -> u64 {
         wide(self.finest.meter.most())
     }
@@ -150,7 +150,7 @@ impl<'n> LevelBuilder<'n> {
     /// Chooses bins of level 0.
     ///
     /// # Errors
-    /// Positions that lie in no bin. I/O.
+    /// Positions outside every bin. I/O.
     pub(crate) fn choose(&self, chunk_shape: &[f64]) -> Result<ChosenBins, WriteError> {
         let (context, dims) = (self.finest.context(), self.finest.dims());
         let axes = &self.metadata().spec.axes;
@@ -294,7 +294,7 @@ impl<'n> LevelBuilder<'n> {
     /// Makes the next level, of the last one.
     ///
     /// # Errors
-    /// Positions that lie in no bin. I/O.
+    /// Positions outside every bin. I/O.
     pub(crate) fn thin(&mut self, step: &Planned) -> Result<Found, WriteError> {
         let (context, dims) = (self.finest.context(), self.finest.dims());
         let metric = self.metric();
@@ -399,8 +399,8 @@ impl<'n> LevelBuilder<'n> {
         link_size(self.finest.metadata.spec.links.width)
     }
 
-    /// The links that are left, each once, in their order, with ends that stand for others; and marks for what they lead to, where
-    /// that says what stays.
+    /// The remaining links, each once, in their order, with representatives as ends; and marks of these ends, if
+    /// they decide which vertices are kept.
     fn left(
         &self,
         fine: &LevelRecords,
@@ -486,7 +486,7 @@ impl<'n> LevelBuilder<'n> {
         Ok((links, stays))
     }
 
-    /// BitSet what stays: of meshes one vertex of each object that no face is left of, else what stands for itself.
+    /// Marks the vertices that are kept: those that are their own representative; of a mesh only one vertex of each object that has no face left.
     fn mark(
         &self,
         fine: &LevelRecords,

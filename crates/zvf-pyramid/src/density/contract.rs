@@ -66,7 +66,7 @@ impl<'p, F: Fn(u32) -> &'p [f64]> Members<F> {
     /// The vertices of bins of this size.
     ///
     /// # Errors
-    /// Positions that lie in no bin.
+    /// Positions outside every bin.
     pub(super) fn new(
         owner: Vec<u32>,
         position: F,
@@ -92,7 +92,7 @@ impl<'p, F: Fn(u32) -> &'p [f64]> Members<F> {
         (0_u32..).zip(&self.all).map(|(place, _)| place)
     }
 
-    /// The vertex that stands for each one: that of its set with the smallest measure, of equal ones the first.
+    /// The representative of each vertex: the vertex of its set with the smallest measure, of equal ones the first.
     fn choose(
         &self,
         sets: &mut Sets,
@@ -114,7 +114,7 @@ impl<'p, F: Fn(u32) -> &'p [f64]> Members<F> {
         self.places().map(kept).collect()
     }
 
-    /// The square of the largest distance of a vertex from the one that stands for it.
+    /// The square of the largest distance of a vertex from its representative.
     pub(super) fn moved(&self, representatives: &[u32]) -> f64 {
         let pairs = self.places().zip(representatives);
         pairs.fold(0.0, |most, (place, &kept)| {
@@ -182,7 +182,7 @@ impl<'p, F: Fn(u32) -> &'p [f64]> Members<F> {
     }
 }
 
-/// What is left of a link whose ends became others.
+/// A link after its ends were replaced by representatives.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Left {
     pub(super) ends: Vec<u32>,
@@ -218,8 +218,8 @@ impl Joining {
     }
 }
 
-/// A face whose neighbouring equal corners are one; `None` where fewer than three are left, or it touches itself. Faces of
-/// more than three corners repeat their last one where they have fewer.
+/// Merges equal neighbouring corners of a face; `None` if fewer than three are left, or the face touches itself. Faces of
+/// more than three corners repeat their last one if they have fewer.
 fn without_repeats(mut corners: Vec<u32>, width: usize) -> Option<Vec<u32>> {
     corners.dedup();
     while corners.len() > 1 && corners.first() == corners.last() {
@@ -276,7 +276,7 @@ mod tests {
         sets.join(0, 1).unwrap();
         let names: Vec<u32> = (0..6).map(|member| sets.name(member).unwrap()).collect();
         assert_eq!(names, [0, 0, 2, 3, 2, 2]);
-        // A member that is not there joins nothing, and is no set of its own.
+        // A number beyond the members joins nothing, and has no set.
         assert!(matches!(sets.join(2, 6), Err(WriteError::Bug { .. })));
     }
 }

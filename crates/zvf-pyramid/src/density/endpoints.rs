@@ -153,7 +153,7 @@ impl EndpointLookup<'_> {
     }
 }
 
-/// The place in its block of what a record is about, whose number is the first word.
+/// The place in its block of the item whose number is the first word of a record.
 fn place(record: &[u8], first: u32) -> Result<usize, WriteError> {
     let number = word(record, 0)?;
     let place = number.checked_sub(first);

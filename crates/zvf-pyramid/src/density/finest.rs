@@ -30,7 +30,7 @@ pub(super) struct Finest<'f> {
     pub(super) from: Reading<'f>,
     pub(super) metadata: LevelMetadata,
     pub(super) meter: Meter,
-    /// Where vertices lie, between its being read and asked for.
+    /// The places of the vertices, until they are taken.
     pub(super) places: Option<Numbered>,
 }
 
@@ -65,7 +65,7 @@ impl<'f> Finest<'f> {
         }
     }
 
-    /// What is asked for of level 0, a table at a time; an eighth of the budget may be on its way.
+    /// The query of level 0, for one table at a time; at most an eighth of the budget is in flight.
     fn asked(&self) -> Query {
         let budget = self.from.means.budget / 8;
         Query {
@@ -138,7 +138,7 @@ impl<'f> Finest<'f> {
         self.scan(asked, "links", take)
     }
 
-    /// Applies `take` to the points of level 0; notes where they lie, if it is asked for.
+    /// Applies `take` to the points of level 0; records their places, if requested.
     pub(super) fn points(
         &mut self,
         mut take: impl FnMut(Point) -> Result<(), WriteError>,
@@ -182,7 +182,7 @@ impl<'f> Finest<'f> {
         Ok(())
     }
 
-    /// Reads level 0 with all that belongs to it, once, and hands what was picked on to the writers of all levels.
+    /// Reads level 0 with all its data, once, and passes the picked vertices and links to the writers of all levels.
     pub(super) fn pick(&self, picks: &mut [Pick<'_, '_>]) -> Result<(), WriteError> {
         let mut owners = Owners::new(&self.metadata);
         let whole = matches!(self.metadata.spec.kind, Kind::Line | Kind::Skeleton);
@@ -277,7 +277,7 @@ impl<'p, 't> Pick<'p, 't> {
         Ok(())
     }
 
-    /// Writes the objects that wait, but for one of which more may come.
+    /// Writes the pending objects, except one that may get more vertices.
     fn flush(&mut self, metadata: &LevelMetadata, open: Option<u32>) -> Result<(), WriteError> {
         let rest = self.owners.iter().rev();
         let rest = rest.take_while(|owner| Some(**owner) == open).count();
@@ -342,7 +342,7 @@ fn runs(owners: &[u32]) -> Vec<(i64, usize)> {
         .collect()
 }
 
-/// The records whose first word is one of these numbers, which come in this order; `take` gets the place among the numbers.
+/// Reads the records whose first word is one of `numbers`, in this order; `take` gets the place among the numbers.
 pub(super) fn numbers(
     records: &mut Records<'_>,
     numbers: Range<u32>,
@@ -377,7 +377,7 @@ fn records_of(
     Ok(numbers.chunks_exact(dims))
 }
 
-/// An id that is there twice, or where it should not be.
+/// The error for an id that occurs twice, or in the wrong place.
 fn repeated(id: i64) -> WriteError {
     WriteError::data("object index", format!("object {id}"), "each id once")
 }
@@ -400,7 +400,7 @@ impl<'o> Owners<'o> {
         }
     }
 
-    /// The number of the object of each row; `None` where there are no objects.
+    /// The number of the object of each row; `None` if there are no objects.
     fn of(&mut self, batch: &RecordBatch) -> Result<Option<Vec<u32>>, WriteError> {
         if !self.objects {
             return Ok(None);

@@ -10,18 +10,18 @@ use zvf_write::error::OrBug;
 /// A level.
 #[derive(Debug)]
 pub(super) struct LevelRecords {
-    /// Points, whose places are those in level 0, in their order.
+    /// The points in their order, with their places in level 0.
     pub(super) vertices: PagedRecords,
-    /// The number in level 0 and the ends of each link, in the order of these numbers; of trees in that of objects.
+    /// The number in level 0 and the ends of each link, in the order of these numbers; in trees, in the order of objects.
     pub(super) links: PagedRecords,
 }
 
-/// Which vertices stay.
+/// Which vertices are kept.
 #[derive(Debug)]
 pub(super) enum Kept {
-    /// These. What stands for each vertex, if that is asked for.
+    /// The marked ones. The representative of each vertex, if requested.
     Marked(BitSet, Option<PagedRecords>),
-    /// What links and faces say, by what stands for each vertex.
+    /// Decided by links and faces: the representative of each vertex.
     Linked(PagedRecords),
 }
 

@@ -17,9 +17,9 @@ use zvf_write::WriteError;
 
 /// A level shall have so many times fewer vertices than the finer one, at least and at most.
 const FEWER: (f64, f64) = (4.0, 7.5);
-/// Vertices of chains whose tolerances are looked at.
+/// Vertices of chains from which tolerances are measured.
 const SAMPLE: u64 = 1 << 20;
-/// Vertices that tell which sizes of bins are worth a look.
+/// Vertices from which the candidate sizes of bins are chosen.
 const FIRST: u64 = 100_000;
 /// Sizes of bins: so many, each the root of a half of the one before.
 const SIZES: i32 = 48;
@@ -73,11 +73,11 @@ const fn enough(kind: Kind) -> f64 {
 }
 
 impl LevelBuilder<'_> {
-    /// Levels, each 4 to 8 times smaller than the one before, until about `until` vertices are left; none where there are no
+    /// Levels, each 4 to 8 times smaller than the one before, until about `until` vertices are left; none if there are no
     /// more.
     ///
     /// # Errors
-    /// Positions that lie in no bin. I/O.
+    /// Positions outside every bin. I/O.
     pub(crate) fn levels(
         &self,
         until: u64,
@@ -194,7 +194,7 @@ impl LevelBuilder<'_> {
         // Below a thousand no level is wanted; where few vertices share a bin, all of them share fewer.
         let coarse = first.partition_point(|(_, count)| *count < 1000.0);
         let fine = first.partition_point(|(_, count)| *count < seen * 0.9);
-        // One more to the coarse side, where there is one, and some to the other.
+        // One more to the coarse side, if possible, and some to the fine side.
         let [coarse, fine] = [coarse.saturating_sub(1), fine + 9];
         let number = |at: usize| i32::try_from(at).map_or(SIZES, |at| at.min(SIZES));
         let mut curve = match every {

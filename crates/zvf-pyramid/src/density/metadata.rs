@@ -19,7 +19,7 @@ use zvf_write::error::{OrBug, narrow, to_index};
 use zvf_write::tables::Held;
 use zvf_write::{Groups, StoreSpec, WriteError, arrow};
 
-/// How many objects are asked for at the most to see how many values a row of an attribute has.
+/// Most objects that are queried to learn how many values a row of an attribute has.
 const LOOKED_AT: usize = 16;
 
 /// What belongs to level 0 beside its vertices and links.
@@ -29,23 +29,23 @@ pub(crate) struct LevelMetadata {
     pub(super) spec: StoreSpec,
     /// Ids of the objects that exist, in the order of the object index.
     pub(crate) ids: Vec<i64>,
-    /// Their rows in the object index: those of deleted objects are between them.
+    /// Their rows in the object index, which also has rows of deleted objects.
     pub(super) index_rows: Vec<usize>,
     pub(super) groups: Groups<'static>,
     /// Attributes of a type that is not written.
     pub(crate) left_out: Vec<String>,
     /// The level itself.
     pub(super) level: Level,
-    /// Columns of vertices and of links without rows, once they were asked for.
+    /// Columns of vertices and of links without rows, after the first query.
     pub(super) no_vertices: RecordBatch,
     pub(super) no_links: RecordBatch,
 }
 
 impl LevelMetadata {
-    /// Reads what belongs to level 0: documents, ids, groups.
+    /// Reads the metadata of level 0: documents, ids, groups.
     ///
     /// # Errors
-    /// Misuse: what a level of this method cannot hold, by its name. Malformed data. I/O.
+    /// Misuse: data that levels of this method cannot have, by name. Malformed data. I/O.
     pub(crate) fn read(store: &Store, handle: &Handle) -> Result<Self, WriteError> {
         let root = store.root();
         if root.world_offset().is_some() {
@@ -91,8 +91,8 @@ impl LevelMetadata {
 
     /// Declares positions and attributes before vertices are read.
     pub(super) fn declare_first(&mut self, from: Reading<'_>) -> Result<(), WriteError> {
-        // Of no object, or of a box far from everything: the columns are known before cells are read. Where a document does not
-        // say how many values a row has, or says one as writers do for any number (trap T8), a cell tells.
+        // A query of no object, or of a box far from all data: the columns are known before cells are read. If a document does not
+        // state how many values a row has, or states one as some writers do for any number (trap T8), the width is taken from a cell.
         let attributes = self.level.vertex_attributes();
         let declared = attributes.iter().all(|one| one.declared_width.is_some());
         let objects = if declared {
@@ -156,7 +156,7 @@ impl LevelMetadata {
         let declared = tables::declare("position", &position)?;
         let texts = || WriteError::data("position", "texts", "numbers");
         self.spec.positions = declared.values.number().ok_or_else(texts)?;
-        // What chunks are cut by lies in their keys; some released writers leave an array of it, too.
+        // The attribute by which chunks are divided is in their keys; some released writers also leave an array of it.
         let key = self.level.doc().chunk_attribute_name.clone();
         let key = key.filter(|_| self.level.key_rank() > self.level.dims());
         self.spec.chunk_by = None;
@@ -258,7 +258,7 @@ pub(super) fn attribute(batch: &RecordBatch, name: &str) -> Result<ArrayRef, Wri
         .ok_or_else(missing)
 }
 
-/// Where vertices lie, by the columns of answers.
+/// The columns of an answer that state the place of a vertex.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     /// Chunks by the order in which they came.

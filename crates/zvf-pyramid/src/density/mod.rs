@@ -1,8 +1,8 @@
-//! The density method: real vertices are kept, so that a level is of the kind of the store and holds all that belongs to them.
+//! The density method: real vertices are kept, so that a level has the kind of the store and all data of its vertices.
 //!
-//! Level 0 is read twice, regardless of the number of levels. First its vertices and links go to temporary files, and every level is
-//! made of the files of the finer one: which vertices stay, and what links become. Then level 0 is read with all that belongs
-//! to it, and what stays goes on to the writers of all levels.
+//! Level 0 is read twice, for any number of levels. First its vertices and links are written to temporary files, and every level is
+//! computed from the files of the finer one: the kept vertices, and the remaining links. Then level 0 is read with all its
+//! data, and the kept part is passed to the writers of all levels.
 
 mod builder;
 mod contract;
@@ -39,7 +39,7 @@ pub(crate) struct Reading<'r> {
     pub(crate) store: &'r Store,
     pub(crate) handle: &'r Handle,
     pub(crate) means: Means<'r>,
-    /// Whether it is asked for where vertices lie.
+    /// Whether the places of vertices are requested.
     pub(crate) placed: bool,
 }
 
@@ -52,7 +52,7 @@ impl std::fmt::Debug for Reading<'_> {
     }
 }
 
-/// What a level is, before it is written.
+/// A computed level, before it is written.
 #[derive(Debug)]
 pub(crate) struct Found {
     /// Vertices of the finer level.
@@ -60,12 +60,12 @@ pub(crate) struct Found {
     pub(crate) vertices: u64,
     /// Objects with vertices.
     pub(crate) objects: u64,
-    /// How far at most anything of level 0 is from what is left; none where a level is a sample of points.
+    /// Largest distance from any part of level 0 to the level; none if the level is a sample of points.
     pub(crate) error: Option<f64>,
-    /// The mean distance of vertices that follow each other in an object; 0 where none do.
+    /// The mean distance of consecutive vertices of an object; 0 if there are none.
     pub(crate) step: f64,
-    /// For each vertex of the finer level the number of the one that stands for it, [`NONE`](super::bins::NONE) where none
-    /// does; if places were asked for.
+    /// For each vertex of the finer level the number of its representative, [`NONE`](super::bins::NONE) if it has
+    /// none; only if places were requested.
     pub(crate) representatives: Vec<u32>,
 }
 
@@ -120,7 +120,7 @@ impl Metric {
         square(self.space(a), self.space(b))
     }
 
-    /// The square of the distance of a position from a segment: where there is a time, from the point of the segment at that time.
+    /// The square of the distance of a position from a segment; with an axis of time, from the point of the segment at that time.
     fn to_segment(self, position: &[f64], a: &[f64], b: &[f64]) -> f64 {
         let axes = || {
             let axes = self.space(position).iter().zip(self.space(a));

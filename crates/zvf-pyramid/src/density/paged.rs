@@ -91,7 +91,7 @@ impl PagedRecords {
         self.count.div_ceil(self.block)
     }
 
-    /// The records of a block, whose first one has this number.
+    /// Reads the records of a block and returns the number of the first one.
     pub(super) fn read(&self, block: u32, out: &mut Vec<u8>) -> Result<u32, WriteError> {
         out.clear();
         match self.parts.get(index(block)) {
@@ -237,7 +237,7 @@ pub(super) struct Shuffled {
 }
 
 impl Shuffled {
-    /// What is about a block, in the order in which it came, piece by piece.
+    /// The records of a block, in the order in which they were added, piece by piece.
     pub(super) fn pieces(
         &self,
         block: u32,
@@ -322,7 +322,7 @@ impl BitSet {
         Ok(())
     }
 
-    /// Whether a number has a mark; [`NONE`], which stands for nothing, has none.
+    /// Whether a number has a mark; [`NONE`] has none.
     pub(super) fn has(&self, number: u32) -> Result<bool, WriteError> {
         if number == NONE {
             return Ok(false);
@@ -342,7 +342,7 @@ impl BitSet {
         }
     }
 
-    /// How many marks are before that of a number; `None` of a number without one.
+    /// How many marks precede that of a number; `None` for a number without a mark.
     pub(super) fn rank(&self, number: u32) -> Result<Option<u32>, WriteError> {
         if number == NONE {
             return Ok(None);

@@ -70,13 +70,13 @@ impl Point {
     }
 }
 
-/// What is left of one part.
+/// The result of thinning one part.
 #[derive(Debug, Default)]
 pub(super) struct Thinned {
     pub(super) stays: Vec<Point>,
-    /// The square of the largest distance of a point from the one that stands for it.
+    /// The square of the largest distance of a point from its representative.
     pub(super) moved: f64,
-    /// Every point, and the one that stands for it; if that is asked for.
+    /// Every point and its representative, if requested.
     pub(super) pairs: Vec<[u32; 2]>,
 }
 
@@ -86,7 +86,7 @@ pub(super) struct Thinner<'t> {
     pub(super) dims: usize,
     pub(super) bins: &'t [f64],
     pub(super) metric: Metric,
-    /// Whether it is asked for what stands for each point.
+    /// Whether the representative of each point is requested.
     pub(super) paired: bool,
     pub(super) file: &'t SpillFile,
     pub(super) meter: &'t Meter,

@@ -1,4 +1,4 @@
-//! What stands for the vertices of a level that is not held: found out in parts of whole bins.
+//! Representatives for the vertices of a level that does not fit in memory, computed in parts of whole bins.
 
 use std::hash::BuildHasher;
 
@@ -25,15 +25,15 @@ use zvf_write::record::{records, take_array};
 use zvf_write::spill::SpillFile;
 use zvf_write::{WriteError, parallel};
 
-/// What was found out of a level.
+/// The representatives of a level.
 #[derive(Debug)]
 pub(super) struct Representatives {
     pub(super) stays: Kept,
-    /// The square of the largest distance of a vertex from what stands for it; none where that is not measured.
+    /// The square of the largest distance of a vertex from its representative; none if it is not measured.
     pub(super) moved: Option<f64>,
 }
 
-/// Bytes that are held of a vertex beside its point: of a line pair of bins and stand-in; of others bin, object, set, choice.
+/// Bytes held for a vertex beside its point: in lines bin and representative, twice; else bin, object, set and choice.
 const LINE: usize = 64;
 const MEMBER: usize = 160;
 
@@ -59,11 +59,11 @@ pub(super) fn push_pair(shuffle: &mut Shuffle, pair: [u32; 2]) -> Result<(), Wri
     shuffle.push(place, |out| out.extend_from_slice(pair.as_flattened()))
 }
 
-/// What stands for the vertices of a part: pairs of places, and the square of the largest distance.
+/// The representatives of a part: pairs of places, and the square of the largest distance.
 type PartRepresentatives = (Vec<[u32; 2]>, f64);
 
 impl LevelBuilder<'_> {
-    /// Finds out what stands for each vertex, part by part.
+    /// Computes the representative of each vertex, part by part.
     fn representatives<J: Send>(
         &self,
         fine: &LevelRecords,
@@ -85,7 +85,7 @@ impl LevelBuilder<'_> {
         })
     }
 
-    /// What stands for each vertex, in their order, of pairs of places.
+    /// Sorts pairs of places into the representative of each vertex, in the order of vertices.
     pub(super) fn by_vertex(
         &self,
         fine: &LevelRecords,
@@ -168,7 +168,7 @@ impl LevelBuilder<'_> {
         self.marked(fine, marks, pairs, Some(moved))
     }
 
-    /// What stays, and what stands for each vertex where that is asked for.
+    /// The kept vertices, and the representative of each vertex if requested.
     pub(super) fn marked(
         &self,
         fine: &LevelRecords,
@@ -333,7 +333,7 @@ impl LevelBuilder<'_> {
             size: 8,
         };
         if kind == Kind::Mesh {
-            // Faces have no say in what stands for a vertex.
+            // Faces do not influence representatives.
             find.blocks(&fine.vertices, None, |block| spread(block, &mut Vec::new()))?;
         } else {
             find.ends(fine, spread, |link, values| {
@@ -359,7 +359,7 @@ impl LevelBuilder<'_> {
             let mut held = Counted::new(&context.meter);
             held.set(points.len() * (size_of::<Point>() + MEMBER));
             let owner = points.iter().map(|point| point.object).collect();
-            // What is no member lies in no bin, which is noticed where bins are looked up.
+            // A number that is not a member has no bin; the look-up of bins reports it.
             let position = |at: u32| {
                 points
                     .get(index(at))

@@ -1,8 +1,8 @@
-//! Polylines and streamlines: vertices go whose absence shows least (Douglas and Peucker, 1973).
+//! Polylines and streamlines: removes the vertices whose absence changes the line least (Douglas and Peucker, 1973).
 
 use super::Metric;
 
-/// For each vertex of a line the nearer one of the two that stay before and behind it; of equally near ones the one before.
+/// For each vertex of a line the nearer one of the two kept vertices before and after it; of equally near ones the one before.
 pub(super) fn neighbours(
     line: &[&[f64]],
     stays: &[bool],
@@ -32,10 +32,10 @@ pub(super) fn neighbours(
     })
 }
 
-/// BitSet what stays of one line; returns the square of the largest distance of what does not.
+/// Marks the vertices of one line that are kept; returns the square of the largest distance of a removed one from the result.
 ///
 /// # Cost
-/// O(n log n) where the line is cut evenly, O(n²) at worst; no recursion.
+/// O(n log n) if the line is divided evenly, O(n²) at worst; no recursion.
 pub(super) fn simplify(line: &[&[f64]], tolerance: f64, metric: Metric, stays: &mut [bool]) -> f64 {
     let Some(last) = line.len().checked_sub(1) else {
         return 0.0;

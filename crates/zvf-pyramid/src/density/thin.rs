@@ -6,11 +6,11 @@ use super::Metric;
 use crate::bin::{Bin, bin_of};
 use zvf_write::WriteError;
 
-/// Tells `stands` what stands for each end of lines; ends are counted line by line. Returns the square of the largest distance
-/// of an end from the one that stands for it.
+/// Calls `stands` with the representative of each end of lines; ends are counted line by line. Returns the square of the largest distance
+/// of an end from its representative.
 ///
 /// # Errors
-/// Positions that lie in no bin.
+/// Positions outside every bin.
 pub(super) fn pairs(
     lines: &[[&[f64]; 2]],
     (bins, metric): (&[f64], Metric),

@@ -32,7 +32,7 @@ pub(crate) struct Target<'t> {
     pub(crate) budget: usize,
     pub(crate) threads: usize,
     pub(crate) folder: &'t Path,
-    /// Whether the places of the vertices are asked for.
+    /// Whether the places of the vertices are requested.
     pub(crate) placed: bool,
 }
 
@@ -131,7 +131,7 @@ impl<'t> Writing<'t> {
         self.push(batch.with_links(ends), links)
     }
 
-    /// Takes a batch whose links have the attributes of rows of an answer.
+    /// Takes a batch; the attributes of its links are rows of an answer.
     fn push(
         &mut self,
         mut batch: Batch<'_>,
@@ -193,11 +193,11 @@ impl<'t> Writing<'t> {
 pub(crate) struct Written {
     pub(crate) doc: LevelDoc,
     pub(crate) summary: Summary,
-    /// Where its vertices went, if that was asked for.
+    /// The places of its vertices, if requested.
     pub(crate) places: Option<Numbered>,
 }
 
-/// Attributes of objects, in the order of the index, which is that of level 0.
+/// Writes attributes of objects in the order of the index, as in level 0.
 fn write_columns(
     metadata: &LevelMetadata,
     columns: &mut [ObjectColumn],

@@ -33,7 +33,7 @@ const BITS: usize = 60;
 
 impl LevelBuilder<'_> {
     /// # Errors
-    /// Positions that lie in no bin. I/O.
+    /// Positions outside every bin. I/O.
     pub(super) fn frame(&self, fine: &LevelRecords) -> Result<Frame, WriteError> {
         let dims = self.finest.dims();
         let (mut low, mut high) = ([f64::INFINITY; MOST_AXES], [f64::NEG_INFINITY; MOST_AXES]);
@@ -146,7 +146,7 @@ impl LevelBuilder<'_> {
     }
 }
 
-/// An object whose vertices come one after the other.
+/// An object with consecutive vertices.
 #[derive(Debug, Default)]
 struct Object {
     number: u32,
@@ -218,7 +218,7 @@ fn key(axes: impl IntoIterator<Item = f64>, many: usize) -> u64 {
     key
 }
 
-/// Applies `take` to all numbers along the curve, and says of which a window begins: `share` of them, one at least.
+/// Applies `take` to all numbers along the curve, with whether a window begins at it: so for `share` of them, at least one.
 fn sampled(
     sorter: Sorter<[u64; 2]>,
     share: f64,
