@@ -1,4 +1,4 @@
-//! Where the rows of chunks may lie: for callers that leave chunks out by conditions of their own.
+//! Bounds of the rows of chunks, for callers that skip chunks by their own conditions.
 
 use futures::future::BoxFuture;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use zvf_store::{Names, Store};
 use crate::prepare::prepare;
 use crate::{Outputs, Query, QueryError};
 
-/// The listed chunks of the levels of a query, and the boxes that their rows lie in.
+/// The listed chunks of the levels of a query, and the boxes of their rows.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ChunkBoxes {
@@ -17,19 +17,19 @@ pub struct ChunkBoxes {
     pub dims: usize,
     /// Coordinates, `rank` numbers a chunk; in lexicographic order within a level.
     pub chunks: Vec<i64>,
-    /// Lower corners in world coordinates, `dims` numbers a chunk. Rows with a coordinate that is not a number may lie in any chunk.
+    /// Lower corners in world coordinates, `dims` numbers a chunk. Rows with a coordinate that is not a number may be in any chunk.
     pub low: Vec<f64>,
     /// Upper corners.
     pub high: Vec<f64>,
-    /// The attribute that the first component stands for, and its value for each number from 0, where all levels agree on them.
+    /// The attribute of the first component, and its value for each number from 0, if all levels agree on them.
     pub key: Option<(String, Vec<Value>)>,
 }
 
-/// The chunks that a query may read, without its box and condition, and the boxes that their rows lie in unless keys are wrong (trap T12).
+/// The chunks that a query may read, without its box and condition, and the boxes of their rows, unless keys are wrong (trap T12).
 ///
 /// # Cost
 ///
-/// The documents of the level, or levels where it is additive. No cell.
+/// The documents of the level, or levels if it is additive. No cell.
 ///
 /// # Errors
 ///

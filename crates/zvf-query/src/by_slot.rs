@@ -3,7 +3,7 @@
 use crate::int;
 use crate::plan::chunks::Slot;
 
-/// Values by chunk; those of one chunk in the order in which they came.
+/// Values by chunk, in the order in which they were added.
 #[derive(Debug)]
 pub(crate) struct BySlot<T> {
     /// Where the values of each chunk begin, and the end.
@@ -21,7 +21,7 @@ impl<T> Default for BySlot<T> {
 }
 
 impl<T: Copy> BySlot<T> {
-    /// Sorts values by chunk. Those of numbers from `chunks` on are left out.
+    /// Sorts values by chunk. Values of chunks from number `chunks` on are left out.
     ///
     /// # Cost
     ///

@@ -69,7 +69,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a query could not be answered. [`class`](Self::class) says what to do about it.
+/// Why a query failed. [`class`](Self::class) shows whether a retry, other data or another query can help.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueryError {
@@ -79,7 +79,7 @@ pub enum QueryError {
     /// A blob's bytes are not legal.
     #[error("{place}: {source}")]
     Decode {
-        /// Where the blob lies.
+        /// The place of the blob.
         place: Box<Place>,
         /// What is wrong, and at which byte.
         source: DecodeError,
@@ -103,7 +103,7 @@ pub enum QueryError {
     /// The query asks for something that cannot be.
     #[error("{what}")]
     Misuse {
-        /// What was asked, and what would be right.
+        /// The invalid argument, and what is valid.
         what: String,
     },
     /// The query needs more than a limit allows.
@@ -123,13 +123,13 @@ pub enum QueryError {
     Temporary {
         /// The folder for temporary files, as the system names it.
         folder: String,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// This library broke a rule of its own: please report it.
     #[error("internal error at {at}: {what}")]
     Bug {
-        /// The rule, and what was found instead.
+        /// The violated rule, and the found value.
         what: String,
         /// File and line.
         at: &'static std::panic::Location<'static>,
@@ -147,7 +147,7 @@ macro_rules! internal {
 
 pub(crate) use internal;
 
-/// What must be there is there, or it is a bug: never a default.
+/// Turns a value that an invariant guarantees into an error of the class bug if it is missing, never into a default.
 pub(crate) trait OrBug<T> {
     /// The value, or an error of the class bug with file and line of the caller.
     ///
@@ -264,7 +264,7 @@ pub(crate) fn existing<'a>(names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// A warning where a number of a document is not that of what was read: either is wrong.
+/// A warning if a count in a document differs from the count of what was read.
 pub(crate) fn count_warning(
     place: &str,
     (member, stated): (&str, u64),

@@ -1,4 +1,4 @@
-//! What the chunks that were read lack.
+//! Missing cells of the chunks that were read.
 
 use std::sync::atomic::Ordering;
 
@@ -26,7 +26,7 @@ impl Gaps {
         }
     }
 
-    /// Counts a chunk; its columns only where it has `rows` that count.
+    /// Counts a chunk; its columns only if `rows`: it has rows of the answer.
     pub(crate) fn count(&mut self, chunk: &Decoded, rows: bool) {
         self.absent += u64::from(chunk.absent);
         let counts = self.missing.iter_mut().zip(&mut self.short);
@@ -46,7 +46,7 @@ impl Gaps {
         }
     }
 
-    /// The warnings about them, of the columns that are `shown`, and about what the reader noticed.
+    /// The warnings about them, for the columns that are `shown`, and those of the reader.
     pub(crate) fn warnings(&self, reader: &Reader, shown: impl Fn(usize) -> bool) -> Vec<String> {
         let level = reader.number;
         let mut warnings = Vec::new();

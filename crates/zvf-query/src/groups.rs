@@ -5,14 +5,14 @@ use zvf_store::{Need, Store};
 
 use crate::QueryError;
 
-/// The numbers of groups that are given by names or numbers, as [`Query::groups`](crate::Query::groups) takes them; see
-/// [`zvf_store::group_of`] for what a word means. A level without groups has those of level 0, as in a query.
+/// Converts names or numbers of groups to the numbers that [`Query::groups`](crate::Query::groups) takes; see
+/// [`zvf_store::group_of`] for the meaning of a word. A level without groups has those of level 0, as in a query.
 ///
 /// # Cost
-/// The documents of the level, and of level 0 where it has no groups.
+/// The documents of the level, and of level 0 if the level has no groups.
 ///
 /// # Errors
-/// Misuse: a word that means no group, or two. I/O.
+/// Misuse: a word that matches no group, or two. I/O.
 pub fn group_numbers<'a>(
     store: &'a Store,
     level: u32,

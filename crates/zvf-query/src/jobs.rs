@@ -1,4 +1,4 @@
-//! What a query reads: chunks, then link cells, several requests at a time, in order.
+//! The reads of a query: chunks, then link cells, several requests at a time, in order.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::{QueryError, int};
 /// What is read together.
 enum Job<T> {
     Chunks(T),
-    /// Records, and how many cells were asked for.
+    /// Records, and how many cells were requested.
     Links(Vec<RecordCell>, u64),
 }
 
-/// Chunks, then link cells. The first link cells are asked for while the last chunks are read.
+/// Chunks, then link cells. The first link cells are requested while the last chunks are read.
 pub(crate) struct Jobs<T> {
     stream: BoxStream<'static, Result<Job<T>, QueryError>>,
     /// The first link cells: no chunks are left.
@@ -95,7 +95,7 @@ impl<T: Send + 'static> Jobs<T> {
         Ok(self.links.take())
     }
 
-    /// All link cells that are left.
+    /// All remaining link cells.
     ///
     /// # Errors
     ///

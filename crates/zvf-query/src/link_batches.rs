@@ -13,11 +13,11 @@ use crate::jobs::Jobs;
 use crate::links::records::RecordCell;
 use crate::workers::{WORKERS, Workers, started};
 
-/// Sends what `make` makes of the link cells that are left, while the next ones are read. Returns how many links.
+/// Sends the batches that `make` creates from the remaining link cells, while the next ones are read. Returns how many links.
 ///
 /// # Errors
 ///
-/// I/O; malformed cells; those of `make`.
+/// I/O; malformed cells; the errors of `make`.
 pub(crate) async fn send_stored<T: Send + 'static>(
     jobs: &mut Jobs<T>,
     workers: &Workers,
@@ -47,7 +47,7 @@ pub(crate) async fn send_stored<T: Send + 'static>(
     }
 }
 
-/// Sends what `make` makes of each range. Returns how many links.
+/// Sends the batch that `make` creates from each range. Returns how many links.
 ///
 /// # Errors
 ///

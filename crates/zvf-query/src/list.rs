@@ -1,4 +1,4 @@
-//! Lists of objects and links, for programs that show what a store holds.
+//! Lists of the objects and links of a store.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -51,7 +51,7 @@ const FEW: u64 = 2;
 ///
 /// # Errors
 ///
-/// Misuse where the level does not exist. I/O; malformed manifests and fragment indexes. Source: `zvf-0.9`,
+/// Misuse: a level that does not exist. I/O; malformed manifests and fragment indexes. Source: `zvf-0.9`,
 /// section 11.
 pub fn list_objects<'a>(
     store: &'a Store,
@@ -92,7 +92,7 @@ async fn objects(levels: Vec<Level>, emit: &mut Emit) -> Result<Summary, QueryEr
         return Ok(summary);
     };
     let round = levels.iter().map(Level::next_round).max().unwrap_or(0);
-    // The objects of one level go out as they are counted, those of several when all are known.
+    // The objects of one level are sent as they are counted, those of several when all are known.
     let streamed = levels.len() == 1;
     let mut sums = Sums::default();
     for (at, level) in levels.iter().enumerate() {
@@ -129,7 +129,7 @@ async fn objects(levels: Vec<Level>, emit: &mut Emit) -> Result<Summary, QueryEr
     Ok(summary)
 }
 
-/// Rows of the largest chunk of a level; `None` where the level has no fragment index, which counts them.
+/// Rows of the largest chunk of a level; `None` if the level has no fragment index, which counts them.
 ///
 /// # Cost
 ///
@@ -286,8 +286,8 @@ fn count(
 /// order of the application. For a family between levels (`delta` not 0) the first end is at `level`, the others at
 /// `level + delta`. Duplicate families give each record once.
 ///
-/// Of an additive level the links of all levels of its chain are listed, finest first, unless `own_level_only` says
-/// otherwise; a first column `level` (`UInt32`) says whose chunks and rows they are.
+/// For an additive level the links of all levels of its chain are listed, finest first, unless `own_level_only` is
+/// set; a first column `level` (`UInt32`) is the level of the chunks and rows.
 ///
 /// # Cost
 ///
@@ -295,7 +295,7 @@ fn count(
 ///
 /// # Errors
 ///
-/// Misuse where the level or the family does not exist. I/O; malformed cells. Source: `zvf-0.9`, section 13.
+/// Misuse: a level or family that does not exist. I/O; malformed cells. Source: `zvf-0.9`, section 13.
 pub fn list_links<'a>(
     store: &'a Store,
     level: u32,

@@ -12,7 +12,7 @@ use crate::reader::Reader;
 use crate::row_map::{ChunkRows, Key, RowMap};
 use crate::{QueryError, int};
 
-/// What the manifests say about a result.
+/// Facts about a result that follow from the manifests.
 #[derive(Debug, Default)]
 pub(crate) struct ObjectCounts {
     /// Object row and how many rows of the result belong to it; only objects with at least one.
@@ -52,7 +52,7 @@ impl Used {
         Self(fragments.map(|some| vec![0; count(some)]).collect())
     }
 
-    /// The marks of one chunk, by fragment; zero where no object names it.
+    /// The marks of one chunk, by fragment; zero if no object names the fragment.
     pub(crate) fn of(&self, slot: u32) -> &[u32] {
         self.0.get(int::index(slot)).map_or(&[], Vec::as_slice)
     }
@@ -101,7 +101,7 @@ pub(crate) fn count_objects(
         let mut total = 0_u64;
         let mut count = 0_usize;
         let mut last: Option<Key> = None;
-        // Rows can only come twice where fragments overlap, or where one is named twice.
+        // Rows can only occur twice if fragments overlap, or if one is named twice.
         let mut exact = true;
         for entry in entries {
             let Some((chunk, fragments)) = chunk_of(*entry, kept) else {

@@ -16,14 +16,14 @@ use crate::columns::arrow;
 use crate::error::Place;
 use crate::{QueryError, int};
 
-/// What the object table says beside ids and attributes.
+/// Columns of the object table beside ids and attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// `start` and `length`: where each object lies in the vertex table.
+    /// `start` and `length`: the rows of each object in the vertex table.
     Grouped,
     /// `vertices`: how many rows of the result belong to each object.
     Counted,
-    /// `vertices`, `chunks`, `fragments`: what the level holds of each object.
+    /// `vertices`, `chunks`, `fragments`: counts of each object in the level.
     Listed,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct ObjectValues {
 }
 
 impl ObjectTable {
-    /// The table of a level with some attributes of it. Those whose type has no values are left out and named in `warnings`.
+    /// The table of a level with some of its attributes. Attributes of a type without values are left out and named in `warnings`.
     pub(crate) fn new(
         level: u32,
         of_level: &[TypedArray],
@@ -151,7 +151,7 @@ impl ObjectTable {
         }
     }
 
-    /// One batch, with values from their first row to their last where they are not given.
+    /// One batch; values that are not passed are read from the first to the last row.
     ///
     /// # Errors
     ///
@@ -206,7 +206,7 @@ impl ObjectTable {
         rows: &[ObjectRow],
     ) -> Result<ArrayRef, QueryError> {
         let size = values.dtype.size().saturating_mul(values.width.max(1));
-        // A missing text is stored as an empty one, and cannot be told from it.
+        // A missing text is stored as an empty one, and cannot be distinguished from it.
         let text = matches!(values.dtype.kind, DTypeKind::Utf32 { .. });
         let mut bytes = MutableBuffer::with_capacity(rows.len().saturating_mul(size));
         let mut valid = Vec::with_capacity(rows.len());

@@ -1,4 +1,4 @@
-//! What can be asked.
+//! The description of a query.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -32,15 +32,15 @@ pub struct Query {
     pub filter: Option<Filter>,
     /// Largest number of vertices.
     pub limit: Option<u64>,
-    /// What of the store a hit brings into the answer.
+    /// Which rows a match adds to the answer.
     pub select: Select,
     /// Vertex attributes of the answer.
     pub attributes: Names,
     /// Columns of the vertex table, in this order. Empty: position, then the attributes.
     pub columns: Vec<Column>,
-    /// Without [`columns`](Self::columns): also `object_id`, where the level has an object index.
+    /// Without [`columns`](Self::columns): also `object_id`, if the level has an object index.
     pub owners: bool,
-    /// Only what the level itself stores. An additive level (`refinement: "add"`) holds what the next coarser level does
+    /// Only the level's own data. An additive level (`refinement: "add"`) stores only what the next coarser level does
     /// not; by default a query reads its complete content, the level and those that complete it.
     pub own_level_only: bool,
     /// Skip ids that no object has, instead of refusing them.
@@ -49,8 +49,8 @@ pub struct Query {
     pub outputs: Outputs,
     /// Only rows of these chunks, of every level that is read. For [`splits`](Self::splits): the vertex table alone, and no whole objects.
     pub chunks: Option<ChunkRange>,
-    /// Chunks that may hold rows which the caller wants, in lexicographic order: others are left out, as by a box, and so all are read
-    /// where rows turn out to lie in other chunks than keys say (trap T12). The vertex table alone, and no whole objects.
+    /// Chunks that may have rows which the caller wants, in lexicographic order. Others are skipped, as by a box; all are read
+    /// if rows are found outside the chunks of their keys (trap T12). The vertex table alone, and no whole objects.
     /// See [`chunk_boxes`](crate::chunk_boxes).
     pub within: Option<Arc<Vec<Vec<i64>>>>,
     /// Largest number of rows of one record batch. Default 65 536.
@@ -85,19 +85,19 @@ impl Default for Query {
     }
 }
 
-/// What of the store a hit brings into the answer.
+/// Which rows a match adds to the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Select {
     /// The rows that satisfy every condition.
     #[default]
     Vertices,
-    /// Whole objects of which at least one row satisfies every condition.
+    /// Whole objects with at least one row that satisfies every condition.
     Objects,
-    /// Whole chunks that meet the box; with a filter, those of which at least one row satisfies it.
+    /// Whole chunks that meet the box; with a filter, those with at least one row that satisfies it.
     Chunks,
 }
 
-/// Consecutive chunks: those whose coordinates are not before `from` and before `until`, in lexicographic order.
+/// Consecutive chunks: from the coordinates `from` until before `until`, in lexicographic order.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ChunkRange {
     /// The first coordinate; `None`: no chunk is before the range.
@@ -119,9 +119,9 @@ impl ChunkRange {
 pub struct Outputs {
     /// The vertex table.
     pub vertices: bool,
-    /// The link table, where the geometry has links.
+    /// The link table, if the geometry has links.
     pub links: bool,
-    /// The object table, where the level has an object index.
+    /// The object table, if the level has an object index.
     pub objects: bool,
 }
 

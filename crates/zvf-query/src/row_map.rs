@@ -7,12 +7,12 @@ use crate::fragments::Fragments;
 use crate::int;
 use crate::plan::chunks::Slot;
 
-/// What the result holds of one chunk.
+/// The rows of one chunk in the result.
 #[derive(Debug, Clone)]
 pub(crate) struct ChunkRows {
     /// Row of the result that the first kept row became.
     pub(crate) base: u64,
-    /// Rows of the buffer; `None` where it was not read or not there.
+    /// Rows of the buffer; `None` if it was not read or does not exist.
     pub(crate) rows: Option<u32>,
     pub(crate) kept: Kept,
     pub(crate) fragments: Option<Arc<Fragments>>,
@@ -43,7 +43,7 @@ pub(crate) struct RowMap {
 }
 
 impl RowMap {
-    /// A table of chunks of which nothing is kept.
+    /// A table of chunks without kept rows.
     pub(crate) fn new(chunks: usize) -> Self {
         Self {
             chunks: vec![ChunkRows::default(); chunks],
@@ -55,7 +55,7 @@ impl RowMap {
         self.chunks.get(int::index(slot))
     }
 
-    /// Rows of a chunk's buffer, where it was read.
+    /// Rows of a chunk's buffer, if it was read.
     pub(crate) fn rows(&self, slot: Slot) -> Option<u32> {
         self.get(slot)?.rows
     }

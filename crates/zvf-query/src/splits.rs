@@ -14,19 +14,19 @@ use crate::{Answer, BBox, ChunkRange, Column, Filter, Outputs, Query, QueryError
 /// How large the pieces of a query are to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// So many pieces; some are empty where there are fewer chunks or objects.
+    /// So many pieces; some are empty if there are fewer chunks or objects.
     Count(u32),
-    /// About so many rows each, as far as documents tell.
+    /// About so many rows each, estimated from documents.
     Rows(u64),
-    /// About so many decoded bytes each, as far as documents tell.
+    /// About so many decoded bytes each, estimated from documents.
     Bytes(u64),
 }
 
 /// One piece of a query. It can be serialised, and run by any program that reaches the store.
 ///
 /// Rows of a query in chunk order are cut by chunk; its pieces have the vertex table alone, since objects and links reach from
-/// piece to piece. Whole objects are cut by id; a piece has the objects with their vertices, and the links of kinds whose links
-/// lie inside of objects: lines, polylines, streamlines and skeletons. `start` of an object, and the ends of a link, are rows of the
+/// piece to piece. Whole objects are cut by id; a piece has the objects with their vertices, and links of the kinds that have them
+/// inside of objects: lines, polylines, streamlines and skeletons. `start` of an object, and the ends of a link, are rows of the
 /// vertex table of the piece.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -37,11 +37,11 @@ pub struct Split {
     pub number: u32,
     /// How many pieces there are.
     pub count: u32,
-    /// Rows of the vertex table, as far as documents tell; a condition may leave fewer.
+    /// Rows of the vertex table, estimated from documents; a condition may leave fewer.
     pub rows: u64,
     /// Decoded bytes of these rows.
     pub bytes: u64,
-    /// The documents that the plan is made from, with the tags that they had; without a tag where the backend has none.
+    /// The documents from which the plan is made, with their ETags; without an ETag if the backend has none.
     pub documents: BTreeMap<String, Option<String>>,
     query: Asked,
 }
@@ -77,7 +77,7 @@ impl Query {
     /// # Errors
     ///
     /// Misuse: a limit, since which rows come first is not known before they are read; no pieces. Limit: more than 2^20 pieces by
-    /// count; by rows and bytes pieces are larger then. As [`query`](crate::query) for levels and objects that are not there.
+    /// count; by rows and bytes pieces are larger then. As [`query`](crate::query) for levels and objects that do not exist.
     pub fn splits<'a>(
         &'a self,
         store: &'a Store,
@@ -439,7 +439,7 @@ fn ids(runs: &[(i64, u64)]) -> Result<Vec<i64>, QueryError> {
     Ok(ids)
 }
 
-/// The word that stands for a column.
+/// The name of a column.
 fn word(column: &Column) -> String {
     match column {
         Column::Position => "position".to_owned(),

@@ -64,7 +64,7 @@ impl<'a> StoredRows<'a> {
     ///
     /// # Errors
     ///
-    /// Malformed, without place: a column of another width than rows before. Bug: rows that are not there.
+    /// Malformed, without place: a column of another width than rows before. Bug: rows that do not exist.
     pub(crate) fn push_to(
         &self,
         range: Range<usize>,

@@ -60,7 +60,7 @@ impl Workers {
     }
 }
 
-/// Starts a future that is waited for later: what it hands to other threads runs meanwhile.
+/// Starts a future that is awaited later: work that it passes to other threads runs meanwhile.
 pub(crate) async fn started<T: Send + 'static>(
     mut work: BoxFuture<'static, T>,
 ) -> BoxFuture<'static, T> {

@@ -19,7 +19,7 @@ use zvf_store::format::dtype::{ByteOrder, DType, DTypeKind, TimeUnit};
 use super::gather::swap;
 use super::scalar::{Utf32, unpadded};
 
-/// The Arrow type of one element. `None` for `object`, whose bytes are no values (trap T14).
+/// The Arrow type of one element. `None` for `object`: its bytes are not values (trap T14).
 pub(crate) fn element_type(dtype: DType) -> Option<DataType> {
     Some(match dtype.kind {
         DTypeKind::Bool => DataType::Boolean,
@@ -50,8 +50,8 @@ pub(crate) fn element_type(dtype: DType) -> Option<DataType> {
     })
 }
 
-/// Marks a column that says where a row lies, in the store or in the answer, and is no attribute of it: what is written from an answer
-/// leaves such columns out.
+/// Marks a column that states the place of a row, in the store or in the answer, and is not an attribute: files written from an answer
+/// lack such columns.
 pub(crate) fn placed(field: Field) -> Field {
     let mark = ("zvf.column".to_owned(), "place".to_owned());
     field.with_metadata([mark].into())
@@ -85,7 +85,7 @@ pub(crate) fn row_type(element: DataType, width: usize) -> DataType {
     }
 }
 
-/// The Arrow type of rows of `width` values, none of which is null.
+/// The Arrow type of rows of `width` values without nulls.
 pub(crate) fn fixed_list(item: DataType, width: usize) -> DataType {
     let width = i32::try_from(width).unwrap_or(i32::MAX);
     DataType::FixedSizeList(Arc::new(Field::new("item", item, false)), width)
@@ -278,7 +278,7 @@ pub(crate) fn categories(values: &[Value]) -> ArrayRef {
     )
 }
 
-/// A dictionary array of codes. `fill` is the code of missing values; codes were checked where they were read.
+/// A dictionary array of codes. `fill` is the code of missing values; codes were checked when they were read.
 pub(crate) fn dictionary(
     dtype: DType,
     bytes: MutableBuffer,

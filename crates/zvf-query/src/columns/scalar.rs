@@ -55,7 +55,7 @@ impl<'a> Utf32<'a> {
     }
 }
 
-/// What values of a type can be compared with.
+/// The values with which a type can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
     Bool,

@@ -29,11 +29,11 @@ pub(crate) struct OperandType {
 /// Gives the number and type of an attribute.
 pub(crate) type Find<'a> = dyn Fn(&str) -> Result<(usize, OperandType), QueryError> + 'a;
 
-/// A filter whose names are numbers of operands and whose values have the attributes' types.
+/// A filter with numbers of operands instead of names, and with values of the attributes' types.
 #[derive(Debug, Clone)]
 pub(crate) struct BoundFilter {
     pub(super) root: Node,
-    /// What the condition may not mean as its author thinks.
+    /// Remarks about parts of the condition that are easily misunderstood.
     pub(crate) remarks: Vec<String>,
 }
 

@@ -34,7 +34,7 @@ impl BoundFilter {
     ///
     /// # Errors
     ///
-    /// What is wrong with an operand, for the caller to place: a channel that is not there, a code without category.
+    /// An invalid operand, to which the caller adds the place: a channel that does not exist, a code without category.
     pub(crate) fn eval(&self, rows: usize, operands: &[Operand<'_>]) -> Result<Truths, Fault> {
         eval(&self.root, rows, operands)
     }

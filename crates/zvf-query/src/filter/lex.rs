@@ -62,7 +62,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, QueryError> {
     }
 }
 
-/// The text up to the closing quote; a doubled quote stands for itself.
+/// The text up to the closing quote; a doubled quote means one quote.
 fn quoted(rest: &str, quote: char, at: usize) -> Result<(String, &str), QueryError> {
     let mut text = String::new();
     let mut chars = rest.char_indices().skip(1).peekable();

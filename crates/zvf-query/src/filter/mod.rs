@@ -22,14 +22,14 @@ use parse::Condition;
 /// Comparisons `==` (or `=`), `!=` (or `<>`), `<`, `<=`, `>`, `>=` of an attribute with a number, a `'text'`, `true`
 /// or `false`; `name in (1, 2)`, `name between 1 and 2` (both included), `name is null`, `name is nan`, each of them with `not`
 /// before the last word or words (`not in`, `not between`, `is not null`, `is not nan`); joined by `and`, `or`, `not` and parentheses. Names that are not
-/// plain words stand in backquotes or double quotes; `name[1]` is a channel of an attribute with several.
+/// plain words are written in backquotes or double quotes; `name[1]` is a channel of an attribute with several.
 ///
 /// # Meaning
 ///
 /// A missing value makes a comparison unknown, and a row is kept when the whole condition is true. Integers are
 /// compared exactly. A number is first rounded to the attribute's float type, so that `score == 0.3` finds a stored
 /// `float32` that prints as 0.3. NaN is a value, unequal to every number, which
-/// `is nan` finds; it is also what floats become that a file lacks, and it is not null. Categorical attributes are compared
+/// `is nan` finds; floats that a file lacks become NaN, which is not null. Categorical attributes are compared
 /// by category.
 ///
 /// ```

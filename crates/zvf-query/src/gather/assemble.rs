@@ -137,7 +137,7 @@ impl Assembly {
             let from = run.partition_point(|page| int::index(page.last) < range.start);
             let until = run.partition_point(|page| int::index(page.first) < range.end);
             let pages = run.get(from..until).unwrap_or(&[]);
-            // Pages that lie behind each other are read together.
+            // Consecutive pages are read together.
             let follows =
                 |a: &Page, b: &Page| a.extent.at.checked_add(a.extent.len) == Some(b.extent.at);
             for pages in pages.chunk_by(follows) {

@@ -17,7 +17,7 @@ use crate::links::table::{LinkSink, LinkTable};
 use crate::manifests::Entry;
 use crate::{QueryError, int};
 
-/// What the answer holds.
+/// The contents of the answer.
 #[derive(Debug)]
 pub(crate) struct Placed {
     pub(crate) pieces: Vec<Piece>,
@@ -149,7 +149,7 @@ pub(crate) fn stored(
     for cell in cells {
         let mut rows = Vec::new();
         for (at, keys) in cell.keys.chunks_exact(table.width).enumerate() {
-            // Most links of a chunk are of objects that were not asked for: their first end tells.
+            // Most links of a chunk belong to objects that are not wanted, which their first end shows.
             let mut found = keys.iter().zip(&mut ends);
             let all = found.all(|(key, hits)| {
                 index.hits(*key, hits);

@@ -1,4 +1,4 @@
-//! One pass over the chunks in their order: the rows of the objects asked for go to a temporary file, sorted by manifest
+//! One pass over the chunks in their order: the rows of the wanted objects are written to a temporary file, sorted by manifest
 //! entry within each group of chunks.
 //!
 //! The file holds the pages of one run for each group. A page has records of pieces, by entry, then their rows, column by column:
@@ -27,10 +27,10 @@ const PAGE: usize = 16 << 10;
 /// Bytes of one write.
 const WRITE: usize = 512 << 10;
 
-/// Entries whose sizes are added up.
+/// Number of entries with one sum of sizes.
 pub(super) const BUCKET: u32 = 8;
 
-/// How many times the rows of a group may be asked for, beside a constant number, before the file would become much larger than
+/// How many times the rows of a group may be wanted, beside a constant number, before the file would become much larger than
 /// what was read.
 const COPIES: u64 = 4;
 
@@ -108,7 +108,7 @@ pub(super) struct Page {
     pub(super) extent: Extent,
 }
 
-/// What the tasks of the pass share.
+/// State that the tasks of the pass share.
 #[derive(Debug)]
 pub(crate) struct Scatter {
     pub(crate) plan: Arc<GatherPlan>,
@@ -128,7 +128,7 @@ struct Key {
     pick: u32,
 }
 
-/// What became of a group of chunks.
+/// The result for a group of chunks.
 #[derive(Debug)]
 pub(crate) struct Run {
     /// The chunks without their values.
@@ -146,7 +146,7 @@ impl Scatter {
     ///
     /// # Errors
     ///
-    /// Malformed: a manifest that names a chunk or fragment that is not there. I/O of the temporary file.
+    /// Malformed: a manifest that names a chunk or fragment that does not exist. I/O of the temporary file.
     pub(crate) fn group(&self, mut chunks: Vec<Decoded>) -> Result<Run, QueryError> {
         let keys = self.keys(&chunks)?;
         let mut run = Run {
@@ -173,7 +173,7 @@ impl Scatter {
             sorted.extend(entries.map(|entry| (*entry, at)));
         }
         sorted.sort_unstable();
-        // The entries of one group lie far apart. In a loop that does nothing else their cache misses overlap.
+        // The entries of one group are far apart in memory. In a loop that does nothing else their cache misses overlap.
         let key = |(number, at)| {
             let entry = self.plan.entries.get(int::index(number));
             let entry = entry.or_bug("an entry that is not there")?;
@@ -206,7 +206,7 @@ impl Scatter {
             let Some(fragments) = fragments.and_then(|chunk| chunk.fragments.as_ref()) else {
                 continue;
             };
-            // One that is not there is an error of the gathering.
+            // A fragment that does not exist is an error of the gathering.
             let numbers = key.entry.fragments();
             for found in numbers.map_while(|number| fragments.get(number)) {
                 asked = asked.saturating_add(int::wide(found.len()));

@@ -17,7 +17,7 @@ use crate::vertex_table::{Gathered, TablePlan};
 /// Pieces after which a step ends.
 pub(super) const MOST_PIECES: usize = 1 << 18;
 
-/// What came out of one fragment of one object.
+/// The rows of one fragment of one object in the answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Piece {
     /// Number of the object within the answer.
@@ -43,7 +43,7 @@ pub(crate) struct Cursor {
     pub(crate) fragment: u32,
 }
 
-/// What a step of gathering made.
+/// The result of a step of gathering.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) gathered: Gathered,
@@ -108,7 +108,7 @@ impl GatherPlan {
     ///
     /// # Errors
     ///
-    /// Malformed: a manifest that names a chunk or fragment that is not there.
+    /// Malformed: a manifest that names a chunk or fragment that does not exist.
     pub(crate) fn step(
         &self,
         from: Cursor,
@@ -229,7 +229,7 @@ impl GatherPlan {
         })
     }
 
-    /// A chunk without vertices is forgiven where the level lists it, and only there.
+    /// A chunk without vertices is accepted only if the level lists it.
     pub(super) fn check_listed(&self, chunk: &Decoded, pick: u32) -> Result<(), QueryError> {
         let coord = self.reader.table.get(chunk.slot);
         if self.reader.level.vertices().presence().contains(coord) {

@@ -33,9 +33,9 @@ pub(crate) struct StoredParent {
 }
 
 impl Parents {
-    /// Sorts the records of a family. Of several records of one child the last counts.
+    /// Sorts the records of a family. If a child has several records, the last one counts.
     ///
-    /// Records of `directed` families, which streamed skeletons have, go from parent to child where they cross
+    /// Records of `directed` families, which streamed skeletons have, go from parent to child if they cross
     /// chunks (trap T5).
     ///
     /// # Errors

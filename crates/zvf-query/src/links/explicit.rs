@@ -7,7 +7,7 @@ use super::table::{LinkSink, LinkTable};
 use crate::QueryError;
 use crate::row_map::RowMap;
 
-/// The links of some cells whose endpoints are all kept, in the order of the records.
+/// The links of some cells with all their endpoints kept, in the order of the records.
 ///
 /// # Errors
 ///

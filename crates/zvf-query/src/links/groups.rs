@@ -17,7 +17,7 @@ use crate::plan::chunks::{ChunkTable, Slot};
 use crate::row_map::Key;
 use crate::{QueryError, int};
 
-/// The array of the groups of links; `None` where the level does not claim that they follow fragments.
+/// The array of the groups of links; `None` if the level does not claim that groups follow fragments.
 ///
 /// # Errors
 ///
@@ -70,7 +70,7 @@ impl Family {
         QueryError::malformed(place, what)
     }
 
-    /// Decodes those records of a cell that are in the groups asked for, in the order of their rows. Takes its cells in the
+    /// Decodes the records of a cell that are in the wanted groups, in the order of their rows. Takes its cells in the
     /// order of [`wants`](Self::wants).
     ///
     /// # Errors
@@ -163,7 +163,7 @@ impl Family {
         let Some(groups) = &cell.groups else {
             return Ok(());
         };
-        // A chunk behind the limit of a query is not read, and none of its links is in the answer.
+        // A chunk past the limit of a query is not read, and none of its links is in the answer.
         let Some(fragments) = groups.slot.and_then(fragments) else {
             return Ok(());
         };

@@ -16,7 +16,7 @@ pub(crate) enum Rule {
     Stored,
     /// From the order of rows inside objects.
     Sequential,
-    /// From the order of rows inside fragments, and stored records where a row's parent is another.
+    /// From the order of rows inside fragments, and from stored records for rows with another parent.
     Branches,
 }
 

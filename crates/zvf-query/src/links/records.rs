@@ -25,7 +25,7 @@ const MOST_CELLS: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Family {
     pub(crate) links: LinkFamily,
-    /// The attributes whose values can be read.
+    /// The attributes with readable values.
     attributes: Vec<LinkAttribute>,
     /// One for each of them.
     pub(crate) columns: Vec<ColumnSpec>,
@@ -35,11 +35,11 @@ pub(crate) struct Family {
     links_read: AtomicU64,
     /// Rows of cells that were decoded.
     pub(super) rows_read: AtomicU64,
-    /// Whether links without values were read, of which each should have one; one for each attribute.
+    /// Whether links without a required value were read; one flag for each attribute.
     missing: Vec<AtomicBool>,
 }
 
-/// The groups of one link cell that are asked for.
+/// The wanted groups of one link cell.
 #[derive(Debug)]
 pub(crate) struct WantedGroups {
     /// `link_fragments`.
@@ -57,7 +57,7 @@ pub(crate) struct FoundGroups {
     pub(super) count: u32,
     /// By record.
     pub(super) group: Vec<u32>,
-    /// The row of the cell that each record stands in.
+    /// The row of each record in its cell.
     pub(super) rows: Vec<u32>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct FoundGroups {
 pub(crate) struct LinkCellRef {
     pub(crate) array: usize,
     pub(crate) source: ChunkCoord,
-    /// The groups that are asked for; `None`: all records.
+    /// The wanted groups; `None`: all records.
     pub(crate) groups: Option<Arc<WantedGroups>>,
 }
 
@@ -140,7 +140,7 @@ impl Family {
         self.rows_read.load(Ordering::Relaxed)
     }
 
-    /// What the links that were read, and their values, lack.
+    /// Warnings about missing links and values among those that were read.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let mut all: Vec<String> = self.count_warning().into_iter().collect();
         let level = self.level;
@@ -174,7 +174,7 @@ impl Family {
         self.links.width()
     }
 
-    /// Attributes whose type has no values; they are left out.
+    /// Attributes of a type without values; they are left out.
     pub(crate) fn unreadable(&self) -> impl Iterator<Item = &str> {
         let all = self.links.attributes().iter();
         all.filter(|attribute| arrow::element_type(attribute.dtype).is_none())
@@ -185,7 +185,7 @@ impl Family {
     ///
     /// # Errors
     ///
-    /// Malformed: where the query takes the `whole` level, a cell that reaches into a chunk without vertices.
+    /// Malformed: a cell with an endpoint in a chunk without vertices, if the query takes the `whole` level.
     pub(crate) fn cells(
         &self,
         table: &ChunkTable,
@@ -215,7 +215,7 @@ impl Family {
         Ok(found)
     }
 
-    /// Refuses a cell that does not touch the query where it takes the whole level; `near` cells touch it.
+    /// Refuses a cell that does not touch the query although the query takes the whole level; `near` cells touch it.
     fn check_whole(
         &self,
         number: usize,
@@ -260,7 +260,7 @@ impl Family {
             .to_owned()
     }
 
-    /// The cells of one link cell: records, their groups where these are asked for, then attributes.
+    /// The cells of one link cell: records, their groups if wanted, then attributes.
     pub(crate) fn wants(&self, cell: &LinkCellRef, out: &mut Vec<CellWant>) {
         if let Some(array) = self.links.arrays().get(cell.array) {
             out.push(CellWant {
@@ -306,13 +306,13 @@ impl Family {
         found
     }
 
-    /// Cells that are read together: so many that several such parts fit the budget, if records are spread as documents tell.
+    /// Groups of cells that are read together, so small that several fit the budget if records are distributed as documents suggest.
     pub(crate) fn parts(&self, cells: Vec<LinkCellRef>, budget: u64) -> Vec<Vec<LinkCellRef>> {
         let (arrays, doc) = (self.links.arrays(), self.links.doc());
         let count = |array: &LinkArray| int::wide(array.array.presence().len());
         let all: u64 = arrays.iter().map(count).sum();
         let records = doc.num_physical_records.or(doc.num_links).unwrap_or(0);
-        // Nearly all links lie inside of chunks; those between them are spread over the cells of all arrays.
+        // Nearly all links are inside of chunks; those between chunks are distributed over the cells of all arrays.
         let per = |cell: &LinkCellRef| {
             let inside = arrays.get(cell.array).filter(|array| array.is_intra());
             records / inside.map_or(all, count).max(1)
@@ -377,7 +377,7 @@ impl Family {
         Ok(attributes.into_iter().map(|one| (one, records)).collect())
     }
 
-    /// Takes the attributes of a cell with so many `rows`, of which so many `records` count.
+    /// Takes the attributes of a cell with `rows` rows, of which `records` count.
     ///
     /// # Errors
     ///
@@ -464,7 +464,7 @@ impl Family {
         })
     }
 
-    /// Checks that every endpoint of a cell lies inside its chunk's buffer.
+    /// Checks that every endpoint of a cell is inside its chunk's buffer.
     ///
     /// # Errors
     ///

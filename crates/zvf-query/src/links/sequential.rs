@@ -57,7 +57,7 @@ impl Stored {
         self.records.iter().map(|(pair, _, _)| *pair).collect()
     }
 
-    /// Appends a link with its attributes, or with none where no record is stored.
+    /// Appends a link with its attributes, or without any if no record is stored.
     pub(crate) fn push(&self, sink: &mut LinkSink, a: u64, b: u64) -> Result<(), QueryError> {
         sink.push_vertices([a, b].into_iter());
         let found = self
@@ -125,8 +125,8 @@ impl Sequential {
         sink.finish()
     }
 
-    /// The links of a chunk whose fragments are rising ranges: those of each fragment, then those that leave its last
-    /// row. They come sorted by themselves.
+    /// The links of a chunk with fragments that are rising ranges: those of each fragment, then those that leave its last
+    /// row. This order is already sorted.
     fn rising(&self, slot: Slot, chunk: &ChunkRows, bridges: &[(u64, u64)], sink: &mut LinkSink) {
         let Some(fragments) = &chunk.fragments else {
             return;

@@ -14,7 +14,7 @@ use crate::columns::gather::Rows;
 use crate::error::Place;
 use crate::objects::free_name;
 
-/// What the link table looks like.
+/// The schema of the link table.
 #[derive(Debug, Clone)]
 pub(crate) struct LinkTable {
     pub(crate) schema: SchemaRef,
@@ -28,7 +28,7 @@ impl LinkTable {
     ///
     /// # Errors
     ///
-    /// Unsupported: an attribute whose type has no values.
+    /// Unsupported: an attribute of a type without values.
     pub(crate) fn new(
         family: Option<Arc<Family>>,
         metadata: HashMap<String, String>,

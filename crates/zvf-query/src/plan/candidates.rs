@@ -62,7 +62,7 @@ impl Grid {
         Some(saturate((p / shape).floor()).div_euclid(*each))
     }
 
-    /// Whether a cell whose rows reach from `min` to `max` lies where one of the two rules puts it. `chunk` is its
+    /// Whether a cell with rows from `min` to `max` is at the place of one of the two rules. `chunk` is its
     /// key; a leading attribute component is skipped.
     pub(crate) fn in_place(&self, chunk: &[i64], min: &[f64], max: &[f64]) -> bool {
         let skip = chunk.len().saturating_sub(self.dims());
@@ -82,8 +82,8 @@ impl Grid {
             })
     }
 
-    /// Whether a cell whose rows reach from `min` to `max` has no row where one of the two rules puts it, which is more than what
-    /// rounding does. `chunk` is as in [`in_place`](Self::in_place).
+    /// Whether a cell with rows from `min` to `max` has no row at the place of one of the two rules, which is more than an effect of
+    /// rounding. `chunk` is as in [`in_place`](Self::in_place).
     pub(crate) fn is_elsewhere(&self, chunk: &[i64], min: &[f64], max: &[f64]) -> bool {
         let skip = chunk.len().saturating_sub(self.dims());
         let axes = chunk.iter().skip(skip).zip(min).zip(max).enumerate();
@@ -114,7 +114,7 @@ impl Grid {
     /// than what rounding, also to float32, may move a coordinate.
     pub(crate) fn span(&self, axis: usize, at: i64, world: &World) -> (f64, f64) {
         const WIDER: f64 = 1e-6;
-        // Keys that far out stand for everything beyond them.
+        // Keys that far out include everything beyond them.
         if at.unsigned_abs() >= 1 << 52 {
             return (f64::NEG_INFINITY, f64::INFINITY);
         }
@@ -177,7 +177,7 @@ impl World {
     }
 }
 
-/// Chunks that may hold rows of a box: a block of the grid, or two where the placement rules differ.
+/// Chunks that may have rows of a box: a block of the grid, or two if the placement rules differ.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Candidates {
     straight: Vec<(i64, i64)>,

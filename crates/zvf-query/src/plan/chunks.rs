@@ -18,7 +18,7 @@ enum Lookup {
     /// Binary search.
     #[default]
     Search,
-    /// One entry a chunk of the block around all chunks; [`Slot::MAX`] where there is none.
+    /// One entry a chunk of the block around all chunks; [`Slot::MAX`] if there is none.
     Dense {
         lo: Vec<i64>,
         shape: Vec<i64>,
@@ -59,7 +59,7 @@ impl ChunkTable {
         Some(table)
     }
 
-    /// Builds the dense lookup where the block is not much larger than the list.
+    /// Builds the dense lookup if the block is not much larger than the list.
     fn dense(&self, count: usize) -> Option<Lookup> {
         let first = self.iter().next()?;
         let (mut lo, mut hi) = (first.to_vec(), first.to_vec());

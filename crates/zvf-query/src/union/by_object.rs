@@ -1,4 +1,4 @@
-//! A chain of levels by object: each object is what all levels have of it, the finest level first.
+//! A chain of levels by object: each object has its rows of all levels, the finest level first.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use crate::prepare::{Part, Prepared};
 use crate::vertex_table::Out;
 use crate::{Query, QueryError, Select, int};
 
-/// Runs a query over a chain of levels whose result is by object.
+/// Runs a query over a chain of levels with a result by object.
 ///
 /// # Errors
 ///
-/// Those of each level; misuse: an id that no level of the chain has. Unsupported: values of one column that fit no
+/// The errors of each level; misuse: an id that no level of the chain has. Unsupported: values of one column that fit no
 /// common type.
 pub(crate) async fn run(mut levels: Vec<Prepared>, emit: &mut Emit) -> Result<Summary, QueryError> {
     let Some(first) = levels.first() else {
@@ -43,7 +43,7 @@ pub(crate) async fn run(mut levels: Vec<Prepared>, emit: &mut Emit) -> Result<Su
     let plain = plain(&levels);
     for p in &mut levels {
         p.part = Some(Part::default());
-        // The object table is made of the rows that the levels send, which say whose they are.
+        // The object table is made from the rows that the levels send, which have the ids of their objects.
         p.query.outputs.objects = false;
         p.table.outs.push(Out::Pick);
     }
@@ -207,7 +207,7 @@ fn picks(ids: &IdTable, list: &[i64]) -> (Vec<Pick>, Vec<u32>) {
         .unzip()
 }
 
-/// Members of the groups asked for, from the first level of the chain that has groups.
+/// Members of the wanted groups, from the first level of the chain that has groups.
 async fn members(levels: &[Prepared]) -> Result<Option<Vec<i64>>, QueryError> {
     let own = levels.iter().find(|p| p.level.groups().is_some());
     match own.or(levels.first()) {
@@ -252,7 +252,7 @@ impl Line {
         Ok(true)
     }
 
-    /// The place in the answer of the object whose rows come next; `None` at the end.
+    /// The place in the answer of the object with the next rows; `None` at the end.
     async fn next_place(&mut self, tables: &Tables) -> Result<Option<u32>, QueryError> {
         while self.runs.is_empty() {
             if !self.fill(tables).await? {

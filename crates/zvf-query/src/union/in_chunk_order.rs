@@ -1,4 +1,4 @@
-//! A chain of levels in chunk order: the rows of the finest level first, each level as it would stand alone.
+//! A chain of levels in chunk order: the rows of the finest level first, each level as in a query of it alone.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
@@ -15,11 +15,11 @@ use crate::objects::Form;
 use crate::prepare::{Part, Prepared};
 use crate::{QueryError, int};
 
-/// Runs a query over a chain of levels whose result is in chunk order.
+/// Runs a query over a chain of levels with a result in chunk order.
 ///
 /// # Errors
 ///
-/// Those of each level; unsupported: values of one column that fit no common type.
+/// The errors of each level; unsupported: values of one column that fit no common type.
 pub(crate) async fn run(mut levels: Vec<Prepared>, emit: &mut Emit) -> Result<Summary, QueryError> {
     let Some(first) = levels.first() else {
         return Ok(Summary::default());

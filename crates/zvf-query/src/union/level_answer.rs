@@ -6,7 +6,7 @@ use super::links::Placement;
 use crate::QueryError;
 use crate::answer::{Answer, Emit, Summary, Table};
 
-/// The answer of one level, read one table at a time. Nothing is read ahead of what the level's own budget allows.
+/// The answer of one level, read one table at a time. Read-ahead is limited by the level's own budget.
 pub(super) struct LevelAnswer {
     pub(super) level: u32,
     pub(super) answer: Answer,

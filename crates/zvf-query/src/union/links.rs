@@ -26,7 +26,7 @@ impl Placement {
         self.next += rows;
     }
 
-    /// Where a row went; `None` where the limit cut it off.
+    /// The new number of a row; `None` if the limit cut it off.
     fn of(&self, row: u64) -> Option<u64> {
         let after = self.stretches.partition_point(|(first, ..)| *first <= row);
         let (first, count, out) = *self.stretches.get(after.checked_sub(1)?)?;

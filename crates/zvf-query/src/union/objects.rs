@@ -48,11 +48,11 @@ pub(crate) fn bit(at: usize) -> u64 {
 }
 
 impl ObjectUnion {
-    /// The table of a chain; `None` where no level has an object index.
+    /// The table of a chain; `None` if no level has an object index.
     ///
     /// # Errors
     ///
-    /// Unsupported: an attribute whose values on two levels fit no common type.
+    /// Unsupported: an attribute with values on two levels that fit no common type.
     pub(crate) fn new(
         chain: &[Level],
         form: Form,

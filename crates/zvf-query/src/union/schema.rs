@@ -14,14 +14,14 @@ use crate::error::Place;
 pub(crate) struct Source<'a> {
     pub(crate) level: u32,
     pub(crate) schema: &'a SchemaRef,
-    /// Columns whose type says nothing, since all values are null.
+    /// Columns of unknown type: all values are null.
     pub(crate) guessed: &'a [bool],
     /// Columns that other levels have with other categories: no dictionary holds both.
     pub(crate) plain: &'a [bool],
 }
 
 impl<'a> Source<'a> {
-    /// A table whose types are certain.
+    /// A table with known types.
     pub(crate) fn new(level: u32, schema: &'a SchemaRef) -> Self {
         Self {
             level,
@@ -32,12 +32,12 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The schema that holds the rows of all tables: columns in the order of the first table, then those that only later
+/// The schema for the rows of all tables: columns in the order of the first table, then those that only later
 /// ones have.
 ///
 /// # Errors
 ///
-/// Unsupported: a column of which two levels have values that no type holds together.
+/// Unsupported: a column with values on two levels that fit no common type.
 pub(crate) fn schema(table: &str, sources: &[Source<'_>]) -> Result<Option<SchemaRef>, QueryError> {
     let Some(first) = sources.first() else {
         return Ok(None);
@@ -92,7 +92,7 @@ pub(crate) fn schema(table: &str, sources: &[Source<'_>]) -> Result<Option<Schem
     Ok(Some(Arc::new(Schema::new_with_metadata(fields, metadata))))
 }
 
-/// A batch of one level as a batch of the union: what it lacks is null.
+/// A batch of one level as a batch of the union: missing columns are null.
 ///
 /// # Errors
 ///

@@ -19,13 +19,13 @@ use crate::{QueryError, int};
 /// The schemas of a chain's tables.
 #[derive(Debug)]
 pub(super) struct Tables {
-    /// `None` where the table is not asked for.
+    /// `None` if the table is not requested.
     pub(super) vertices: Option<SchemaRef>,
     links: Option<SchemaRef>,
 }
 
 impl Tables {
-    /// Joins the schemas of all levels; `plain` as in [`plain`]. `vertices`: the vertex table is asked for.
+    /// Joins the schemas of all levels; `plain` as in [`plain`]. `vertices`: the vertex table is requested.
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ pub(super) fn plain(levels: &[Prepared]) -> Vec<bool> {
         .collect()
 }
 
-/// The object table of a chain, where it is asked for.
+/// The object table of a chain, if requested.
 ///
 /// # Errors
 ///

@@ -10,7 +10,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, FixedSizeListArray, PrimitiveArray, new_null_array};
 use arrow_schema::{ArrowError, DataType, Field};
 
-/// The smallest type that holds the values of both without loss; `None` where there is none.
+/// The smallest type that holds the values of both without loss; `None` if there is none.
 pub(crate) fn common(a: &DataType, b: &DataType) -> Option<DataType> {
     if a == b {
         return Some(a.clone());
@@ -39,7 +39,7 @@ pub(crate) fn common(a: &DataType, b: &DataType) -> Option<DataType> {
     }
 }
 
-/// What kind of number a type holds, and in how many bytes.
+/// The kind of the numbers of a type, and their bytes.
 fn number(data_type: &DataType) -> Option<(char, usize)> {
     Some(match data_type {
         DataType::Float16 => ('f', 2),
