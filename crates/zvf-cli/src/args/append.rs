@@ -63,7 +63,7 @@ pub(crate) struct AppendArgs {
     pub(crate) ids: IdArgs,
     #[command(flatten)]
     pub(crate) place: super::PlaceArgs,
-    /// What new vertices have that the files give no value of the attribute NAME; repeatable
+    /// Value of the attribute NAME for new vertices without one in the files; repeatable
     #[arg(long, value_name = "NAME=VALUE", value_parser = super::edit::fill, allow_hyphen_values = true)]
     pub(crate) fill: Vec<(String, String)>,
 }

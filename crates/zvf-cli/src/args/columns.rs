@@ -7,8 +7,8 @@ use zvf_write::{AttributeType, NumberType};
 /// How a table is read.
 #[derive(Debug, Default, Args)]
 pub(crate) struct TableArgs {
-    /// Tables: the one character between columns; `tab` for a tab [default: a comma, or ; or a tab where the first line has no
-    /// comma; a tab in .tsv; what the first line has in .txt; blanks in .xyz]
+    /// Tables: the one character between columns; `tab` for a tab [default: a comma, or ; or a tab if the first line has no
+    /// comma; a tab in .tsv; the separator of the first line in .txt; blanks in .xyz]
     #[arg(long, value_name = "C", value_parser = delimiter)]
     pub(crate) delimiter: Option<u8>,
     /// Tables of text: the decimal point of numbers, `.` or `,`
@@ -17,8 +17,8 @@ pub(crate) struct TableArgs {
     /// Tables of separated values: the names of the columns, of a file without a header line
     #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
     pub(crate) columns_in: Option<Vec<String>>,
-    /// Tables of text: the words for missing values, in every column; an empty field is always one, --na '' leaves it at that
-    /// [default: NA, NaN and null, in columns whose other values are no texts]
+    /// Tables of text: the words for missing values, in every column; an empty field is always missing, with --na '' only an empty one
+    /// [default: NA, NaN and null, in columns whose other values are not texts]
     #[arg(
         long,
         value_name = "WORD,..",
@@ -29,7 +29,7 @@ pub(crate) struct TableArgs {
     /// Tables: another name for a column; all other options use the new one
     #[arg(long, value_name = "OLD=NEW", value_parser = pair)]
     pub(crate) rename: Vec<(String, String)>,
-    /// Tables of text: the type of a column: text, bool, int32, float64 and the like [default: what holds all its values]
+    /// Tables of text: the type of a column: text, bool, int32, float64 and so on [default: a type that holds all its values]
     #[arg(long, value_name = "NAME=TYPE", value_parser = typed)]
     pub(crate) attribute_type: Vec<(String, AttributeType)>,
 }
@@ -39,7 +39,7 @@ pub(crate) struct TableArgs {
 pub(crate) struct ColumnArgs {
     #[command(flatten)]
     pub(crate) table: TableArgs,
-    /// Tables with links: the column of the vertex table by whose values the links name vertices: whole numbers or texts, each once
+    /// Tables with links: the column of the vertex table whose values name vertices in the links: whole numbers or texts, each once
     /// [default: links name rows, from 0]
     #[arg(long, value_name = "COLUMN", conflicts_with = "links_by_row")]
     pub(crate) node_id: Option<String>,

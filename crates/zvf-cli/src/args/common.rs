@@ -25,7 +25,7 @@ pub(crate) struct Common {
     /// Requests in flight at once
     #[arg(long, global = true, value_name = "N", value_parser = positive)]
     pub(crate) concurrency: Option<usize>,
-    /// How often a request that failed is sent again, where the failure may pass; 0 = never [default: 4]
+    /// How often a request is retried after a failure that may be temporary; 0 = never [default: 4]
     #[arg(long, global = true, value_name = "N")]
     pub(crate) retries: Option<u32>,
     /// How long one request may take with all its retries before the work fails [default: 30 a try, 60 in all]
@@ -127,7 +127,7 @@ pub(crate) struct IdArgs {
     /// Gives all objects new ids, counted from 0, or from the largest id of the store plus 1
     #[arg(long, group = "rule")]
     pub(crate) new_ids: bool,
-    /// Adds N to the ids of one file, 2 N to those of the next and so on: nothing to the first file of a new store, N to the first one that
+    /// Adds N to the ids of one file, 2 N to those of the next and so on: nothing to the first file of a new store, N to the first file that
     /// is appended
     #[arg(long, value_name = "N", group = "rule", allow_negative_numbers = true)]
     pub(crate) id_offset: Option<i64>,

@@ -28,7 +28,7 @@ pub(crate) struct MigrateArgs {
     /// Path or URL of the old store
     #[arg(value_name = "SRC")]
     pub(crate) source: String,
-    /// Path or URL of the new store; nothing may lie there
+    /// Path or URL of the new store; it must not exist
     #[arg(value_name = "DST")]
     pub(crate) target: String,
     /// Version of the new store
@@ -93,7 +93,7 @@ pub(crate) struct RechunkArgs {
     /// Path or URL of the old store
     #[arg(value_name = "SRC")]
     pub(crate) source: String,
-    /// Path or URL of the new store; nothing may lie there
+    /// Path or URL of the new store; it must not exist
     #[arg(value_name = "DST")]
     pub(crate) target: String,
     /// Size of a chunk of level 0 on each axis; chunks of coarse levels follow, and have to hold whole bins of theirs

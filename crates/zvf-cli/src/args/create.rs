@@ -18,7 +18,7 @@ Examples:
       --attribute fa:float32 --attribute color:uint8:r,g,b --object-attribute bundle:text
   zvf create plane.zarrvectors --kind graph --axes y,x --chunk-shape 64,64 --bounds 0,0:512,512 --dtype float64 --codec none")]
 pub(crate) struct CreateArgs {
-    /// Path or URL of the new store; nothing may lie there
+    /// Path or URL of the new store; it must not exist
     pub(crate) store: String,
     /// The geometry: point_cloud, line, polyline, streamline, graph, skeleton or mesh
     #[arg(long, value_name = "KIND")]

@@ -70,11 +70,11 @@ pub(crate) enum EditWhat {
             allow_negative_numbers = true
         )]
         ids: Vec<i64>,
-        /// What else says what is deleted
+        /// Other selections of the vertices to delete
         #[command(flatten)]
         terms: DeleteArgs,
     },
-    /// Adds vertices: new objects, or more of points, polylines and streamlines that are there
+    /// Adds vertices: new objects, or more vertices of existing points, polylines and streamlines
     Append {
         /// A table of vertices
         file: PathBuf,
@@ -123,7 +123,7 @@ pub(crate) enum EditWhat {
         /// Adds the attribute, with this type: float32, int64, …, or text
         #[arg(long = "type", value_name = "TYPE")]
         type_: Option<String>,
-        /// The value of what has none in the table, recorded for vertices and links that are appended later without one
+        /// The value for rows without one in the table, recorded for vertices and links that are appended later without one
         #[arg(
             long,
             value_name = "VALUE",
@@ -138,7 +138,7 @@ pub(crate) enum EditWhat {
     /// Changes groups of objects
     #[command(subcommand)]
     Group(GroupWhat),
-    /// Finishes an edit that was interrupted, or takes it back where it did not count yet; its writer must be dead
+    /// Finishes an interrupted edit, or reverts it if it was not committed; its writer must be dead
     Resume,
 }
 
@@ -169,7 +169,7 @@ pub(super) fn fill(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// The edits of groups. GROUP is a name or a number; name:WORD or number:N where a group is named by the number of another one.
+/// The edits of groups. GROUP is a name or a number; name:WORD or number:N if the name of a group is the number of another one.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GroupWhat {
     /// Adds objects to a group, which is made if it is not there
@@ -207,7 +207,7 @@ pub(crate) enum GroupWhat {
     },
 }
 
-/// What `zvf edit STORE delete` deletes, where no ids say so.
+/// The selection of `zvf edit STORE delete` without ids.
 #[derive(Debug, Args)]
 pub(crate) struct DeleteArgs {
     /// Points that fulfil this condition, as in `zvf query --where`
@@ -224,7 +224,7 @@ pub(crate) struct DeleteArgs {
     pub(crate) dry_run: bool,
 }
 
-/// What goes with a vertex that is meant.
+/// What is deleted with a selected vertex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DeleteSelect {
     /// Its whole object

@@ -47,7 +47,7 @@ Examples:
 pub(crate) struct ExportArgs {
     /// Path or URL of the store
     pub(crate) store: String,
-    /// The file to write; one that is there is replaced
+    /// The file to write; an existing file is replaced
     pub(crate) file: PathBuf,
     /// Which rows are meant
     #[command(flatten)]
@@ -59,7 +59,7 @@ pub(crate) struct ExportArgs {
     /// Which level is read
     #[command(flatten)]
     pub(crate) at: LevelArgs,
-    /// Only piece I of the N pieces that the selection is cut into, I from 0: by object where the file has whole objects, else by chunk
+    /// Only piece I of the N pieces of the selection, I from 0: cut by object if the file has whole objects, else by chunk
     #[arg(long, value_name = "I/N", value_parser = super::query::split, conflicts_with = "limit")]
     pub(crate) split: Option<SplitArg>,
     /// The first N vertices; of whole objects as many as fit
@@ -80,7 +80,7 @@ pub(crate) struct ExportArgs {
         "bbox", "objects", "groups", "filter", "select", "limit", "keep_frame", "edges", "faces", "own_level_only", "split"
     ])]
     pub(crate) format: Option<FolderFormat>,
-    /// With --format: whether the objects of a view are put together into shards, a few large files. auto: where there are more than
+    /// With --format: whether the objects of a view are combined into shards, a few large files. auto: if there are more than
     /// 10000 files otherwise; none: a file each; or 2 to the power of BITS shards, at most 20. Legacy meshes have no shards
     #[cfg(feature = "serve")]
     #[arg(long, value_name = "auto|none|BITS", value_parser = shards, default_value = "auto", requires = "format")]

@@ -88,10 +88,10 @@ pub(crate) struct ImportArgs {
     /// The geometry, e.g. point_cloud, polyline, streamline, graph, skeleton, mesh
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<String>,
-    /// Tables: the columns of a position, one an axis [default: x,y and, where there is one, z]
+    /// Tables: the columns of a position, one for each axis [default: x,y and, if present, z]
     #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
     pub(crate) position: Option<Vec<String>>,
-    /// Tables: the column that says to which object a row belongs, by a whole number [default: object_id, where there is one]
+    /// Tables: the column with the object of a row, a whole number [default: object_id, if present]
     #[arg(long, value_name = "COLUMN")]
     pub(crate) object_column: Option<String>,
     /// Which ids objects get, where several files have some
@@ -108,7 +108,7 @@ pub(crate) struct ImportArgs {
     /// Tables: columns that are left out, and never looked at
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub(crate) exclude: Vec<String>,
-    /// Tables: what becomes of missing values: keep (whole numbers become float64 with NaN where it holds them all, truth values
+    /// Tables: the treatment of missing values: keep (whole numbers become float64 with NaN if it holds them all, truth values
     /// the texts true and false), error, drop-row, or a whole number that no row has. Floats are NaN, texts stay missing
     #[arg(
         long,
@@ -134,7 +134,7 @@ pub(crate) struct ImportArgs {
     #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
     pub(crate) link_columns: Option<Vec<String>>,
     /// Unit of all axes of space, e.g. micrometer, um, nm; 8nm multiplies positions by 8; t=second is the unit of one axis, um,t=second both
-    /// [default: what the format, the table or the image of --affine says]
+    /// [default: as the format, the table or the image of --affine states]
     #[arg(long, value_name = "UNIT,..")]
     pub(crate) unit: Option<String>,
     /// Types of axes: space, time or channel [default: time for t, time and frame, space for all others]
@@ -158,22 +158,22 @@ pub(crate) struct ImportArgs {
     /// Chunks of a shard along each axis [default: every chunk is a file of its own]
     #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = super::common::chunks)]
     pub(crate) shard_shape: Option<Vec<u64>>,
-    /// Cuts chunks by the value of a vertex attribute, too: truth values, whole numbers or texts. It lies in the keys of
-    /// chunks then; worth it where questions name one of few values
+    /// Divides chunks by the value of a vertex attribute, too: truth values, whole numbers or texts. The value is in the keys of
+    /// chunks then; useful if queries name one of few values
     #[arg(long, value_name = "NAME")]
     pub(crate) chunk_by: Option<String>,
     /// Version of the format
     #[arg(long, value_enum, value_name = "VERSION", default_value = "0.9.2")]
     pub(crate) target: TargetArg,
-    /// Keeps what was read in FILE until the store is there: the same command resumes after a crash, if the files are
+    /// Records the data that were read in FILE until the store is complete: the same command resumes after a crash, if the files are
     /// the same
     #[arg(long, value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,
     /// Removes what an interrupted import left at STORE; a finished store or finished parts are never touched
     #[arg(long)]
     pub(crate) clear_leftovers: bool,
-    /// One store of several programs: marks the place. Then each program writes a --part, and at the end one says --commit, all with
-    /// the same options; FILE says by its columns what the store holds. Again, it is success
+    /// One store by several programs: begins it. Then each program writes a --part, and at the end one runs --commit, all with
+    /// the same options; the columns of FILE define the attributes of the store. Repeating it is success
     #[arg(long, group = "step", requires_all = ["bounds", "chunk_shape"], conflicts_with = "journal")]
     pub(crate) begin: bool,
     /// With --begin: the parts that must come, as their number (20 is 0 to 19), names, or a file of names, one a line. No other
@@ -216,11 +216,11 @@ pub(crate) struct ImportArgs {
 }
 
 impl ImportArgs {
-    /// Takes the paths apart. They are one argument, because options may stand between them.
+    /// Separates the paths. They are one argument, because options may be between them.
     ///
     /// # Errors
     ///
-    /// Fewer than two paths, or a store whose name is no Unicode text.
+    /// Fewer than two paths, or a store with a name that is not Unicode.
     pub(super) fn settle(&mut self) -> Result<(), clap::Error> {
         let mut paths = std::mem::take(&mut self.paths);
         let alone = self.status || self.discard_parts;

@@ -24,7 +24,7 @@ pub(crate) struct InspectArgs {
     /// A file, or the path or URL of a store when PATH follows
     #[arg(value_name = "FILE|STORE")]
     pub(crate) target: String,
-    /// What to take apart inside the store: an array (with a chunk key or row), an object or a document
+    /// What to show inside the store: an array (with a chunk key or row), an object or a document
     #[arg(value_name = "PATH")]
     pub(crate) path: Option<String>,
     /// The chunk key or row, unless PATH ends with it
@@ -50,7 +50,7 @@ pub(crate) struct InspectArgs {
     pub(crate) rows: usize,
 }
 
-/// Kinds of blob `inspect` can be told to expect.
+/// Kinds of blob that `inspect` can be told to expect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BlobArg {
     /// The fragments of one chunk
@@ -59,7 +59,7 @@ pub(crate) enum BlobArg {
     Manifest,
     /// Link rows without a header (intra-chunk links)
     Links,
-    /// Link rows behind a group table (cross-chunk and cross-level links)
+    /// Link rows after a group table (cross-chunk and cross-level links)
     RaggedLinks,
     /// A group table and bytes
     Ragged,
@@ -83,7 +83,7 @@ pub(crate) enum BlobArg {
     Mask,
     /// Names, one a line
     Names,
-    /// Several chunks packed into one; their index stands in the document
+    /// Several chunks packed into one; their index is in the document
     #[value(skip)]
     Packed,
     /// A zarr.json document

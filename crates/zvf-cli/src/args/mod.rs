@@ -58,7 +58,7 @@ pub(crate) use validate::{ProfileArg, ReportFormat, ValidateArgs};
 #[cfg(feature = "volumes")]
 pub(crate) use volume::VolumeArgs;
 
-/// What `--version` prints: what this program was built with is in it.
+/// The text of `--version`, with the features of this program.
 static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     let parquet = if cfg!(feature = "parquet") {
         "parquet, "
@@ -122,7 +122,7 @@ impl Cli {
     ///
     /// # Errors
     ///
-    /// What clap says of it; help and version are errors, too.
+    /// The errors of clap; help and version are errors, too.
     pub(crate) fn of(line: Vec<OsString>) -> Result<Self, clap::Error> {
         let mut cli = Self::try_parse_from(edit::store_first(line))?;
         if let Command::Import(args) = &mut cli.command {
@@ -135,13 +135,13 @@ impl Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Says what a store holds: version, kind, axes, bounds, levels, arrays, codecs and layout
+    /// Shows the contents of a store: version, kind, axes, bounds, levels, arrays, codecs and layout
     Info(InfoArgs),
     /// Selects vertices, links and objects by box, object, group or attribute
     Query(QueryArgs),
     /// Cuts a query into pieces for several programs, each vertex in exactly one of them
     Splits(SplitsArgs),
-    /// Reads whole objects by id, in the order asked
+    /// Reads whole objects by id, in the given order
     Get(GetArgs),
     /// Lists the objects of a level with their sizes and attributes
     Objects(ObjectsArgs),
@@ -172,7 +172,7 @@ pub(crate) enum Command {
     Vacuum(VacuumArgs),
     /// Looks whether a store can be trusted: structure, documents, cells, meaning, levels
     Validate(ValidateArgs),
-    /// Makes the documents of a store right again where they follow from its cells; says what it would do first
+    /// Corrects the documents of a store that follow from its cells; prints the plan first
     Repair(RepairArgs),
     /// Samples a dense volume at every vertex and keeps the values as a vertex attribute
     #[cfg(feature = "volumes")]

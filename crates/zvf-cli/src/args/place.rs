@@ -33,7 +33,7 @@ impl MapArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct PlaceArgs {
     /// Units of the files, e.g. micrometer, um, nm; 8nm multiplies positions by 8; t=ms is the unit of an axis of time. Positions are
-    /// converted to the units of the store [default: what the files state, else the map with which the store was made]
+    /// converted to the units of the store [default: as the files state, else the map with which the store was made]
     #[arg(long, value_name = "UNIT,..")]
     pub(crate) unit: Option<String>,
     #[command(flatten)]

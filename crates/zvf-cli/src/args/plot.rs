@@ -64,10 +64,10 @@ pub(crate) struct PlotArgs {
     /// The most vertices that --level auto draws of a store, and that stored links may have
     #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(crate) vertices: u64,
-    /// Of an additive level only its own content, not that of the coarser levels which complete it
+    /// Only the own content of an additive level, not that of the coarser levels which complete it
     #[arg(long)]
     pub(crate) own_level_only: bool,
-    /// What colours stand for
+    /// The meaning of colours
     #[arg(long, value_name = "BY", value_parser = parsed::<ColorBy>)]
     pub(crate) color: Vec<ColorBy>,
     /// Colours of numbers: viridis, magma, inferno, plasma, turbo, cividis, greys, blues, reds, rdbu, spectral or rainbow [default:
@@ -138,7 +138,7 @@ pub(crate) enum PictureFormat {
 /// How a picture is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ShowArg {
-    /// By what the terminal says of itself
+    /// As the terminal reports
     Auto,
     /// Kitty's graphics protocol, of kitty, Ghostty and others
     Kitty,

@@ -44,10 +44,10 @@ pub(crate) struct PyramidArgs {
     /// How many times as large bins become from level to level, one number a level [default: levels that fit the data]
     #[arg(long, value_name = "F,F,..", value_delimiter = ',')]
     pub(crate) factors: Vec<f64>,
-    /// Puts further levels on top of those that are there, by their method and with their links between levels
+    /// Adds further levels above the existing ones, by their method and with their links between levels
     #[arg(long, requires = "factors", conflicts_with_all = ["method", "cross_links", "cross_depth", "bin_shape"])]
     pub(crate) add: bool,
-    /// Removes the coarse levels that are there and makes new ones, in one change
+    /// Replaces the existing coarse levels by new ones, in one change
     #[arg(long, conflicts_with = "add")]
     pub(crate) replace: bool,
     /// Rebuilds existing levels with the options they were made with, if edits left them out of date
@@ -80,11 +80,11 @@ pub(crate) struct PyramidArgs {
     /// how many vertices are left about in the last level [default: 10000 without --factors]
     #[arg(long, value_name = "N")]
     pub(crate) levels_until: Option<u64>,
-    /// How many times as large chunks become from level to level: a number, or one an axis as in 2x2x1 [default: so that they hold
+    /// Growth of chunks from level to level: a number, or one for each axis as in 2x2x1 [default: so that they have
     /// about as many vertices as those of level 0; 1 for the reference method]
     #[arg(long, value_name = "K,..", value_delimiter = ',', value_parser = scale, requires = "factors")]
     pub(crate) chunk_scale: Vec<Scale>,
-    /// Links from every vertex to the one that stands for it: none, that way only, or both ways [default: explicit for the
+    /// Links from every vertex to its representative: none, that way only, or both ways [default: explicit for the
     /// reference method, none else]
     #[arg(long, value_enum, value_name = "STORED")]
     pub(crate) cross_links: Option<CrossArg>,
@@ -101,7 +101,7 @@ pub(crate) struct PyramidArgs {
     pub(crate) clear_leftovers: bool,
 }
 
-/// Factors of chunk sizes; one stands for all axes.
+/// Factors of chunk sizes; a single one is for all axes.
 #[derive(Debug, Clone)]
 pub(crate) struct Scale(pub(crate) Vec<u32>);
 

@@ -47,7 +47,7 @@ pub(crate) struct QueryArgs {
     /// Only piece I of the N pieces that `zvf splits --count N` lists, I from 0
     #[arg(long, value_name = "I/N", value_parser = split, conflicts_with = "limit")]
     pub(crate) split: Option<SplitArg>,
-    /// What the query would read: chunks, cells of each array, steps of requests; only documents are read
+    /// Shows what the query would read: chunks, cells of each array, steps of requests; only documents are read
     #[arg(long, conflicts_with_all = ["output", "format"])]
     pub(crate) explain: bool,
     /// What is written and how
@@ -143,11 +143,11 @@ pub(crate) struct TermArgs {
     /// Vertices inside this box, both ends included; components in axis order; inf and -inf allowed
     #[arg(long, value_name = "LO:HI", allow_hyphen_values = true)]
     pub(crate) bbox: Option<String>,
-    /// Whole objects by id, in the order asked: a list of ids and ranges such as 1-5, or @FILE with those between blanks, commas
+    /// Whole objects by id, in the given order: a list of ids and ranges such as 1-5, or @FILE with those between blanks, commas
     /// or lines
     #[arg(long, value_name = "ID,..|@FILE", allow_hyphen_values = true)]
     pub(crate) objects: Option<String>,
-    /// Whole objects of these groups, by name or number; name:WORD or number:N where a group is named by the number of another one
+    /// Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one
     #[arg(long, value_name = "NAME|N,..", value_delimiter = ',')]
     pub(crate) groups: Option<Vec<String>>,
     /// A condition on vertex attributes, e.g. 'intensity > 0.5 and label in (3, 4)'; `zvf query --help` has all forms
@@ -164,7 +164,7 @@ pub(crate) struct LevelArgs {
     /// Resolution level; 0 is the finest
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) level: u32,
-    /// Of an additive level only its own content, not that of the coarser levels which complete it
+    /// Only the own content of an additive level, not that of the coarser levels which complete it
     #[arg(long)]
     pub(crate) own_level_only: bool,
 }
@@ -178,7 +178,7 @@ pub(crate) struct ResultArgs {
     /// The first N vertices; `zvf query --select objects` keeps whole objects while they fit
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
-    /// Attributes to read: all, none, or names (which also work where the storage cannot list)
+    /// Attributes to read: all, none, or names (which also work if the storage cannot list)
     #[arg(long, value_name = "all|none|NAME,..", default_value = "all")]
     pub(crate) attributes: String,
     /// Columns of the vertex table: position, chunk, row, fragment, object_id, object_ids or attribute names
@@ -192,7 +192,7 @@ pub(crate) struct ResultArgs {
     pub(crate) format: Option<FormatArg>,
 }
 
-/// What a query keeps.
+/// The unit of a selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SelectArg {
     /// Rows inside the box

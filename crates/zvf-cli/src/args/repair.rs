@@ -32,7 +32,7 @@ pub(crate) struct RepairArgs {
     /// The deepest level of checks
     #[arg(long, value_name = "1..5", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=5))]
     pub(crate) level: u8,
-    /// Takes cells that are lost off their lists although other arrays name their chunks: what was in them is given up and
+    /// Removes lost cells from their lists although other arrays name their chunks: their content is given up and
     /// reads as missing
     #[arg(long, conflicts_with = "undo")]
     pub(crate) accept_loss: bool,
@@ -42,7 +42,7 @@ pub(crate) struct RepairArgs {
     /// Puts back the documents that were kept there
     #[arg(long, value_name = "BACKUP", conflicts_with_all = ["apply", "only", "format"])]
     pub(crate) undo: Option<String>,
-    /// Puts them back also where they are not those that the repair wrote
+    /// Restores documents also if they changed after the repair
     #[arg(long, requires = "undo")]
     pub(crate) force: bool,
     /// Form of the plan; --json is the same as --format json

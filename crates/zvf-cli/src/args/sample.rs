@@ -54,7 +54,7 @@ pub(crate) struct SampleArgs {
 /// How a value between elements is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OrderArg {
-    /// The element whose voxel holds the vertex; for labels
+    /// The element of the voxel around the vertex; for labels
     Nearest,
     /// Linear between the centres of voxels
     Linear,

@@ -28,10 +28,10 @@ pub(crate) struct ValidateArgs {
     /// The deepest level of checks
     #[arg(long, value_name = "1..5", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=5))]
     pub(crate) level: u8,
-    /// What makes the exit code 1
+    /// The lowest severity that makes the exit code 1
     #[arg(long, value_enum, value_name = "SEVERITY", default_value = "error")]
     pub(crate) fail_on: FailOn,
-    /// Reads some cells only: so many chunks of a level, and cells of each array of links; says what it left out
+    /// Reads a sample: so many chunks of each level, and cells of each array of links; reports what it left out
     #[arg(long, value_name = "CELLS", num_args = 0..=1, default_missing_value = "100")]
     pub(crate) quick: Option<usize>,
     /// Which cells --quick reads
@@ -43,7 +43,7 @@ pub(crate) struct ValidateArgs {
     /// Reads the cells of these arrays only, by their path below the level or its beginning
     #[arg(long, value_name = "PATH,..", value_delimiter = ',')]
     pub(crate) arrays: Option<Vec<String>>,
-    /// Asks whether every vertex has a parent where there are links to a coarser level
+    /// Checks that every vertex has a parent if there are links to a coarser level
     #[arg(long)]
     pub(crate) coverage: bool,
     /// Further checks for one use of the store, from its documents
@@ -77,7 +77,7 @@ pub(crate) enum ProfileArg {
     Viewer,
 }
 
-/// What makes a validation fail.
+/// The severity that makes a validation fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailOn {
     /// Errors: some reader gets wrong data, or none

@@ -24,7 +24,7 @@ pub(crate) struct VolumeArgs {
 /// What `zvf volume` does.
 #[derive(Debug, Subcommand)]
 pub(crate) enum VolumeCommand {
-    /// Says what a file or image holds: datasets, types, shapes, chunks, blocks, codecs, filters, axes
+    /// Shows the contents of a file or image: datasets, types, shapes, chunks, blocks, codecs, filters, axes
     Info(InfoArgs),
     /// Reads a box, with strides, into a NumPy file or as bare elements
     Slice(SliceArgs),
@@ -87,7 +87,7 @@ pub(crate) struct ConvertArgs {
     /// Does not compress
     #[arg(long)]
     pub(crate) raw: bool,
-    /// Replaces what lies at OUT
+    /// Replaces an existing file or folder at OUT
     #[arg(long)]
     pub(crate) overwrite: bool,
 }
