@@ -33,12 +33,12 @@ pub(super) struct Sink<'s> {
     pub(super) notes: &'s Notes,
     /// Whether ends of fragments are kept.
     pub(super) keep_ends: bool,
-    /// Keeps what is written, for a run that goes on.
+    /// Records completed chunks, so that a later run can resume.
     pub(super) journal: Option<&'s Journal<'s>>,
     pub(super) progress: &'s (dyn Fn(u64) + Sync),
 }
 
-/// Rows whose positions are looked at together.
+/// Rows whose positions are checked together.
 const ROWS: usize = 4096;
 
 impl Sink<'_> {
@@ -59,7 +59,7 @@ impl Sink<'_> {
         paths
     }
 
-    /// The payloads of a chunk, in the order of [`paths`](Self::paths), and what is kept of it.
+    /// The payloads of a chunk, in the order of [`paths`](Self::paths), and its summary.
     pub(super) fn payloads(
         &self,
         coord: &[i64],
@@ -79,7 +79,7 @@ impl Sink<'_> {
             Vec::new()
         };
         let (extent, misplaced) = self.look(coord, &chunk)?;
-        // A chunk whose vertices are gone, or never were, has no cells.
+        // A chunk without vertices has no cells.
         let index = if chunk.rows > 0 {
             fragments.finish()
         } else {
@@ -106,7 +106,7 @@ impl Sink<'_> {
         Ok((payloads, done))
     }
 
-    /// Corners of the finite positions, and how many lie in another chunk than where they are stored.
+    /// Corners of the finite positions, and how many positions are outside the chunk in which they are stored.
     fn look(&self, coord: &[i64], chunk: &Chunk) -> Result<(Option<Corners>, u64), WriteError> {
         let dims = self.source.level.dims();
         let number = self.source.position;
@@ -144,7 +144,7 @@ impl Sink<'_> {
         Ok((finite.then_some((low, high)), misplaced))
     }
 
-    /// The payload of an attribute. Where rows have no value, the type's word for "none" stands, if it has one: without
+    /// The payload of an attribute. Rows without a value get the type's value for absence, if it has one: without
     /// it released readers return a shorter column (trap T10).
     fn attribute(
         &self,
@@ -253,10 +253,10 @@ pub(super) fn copy(sink: Sink<'_>, threads: usize, budget: usize) -> Result<NewL
     let paths = sink.paths();
     let number = source.level.number();
     if sink.journal.is_some_and(Journal::goes_on) {
-        // The chunks that would tell may be written already.
+        // The chunks that show the widths may be written already.
         source.read_widths()?;
     }
-    // Chunks, and what is to be told of those that were written just now.
+    // Chunks, and notes about those that were just written.
     let work = |job: Vec<u32>| -> Result<(Vec<Done>, Option<Notes>), WriteError> {
         let kept = sink.journal.and_then(|one| one.written(number, &job));
         if let Some(kept) = kept {

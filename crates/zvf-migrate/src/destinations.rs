@@ -32,7 +32,7 @@ pub(crate) struct Destinations {
     pub(crate) parts: Vec<Part>,
 }
 
-/// Where what belongs to a chunk starts and ends.
+/// The start and end of the entries of a chunk.
 pub(crate) fn span(starts: &[u64], slot: u32) -> Result<(u64, u64), WriteError> {
     let span = starts.get(index(slot)..).and_then(<[u64]>::first_chunk);
     let &[start, end] = span.or_bug(format_args!("no chunk {slot}"))?;

@@ -14,7 +14,7 @@ use zvf_write::form::Members;
 use zvf_write::prepare::Corners;
 use zvf_write::{TargetVersion, WriteError, documents, prepare};
 
-/// Members that say how an old node is stored, and nothing of what it holds.
+/// Members about the storage of an old node, which do not apply to the new one.
 const OF_CONTAINERS: &[&str] = &[
     "cell_keys",
     "directed",
@@ -52,7 +52,7 @@ pub(super) fn carried(attributes: &ArrayAttributes) -> ArrayAttributes {
     }
 }
 
-/// Attributes of an attribute of vertices or fragments: its width is that of the bytes (trap T8).
+/// Attributes of an attribute of vertices or fragments: the width is taken from the bytes (trap T8).
 pub(super) fn column(column: &ChunkColumn, word: &str, notes: &Notes) -> ArrayAttributes {
     let old = column.attribute().array.attributes();
     let width = column.width();
@@ -102,7 +102,7 @@ pub(super) fn level(old: &LevelDoc, number: u32) -> LevelDoc {
         } else {
             1.0
         },
-        // These stand in `multiscales`.
+        // These are in `multiscales`.
         bin_shape: None,
         bin_ratio: None,
         bin_size: None,

@@ -4,7 +4,7 @@ use zvf_format::manifest::Manifest;
 use zvf_store::{ChunkCoord, ObjectIndex};
 use zvf_write::WriteError;
 
-/// What a manifest names: chunks and fragments in order.
+/// The entries of a manifest: chunks and fragments in order.
 pub(super) fn entries(
     blob: &[u8],
     objects: &ObjectIndex,

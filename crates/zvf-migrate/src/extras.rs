@@ -130,7 +130,7 @@ impl Copy<'_> {
         Ok(document.is_some_and(|bytes| matches!(node_kind(&bytes), Ok(NodeKind::Array))))
     }
 
-    /// Copies a node and everything below; tells whether there was any.
+    /// Copies a node and everything below it; returns whether it exists.
     fn tree(&self, path: &str, depth: usize) -> Result<bool, WriteError> {
         if depth > DEPTH {
             self.notes.lost(path, "lies too deep to be copied");
@@ -162,7 +162,7 @@ impl Copy<'_> {
         Ok(any)
     }
 
-    /// Copies the objects of an array; `false`, with a report, where they cannot be told.
+    /// Copies the objects of an array; `false`, with a report, if their keys cannot be determined.
     fn array(&self, path: &str, document: &[u8]) -> Result<bool, WriteError> {
         let doc = match ArrayDoc::parse(document) {
             Ok(doc) => doc,

@@ -61,7 +61,7 @@ impl Job {
             if source.level.object_index().is_none() {
                 self.notes.lost(
                     path,
-                    "records whose rows are made up, and no manifests that tell better",
+                    "the records have invented rows, and there are no manifests to replace them",
                 );
             }
             return Ok(None);
@@ -89,7 +89,7 @@ impl Job {
         if kind == Kind::Mesh && links.delta() == 0 && links.width() < 3 && family.cells() == 0 {
             self.notes.repaired(
                 &path,
-                "a placeholder that says two ends a face is not carried",
+                "a placeholder with two ends for a face is not copied",
                 1,
             );
             return Ok(None);
@@ -108,7 +108,7 @@ impl Job {
                 let new_level = new_level
                     .get_mut(level)
                     .or_bug(format_args!("no level {level}"))?;
-                // An end that is not there is missing below, where the link is counted as gone.
+                // A link with an end that does not exist is counted as removed below.
                 let Some(slot) = stage.source.slot(chunk) else {
                     continue;
                 };
@@ -217,7 +217,7 @@ impl Job {
         Ok(self.placer_of(policy, columns))
     }
 
-    /// Chunk shapes of two levels in those of the root, with leading ones up to K (0.9 §13.6).
+    /// Ratios of the chunk shapes of two levels to those of the root, padded with ones to K (0.9 §13.6).
     fn factors(
         &self,
         here: &Stage,
@@ -243,7 +243,7 @@ impl Job {
 fn column(attribute: &LinkAttribute, family: &LinkFamily) -> Result<LinkColumn, WriteError> {
     let array = attribute.arrays.iter().flatten().next();
     let old = array.map(|array| super::documents::carried(array.attributes()));
-    // Links that had no array have no words of one.
+    // Links without an array have no attributes of one.
     let old = old.unwrap_or_default();
     let dtype = DType::little(attribute.dtype.kind);
     let width = attribute.width;
@@ -273,12 +273,12 @@ pub(super) fn report_missing(one: &LinkColumn, missing: usize, links: usize, not
     if missing == links {
         return;
     }
-    // The encoder refuses them where the type has no value for absence.
-    let what = "links without a value got the one that means absence";
+    // The encoder refuses them if the type has no value for absence.
+    let what = "links without a value got the value that means absence";
     notes.repaired(&path, what, wide(missing));
 }
 
-/// Notes that the parent of an old row is stored: one bit a vertex, where rows move.
+/// Records that the parent of an old row is stored: one bit a vertex, if rows move.
 fn note_child(
     children: &mut Vec<u64>,
     new_level: &NewLevel,
@@ -297,7 +297,7 @@ fn note_child(
     Ok(())
 }
 
-/// Places edges that were implied by the order of rows and are not any more, but for children whose parent is stored.
+/// Stores edges that the order of rows implied and does not imply any more, except for children with a stored parent.
 pub(super) fn push_cut(
     cut: Cut,
     new_level: &mut NewLevel,

@@ -1,13 +1,13 @@
-//! What of a copy is done, kept in a file beside it, so that a copy that was interrupted goes on.
+//! The completed part of a copy, recorded in a file beside it, so that an interrupted copy can resume.
 //!
 //! ```text
-//! BEGIN   what is copied, and how; the marker at the new store's place
-//! JOB     chunks of a level that are written and durable, and what is to be told of them; any number
-//! END     everything is written: the document of the root, and the report
+//! BEGIN   the source and the options; the marker at the new store's address
+//! JOB     chunks of a level that are written and durable, and notes about them; any number
+//! END     all objects are written: the document of the root, and the report
 //! ```
 //!
-//! Chunks that are kept are neither read nor written again; where rows move they are not written again, since what goes
-//! where is found by reading all of them. Objects, tables, links and documents are rebuilt: they depend on all chunks.
+//! Recorded chunks are neither read nor written again; if rows move they are only not written again, since the destinations
+//! of rows are computed by reading all of them. Objects, tables, links and documents are rebuilt: they depend on all chunks.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -43,7 +43,7 @@ pub(super) struct Journal<'t> {
     identity: Value,
     /// The chunks that earlier runs wrote, by level and number.
     chunks: HashMap<(u32, u32), Done>,
-    /// What earlier runs told of them.
+    /// The notes of earlier runs about them.
     told: Notes,
     mark: Option<Vec<u8>>,
     end: Option<(String, Report)>,
@@ -164,7 +164,7 @@ impl<'t> Journal<'t> {
         let frame = to_bytes(&(&self.identity, String::from_utf8_lossy(&mark)))?;
         let mut inner = self.lock();
         inner.file.clear()?;
-        // Before the marker: what bears it is known to be this copy's.
+        // Before the marker: a place with this marker is known to belong to this copy.
         inner.file.append(BEGIN, &frame)?;
         drop(inner);
         commit::begin_as(self.target, address, stale_files, &mark)?;
@@ -185,7 +185,7 @@ impl<'t> Journal<'t> {
         !self.chunks.is_empty()
     }
 
-    /// Hands over what earlier runs told of the chunks that they wrote.
+    /// Adds the notes of earlier runs about the chunks that they wrote.
     pub(super) fn tell(&self, notes: &Notes) {
         notes.absorb(&self.told);
     }
@@ -198,7 +198,7 @@ impl<'t> Journal<'t> {
             .collect()
     }
 
-    /// Keeps chunks whose cells were put, and what is to be told of them.
+    /// Records chunks whose cells were written, and notes about them.
     pub(super) fn keep<'d>(
         &self,
         level: u32,

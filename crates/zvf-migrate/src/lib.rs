@@ -88,22 +88,22 @@ use zvf_write::{WriteError, commit, inside};
 /// Copies a store of any version that is read into a new store of the [target version](MigrateOptions::target), with all its
 /// levels, and compares the two.
 ///
-/// What is carried, repaired and reported stands in `docs/migration.md`.
+/// `docs/migration.md` lists what is copied, repaired and reported.
 ///
 /// # Cost
 /// Every cell of the old store is read once and written once, and both are read once more by the verification. Memory: a
 /// few dozen chunks a thread, the [memory budget](zvf_write::WriteOptions::memory_budget) for links, 12 bytes a chunk, 8 an object,
-/// 8 a fragment where links between the parts of chains are rebuilt or links are grouped by fragments, and the tables of objects.
+/// 8 a fragment if links between the parts of chains are rebuilt or links are grouped by fragments, and the tables of objects.
 ///
-/// # Going on
-/// With [`WriteOptions::journal`](zvf_write::WriteOptions::journal) a copy that was interrupted, or that storage failed, goes on when it is called again with
-/// the same store, address and options: chunks that were written are not copied again. A store that was changed since is refused.
+/// # Resuming
+/// With [`WriteOptions::journal`](zvf_write::WriteOptions::journal) a copy that was interrupted, or failed with an I/O error, resumes when it is called again with
+/// the same store, address and options: completed chunks are not copied again. A source that changed since is refused.
 ///
 /// # Errors
-/// As the old store says; [`IoError::SourceChanged`](zvf_store::IoError::SourceChanged), if another writer changed it meanwhile; misuse, where something lies at the new one's place; [`WriteError::Data`] for what no reader
-/// may guess about, and with [`MigrateOptions::strict`] for everything that cannot be carried;
+/// The errors of reading the old store; [`IoError::SourceChanged`](zvf_store::IoError::SourceChanged), if another writer changed it meanwhile; misuse, if the new store's address is in use; [`WriteError::Data`] for data that no reader
+/// may guess, and with [`MigrateOptions::strict`] for everything that cannot be copied;
 /// [`WriteError::Differs`] if the verification finds a difference. There is no new store after an error, unless
-/// [`WriteError::is_committed`]; with a journal, a failure of I/O leaves what is gone on from.
+/// [`WriteError::is_committed`]; with a journal, an I/O error leaves the completed part for the next run.
 ///
 /// # Examples
 /// See the crate's page.
@@ -135,10 +135,10 @@ pub fn migrate<'a>(
     })
 }
 
-/// Compares two stores by what they hold: levels, vertices with their attributes, objects, links, tables and groups.
+/// Compares the contents of two stores: levels, vertices with their attributes, objects, links, tables and groups.
 ///
-/// Where the shapes of chunks are the same, chunks are compared byte for byte; else by hashes of what rows hold, in any
-/// order of rows, each of which has to be in the chunk of its position. `old` may hold what [`migrate`] would repair.
+/// If the shapes of chunks are the same, chunks are compared byte for byte; else by hashes of rows, in any
+/// order of rows, each of which must be in the chunk of its position. `old` may have defects that [`migrate`] would repair.
 ///
 /// # Cost
 /// Every cell of both stores is read once, of links also the chunks of their ends. Memory: 8 bytes a chunk; where shapes
@@ -175,7 +175,7 @@ struct Stage {
     chunk_shape: Vec<f64>,
     /// Rows go to other chunks or fragments.
     moves: bool,
-    /// Bins that fragments are, where they are bins and rows move.
+    /// The bins of fragments, if fragments are bins and rows move.
     bins: Option<Vec<f64>>,
 }
 
@@ -212,7 +212,7 @@ impl Job {
         let begin = match journal.as_mut().map(|one| one.begin(address, stale_files)) {
             Some(Ok(begin)) => begin,
             Some(Err(error)) => {
-                // Nothing was begun: no file is left that was not there. After a failure of I/O a marker may lie there.
+                // Nothing was begun: no new file is left. After an I/O error a marker may be left.
                 let new = |one: &Journal<'_>| one.is_new() && error.class() != Class::Io;
                 forget(journal.filter(new));
                 return Err(error);
@@ -222,7 +222,7 @@ impl Job {
                 Begin::Fill(commit::begin(&target, address, stale_files, details)?)
             }
         };
-        // With a journal, what a failure of I/O leaves is what the next run goes on from.
+        // With a journal, the next run resumes from the state after an I/O error.
         let stays = |error: &WriteError| write.journal.is_some() && error.class() == Class::Io;
         let (root, mut report, there) = match begin {
             Begin::Commit {
@@ -256,7 +256,7 @@ impl Job {
                 Ok(verified) => report.verified = Some(verified),
                 Err(error) if stays(&error) => return Err(error),
                 Err(error) => {
-                    // What is not a copy is not left as one.
+                    // A wrong copy is removed.
                     target.remove(commit::ROOT)?;
                     target.clear(commit::ROOT)?;
                     forget(journal);
@@ -287,7 +287,7 @@ impl Job {
         Ok(filled)
     }
 
-    /// Writes everything but the root, whose document is returned.
+    /// Writes all objects but the root, and returns the document of the root.
     fn fill(
         &self,
         target: &Target,
@@ -375,7 +375,7 @@ impl Job {
             &name,
             &self.notes,
         )?;
-        // The first kind is that of the levels; a further one whose geometry is not here would be asked for.
+        // The first kind is that of the levels; readers would look for the geometry of further kinds, so those without one are removed.
         let mut first = true;
         root.zarr_vectors
             .geometry_types
@@ -386,7 +386,7 @@ impl Job {
     /// Prepares a level: its chunks, its grid, how it is stored.
     fn stage(&self, level: Level) -> Result<Stage, WriteError> {
         let chunk_shape = self.chunk_shape(&level);
-        // What cannot be told is not imitated.
+        // An unknown storage is not imitated.
         let (stored, shards) = stored_as(level.vertices()).unwrap_or_default();
         let rank = level.key_rank();
         let source = Source::new(level, self.handle.clone(), &self.notes)?;
@@ -419,7 +419,7 @@ impl Job {
         })
     }
 
-    /// What follows from the version of the new store.
+    /// The differences that follow from the version of the new store.
     fn form(&self) -> Form {
         self.options.target.form()
     }
@@ -481,7 +481,7 @@ impl Job {
         Ok(Some(rows.seal()))
     }
 
-    /// Writes what a level has beside vertices, and its documents. Returns whether it claims that groups of links follow
+    /// Writes the other arrays of a level, and its documents. Returns whether the level claims that groups of links follow
     /// fragments as well.
     fn finish_level(
         &self,

@@ -1,4 +1,4 @@
-//! What the vertices of a new level look like: chunks, fragments, and where everything went.
+//! The vertices of a new level: chunks, fragments, and the destinations of all rows.
 
 use serde::{Deserialize, Serialize};
 use zvf_meta::space::Grid;
@@ -14,7 +14,7 @@ use zvf_write::prepare::{Corners, include};
 /// The ends of a fragment without rows.
 pub(crate) const NO_ROWS: (u32, u32) = (u32::MAX, u32::MAX);
 
-/// What is kept of a chunk that was written.
+/// The summary of a written chunk.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Done {
     pub(super) slot: u32,
@@ -24,7 +24,7 @@ pub(super) struct Done {
     pub(super) tiles: bool,
     pub(super) extent: Option<Corners>,
     pub(super) misplaced: u64,
-    /// Which columns have a cell here, those of fragments last.
+    /// Which columns have a cell in this chunk, those of fragments last.
     pub(super) present: Vec<bool>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct NewLevel {
     pub(crate) chunks: Vec<ChunkCoord>,
     /// Number of the first fragment of each chunk among all, and the end.
     pub(crate) starts: Vec<u64>,
-    /// First and last row of every fragment, where links are made from them.
+    /// First and last row of every fragment, if links are made from them.
     pub(crate) ends: Vec<(u32, u32)>,
     pub(crate) rows: u64,
     /// Rows of each chunk.
@@ -45,7 +45,7 @@ pub(crate) struct NewLevel {
     /// Corners of all finite positions.
     pub(crate) extent: Option<Corners>,
     pub(crate) nodes: Nodes,
-    /// Where rows and fragments went; `None` where all are where they were.
+    /// The destinations of rows and fragments; `None` if none moved.
     pub(crate) moved: Option<Destinations>,
 }
 
@@ -85,7 +85,7 @@ impl NewLevel {
         self.ends.get(at).copied().filter(|ends| *ends != NO_ROWS)
     }
 
-    /// How many rows each fragment of a chunk has, of a level whose fragments tile.
+    /// How many rows each fragment of a chunk has, in a level with fragments that tile.
     pub(crate) fn fragment_rows(&self, slot: u32) -> Result<Vec<u32>, WriteError> {
         let count = narrow(
             "fragments of one chunk",
@@ -118,7 +118,7 @@ impl NewLevel {
         }
     }
 
-    /// Where an old vertex is now, where rows moved.
+    /// The new place of an old vertex, if rows moved.
     pub(crate) fn vertex(&mut self, vertex: u64) -> Result<Option<(u32, u32)>, WriteError> {
         match &mut self.moved {
             Some(moved) => moved.places.get(vertex),

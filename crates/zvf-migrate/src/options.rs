@@ -6,7 +6,7 @@ use zvf_codec::Compression;
 use zvf_write::TargetVersion;
 use zvf_write::writer::WriteOptions;
 
-/// Told how many vertices were copied since it was told last.
+/// Called with the number of vertices that were copied since the last call.
 pub type MigrateProgress = Arc<dyn Fn(u64) + Send + Sync>;
 
 /// How a store is copied.
@@ -17,19 +17,19 @@ pub struct MigrateOptions {
     pub write: WriteOptions,
     /// Version of the new store. Default: the newest one.
     pub target: TargetVersion,
-    /// How chunks are compressed. Default: as level 0 of the old store, where that can be told, else zstd.
+    /// How chunks are compressed. Default: as level 0 of the old store, if that is known, else zstd.
     pub compression: Option<Compression>,
     /// Cells of a shard along each spatial axis; an empty list: no shards. Default: as each level of the old store.
     pub shard_shape: Option<Vec<u64>>,
     /// World size of a chunk of level 0. Coarser levels keep their multiple of it. Default: as it is.
     pub chunk_shape: Option<Vec<f64>>,
-    /// World size of a bin of level 0: a whole part of the chunk. Default: as it is, where it is one of the new chunk.
+    /// World size of a bin of level 0: a whole part of the chunk. Default: that of the old store, if it divides the new chunk.
     pub bin_shape: Option<Vec<f64>>,
     /// Whether anything that cannot be carried is an error.
     pub strict: bool,
     /// Whether the copy is not verified.
     pub unverified: bool,
-    /// Told how the copy goes on.
+    /// Reports the progress of the copy.
     pub progress: Option<MigrateProgress>,
 }
 

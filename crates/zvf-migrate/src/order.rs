@@ -7,7 +7,7 @@ use zvf_write::error::{OrBug, to_index};
 
 /// No fragment was named so far.
 const NONE: u64 = u64::MAX;
-/// Fragments that no object names come behind the others.
+/// Fragments that no object names come after the others.
 pub(super) const UNNAMED: u64 = 1 << 62;
 
 /// The order of fragments, and which of them belong to one object alone.
@@ -72,7 +72,7 @@ pub(super) fn order(source: &Source, starts: &[u64], by_number: bool) -> Result<
             if *order == NONE {
                 *order = next;
             }
-            // A fragment that was met before leaves a gap: what comes before and behind it is not neighbours.
+            // A repeated fragment leaves a gap: the fragments before and after it are not neighbours.
             next += 1;
         }
         // A gap, so that the next object's first fragment does not follow this one's last.

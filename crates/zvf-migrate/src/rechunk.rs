@@ -6,8 +6,8 @@
 //! each new chunk: memberships sorted by (order, fragment, position) ─▶ rows in that order, runs become fragments
 //! ```
 //!
-//! A run is what a fragment has in one new chunk without leaving it in between. Runs of one object that follow each other
-//! in one chunk are put together, where nothing but this object has their rows: so an object that was cut by the old chunks
+//! A run is a part of a fragment without a row outside one new chunk. Consecutive runs of one object
+//! in one chunk are merged, if no other object has their rows: so an object that was cut by the old chunks
 //! is cut by the new ones only.
 
 use std::path::Path;
@@ -49,7 +49,7 @@ pub(super) struct Gathered {
     bins: Option<(Vec<f64>, Vec<u64>)>,
 }
 
-/// Where the parts of records lie.
+/// The offsets of the parts of records.
 #[derive(Debug, Clone)]
 struct Layout {
     position: usize,
@@ -73,7 +73,7 @@ impl Layout {
 /// fragment's.
 const MEMBER: usize = 8 + 8 + 4 + 4 + 8 + 8 + 1;
 
-/// Rows that a fragment has one behind the other, and that go to one chunk: vertices from `vertex` on.
+/// Consecutive rows of a fragment that move to one chunk: vertices from `vertex` on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Member {
     order: u64,
@@ -314,7 +314,7 @@ pub(super) struct Sorted {
     bins: Option<(Vec<f64>, Vec<u64>)>,
 }
 
-/// What is kept of a new chunk.
+/// The summary of a new chunk.
 struct Kept {
     done: Done,
     /// The old vertex of each row.
@@ -471,7 +471,7 @@ impl Sorted {
                     one.fragment == member.fragment
                         && one.position.checked_add(one.rows) == Some(member.position)
                 });
-                // Parts of one object that no other has, one behind the other.
+                // Consecutive parts of one object that no other object has.
                 let joins = match before {
                     Some(one) => {
                         self.layout.fragment_columns.is_empty()
@@ -489,7 +489,7 @@ impl Sorted {
                     fragment_values.push(values);
                 }
                 for step in 0..member.rows {
-                    // Records lie in the order of vertices, and all of these went to this chunk.
+                    // Records are in the order of vertices, and all of these moved to this chunk.
                     let record = first + index(step);
                     let row = row_of.get_mut(record);
                     let row = row.or_bug(format_args!("no record {record}"))?;
@@ -552,7 +552,7 @@ impl Sorted {
                 cell.push(take_flagged(&mut rest, size)?);
             }
         }
-        // Bins have no attributes: what fragments had was told of.
+        // Bins have no attributes: lost attributes of fragments were reported.
         let mut values = values.into_iter();
         let columns = sink.source.fragment_columns().iter();
         let fragment_attributes = columns.map(|column| match values.next() {

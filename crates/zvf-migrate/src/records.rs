@@ -25,7 +25,7 @@ pub(super) struct Record<'r> {
     pub(super) values: &'r [Option<&'r [u8]>],
 }
 
-/// What was read of a family.
+/// Counts of the records of a family.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Read {
     /// Pairs that were turned around.
@@ -34,7 +34,7 @@ pub(super) struct Read {
     pub(super) counted: u64,
 }
 
-/// A family, and those of its attributes whose values can be carried.
+/// A family, and those of its attributes that can be copied.
 #[derive(Debug)]
 pub(super) struct Family<'f> {
     pub(super) links: &'f LinkFamily,
@@ -46,7 +46,7 @@ pub(super) struct Family<'f> {
 /// Whether edges of trees are implied by the order of rows.
 pub(super) fn is_implied_tree(source: &Source) -> bool {
     let store = source.level.store();
-    // The convention that holds where none is stated.
+    // The default convention, if none is stated.
     let convention = store.root().links_convention().unwrap_or_default();
     store.kind() == Kind::Skeleton && convention == LinksConvention::ImplicitSequentialWithBranches
 }
@@ -56,7 +56,7 @@ pub(super) fn value_bytes(attribute: &LinkAttribute) -> Result<usize, WriteError
     zvf_write::layout::row_bytes("values of a link", attribute.width, attribute.dtype)
 }
 
-/// A value of an attribute that means absence, where the type has one.
+/// A value of an attribute that means absence, if the type has one.
 pub(super) fn absent(attribute: &LinkAttribute) -> Option<Vec<u8>> {
     NumberType::from_kind(attribute.dtype.kind)?.nan()
 }
@@ -172,7 +172,7 @@ impl<'f> Family<'f> {
             for end in &record {
                 let chunk = row_of(&ends, end.which, rank);
                 chunks.extend(chunk.or_bug("a link with more ends than chunks")?);
-                // A row that no chunk can have is one that is not there.
+                // A row beyond 32 bits does not exist in any chunk.
                 rows.push(u32::try_from(end.row).unwrap_or(u32::MAX));
             }
             let mut values: Vec<Option<&[u8]>> = Vec::with_capacity(columns.len());

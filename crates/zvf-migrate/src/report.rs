@@ -1,4 +1,4 @@
-//! What a copy tells: what was copied, what was repaired, what could not be carried.
+//! The report of a copy: what was copied, what was repaired, what could not be copied.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What was copied of one level.
+/// Counts of one level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LevelCounts {
@@ -33,7 +33,7 @@ pub struct LevelCounts {
 pub struct Repair {
     /// The array, or another part of the store.
     pub place: String,
-    /// What was wrong and what was done, in a few fixed words.
+    /// The defect and its repair, in a few fixed words.
     pub what: Cow<'static, str>,
     /// How often.
     pub count: u64,
@@ -49,7 +49,7 @@ pub struct Loss {
     pub what: String,
 }
 
-/// What the verification of a copy compared.
+/// Counts of what the verification of a copy compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Verified {
@@ -63,7 +63,7 @@ pub struct Verified {
     pub values: u64,
 }
 
-/// What became of a copy.
+/// The result of a copy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Report {
@@ -73,13 +73,13 @@ pub struct Report {
     pub to: String,
     /// The levels.
     pub levels: Vec<LevelCounts>,
-    /// What was repaired.
+    /// The repairs.
     pub repairs: Vec<Repair>,
     /// What could not be carried.
     pub losses: Vec<Loss>,
     /// What is different without being wrong.
     pub notes: Vec<String>,
-    /// What was compared afterwards; `None` if nothing was.
+    /// The comparison afterwards; `None` if it was skipped.
     pub verified: Option<Verified>,
 }
 
@@ -102,7 +102,7 @@ impl Report {
     }
 }
 
-/// Losses of one kind that are told one by one; more are counted.
+/// Losses of one kind that are reported one by one; more are counted.
 const MOST: usize = 100;
 
 /// Gathers from several threads.
@@ -161,7 +161,7 @@ impl Notes {
         }
     }
 
-    /// What was repaired and lost so far.
+    /// The repairs and losses so far.
     pub(crate) fn so_far(&self) -> (Vec<Repair>, Vec<Loss>) {
         let inner = self.lock();
         let repairs = inner.repairs.iter().map(|((place, what), count)| Repair {
@@ -181,7 +181,7 @@ impl Notes {
         }
     }
 
-    /// Adds everything that another one was told.
+    /// Adds the notes of another one.
     pub(crate) fn absorb(&self, other: &Self) {
         let (repairs, losses) = other.so_far();
         self.add(repairs, losses);

@@ -1,4 +1,4 @@
-//! Which object stands in which row: those of the old index, or one a row number.
+//! The rows of objects: those of the old index, or one for each row number.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use zvf_write::WriteError;
 use zvf_write::error::{OrBug, to_index};
 use zvf_write::form::{ID_END, ID_IS_ROW};
 
-/// The rows of a new table, by those of the old one.
+/// The rows of a new table, relative to those of the old one.
 #[derive(Debug)]
 pub(super) struct Rows {
     /// Rows of the old table.
     pub(super) from: u64,
-    /// For each new row the old one; none: there is no such object. `None`: all rows are where they were.
+    /// For each new row the old one; none: there is no such object. `None`: no row moved.
     order: Option<Vec<Option<u64>>>,
 }
 
 impl Rows {
-    /// All rows where they were.
+    /// No row moves.
     pub(super) fn same(count: u64) -> Self {
         Self {
             from: count,

@@ -28,7 +28,7 @@ impl Job {
         new_level::with_room(grid, chunks.iter().map(ChunkCoord::as_slice))
     }
 
-    /// Where the cells of a level lie whose chunks are others than when it was staged.
+    /// The storage of the cells of a level with other chunks than when it was staged.
     pub(super) fn cells(
         &self,
         before: &Cells,
@@ -40,10 +40,10 @@ impl Job {
         self.form().cells(grid, shards, compression, chunks)
     }
 
-    /// How a level is compressed: as asked for, or as the old one where the new one can be read so.
+    /// How a level is compressed: as requested, or as the old one if the new one can be read so.
     ///
     /// # Errors
-    /// Misuse: codecs that were asked for, and that the new one cannot have.
+    /// Misuse: requested codecs that the new store cannot have.
     pub(super) fn compression(
         &self,
         stored: Option<Compression>,
@@ -57,7 +57,7 @@ impl Job {
         Ok(stored.unwrap_or_default())
     }
 
-    /// The shards of a level: those asked for, or those of the old one where the new one can have them.
+    /// The shards of a level: the requested ones, or those of the old one if the new one can have them.
     pub(super) fn shards(&self, source: &Source, shards: Option<Vec<u64>>) -> Option<Vec<u64>> {
         let mut chunks = source.chunks.iter().map(ChunkCoord::as_slice);
         if self.options.shard_shape.is_some() || self.form().takes_shards(&mut chunks) {
@@ -95,7 +95,7 @@ impl Job {
         }
     }
 
-    /// World size of a bin of the new level 0, where it is not the chunk.
+    /// World size of a bin of the new level 0, if it is not the chunk.
     pub(super) fn base_bins(&self) -> Option<Vec<f64>> {
         if self.options.bin_shape.is_some() {
             return self.options.bin_shape.clone();
@@ -110,7 +110,7 @@ impl Job {
         None
     }
 
-    /// Checks the shapes that were asked for.
+    /// Checks the requested shapes.
     pub(super) fn check_shapes(&self) -> Result<(), WriteError> {
         let dims = self.store.root().dims();
         let of = |member: &str, shape: &Option<Vec<f64>>| match shape {
@@ -173,7 +173,7 @@ impl Job {
         Ok(())
     }
 
-    /// A chunk of a coarser level is a whole multiple of its bin, where it is not smaller (0.9 §6).
+    /// A chunk of a coarser level is a whole multiple of its bin, if it is not smaller (0.9 §6).
     fn check_coarse_bins(&self) -> Result<(), WriteError> {
         let old = &self.store.root().zarr_vectors.chunk_shape;
         let coarse: Vec<&Level> = (self.levels.iter())

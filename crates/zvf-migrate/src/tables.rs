@@ -16,7 +16,7 @@ use zvf_write::tables::{TableOf, TableRows};
 use zvf_write::typed::{Element, ROWS};
 use zvf_write::{WriteError, array};
 
-/// The element of a table, where the new store can hold it.
+/// The element type of a table, if the new store can hold it.
 fn element(table: &TypedArray) -> Option<Element> {
     let dtype = table.dtype();
     if dtype.kind == DTypeKind::Object {
@@ -73,7 +73,7 @@ fn write_table(
     }
     let missing = wide(new.missing());
     if stored < count && table.sentinel().is_none() {
-        let what = "rows that were not stored have no value, and say so";
+        let what = "rows that were not stored are marked as missing";
         notes.repaired(path, what, count - stored);
     }
     let own = table.sentinel().zip(table.doc());
