@@ -17,13 +17,10 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use zvf_meta::RootDoc;
 
-use zvf_write::WriteError;
-use zvf_write::change::{Change, Take};
-use zvf_write::commit::{ROOT, StaleFiles};
-use zvf_write::lease::LEASE;
-use zvf_write::redo::Journal;
-use zvf_write::target::{Object, Target, unique};
-use zvf_write::writer::{WriteOptions, blocking};
+use zvf_encode::parallel::blocking;
+use zvf_encode::target::{Object, Target, unique};
+use zvf_encode::transaction::{Change, Journal, LEASE, ROOT, Take};
+use zvf_encode::{StaleFiles, WriteError, WriteOptions};
 
 /// The list of what was kept.
 const LIST: &str = "backup.json";

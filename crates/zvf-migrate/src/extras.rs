@@ -8,10 +8,10 @@ use zvf_meta::{ArrayDoc, NodeKind, node_kind};
 use zvf_store::{RawStore, Store};
 
 use super::report::Notes;
-use zvf_write::WriteError;
-use zvf_write::documents::plain_group;
-use zvf_write::form::Form;
-use zvf_write::target::{Target, node};
+use zvf_encode::WriteError;
+use zvf_encode::documents::plain_group;
+use zvf_encode::spec::Form;
+use zvf_encode::target::{Target, node};
 
 /// Groups inside groups that are looked into.
 const DEPTH: usize = 8;

@@ -13,10 +13,10 @@ use super::records::{self, Family};
 use super::report::Notes;
 use super::source::Source;
 use super::{Job, Stage};
+use zvf_encode::WriteError;
+use zvf_encode::error::{OrBug, to_index};
+use zvf_encode::links::{End, LinkColumn, Placer, Policy};
 use zvf_format::int::{index, wide};
-use zvf_write::WriteError;
-use zvf_write::error::{OrBug, to_index};
-use zvf_write::links::{End, LinkColumn, Placer, Policy};
 
 impl Job {
     /// A placer for links that are made from the manifests.
@@ -33,7 +33,7 @@ impl Job {
 
     fn placer_of(&self, policy: Policy, columns: Vec<LinkColumn>) -> Placer {
         let budget = self.options.write.memory_budget / 8;
-        let family = zvf_write::links::Family::new(policy, columns);
+        let family = zvf_encode::links::Family::new(policy, columns);
         Placer::new(family, budget, &self.folder())
     }
 

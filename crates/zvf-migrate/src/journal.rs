@@ -20,11 +20,11 @@ use sha2::{Digest, Sha256};
 use super::Job;
 use super::new_level::Done;
 use super::report::{Loss, Notes, Repair, Report};
+use zvf_encode::target::Target;
+use zvf_encode::transaction::record_log::{FrameFile, damaged, from_bytes, misused, to_bytes};
+use zvf_encode::transaction::{MARKER, ROOT, commit};
+use zvf_encode::{StaleFiles, WriteError};
 use zvf_format::int::wide;
-use zvf_write::WriteError;
-use zvf_write::commit::{self, MARKER, ROOT, StaleFiles};
-use zvf_write::frames::{FrameFile, damaged, from_bytes, misused, to_bytes};
-use zvf_write::target::Target;
 
 const BEGIN: u8 = 1;
 const JOB: u8 = 2;

@@ -74,16 +74,17 @@ use new_level::NewLevel;
 use rechunk::Cut;
 use report::Notes;
 use source::Source;
+use zvf_encode::batches::Corners;
+use zvf_encode::documents::Nodes;
+use zvf_encode::error::OrBug;
+use zvf_encode::level::{Cells, stored_as};
+use zvf_encode::links::{ChunkFragments, FragmentRows, LinkColumn};
+use zvf_encode::parallel::blocking;
+use zvf_encode::spec::{Form, Members};
+use zvf_encode::target::Target;
+use zvf_encode::transaction::{commit, inside};
+use zvf_encode::{WriteError, links};
 use zvf_format::int::wide;
-use zvf_write::error::OrBug;
-use zvf_write::form::{Form, Members};
-use zvf_write::links::{self, ChunkFragments, FragmentRows, LinkColumn};
-use zvf_write::nodes::Nodes;
-use zvf_write::prepare::Corners;
-use zvf_write::shard::{Cells, stored_as};
-use zvf_write::target::Target;
-use zvf_write::writer::blocking;
-use zvf_write::{WriteError, commit, inside};
 
 /// Copies a store of any version that is read into a new store of the [target version](MigrateOptions::target), with all its
 /// levels, and compares the two.
@@ -92,11 +93,11 @@ use zvf_write::{WriteError, commit, inside};
 ///
 /// # Cost
 /// Every cell of the old store is read once and written once, and both are read once more by the verification. Memory: a
-/// few dozen chunks a thread, the [memory budget](zvf_write::WriteOptions::memory_budget) for links, 12 bytes a chunk, 8 an object,
+/// few dozen chunks a thread, the [memory budget](zvf_encode::WriteOptions::memory_budget) for links, 12 bytes a chunk, 8 an object,
 /// 8 a fragment where links between the parts of chains are rebuilt or links are grouped by fragments, and the tables of objects.
 ///
 /// # Going on
-/// With [`WriteOptions::journal`](zvf_write::WriteOptions::journal) a copy that was interrupted, or that storage failed, goes on when it is called again with
+/// With [`WriteOptions::journal`](zvf_encode::WriteOptions::journal) a copy that was interrupted, or that storage failed, goes on when it is called again with
 /// the same store, address and options: chunks that were written are not copied again. A store that was changed since is refused.
 ///
 /// # Errors
@@ -339,7 +340,7 @@ impl Job {
         let form = self.form();
         let gone = extras::copy(&self.store, &self.handle, form, target, &self.notes)?;
         let mut root = self.root(&stages, extent.extent, &gone)?;
-        zvf_write::documents::claim_link_groups(&mut root, link_groups);
+        zvf_encode::documents::claim_link_groups(&mut root, link_groups);
         for warning in self.store.typed_warnings() {
             match warning {
                 Warning::LeftOut(what) => self.notes.lost("the old store", &what),
@@ -364,7 +365,7 @@ impl Job {
             .map(|stage| (stage.source.level.clone(), stage.chunk_shape.clone()))
             .collect();
         let bins = self.base_bins();
-        let name = zvf_write::documents::name_of(&self.address);
+        let name = zvf_encode::documents::name_of(&self.address);
         let version = self.options.target;
         let mut root = documents::root(
             &self.store,
@@ -427,7 +428,7 @@ impl Job {
     fn sink<'s>(
         &'s self,
         stage: &'s Stage,
-        below: &'s zvf_write::target::Below<'s>,
+        below: &'s zvf_encode::target::Below<'s>,
         journal: Option<&'s Journal<'s>>,
     ) -> Sink<'s> {
         Sink {

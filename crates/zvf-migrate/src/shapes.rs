@@ -7,9 +7,9 @@ use zvf_store::{ChunkCoord, Level};
 use super::source::Source;
 use super::{Job, new_level};
 use zvf_codec::Compression;
+use zvf_encode::WriteError;
+use zvf_encode::level::Cells;
 use zvf_format::int::wide;
-use zvf_write::WriteError;
-use zvf_write::shard::Cells;
 
 impl Job {
     /// The grid of a level over the store's bounds, with room for its chunks.

@@ -7,14 +7,13 @@ use zvf_store::TypedArray;
 use super::objects::Out;
 use super::rows::Rows;
 use super::source::Source;
+use zvf_encode::documents::Docs;
+use zvf_encode::error::to_index;
+use zvf_encode::spec::IdsIn;
+use zvf_encode::tables::{Element, ROWS, TableOf, TableRows};
+use zvf_encode::values::Fill;
+use zvf_encode::{WriteError, documents};
 use zvf_format::int::wide;
-use zvf_write::documents::Docs;
-use zvf_write::error::to_index;
-use zvf_write::form::IdsIn;
-use zvf_write::number::Fill;
-use zvf_write::tables::{TableOf, TableRows};
-use zvf_write::typed::{Element, ROWS};
-use zvf_write::{WriteError, array};
 
 /// The element of a table, where the new store can hold it.
 fn element(table: &TypedArray) -> Option<Element> {
@@ -145,7 +144,7 @@ pub(super) fn groups(source: &Source, out: Out<'_>) -> Result<(Docs, u64), Write
             Ok(source.handle.block_on(groups.members(group))?)
         });
         let attributes = super::documents::carried(groups.attributes());
-        let (doc, objects) = array::groups(members, out.compression, attributes)?;
+        let (doc, objects) = documents::groups(members, out.compression, attributes)?;
         out.target.put(objects)?;
         docs.push(("groups".to_owned(), doc));
     }

@@ -10,18 +10,14 @@ use super::bin::Means;
 use super::bins::{Metas, Parents, gather};
 use super::fine::{Fine, Objects, rows_of};
 use super::sample;
+use zvf_encode::documents::{Docs, Nodes};
+use zvf_encode::error::OrBug;
+use zvf_encode::level::{Cells, ManifestArray, fragment_index, index_doc};
+use zvf_encode::parallel::pack;
+use zvf_encode::tables::{Element, ROWS, TableOf, TableRows};
+use zvf_encode::target::{Below, Object, Payloads};
+use zvf_encode::{WriteError, documents, parallel};
 use zvf_format::int::{index, wide};
-use zvf_write::cell::fragment_index;
-use zvf_write::documents::Docs;
-use zvf_write::error::OrBug;
-use zvf_write::nodes::Nodes;
-use zvf_write::objects::{ManifestArray, index_doc};
-use zvf_write::parallel::pack;
-use zvf_write::shard::Cells;
-use zvf_write::tables::{TableOf, TableRows};
-use zvf_write::target::{Below, Object, Payloads};
-use zvf_write::typed::{Element, ROWS};
-use zvf_write::{WriteError, documents, parallel};
 
 /// One step.
 #[derive(Debug, Clone)]

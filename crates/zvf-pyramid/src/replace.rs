@@ -13,10 +13,9 @@ use super::plan::Wanted;
 use super::root;
 use super::run::{Job, PyramidReport, level_documents, reported};
 use super::spec::MOST_LEVELS;
-use zvf_write::WriteError;
-use zvf_write::commit::StaleFiles;
-use zvf_write::redo::Journal;
-use zvf_write::target::{Stage, Staged};
+use zvf_encode::target::{Stage, Staged};
+use zvf_encode::transaction::Journal;
+use zvf_encode::{StaleFiles, WriteError};
 
 impl Job<'_> {
     /// Puts other levels in the place of those that are there, or nothing.

@@ -1,14 +1,12 @@
-//! What was pushed, kept in a file of [frames](crate::frames), so that a writer that was interrupted goes on after its last
+//! What was pushed, kept in a file of [frames](zvf_encode::transaction::record_log), so that a writer that was interrupted goes on after its last
 //! batch. One frame a call, appended before the call returns.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::path::Path;
 
-use crate::WriteError;
-use crate::batch::{Batch, Groups, ObjectTable};
-use crate::frames::{FrameFile, damaged, from_bytes, misused, to_bytes};
-use crate::spec::StoreSpec;
+use zvf_encode::transaction::record_log::{FrameFile, damaged, from_bytes, misused, to_bytes};
+use zvf_encode::{Batch, Groups, ObjectTable, StoreSpec, WriteError};
 
 /// What a frame holds.
 const SPEC: u8 = 1;
@@ -151,11 +149,11 @@ mod tests {
     use zvf_meta::Kind;
 
     use super::describe;
-    use crate::number::NumberType;
-    use crate::parametric::{Parametric, ParametricType};
-    use crate::spec::{AttributeSpec, ChunkBy, Outside, StoreSpec, TargetVersion};
-    use crate::values::Values;
     use zvf_codec::Compression;
+    use zvf_encode::{
+        AttributeSpec, ChunkBy, NumberType, Outside, Parametric, ParametricType, StoreSpec,
+        TargetVersion, Values,
+    };
 
     #[test]
     fn another_specification_has_another_description() {

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use object_store::{ObjectStore, ObjectStoreExt};
+use zvf_encode::transaction::record_log::FrameFile;
 use zvf_migrate::{MigrateOptions, Report, migrate};
 use zvf_store::{IoTrace, Retry, Store};
 use zvf_testkit::faults::Dying;
 use zvf_testkit::sample::Sample;
-use zvf_write::frames::FrameFile;
 use zvf_write::{
     AttributeSpec, Batch, Class, Compression, Kind, NumberType, ObjectTable, StoreSpec,
     StoreWriter, WriteError, WriteOptions,

@@ -6,11 +6,11 @@ use crate::{Check, Finding, Measured, Repairable, Report, ValidateOptions, valid
 use futures::future::BoxFuture;
 use serde_json::Value;
 use zvf_edit::DocumentChange;
+use zvf_encode::Holder;
 use zvf_meta::rules::Severity;
 use zvf_meta::version::is_ruled;
 use zvf_store::RawStore;
 use zvf_store::writing::Redo;
-use zvf_write::Holder;
 
 use super::documents::{self, Look, Memory, ROOT};
 use super::edit::{Drafts, Edit, Tier};
