@@ -1,9 +1,9 @@
 //! Tables: attributes of objects and groups, a typed array each, with a row for each object or group (0.9 §11.4).
 //!
 //! Some rows may have no value. They are stored as the fill of the array, whose document says that it means absence; a value equal
-//! to the fill cannot be told from none (trap T24). [`TableRows::absence`] is the rule by which writers, edits, copies and pyramids
-//! choose the fill. What they do where the type has no element left is their own: writers and edits refuse integers, copies report
-//! what is lost.
+//! to the fill cannot be told from none (trap T24). [`TableRows::absence`] decides for writers, edits, copies and pyramids what the
+//! fill is and what it means; [`Absence`] is the answer. Where no element is left, writers and edits refuse integers, and copies
+//! report what is lost.
 
 use std::collections::HashSet;
 
@@ -29,7 +29,9 @@ const MOST_BYTES: u64 = 1 << 34;
 /// What the rows of a table are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableOf {
+    /// Objects: `object_attributes`.
     Objects,
+    /// Groups: `group_attributes`.
     Groups,
 }
 
@@ -42,6 +44,24 @@ impl TableOf {
         };
         format!("{folder}/{name}")
     }
+}
+
+/// What rows without a value are stored as: the answer of [`TableRows::absence`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Absence {
+    /// The fill means absence: no row with a value is equal to it.
+    Distinct(Fill),
+    /// Rows have no value, and every candidate is the value of a row: stored as the first one, they cannot be told from `row`.
+    Ambiguous {
+        /// The first candidate.
+        fill: Fill,
+        /// The first row whose value is equal to it.
+        row: usize,
+    },
+    /// Every row has a value, and every candidate that was looked at is one of them: the fill, a zero, means nothing.
+    Unused(Fill),
+    /// Rows have no value, and there is no candidate: the type has no element that could mean absence.
+    Impossible,
 }
 
 /// Rows of a table in their stored form, before it is known which element means absence.
@@ -115,28 +135,39 @@ impl TableRows {
     }
 
     /// The first row with a value that is equal to an element on all of its channels.
-    pub fn row_like(&self, fill: &Fill) -> Option<usize> {
+    fn row_like(&self, fill: &Fill) -> Option<usize> {
         let mut rows = self.uniform();
         rows.find(|(_, value)| *value == fill.0).map(|(row, _)| row)
     }
 
-    /// Which of `candidates` means absence: the first, if no row with a value is equal to it; another one only where rows have no value,
-    /// or if `always`, since there readers look at the fill alone. `None`: the fill means nothing; where rows have no value, they cannot
-    /// be told from rows with one.
+    /// Decides what rows without a value are stored as. The first of `candidates` means absence if no row with a value is equal to it;
+    /// another one only where rows have no value, or if `always`, since there readers look at the fill alone.
     ///
     /// # Cost
     /// One pass over the rows; a second one with a set of the distinct values where the first candidate is the value of a row.
-    pub fn absence(&self, candidates: &[Fill], always: bool) -> Option<Fill> {
-        let (usual, others) = candidates.split_first()?;
-        if self.row_like(usual).is_none() {
-            return Some(usual.clone());
+    pub fn absence(&self, candidates: &[Fill], always: bool) -> Absence {
+        let Some((usual, others)) = candidates.split_first() else {
+            return match self.missing.is_empty() {
+                true => Absence::Unused(self.element.zero()),
+                false => Absence::Impossible,
+            };
+        };
+        let Some(row) = self.row_like(usual) else {
+            return Absence::Distinct(usual.clone());
+        };
+        if always || !self.missing.is_empty() {
+            let taken: HashSet<&[u8]> = self.uniform().map(|(_, value)| value).collect();
+            if let Some(free) = others.iter().find(|fill| !taken.contains(&*fill.0)) {
+                return Absence::Distinct(free.clone());
+            }
         }
-        if !always && self.missing.is_empty() {
-            return None;
+        match self.missing.is_empty() {
+            true => Absence::Unused(self.element.zero()),
+            false => Absence::Ambiguous {
+                fill: usual.clone(),
+                row,
+            },
         }
-        let taken: HashSet<&[u8]> = self.uniform().map(|(_, value)| value).collect();
-        let free = others.iter().find(|fill| !taken.contains(&*fill.0));
-        free.cloned()
     }
 
     /// The table; rows without a value are stored as `fill`, which means absence if `absent`.
@@ -163,7 +194,9 @@ impl TableRows {
 /// A column of a table in memory.
 #[derive(Debug)]
 pub enum Held {
+    /// Numbers, little-endian, all channels of a row together.
     Numbers(NumberType, Vec<u8>),
+    /// Texts; `None` is missing.
     Texts(Vec<Option<String>>),
 }
 
@@ -177,7 +210,7 @@ impl Held {
     }
 
     /// A column as it was given.
-    pub fn of(values: &Values<'_>) -> Result<Self, WriteError> {
+    pub(crate) fn of(values: &Values<'_>) -> Result<Self, WriteError> {
         let number = values.number_type();
         let mut held = Self::new(number.map_or(AttributeType::Text, AttributeType::Number));
         internal!(held.push(values), "a column of another type");
@@ -216,7 +249,7 @@ impl Held {
     }
 
     /// Appends a column of the same type.
-    pub fn append(&mut self, more: Self) -> Result<(), WriteError> {
+    pub(crate) fn append(&mut self, more: Self) -> Result<(), WriteError> {
         match (self, more) {
             (Self::Numbers(_, all), Self::Numbers(_, mut more)) => all.append(&mut more),
             (Self::Texts(all), Self::Texts(mut more)) => all.append(&mut more),
@@ -271,32 +304,30 @@ pub fn column(
 ) -> Result<Typed, WriteError> {
     let table = table_rows(what, channels, held, rows.iter().copied())?;
     let element = table.element().clone();
-    let (missing, usual) = (table.missing() > 0, element.absent());
-    if missing && usual.is_none() {
-        let expected = "a value for every object: bool has none for absence";
-        return Err(WriteError::input(what, "objects without a value", expected));
-    }
     let any = form == IdsIn::Rows;
-    let candidates: Vec<Fill> = match any && !missing {
+    let candidates: Vec<Fill> = match any && table.missing() == 0 {
         true => element.fills(),
-        false => usual.clone().into_iter().collect(),
+        false => element.absent().into_iter().collect(),
     };
-    let (fill, absent) = match (table.absence(&candidates, any), usual) {
-        (Some(fill), _) => (fill, true),
-        (None, Some(usual)) if missing => {
+    let (fill, absent) = match table.absence(&candidates, any) {
+        Absence::Distinct(fill) => (fill, true),
+        Absence::Ambiguous { fill, row } => {
             let integers = matches!(&element, Element::Number(number) if !number.is_float());
-            let id = table.row_like(&usual).and_then(|row| ids.get(row));
-            if let Some(id) = id.filter(|_| integers) {
-                let found = format!("{} for object {id}", usual.1);
+            if let Some(id) = ids.get(row).filter(|_| integers) {
+                let found = format!("{} for object {id}", fill.1);
                 let expected = "another value: this one means that there is none";
                 return Err(WriteError::input(what, found, expected));
             }
-            (usual, true)
+            (fill, true)
         }
         // A missing text is stored as an empty one.
-        (None, _) => {
+        Absence::Unused(zero) => {
             let mut texts = held.texts(channels, rows.iter().copied());
-            (element.zero(), texts.any(|text| text.is_none()))
+            (zero, texts.any(|text| text.is_none()))
+        }
+        Absence::Impossible => {
+            let expected = "a value for every object: bool has none for absence";
+            return Err(WriteError::input(what, "objects without a value", expected));
         }
     };
     let chunk_rows = (form == IdsIn::Table).then_some(ROWS);
@@ -411,7 +442,7 @@ impl Typed {
 mod tests {
     use serde_json::json;
 
-    use super::TableRows;
+    use super::{Absence, TableRows};
     use crate::tables::typed::Element;
     use crate::values::number::{Fill, NumberType};
 
@@ -428,18 +459,24 @@ mod tests {
 
     #[test]
     fn the_usual_element_means_absence_unless_a_row_has_it() {
-        let (is, all) = (|value| Some(fill(value)), [fill(9), fill(8), fill(7)]);
+        let (is, all) = (
+            |value| Absence::Distinct(fill(value)),
+            [fill(9), fill(8), fill(7)],
+        );
         let full = rows(1, &[Some(&[1]), Some(&[8])]);
         assert_eq!(full.absence(&all, false), is(9));
-        assert_eq!(full.absence(&[], false), None);
+        assert_eq!(full.absence(&[], false), Absence::Unused(fill(0)));
         let taken = rows(1, &[Some(&[9]), Some(&[8])]);
-        assert_eq!(taken.absence(&all, false), None);
+        assert_eq!(taken.absence(&all, false), Absence::Unused(fill(0)));
         assert_eq!(taken.absence(&all, true), is(7));
         let missing = rows(1, &[Some(&[9]), None, Some(&[8])]);
         assert_eq!(missing.absence(&all, false), is(7));
-        assert_eq!(missing.absence(&all[..2], false), None);
-        assert_eq!(missing.absence(&[], true), None);
-        assert_eq!(missing.row_like(&fill(8)), Some(2));
+        let ambiguous = Absence::Ambiguous {
+            fill: fill(9),
+            row: 0,
+        };
+        assert_eq!(missing.absence(&all[..2], false), ambiguous);
+        assert_eq!(missing.absence(&[], true), Absence::Impossible);
         assert_eq!(missing.finish(fill(7), true, None).bytes, [9, 7, 8]);
     }
 
@@ -447,10 +484,9 @@ mod tests {
     fn a_row_is_mistaken_for_none_only_where_all_its_channels_are() {
         let all = [fill(9), fill(8)];
         let table = rows(2, &[Some(&[9, 8]), None, Some(&[8, 9])]);
-        assert_eq!(table.absence(&all, false), Some(fill(9)));
-        assert_eq!(table.row_like(&fill(9)), None);
+        assert_eq!(table.absence(&all, false), Absence::Distinct(fill(9)));
         let table = rows(2, &[Some(&[9, 9]), None]);
-        assert_eq!(table.absence(&all, false), Some(fill(8)));
+        assert_eq!(table.absence(&all, false), Absence::Distinct(fill(8)));
         assert_eq!(table.finish(fill(8), true, None).bytes, [9, 9, 8, 8]);
         let wrong = rows(1, &[]).push(Some(&[1, 2]));
         assert!(matches!(wrong, Err(crate::WriteError::Bug { .. })));
@@ -460,7 +496,7 @@ mod tests {
         table.push(Some(&[])).unwrap();
         assert_eq!(
             table.absence(std::slice::from_ref(&none), false),
-            Some(none)
+            Absence::Distinct(none)
         );
     }
 }

@@ -74,7 +74,7 @@ impl Element {
     }
 
     /// Bytes of one element.
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         match self {
             Self::Number(number) => number.size(),
             Self::Text(chars) => chars * 4,
@@ -96,7 +96,7 @@ impl Element {
     }
 
     /// The text of the attribute `dtype`.
-    pub fn dtype(&self) -> String {
+    pub(crate) fn dtype(&self) -> String {
         match self {
             Self::Number(number) => number.to_string(),
             Self::Text(chars) => format!("<U{chars}"),
@@ -127,9 +127,10 @@ impl Element {
 /// A typed array in memory.
 #[derive(Debug)]
 pub struct Typed {
+    /// What the elements are.
     pub element: Element,
     /// Rows, or rows and channels.
-    pub shape: Vec<u64>,
+    pub(crate) shape: Vec<u64>,
     /// Rows of one chunk, fewer where rows are very wide; none: all of them.
     pub chunk_rows: Option<u64>,
     /// The element that stands for what is not stored.
@@ -137,7 +138,7 @@ pub struct Typed {
     /// Whether rows that are equal to the fill have no value.
     pub absent: bool,
     /// All elements.
-    pub bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Typed {
