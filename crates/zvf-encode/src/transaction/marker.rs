@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use crate::target::unique;
 use crate::transaction::holder::Holder;
 
-/// The marker of a store that is being written.
-pub const MARKER: &str = "zvf-unfinished.json";
+pub use zvf_store::writing::MARKER;
+
 /// The document that makes a store.
 pub const ROOT: &str = "zarr.json";
 
