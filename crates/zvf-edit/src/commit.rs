@@ -18,7 +18,7 @@ use zvf_encode::error::signed64;
 use zvf_encode::level::Cells;
 use zvf_encode::parallel::blocking;
 use zvf_encode::target::{Object, node};
-use zvf_encode::transaction::Journal;
+use zvf_encode::transaction::Transaction;
 use zvf_encode::{WriteError, batches, documents};
 use zvf_format::int::wide;
 
@@ -54,7 +54,7 @@ pub(super) async fn commit(mut edit: Edit) -> Result<EditSummary, WriteError> {
 }
 
 /// Writes a plan.
-pub(super) async fn make(journal: Journal, plan: Plan) -> Result<EditSummary, WriteError> {
+pub(super) async fn make(journal: Transaction, plan: Plan) -> Result<EditSummary, WriteError> {
     blocking(move || {
         let Plan {
             arrays,

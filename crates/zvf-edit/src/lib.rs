@@ -74,7 +74,7 @@ use tables::Tables;
 use zvf_encode::documents::STALE;
 use zvf_encode::parallel::blocking;
 use zvf_encode::target::Target;
-use zvf_encode::transaction::{Journal, Settled};
+use zvf_encode::transaction::{Settled, Transaction};
 use zvf_encode::{
     AttributeSpec, Batch, ObjectTable, Values, WriteError, WriteOptions, transaction,
 };
@@ -165,7 +165,7 @@ struct Added {
 /// See the crate's page.
 #[derive(Debug)]
 pub struct Edit {
-    journal: Journal,
+    journal: Transaction,
     target: Arc<Target>,
     root: RootDoc,
     state: State,
@@ -206,7 +206,7 @@ impl Edit {
             let (durable, lease) = (options.durable, options.lease);
             let (target, journal) = blocking(move || {
                 let target = Arc::new(Target::new(&place, &open, durable)?);
-                let journal = Journal::begin(Arc::clone(&target), &place, stale_files, lease)?;
+                let journal = Transaction::begin(Arc::clone(&target), &place, stale_files, lease)?;
                 Ok((target, journal))
             })
             .await?;
@@ -239,7 +239,7 @@ impl Edit {
     }
 
     async fn know(
-        journal: &Journal,
+        journal: &Transaction,
         address: &str,
         options: &WriteOptions,
     ) -> Result<(RootDoc, State, Option<Index>, Vec<Words>), WriteError> {

@@ -13,7 +13,7 @@ use super::state::State;
 use super::vertex::{LinkAt, NewLink, Vertex, stored};
 use zvf_encode::error::{OrBug, narrow};
 use zvf_encode::level::Cells;
-use zvf_encode::links::{ChunkFragments, Family, FragmentRows, Placer};
+use zvf_encode::links::{ChunkFragments, Family, FragmentRows, LinkPlacer};
 use zvf_encode::records::row_of;
 use zvf_encode::{WriteError, documents};
 use zvf_format::int::{index, wide};
@@ -257,7 +257,7 @@ pub(super) async fn place(
         .map(|(coord, _)| coord.clone())
         .collect();
     let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
-    let mut placer = Placer::new(Family::of(&spec), usize::MAX, &std::env::temp_dir());
+    let mut placer = LinkPlacer::new(Family::of(&spec), usize::MAX, &std::env::temp_dir());
     let (mut before, mut rows_before, mut kept) = (0_u64, 0_u64, 0_u64);
     let old = cells
         .iter()

@@ -19,7 +19,7 @@ use zvf_meta::RootDoc;
 
 use zvf_encode::parallel::blocking;
 use zvf_encode::target::{Object, Target, unique};
-use zvf_encode::transaction::{Change, Journal, LEASE, ROOT, Take};
+use zvf_encode::transaction::{Change, LEASE, ROOT, Take, Transaction};
 use zvf_encode::{StaleFiles, WriteError, WriteOptions};
 
 /// The list of what was kept.
@@ -312,7 +312,7 @@ fn together(
     root: Option<DocumentChange>,
     others: Vec<DocumentChange>,
 ) -> Result<(), WriteError> {
-    let journal = Journal::begin(Arc::clone(target), address, StaleFiles::Refuse, LEASE)?;
+    let journal = Transaction::begin(Arc::clone(target), address, StaleFiles::Refuse, LEASE)?;
     let unchanged = root.as_ref().is_none_or(|one| journal.root() == one.was);
     let checked = if unchanged {
         check_unchanged(target, &others, address)

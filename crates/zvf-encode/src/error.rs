@@ -211,8 +211,17 @@ pub enum WriteError {
     },
 }
 
-/// Returns an error of the class bug from the function around it, with file and line, unless something holds.
-#[doc(hidden)]
+/// Returns an error of the class bug from the function around it, with file and line, unless a condition holds.
+///
+/// ```
+/// use zvf_encode::{WriteError, internal};
+///
+/// fn half(number: u32) -> Result<u32, WriteError> {
+///     internal!(number % 2 == 0, "{number} is odd");
+///     Ok(number / 2)
+/// }
+/// assert!(matches!(half(3), Err(WriteError::Bug { .. })));
+/// ```
 #[macro_export]
 macro_rules! internal {
     ($holds:expr, $($what:tt)+) => {
@@ -221,11 +230,9 @@ macro_rules! internal {
         }
     };
 }
-#[doc(hidden)]
 pub use crate::internal;
 
-/// What must be there is there, or it is a bug: never a default.
-#[doc(hidden)]
+/// Turns what is absent although it must be there into an error of the class bug, never into a default.
 pub trait OrBug<T> {
     /// The value, or an error of the class bug with file and line of the caller. `what` says which rule is broken; it is
     /// formatted only then.
@@ -257,7 +264,6 @@ impl<T, E: fmt::Display> OrBug<T> for Result<T, E> {
 ///
 /// # Errors
 /// Limit: it is none of this machine.
-#[doc(hidden)]
 pub fn to_index(what: &'static str, value: u64) -> Result<usize, WriteError> {
     usize::try_from(value).map_err(|_| WriteError::limit(what, value, wide(usize::MAX)))
 }
@@ -266,7 +272,6 @@ pub fn to_index(what: &'static str, value: u64) -> Result<usize, WriteError> {
 ///
 /// # Errors
 /// Limit: it has more.
-#[doc(hidden)]
 pub fn narrow(what: &'static str, value: usize) -> Result<u32, WriteError> {
     u32::try_from(value).map_err(|_| WriteError::limit(what, wide(value), u64::from(u32::MAX)))
 }
@@ -275,7 +280,6 @@ pub fn narrow(what: &'static str, value: usize) -> Result<u32, WriteError> {
 ///
 /// # Errors
 /// Limit: 2^63 or more.
-#[doc(hidden)]
 pub fn signed64(what: &'static str, value: u64) -> Result<i64, WriteError> {
     i64::try_from(value).map_err(|_| WriteError::limit(what, value, i64::MAX.unsigned_abs()))
 }
@@ -335,7 +339,6 @@ impl WriteError {
     /// A broken rule of the writer's own; see [`internal!`] and [`OrBug`].
     #[cold]
     #[track_caller]
-    #[doc(hidden)]
     pub fn bug(what: impl Into<String>) -> Self {
         let place = std::panic::Location::caller();
         Self::Bug {
@@ -371,7 +374,6 @@ impl WriteError {
 
     /// The store was changed by another writer meanwhile.
     #[cold]
-    #[doc(hidden)]
     pub fn changed(store: &str) -> Self {
         let store = store.to_owned();
         Self::Changed { store }
@@ -388,7 +390,6 @@ impl WriteError {
 
     /// A store that another change keeps, by the name of its marker and, where it says so, its writer.
     #[cold]
-    #[doc(hidden)]
     pub fn held(store: &str, marker: &'static str, found: Option<&[u8]>) -> Self {
         let by = found.and_then(Holder::of_marker);
         let parts = found.and_then(|found| serde_json::from_slice::<Value>(found).ok());

@@ -178,7 +178,7 @@ pub(super) fn root(
             version.version()
         ));
     }
-    let early = version.form().members == Members::Early;
+    let early = version.rules().members == Members::Early;
     if early && store.root().world_offset().is_some() {
         // Readers that know the member, such as ours, still find it.
         let what = "coordinate_offset is not known to readers of 0.8.1: they take stored positions for those of the world";

@@ -80,9 +80,9 @@ use zvf_encode::error::OrBug;
 use zvf_encode::level::{Cells, stored_as};
 use zvf_encode::links::{ChunkFragments, FragmentRows, LinkColumn};
 use zvf_encode::parallel::blocking;
-use zvf_encode::spec::{Form, Members};
+use zvf_encode::spec::{Members, VersionRules};
 use zvf_encode::target::Target;
-use zvf_encode::transaction::{commit, inside};
+use zvf_encode::transaction::{MARKER, ROOT, new_store};
 use zvf_encode::{WriteError, links};
 use zvf_format::int::wide;
 
@@ -204,7 +204,7 @@ impl Job {
     fn run(&self) -> Result<Report, WriteError> {
         let write = &self.options.write;
         let target = Target::new(&self.address, &write.open, write.durable)?;
-        inside::check(&self.address, &write.open)?;
+        new_store::check_address(&self.address, &write.open)?;
         let mut journal = match &write.journal {
             Some(path) => Some(Journal::open(path, self, &target, write.durable)?),
             None => None,
@@ -220,7 +220,7 @@ impl Job {
             }
             None => {
                 let details = serde_json::json!({});
-                Begin::Fill(commit::begin(&target, address, stale_files, details)?)
+                Begin::Fill(new_store::begin(&target, address, stale_files, details)?)
             }
         };
         // With a journal, what a failure of I/O leaves is what the next run goes on from.
@@ -240,7 +240,7 @@ impl Job {
                 }
                 Err(error) => {
                     if !stays(&error) {
-                        commit::abandon(&target, &mark);
+                        new_store::abandon(&target, &mark);
                         forget(journal);
                     }
                     return Err(error);
@@ -248,9 +248,9 @@ impl Job {
             },
         };
         if there {
-            target.remove(commit::MARKER)?;
+            target.remove(MARKER)?;
         } else {
-            commit::commit(&target, address, root, None)?;
+            new_store::commit(&target, address, root, None)?;
         }
         if !self.options.unverified {
             match self.verify() {
@@ -258,8 +258,8 @@ impl Job {
                 Err(error) if stays(&error) => return Err(error),
                 Err(error) => {
                     // What is not a copy is not left as one.
-                    target.remove(commit::ROOT)?;
-                    target.clear(commit::ROOT)?;
+                    target.remove(ROOT)?;
+                    target.clear(ROOT)?;
                     forget(journal);
                     return Err(error);
                 }
@@ -337,8 +337,8 @@ impl Job {
             report.levels.push(counts);
             link_groups |= claimed;
         }
-        let form = self.form();
-        let gone = extras::copy(&self.store, &self.handle, form, target, &self.notes)?;
+        let rules = self.rules();
+        let gone = extras::copy(&self.store, &self.handle, rules, target, &self.notes)?;
         let mut root = self.root(&stages, extent.extent, &gone)?;
         zvf_encode::documents::claim_link_groups(&mut root, link_groups);
         for warning in self.store.typed_warnings() {
@@ -410,7 +410,7 @@ impl Job {
         let shards = self.shards(&source, shards);
         let compression = self.compression(stored, shards.is_some())?;
         let chunks = source.chunks.iter().map(|chunk| chunk.as_slice());
-        let cells = self.form().cells(grid, shards, compression, chunks)?;
+        let cells = self.rules().cells(grid, shards, compression, chunks)?;
         Ok(Stage {
             source,
             cells,
@@ -421,8 +421,8 @@ impl Job {
     }
 
     /// What follows from the version of the new store.
-    fn form(&self) -> Form {
-        self.options.target.form()
+    fn rules(&self) -> VersionRules {
+        self.options.target.rules()
     }
 
     fn sink<'s>(
@@ -462,7 +462,7 @@ impl Job {
             Kind::Skeleton => !records::is_implied_tree(&stage.source),
             _ => false,
         };
-        explicit && self.form().members == Members::All
+        explicit && self.rules().members == Members::All
     }
 
     /// The fragments of the chunks of a new level, where groups of links may follow them.
@@ -511,9 +511,9 @@ impl Job {
         let mut nodes: Nodes = std::mem::take(&mut here.nodes);
         let mut chains = self.chains(stage);
         let here = &*here;
-        let form = self.form();
+        let rules = self.rules();
         let out = objects::Out {
-            ids: form.ids,
+            ids: rules.ids,
             compression,
             target: &below,
             notes: &self.notes,
@@ -596,7 +596,7 @@ impl Job {
             vertex_count: counts.vertices,
             arrays_present: present,
             chunk_shape: (number > 0 && own_shape).then(|| stage.chunk_shape.clone()),
-            fragments_tile: form.members == Members::All && here.tiles && counts.chunks > 0,
+            fragments_tile: rules.members == Members::All && here.tiles && counts.chunks > 0,
             fragment_link_groups,
             ..documents::level(old, number)
         };

@@ -14,7 +14,7 @@ use super::root;
 use super::run::{Job, PyramidReport, level_documents, reported};
 use super::spec::MOST_LEVELS;
 use zvf_encode::target::{Stage, Staged};
-use zvf_encode::transaction::Journal;
+use zvf_encode::transaction::Transaction;
 use zvf_encode::{StaleFiles, WriteError};
 
 impl Job<'_> {
@@ -25,7 +25,7 @@ impl Job<'_> {
         wanted: Option<&Wanted<'_>>,
         report: PyramidReport,
     ) -> Result<PyramidReport, WriteError> {
-        let journal = Journal::begin(
+        let journal = Transaction::begin(
             Arc::clone(self.target),
             self.address,
             StaleFiles::Refuse,

@@ -6,7 +6,7 @@ use serde_json::json;
 use zvf_encode::batches::Corners;
 use zvf_encode::level::{LevelInput, write_arrays};
 use zvf_encode::target::{Below, Target};
-use zvf_encode::transaction::commit;
+use zvf_encode::transaction::new_store;
 use zvf_encode::{StaleFiles, StoreSpec, Summary, WriteError, documents};
 use zvf_meta::LevelDoc;
 
@@ -17,11 +17,11 @@ pub(crate) fn write(
     address: &str,
     stale_files: StaleFiles,
 ) -> Result<Summary, WriteError> {
-    let begun = commit::begin(target, address, stale_files, json!({}))?;
+    let begun = new_store::begin(target, address, stale_files, json!({}))?;
     match fill(input, target, address) {
-        Ok((root, summary)) => commit::commit(target, address, root, None).map(|()| summary),
+        Ok((root, summary)) => new_store::commit(target, address, root, None).map(|()| summary),
         Err(error) => {
-            commit::abandon(target, &begun);
+            new_store::abandon(target, &begun);
             Err(error)
         }
     }

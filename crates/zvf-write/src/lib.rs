@@ -64,16 +64,16 @@
 //!
 //! [`WriteOptions::journal`] records pushed batches, so that a writer resumes after its last one.
 //!
-//! Each protocol has one guarantee:
+//! Each protocol, here and in [`zvf_encode::transaction`], has one guarantee:
 //!
 //! | file | guarantee |
 //! |---|---|
-//! | `commit.rs` | a new store appears as a whole, at an empty address |
+//! | `new_store.rs` | a new store appears as a whole, at an empty address |
 //! | `parts/` | no two programs write one object of a new store, and one of them is each part; a commit has every part that ended with success |
 //! | `lease.rs` | of several writers of an existing store one holds the marker; that of a dead writer expires |
 //! | `change.rs` | the root of an existing store is replaced only if it is the one that was read; new coarse levels need no more, since no reader requests them before |
 //! | `redo.rs`, `target/stage.rs` | objects that readers use change with the root; `settle` finishes or rolls back any interrupted change |
-//! | `frames.rs` | an appended record is complete or cut off: journals of imports and of copies |
+//! | `record_log.rs` | an appended record is complete or cut off: journals of imports and of copies |
 //!
 //! # Several programs
 //!

@@ -14,7 +14,7 @@ use zvf_encode::batches::Router;
 use zvf_encode::level::{LevelInput, Tables, checked_groups};
 use zvf_encode::parallel::blocking;
 use zvf_encode::target::Target;
-use zvf_encode::transaction::{commit, inside};
+use zvf_encode::transaction::new_store;
 use zvf_encode::{Batch, Groups, ObjectTable, StoreSpec, Summary, WriteError, WriteOptions};
 
 /// Writes one new store of one level.
@@ -61,8 +61,8 @@ impl StoreWriter {
             let durable = options.durable;
             let target = blocking(move || {
                 let target = Target::new(&place, &open, durable)?;
-                inside::check(&place, &open)?;
-                commit::check(&target, &place, stale_files)?;
+                new_store::check_address(&place, &open)?;
+                new_store::check(&target, &place, stale_files)?;
                 Ok(target)
             })
             .await?;

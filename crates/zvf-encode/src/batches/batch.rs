@@ -37,28 +37,40 @@ use crate::values::number::{NumberType, narrow};
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Batch<'a> {
+    /// Positions, row by row: `N * D` numbers.
     pub positions: Values<'a>,
+    /// The object of each vertex.
     pub objects: Owners<'a>,
+    /// Attributes by name, a row a vertex.
     pub attributes: Vec<(String, Values<'a>)>,
+    /// Attributes of fragments by name, a row a vertex.
     pub fragment_attributes: Vec<(String, Values<'a>)>,
+    /// Endpoints of links, link by link, as [`numbering`](Self::numbering) counts them.
     #[serde(with = "packed")]
     pub links: Cow<'a, [u64]>,
+    /// What the numbers of endpoints count.
     pub numbering: Numbering,
+    /// Attributes of links by name, a row a link.
     pub link_attributes: Vec<(String, Values<'a>)>,
 }
 
 /// Which object each vertex belongs to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Owners<'a> {
+    /// Not given: what follows from the kind, see [`Batch`].
     None,
+    /// One id a vertex.
     Each(#[serde(with = "packed")] Cow<'a, [i64]>),
+    /// Runs of vertices: an id, and how many vertices are its.
     Runs(Cow<'a, [(i64, usize)]>),
 }
 
 /// What the vertex numbers of links count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Numbering {
+    /// Vertices of this batch, from 0.
     Batch,
+    /// Vertices of all batches, in the order in which they are pushed.
     All,
 }
 
@@ -191,8 +203,10 @@ impl<'a> Batch<'a> {
 /// An object that is in no table has no value of any object attribute.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ObjectTable<'a> {
+    /// Ids of objects, one a row.
     #[serde(with = "packed")]
     pub ids: Cow<'a, [i64]>,
+    /// Attributes by name, a row an object.
     pub attributes: Vec<(String, Values<'a>)>,
 }
 
@@ -237,8 +251,11 @@ impl<'a> ObjectTable<'a> {
 /// A group is a list of object ids, in the order that it shall keep. The attributes have a row a group.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Groups<'a> {
+    /// Ids of the members of each group, in the order that is stored.
     pub members: Vec<Vec<i64>>,
+    /// One name a group, or none at all.
     pub names: Vec<String>,
+    /// Attributes by name, a row a group.
     pub attributes: Vec<(String, Values<'a>)>,
 }
 

@@ -129,7 +129,7 @@ impl Dictionary {
     }
 
     /// The sorted texts of several dictionaries.
-    pub fn joined(texts: TextList, missing: bool) -> Result<Self, WriteError> {
+    pub(crate) fn joined(texts: TextList, missing: bool) -> Result<Self, WriteError> {
         check_count(narrow("categories", texts.len())?)?;
         Ok(Self {
             number: stored_number(texts.len(), missing),

@@ -139,7 +139,9 @@ fn check_count(count: usize) -> Result<(), WriteError> {
 pub struct Unkeyed {
     /// The row, where one is to blame.
     pub row: Option<usize>,
+    /// What was given.
     pub found: String,
+    /// What would be right.
     pub expected: String,
 }
 
@@ -156,7 +158,7 @@ pub struct Keys {
 
 impl Keys {
     /// The keys of a store; `None` where chunks are cut by position alone.
-    pub fn of(spec: &StoreSpec) -> Option<Self> {
+    pub(crate) fn of(spec: &StoreSpec) -> Option<Self> {
         let one = spec.chunk_by.as_ref()?;
         Some(Self::new(&one.attribute, one.values.as_ref()))
     }
@@ -272,7 +274,7 @@ impl Keys {
     ///
     /// # Errors
     /// Misuse: no value at all. A limit: too many.
-    pub fn finish(
+    pub(crate) fn finish(
         self,
         spec: &StoreSpec,
         chunks: &mut [(ChunkCoord, Bucket)],

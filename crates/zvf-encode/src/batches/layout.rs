@@ -24,13 +24,18 @@ use zvf_format::int::wide;
 /// Where the parts of a record lie.
 #[derive(Debug, Clone)]
 pub struct Layout {
-    pub object: Option<usize>,
-    pub root: Option<usize>,
+    /// Place of the object id, 8 bytes; none where vertices belong to no objects.
+    pub(crate) object: Option<usize>,
+    /// Place of the flag of roots, 1 byte; skeletons only.
+    pub(crate) root: Option<usize>,
+    /// Place of the position.
     pub position: Range<usize>,
+    /// Places of the vertex attributes, in the order of the specification.
     pub attributes: Vec<Range<usize>>,
-    pub fragment_attributes: Vec<Range<usize>>,
+    /// Places of the fragment attributes, in the order of the specification.
+    pub(crate) fragment_attributes: Vec<Range<usize>>,
     /// Bytes of one record.
-    pub width: usize,
+    pub(crate) width: usize,
 }
 
 /// Bytes of one row of an attribute in records.
@@ -58,6 +63,7 @@ pub fn row_bytes(what: &'static str, width: u64, dtype: DType) -> Result<usize, 
 }
 
 impl Layout {
+    /// The layout of the records of a store.
     pub fn new(spec: &StoreSpec) -> Self {
         let mut end = 8_usize;
         let mut take = |size: usize| {
@@ -84,13 +90,13 @@ impl Layout {
     }
 
     /// The number of the vertex.
-    pub fn number(record: &[u8]) -> Result<u64, WriteError> {
+    pub(crate) fn number(record: &[u8]) -> Result<u64, WriteError> {
         let bytes = record.first_chunk().or_bug("a record without a number")?;
         Ok(u64::from_le_bytes(*bytes))
     }
 
     /// The object of the vertex; 0 where there are none.
-    pub fn object(&self, record: &[u8]) -> Result<i64, WriteError> {
+    pub(crate) fn object(&self, record: &[u8]) -> Result<i64, WriteError> {
         let Some(at) = self.object else {
             return Ok(0);
         };
@@ -101,7 +107,7 @@ impl Layout {
     }
 
     /// The attributes of the fragment that the vertex belongs to, all together.
-    pub fn fragment<'r>(&self, record: &'r [u8]) -> Result<&'r [u8], WriteError> {
+    pub(crate) fn fragment<'r>(&self, record: &'r [u8]) -> Result<&'r [u8], WriteError> {
         let Some(first) = self.fragment_attributes.first() else {
             return Ok(&[]);
         };

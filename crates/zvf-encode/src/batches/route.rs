@@ -25,10 +25,13 @@ use zvf_format::int::wide;
 /// Everything that was pushed so far.
 #[derive(Debug)]
 pub struct Router {
+    /// The layout of the records.
     pub layout: Layout,
+    /// A bucket of records for each chunk.
     pub rows: Buckets<ChunkCoord>,
     /// Links: endpoints as u64, then attributes.
     pub links: Spool,
+    /// Links that were pushed.
     pub link_count: u64,
     /// One for each vertex attribute; empty for those that are numbers.
     pub categories: Vec<Categories>,
@@ -36,11 +39,13 @@ pub struct Router {
     pub keys: Option<Keys>,
     /// Corners of all positions.
     pub extent: Option<Corners>,
+    /// Vertices that were pushed.
     pub vertices: u64,
     /// Threads that a large batch is given to.
     threads: usize,
     /// Corners beyond which a vertex is refused.
     reach: Option<Corners>,
+    /// Batches that were pushed.
     pub batches: u64,
     /// Skeletons: objects of earlier batches.
     whole: HashSet<i64>,
@@ -49,6 +54,7 @@ pub struct Router {
 }
 
 impl Router {
+    /// Takes batches of a store. About `budget` bytes are held in memory, more goes to temporary files in `folder`.
     pub fn new(spec: &StoreSpec, budget: usize, folder: &Path) -> Self {
         Self {
             layout: Layout::new(spec),
@@ -129,7 +135,7 @@ impl Router {
             found,
             expected: expected.to_owned(),
         };
-        let form = spec.target.form();
+        let form = spec.target.rules();
         if let Some(id) = form.bad_id(&prepared.objects) {
             return Err(bad("objects".to_owned(), format!("id {id}"), ID_IS_ROW));
         }

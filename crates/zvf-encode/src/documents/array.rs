@@ -33,7 +33,7 @@ pub(crate) fn array_doc(
 }
 
 /// The document of an array of byte strings in one chunk, and its chunk, which is there if there are strings.
-pub fn byte_strings(
+pub(crate) fn byte_strings(
     path: &str,
     rows: VlenBuilder,
     compression: &Compression,
@@ -60,7 +60,7 @@ pub fn byte_strings(
 }
 
 /// Lists of ids, such as the members of groups, as byte strings.
-pub fn id_lists<L: AsRef<[i64]>>(
+pub(crate) fn id_lists<L: AsRef<[i64]>>(
     path: &str,
     lists: impl Iterator<Item = Result<L, WriteError>>,
 ) -> Result<VlenBuilder, WriteError> {

@@ -76,7 +76,7 @@ pub fn presence<'c>(chunks: impl IntoIterator<Item = &'c [i64]>) -> Result<KeyLi
 }
 
 /// Attributes of `vertices`.
-pub(crate) fn vertices(spec: &StoreSpec) -> ArrayAttributes {
+pub fn vertices(spec: &StoreSpec) -> ArrayAttributes {
     ArrayAttributes {
         zv_array: Some("vertices".to_owned()),
         dtype: Some(spec.positions.to_string()),
@@ -176,7 +176,7 @@ pub fn root(spec: &StoreSpec, bounds: (Vec<f64>, Vec<f64>), name: &str) -> RootD
         multiscales: Multiscales {
             entries: vec![multiscale],
         },
-        ome: (spec.target.form().members == Members::All).then(|| ome(&spec.axes, name)),
+        ome: (spec.target.rules().members == Members::All).then(|| ome(&spec.axes, name)),
         user_metadata: (!spec.user_metadata.is_empty()).then(|| json!(spec.user_metadata)),
         extra: JsonObject::new(),
         node_extra: JsonObject::new(),

@@ -16,6 +16,7 @@ use crate::values::text_list::TextList;
 /// Documents by path.
 #[derive(Debug, Default)]
 pub struct Nodes {
+    /// Documents of arrays by their paths in the level.
     pub arrays: Docs,
     /// Groups that say what lies below them.
     pub groups: BTreeMap<String, String>,

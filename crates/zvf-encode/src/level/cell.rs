@@ -38,7 +38,7 @@ pub struct Encoder<'s> {
     dictionaries: Vec<Option<Dictionary>>,
     cut: Cut,
     /// Whether the vertex of each row is asked for.
-    pub vertices: bool,
+    pub(crate) vertices: bool,
 }
 
 /// The cells of one chunk, and what the rest of the store must know of it.
@@ -52,7 +52,7 @@ pub struct Encoded {
     pub attributes: Vec<Vec<u8>>,
     /// Payloads of the attributes of fragments, in the order of
     /// [`stored_fragment_attributes`](StoreSpec::stored_fragment_attributes).
-    pub fragment_attributes: Vec<Vec<u8>>,
+    pub(crate) fragment_attributes: Vec<Vec<u8>>,
     /// The fragments of objects.
     pub placed: Vec<Placed>,
     /// The vertex of each row, where links ask for it.
@@ -69,6 +69,11 @@ struct Key {
 }
 
 impl<'s> Encoder<'s> {
+    /// An encoder of chunks whose records have this layout. `dictionaries` has an entry for each vertex attribute: the texts of a
+    /// category, `None` of numbers.
+    ///
+    /// # Errors
+    /// Bug: bins that do not divide the chunk, which [`StoreSpec::check`] refuses.
     pub fn new(
         spec: &'s StoreSpec,
         layout: Layout,

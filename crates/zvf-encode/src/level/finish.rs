@@ -20,7 +20,7 @@ use crate::level::objects::Tables;
 use crate::level::progress::{Step, Steps, Watch};
 use crate::level::shard::Cells;
 use crate::links::{
-    CUT, ChunkFragments, Family, FragmentRows, Placer, Sink, Stored, queued_size, split,
+    CUT, ChunkFragments, Family, FragmentRows, LinkPlacer, Sink, Stored, queued_size, split,
 };
 use crate::parallel::pack;
 use crate::records::bucket::{Bucket, Buckets};
@@ -40,13 +40,21 @@ use crate::{WriteError, documents, parallel};
 /// What a level is made of, and what making it may use.
 #[derive(Debug)]
 pub struct LevelInput {
+    /// The specification.
     pub spec: Arc<StoreSpec>,
+    /// The vertices and links, by chunk.
     pub router: Router,
+    /// The tables of objects.
     pub tables: Tables,
+    /// The groups.
     pub groups: Groups<'static>,
+    /// The folder for temporary files.
     pub folder: PathBuf,
+    /// Bytes that may be held in memory.
     pub budget: usize,
+    /// Threads that encode chunks.
     pub threads: usize,
+    /// Receives the progress.
     pub watch: Watch,
 }
 
@@ -86,14 +94,14 @@ pub fn write_arrays(
     let traced = router.trace.is_some();
     let encoder = Encoder::new(spec, router.layout, dictionaries)?.with_vertices(traced);
     let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
-    let form = spec.target.form();
+    let form = spec.target.rules();
     let cells = form.cells(
         Split::grid(split.as_ref(), documents::grid(bounds, &spec.chunk_shape)?),
         spec.shard_shape.clone(),
         spec.compression.clone(),
         chunks.iter().copied(),
     )?;
-    let level = Level {
+    let level = LevelWriter {
         spec,
         target,
         cells: &cells,
@@ -187,12 +195,14 @@ pub fn by_chunk(
 #[derive(Debug)]
 pub struct Documents {
     nodes: Nodes,
+    /// What was written so far.
     pub summary: Summary,
     /// Whether the groups of links follow fragments.
     link_groups: bool,
 }
 
 impl Documents {
+    /// The documents of the vertices, with nothing else yet.
     pub fn new(nodes: Nodes) -> Self {
         Self {
             nodes,
@@ -226,20 +236,28 @@ impl Documents {
 
 /// The level that is written.
 #[derive(Debug, Clone, Copy)]
-pub struct Level<'s> {
+pub struct LevelWriter<'s> {
+    /// The specification.
     pub spec: &'s StoreSpec,
+    /// The place of the level.
     pub target: &'s Below<'s>,
+    /// Where the cells of all arrays are stored.
     pub cells: &'s Cells,
+    /// Chunks with vertices, in lexicographic order: a slot is an index into them.
     pub chunks: &'s [&'s [i64]],
+    /// The folder for temporary files.
     pub folder: &'s Path,
+    /// Bytes that may be held in memory.
     pub budget: usize,
+    /// Threads that encode chunks.
     pub threads: usize,
+    /// Receives the progress.
     pub watch: &'s Watch,
     /// Whether texts are written as codes of a part, which the commit writes again.
     pub codes: bool,
 }
 
-impl<'s> Level<'s> {
+impl<'s> LevelWriter<'s> {
     fn chunk(&self, slot: u32) -> Result<&'s [i64], WriteError> {
         let chunk = self.chunks.get(index(slot)).copied();
         chunk.or_bug(format_args!("no chunk {slot}"))
@@ -251,8 +269,8 @@ impl<'s> Level<'s> {
     }
 
     /// Collects links.
-    pub fn placer(&self) -> Placer {
-        Placer::new(Family::of(self.spec), self.budget / 8, self.folder)
+    pub fn placer(&self) -> LinkPlacer {
+        LinkPlacer::new(Family::of(self.spec), self.budget / 8, self.folder)
     }
 
     /// Collects the fragments of chunks, where groups of links may follow them.
@@ -260,7 +278,7 @@ impl<'s> Level<'s> {
         let spec = self.spec;
         let explicit = spec.takes_links() && spec.convention() == LinksConvention::Explicit;
         // Readers of older versions know no such groups.
-        let known = spec.target.form().members == Members::All;
+        let known = spec.target.rules().members == Members::All;
         (explicit && known).then(|| FragmentRows::new(self.budget / 16, self.folder))
     }
 
@@ -423,7 +441,7 @@ impl<'s> Level<'s> {
         sorter: Sorter<Placed>,
         tables: &Tables,
         groups: &Groups<'_>,
-        placer: &mut Placer,
+        placer: &mut LinkPlacer,
     ) -> Result<(), WriteError> {
         let (spec, target) = (self.spec, self.target);
         let steps = self.watch.step(Step::Objects, sorter.len());
@@ -438,7 +456,7 @@ impl<'s> Level<'s> {
         nodes
             .arrays
             .extend(objects::write_groups(spec, groups, &written.ids, target)?);
-        let doc = match spec.target.form().ids {
+        let doc = match spec.target.rules().ids {
             IdsIn::Table => objects::index_doc(spec.key_rank(), rows, written.present),
             IdsIn::Rows => objects::index_of_rows(spec.key_rank(), wide(rows.len())),
         };
@@ -455,7 +473,7 @@ impl<'s> Level<'s> {
         &self,
         (queue, count): (Spool, u64),
         places: Option<&mut Places>,
-        mut placer: Placer,
+        mut placer: LinkPlacer,
         fragments: Option<&ChunkFragments>,
     ) -> Result<Stored, WriteError> {
         let mut steps = self.watch.step(Step::Links, count * 2);
@@ -471,7 +489,7 @@ impl<'s> Level<'s> {
         &self,
         queue: Spool,
         places: &mut Places,
-        placer: &mut Placer,
+        placer: &mut LinkPlacer,
         steps: &mut Steps<'_>,
     ) -> Result<(), WriteError> {
         let spec = self.spec;
@@ -512,7 +530,7 @@ impl<'s> Level<'s> {
     /// Encodes and puts the cells of all links. Groups follow the `fragments` of chunks, if they can.
     pub fn write_links(
         &self,
-        placer: Placer,
+        placer: LinkPlacer,
         fragments: Option<&ChunkFragments>,
         mut steps: Steps<'_>,
     ) -> Result<Stored, WriteError> {

@@ -67,7 +67,7 @@ impl StoreSpec {
     }
 
     /// Every attribute of fragments that is stored: those declared, then the owners.
-    pub(crate) fn stored_fragment_attributes(&self) -> Vec<AttributeSpec> {
+    pub fn stored_fragment_attributes(&self) -> Vec<AttributeSpec> {
         let owners = self.fragment_owners.then(|| {
             let owners = AttributeSpec::number(OWNERS, NumberType::I64);
             owners.with_description("object of the fragment")

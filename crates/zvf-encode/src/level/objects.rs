@@ -14,7 +14,7 @@ use crate::documents::array::{array_doc, vlen_codecs};
 use crate::documents::build::{Docs, INDEX};
 use crate::error::{OrBug, narrow};
 use crate::level::progress::Steps;
-use crate::links::Placer;
+use crate::links::LinkPlacer;
 use crate::records::sorter::{Placed, Sorted};
 use crate::spec::names::check_name;
 use crate::spec::store::StoreSpec;
@@ -47,6 +47,7 @@ pub struct Tables {
 }
 
 impl Tables {
+    /// No rows, with the object attributes of the specification.
     pub fn new(spec: &StoreSpec) -> Self {
         let columns = spec.object_attributes.iter();
         let columns = columns.map(|one| Held::new(one.values));
@@ -139,7 +140,7 @@ impl Tables {
         if let Some(id) = twice {
             return Err(WriteError::input(format!("object {id}"), "two rows", "one"));
         }
-        if let Some(id) = spec.target.form().bad_id(&table.ids) {
+        if let Some(id) = spec.target.rules().bad_id(&table.ids) {
             return Err(WriteError::input("object", id.to_string(), ID_IS_ROW));
         }
         self.seen.extend(here);
@@ -229,6 +230,7 @@ pub struct ManifestArray<'t> {
 }
 
 impl<'t> ManifestArray<'t> {
+    /// An index without rows, in the level at `target`.
     pub fn new(compression: &Compression, target: &'t Below<'t>) -> Self {
         Self {
             compression: compression.of_items(INDEX),
@@ -344,7 +346,7 @@ pub(crate) fn write_manifests(
     mut sorted: Sorted<Placed>,
     mut steps: Steps<'_>,
     tables: &Tables,
-    placer: &mut Placer,
+    placer: &mut LinkPlacer,
     target: &Below<'_>,
 ) -> Result<Written, WriteError> {
     let mut declared = tables.ids.clone();
@@ -352,7 +354,7 @@ pub(crate) fn write_manifests(
     let mut declared = declared.into_iter().peekable();
     let mut written = Written::default();
     let mut array = ManifestArray::new(&spec.compression, target);
-    let form = spec.target.form().ids;
+    let form = spec.target.rules().ids;
     let mut parts = Vec::new();
     let mut waiting = 0_u64;
     while let Some(known_by) = sorted
@@ -479,7 +481,7 @@ pub(crate) fn write_attributes(
     let mut docs = Vec::new();
     for (one, held) in spec.object_attributes.iter().zip(&tables.columns) {
         let what = format!("object attribute {}", one.name);
-        let form = spec.target.form().ids;
+        let form = spec.target.rules().ids;
         let typed = column(&what, one.channels, held, (&rows, ids), form)?;
         let (of, given) = (TableOf::Objects, described(one));
         docs.push(typed.write(of, &one.name, given, &spec.compression, target)?);

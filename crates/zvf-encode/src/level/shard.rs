@@ -35,8 +35,11 @@ pub enum Container {
 pub struct Cells {
     /// Looked at where cells lie in one array.
     pub grid: Grid,
+    /// Cells of a shard along each component of chunk keys; none: every cell is an object of its own.
     pub shards: Option<Vec<u64>>,
+    /// How cells are compressed.
     pub compression: Compression,
+    /// The container of the cells.
     pub container: Container,
 }
 

@@ -24,8 +24,11 @@ pub type Missing<'m> = &'m (dyn Fn(&LinkColumn, usize, usize) + Sync);
 /// Where cells are written.
 #[derive(Debug, Clone, Copy)]
 pub struct Sink<'s> {
+    /// Where the cells of the level are stored.
     pub cells: &'s Cells,
+    /// The place of the level.
     pub target: &'s Below<'s>,
+    /// Threads that encode cells.
     pub threads: usize,
 }
 
@@ -34,7 +37,9 @@ pub struct Sink<'s> {
 pub struct Cell {
     /// The key of its bucket.
     pub key: ChunkCoord,
+    /// Links in the cell, copies counted.
     pub records: u64,
+    /// The payload of the array of links.
     pub rows: Vec<u8>,
     /// Groups of links inside a chunk that follow its fragments; `None`: all are one group.
     pub groups: Option<Vec<u8>>,
@@ -47,6 +52,7 @@ pub struct Cell {
 pub struct StoredCell {
     /// The key of its bucket.
     pub key: ChunkCoord,
+    /// Links in the cell, copies counted.
     pub records: u64,
     /// Which attributes have a cell here.
     pub valued: Vec<bool>,

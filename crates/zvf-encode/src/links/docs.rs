@@ -18,7 +18,9 @@ use crate::{WriteError, documents};
 /// A family whose cells are written.
 #[derive(Debug)]
 pub struct Stored {
+    /// The family.
     pub family: Family,
+    /// Its cells, those with links.
     pub cells: Vec<StoredCell>,
     /// Links, each counted once.
     pub links: u64,

@@ -24,6 +24,7 @@ pub struct FragmentRows {
 }
 
 impl FragmentRows {
+    /// Nothing noted yet. About `budget` bytes are held in memory, more goes to a temporary file in `folder`.
     pub fn new(budget: usize, folder: &Path) -> Self {
         Self {
             buckets: Buckets::new(budget, folder),

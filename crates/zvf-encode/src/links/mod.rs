@@ -6,7 +6,7 @@
 //! | 0.8.1 (0.8 §8.4) | `links/<delta>`: all ends in one chunk | that chunk |
 //! | 0.8.1 (0.8 §9) | `cross_chunk_links/<delta>`: ends in several chunks | the chunks of all ends |
 //!
-//! A [`Placer`] collects links, one bucket for each cell, and writes them as the [`Policy`] of their [`Family`] states;
+//! A [`LinkPlacer`] collects links, one bucket for each cell, and writes them as the [`Policy`] of their [`Family`] states;
 //! [`Stored`] makes the documents. Values of links lie beside them, in `link_attributes/<name>/…` and
 //! `cross_chunk_link_attributes/<name>/…`.
 
@@ -20,7 +20,7 @@ mod queue;
 pub use cell::{Cell, Missing, Sink, StoredCell};
 pub use docs::Stored;
 pub use groups::{ChunkFragments, FragmentRows, Grouped};
-pub use place::{End, Placer};
+pub use place::{End, LinkPlacer};
 pub use policy::{ArrayKey, Family, LinkColumn, Policy};
 pub(crate) use queue::CUT;
 pub use queue::{queued_size, split};

@@ -23,7 +23,7 @@ pub type End<'c> = (&'c [i64], u32);
 
 /// Puts links into buckets, one for each cell.
 #[derive(Debug)]
-pub struct Placer {
+pub struct LinkPlacer {
     family: Family,
     /// By chunk and offsets, or by chunks; see [`Family::array`].
     buckets: Buckets<ChunkCoord>,
@@ -34,7 +34,8 @@ pub struct Placer {
     records: u64,
 }
 
-impl Placer {
+impl LinkPlacer {
+    /// Collects links of a family. About `budget` bytes are held in memory, more goes to a temporary file in `folder`.
     pub fn new(family: Family, budget: usize, folder: &Path) -> Self {
         Self {
             family,
@@ -45,6 +46,7 @@ impl Placer {
         }
     }
 
+    /// The family.
     pub fn family(&self) -> &Family {
         &self.family
     }

@@ -18,7 +18,9 @@ pub struct Policy {
     pub delta: i32,
     /// Ends of a link.
     pub width: usize,
+    /// Whether ends keep the order of the application.
     pub directed: bool,
+    /// One copy of a link, or one for each chunk that it touches.
     pub store: LinkStore,
     /// Type of the columns, little-endian.
     pub dtype: DType,
@@ -52,6 +54,7 @@ impl Policy {
 /// An attribute of the links of a family.
 #[derive(Debug, Clone)]
 pub struct LinkColumn {
+    /// The name of the attribute.
     pub name: String,
     /// Bytes of a value.
     pub size: usize,
@@ -116,7 +119,7 @@ impl Family {
 
     /// The family of a new store.
     pub fn of(spec: &StoreSpec) -> Self {
-        let by = spec.target.form().links;
+        let by = spec.target.rules().links;
         let policy = Policy {
             width: spec.links.width,
             directed: spec.links.directed,
@@ -155,7 +158,7 @@ impl Family {
     }
 
     /// The path of an array in its level, or of that with the values of an attribute.
-    pub fn path(&self, array: ArrayKey<'_>, attribute: Option<&str>) -> String {
+    pub(crate) fn path(&self, array: ArrayKey<'_>, attribute: Option<&str>) -> String {
         let family = match attribute {
             None => "links".to_owned(),
             Some(name) => format!("link_attributes/{name}"),

@@ -6,7 +6,7 @@ use zvf_meta::space::Grid;
 use zvf_meta::{ArrayAttributes, Kind, LinkStore};
 use zvf_store::OpenOptions;
 
-use super::{ArrayKey, End, Family, LinkColumn, Placer, Policy, Sink, split};
+use super::{ArrayKey, End, Family, LinkColumn, LinkPlacer, Policy, Sink, split};
 use crate::WriteError;
 use crate::level::shard::{Cells, Container};
 use crate::spec::store::StoreSpec;
@@ -46,7 +46,7 @@ fn written(policy: Policy, links: &[&Ends]) -> BTreeMap<String, Vec<i64>> {
         container: Container::Blobs,
     };
     let family = Family::new(policy, Vec::new());
-    let mut placer = Placer::new(family, 1 << 20, folder.path());
+    let mut placer = LinkPlacer::new(family, 1 << 20, folder.path());
     for ends in links {
         placer.push(ends, &[]).unwrap();
     }
@@ -167,7 +167,7 @@ fn records_that_do_not_fit_their_family_are_bugs() -> Result<(), WriteError> {
         policy(2, false, LinkStore::Canonical),
         vec![column(2), column(1)],
     );
-    let mut placer = Placer::new(family, 1 << 20, &std::env::temp_dir());
+    let mut placer = LinkPlacer::new(family, 1 << 20, &std::env::temp_dir());
     let ends: &Ends = &[(B, 9), (A, 7)];
     let full: [Option<&[u8]>; 2] = [Some(b"ab"), None];
     let none: [Option<&[u8]>; 2] = [None; 2];
@@ -195,7 +195,7 @@ fn records_that_do_not_fit_their_family_are_bugs() -> Result<(), WriteError> {
 fn no_link_is_left_out() {
     let spec = StoreSpec::new(Kind::Graph, [10.0; 1]);
     let chunks: [&[i64]; 2] = [&[0], &[1]];
-    let mut placer = Placer::new(Family::of(&spec), 1 << 20, &std::env::temp_dir());
+    let mut placer = LinkPlacer::new(Family::of(&spec), 1 << 20, &std::env::temp_dir());
     placer.push_rows(&chunks, &[(0, 3), (1, 4)], &[]).unwrap();
     let bug = |found: Result<usize, WriteError>| matches!(found, Err(WriteError::Bug { .. }));
     let mut wrong = |ends: &[(u32, u32)], values: &[u8]| {

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::WriteError;
 use crate::error::{OrBug, to_index};
-use crate::records::spill::{Part, SpillFile};
+use crate::records::spill::{SpillFile, SpillRange};
 use zvf_format::int::wide;
 
 /// Records of one width, in one bucket a key. A bucket keeps the order in which its records came.
@@ -26,11 +26,12 @@ pub struct Buckets<K> {
 /// The records of one key.
 #[derive(Debug, Default)]
 pub struct Bucket {
-    parts: Vec<Part>,
+    parts: Vec<SpillRange>,
     tail: Vec<u8>,
 }
 
 impl<K: Eq + Hash> Buckets<K> {
+    /// No buckets. About `budget` bytes are held in memory, more goes to a temporary file in `folder`.
     pub fn new(budget: usize, folder: &Path) -> Self {
         Self {
             numbers: FxHashMap::default(),

@@ -8,7 +8,7 @@ use crate::WriteError;
 use crate::error::{OrBug, to_index};
 use crate::records::bucket::Buckets;
 use crate::records::record::typed;
-use crate::records::spill::{Part, SpillFile};
+use crate::records::spill::{SpillFile, SpillRange};
 use zvf_format::int::{halves, wide};
 
 /// Vertex number to chunk and row, for links that name vertices: a table in memory, or in a file with a few blocks of
@@ -26,7 +26,7 @@ const BLOCK: usize = 1 << 16;
 struct Blocks {
     /// What came in, by block, until `seal`.
     incoming: Option<Buckets<u64>>,
-    parts: Vec<Option<Part>>,
+    parts: Vec<Option<SpillRange>>,
     file: SpillFile,
     kept: Vec<(usize, Vec<u64>)>,
     keep: usize,

@@ -99,7 +99,7 @@ pub fn put_flagged(out: &mut Vec<u8>, value: Option<&[u8]>, size: usize) {
 /// # Errors
 /// Bug: there are fewer bytes.
 #[track_caller]
-pub fn take_link<'b>(
+pub(crate) fn take_link<'b>(
     rest: &mut &'b [u8],
     width: usize,
 ) -> Result<(&'b [u8], Vec<i64>), WriteError> {

@@ -10,7 +10,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 use crate::WriteError;
 use crate::error::{OrBug, to_index};
 use crate::records::record::typed;
-use crate::records::spill::{Part, SpillFile};
+use crate::records::spill::{SpillFile, SpillRange};
 use zvf_format::int::wide;
 
 /// One fragment of one object: where it lies, and its place in the object.
@@ -41,9 +41,9 @@ pub struct Placed {
     /// Number of the fragment in its chunk.
     pub fragment: u32,
     /// First row.
-    pub row: u32,
+    pub(crate) row: u32,
     /// How many rows.
-    pub rows: u32,
+    pub(crate) rows: u32,
 }
 
 /// What a [`Sorter`] sorts: records of one size whose order is that of their members.
@@ -56,11 +56,12 @@ impl<T: Copy + Ord + FromBytes + IntoBytes + Immutable> Record for T {}
 pub struct Sorter<T> {
     held: Vec<T>,
     most: usize,
-    runs: Vec<Part>,
+    runs: Vec<SpillRange>,
     file: SpillFile,
 }
 
 impl<T: Record> Sorter<T> {
+    /// Nothing to sort yet. About `budget` bytes are held in memory, more goes to a temporary file in `folder`.
     pub fn new(budget: usize, folder: &Path) -> Self {
         Self {
             held: Vec::new(),
@@ -70,6 +71,10 @@ impl<T: Record> Sorter<T> {
         }
     }
 
+    /// Takes a record.
+    ///
+    /// # Errors
+    /// I/O of the temporary file.
     pub fn push(&mut self, record: T) -> Result<(), WriteError> {
         self.held.push(record);
         if self.held.len() < self.most {
@@ -82,7 +87,7 @@ impl<T: Record> Sorter<T> {
     }
 
     /// How many there are.
-    pub fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         let spilled: u64 = self.runs.iter().map(|run| run.len).sum();
         spilled / wide(size_of::<T>()) + wide(self.held.len())
     }
@@ -98,7 +103,7 @@ impl<T: Record> Sorter<T> {
             buffer: Vec::new().into_iter(),
         });
         let held = Run {
-            rest: Part::default(),
+            rest: SpillRange::default(),
             block,
             buffer: self.held.into_iter(),
         };
@@ -117,7 +122,7 @@ impl<T: Record> Sorter<T> {
 /// A sorted run, read block by block.
 #[derive(Debug)]
 struct Run<T> {
-    rest: Part,
+    rest: SpillRange,
     block: usize,
     buffer: std::vec::IntoIter<T>,
 }

@@ -16,9 +16,10 @@ const WRITE: usize = 1 << 20;
 
 /// A part of a spill file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Part {
+pub struct SpillRange {
     at: u64,
-    pub len: u64,
+    /// Bytes.
+    pub(crate) len: u64,
 }
 
 /// An append-only file without a name, gone when the last clone is. Clones share the file; parts may be read from
@@ -49,7 +50,7 @@ impl SpillFile {
     }
 
     /// Appends bytes.
-    pub fn append(&self, bytes: &[u8]) -> Result<Part, WriteError> {
+    pub fn append(&self, bytes: &[u8]) -> Result<SpillRange, WriteError> {
         let mut inner = lock(&self.inner);
         let inner = match &mut *inner {
             Some(inner) => inner,
@@ -63,7 +64,7 @@ impl SpillFile {
             .seek(SeekFrom::Start(inner.end))
             .and_then(|_| inner.file.write_all(bytes))
             .map_err(|e| self.failed(e))?;
-        let part = Part {
+        let part = SpillRange {
             at: inner.end,
             len: wide(bytes.len()),
         };
@@ -75,7 +76,7 @@ impl SpillFile {
     pub(crate) fn append_all<'p, T>(
         &self,
         pieces: impl Iterator<Item = (&'p mut T, Vec<u8>)>,
-        note: impl Fn(&mut T, Part),
+        note: impl Fn(&mut T, SpillRange),
     ) -> Result<(), WriteError>
     where
         T: 'p,
@@ -105,7 +106,7 @@ impl SpillFile {
     }
 
     /// Appends the bytes of a part to `out`.
-    pub fn read(&self, part: Part, out: &mut Vec<u8>) -> Result<(), WriteError> {
+    pub fn read(&self, part: SpillRange, out: &mut Vec<u8>) -> Result<(), WriteError> {
         let length = to_index("spilled bytes", part.len)?;
         let start = out.len();
         let mut inner = lock(&self.inner);
@@ -124,9 +125,9 @@ impl SpillFile {
     }
 
     /// A part of a part: `len` bytes that begin `from` bytes into it.
-    pub(crate) fn slice(part: Part, from: u64, len: u64) -> Part {
+    pub(crate) fn slice(part: SpillRange, from: u64, len: u64) -> SpillRange {
         let from = from.min(part.len);
-        Part {
+        SpillRange {
             at: part.at + from,
             len: len.min(part.len - from),
         }
@@ -143,13 +144,14 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// Bytes in the order in which they came, in memory up to a budget and in a file beyond.
 #[derive(Debug)]
 pub struct Spool {
-    parts: Vec<Part>,
+    parts: Vec<SpillRange>,
     tail: Vec<u8>,
     budget: usize,
     file: SpillFile,
 }
 
 impl Spool {
+    /// Nothing yet. About `budget` bytes are held in memory, more goes to a temporary file in `folder`.
     pub fn new(budget: usize, folder: &Path) -> Self {
         Self {
             parts: Vec::new(),
@@ -160,7 +162,7 @@ impl Spool {
     }
 
     /// Appends one record. The records of a piece are never torn apart.
-    pub fn push(&mut self, record: &[u8]) -> Result<(), WriteError> {
+    pub(crate) fn push(&mut self, record: &[u8]) -> Result<(), WriteError> {
         self.tail.extend_from_slice(record);
         if self.tail.len() >= self.budget {
             self.parts.push(self.file.append(&self.tail)?);
@@ -223,7 +225,7 @@ mod tests {
     fn pieces_go_where_they_are_said_to_go() {
         let file = SpillFile::new(&std::env::temp_dir());
         file.append(b"before").unwrap();
-        let mut owners: Vec<(usize, Option<super::Part>)> =
+        let mut owners: Vec<(usize, Option<super::SpillRange>)> =
             (0..5000).map(|at| (at, None)).collect();
         let piece = |at: usize| vec![at.to_le_bytes()[0]; at % 700];
         let pieces = owners.iter_mut().map(|owner| {

@@ -1,4 +1,7 @@
 //! What a store is to be, and what follows from its format version.
+//!
+//! A [`StoreSpec`] is checked as a whole by [`StoreSpec::check`]; nothing else in this crate refuses its members. A version
+//! is four small choices, [`VersionRules`]: no other code asks for the version.
 
 pub(crate) mod names;
 pub(crate) mod parametric;
@@ -10,4 +13,4 @@ pub use parametric::{Parametric, ParametricType};
 pub use store::{
     AttributeSpec, AttributeType, ChunkBy, LinkSpec, Outside, StoreSpec, TargetVersion,
 };
-pub use target_version::{Form, ID_END, ID_IS_ROW, IdsIn, LinksBy, MOST_ROWS, Members};
+pub use target_version::{ID_END, ID_IS_ROW, IdsIn, LinksBy, MOST_ROWS, Members, VersionRules};

@@ -231,7 +231,6 @@ pub struct ChunkBy {
 
 impl ChunkBy {
     /// As the documents of a store say it.
-    #[doc(hidden)]
     #[must_use]
     pub fn found(attribute: AttributeSpec, stored: bool) -> Self {
         Self {
@@ -540,7 +539,7 @@ impl StoreSpec {
         self.compression.check()?;
         self.check_side()?;
         self.check_document()?;
-        self.target.form().check(self)?;
+        self.target.rules().check(self)?;
         self.check_shards()
     }
 

@@ -49,25 +49,28 @@ pub enum Members {
 
 /// The choices of one version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Form {
+pub struct VersionRules {
     /// Where cells lie that are in no shards.
     container: Container,
+    /// How links between chunks are found.
     pub links: LinksBy,
+    /// What the id of an object is.
     pub ids: IdsIn,
+    /// Which members documents have.
     pub members: Members,
 }
 
 impl TargetVersion {
     /// What follows from the version.
-    pub const fn form(self) -> Form {
+    pub const fn rules(self) -> VersionRules {
         match self {
-            Self::V0_9_2 => Form {
+            Self::V0_9_2 => VersionRules {
                 container: Container::Grid,
                 links: LinksBy::Offsets,
                 ids: IdsIn::Table,
                 members: Members::All,
             },
-            Self::V0_8_1 => Form {
+            Self::V0_8_1 => VersionRules {
                 container: Container::Blobs,
                 links: LinksBy::Chunks,
                 ids: IdsIn::Rows,
@@ -77,7 +80,7 @@ impl TargetVersion {
     }
 }
 
-impl Form {
+impl VersionRules {
     /// Whether grids know no origin, so that no chunk in a shard can have a negative coordinate (0.8 §3.4).
     fn begins_at_zero(self) -> bool {
         self.container == Container::Blobs
@@ -198,8 +201,8 @@ mod tests {
         };
         let chunk = [chunk];
         let chunks = [&chunk[..]];
-        let form = TargetVersion::V0_8_1.form();
-        form.cells(grid, Some(vec![2]), Compression::None, chunks.into_iter())
+        let rules = TargetVersion::V0_8_1.rules();
+        rules.cells(grid, Some(vec![2]), Compression::None, chunks.into_iter())
     }
 
     #[test]

@@ -81,10 +81,12 @@ impl Tally {
         self.sum.fetch_add(checksum(key, bytes), Ordering::Relaxed);
     }
 
+    /// How many objects were put.
     pub fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
 
+    /// The sum of their [checksums](checksum).
     pub fn sum(&self) -> u64 {
         self.sum.load(Ordering::Relaxed)
     }
@@ -116,6 +118,7 @@ impl fmt::Debug for Fence {
 /// An object as it was seen.
 #[derive(Debug, Clone)]
 pub struct Seen {
+    /// The bytes.
     pub bytes: Vec<u8>,
     /// By what the backend knows it; a local file is known by its bytes.
     version: Option<object_store::UpdateVersion>,
@@ -341,7 +344,7 @@ impl Target {
     }
 
     /// What the clock says where the objects lie: `key`, or a temporary file, is put, looked at and removed.
-    pub fn now(&self, key: &str) -> Result<Option<SystemTime>, WriteError> {
+    pub(crate) fn now(&self, key: &str) -> Result<Option<SystemTime>, WriteError> {
         match &self.place {
             Where::Local(local) => local.now(),
             Where::Remote(remote) => {
@@ -410,7 +413,7 @@ impl Target {
     }
 
     /// Any object that is there.
-    pub fn any(&self) -> Result<Option<String>, WriteError> {
+    pub(crate) fn any(&self) -> Result<Option<String>, WriteError> {
         match &self.place {
             Where::Local(local) => local.any(),
             Where::Remote(remote) => remote.any(),
@@ -418,7 +421,7 @@ impl Target {
     }
 
     /// Names of the objects right below a group, in no order.
-    pub fn names(&self, group: &str) -> Result<Vec<String>, WriteError> {
+    pub(crate) fn names(&self, group: &str) -> Result<Vec<String>, WriteError> {
         match &self.place {
             Where::Local(local) => local.names(group),
             Where::Remote(remote) => remote.names(group),
@@ -482,7 +485,10 @@ impl Target {
     ///
     /// # Errors
     /// [`WriteError::Linked`]; I/O.
-    pub fn check<'k>(&self, mut keys: impl Iterator<Item = &'k str>) -> Result<(), WriteError> {
+    pub(crate) fn check<'k>(
+        &self,
+        mut keys: impl Iterator<Item = &'k str>,
+    ) -> Result<(), WriteError> {
         match &self.place {
             Where::Local(local) => keys.try_for_each(|key| local.check(key)),
             // There are no links.

@@ -33,6 +33,7 @@ pub struct Staged {
 }
 
 impl Stage {
+    /// A stage in a folder of the store that no reader uses.
     pub fn new(folder: String, known: BTreeSet<String>) -> Self {
         Self {
             folder,

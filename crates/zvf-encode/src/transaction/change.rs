@@ -171,7 +171,7 @@ impl Change {
     ///
     /// # Errors
     /// I/O.
-    pub fn interrupted(target: &Target) -> Result<Option<Value>, WriteError> {
+    pub(crate) fn interrupted(target: &Target) -> Result<Option<Value>, WriteError> {
         let Some(found) = target.read(MARKER)? else {
             return Ok(None);
         };

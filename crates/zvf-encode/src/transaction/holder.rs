@@ -18,7 +18,7 @@ pub struct Holder {
     /// The number of the process there.
     pub pid: u32,
     /// Seconds since 1970, by the clock of that machine.
-    pub since: u64,
+    pub(crate) since: u64,
     /// Distinguishes the process from all others that ever ran on any machine, where the system says enough for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     process: Option<Identity>,
@@ -50,7 +50,6 @@ impl Holder {
     }
 
     /// The writer of a marker; `None` where the marker does not say.
-    #[doc(hidden)]
     #[must_use]
     pub fn of_marker(marker: &[u8]) -> Option<Self> {
         let marker: Value = serde_json::from_slice(marker).ok()?;

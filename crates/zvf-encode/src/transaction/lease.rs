@@ -137,7 +137,7 @@ impl Lease {
     }
 
     /// Whether the marker is there, and ours.
-    pub fn is_there(&self) -> bool {
+    pub(crate) fn is_there(&self) -> bool {
         let ours = lock(&self.held).seen.bytes.clone();
         let found = self.target.read(&self.key);
         let later = || lock(&self.held).seen.bytes.clone();

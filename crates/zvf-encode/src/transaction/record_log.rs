@@ -1,4 +1,4 @@
-//! A file of frames that several runs of a program append to: what a run that was interrupted leaves for the next one.
+//! A record log that several runs of a program append to: what a run that was interrupted leaves for the next one.
 //!
 //! ```text
 //! ┌──────────┬──────┬──────────┬────────┬─────────┐
@@ -6,7 +6,7 @@
 //! └──────────┴─────────────────┴────────┴─────────┘
 //! ```
 //!
-//! A frame that was cut short by a crash is cut off; any other damage is an error. The file is of one machine and one version of
+//! A record that was cut short by a crash is cut off; any other damage is an error. The file is of one machine and one version of
 //! this crate: it is no format to keep data in. Payloads are CBOR (RFC 8949) of what their types derive.
 
 use std::fs::{File, OpenOptions, TryLockError};
@@ -24,18 +24,18 @@ use zvf_format::int::wide;
 /// Bytes before a payload.
 const HEAD: usize = 13;
 
-/// A file of frames, locked for as long as it is held.
+/// A record log, locked for as long as it is held.
 #[derive(Debug)]
-pub struct FrameFile {
+pub struct RecordLog {
     path: PathBuf,
     file: File,
     /// Whether what was appended is on the disk when a call returns.
     sync: bool,
 }
 
-impl FrameFile {
-    /// Opens a file, or makes one; hands each whole frame to `take`, in order: its place, its kind and its payload. The first
-    /// frame is of the kind `first`.
+impl RecordLog {
+    /// Opens a file, or makes one; hands each whole record to `take`, in order: its place, its kind and its payload. The first
+    /// record is of the kind `first`.
     ///
     /// # Errors
     /// Misuse: a file that another writer has open, or that begins as no such file does. I/O, damage.
@@ -65,23 +65,23 @@ impl FrameFile {
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
-        let mut frames = Self {
+        let mut records = Self {
             path: path.to_owned(),
             file,
             sync,
         };
-        let length = frames.file.metadata().map_err(failed)?.len();
+        let length = records.file.metadata().map_err(failed)?.len();
         // What a crash cut short is cut off, so a file that is none of ours must not come so far.
         let mut begin = [first; 1];
-        let got = (&frames.file).read(&mut begin).map_err(failed)?;
+        let got = (&records.file).read(&mut begin).map_err(failed)?;
         if got > 0 && begin != [first] {
             let expected = "a journal, or no file: it would be overwritten";
             return Err(misused(path, "another file", expected));
         }
-        frames.file.seek(SeekFrom::Start(0)).map_err(failed)?;
-        let mut reader = Frames {
+        records.file.seek(SeekFrom::Start(0)).map_err(failed)?;
+        let mut reader = LogReader {
             path,
-            file: BufReader::new(frames.file.try_clone().map_err(failed)?),
+            file: BufReader::new(records.file.try_clone().map_err(failed)?),
             at: 0,
             length,
         };
@@ -91,10 +91,11 @@ impl FrameFile {
             start = reader.at;
         }
         drop(reader);
-        frames.cut(start)?;
-        Ok(frames)
+        records.cut(start)?;
+        Ok(records)
     }
 
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -112,12 +113,12 @@ impl FrameFile {
         self.cut(0)
     }
 
-    /// Appends a frame.
+    /// Appends a record.
     pub fn append(&mut self, kind: u8, payload: &[u8]) -> Result<(), WriteError> {
         self.append_all(kind, &[payload])
     }
 
-    /// Appends several frames of one kind.
+    /// Appends several records of one kind.
     pub fn append_all<P: AsRef<[u8]>>(
         &mut self,
         kind: u8,
@@ -151,7 +152,7 @@ impl FrameFile {
     }
 }
 
-/// A value as the payload of a frame. Equal values have equal bytes.
+/// A value as the payload of a record. Equal values have equal bytes.
 ///
 /// # Errors
 /// Bug: a value that cannot be serialized.
@@ -167,20 +168,20 @@ pub fn from_bytes<T: DeserializeOwned>(mut bytes: &[u8]) -> Option<T> {
     bytes.is_empty().then_some(value)
 }
 
-/// Frames as far as they are whole.
-struct Frames<'p> {
+/// LogReader as far as they are whole.
+struct LogReader<'p> {
     path: &'p Path,
     file: BufReader<File>,
-    /// End of the last whole frame.
+    /// End of the last whole record.
     at: u64,
     length: u64,
 }
 
-impl Frames<'_> {
-    /// The next frame; `None` at the end, or where a crash cut one short.
+impl LogReader<'_> {
+    /// The next record; `None` at the end, or where a crash cut one short.
     fn next(&mut self) -> Result<Option<(u8, Vec<u8>)>, WriteError> {
         let left = self.length.checked_sub(self.at);
-        let left = left.or_bug("a frame behind the end of its journal")?;
+        let left = left.or_bug("a record behind the end of its journal")?;
         let Some(left) = left.checked_sub(wide(HEAD)) else {
             return Ok(None);
         };
@@ -193,10 +194,10 @@ impl Frames<'_> {
         if length > left {
             return Ok(None);
         }
-        let mut payload = vec![0; to_index("bytes of a journal's frame", length)?];
+        let mut payload = vec![0; to_index("bytes of a journal's record", length)?];
         self.fill(&mut payload)?;
         if crc32c::crc32c(&payload) != sum {
-            // The last frame may have got its length before its bytes; any other was whole once.
+            // The last record may have got its length before its bytes; any other was whole once.
             return if length == left {
                 Ok(None)
             } else {
@@ -220,7 +221,7 @@ pub fn misused(path: &Path, found: &str, expected: &str) -> WriteError {
     WriteError::input(format!("journal {}", path.display()), found, expected)
 }
 
-/// A frame that no writer wrote like that.
+/// A record that no writer wrote like that.
 #[cold]
 pub fn damaged(path: &Path, at: u64, expected: &str) -> WriteError {
     let what = format!("journal {}, byte {at}", path.display());

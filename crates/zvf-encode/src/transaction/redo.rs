@@ -35,7 +35,7 @@ const BATCH: usize = 64;
 
 /// An edit that was begun.
 #[derive(Debug)]
-pub struct Journal {
+pub struct Transaction {
     target: Arc<Target>,
     address: String,
     /// Boxed: journals are moved through the futures of edits, which stand on the stack.
@@ -52,7 +52,7 @@ pub struct Written {
     pub removed: u64,
 }
 
-impl Journal {
+impl Transaction {
     /// Begins an edit. One that was interrupted is finished, or taken back, first: where its marker may be taken over, or
     /// `stale_files` says that its writer is dead.
     pub fn begin(
@@ -70,7 +70,7 @@ impl Journal {
         let place = Arc::clone(&target);
         let change = Change::begin(place, address, "edit", &details, (take, lease))?;
         let change = Box::new(change);
-        let mut journal = Self {
+        let mut transaction = Self {
             target,
             address: address.to_owned(),
             change,
@@ -78,20 +78,20 @@ impl Journal {
         };
         // An edit that counts, without a marker: nothing says that its writer is dead. This marker, which nobody renews,
         // stops one that lives, and is taken over in time.
-        let taken = !journal.change.left().is_empty() || take == Take::Any;
-        match journal.doc().and_then(|doc| named(&doc)) {
+        let taken = !transaction.change.left().is_empty() || take == Take::Any;
+        match transaction.doc().and_then(|doc| named(&doc)) {
             Ok(Some(_)) if !taken => {
-                journal.change.leave();
+                transaction.change.leave();
                 Err(WriteError::held(address, Redo::ATTRIBUTE, None))
             }
             Err(error) if !taken => {
-                journal.abandon();
+                transaction.abandon();
                 Err(error)
             }
-            _ => match settle_under(&mut journal.change, &journal.target) {
-                Ok(_) => Ok(journal),
+            _ => match settle_under(&mut transaction.change, &transaction.target) {
+                Ok(_) => Ok(transaction),
                 Err(error) => {
-                    journal.change.leave();
+                    transaction.change.leave();
                     Err(error)
                 }
             },

@@ -184,7 +184,6 @@ impl Values<'_> {
     ///
     /// # Errors
     /// Bug: a row that is not there.
-    #[doc(hidden)]
     pub fn of_rows(&self, rows: &[usize], channels: usize) -> Result<Values<'static>, WriteError> {
         let no_row = |row: usize| format!("row {row} of {} values", self.len());
         macro_rules! chosen {

@@ -50,8 +50,10 @@ impl Values<'_> {
         })
     }
 
-    /// Values that are missing.
-    #[doc(hidden)]
+    /// A column of `rows` missing values of an attribute.
+    ///
+    /// # Errors
+    /// Misuse: a type that has no value for absence.
     pub fn absent(one: &AttributeSpec, rows: usize) -> Result<Values<'static>, WriteError> {
         match one.values {
             AttributeType::Category | AttributeType::Text => Ok(Values::Text(vec![None; rows])),
@@ -69,7 +71,6 @@ impl Values<'_> {
         }
     }
 
-    #[doc(hidden)]
     /// The numbers in another type, if it holds all of them; floats are rounded to floats.
     pub fn exactly(&self, wanted: NumberType) -> Option<Values<'static>> {
         if let Some(bytes) = self.bytes_as(wanted) {

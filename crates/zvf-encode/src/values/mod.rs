@@ -1,4 +1,7 @@
 //! Columns of numbers and texts, and the number types that stores have.
+//!
+//! [`Values`] is a column as a caller has it, borrowed or owned; [`NumberType`] is how its numbers are stored: little-endian,
+//! and which of them can mean absence ([`NumberType::fills`]).
 
 pub(crate) mod column;
 pub mod decimal;

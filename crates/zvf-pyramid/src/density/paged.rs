@@ -9,7 +9,7 @@ use crate::bins::NONE;
 use crate::meter::{Counted, Meter};
 use zvf_encode::WriteError;
 use zvf_encode::error::{OrBug, internal, narrow, to_index};
-use zvf_encode::records::{Bucket, Buckets, Part, SpillFile};
+use zvf_encode::records::{Bucket, Buckets, SpillFile, SpillRange};
 use zvf_format::int::{index, wide};
 
 /// What is held while records are gone through.
@@ -34,7 +34,7 @@ pub(super) struct PagedRecords {
     block: u32,
     count: u32,
     tail: Vec<u8>,
-    parts: Vec<Part>,
+    parts: Vec<SpillRange>,
     file: SpillFile,
 }
 

@@ -13,7 +13,7 @@ use super::part::{Note, bounds, cells, check_begun, encoder};
 use crate::finish::{finest_doc, write_above};
 use zvf_encode::batches::{Dictionary, Split, grow};
 use zvf_encode::error::{OrBug, narrow};
-use zvf_encode::level::{Documents, Level, Tables, part_texts as texts};
+use zvf_encode::level::{Documents, LevelWriter, Tables, part_texts as texts};
 use zvf_encode::links::{Family, Grouped, Stored, StoredCell};
 use zvf_encode::records::{Placed, Sorter};
 use zvf_encode::target::{TEMPORARY, Target};
@@ -408,7 +408,7 @@ impl PartedStore {
         chunks.sort_unstable();
         narrow("chunks", chunks.len())?;
         let slots: HashMap<&[i64], u32> = chunks.iter().copied().zip(0_u32..).collect();
-        let level = Level {
+        let level = LevelWriter {
             spec,
             target: &below,
             cells: &cells,

@@ -29,7 +29,7 @@ use zvf_encode::level::checked_groups;
 use zvf_encode::parallel::blocking;
 use zvf_encode::spec::LinksBy;
 use zvf_encode::target::Target;
-use zvf_encode::transaction::{ROOT, commit, inside};
+use zvf_encode::transaction::{ROOT, new_store};
 use zvf_encode::{Groups, Outside, StaleFiles, StoreSpec, WriteError, WriteOptions};
 
 pub use merge::{ABSENT_PARTS, Committed};
@@ -135,7 +135,7 @@ impl PartedStore {
             let (spec, stale_files) = (store.details.clone(), store.options.stale_files);
             let open = store.options.open.clone();
             let begin = move || {
-                inside::check(&place, &open)?;
+                new_store::check_address(&place, &open)?;
                 if stale_files == StaleFiles::Refuse
                     && let Some(begun) = Begun::read(&target)?
                     && !target.exists(ROOT)?
@@ -154,7 +154,7 @@ impl PartedStore {
                     return Ok(true);
                 }
                 let details = Begun::details(&spec, names.as_deref());
-                commit::begin(&target, &place, stale_files, details)?;
+                new_store::begin(&target, &place, stale_files, details)?;
                 Ok(false)
             };
             store.begun_before = blocking(begin).await?;
@@ -200,7 +200,7 @@ impl PartedStore {
         options: WriteOptions,
     ) -> Result<Self, WriteError> {
         spec.check()?;
-        if spec.target.form().links != LinksBy::Offsets {
+        if spec.target.rules().links != LinksBy::Offsets {
             let expected = "0.9.2: parts note their links by offsets";
             return Err(WriteError::spec("target", spec.target.version(), expected));
         }

@@ -12,7 +12,7 @@ use zvf_store::ChunkCoord;
 use zvf_encode::batches::{Corners, Dictionary, Layout, Split};
 use zvf_encode::error::OrBug;
 use zvf_encode::level::{
-    Cells, Container, Encoder, Level, LevelInput, RowsWritten, part_texts as texts,
+    Cells, Container, Encoder, LevelInput, LevelWriter, RowsWritten, part_texts as texts,
 };
 use zvf_encode::records::Placed;
 use zvf_encode::target::{Tally, Target, checksum};
@@ -455,7 +455,7 @@ impl Part {
         let (coords, buckets, file, _) = level::by_chunk(spec, router.rows, router.keys)?;
         let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
         self.claim(target, address, &cells, &chunks)?;
-        let level = Level {
+        let level = LevelWriter {
             spec,
             target: &below,
             cells: &cells,

@@ -67,14 +67,17 @@ impl Folder {
         Self(format!("{NOTES}/{id}"))
     }
 
+    /// The key of something in the folder.
     pub fn below(&self, what: &str) -> String {
         format!("{}/{what}", self.0)
     }
 
+    /// The group of parts that were begun.
     pub fn begun(&self) -> String {
         self.below("begun")
     }
 
+    /// The group of claims.
     pub fn claims(&self) -> String {
         self.below("claims")
     }
@@ -83,14 +86,17 @@ impl Folder {
         self.below("parts")
     }
 
+    /// The note that a program began a part.
     pub fn begun_by(&self, name: &str, owner: &str) -> String {
         format!("{}/{name}-{owner}", self.begun())
     }
 
+    /// The objects that a program will write of a part.
     pub fn claim_of(&self, name: &str, owner: &str) -> String {
         format!("{}/{name}-{owner}", self.claims())
     }
 
+    /// The folder of the cells, texts and note of a part.
     pub fn work(&self, name: &str, owner: &str) -> String {
         format!("{}/{name}-{owner}", self.below("work"))
     }
@@ -175,7 +181,7 @@ pub struct Begun {
     seen: Seen,
     marker: Map<String, Value>,
     /// The version of the library and the specification.
-    pub spec: Value,
+    pub(crate) spec: Value,
     /// Where the parts are noted; `None` of a version that had one folder for all.
     pub folder: Option<Folder>,
     /// Names of the parts that must come.
@@ -220,6 +226,10 @@ impl Begun {
         Holder::of_marker(&self.seen.bytes)
     }
 
+    /// The folder of the parts.
+    ///
+    /// # Errors
+    /// Misuse: a store that was begun by a version that had one folder for all.
     pub fn folder(&self) -> Result<&Folder, WriteError> {
         self.folder.as_ref().or_bug("a beginning without an id")
     }

@@ -40,19 +40,25 @@ pub enum Outcome {
 /// The parts of a store.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
+    /// The parts that are the store.
     pub parts: Vec<Chosen>,
     /// Parts that were declared or begun, and are not finished.
     pub absent: Vec<String>,
 }
 
+/// A part that was chosen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chosen {
+    /// Its name.
     pub name: String,
+    /// The random number of the program that wrote it.
     pub owner: String,
+    /// How often the part was begun anew before.
     pub round: u32,
 }
 
 impl Choice {
+    /// Whether the work of an owner was chosen for a part.
     pub fn has(&self, name: &str, owner: &str) -> bool {
         let found = self.parts.iter().find(|part| part.name == name);
         found.is_some_and(|part| part.owner == owner)
@@ -68,13 +74,16 @@ pub enum State {
     Looking(u32),
     /// It is decided.
     Chosen(Choice),
+    /// All parts are removed.
     Discarded,
 }
 
 /// The list of a begun store.
 #[derive(Debug, Clone, Copy)]
 pub struct Log<'l> {
+    /// The place of the store.
     pub target: &'l Target,
+    /// Where its parts are noted.
     pub folder: &'l Folder,
 }
 
@@ -102,6 +111,10 @@ impl Log<'_> {
         Ok((Some(last), state))
     }
 
+    /// The state of the last entry.
+    ///
+    /// # Errors
+    /// I/O. Malformed data: an entry that is no decision.
     pub fn state(&self) -> Result<State, WriteError> {
         Ok(self.last()?.1)
     }

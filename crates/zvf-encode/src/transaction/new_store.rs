@@ -1,4 +1,4 @@
-//! The order in which a store appears.
+//! A new store: the order in which its objects are written.
 //!
 //! ```text
 //! zvf-unfinished.json     somebody writes here           put only where nothing lies
@@ -18,7 +18,8 @@ use serde_json::Value;
 use crate::WriteError;
 use crate::target::Target;
 use crate::transaction::holder::Holder;
-pub use crate::transaction::marker::{MARKER, ROOT, StaleFiles, new_mark};
+pub use crate::transaction::inside::check as check_address;
+use crate::transaction::marker::{MARKER, ROOT, StaleFiles, new_mark};
 use crate::transaction::partition::unfinished;
 
 /// Whether a store may be written here: nothing lies there, or stale files that may be removed.
