@@ -13,10 +13,9 @@ use zvf_store::{
 
 use super::entries::entries;
 use super::report::Notes;
+use zvf_encode::error::{OrBug, narrow};
+use zvf_encode::{NumberType, WriteError};
 use zvf_format::int::{index, wide};
-use zvf_write::WriteError;
-use zvf_write::error::{OrBug, narrow};
-use zvf_write::number::NumberType;
 
 /// The rows of one fragment, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
