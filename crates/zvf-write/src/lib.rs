@@ -215,3 +215,8 @@ pub use writer::{StoreWriter, WriteOptions};
 pub use zvf_codec::Compression;
 pub use zvf_meta::{Axis, JsonObject, Kind, LinkStore};
 pub use zvf_store::Class;
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
