@@ -6,7 +6,7 @@ use std::process::Child;
 use std::time::Instant;
 
 use crate::{
-    Outcome, browser, conformance, demo, dependencies, features, fixtures, history, msrv,
+    Outcome, browser, conformance, cortex_m, demo, dependencies, features, fixtures, history, msrv,
     no_std, package, pictures, sh, stages, targets, test, tidy, wheel,
 };
 
@@ -44,6 +44,10 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "no-std",
         run: || no_std::run(&[]),
+    },
+    Stage {
+        name: "cortex-m",
+        run: || cortex_m::run(&[]),
     },
     Stage {
         name: "targets",

@@ -16,6 +16,7 @@ mod browser;
 mod caterva;
 mod ci;
 mod conformance;
+mod cortex_m;
 mod cost;
 mod cycles;
 mod damage;
@@ -87,6 +88,11 @@ const TASKS: &[Task] = &[
         name: "no-std",
         help: "builds and links the bare-metal probe, reports its code size",
         run: no_std::run,
+    },
+    Task {
+        name: "cortex-m",
+        help: "firmware that decodes a chunk from flash: its size, and its run under QEMU",
+        run: cortex_m::run,
     },
     Task {
         name: "targets",
