@@ -6,8 +6,8 @@ use std::process::Child;
 use std::time::Instant;
 
 use crate::{
-    Outcome, browser, conformance, demo, dependencies, features, fixtures, history, no_std,
-    pictures, sh, stages, targets, test, tidy, wheel,
+    Outcome, browser, conformance, cortex_m, demo, dependencies, features, fixtures, history, msrv,
+    no_std, package, pictures, sh, stages, targets, test, tidy, wheel,
 };
 
 /// One stage of CI.
@@ -46,8 +46,20 @@ const STAGES: &[Stage] = &[
         run: || no_std::run(&[]),
     },
     Stage {
+        name: "cortex-m",
+        run: || cortex_m::run(&[]),
+    },
+    Stage {
         name: "targets",
         run: || targets::run(&[]),
+    },
+    Stage {
+        name: "msrv",
+        run: || msrv::run(&[]),
+    },
+    Stage {
+        name: "package",
+        run: || package::run(&[]),
     },
     Stage {
         name: "demo",
@@ -101,6 +113,14 @@ const WEEKLY: &[Stage] = &[
     Stage {
         name: "minimal-versions",
         run: || task(&["minimal"]),
+    },
+    Stage {
+        name: "msrv-all",
+        run: || task(&["msrv", "--all"]),
+    },
+    Stage {
+        name: "package-all",
+        run: || task(&["package", "--all"]),
     },
     Stage {
         name: "size",

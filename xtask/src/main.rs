@@ -16,6 +16,7 @@ mod browser;
 mod caterva;
 mod ci;
 mod conformance;
+mod cortex_m;
 mod cost;
 mod cycles;
 mod damage;
@@ -30,10 +31,13 @@ mod levels;
 mod lock;
 mod memory;
 mod minimal;
+mod msrv;
 mod no_std;
+mod package;
 mod packages;
 mod peers;
 mod pictures;
+mod published;
 mod python;
 mod scratch;
 mod sh;
@@ -86,9 +90,24 @@ const TASKS: &[Task] = &[
         run: no_std::run,
     },
     Task {
+        name: "cortex-m",
+        help: "firmware that decodes a chunk from flash: its size, and its run under QEMU",
+        run: cortex_m::run,
+    },
+    Task {
         name: "targets",
         help: "checks the crates for 32-bit, big-endian and wasm32 targets; --tests runs the tests of the codecs on a big-endian machine",
         run: targets::run,
+    },
+    Task {
+        name: "msrv",
+        help: "checks the crates with the oldest Rust that they promise: those that promise an older one than the workspace, or [--all]",
+        run: msrv::run,
+    },
+    Task {
+        name: "package",
+        help: "packs the crates as crates.io would get them, and compiles the examples of their READMEs with the packages alone: those of small crates, or [--all]",
+        run: package::run,
     },
     Task {
         name: "fixtures",

@@ -139,10 +139,11 @@ fn code_bytes(file: &[u8]) -> Outcome<u64> {
     Ok(sum)
 }
 
-fn number(file: &[u8], at: usize, width: usize) -> Outcome<u64> {
+/// A little-endian number of a file.
+pub(crate) fn number(file: &[u8], at: usize, width: usize) -> Outcome<u64> {
     let field = file
         .get(at..at + width)
-        .ok_or("the probe's section table is cut short")?;
+        .ok_or("a table of the program is cut short")?;
     Ok(field
         .iter()
         .rev()

@@ -98,7 +98,7 @@ fn tests() -> Outcome {
 }
 
 /// Makes sure that the standard library of a target is installed.
-fn install(target: &str) -> Outcome {
+pub(crate) fn install(target: &str) -> Outcome {
     let mut rustup = sh::command("rustup");
     rustup.args(["target", "add", target]);
     let output = rustup.stdin(Stdio::null()).output()?;
@@ -111,7 +111,7 @@ fn install(target: &str) -> Outcome {
 }
 
 /// Whether a program can be started.
-fn is_there(program: &str) -> bool {
+pub(crate) fn is_there(program: &str) -> bool {
     let mut command = Command::new(program);
     command.arg("--version").stdout(Stdio::null());
     command.stderr(Stdio::null()).status().is_ok()

@@ -1,5 +1,7 @@
 //! Blosc and Blosc2 chunks: views, decoding block by block, filters and codecs. The core needs no std and no heap.
 //!
+//! [`Chunk`] is a view of one chunk, [`Encoder`] writes one (feature `alloc`), [`DecodeError`] names the field and the byte that are wrong.
+//!
 //! A *chunk* is a compressed buffer: a header of 16 (Blosc1) or 32 bytes (Blosc2), a table of block starts, and blocks
 //! that can be decoded one at a time. Arrays of Caterva and b2nd frames are lists of such chunks, and numcodecs' `blosc`
 //! codec writes single ones. This crate handles one chunk, not frames, files or arrays. It follows
@@ -59,13 +61,14 @@
 //! |---|---|---|
 //! | none | views, filters, special, stored and BloscLZ chunks, other codecs through [`Expand`] | own |
 //! | `alloc` | [`Chunk::decode_vec`], [`Encoder`] | own |
-//! | `lz4`, `zlib` | those codecs | Rust |
+//! | `lz4`, `snappy`, `zlib` | those codecs | Rust |
 //! | `lz4-c` | LZ4 decoded two to three times as fast for long matches | C |
 //! | `zstd` | Zstandard, decoding and encoding | C |
 //! | `ruzstd` | Zstandard, decoding, if `zstd` is off | Rust |
 //! | `pure` | all of them without C | |
 //!
-//! The default is `lz4`, `lz4-c`, `zlib` and `zstd`.
+//! The default is `std`, `lz4`, `lz4-c`, `snappy`, `zlib` and `zstd`.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -103,3 +106,8 @@ pub use error::{Class, DecodeError, Expected};
 pub use filters::Pipeline;
 pub use header::{Body, Header, LONG, MOST, SHORT, SpecialKind};
 pub use special::Special;
+
+/// Compiles the example of the README.
+#[cfg(all(doctest, feature = "alloc"))]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -1,6 +1,8 @@
 //! Caterva and b2nd arrays in Blosc2 frames: views without std or heap, readers that decode only the needed blocks, a
 //! writer.
 //!
+//! `Array` reads slices of a file, `Writer` makes one (both with `std`), [`FrameView`] is a view of a frame in memory.
+//!
 //! An array is cut into equal *chunks*, every chunk into equal *blocks*. A chunk is one compressed buffer, a block the
 //! unit that can be decompressed alone; so a plane of a volume costs the blocks that it intersects, not the chunks. The bytes follow
 //! `spec/caterva-b2nd.md`; single chunks are decoded by [`zvf_blosc`].
@@ -64,6 +66,7 @@
 //! | `lz4`, `zlib`, `zstd`, `lz4-c` (default), `ruzstd` | codecs, as in [`zvf_blosc`] |
 //! | `pure` | `std` and every codec without C code |
 //! | `object_store` | `ObjectArray`: the same by asynchronous range requests |
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 
@@ -97,3 +100,8 @@ pub use zvf_blosc::{Class, DecodeError, Special, SpecialKind};
 #[cfg(feature = "std")]
 pub use zvf_blosc::{Codec, EncodeError, FirstFilter, LastFilter};
 pub use zvf_grid::{Axis, Dims, GridError, Selection};
+
+/// Compiles the example of the README.
+#[cfg(all(doctest, feature = "std"))]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -1,4 +1,4 @@
-//! The `zvf` program: shows, queries and dissects Zarr Vectors stores.
+//! The program `zvf`: inspects, queries, converts and edits Zarr Vectors stores.
 //!
 //! Knowledge about stores is in `zvf-store`, `zvf-query` and the other libraries; this crate has the command line, the output formats
 //! and the explanations for people. Results are written to stdout or `-o`, everything else to stderr; the exit code states the class
@@ -72,3 +72,8 @@ fn failed(error: &CliError) -> u8 {
 fn complain(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "zvf: {line}");
 }
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

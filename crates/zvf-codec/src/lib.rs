@@ -25,6 +25,7 @@
 //! # Features
 //!
 //! `zstd`, `gzip`, `blosc` (default): codecs. `zarrs`: codecs that only that crate has. `encode`: `Compression`.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "blosc")]
 mod blosc;
@@ -57,3 +58,8 @@ pub use data::Data;
 pub use error::{CodecError, names};
 #[cfg(feature = "zarrs")]
 pub use zarrs_blosc::register_blosc;
+
+/// Compiles the example of the README.
+#[cfg(all(doctest, feature = "encode"))]
+#[doc = include_str!("../README.md")]
+mod readme {}

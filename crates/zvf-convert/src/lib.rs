@@ -68,6 +68,7 @@
 //!
 //! An error names the first line (or byte) that the format does not allow, and what was expected: nothing is skipped, guessed or read as
 //! a default. [`Import::notes`] lists data that a store cannot hold. Nothing panics on input.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod affine;
 mod answered;
@@ -528,3 +529,8 @@ fn float_type(single: bool) -> NumberType {
         NumberType::F64
     }
 }
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -605,3 +605,8 @@ fn mark_stale<'c>(root: &mut RootDoc, chunks: impl Iterator<Item = &'c [i64]>, o
         );
     }
 }
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -1,5 +1,8 @@
 //! Zero-copy codecs for every blob of the Zarr Vectors Format (ZVF): no std, no heap, no panics.
 //!
+//! The main views are [`fragments::FragmentIndex`] (the rows of each fragment of a chunk), [`manifest::Manifest`] (the fragments of an object) and
+//! those of [`links`].
+//!
 //! A ZVF store keeps points, lines, streamlines, graphs, skeletons and meshes in chunks on Zarr v3.
 //! This crate decodes and encodes the *bytes* of one cell, after it was fetched and decompressed,
 //! and the *grammar* of the names that address cells. It reads no files, no JSON and no
@@ -94,6 +97,7 @@
 //! The only dependency is zerocopy. Views return unaligned little-endian numbers ([`I64`],
 //! [`U32`]), because cells are stored at odd offsets inside larger chunks: `get` reads one, on every
 //! machine, regardless of its byte order.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -124,3 +128,8 @@ pub mod vlen;
 pub use error::{DecodeError, EncodeError};
 /// The unaligned little-endian numbers that views return; `get` reads one.
 pub use zerocopy::byteorder::little_endian::{I64, U32, U64};
+
+/// Compiles the example of the README.
+#[cfg(all(doctest, feature = "alloc"))]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -1,6 +1,9 @@
 //! Rectangular, strided selections of arrays in C order, the cells of a regular grid that they intersect, and the copies
 //! between a cell and a result.
 //!
+//! A [`Selection`] names the wanted elements, [`Cells`] iterates over the cells that it intersects, [`Merge`] states when two byte ranges become
+//! one request.
+//!
 //! TET tiles, Caterva chunks and their blocks, and the chunks of a Zarr image have the same structure: an
 //! array is cut into equal boxes, and a reader that wants some of its elements must compute which boxes to fetch and
 //! where each of their elements is copied to. Boxes that are stored near each other are fetched together ([`Merge`]). This crate
@@ -76,3 +79,8 @@ pub use slabs::Slabs;
 
 /// Most axes of an array: b2nd allows 16, TET 8, Zarr any number (more than 16 are not met in images).
 pub const MAX_RANK: usize = 16;
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -7,10 +7,10 @@ use object_store::Error;
 
 use crate::IoError;
 
-/// What a backend says.
+/// The error of a backend.
 type Boxed = Box<dyn StdError + Send + Sync>;
 
-/// Why one try failed.
+/// The reason why an attempt failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Another try would fail too.
@@ -41,10 +41,10 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What an error of a backend means for the request.
+/// Classifies an error of a backend other than absence.
 ///
-/// Absence is sorted out before. Backends put most failures into one "generic" kind with a text; what the text does
-/// not tell to be final is taken to pass, since reading twice is harmless and attempts are limited.
+/// Backends report most failures as one "generic" kind with a text. A failure whose text does not show that it is permanent counts as transient,
+/// because reading twice is harmless and attempts are limited.
 #[cold]
 pub(crate) fn sort(key: &str, error: Error) -> Failure {
     match error {
@@ -90,11 +90,11 @@ fn sort_generic(key: &str, error: Error) -> Failure {
         Some(300..) => return Failure::Final(IoError::backend(key, error)),
         _ => {}
     }
-    // The last is what a backend without a server says where one says 416: the object ends before the range begins.
+    // The last text is of a backend without a server, for the status 416 of others: the object ends before the range begins.
     const NO_RANGE: [&str; 4] = [
         "Received non-partial response",
         "Content-Range header not present",
-        // A range of an object whose size is not told.
+        // A range of an object whose size was not sent.
         "Failed to parse value for CONTENT_RANGE header",
         "Wanted range starting at",
     ];

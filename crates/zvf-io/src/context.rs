@@ -99,7 +99,7 @@ impl Context {
         self.record_try(start, method, key, range, (bytes, 1, None));
     }
 
-    /// As [`record`](Self::record), for one try: what was received, which try it was, and why it failed.
+    /// As [`record`](Self::record), for one attempt: received bytes, number of the attempt, reason of the failure.
     pub(crate) fn record_try(
         &self,
         start: Option<Instant>,

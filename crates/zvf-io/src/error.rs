@@ -11,17 +11,17 @@ pub type Source = Arc<dyn StdError + Send + Sync + 'static>;
 /// The classes of failure a caller can act on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// The bytes could not be had: absent, denied, or the backend failed. Trying again may help.
+    /// The bytes are absent, access is denied, or the backend failed. A retry may help.
     Io,
-    /// The bytes are there and are not what the format says. Trying again never helps.
+    /// The bytes violate the format. A retry never helps.
     Malformed,
-    /// The call asks for something that cannot be: fix the program or the command.
+    /// The call is invalid: correct the program or the command.
     Misuse,
     /// A count in a file exceeds what [`Limits`](crate::Limits) allows.
     Limit,
-    /// Another program holds what is to be changed, or changed it meanwhile. Nothing was done; trying again helps.
+    /// Another program locks the object or changed it meanwhile. Nothing was done; a retry helps.
     Busy,
-    /// This library broke a rule of its own: please report it. What was asked for was not done.
+    /// An internal invariant of this library is broken: please report it. The call had no effect.
     Bug,
 }
 
@@ -33,16 +33,16 @@ pub enum IoError {
     Denied {
         /// The object or prefix.
         key: String,
-        /// What the backend said.
+        /// The error of the backend.
         source: Source,
     },
     /// The backend failed: network, disk, time-out.
     Backend {
         /// The object or prefix.
         key: String,
-        /// What the backend said, the last time.
+        /// The last error of the backend.
         source: Source,
-        /// How often it was tried; see [`Retry`](crate::Retry).
+        /// The number of attempts; see [`Retry`](crate::Retry).
         tries: u32,
         /// How long all tries and the pauses between them took.
         elapsed: Duration,
@@ -67,12 +67,12 @@ pub enum IoError {
     Address {
         /// The address as given.
         url: String,
-        /// What is wrong with it.
+        /// The defect.
         what: String,
     },
     /// The call cannot be answered as it was made.
     Misuse {
-        /// What was asked, and what would be right.
+        /// The invalid argument, and the expected one.
         what: String,
     },
     /// A count exceeds a limit.
@@ -193,7 +193,7 @@ impl IoError {
         }
     }
 
-    /// What the system said of a file.
+    /// The error of the operating system.
     #[cold]
     pub fn file(key: impl Into<String>, source: std::io::Error) -> Self {
         match source.kind() {

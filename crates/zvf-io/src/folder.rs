@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use crate::Overlay;
 use crate::overlay::Placed;
 
-/// What stands in a folder.
+/// The entries of a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Entry {
     Folder,
@@ -23,7 +23,7 @@ pub(crate) enum Entry {
     Other,
 }
 
-/// Takes the name and kind of an entry, and what asks the system for its bytes.
+/// Receives the name and kind of an entry, and a function that returns its size.
 type VisitEntry<'v, X> =
     dyn FnMut(String, Entry, &dyn Fn() -> io::Result<u64>) -> Result<(), X> + 'v;
 
@@ -32,7 +32,7 @@ type VisitEntry<'v, X> =
 pub struct Folder {
     path: PathBuf,
     root: OnceLock<at::Root>,
-    /// What an edit puts in the place of files.
+    /// The replacements of an unfinished edit.
     overlay: Option<Overlay>,
 }
 
@@ -59,7 +59,7 @@ impl Folder {
         self.overlay.as_ref()
     }
 
-    /// The key of the file that counts as that of `key`.
+    /// The key of the file that is read for `key`.
     fn key<'k>(&self, key: &'k str) -> io::Result<Cow<'k, str>> {
         match self.overlay.as_ref().map(|overlay| overlay.place(key)) {
             None | Some(Placed::Own) => Ok(Cow::Borrowed(key)),
@@ -72,7 +72,7 @@ impl Folder {
         self.root.get_or_init(|| at::Root::of(&self.path))
     }
 
-    /// The path it was opened by, to be told to somebody.
+    /// The path by which it was opened, for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -82,7 +82,7 @@ impl Folder {
         self.root().open(&self.path, &self.key(key)?)
     }
 
-    /// What the system knows of the file of a key; a link is followed.
+    /// The metadata of the file of a key; symbolic links are followed.
     pub(crate) fn metadata(&self, key: &str) -> io::Result<Metadata> {
         self.root().metadata(&self.path, &self.key(key)?)
     }
@@ -91,7 +91,7 @@ impl Folder {
     /// are left out.
     ///
     /// # Errors
-    /// I/O, or those of `visit`.
+    /// I/O, and the errors of `visit`.
     pub(crate) fn visit<X: From<io::Error>>(
         &self,
         key: &str,
@@ -107,7 +107,7 @@ impl Folder {
     /// One `stat` an entry, relative to its folder.
     ///
     /// # Errors
-    /// I/O, or those of `visit`.
+    /// I/O, and the errors of `visit`.
     pub(crate) fn visit_sizes<X: From<io::Error>>(
         &self,
         key: &str,
@@ -136,10 +136,10 @@ mod at {
     use super::{Entry, VisitEntry};
     use crate::regular_file;
 
-    /// A handle that serves to look up names: no right to read is needed for it where the system knows such handles.
+    /// A handle for looking up names, which needs no permission to read, if the system has such handles.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     const LOOK: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
-    /// A handle that serves to look up names. What is no file does not block.
+    /// A handle for looking up names. Opening does not block if the path is not a file.
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     const LOOK: OFlags = OFlags::RDONLY
         .union(OFlags::NONBLOCK)
@@ -151,7 +151,7 @@ mod at {
         .union(OFlags::NOCTTY)
         .union(OFlags::CLOEXEC);
 
-    /// The handle, or why there is none. It is not tried again: what came a moment later would be half of an answer.
+    /// The handle, or the error of opening it. It is opened once, so that all files belong to one folder.
     #[derive(Debug)]
     pub(crate) struct Root(Result<OwnedFd, Errno>);
 

@@ -39,7 +39,7 @@ pub enum Backend {
 pub struct Kv {
     backend: Backend,
     context: Context,
-    /// What is read in the place of objects that are there.
+    /// Objects that are read instead of stored ones.
     drafts: Arc<BTreeMap<String, Bytes>>,
 }
 
@@ -137,7 +137,7 @@ impl Kv {
         }
     }
 
-    /// What is read in the place of an object.
+    /// The replacement of an object.
     fn draft(&self, key: &str, ask: &Ask) -> Option<Object> {
         let bytes = self.drafts.get(key)?.clone();
         let size = wide(bytes.len());
@@ -238,7 +238,7 @@ impl Kv {
         })
     }
 
-    /// As [`usage`](Self::usage), the folders of the prefix side by side: those of a level are its arrays, with thousands of files each.
+    /// As [`usage`](Self::usage), with the folders of the prefix listed concurrently: those of a level are arrays of thousands of files.
     async fn local_usage(&self, root: &Arc<Folder>, prefix: &str) -> Result<Usage, IoError> {
         let cap = Cap::cells(self.limits());
         let (folder, key) = (Arc::clone(root), prefix.to_owned());

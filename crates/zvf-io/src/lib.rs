@@ -39,9 +39,9 @@
 //! # Requests
 //!
 //! This crate, and no layer below it, retries requests whose failure may be transient ([`Retry`]). An attempt
-//! that stays silent is abandoned ([`IoOptions::request_timeout`]); every attempt is in the trace. One limit bounds the number of
-//! requests in flight, another their bytes. Missing features of a backend are detected at its first refusal: suffix ranges
-//! (replaced by a HEAD request and a range), any ranges (the whole object), listings.
+//! without progress is abandoned ([`IoOptions::request_timeout`]); every attempt is in the trace. One limit bounds the number of requests in
+//! flight, another their bytes. A backend's missing features are detected by its first refusal: suffix ranges (replaced by a HEAD request and a
+//! range), any ranges (replaced by the whole object), listings.
 //!
 //! A snapshot is consistent: if an object that was read has another ETag, time or size later, or an object is newer than the snapshot,
 //! the error is [`IoError::SourceChanged`]. [`Kv::verify`] reads the state of documents again at the end of an answer.
@@ -49,6 +49,7 @@
 //! # Features
 //!
 //! `http`: web servers, with TLS by rustls and ring (`use_ring`); `cloud`: those, S3, Google Cloud Storage and Azure.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod classify;
 mod context;
@@ -104,3 +105,8 @@ pub use trace::{IoTrace, Method, Request};
 pub use upload::{Place, put_file};
 pub use versions::Versions;
 pub use zvf_grid::Merge;
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

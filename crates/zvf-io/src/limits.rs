@@ -1,6 +1,6 @@
-//! What a hostile or broken store may cost.
+//! Limits on the cost of a hostile or damaged store.
 
-/// Upper bounds on what one store may make this process allocate or ask for.
+/// Upper bounds on the allocations and requests that one store may cause.
 ///
 /// Every count in a file is untrusted. A count beyond a limit is [`IoError::Limit`](crate::IoError::Limit),
 /// never an allocation and never "malformed": a larger limit may make the same store readable.

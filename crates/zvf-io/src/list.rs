@@ -101,9 +101,9 @@ impl Remote {
         Ok(None)
     }
 
-    /// Visits all objects below a prefix. Returns false when the backend cannot list.
+    /// Visits all objects below a prefix. Returns false if the backend cannot list.
     ///
-    /// An interrupted listing continues behind the last object it returned, where objects are returned in order.
+    /// An interrupted listing continues after its last object, if the backend returns objects in order.
     async fn walk(
         &self,
         context: &Context,
@@ -153,8 +153,7 @@ impl Remote {
         Ok(false)
     }
 
-    /// Whether a failure says that the backend cannot list at all. It is not asked to again then, nor when it does
-    /// not let the root be listed.
+    /// Whether a failure shows that the backend cannot list. No listing is requested again then, or after access to the root's was denied.
     fn refuses(&self, prefix: &str, failure: &Failure) -> bool {
         let unsupported = matches!(failure, Failure::Final(IoError::NotSupported { .. }));
         let denied = matches!(failure, Failure::Final(IoError::Denied { .. }));

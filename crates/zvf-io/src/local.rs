@@ -132,7 +132,7 @@ impl OpenFile {
         Ok(bytes)
     }
 
-    /// Exactly `length` bytes from `start`; fewer only where the file ends.
+    /// `length` bytes from `start`, or fewer at the end of the file.
     ///
     /// # Errors
     /// I/O.
@@ -156,7 +156,7 @@ impl OpenFile {
         Ok(bytes)
     }
 
-    /// Exactly `length` bytes from `start`; fewer only where the file ends.
+    /// `length` bytes from `start`, or fewer at the end of the file.
     ///
     /// # Errors
     /// I/O.
@@ -203,13 +203,13 @@ pub(crate) fn state(root: &Folder, context: &Context, key: &str) -> Result<Optio
     state
 }
 
-/// What tells a file from another one of the same name.
+/// Distinguishes a file from another one with the same name.
 #[cfg(unix)]
 fn inode(meta: &Metadata) -> u64 {
     std::os::unix::fs::MetadataExt::ino(meta)
 }
 
-/// What tells a file from another one of the same name: nothing, here.
+/// Distinguishes a file from another one with the same name: not on this system.
 #[cfg(not(unix))]
 fn inode(_: &Metadata) -> u64 {
     0
@@ -227,7 +227,7 @@ thread_local! {
 /// Small files go through one buffer of the thread: no allocation and no `stat`.
 ///
 /// # Errors
-/// I/O; limit: a larger file than `cap`; malformed: no file; those of `use_bytes`.
+/// I/O; limit: a file larger than `cap`; malformed: not a file; the errors of `use_bytes`.
 pub fn with_file<R, E: From<IoError>>(
     root: &Folder,
     key: &str,
@@ -310,7 +310,7 @@ pub(crate) fn answer(
     }
 }
 
-/// Visits what stands in a folder; nothing, when it does not exist.
+/// Visits the entries of a folder; none if it does not exist.
 pub(crate) fn entries(
     root: &Folder,
     key: &str,

@@ -22,7 +22,7 @@ pub(crate) enum Location {
     },
 }
 
-/// What a kind of backend takes, as far as is known before it is asked.
+/// The features of a kind of backend, as far as they are known before its first answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Backs {
     /// Delimiter listings.

@@ -21,7 +21,7 @@ impl<T, E> Default for Once<T, E> {
 }
 
 impl<T: Clone, E: Clone> Once<T, E> {
-    /// A value that is there already.
+    /// A known value.
     pub fn ready(thing: T) -> Self {
         Self(Mutex::new(Arc::new(OnceCell::new_with(Some(Ok(thing))))))
     }
@@ -42,7 +42,7 @@ impl<T: Clone, E: Clone> Once<T, E> {
     /// until it is done, see [`driven`](crate::driven).
     ///
     /// # Errors
-    /// Those of `load`.
+    /// The errors of `load`.
     pub async fn get_or_load(&self, load: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         let shared = self.shared();
         let result = shared.get_or_init(|| load).await;

@@ -9,13 +9,13 @@ use object_store::ObjectStore;
 
 use crate::{IoTrace, Limits, Merge, Stop};
 
-/// How an address is opened, and what requests to it may cost.
+/// Options of opening an address, and limits on its requests.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct IoOptions {
-    /// What a hostile store may cost.
+    /// Limits on the cost of a hostile store.
     pub limits: Limits,
-    /// Requests in flight at one time, over everything the store does. Default 64.
+    /// The number of concurrent requests of the store. Default 64.
     pub concurrency: usize,
     /// Whether requests are sent without credentials.
     pub anonymous: bool,
@@ -23,24 +23,23 @@ pub struct IoOptions {
     pub backend: Vec<(String, String)>,
     /// Where requests are recorded. Off by default.
     pub trace: IoTrace,
-    /// The backend itself, instead of the one the address names; the address's path stays the prefix.
+    /// The backend, instead of the one that the address names; the path of the address remains the prefix.
     pub object_store: Option<Arc<dyn ObjectStore>>,
-    /// When and how often a request that failed is sent again. The only layer that does: backends are told not to.
+    /// When and how often failed requests are retried. Only this layer retries: retries of backends are turned off.
     pub retry: Retry,
-    /// How long one try may stay silent: until its answer begins, and between two pieces of it. Default 30 s.
+    /// The time without progress after which an attempt is abandoned: until its answer begins, and between two pieces of it. Default 30 s.
     ///
-    /// A body has this long in all, and besides what its announced bytes take at 256 KiB/s.
+    /// A whole body may take this time and additionally the time of its announced bytes at 256 KiB/s.
     pub request_timeout: Duration,
-    /// When neighbouring byte ranges become one request. Default: what suits the kind of backend.
+    /// When neighbouring byte ranges become one request. The default depends on the kind of backend.
     pub merge: Option<Merge>,
-    /// Whether changes and losses are looked for: [`Kv::verify`](crate::Kv::verify) asks, objects that are newer
-    /// than the snapshot are refused, and so is a cell that a presence list names and that is not there. Default true.
+    /// Whether changes and losses are detected: [`Kv::verify`](crate::Kv::verify) sends requests, and objects newer than the snapshot and missing cells of presence
+    /// lists are errors. Default true.
     ///
-    /// Off for backends whose times or ETags differ from one answer to the next, and for what is left of a damaged
-    /// store: listed cells that are not there are empty then. Two reads of one object in different states stay an
-    /// error either way.
+    /// Turn it off for backends whose times or ETags differ between answers, and to read the rest of a damaged store: missing cells of presence lists are
+    /// then empty. Two reads of one object in different states are an error in any case.
     pub verify: bool,
-    /// Bytes that are read instead of the stored object of a key: a preview of a change. Listings do not follow, so every key has to exist.
+    /// Bytes that are read instead of stored objects, by key: a preview of a change. Listings do not include them, so every key must exist.
     /// Default none.
     pub drafts: Arc<BTreeMap<String, Bytes>>,
     /// Checked before every request. Default: never stops.
@@ -142,14 +141,14 @@ impl IoOptions {
         self
     }
 
-    /// Reads these objects in the place of those that lie there.
+    /// Reads these objects instead of the stored ones.
     #[must_use]
     pub fn with_drafts(mut self, drafts: BTreeMap<String, Bytes>) -> Self {
         self.drafts = Arc::new(drafts);
         self
     }
 
-    /// Ends what is read or written at its next request when `stop` is asked.
+    /// Ends reads and writes at their next request after `stop` was requested.
     #[must_use]
     pub fn with_stop(mut self, stop: Stop) -> Self {
         self.stop = stop;
@@ -171,10 +170,9 @@ pub struct Retry {
     pub first_pause: Duration,
     /// Longest pause before any try. Default 5 s.
     pub longest_pause: Duration,
-    /// How long all tries of a request may take together with their pauses. Default 60 s.
+    /// The time that all attempts of a request and the pauses between them may take. Default 60 s.
     ///
-    /// Waiting in line for one of the store's request slots does not count, nor what the announced bytes of a body
-    /// take at 256 KiB/s.
+    /// Waiting for a request slot of the store does not count, nor does the time of the announced bytes of a body at 256 KiB/s.
     pub deadline: Duration,
 }
 

@@ -1,8 +1,8 @@
-//! Objects of a change that is decided, but not carried out yet: read in the place of those that are there.
+//! Objects of a committed change that are not at their final keys yet; they are read instead of the stored ones.
 
 use std::collections::BTreeSet;
 
-/// What the names of folders with staged objects begin with. They are no part of listings.
+/// The prefix of the names of folders with staged objects. Listings omit them.
 pub const STAGING: &str = "zvf-edit-";
 
 /// The objects that a change replaces, adds and removes, by key. New ones are staged in the folder [`STAGING`]`<id>` under
@@ -67,8 +67,7 @@ impl Overlay {
         }
     }
 
-    /// Corrects the names of the folders below a prefix: those of new objects are added, those whose document is removed
-    /// are left out.
+    /// Corrects the list of folders below a prefix: adds those of new objects, removes those whose document is removed.
     pub(crate) fn correct_folders(&self, prefix: &str, names: &mut Vec<String>) {
         let below = below(prefix);
         names.retain(|name| !self.removed.contains(&format!("{below}{name}/zarr.json")));
@@ -96,7 +95,7 @@ impl Overlay {
     }
 }
 
-/// What the keys below a prefix begin with.
+/// The beginning of the keys below a prefix.
 fn below(prefix: &str) -> String {
     if prefix.is_empty() {
         String::new()

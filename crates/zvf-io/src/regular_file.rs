@@ -4,7 +4,7 @@ use std::fs::{File, FileType, Metadata};
 use std::io;
 use std::path::Path;
 
-/// What stands where a file was expected, in words: a named pipe, a device or a socket.
+/// The kind of an object that is not a regular file, in words: a named pipe, a device or a socket.
 #[derive(Debug, thiserror::Error)]
 #[error("is {0}, expected a file")]
 struct Special(&'static str);
@@ -47,7 +47,7 @@ pub(crate) fn refused(kind: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, Special(kind))
 }
 
-/// What was refused because it is no file, in words.
+/// The kind of a refused object, in words.
 pub(crate) fn is_refused(error: &io::Error) -> Option<String> {
     let inner = error.get_ref()?;
     inner.is::<Special>().then(|| inner.to_string())

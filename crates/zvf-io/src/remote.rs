@@ -30,11 +30,11 @@ pub struct Remote {
     shared: Arc<Shared>,
     retry: Retry,
     silence: std::time::Duration,
-    /// What an edit puts in the place of objects.
+    /// The replacements of an unfinished edit.
     overlay: Option<Arc<Overlay>>,
 }
 
-/// What is known of a backend, and what is on its way from it.
+/// The detected features of a backend, and the requests in flight.
 #[derive(Debug)]
 struct Shared {
     can: Can,
@@ -42,7 +42,7 @@ struct Shared {
     names: SingleFlight<Question, Option<Vec<String>>>,
 }
 
-/// What a backend takes. Learnt from its first refusal, so that it is asked in vain once.
+/// The features of a backend, detected by its first refusal.
 #[derive(Debug)]
 struct Can {
     list: AtomicBool,
@@ -87,7 +87,7 @@ impl Part {
     }
 }
 
-/// What came back: the object or part of it, and its state.
+/// The received object, or part of it, and its state.
 #[derive(Debug, Clone)]
 pub(crate) struct Got {
     pub(crate) object: Object,
@@ -145,7 +145,7 @@ impl Remote {
         }
     }
 
-    /// The backend's path of the object that counts as that of `key`; `None` if there is none.
+    /// The backend's path of the object that is read for `key`; `None` if the object is removed.
     fn place(&self, key: &str) -> Result<Option<Path>, IoError> {
         match self.overlay.as_ref().map(|overlay| overlay.place(key)) {
             None | Some(Placed::Own) => self.path(key).map(Some),
@@ -197,7 +197,7 @@ impl Remote {
             cap,
             role: Some(role),
         };
-        // Boxed: each future around it would hold its size twice, and all of them stand on one stack.
+        // Boxed: each enclosing future would contain its size twice, and all of them are on one stack.
         let work = Box::pin(self.get_alone(context, key, &ask, purpose));
         self.shared.objects.share(id, work).await
     }
@@ -280,7 +280,7 @@ impl Remote {
             return Ok(None);
         };
         let mut tries = self.tries();
-        // Kept between the tries: at the end of the line, behind thousands that fail too, the last try would come late.
+        // The slot is held between attempts: behind thousands of failing requests the last attempt would come too late.
         let _slot = context.slot().await?;
         loop {
             tries.made = tries.made.saturating_add(1);
@@ -418,7 +418,7 @@ impl Remote {
     }
 }
 
-/// What a backend tells about the state of an object.
+/// The state of an object, as the backend reports it.
 fn state_of(meta: &ObjectMeta) -> State {
     State {
         etag: meta.e_tag.clone(),
@@ -427,7 +427,7 @@ fn state_of(meta: &ObjectMeta) -> State {
     }
 }
 
-/// Whether a body ends where it ends.
+/// Whether a body has no announced length.
 fn is_unannounced(result: &GetResult) -> bool {
     #[cfg(feature = "http")]
     return result
@@ -486,10 +486,10 @@ async fn body(
     Ok(bytes)
 }
 
-/// What is reserved before the bytes are there.
+/// The capacity that is reserved before the bytes arrive.
 const RESERVED: u64 = 4 << 20;
 
-/// Collects a body: without a copy when it comes in one piece.
+/// Collects a body, without a copy if it arrives in one piece.
 async fn collect(
     mut stream: futures::stream::BoxStream<'static, object_store::Result<Bytes>>,
     length: Option<u64>,
@@ -529,7 +529,7 @@ async fn collect(
             Some(_) => {}
             None => {
                 cap.check(key, found)?;
-                // Without a length, what came is all that tells how long it may take.
+                // Without an announced length, the time limit grows with the received bytes.
                 if start.elapsed() > silence.saturating_add(transfer(found)) {
                     return Err(Failure::passing(format!(
                         "{found} bytes in {:.1?}, without an end",

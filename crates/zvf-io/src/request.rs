@@ -1,4 +1,4 @@
-//! What is asked of an address, and what comes back.
+//! Requests to an address, and their results.
 
 use std::ops::Range;
 
@@ -51,12 +51,12 @@ pub struct Object {
     pub start: u64,
     /// Bytes of the whole object.
     pub size: u64,
-    /// What changes with the content, where the backend says it.
+    /// The validator of the content, if the backend sends one.
     pub etag: Option<String>,
 }
 
 impl Object {
-    /// The part of a whole object that was asked for; a longer part than asked for stays whole.
+    /// Cuts the requested range out of a whole object; other requests return it unchanged.
     pub(crate) fn part(mut self, ask: &Ask) -> Self {
         if let Ask::Range(range) = ask {
             let bound = |at: u64| {
@@ -72,7 +72,7 @@ impl Object {
     }
 }
 
-/// A question about the tree of objects, asked together with others.
+/// A request about the tree of objects, sent together with others.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Question {
     /// The bytes of a document.
@@ -99,9 +99,9 @@ impl Question {
 /// The answer to a [`Question`].
 #[derive(Debug, Clone)]
 pub enum Reply {
-    /// The document; `None` where there is none.
+    /// The document; `None` if it does not exist.
     Document(Option<Object>),
-    /// Names or keys, ascending; `None` where the backend cannot list.
+    /// Names or keys, ascending; `None` if the backend cannot list.
     Names(Option<Vec<String>>),
 }
 
@@ -172,7 +172,7 @@ impl Cap {
         Self { what, most }
     }
 
-    /// Checks what was counted of an object, or of a call.
+    /// Checks a count against a limit.
     ///
     /// # Errors
     /// Limit: more than allowed.

@@ -17,7 +17,7 @@ use zvf_grid::int::wide;
 /// Bytes that a body brings in a second at the least.
 const SLOWEST: u64 = 256 << 10;
 
-/// What a body of announced length may take beside the time of its try.
+/// The additional time for a body of announced length.
 pub(crate) fn transfer(bytes: u64) -> Duration {
     Duration::from_millis(bytes.saturating_mul(1000) / SLOWEST)
 }
@@ -92,13 +92,11 @@ impl Tries {
     }
 }
 
-/// What a backend answers to a request that came through: done, or why it was not done.
-///
-/// The error is one of [`Error::NotFound`], [`Error::AlreadyExists`], [`Error::Precondition`] and
-/// [`Error::NotModified`]: an answer like any other.
+/// The answer of a backend to a request that it received: success, or one of [`Error::NotFound`], [`Error::AlreadyExists`], [`Error::Precondition`] and
+/// [`Error::NotModified`], which are not failures of the request.
 pub type Answer<T> = Result<T, Error>;
 
-/// Sends requests of writers, again where that may help, as those of readers are: see [`Retry`].
+/// Sends and retries requests of writers, by the rules for readers: see [`Retry`].
 #[derive(Debug, Clone, Copy)]
 pub struct Requests {
     retry: Retry,
@@ -162,8 +160,8 @@ impl Requests {
         })
     }
 
-    /// All objects below a prefix; none is no error. An interrupted listing continues behind the last object it returned,
-    /// where objects come in order, and begins again elsewhere.
+    /// All objects below a prefix; an empty list is not an error. An interrupted listing continues after its last object if the backend returns objects in
+    /// order, and starts again otherwise.
     ///
     /// # Errors
     /// As [`send`](Self::send).

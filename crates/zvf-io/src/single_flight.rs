@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::IoError;
 use crate::once::Once;
 
-/// What is on its way, by what it answers.
+/// Requests in flight, by key and range.
 #[derive(Debug)]
 pub(crate) struct SingleFlight<Id, T> {
     flights: Mutex<HashMap<Id, Arc<Once<T, IoError>>>>,

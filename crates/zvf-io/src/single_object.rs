@@ -1,7 +1,7 @@
 //! Single files, for readers of other formats: [`FileLocation`], and requests of [`Kv`] as an `object_store` backend.
 //!
-//! Tries, time-outs, limits and the trace are those of a store. A server that answers no HEAD is asked for the first byte
-//! instead; one that sends no ranges, for the whole object, which is kept while it is read.
+//! Retries, time-outs, limits and the trace are the same as for stores. If a server refuses HEAD, the first byte is requested instead; if it
+//! refuses ranges, the whole object, which is kept in memory while it is read.
 
 use std::fmt;
 use std::ops::Range;
@@ -45,7 +45,7 @@ impl FileLocation {
             url: address.to_owned(),
             what: what.to_owned(),
         };
-        // A client of a web server stands at a folder.
+        // The client of a web server is created for a folder.
         let (base, name) = match scheme(address) {
             Some("http" | "https") => match address.rsplit_once('/') {
                 Some((base, name)) if !name.is_empty() && !base.ends_with('/') => (base, name),
@@ -93,7 +93,7 @@ struct Inner {
     whole: Mutex<Option<(String, Got)>>,
 }
 
-/// What is asked for does not exist, or is another version.
+/// The object does not exist, or has another version.
 enum Outcome {
     Got(Got, Range<u64>),
     Absent,
@@ -101,7 +101,7 @@ enum Outcome {
 }
 
 impl SingleObjects {
-    /// Reads through `kv`; `None` where that is the local disk.
+    /// Reads through `kv`; `None` if that is the local disk.
     pub(crate) fn new(kv: Kv) -> Option<Self> {
         let Backend::Remote(remote) = kv.backend() else {
             return None;
@@ -230,7 +230,7 @@ fn piece(got: &Got, part: &Part) -> Got {
     }
 }
 
-/// What a backend would say.
+/// The corresponding error of a backend.
 fn said(error: IoError) -> Error {
     Error::Generic {
         store: "zvf",

@@ -21,7 +21,7 @@ use zvf_grid::int::wide;
 pub struct ObjectState {
     /// Bytes.
     pub size: u64,
-    /// What changes with the content: the ETag of the backend, without its quotes; inode and time of the last write on a local disk.
+    /// The validator of the content: the ETag of the backend, without quotes; on a local disk inode and time of the last write.
     pub etag: Option<String>,
 }
 
@@ -35,7 +35,7 @@ pub struct ObjectPart {
     pub state: ObjectState,
 }
 
-/// What is directly below a prefix, each list ascending.
+/// The folders and objects directly below a prefix, in ascending order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Listing {
@@ -173,7 +173,7 @@ impl Listing {
 }
 
 impl Remote {
-    /// The state of an object, by its first byte where the server refuses HEAD.
+    /// The state of an object, from a request for its first byte if the server refuses HEAD.
     async fn state_or_byte(&self, context: &Context, key: &str) -> Result<Option<Got>, IoError> {
         let purpose = || Use {
             cap: Cap::cell(context.limits()),
@@ -189,13 +189,12 @@ impl Remote {
     }
 }
 
-/// Whether a key is a regular file whose real path is below the real path of the folder: symbolic links that lead out of a store
-/// are not followed.
+/// Whether a key is a regular file whose real path is below the real path of the folder: symbolic links out of a store are not followed.
 fn is_file_within(root: &Folder, key: &str) -> Result<bool, IoError> {
     kind_within(root, key).map(|kind| kind == Some(Entry::File))
 }
 
-/// What a key leads to inside of the folder; `None` for what is not there, or elsewhere.
+/// The real path of a key in the folder; `None` if it does not exist or is outside.
 fn kind_within(root: &Folder, key: &str) -> Result<Option<Entry>, IoError> {
     let missing = |error: &std::io::Error| {
         matches!(
@@ -218,7 +217,7 @@ fn kind_within(root: &Folder, key: &str) -> Result<Option<Entry>, IoError> {
     }
 }
 
-/// Whether symbolic links lead back to themselves: behind them is nothing.
+/// Whether symbolic links form a cycle, which counts as absent.
 #[cfg(unix)]
 fn is_loop(error: &std::io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())

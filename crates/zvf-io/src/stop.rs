@@ -12,8 +12,8 @@ use crate::IoError;
 /// Time between two checks.
 const LOOKS: Duration = Duration::from_millis(50);
 
-/// A wish to end: what reads or writes a store fails with [`IoError::Stopped`] at its next request, and clears up behind
-/// itself as after any other failure. Clones share the wish.
+/// A request to stop: reads and writes of a store fail with [`IoError::Stopped`] at their next request, and clean up as after any
+/// other failure. Clones share the state.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicBool>);
 

@@ -1,7 +1,7 @@
 //! Tasks: futures that the runtime polls, and closures on its blocking threads.
 //!
-//! Both are boxed before the runtime gets them. It is generic over what it runs, so that its code would be compiled again
-//! for each of some hundred closures, in every crate that reads stores.
+//! Both are boxed first. The runtime is generic over its tasks, so its code would otherwise be compiled for each of some hundred closures, in
+//! every crate that reads stores.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -59,11 +59,11 @@ impl Drop for Task {
 /// Runs a future as a task, so that the runtime polls it even while its caller is not polled. Dropping the caller cancels
 /// the task.
 ///
-/// Requests queue for slots. A future that holds a slot and is not polled, such as one in a buffered stream whose owner
-/// waits for something else, would block the requests behind it; with few slots, forever.
+/// Requests queue for slots. A future that holds a slot and is not polled, such as one in a buffered stream whose owner waits for another future,
+/// would block all later requests; with few slots, forever.
 ///
 /// # Errors
-/// Those of `work`; misuse: there is no runtime, or it was shut down.
+/// The errors of `work`; misuse: there is no runtime, or it was shut down.
 pub async fn driven<T: Send + 'static, E: From<IoError> + Send + 'static>(
     work: impl Future<Output = Result<T, E>> + Send + 'static,
 ) -> Result<T, E> {

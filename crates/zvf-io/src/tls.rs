@@ -21,6 +21,6 @@ use reqwest as _;
 /// # fn main() {}
 /// ```
 pub fn use_ring() {
-    // Fails where there is one, which is then used.
+    // Fails if another provider is installed, which is then used.
     let _ = rustls::crypto::ring::default_provider().install_default();
 }

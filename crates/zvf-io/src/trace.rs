@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// What kind of request was made.
+/// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Method {
     /// An object or a range of one, from a backend.
@@ -40,12 +40,11 @@ pub struct Request {
     pub method: Method,
     /// The object or prefix, relative to the store's root.
     pub key: String,
-    /// First byte asked for; `None` when the whole object or a suffix was.
+    /// The first requested byte; `None` for whole objects and suffixes.
     pub offset: Option<u64>,
-    /// Bytes asked for; `None` when the whole object was.
+    /// The number of requested bytes; `None` for whole objects.
     pub length: Option<u64>,
-    /// Bytes received; for listings the number of names. `None` when the object does not exist, and when the try
-    /// failed.
+    /// The number of received bytes; for listings the number of names. `None` if the object does not exist or the attempt failed.
     pub bytes: Option<u64>,
     /// Which try it was, from 1.
     pub attempt: u32,
@@ -78,7 +77,7 @@ impl IoTrace {
         self.0.is_some()
     }
 
-    /// Removes and returns what was recorded so far, in order of completion.
+    /// Removes and returns the recorded requests, in order of completion.
     pub fn take(&self) -> Vec<Request> {
         match &self.0 {
             None => Vec::new(),
@@ -105,7 +104,7 @@ impl IoTrace {
         self.0.as_ref().map(|_| Instant::now())
     }
 
-    /// Records one try of a request: what was received, which try it was, and why it failed.
+    /// Records an attempt: received bytes, number of the attempt, reason of the failure.
     pub(crate) fn record_try(
         &self,
         start: Option<Instant>,

@@ -98,7 +98,7 @@ pub fn put_file<'a>(
     })
 }
 
-/// Puts a file in parts. What was sent of one that fails is given up.
+/// Uploads a file in parts; aborts the upload after a failure.
 async fn put_parts(
     store: &dyn ObjectStore,
     path: &object_store::path::Path,
@@ -122,7 +122,7 @@ async fn put_parts(
     }
     .await;
     if sent.is_err() {
-        // The first error is the one to tell; what is left is the bucket's to clear.
+        // The first error is returned; the bucket removes the remaining parts.
         let _ = upload.abort().await;
     }
     sent

@@ -71,10 +71,10 @@ impl Kv {
 }
 
 impl Remote {
-    /// Looks again at one document, which was in the state `first` or absent.
+    /// Checks one document again, which was in the state `first` or absent.
     ///
-    /// What HEAD says differently is not believed at once: some servers answer it carelessly, or not at all. The
-    /// head of the document itself decides. Where listings are denied, "denied" is said of what is not there.
+    /// If HEAD reports another state, the document is requested, because some servers answer HEAD wrongly or not at all. Servers that deny listings
+    /// answer "denied" for missing documents.
     async fn look(
         &self,
         context: &Context,
@@ -115,7 +115,7 @@ impl Remote {
         }
     }
 
-    /// Asks again which folders stand below a prefix.
+    /// Lists the folders below a prefix again.
     async fn look_at_listing(
         &self,
         context: &Context,

@@ -14,7 +14,7 @@ use chrono::{DateTime, SecondsFormat};
 
 use crate::{IoError, STAGING};
 
-/// The state of an object, as far as the backend tells it.
+/// The state of an object, as the backend reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct State {
     /// The ETag; on a local disk inode and time of the last write.
@@ -71,7 +71,7 @@ pub(crate) enum Role {
 #[derive(Debug, Clone)]
 pub(crate) struct Pinned {
     pub(crate) state: State,
-    /// Of the bytes, where the backend says nothing else that changes with them.
+    /// A hash of the bytes, if the backend sends no validator.
     digest: Option<u64>,
     /// Whether it was read before the snapshot was settled.
     early: bool,
@@ -114,13 +114,13 @@ pub struct Versions {
 struct Inner {
     /// By path of the node: the key without `zarr.json`.
     documents: BTreeMap<String, Pinned>,
-    /// Nodes whose document was asked for together with the root, and was not there.
+    /// Nodes whose document was requested together with the root and does not exist.
     absent: BTreeSet<String>,
-    /// What was listed together with the root, by prefix.
+    /// Listings that were requested together with the root, by prefix.
     listed: BTreeMap<String, Listed>,
-    /// Documents of arrays whose content was read, and of all nodes above them.
+    /// Documents of arrays whose cells were read, and of all nodes above them.
     used: BTreeSet<String>,
-    /// The levels that answers came from, as they stand in keys.
+    /// The levels of answers, as written in keys.
     levels: BTreeSet<String>,
     /// By two hashes of the key, since there may be millions: ETag (hashed), time, size.
     content: HashMap<(u64, u64), (Option<u64>, i64, u64)>,
@@ -241,12 +241,12 @@ impl Versions {
         Ok(())
     }
 
-    /// Notes that answers come from a level: what its documents say counts also when no cell is read.
+    /// Records that an answer uses a level, so that its documents are verified even if no cell is read.
     pub fn use_level(&self, level: u32) {
         self.inner().levels.insert(level.to_string());
     }
 
-    /// Notes that a document was asked for and is not there.
+    /// Records that a requested document does not exist.
     ///
     /// # Errors
     /// [`IoError::SourceChanged`], when it was read before.
@@ -262,7 +262,7 @@ impl Versions {
         Ok(())
     }
 
-    /// Notes which folders stand below a prefix.
+    /// Records the folders below a prefix.
     pub(crate) fn note_listed(&self, prefix: &str, names: &[String]) {
         let listed = self.listed(names);
         let mut inner = self.inner();
@@ -271,7 +271,7 @@ impl Versions {
         }
     }
 
-    /// What is compared of a listing. Folders that an edit gets ready in are no part of the store: it counts with the root.
+    /// The part of a listing that is compared. Staging folders of edits are not part of the store until the root names them.
     pub(crate) fn listed(&self, names: &[String]) -> Listed {
         let known = names.iter().filter(|name| !name.starts_with(STAGING));
         let known: Vec<&String> = known.collect();
@@ -284,10 +284,9 @@ impl Versions {
     /// What to look at again: all documents, or those that the answer came from. The root alone, if nothing was read since
     /// they were last found unchanged: an answer from caches is as old as they are. `None` = changes are not looked for.
     ///
-    /// What is asked for after the root was read belongs to the same state of the store as long as the root is what
-    /// it was. What is asked for together with the root may be older than the root: a store that is replaced at that
-    /// moment gives an old document, or none, beside a new root. So these are looked at again, too, those that were
-    /// not there as well; and the listings, when the root is so young that it may have been written just then.
+    /// Objects that are requested after the root was read belong to the same state of the store as long as the root is unchanged. Objects that are requested
+    /// together with the root may be older: if the store is replaced at that moment, an old document, or none, is combined with a new root. So these,
+    /// including absent ones, are verified too, and the listings if the root was written so recently that this may have happened.
     pub(crate) fn to_verify(&self, all: bool) -> Option<Looks> {
         let inner = self.inner();
         if !self.on {
@@ -328,7 +327,7 @@ impl Versions {
         inner.verified = inner.verified.max(Some(reads));
     }
 
-    /// Whether bytes are those of a document that was pinned by its bytes.
+    /// Whether the bytes equal those of a document whose hash was recorded.
     pub(crate) fn same_bytes(&self, pinned: &Pinned, bytes: &[u8]) -> bool {
         pinned
             .digest
@@ -353,7 +352,7 @@ impl Inner {
     }
 }
 
-/// What is said of a document that is not there.
+/// The state of a missing document, in messages.
 pub(crate) const ABSENT: &str = "absent";
 
 /// The error for two states of one object.
@@ -450,7 +449,7 @@ mod tests {
         pins.note("zarr.json", &soon, Role::Document, b"").unwrap();
         pins.settle();
         pins.note("0/a/c/0", &old, Role::Content, b"").unwrap();
-        // Clocks differ: what the documents themselves say is not later than the snapshot.
+        // Clocks differ: the times of the documents themselves count as not later than the snapshot.
         pins.note("0/a/c/1", &soon, Role::Content, b"").unwrap();
         for role in [Role::Document, Role::Content] {
             let error = pins.note("0/a/c/2", &new, role, b"").unwrap_err();

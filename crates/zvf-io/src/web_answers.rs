@@ -1,4 +1,4 @@
-//! Answers of web servers that lack what the client wants to know, and are legal all the same.
+//! Legal answers of web servers without headers that the client requires.
 
 use object_store::ClientOptions;
 use object_store::HeaderValue;
@@ -8,7 +8,7 @@ use object_store::client::{
 
 use crate::xml_answers;
 
-/// Stands in the extensions of an answer whose body ends where it ends: no length was announced.
+/// Marks, in its extensions, an answer without an announced length.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unannounced;
 

@@ -1,8 +1,8 @@
-//! The client under every backend of the net, which looks at answers in XML before the backend does.
+//! The client of every network backend, which checks answers in XML before the backend parses them.
 //!
-//! A listing is an XML document of which every member is optional: a page of a proxy, an error, or half of a document
-//! would count as "there is nothing". So would the answer to a request that removes objects as "all are removed". What is
-//! not the document that was asked for, whole, is a failure of the request, and is tried again like others.
+//! Every member of a listing is optional, so a page of a proxy, an error or half of a document would be parsed as an empty listing, and as
+//! complete success in answer to a request that removes objects. An answer that is not the expected, complete document therefore is a failed request,
+//! which is retried.
 
 use async_trait::async_trait;
 use object_store::ClientOptions;
@@ -46,7 +46,7 @@ impl HttpService for Checked {
     }
 }
 
-/// The root element of the document that answers a request; `None` where the answer is no such document.
+/// The root element of the expected answer; `None` if the request is not answered in XML.
 fn expected(method: &str, query: &str) -> Option<&'static str> {
     let has = |name: &str| {
         let mut pairs = query.split('&');

@@ -1,8 +1,7 @@
 //! The JSON documents of the Zarr Vectors Format: typed, checked, and preserved completely.
 //!
-//! A store is a Zarr v3 hierarchy, and every node of it has a document `zarr.json`. This crate parses the bytes of such
-//! a document into a typed struct and writes it back. It reads no files, and knows neither cells nor backends; its only large dependency is
-//! `serde_json`.
+//! A store is a Zarr v3 hierarchy, and every node has a document `zarr.json`: [`RootDoc`] for the root, [`LevelDoc`] for a level, [`ArrayDoc`] for an
+//! array. This crate parses the bytes of a document into such a struct and writes it back. It does no I/O.
 //!
 //! | document | type |
 //! |---|---|
@@ -113,3 +112,8 @@ pub use node::{GroupDoc, NodeKind, OddMember, node_kind, odd_member};
 pub use ome::{Ome, OmeNode};
 pub use role::{Role, is_known_family};
 pub use root::{RootDoc, ZarrVectors};
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -1,4 +1,6 @@
-//! Copies of stores: into the version that is written, and into other chunks, bins and shards.
+//! Copies of stores: into another version, and into other chunks, bins and shards.
+//!
+//! [`migrate`] copies, [`MigrateOptions`] says into what, and a [`Report`] lists what was not carried over and the result of the comparison.
 //!
 //! ```text
 //! vertices   chunk for chunk, of all levels         cells
@@ -611,3 +613,8 @@ impl Job {
         Ok((counts, fragment_link_groups))
     }
 }
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

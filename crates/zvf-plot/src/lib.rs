@@ -52,3 +52,8 @@ pub use layer::Layer;
 pub use level::LevelChoice;
 pub use picture::Picture;
 pub use scene::{Drawn, DrawnLayer, PlotOptions, plot, plot_svg};
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -53,3 +53,8 @@ pub use make::LevelReport;
 pub use needs::pyramid_memory;
 pub use run::{PyramidReport, build_pyramid, refresh_pyramid, remove_pyramid};
 pub use spec::{BaseBins, CrossLevel, Existing, LevelStep, Method, PyramidSpec};
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -190,3 +190,8 @@ pub fn query<'a>(
         .await
     })
 }
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -1,5 +1,7 @@
 //! Serves Zarr Vectors stores over HTTP.
 //!
+//! A [`Server`] is bound to an address with [`ServeOptions`]; [`export_precomputed`] writes what it would send as files for a bucket.
+//!
 //! | path | answer |
 //! |---|---|
 //! | `/store/NAME/…` | the objects of a store as they are stored: GET, HEAD, single ranges, ETags; folders as pages of links |
@@ -62,3 +64,8 @@ mod views;
 pub use export::{ExportError, Exported, Shards, export_precomputed};
 pub use server::{Log, ServeError, ServeOptions, Server};
 pub use token::Token;
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

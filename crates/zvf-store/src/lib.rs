@@ -1,5 +1,7 @@
 //! Reads Zarr Vectors stores from disks, buckets and web servers.
 //!
+//! [`Store::open`] returns a [`Store`], [`Store::level`] a [`Level`] with its arrays, [`Store::fetch_map`] their cells.
+//!
 //! A store is a tree of Zarr v3 arrays: for each resolution level one array of positions, one of fragment indexes,
 //! attributes, links, objects. This crate turns an address into a snapshot of its documents, and requested chunks into
 //! decoded cells. It knows where cells are stored and how they are encoded, but not what a streamline or a mesh is.
@@ -79,6 +81,7 @@
 //!
 //! `zstd`, `gzip`, `blosc` (default): codecs. `http`: web servers; `cloud`: web servers, S3, Google Cloud Storage and Azure.
 //! `zarrs`: the generic reader.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod blob_array;
 pub mod blocking;
@@ -142,3 +145,8 @@ pub use raw::{RawStore, undo_codecs};
 pub use store::{Level, Store};
 pub use typed::{TypedArray, TypedValues};
 pub use warnings::Warning;
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

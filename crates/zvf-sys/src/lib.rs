@@ -9,6 +9,7 @@
 //! Nothing is on by default, so that a crate that maps files links no allocator.
 //!
 //! **Invariant:** one `unsafe` block in each module, with its condition on the function that has it.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "allocator")]
 pub mod allocator;
@@ -17,3 +18,8 @@ mod map;
 
 #[cfg(feature = "mmap")]
 pub use map::Map;
+
+/// Compiles the example of the README.
+#[cfg(all(doctest, feature = "mmap"))]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -1,5 +1,7 @@
 //! TET: one file with named arrays, cut into tiles, with an index that can be used in place.
 //!
+//! [`Tet`] is a view of a file, `TetFile` reads and `TetWriter` writes one (feature `std`).
+//!
 //! ```text
 //! superblock 32 | directory: names, types, shapes | index: 104 bytes a tile | payloads | footer: JSON, tail 16
 //! ```
@@ -64,6 +66,7 @@
 //!
 //! Every number of a file is untrusted: lengths are checked before memory is allocated, decoders are bounded by the length
 //! of the tile, zone maps and secondary indexes are never used, and nothing panics. NaN is data like any other.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -96,3 +99,8 @@ pub use zvf_grid::{Axis, Dims, GridError, Merge, Selection};
 mod files;
 #[cfg(feature = "std")]
 pub use files::*;
+
+/// Compiles the example of the README.
+#[cfg(all(doctest, feature = "std"))]
+#[doc = include_str!("../README.md")]
+mod readme {}

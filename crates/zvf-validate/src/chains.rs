@@ -53,11 +53,11 @@ impl Steps {
 }
 
 impl Chains {
-    /// For levels whose links are such steps; `None` elsewhere.
+    /// `None` if the links of the level are not steps from one vertex of a line to the next.
     pub(crate) fn new(options: &ValidateOptions, state: &LevelState) -> Option<Self> {
         let store = state.level.store();
         let chain = store.kind().is_chain() && store.root().zarr_vectors.geometry_types.len() == 1;
-        // Readers of lines need no links: a store is only held to what it says of itself.
+        // Readers derive these links, so they are compared only if the store declares that it has them.
         let stated = store.root().zarr_vectors.cross_chunk_strategy.as_deref();
         let stated = matches!(stated, Some("explicit_links" | "both"));
         // Before 0.9 rows of such links were not kept right (0.7 §12.3).
@@ -110,7 +110,7 @@ impl Chains {
     }
 }
 
-/// One step: chunk and row before, chunk and row behind.
+/// One step: chunk and row of the first vertex, chunk and row of the second.
 pub(crate) fn step(from: (usize, u32), to: (usize, u32)) -> u64 {
     hash(&(from, to))
 }

@@ -1,12 +1,12 @@
 //! The table of all checks: rule, severity, source and hint of each.
 //!
-//! Rule, severity and source of the checks of documents are those of `zvf-meta`; their level, number and hint are here.
+//! Rule, severity and source of the checks of documents are defined in `zvf-meta`; their level, number and hint here.
 
 use std::fmt;
 
 use zvf_meta::rules::{RULES, Rule, Severity};
 
-/// The level of a check: what it reads. Each level includes those before it.
+/// The level of a check, which determines what is read. Each level includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Depth {
     /// The tree: required folders and documents exist.

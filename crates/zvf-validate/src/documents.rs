@@ -20,7 +20,7 @@ use crate::finding::{Findings, Place};
 /// Requests under way at one time.
 const AT_ONCE: usize = 16;
 
-/// What the tree of a store holds.
+/// The documents and folders of a store.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     /// Documents by key.
@@ -298,7 +298,7 @@ impl Tree {
     }
 }
 
-/// The number in a level's document before 0.9 is that of its folder, as it is since (0.9 §6).
+/// Before 0.9, as since, the number in a level's document equals the name of its folder (0.9 §6).
 fn older_level(key: &str, bytes: &Bytes, findings: &mut Findings) {
     let folder = key
         .strip_suffix("/zarr.json")
@@ -339,7 +339,7 @@ async fn read(
     }
 }
 
-/// What the root states as its version, if it can be found.
+/// The version that the root states, if there is one.
 pub(crate) fn version_of(root: &[u8]) -> Option<String> {
     let root: serde_json::Value = serde_json::from_slice(root).ok()?;
     let text = root.pointer("/attributes/zarr_vectors/zv_version")?;

@@ -2,7 +2,7 @@
 
 use zvf_store::{Class, StoreError};
 
-/// Why a validation ended without a report. What is wrong with a store is a [`Finding`](crate::Finding), never an error.
+/// The reason why a validation ended without a report. A defect of a store is a [`Finding`](crate::Finding), never an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ValidateError {
@@ -12,7 +12,7 @@ pub enum ValidateError {
     /// An option names what is not there.
     #[error("{what}")]
     Misuse {
-        /// What was asked, and what would be right.
+        /// The option or address that is wrong, and the expected value.
         what: String,
     },
 }

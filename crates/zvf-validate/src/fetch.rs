@@ -7,7 +7,7 @@ use zvf_store::{CellWant, Store, StoreError};
 
 use crate::error::is_finding;
 
-/// What became of a cell.
+/// The result of reading one cell.
 #[derive(Debug, Clone)]
 pub(crate) enum Cell {
     /// Missing or empty.
@@ -19,7 +19,7 @@ pub(crate) enum Cell {
 }
 
 impl Cell {
-    /// The bytes, where there are any.
+    /// The bytes of a cell that was read.
     pub(crate) fn bytes(&self) -> Option<&Bytes> {
         match self {
             Self::There(bytes) => Some(bytes),
@@ -34,10 +34,10 @@ impl From<Option<Bytes>> for Cell {
     }
 }
 
-/// Reads cells and runs `f` on them, on the worker that read them. Where one of them cannot be read, each is asked for alone.
+/// Reads cells and runs `f` on the worker that read them. If one cell of the batch cannot be read, all are read again one by one.
 ///
 /// # Errors
-/// What is no finding: denied, failed, changed.
+/// Access denied, failed requests, a store that changed. Defects of the store are findings.
 pub(crate) async fn fetch_map<R, F>(
     store: &Store,
     round: u32,
@@ -68,9 +68,9 @@ where
     Ok(again(cells))
 }
 
-/// Work in its order, so many pieces of it at a time.
+/// Runs the futures, at most `at_once` at a time, and returns their results in order.
 ///
-/// Boxed and listed before: a validation could not go to another thread otherwise, for all that the compiler can tell.
+/// The futures are boxed in a list, because the compiler cannot prove that a stream of unboxed ones is `Send`.
 pub(crate) fn in_turn<T>(
     work: Vec<BoxFuture<'_, T>>,
     at_once: usize,

@@ -1,4 +1,4 @@
-//! What a check found, and where.
+//! Findings: the violations that checks report, and their places.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -116,7 +116,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// One place where a check failed.
+/// One violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
@@ -126,7 +126,7 @@ pub struct Finding {
     pub place: Place,
     /// What was found.
     pub found: String,
-    /// What was expected.
+    /// The expected value.
     pub expected: String,
 }
 
@@ -208,7 +208,7 @@ impl Findings {
         }
     }
 
-    /// Takes over what a part of the work found.
+    /// Appends the findings of another part of the validation.
     pub(crate) fn merge(&mut self, other: Self) {
         let mut room: BTreeMap<Check, usize> = BTreeMap::new();
         for (check, count) in other.counts {
@@ -225,7 +225,7 @@ impl Findings {
         }
     }
 
-    /// Findings by code, those of one check in the order in which they came; and all counts.
+    /// The findings, sorted by code and for one check in the order of reporting, and the counts of all checks.
     pub(crate) fn finish(self) -> (Vec<Finding>, BTreeMap<Check, u64>) {
         let mut list = self.list;
         list.sort_by_key(|finding| finding.check.code());

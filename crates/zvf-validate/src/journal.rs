@@ -1,8 +1,8 @@
-//! What a validation has done so far, in a file beside it: another run of the same validation resumes from there.
+//! The journal of a validation: a local file with the results so far, from which another run of the same validation resumes.
 //!
-//! The file is lines of JSON: a head that says of what store and question it is, then one line for each batch of cells.
-//! A line that was cut off by a crash is read again as cells. What is kept are the batches of chunks and of links, which
-//! is nearly all that a validation reads; documents, listings, manifests and tables are read by every run.
+//! The file has one JSON value per line: a head with the store and the options, then one line for each batch of cells. If a crash cut off a
+//! line, its cells are read again. Only results of chunks and links are recorded, which are nearly all that a validation reads; every run reads
+//! documents, listings, manifests and tables.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -60,11 +60,11 @@ struct State {
 }
 
 impl Journal {
-    /// Opens the journal of a question about a store, or begins one: also where the file is of another question, or the
-    /// store's documents have changed since.
+    /// Opens the journal of this store and these options. A file that belongs to another store, to other options or to other documents of the store is
+    /// started again.
     ///
     /// # Errors
-    /// The file cannot be opened or made, or is no journal.
+    /// The file cannot be opened or created, or is not a journal.
     pub(crate) fn open(
         path: &Path,
         options: &ValidateOptions,
@@ -121,7 +121,7 @@ impl Journal {
         Some(line.done)
     }
 
-    /// Keeps what a batch came to. Where that fails, nothing is kept from there on; [`Self::end`] says so.
+    /// Records the result of a batch. After a failed write nothing more is recorded; [`Self::end`] returns that error.
     pub(crate) fn put<T: Serialize>(&self, key: String, done: &T) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.failed.is_some() {
@@ -132,7 +132,7 @@ impl Journal {
         }
     }
 
-    /// Removes the file, at the end of a run. Returns what went wrong with it.
+    /// Removes the file at the end of a run. Returns the first error of writing or removing it.
     pub(crate) fn end(&self) -> Option<String> {
         let failed = {
             let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -187,7 +187,7 @@ fn fingerprint(options: &ValidateOptions, tree: &Tree) -> String {
         sample,
         most,
         coverage,
-        // None of these changes what a batch comes to.
+        // Options that do not change the result of a batch.
         profile: _,
         measure: _,
         journal: _,
@@ -228,7 +228,7 @@ enum Kept {
     Other,
     /// Empty, or a journal of something else.
     New,
-    /// Its whole lines, and where they end.
+    /// The complete lines, and the position after the last one.
     Lines {
         kept: HashMap<String, (u64, usize)>,
         end: u64,

@@ -1,4 +1,4 @@
-//! What is known of a level: its chunks, and how many rows and fragments each has.
+//! The chunks of a level, with the number of rows and fragments of each.
 
 use zvf_meta::Kind;
 use zvf_store::{ChunkCoord, Level};
@@ -11,7 +11,7 @@ pub(crate) const UNKNOWN: u32 = u32::MAX;
 /// First and last row of a fragment without rows.
 pub(crate) const NO_ROWS: (u32, u32) = (UNKNOWN, UNKNOWN);
 
-/// A level whose chunks were looked at.
+/// A level whose chunks were read.
 #[derive(Debug)]
 pub(crate) struct LevelState {
     pub(crate) level: Level,
@@ -65,18 +65,18 @@ impl LevelState {
             .ok()
     }
 
-    /// Rows of a chunk; `None` where they are not known.
+    /// The number of rows of a chunk; `None` if its cells cannot be read.
     pub(crate) fn rows_of(&self, slot: usize) -> Option<u32> {
         self.rows.get(slot).copied().filter(|&rows| rows != UNKNOWN)
     }
 
-    /// Fragments of a chunk; `None` where they are not known.
+    /// The number of fragments of a chunk; `None` if its index cannot be read.
     pub(crate) fn fragments_of(&self, slot: usize) -> Option<u32> {
         let count = self.fragments.get(slot).copied();
         count.filter(|&count| count != UNKNOWN)
     }
 
-    /// The number of fragments that are known, chunk by chunk: where each chunk begins in one long list, and where that ends.
+    /// For each chunk the number of known fragments in the chunks before it; then their total.
     pub(crate) fn fragment_bases(&self) -> Vec<usize> {
         let mut bases = Vec::with_capacity(self.chunks.len() + 1);
         let mut next = 0_usize;
@@ -88,7 +88,7 @@ impl LevelState {
         bases
     }
 
-    /// First and last row of a fragment; `None` of an empty one, or where they are not known.
+    /// The first and the last row of a fragment; `None` if it is empty or its chunk cannot be read.
     pub(crate) fn ends_of(&self, slot: usize, fragment: u32) -> Option<(u32, u32)> {
         let ends = self.ends.as_ref()?.get(slot)?.get(index(fragment)).copied();
         ends.filter(|&ends| ends != NO_ROWS)

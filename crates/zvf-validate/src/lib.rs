@@ -28,7 +28,7 @@
 //! | L5 multiscale | relations between levels | the same |
 //!
 //! The number of requests of levels 1 and 2 does not grow with the number of chunks. [`Check::all`] is the table of all checks; the
-//! list in `docs/checks.md` is generated from it. The rules about documents are those of [`zvf_meta::rules`], which readers apply, too.
+//! list in `docs/checks.md` is generated from it. Rules about documents are defined in [`zvf_meta::rules`]; readers apply the same ones.
 //!
 //! [`Profile::Viewer`] also checks, from the documents alone, whether viewers can show the store; the names of its checks begin
 //! with `viewer-`.
@@ -47,6 +47,7 @@
 //!
 //! A long validation can record its progress in a file ([`ValidateOptions::journal`]); when it is started again after an interruption,
 //! it resumes from there and gives the same report.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod chains;
 mod check;
@@ -88,3 +89,8 @@ pub use repairable::Repairable;
 pub use report::{Report, Seen};
 pub use validate::validate;
 pub use zvf_meta::rules::Severity;
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

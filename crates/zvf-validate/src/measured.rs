@@ -1,4 +1,4 @@
-//! What cells say of the numbers that documents repeat, for those who repair documents.
+//! Numbers that documents repeat, counted from the cells; repairs of documents use them.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,15 @@ use zvf_store::ChunkCoord;
 
 use crate::numbers::Extent;
 
-/// What a validation read and counted. Nothing here comes from a number in a document; what could not be counted whole
-/// is not there.
+/// The documents that a validation read and the numbers that it counted, with [`ValidateOptions::measure`](crate::ValidateOptions::measure).
 ///
-/// Kept on request: [`ValidateOptions::measure`](crate::ValidateOptions::measure).
+/// No number is taken from a document. A number is absent if some of its cells could not be read.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Measured {
     /// Every document that was read, by key.
     pub documents: BTreeMap<String, Bytes>,
-    /// Folders right below the root; `None` where the backend does not list.
+    /// The folders in the root; `None` if the backend cannot list.
     pub folders: Option<Vec<String>>,
     /// Levels whose cells were read.
     pub levels: BTreeMap<u32, MeasuredLevel>,
@@ -24,24 +23,23 @@ pub struct Measured {
     pub unlisted: BTreeMap<String, Vec<ChunkCoord>>,
 }
 
-/// What the cells of a level come to.
+/// Numbers of a level, counted from its cells.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct MeasuredLevel {
     /// Rows of all chunks.
     pub vertices: Option<u64>,
-    /// Lowest and highest coordinates as stored, one number an axis; `None` without vertices, or where one of them is no
-    /// finite number.
+    /// The lowest and the highest stored coordinate of each axis; `None` without vertices, or if a coordinate is not finite.
     pub extent: Option<(Vec<f64>, Vec<f64>)>,
     /// Objects with a manifest.
     pub present: Option<u64>,
     /// Families of links, by delta.
     pub families: BTreeMap<i32, MeasuredFamily>,
-    /// Values a row of vertex and fragment attributes whose cells all have as many, by path.
+    /// The number of values in a row of vertex and fragment attributes, by path, where all cells agree.
     pub widths: BTreeMap<String, u64>,
 }
 
-/// What the cells of a family of links come to.
+/// Numbers of a family of links, counted from its cells.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MeasuredFamily {

@@ -1,4 +1,4 @@
-//! Level 5: what levels say of each other.
+//! Checks of level 5: relations between levels.
 
 use zvf_meta::capabilities;
 use zvf_meta::version::is_ruled;
@@ -21,7 +21,7 @@ fn unless_stale(store: &Store, finer: u32, check: Check) -> Check {
     }
 }
 
-/// Coarse levels that an edit left behind.
+/// Coarse levels that were not rebuilt after an edit.
 pub(crate) fn stale(run: &mut Run<'_>, store: &Store) {
     let Some(stale) = store.root().extra.get(STALE) else {
         return;
@@ -166,7 +166,7 @@ fn mirrors(run: &mut Run<'_>) {
     }
 }
 
-/// What the root claims about levels.
+/// Checks the members of the root that describe levels.
 fn capability(run: &mut Run<'_>, store: &Store, states: &[LevelState]) {
     // Writers before 0.9 stamp hardly any (0.8 §14).
     if !is_ruled(&store.root().zarr_vectors.zv_version) {
@@ -196,7 +196,7 @@ fn capability(run: &mut Run<'_>, store: &Store, states: &[LevelState]) {
             expected,
         );
     }
-    // A level without vertices shares nothing, regardless of what its document says.
+    // A level without vertices shares no vertices, whatever its document states.
     let shared = states.iter().find(|state| {
         let doc = state.level.doc();
         doc.shared_fragments && doc.vertex_count > 0

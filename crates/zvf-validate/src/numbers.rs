@@ -98,7 +98,7 @@ pub(crate) fn is_number(dtype: DType) -> bool {
 pub(crate) fn extent(dtype: DType, bytes: &[u8], dims: usize) -> Extent {
     let mut extent = Extent::empty(dims);
     let mut axis = 0;
-    // x * 0 is 0 for every finite number, and NaN for all others: one sum tells whether there is one.
+    // x * 0 is 0 for every finite number and NaN for all others, so the sum is NaN if one number is not finite.
     let mut bad = 0.0;
     each(dtype, bytes, |value| {
         if let Some((low, high)) = extent.low.get_mut(axis).zip(extent.high.get_mut(axis)) {
@@ -122,7 +122,7 @@ pub(crate) fn rows(dtype: DType, bytes: &[u8]) -> Vec<f64> {
     all
 }
 
-/// One step of the number type near a value: what rounding can have moved it.
+/// The distance to the next number of the type, by which rounding may have moved the value.
 pub(crate) fn step(dtype: DType, near: f64) -> f64 {
     let epsilon = match dtype.kind {
         DTypeKind::F16 => 2_f64.powi(-10),

@@ -15,13 +15,13 @@ use crate::owners::{Named, check_column};
 use crate::run::Run;
 use zvf_format::int::wide;
 
-/// Looks at every manifest of a level. Returns the steps of its lines from chunk to chunk, where links follow from them.
+/// Checks every manifest of a level. Returns the steps of its lines from chunk to chunk if links are derived from them.
 ///
 /// # Cost
-/// The table of ids and every chunk of manifests once; one bit a fragment, 8 bytes where there is an owner column.
+/// Reads the table of ids and every chunk of manifests once. Memory: one bit for each fragment, 8 bytes with an owner column.
 ///
 /// # Errors
-/// What is no finding.
+/// Failed requests. Defects of the store are findings.
 pub(crate) async fn check(
     run: &mut Run<'_>,
     state: &LevelState,
@@ -134,7 +134,7 @@ fn check_ids(run: &mut Run<'_>, state: &LevelState, objects: &ObjectIndex, ids: 
     }
 }
 
-/// Looks at one manifest. Returns whether it names anything; `None` where it does not decode.
+/// Checks one manifest. Returns whether it names a fragment; `None` if it cannot be decoded.
 fn one(
     run: &mut Run<'_>,
     state: &LevelState,

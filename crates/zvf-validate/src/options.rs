@@ -14,23 +14,23 @@ use crate::check::Depth;
 pub struct ValidateOptions {
     /// The deepest level of checks. Default [`Depth::Consistency`].
     pub depth: Depth,
-    /// The levels whose cells are read; `None`: all.
+    /// The levels whose cells are read. Default all.
     pub levels: Option<Vec<u32>>,
-    /// The arrays whose cells are read, by their path below the level (`vertices`, `links/0`) or its beginning; `None`: all.
+    /// The arrays whose cells are read, by their path below the level or a prefix of it (`vertices`, `links/0`). Default all.
     pub arrays: Option<Vec<String>>,
-    /// Reads some cells only; `None`: all.
+    /// Reads a sample of the cells. Default all.
     pub sample: Option<Sample>,
-    /// Findings that are kept of one check; all are counted. Default 20.
+    /// The number of findings that the report has of one check; all are counted. Default 20.
     pub most: usize,
-    /// Whether [`ParentThere`](crate::Check::ParentThere) is asked. Default no.
+    /// Whether [`ParentThere`](crate::Check::ParentThere) is checked. Default no.
     pub coverage: bool,
     /// Further checks for one use of a store. Default none.
     pub profile: Option<Profile>,
-    /// Whether the report says what was [measured](crate::Measured). Default no: it holds every document.
+    /// Whether the report has [`Measured`](crate::Measured), which includes every document. Default no.
     pub measure: bool,
-    /// A local file that keeps what is done, so that the same validation, begun again after it was cut off, reads only the
-    /// cells that are left; removed at the end. `None`: nothing is kept. The file is started again where the question or a
-    /// document of the store has changed; a cell that was rewritten in between is not read again.
+    /// A local file that records progress, so that the same validation, started again after an interruption, reads only the remaining cells. It is
+    /// removed at the end, and started again if the options or a document of the store changed. A cell that was rewritten in between is not read
+    /// again. Default none.
     pub journal: Option<PathBuf>,
     /// Receives progress.
     pub progress: Progress,
@@ -160,7 +160,7 @@ impl ValidateOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Profile {
-    /// The known viewers show all of it well: the checks whose names begin with `viewer-`.
+    /// Also the checks whether viewers can show the store, whose names begin with `viewer-`.
     Viewer,
 }
 

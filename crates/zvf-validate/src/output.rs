@@ -9,7 +9,7 @@ use crate::check::{Check, CheckInfo, Depth};
 use crate::finding::Finding;
 use crate::report::Report;
 
-/// The report as JSON: what was asked, every kept finding, all counts.
+/// The report as JSON: the options, the findings, all counts.
 #[must_use]
 pub fn json(report: &Report) -> Value {
     let findings: Vec<Value> = report.findings.iter().map(finding).collect();
@@ -130,8 +130,7 @@ pub fn sarif(report: &Report) -> Value {
     })
 }
 
-/// The report as `JUnit` XML: one case for each check that was asked; those that failed as errors are failures, others say in
-/// their output what was found.
+/// The report as `JUnit` XML, with one case for each check that ran. Errors are failures; notes and warnings are in the output of the case.
 #[must_use]
 pub fn junit(report: &Report) -> String {
     let asked: Vec<CheckInfo> = Check::all()

@@ -19,7 +19,7 @@ const SEVERAL: i64 = -2;
 pub(crate) struct Named {
     bases: Vec<usize>,
     seen: Vec<u64>,
-    /// One for each fragment, where there is a column to compare with.
+    /// The owner of each fragment, if there is a column to compare with.
     owners: Option<Vec<i64>>,
 }
 

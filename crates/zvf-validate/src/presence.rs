@@ -1,6 +1,6 @@
 //! Whether presence lists are exact: the objects of an array against the cells that it lists.
 //!
-//! That listed cells are there is seen where they are read. Here is the other direction: objects that no list names.
+//! Finds objects that no list names. Listed cells that do not exist are found by the code that reads them.
 
 use std::sync::Arc;
 
@@ -14,19 +14,19 @@ use crate::level::LevelState;
 use crate::run::Run;
 use zvf_format::int::wide;
 
-/// Cells of shards that are asked for together.
+/// The number of cells of shards that are requested together.
 const BATCH: usize = 1024;
 
-/// Most cells without an entry that are looked for in the shards of one array.
+/// The number of unlisted cells that are searched for in the shards of one array.
 const MOST: u64 = 1 << 22;
 
 /// Lists the objects of every array of cells.
 ///
 /// # Cost
-/// One listing an array; for sharded arrays the index of each shard, and what lies there unlisted.
+/// One listing for each array; for sharded arrays also the index of each shard, and the unlisted cells in it.
 ///
 /// # Errors
-/// What is no finding.
+/// Failed requests. Defects of the store are findings.
 pub(crate) async fn check(run: &mut Run<'_>, state: &LevelState) -> Result<(), StoreError> {
     if run.options.sample.is_some() {
         run.skipped.push(format!(
@@ -77,7 +77,7 @@ async fn one(
         return Ok(());
     };
     keys.sort_unstable();
-    // Cells of one object along each axis: 1, or those of a shard.
+    // The number of cells in one object along each axis: 1, or more in a shard.
     let side: Vec<u64> = doc.chunk_shape.clone();
     let mut unlisted: Vec<Vec<i64>> = Vec::new();
     let mut asked = 0_u64;
@@ -168,7 +168,7 @@ async fn report(
     Ok(())
 }
 
-/// What a writer renames when it is done.
+/// Temporary names that a writer renames at the end.
 fn is_temporary(key: &str) -> bool {
     key.rsplit('/')
         .next()

@@ -6,12 +6,12 @@ use zvf_meta::rules::Rule;
 
 use crate::check::Check;
 
-/// Whether what breaks a check can be made right in documents alone, from the cells that are there.
+/// Whether findings of a check can be resolved by changing documents alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Repairable {
-    /// Always, where the cells that it follows from can be read.
+    /// Always, if the cells from which the value is derived can be read.
     Always,
-    /// Where something holds, in words that go on from "where".
+    /// Under a condition, in words that follow "where".
     Where(&'static str),
     /// Never, and why.
     Never(&'static str),
@@ -29,7 +29,7 @@ impl fmt::Display for Repairable {
 
 /// The cell, the table or the object itself would have to be another one.
 const PAYLOAD: Repairable = Repairable::Never("the data itself would have to change");
-/// A member that stands nowhere else.
+/// The member is not repeated anywhere.
 const MEANING: Repairable = Repairable::Never("nothing else in the store says what belongs there");
 /// Two things that contradict each other.
 const EITHER: Repairable = Repairable::Never("either side may be the wrong one");
@@ -37,7 +37,7 @@ const EITHER: Repairable = Repairable::Never("either side may be the wrong one")
 const OBJECTS: Repairable = Repairable::Never("objects would have to be removed or restored");
 /// A document says how bytes are stored.
 const STORED: Repairable = Repairable::Never("the document says how the bytes are to be read");
-/// What was made of a level has to be made again.
+/// Levels that were derived from the level have to be built again.
 const LEVELS: Repairable = Repairable::Never("coarse levels have to be made again");
 /// The store is right as it is.
 const VIEWED: Repairable = Repairable::Never(

@@ -1,4 +1,4 @@
-//! The answer: what was asked, what was found, what was left out.
+//! The result of a validation.
 
 use std::collections::BTreeMap;
 
@@ -8,32 +8,31 @@ use crate::check::{Check, Depth};
 use crate::finding::Finding;
 use crate::measured::Measured;
 
-/// What a validation found.
+/// The result of a validation: options, findings, counts, and the parts that were skipped.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Report {
     /// The address of the store.
     pub store: String,
-    /// The version that the root states, as text; `None` where it cannot be read.
+    /// The version that the root states, as text; `None` if it cannot be read.
     pub version: Option<String>,
     /// The kind of geometry that decides how the store is read.
     pub kind: Option<String>,
-    /// The deepest level of checks that was asked for.
+    /// The deepest level of checks that ran.
     pub depth: Depth,
-    /// Findings by code; those of one check in the order of levels, arrays and chunks. The same store and the same
-    /// options give the same list.
+    /// Findings by code; those of one check in the order of levels, arrays and chunks. The same store and options give the same list.
     pub findings: Vec<Finding>,
-    /// How often each check failed, those beyond the kept findings too.
+    /// The number of violations of each check, including those that are not in the list.
     pub counts: BTreeMap<Check, u64>,
-    /// What was not looked at, and why.
+    /// The parts of the store that were skipped, and why.
     pub skipped: Vec<String>,
-    /// What was looked at.
+    /// The amount that was read.
     pub seen: Seen,
-    /// What was measured, where that was asked for.
+    /// Counted numbers, with [`ValidateOptions::measure`](crate::ValidateOptions::measure).
     pub measured: Option<Measured>,
 }
 
-/// How much was looked at.
+/// The amount that a validation read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Seen {
@@ -83,7 +82,7 @@ impl Report {
         self.counts.get(&check).copied().unwrap_or(0)
     }
 
-    /// Checks whose findings were too many to be kept, with how many of them are not in the list.
+    /// Checks with more violations than the list has, with the number of missing ones.
     #[must_use]
     pub fn dropped(&self) -> Vec<(Check, u64)> {
         let kept = |check: Check| {

@@ -1,4 +1,4 @@
-//! What all parts of the work share.
+//! The state that all parts of a validation share.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ impl Run<'_> {
         (workers * 2).clamp(2, 32)
     }
 
-    /// What the cells of a level come to.
+    /// Sums over the cells of a level.
     pub(crate) fn measured(&mut self, level: u32) -> &mut MeasuredLevel {
         self.measured.levels.entry(level).or_default()
     }

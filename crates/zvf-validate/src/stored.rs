@@ -1,6 +1,6 @@
-//! Whether the chunks of tables and blobs are stored. One that is not holds the fill value, which readers cannot tell from a lost one.
+//! Whether the chunks of tables and blobs exist. A missing chunk reads as the fill value, which readers cannot distinguish from a loss.
 //!
-//! Writers of this workspace store every chunk and record it (`zvf_stored_chunks`): a chunk that is lost there fails where it is read.
+//! Writers of this workspace store every chunk and record that (`zvf_stored_chunks`), so that reading a lost chunk fails.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -24,7 +24,7 @@ const TABLES: [&str; 4] = [
 /// Most chunks of one array that are looked for.
 const MOST: u64 = 1 << 20;
 
-/// Compares the chunks that tables and blobs of a level should have with those that are there.
+/// Compares the expected chunks of the tables and blobs of a level with the existing ones.
 ///
 /// # Cost
 /// One listing for each folder of tables, and for each array of blobs; the documents of tables, and of blobs without a chunk.

@@ -17,7 +17,7 @@ const ROWS: u64 = 1 << 16;
 /// Reads every table of a level.
 ///
 /// # Cost
-/// Every chunk of every table once; the ids of objects where there are groups.
+/// Reads every chunk of every table once, and the ids of objects if there are groups.
 ///
 /// # Errors
 /// What is no finding.

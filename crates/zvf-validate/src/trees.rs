@@ -7,7 +7,7 @@ use crate::finding::{Findings, Place};
 use crate::level::LevelState;
 use zvf_format::int::index;
 
-/// Most vertices of a level whose tree is looked at.
+/// The largest number of vertices of a level whose tree is checked.
 const MOST: u64 = 1 << 29;
 
 /// The stored edges of a level.
@@ -16,14 +16,14 @@ pub(crate) struct Tree {
     edges: Vec<(u32, u32)>,
     /// Vertices with a stored edge to a parent: one bit each.
     children: Vec<u64>,
-    /// Vertices with a second one.
+    /// Vertices with a second stored edge to a parent.
     twice: Vec<u32>,
-    /// Whether other edges follow from the order of rows.
+    /// Whether further edges are implied by the order of rows.
     implied: bool,
 }
 
 impl Tree {
-    /// A level without stored edges yet. `None` for one that is too large, or whose fragments list rows one by one.
+    /// A tree without stored edges. `None` if the level is too large, or if its fragments list rows one by one.
     pub(crate) fn new(state: &LevelState, vertices: u64) -> Option<Self> {
         if vertices > MOST || state.lists {
             return None;
@@ -58,8 +58,8 @@ impl Tree {
         word.is_some_and(|word| word >> (row % 64) & 1 == 1)
     }
 
-    /// Joins all edges, and reports second parents and loops. Where edges are implied, a stored one replaces that of its child
-    /// (0.9 §14.3); where they are not, the two ends of an edge are equal, and a second one to a parent is none too many.
+    /// Joins all edges; reports second parents and loops. If edges are implied, a stored edge replaces the implied one of its child (0.9 §14.3). Otherwise
+    /// edges have no direction, and a vertex may be the child of several.
     pub(crate) fn finish(
         mut self,
         findings: &mut Findings,
@@ -137,7 +137,7 @@ impl Parts {
         at
     }
 
-    /// Connects two vertices; `false` where they are already.
+    /// Connects two vertices; `false` if they are connected already.
     fn join(&mut self, a: u32, b: u32) -> bool {
         let (a, b) = (self.top(a), self.top(b));
         if a == b {

@@ -23,7 +23,7 @@ use crate::{chunks, links, multiscale, objects, presence, stored, tables, viewer
 /// The document that every change of a store replaces.
 const ROOT: &str = "zarr.json";
 
-/// Makes sure that the root is the one that was looked at: what looks like damage in a store that changes meanwhile is the change.
+/// Fails if the root changed since it was read, because findings in a store that changes meanwhile may be caused by the change.
 async fn unchanged(
     url: &str,
     options: &ValidateOptions,
@@ -49,19 +49,19 @@ async fn unchanged(
     )))
 }
 
-/// Looks at a store.
+/// Validates a store.
 ///
-/// What is wrong with it is in the report; a store that cannot be opened at all has a report with one finding.
+/// Defects are findings in the report; a store that cannot be opened has a report with one finding.
 ///
 /// # Cost
-/// Levels 1 and 2 ask for every document and list every folder of the tree, regardless of the number of chunks. Deeper levels list the
-/// objects of each array and read every cell once. Memory: the documents, the presence lists, 20 bytes a chunk, one batch of
-/// chunks a worker; for objects 1 bit a fragment (8 bytes with an owner column), 8 bytes a fragment of lines and skeletons,
-/// 5 bytes a vertex of skeletons at level 4.
+/// Depths 1 and 2 read every document and list every folder; the number of requests does not depend on the number of chunks. Greater depths list the
+/// objects of each array and read every cell once. Memory: the documents, the presence lists, 20 bytes for each chunk, one batch of
+/// chunks for each worker; for objects 1 bit for each fragment (8 bytes with an owner column); 8 bytes for each fragment of lines and skeletons;
+/// 5 bytes for each vertex of skeletons from depth 4 on.
 ///
 /// # Errors
-/// I/O, nothing at all at the address, an address that is none, an option that names no level. If there are findings and the root is no
-/// longer the one that was read, the store changed meanwhile ([`IoError::SourceChanged`]): validated again, it is seen as it is then.
+/// I/O, nothing at the address, an invalid address, an option that names a missing level. [`IoError::SourceChanged`] if there are findings and the
+/// root changed during the validation: validate again.
 pub fn validate<'a>(
     url: &'a str,
     options: &'a ValidateOptions,
@@ -76,7 +76,7 @@ pub fn validate<'a>(
             between: BTreeMap::new(),
             journal: None,
         };
-        // What a list names and is not there is a finding here, not the end.
+        // Listed objects that are missing are findings, not errors.
         let mut open = options.open.clone();
         open.io.verify = false;
         open.leave_out_damaged = true;

@@ -7,7 +7,7 @@ use zvf_meta::moments::Moments;
 use crate::check::Check;
 use crate::finding::{Findings, Place};
 
-/// Looks at the values of a cell or table, whose rows from `first` on have `width` elements of `dtype`; the first odd one is a finding.
+/// Checks the values of a cell or table, whose rows from `first` on have `width` elements of `dtype`; reports the first invalid one.
 pub(crate) fn check(
     findings: &mut Findings,
     place: impl Fn() -> Place,

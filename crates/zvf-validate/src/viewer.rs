@@ -1,4 +1,4 @@
-//! The profile *viewer*: what the known viewers of a store cannot show, or show badly.
+//! The profile *viewer*: properties of a store that viewers cannot show, or show badly.
 //!
 //! The rules are what upstream's viewer and its instructions ask of a store, and what Neuroglancer's own formats can hold, to which
 //! `zvf serve` converts. They are about documents alone: nothing is read for them. Missing presence lists, which viewers need, too, are
@@ -29,7 +29,7 @@ const CODECS: [&str; 9] = [
 /// Versions that upstream's viewer reads without a warning.
 const VERSIONS: [&str; 5] = ["0.9.0", "0.9.1", "0.9.2", "0.9.3", "0.9.4"];
 
-/// Vertices of level 0 above which a viewer needs coarse levels: it loads a level whole where it is zoomed out.
+/// The number of vertices of level 0 above which a viewer needs coarse levels, because zoomed out it loads a level completely.
 const WHOLE: u64 = 5_000_000;
 
 /// Asks all rules of the profile.
@@ -76,10 +76,10 @@ fn root(findings: &mut Findings, store: &Store) {
     }
 }
 
-/// The codecs of all arrays. They are taken from the documents: an array whose codecs this program does not have is refused.
+/// Checks the codecs of all arrays, taken from the documents, because arrays with unsupported codecs cannot be opened.
 fn codecs(findings: &mut Findings, tree: &Tree) {
     for (key, bytes) in &tree.documents {
-        // What is no document of an array has a finding of its own where it should be one.
+        // A document that should describe an array and does not has its own finding.
         let Ok(doc) = ArrayDoc::parse(bytes) else {
             continue;
         };

@@ -67,3 +67,8 @@ pub use sample::{AxisUse, Order, Sampled, Sampler};
 pub use volume::{Counts, Volume};
 pub use zvf_grid::{Axis, Dims, Selection};
 pub use zvf_meta::Affine;
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -117,3 +117,8 @@ pub use zvf_encode::{
     ParametricType, Progress, StaleFiles, Step, StoreSpec, Summary, TargetVersion, TextSet, Values,
     WriteError, WriteOptions, arrow, decimal, is_name, narrow, renew_ome, store_name,
 };
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -1,7 +1,7 @@
 //! Keys and settings of S3 in the files that the program `aws` keeps: `~/.aws/credentials` and `~/.aws/config`.
 //!
 //! Source: the AWS reference "Using shared config and credentials files", and the order in which its tools look for keys:
-//! options, environment, these files, then what the machine is given.
+//! options, environment, these files, then the credentials of the machine.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -36,10 +36,10 @@ pub(super) const OPTION: &str = "profile";
 /// The settings of one profile.
 type Profile = BTreeMap<String, String>;
 
-/// Gives the builder what the chosen profile has and neither options nor environment say.
+/// Passes members of the chosen profile to the builder, unless options or environment set them.
 ///
 /// # Errors
-/// A profile that was asked for and is in neither file; one whose keys come from elsewhere; a file that cannot be read.
+/// A requested profile that is in neither file; a profile with an unsupported source of keys; a file that cannot be read.
 pub(super) fn apply(
     builder: AmazonS3Builder,
     options: &IoOptions,
@@ -63,7 +63,7 @@ pub(super) fn apply(
     fill(builder, &profile, !options.anonymous && !identity)
 }
 
-/// What both files say of a profile: the one that was asked for, else `default`, which need not be there.
+/// The members of a profile in both files: of the requested one, else of `default`, which may be absent.
 fn read(files: [Option<PathBuf>; 2], asked: Option<&str>) -> Result<Profile, Error> {
     let name = asked.unwrap_or("default");
     let mut found = None;
@@ -234,7 +234,7 @@ sso_start_url = https://example.org
             "http://localhost:9000",
         ];
         assert_eq!(built(Some("lab"), AmazonS3Builder::new(), true), some(lab));
-        // Keys belong together: those of options or the environment get no token of a profile.
+        // Keys of options or the environment are not combined with the token of a profile.
         let own = AmazonS3Builder::new()
             .with_access_key_id("own")
             .with_region("here");
@@ -258,7 +258,7 @@ sso_start_url = https://example.org
             .to_string();
         assert!(error.contains("sso_session"), "{error}");
         assert!(fill(AmazonS3Builder::new(), &office, false).is_ok());
-        // No profile was asked for, and there are no files.
+        // No profile was requested, and there are no files.
         assert!(read([None, None], None).unwrap().is_empty());
     }
 

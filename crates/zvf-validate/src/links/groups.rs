@@ -20,7 +20,7 @@ use zvf_format::int::{index, wide};
 /// No fragment, or no group.
 const NONE: u32 = u32::MAX;
 
-/// Compares what levels claim with what the root lists.
+/// Compares the capabilities of levels with the list of the root.
 pub(crate) fn capability(run: &mut Run<'_>, states: &[LevelState]) {
     let Some(store) = states.first().map(|state| state.level.store()) else {
         return;
@@ -48,7 +48,7 @@ pub(crate) fn capability(run: &mut Run<'_>, states: &[LevelState]) {
         .add(Check::LinkGroupCapability, place, found, expected);
 }
 
-/// What the check of a chunk needs.
+/// The inputs of the check of a chunk.
 struct Claim<'s> {
     state: &'s LevelState,
     fragments: Option<Arc<GridArray>>,

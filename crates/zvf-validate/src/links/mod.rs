@@ -29,7 +29,7 @@ pub(crate) use groups::capability;
 /// Cells that are read together.
 const BATCH: usize = 32;
 
-/// What cells of a family come to.
+/// Sums over the cells of a family.
 #[derive(Default, Serialize, Deserialize)]
 struct Sums {
     /// Records as the application gave them, copies not counted.
@@ -46,7 +46,7 @@ struct Sums {
     between: Steps,
     /// Pairs of places in the level, in the order of the application, where trees are looked at.
     pairs: Vec<(u64, u64)>,
-    /// Places in the level that have a link, where coverage is asked.
+    /// The vertices of the level that have a link, if [`ValidateOptions::coverage`] is on.
     sources: Vec<u64>,
     damaged: bool,
     cells: u64,
@@ -68,7 +68,7 @@ impl Sums {
     }
 }
 
-/// What the check of a cell needs to know.
+/// The inputs of the check of a cell.
 struct Plan<'s> {
     state: &'s LevelState,
     /// The level of all endpoints but the first.
@@ -87,13 +87,13 @@ struct Plan<'s> {
     findings: Findings,
 }
 
-/// Looks at every family of a level.
+/// Checks every family of a level.
 ///
 /// # Cost
-/// Every cell once. 4 bytes a vertex for skeletons, 1 bit where coverage is asked.
+/// Reads every cell once. Memory: 4 bytes for each vertex of skeletons, 1 bit with [`ValidateOptions::coverage`].
 ///
 /// # Errors
-/// What is no finding.
+/// Failed requests. Defects of the store are findings.
 pub(crate) async fn check(
     run: &mut Run<'_>,
     state: &LevelState,
@@ -273,10 +273,10 @@ fn bases(state: &LevelState) -> (Vec<u64>, u64) {
     (bases, next)
 }
 
-/// Compares the counts of a family's document with what was read.
+/// Compares the counts in a family's document with the cells.
 fn counts(run: &mut Run<'_>, state: &LevelState, family: &LinkFamily, path: &str, sums: &Sums) {
     let doc = family.doc();
-    // Before 0.9 the counts are those of the links between chunks.
+    // Before 0.9 the document counts only the links between chunks.
     let by_offsets = family.by_offsets();
     let links = if by_offsets {
         sums.links
@@ -347,7 +347,7 @@ impl Plan<'_> {
         })
     }
 
-    /// Values of links that are not there.
+    /// Reports link attributes without links.
     async fn orphans(&self, run: &mut Run<'_>) -> Result<(), StoreError> {
         for (_, values) in self.values() {
             for (key, cell) in self.lonely(run, values).await? {
@@ -362,7 +362,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Cells of an array beside the links where there are no links. Before 0.9 they are found by listing, empty ones too.
+    /// Cells of a link attribute at keys without link cells. Before 0.9 they are found by listing, which includes empty ones.
     async fn lonely(
         &self,
         run: &Run<'_>,
@@ -380,7 +380,7 @@ impl Plan<'_> {
             let wants = part.iter().map(|&key| CellWant::new(array, key)).collect();
             let cells = fetch_map(store, round, wants, |cells| cells).await?;
             found.extend(part.iter().map(|key| key.to_vec()).zip(cells));
-            // Each is a finding or nothing: what is beyond the bound of findings adds nothing but a number.
+            // Each cell gives at most one finding, and findings beyond the limit are only counted.
             if found.len() > run.options.most.max(1 << 16) {
                 break;
             }
@@ -588,7 +588,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Looks at the records of a cell. Returns how many there are; `None` where nobody can tell.
+    /// Checks the records of a cell. Returns their number; `None` if the cell cannot be decoded.
     fn cell(
         &self,
         key: &[i64],

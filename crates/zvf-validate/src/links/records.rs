@@ -1,4 +1,4 @@
-//! The records of one cell: endpoints, placement, copies; and what a kind of geometry asks of each.
+//! Checks the records of one cell: endpoints, placement, copies, and the rules of the kind of geometry.
 
 use zvf_format::links::lehmer::MAX_WIDTH;
 use zvf_meta::{Kind, LinkStore};
@@ -19,7 +19,7 @@ pub(super) struct RecordCell<'c> {
     here: Vec<Option<usize>>,
     /// The places of these chunks in the level of the other endpoints.
     there: Vec<Option<usize>>,
-    /// Whether its records are copies of those of another cell.
+    /// Whether the records are copies of the records of another cell.
     copy: bool,
 }
 
@@ -35,7 +35,7 @@ impl<'c> RecordCell<'c> {
 }
 
 impl Plan<'_> {
-    /// What is known of a cell whose endpoints are in these chunks.
+    /// The cell at `key` whose endpoints are in the chunks `ends`.
     pub(super) fn record_cell<'c>(
         &self,
         key: &'c [i64],
@@ -110,7 +110,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Whether the endpoints of a record are rows that are there. A cell has one finding about chunks: `stranger`.
+    /// Whether the endpoints of a record are existing rows. Chunks that do not exist are reported once for each cell, by `stranger`.
     fn are_known(
         &self,
         cell: &RecordCell<'_>,
@@ -158,7 +158,7 @@ impl Plan<'_> {
         known
     }
 
-    /// What a record whose endpoints are known says.
+    /// Checks a record whose endpoints exist.
     fn meaning(
         &self,
         cell: &RecordCell<'_>,

@@ -8,27 +8,27 @@ use super::error::RepairError;
 use super::options::RepairOptions;
 use super::plan::Plan;
 
-/// What a repair did.
+/// The result of a repair.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Applied {
-    /// Where the documents were kept as they had been; `None`: nothing had to be changed.
+    /// The address of the backup of the old documents; `None` if nothing had to be changed.
     pub backup: Option<String>,
     /// Documents that were replaced.
     pub documents: usize,
-    /// What was found in the store afterwards.
+    /// The findings after the repair.
     pub report: Report,
 }
 
-/// Carries out a plan: keeps the documents as they are at `backup`, or beside the store, replaces them, and looks at the store
-/// again, at the depth of the options.
+/// Executes a plan: copies the documents to `backup`, or beside the store, replaces them, and validates the store again, at the depth of the
+/// options.
 ///
-/// All documents count at once, or none of them does, whenever the program ends; an interrupted repair is finished or taken
-/// back by `zvf edit STORE resume`. Where the root could not be read before, it is replaced first, alone.
+/// The documents change together or not at all, even if the program is killed; `zvf edit STORE resume` finishes or rolls back an interrupted repair. A
+/// root that could not be read is replaced first, alone.
 ///
 /// # Errors
-/// [`WriteError::Changed`](zvf_encode::WriteError::Changed): a document is not what it was when the plan was made; nothing was
-/// replaced. Misuse: a backup that is there already, a store that has nothing beside it, another change that is running. I/O.
+/// [`WriteError::Changed`](zvf_encode::WriteError::Changed): a document changed since the plan was made; nothing was replaced. Misuse: the backup exists
+/// already, the store has no folder beside it, or another change is running. I/O.
 pub fn apply<'a>(
     plan: &'a Plan,
     backup: Option<&'a str>,

@@ -1,4 +1,4 @@
-//! What the documents and cells of a store said when it was looked at, and documents that lack a member.
+//! The documents and counted numbers of one validation, and access to members of documents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -98,12 +98,12 @@ pub(crate) fn inside(key: &str) -> Option<(u32, &str)> {
     Some((parse_level(level)?, path))
 }
 
-/// What a repair keeps in mind from one look to the next.
+/// The state that a repair carries from one validation to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     /// The bounds are a placeholder.
     pub(crate) bounds: bool,
-    /// Levels whose count is a placeholder.
+    /// Levels whose vertex count is a placeholder.
     pub(crate) counts: BTreeSet<u32>,
     /// Lists that are being rebuilt.
     pub(crate) lists: BTreeSet<String>,
@@ -227,7 +227,7 @@ fn list_of_array(look: &Look<'_>, key: &str, memory: &mut Memory) -> Option<Edit
     begin_list(look, key, Check::DocumentReads, memory)
 }
 
-/// Starts an empty presence list, where the storage lists its objects: cells are added as they are found.
+/// Starts an empty presence list if the storage can list objects; cells are added as they are found.
 pub(crate) fn begin_list(
     look: &Look<'_>,
     key: &str,

@@ -11,26 +11,26 @@ use serde_json::Value;
 pub(crate) enum Tier {
     /// Without it the store, a level or a list cannot be read: the others wait for what is seen then.
     Opening,
-    /// What follows from documents and cells.
+    /// Values that are derived from documents and cells.
     Derived,
-    /// Takes unlisted cells into a list.
+    /// Adds unlisted cells to a list.
     Listing,
-    /// Takes listed cells that are not there off a list.
+    /// Removes missing cells from a list.
     Dropping,
 }
 
-/// A member as it shall be.
+/// The new value of a member.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Edit {
     /// Key of the document.
     pub(crate) key: String,
     /// JSON pointer of the member.
     pub(crate) pointer: String,
-    /// Its value; `None`: the member goes.
+    /// Its value; `None` removes the member.
     pub(crate) value: Option<Value>,
-    /// What it settles.
+    /// The checks whose findings it resolves.
     pub(crate) checks: Vec<Check>,
-    /// From what the value follows.
+    /// The source of the value, in words.
     pub(crate) why: String,
     pub(crate) tier: Tier,
 }

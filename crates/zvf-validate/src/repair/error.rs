@@ -27,7 +27,7 @@ pub enum RepairError {
         store: String,
         /// What tells it.
         marker: &'static str,
-        /// The writer, where the marker names it.
+        /// The writer, if the marker names it.
         by: Option<Box<Holder>>,
     },
     /// Documents of this version are not repaired.
@@ -37,10 +37,10 @@ pub enum RepairError {
     Version {
         /// The address.
         store: String,
-        /// What the root states.
+        /// The version that the root states.
         version: String,
     },
-    /// The storage does not tell which objects there are.
+    /// The storage cannot list objects.
     #[error("{store}: found storage that does not list its objects, a repair needs their names")]
     Unlisted {
         /// The address.

@@ -1,4 +1,4 @@
-//! Presence lists: the keys of the cells that are there, in ASCII order.
+//! Presence lists: the keys of the existing cells, in ASCII order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -86,7 +86,7 @@ pub(crate) fn cells(look: &Look<'_>, memory: &Memory, options: &RepairOptions) -
         if gone.is_empty() {
             continue;
         }
-        // What comes and what goes is one list: going waits for the next look.
+        // A list is changed once per validation: keys are removed in the next one if keys are added in this one.
         if edits.iter().any(|edit| edit.key == key) {
             continue;
         }
@@ -101,7 +101,7 @@ pub(crate) fn cells(look: &Look<'_>, memory: &Memory, options: &RepairOptions) -
     edits
 }
 
-/// Whether another array whose cells belong to the same rows lists the chunk.
+/// Whether another array with cells for the same rows lists the chunk.
 fn is_named_elsewhere(look: &Look<'_>, key: &str, chunk: &str) -> bool {
     let Some(own) = rows_of(key) else {
         return false;
@@ -116,7 +116,7 @@ fn is_named_elsewhere(look: &Look<'_>, key: &str, chunk: &str) -> bool {
     })
 }
 
-/// What the cells of an array have rows for: the level, and for links delta and offsets.
+/// Identifies the rows that the cells of an array describe: the level, and for links delta and offsets.
 fn rows_of(key: &str) -> Option<(&str, &str)> {
     let (level, path) = key.strip_suffix("/zarr.json")?.split_once('/')?;
     let (family, rest) = path.split_once('/').unwrap_or((path, ""));

@@ -1,9 +1,8 @@
 //! Corrects the documents of a Zarr Vectors store from its cells.
 //!
-//! [`plan`] validates a store as [`validate`](crate::validate()) does, computes which members of which documents have to change, validates
-//! the store as it would be then, and returns a [`Plan`]: every change with its old and new value, and every finding that
-//! remains, with the reason. It writes nothing. [`apply`] executes a plan, after it saved the documents beside the store;
-//! [`undo`] restores them.
+//! [`plan`] validates a store with [`validate`](crate::validate()), computes the members of documents that have to change, validates the changed
+//! store, and returns a [`Plan`]: every change with its old and new value, and every remaining finding with the reason. It writes
+//! nothing. [`apply`] saves the documents beside the store and executes a plan; [`undo`] restores them.
 //!
 //! ```
 //! use zvf_validate::repair::{RepairOptions, plan};

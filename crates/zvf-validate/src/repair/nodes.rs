@@ -100,7 +100,7 @@ fn levels(look: &Look<'_>, memory: &Memory) -> Vec<Edit> {
     edits
 }
 
-/// The bins in the block of level 0 go where the root says the same.
+/// The bins of level 0 are removed if the root states the same ones.
 fn bins_of_zero(look: &Look<'_>, key: &str) -> Vec<Edit> {
     let (Some(root), Some(doc)) = (&look.root, look.level(0)) else {
         return Vec::new();
@@ -388,8 +388,8 @@ fn rows_of_index(look: &Look<'_>, level: u32, check: Check) -> Vec<Edit> {
     }
 }
 
-/// Counts of objects and links, where a finding is about them. A count that is lower than stated may be the only sign of a
-/// loss: setting it takes [`RepairOptions::accept_loss`].
+/// Corrects the counts of objects and links that have findings. A stated count above the counted one may be the only sign of a loss, so lowering it needs
+/// [`RepairOptions::accept_loss`].
 fn counts(look: &Look<'_>, options: &RepairOptions) -> Vec<Edit> {
     let mut edits = Vec::new();
     let kept = |check: Check, stated: u64, found: u64| {

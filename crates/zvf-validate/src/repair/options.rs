@@ -9,12 +9,12 @@ use zvf_encode::WriteOptions;
 pub struct RepairOptions {
     /// The deepest level of checks. Default all.
     pub depth: Depth,
-    /// The checks whose findings are settled; `None`: all.
+    /// The checks whose findings are resolved. Default all.
     pub only: Option<Vec<Check>>,
-    /// Findings that are kept of one check. Default 100,000: what is beyond them is settled by another round.
+    /// The number of findings of one check that are resolved in one validation; more need another one. Default 100,000.
     pub most: usize,
-    /// Whether cells that are listed and gone are taken off their lists although other arrays name their chunks: what was
-    /// lost is given up, and reads as missing from then on. Default false: a loss stays an error.
+    /// Whether missing cells are removed from presence lists although other arrays name their chunks. The lost values then read as missing. Default
+    /// false: a loss remains an error.
     pub accept_loss: bool,
     /// Receives progress.
     pub progress: Progress,

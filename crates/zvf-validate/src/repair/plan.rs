@@ -19,10 +19,10 @@ use super::error::RepairError;
 use super::options::RepairOptions;
 use super::{lists, nodes, root, scales};
 
-/// Looks at one store. A list that is rebuilt takes three, a root that cannot be read two more.
+/// The number of validations of one repair. Rebuilding a list takes three, an unreadable root two more.
 const ROUNDS: usize = 10;
 
-/// What would be done to a store.
+/// A planned repair.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Plan {
@@ -30,13 +30,13 @@ pub struct Plan {
     pub store: String,
     /// Members that change, by document.
     pub changes: Vec<Change>,
-    /// Findings that stay, by code.
+    /// Findings that remain, by code.
     pub left: Vec<Left>,
-    /// Lost cells that are given up, as [`RepairOptions::accept_loss`] allows: what was in them reads as missing.
+    /// Lost cells that are removed from lists, with [`RepairOptions::accept_loss`]; their values read as missing.
     pub given_up: Vec<Finding>,
-    /// What was found in the store as it is.
+    /// The report of the store as it is.
     pub before: Report,
-    /// What would be found in it then.
+    /// The report of the store after the changes.
     pub after: Report,
     /// The documents that change, by key.
     pub documents: Vec<DocumentChange>,
@@ -50,36 +50,35 @@ pub struct Change {
     pub document: String,
     /// JSON pointer of the member.
     pub pointer: String,
-    /// What stands there; `None`: nothing.
+    /// The old value; `None` if the member is absent.
     pub old: Option<Value>,
-    /// What will stand there; `None`: nothing.
+    /// The new value; `None` if the member is removed.
     pub new: Option<Value>,
-    /// The checks whose findings it settles.
+    /// The checks whose findings it resolves.
     pub checks: Vec<Check>,
-    /// From what it follows.
+    /// The source of the new value, in words.
     pub why: String,
 }
 
-/// A finding that a repair does not settle.
+/// A finding that a repair does not resolve.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Left {
     /// The finding.
     pub finding: Finding,
-    /// Why it stays.
+    /// The reason.
     pub why: String,
 }
 
-/// Works out what a repair would do. Writes nothing.
+/// Computes the changes that repair a store. Writes nothing.
 ///
 /// # Cost
-/// A store without findings is looked at once, as [`validate`] does at that depth. Else once more for every round of changes
-/// (two or three looks for most damage), and again where a change that may be left out makes findings of its own. Memory: that
-/// of one validation, every document, and for damaged presence lists every cell that is not listed.
+/// A store without findings is validated once. Otherwise it is validated again after every round of changes, two or three times for most damage, and
+/// once more if a change causes a new finding. Memory: as for one validation, and every document, and every unlisted cell of damaged
+/// presence lists.
 ///
 /// # Errors
-/// Misuse: a version before 0.9, a writer's unfinished change, storage that does not list. Otherwise as [`validate`]:
-/// what is wrong with the store is no error.
+/// Misuse: a version before 0.9, an unfinished change, storage that cannot list. Otherwise as [`validate`]: a defect of the store is not an error.
 pub fn plan<'a>(
     url: &'a str,
     options: &'a RepairOptions,

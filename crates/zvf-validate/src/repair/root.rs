@@ -1,4 +1,4 @@
-//! What the root repeats of its levels: the `ome` node, capabilities, bounds.
+//! Members of the root that repeat properties of levels: the `ome` node, capabilities, bounds.
 
 use crate::Check;
 use serde_json::json;
@@ -18,11 +18,11 @@ pub(crate) fn edits(look: &Look<'_>, memory: &Memory, wants: impl Fn(Check) -> b
     edits
 }
 
-/// Bounds that hold every vertex of level 0. What was said of them is only widened.
+/// Widens the bounds to contain every vertex of level 0.
 fn bounds(look: &Look<'_>, memory: &Memory) -> Option<Edit> {
     const AT: &str = "/attributes/zarr_vectors/bounds";
     let root = look.root.as_ref()?;
-    // With an offset it is undefined of which positions bounds are.
+    // With an offset it is undefined whether bounds include it.
     if root.zarr_vectors.coordinate_offset.is_some() {
         return None;
     }
@@ -87,7 +87,7 @@ fn ome(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Edit> {
     Some(Edit { checks, ..edit })
 }
 
-/// Tokens that stand for what levels have.
+/// The tokens of the properties that levels have.
 fn capabilities(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Edit> {
     const AT: &str = "/attributes/zarr_vectors/format_capabilities";
     let tokens = [

@@ -29,7 +29,7 @@ const RULES: &[Rule] = &[
     Rule::LevelBinsKnown,
 ];
 
-/// Rebuilds the list of datasets where a finding is about it and `wants` it.
+/// Rebuilds the list of datasets if a wanted check has a finding about it.
 pub(crate) fn edits(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Edit> {
     let broken = |rule: &Rule| {
         let check = Check::Document(*rule);
@@ -105,7 +105,7 @@ fn sort(list: &mut [Value]) {
     list.sort_by_key(|one| level_of(one).unwrap_or(u32::MAX));
 }
 
-/// Gives a dataset its scale and translation, where they are wrong and follow from something else.
+/// Corrects the scale and translation of a dataset, if they can be derived.
 fn transforms(look: &Look<'_>, root: &RootDoc, level: u32, one: &mut Value, broken: &[Rule]) {
     let base = root.base_bin_shape();
     let sane = |sizes: &[f64]| {
@@ -187,7 +187,7 @@ fn transforms(look: &Look<'_>, root: &RootDoc, level: u32, one: &mut Value, brok
     }
 }
 
-/// Scale and translation as they stand.
+/// The stated scale and translation.
 fn stored(root: &RootDoc, level: u32, one: &Value) -> (Option<Vec<f64>>, Option<Vec<f64>>) {
     let known = root.multiscales.dataset(level).map(Dataset::transform);
     // A dataset that was added has none.
@@ -207,7 +207,7 @@ fn close(a: &[f64], b: &[f64]) -> bool {
             .all(|(a, b)| (a - b).abs() <= 1e-6 * a.abs().max(b.abs()))
 }
 
-/// Sets one transform of a dataset, in its place or behind the others.
+/// Replaces a transform of a dataset, or appends it.
 fn set(dataset: &mut Value, kind: &str, numbers: &[f64]) {
     let Some(members) = dataset.as_object_mut() else {
         return;
