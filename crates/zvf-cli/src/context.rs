@@ -35,7 +35,7 @@ impl std::fmt::Debug for Context<'_> {
     }
 }
 
-/// How much was asked of the storage.
+/// Counts of the requests to the storage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Traffic {
     /// Requests.
@@ -128,7 +128,7 @@ impl<'a> Context<'a> {
         options
     }
 
-    /// Opens a store; what is needed of one level is asked for along with the root.
+    /// Opens a store; the documents of one level are requested along with the root.
     ///
     /// # Errors
     ///
@@ -207,7 +207,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// What was asked of the storage so far; zero unless requests are traced.
+    /// The counts of requests so far; zero unless requests are traced.
     pub(crate) fn traffic(&mut self) -> Traffic {
         self.requests.extend(self.trace.take());
         Traffic {

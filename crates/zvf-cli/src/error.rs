@@ -1,4 +1,4 @@
-//! What a command can fail with, and which exit code that is.
+//! The errors of commands, and their exit codes.
 //!
 //! Every failure ends as one line on stderr, `zvf: what, where, found and expected`, with the causes folded
 //! into it. The exit code comes from the typed class, never from the text.
@@ -14,16 +14,16 @@ use zvf_query::QueryError;
 use zvf_store::StoreError;
 use zvf_write::WriteError;
 
-/// Why a command failed, as far as a script can tell.
+/// The class of a failure, for scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// The validator found what the caller does not accept.
+    /// The validator found a violation that the caller does not accept.
     Findings,
     /// Wrong usage: unknown names, bad values, unknown ids.
     Usage,
     /// Input or output failed: not found, denied, timed out, disk full.
     Io,
-    /// The data is not what the format allows, or a version this program does not read.
+    /// The data violate the format, or have a version that this program does not read.
     Malformed,
     /// A limit was reached.
     Limit,
@@ -31,7 +31,7 @@ pub(crate) enum Class {
     Busy,
     /// This program is wrong.
     Bug,
-    /// A signal asked the program to end.
+    /// A signal ended the program.
     Interrupted,
     /// The reader of our output has closed it; no message is printed.
     Gone,
@@ -52,7 +52,7 @@ impl Class {
             Self::Bug => 70,
             // EX_TEMPFAIL of sysexits.h.
             Self::Busy => 75,
-            // What a shell says of a program that was interrupted: 128 and the number of the signal.
+            // As shells report an interrupted program: 128 and the number of the signal.
             Self::Interrupted => 130,
         }
     }
@@ -97,7 +97,7 @@ impl CliError {
         Self::new(Class::Usage, message)
     }
 
-    /// Data that is not what the format allows.
+    /// Data that violate the format.
     #[cold]
     pub(crate) fn malformed(message: impl Into<String>) -> Self {
         Self::new(Class::Malformed, message)
@@ -129,7 +129,7 @@ impl CliError {
         self
     }
 
-    /// The same failure, with a remark where it is a limit that the given memory budget lowered.
+    /// The same failure, with a remark if it is a limit that the given memory budget lowered.
     pub(crate) fn of_budget(mut self, budget: Option<u64>) -> Self {
         let lowered = budget.is_some_and(|bytes| bytes < zvf_store::Limits::default().cell_bytes);
         if lowered && self.cell_limit {

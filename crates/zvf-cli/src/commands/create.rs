@@ -12,7 +12,7 @@ use crate::output::{print_json, print_text};
 ///
 /// # Errors
 ///
-/// Usage, for what contradicts itself, or when something lies at the store's place; as the storage says.
+/// Usage: arguments that contradict each other, or an address that is in use; I/O.
 pub(crate) fn run(args: &CreateArgs, context: &mut Context<'_>) -> Result<()> {
     let spec = spec(args)?;
     let write = context.write_options(args.clear_leftovers);

@@ -289,7 +289,7 @@ fn set_fills(edit: &mut Edit, fills: &[(String, String)]) -> Result<()> {
     Ok(())
 }
 
-/// Sets values of an attribute of vertices, objects or links, or adds it; returns what became of the rows, and remarks for people.
+/// Sets values of an attribute of vertices, objects or links, or adds it; returns the result for the rows, and remarks for people.
 async fn set_attribute(
     edit: &mut Edit,
     table: Option<&Table>,
@@ -332,7 +332,7 @@ async fn set_attribute(
     Ok((matched, remarks))
 }
 
-/// What an append says of attributes that only the files have, or only the store.
+/// Remarks of an append about attributes that only the files have, or only the store.
 fn remarks(
     edit: &Edit,
     unknown: &BTreeSet<String>,

@@ -1,4 +1,4 @@
-//! `zvf query --explain`: what a query would read.
+//! `zvf query --explain`: the reads of a query, without reading.
 
 use serde_json::{Value, json};
 use zvf_query::{LevelPlan, Query};

@@ -135,7 +135,7 @@ impl Job<'_> {
         Ok(done)
     }
 
-    /// What was written, for programs.
+    /// The result, for programs.
     pub(super) fn document(&self, done: &Exported) -> Value {
         let file = self.file.display().to_string();
         let links = self.links.map(|file| file.display().to_string());
@@ -155,7 +155,7 @@ impl Job<'_> {
         })
     }
 
-    /// What was written, in one line.
+    /// The result, in one line.
     pub(super) fn line(&self, done: &Exported) -> String {
         let mut parts = vec![counted(done.vertices, "vertex")];
         if done.links > 0 {
@@ -189,7 +189,7 @@ fn query(args: &ExportArgs, context: &mut Context<'_>) -> Result<Query> {
     })
 }
 
-/// What separates the columns of a file, where it is no comma, and whether the file is packed by gzip.
+/// The separator of the columns of a file, if it is not a comma, and whether the file is compressed by gzip.
 fn separated(file: &Path) -> (Option<u8>, bool) {
     let gzip = is_packed(file);
     let name = file.file_stem().filter(|_| gzip).map(Path::new);

@@ -23,8 +23,8 @@ use crate::progress::Progress;
 ///
 /// # Errors
 ///
-/// As the files say, by line or byte; usage, when options do not fit them or something lies at the store's place; as the
-/// storage says.
+/// The errors of the files, with line or byte; usage: options that do not fit them, or an address that is in use; the errors of the
+/// storage.
 pub(crate) fn run(args: &ImportArgs, context: &mut Context<'_>) -> Result<()> {
     if args.status {
         return import_parts::status(&args.store, context);
@@ -103,12 +103,12 @@ fn shown(steps: &Arc<OnceLock<Progress>>) -> impl Fn(zvf_write::Progress) + Send
     }
 }
 
-/// Reads the files into a writer, behind what it took from a journal.
+/// Reads the files into a writer, after the data that it took from a journal.
 fn read(import: &Import, writer: &mut StoreWriter, progress: Progress) -> Result<()> {
     Ok(import.read(&mut Counted { writer, progress })?)
 }
 
-/// A writer whose progress is shown.
+/// A writer that reports its progress.
 struct Counted<'a> {
     writer: &'a mut StoreWriter,
     progress: Progress,
@@ -210,7 +210,7 @@ fn options(args: &ImportArgs, memory_budget: Option<u64>) -> Result<Options> {
     Ok(options)
 }
 
-/// What the files need, with what the flags say instead.
+/// The specification for the files, changed by the flags.
 fn spec(args: &ImportArgs, import: &Import) -> Result<StoreSpec> {
     let mut spec = import.spec().clone();
     if let Some(shape) = &args.chunk_shape {
@@ -239,7 +239,7 @@ fn spec(args: &ImportArgs, import: &Import) -> Result<StoreSpec> {
     Ok(spec)
 }
 
-/// Chunks by the value of an attribute, too. Bins that were chosen and not asked for go; a shard holds one value.
+/// Divides chunks by the value of an attribute, too. Bins are removed unless an option set them; a shard has one value.
 fn chunked_by(mut spec: StoreSpec, name: &str, bins: bool) -> Result<StoreSpec> {
     let found = spec
         .vertex_attributes

@@ -43,7 +43,7 @@ pub(super) fn run(
     }
     spec.bounds = Some((bounds.lo().to_vec(), bounds.hi().to_vec()));
     spec.outside = Outside::Refuse;
-    // Files have names of their own; the store's is that of its place.
+    // Files have names of their own; the store is named after its address.
     spec.name = None;
     let store = args.store.as_str();
     let write = context.write_options(args.clear_leftovers);
@@ -212,7 +212,7 @@ fn commit(args: &ImportArgs, parted: PartedStore, context: &mut Context<'_>) -> 
     print_text(&format!("{}: committed{counts}{parts}\n", args.store))
 }
 
-/// The parts of a store that was begun; `None` where none was.
+/// The parts of a store that was begun; `None` if none was.
 pub(super) fn status_of(store: &str, context: &mut Context<'_>) -> Result<Option<PartsStatus>> {
     let options = context.write_options(false);
     Ok(context.wait(PartedStore::status(store, &options))??)

@@ -1,4 +1,4 @@
-//! `zvf info`: what a store holds.
+//! `zvf info`: the contents of a store.
 
 mod facts;
 mod text;

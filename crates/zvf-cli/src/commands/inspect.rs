@@ -18,7 +18,7 @@ use crate::inspect::{guess, render, shard, tables, take_apart, vlen};
 use crate::output::table::size;
 use crate::output::{print_json, print_text};
 
-/// What is shown: where it comes from, what it is, and the dump.
+/// The output: origin, description, and the dump.
 struct Shown {
     head: Vec<(String, String)>,
     blob: Option<BlobArg>,
@@ -84,7 +84,7 @@ fn name_of(blob: BlobArg) -> String {
     value.map_or_else(|| "packed".to_owned(), |value| value.get_name().to_owned())
 }
 
-/// What the flags say about the blob, over what was found out.
+/// The description of the blob, with the flags taking precedence over the detected one.
 fn overridden(args: &InspectArgs, mut known: Known) -> Result<Known> {
     if let Some(rank) = args.key_rank {
         known.key_rank = usize::try_from(rank).ok();
@@ -309,7 +309,7 @@ fn in_store(
     }
 }
 
-/// The content of a blob whose object is not there: the fill value, zero (spec 0.7 §2.3).
+/// The content of a blob without a stored object: the fill value, zero (spec 0.7 §2.3).
 fn zeros(head: &mut Vec<(String, String)>, stated: u64) -> Option<Bytes> {
     let length = usize::try_from(stated).ok();
     let length = length.filter(|_| stated <= Limits::default().cell_bytes)?;
@@ -381,7 +381,7 @@ fn layers(dump: &mut Dump, head: &mut Vec<(String, String)>, place: &ObjectPlace
     }
 }
 
-/// Undoes one codec and says what it did to the size.
+/// Decodes one codec and describes the change of size.
 fn undo(
     dump: &mut Dump,
     head: &mut Vec<(String, String)>,

@@ -26,11 +26,11 @@ pub(crate) struct Listing {
     pub(crate) rows: u64,
     /// How many there are.
     pub(crate) total: u64,
-    /// The levels that were read, where more than the one asked for.
+    /// The levels that were read, if more than the requested one.
     pub(crate) levels: Vec<u32>,
     /// The file written.
     pub(crate) file: Option<PathBuf>,
-    /// What the store got wrong.
+    /// Violations of the format in the store.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -62,12 +62,12 @@ pub(crate) fn format(output: Option<&Path>) -> Result<Option<(&Path, FormatArg)>
     }
 }
 
-/// Reads one table of an answer, to a file or to memory. `total` is the number of its rows where that is known: then
+/// Reads one table of an answer, to a file or to memory. `total` is the number of its rows if that is known: then
 /// nothing is read past the limit; otherwise all rows are counted.
 ///
 /// # Errors
 ///
-/// As the query and the output say.
+/// The errors of the query and the output.
 pub(crate) fn read(
     context: &mut Context<'_>,
     store: &Store,
@@ -123,7 +123,7 @@ pub(crate) fn read(
     })
 }
 
-/// The warnings of a store, then those of a query, each once.
+/// The warnings of a store, then the warnings of a query, each once.
 pub(crate) fn warnings(store: &Store, of_query: &[String]) -> Vec<String> {
     let mut warnings = store.warnings();
     for warning in of_query {

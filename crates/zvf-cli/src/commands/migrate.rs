@@ -16,8 +16,7 @@ use crate::output::{print_json, print_text};
 ///
 /// # Errors
 ///
-/// As the stores say; malformed, with `--strict`, where anything cannot be carried, and where the verification finds a
-/// difference.
+/// The errors of the stores; malformed, if the verification finds a difference or, with `--strict`, if anything cannot be copied.
 pub(crate) fn run(args: &MigrateArgs, context: &mut Context<'_>) -> Result<()> {
     let options = options(&args.storage, context).with_target(args.to.into());
     copy(&args.source, &args.target, options, context)
@@ -42,7 +41,7 @@ pub(super) fn options(args: &StorageArgs, context: &Context<'_>) -> MigrateOptio
     options
 }
 
-/// Copies and tells what became of it.
+/// Copies, and reports the result.
 pub(super) fn copy(
     from: &str,
     to: &str,
@@ -53,7 +52,7 @@ pub(super) fn copy(
     let report = context
         .wait(migrate(&store, to, options))?
         .map_err(|error| {
-            // What does not hold what the format says was read, unless the two stores were compared.
+            // Malformed data are those of the source, unless the two stores were compared.
             let compared = matches!(error, WriteError::Differs { .. });
             let read = !compared && error.class() == zvf_store::Class::Malformed;
             CliError::from(error).at(if read { from } else { to })

@@ -85,7 +85,7 @@ fn check_outputs(command: &Command) -> Result<()> {
     path.map_or(Ok(()), outside::check)
 }
 
-/// The store that a command changes, and what cleans up when it is interrupted and cannot do so itself.
+/// The store that a command changes, and the command that cleans up after an interruption.
 fn changed(command: &Command) -> Option<(&str, String)> {
     fn new<'c>(store: &'c str, name: &str, journal: bool) -> Option<(&'c str, String)> {
         let remedy = match journal {

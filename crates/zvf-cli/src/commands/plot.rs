@@ -22,8 +22,8 @@ use crate::output::{print_bytes, print_json, print_text};
 ///
 /// # Errors
 ///
-/// Usage: a name that ends in something else than .png or .svg, an output inside of a store, colours by what a store does not have; as
-/// the stores, the selection and the output say.
+/// Usage: an ending other than .png or .svg, an output inside of a store, colours by data that a store does not have; the errors of
+/// the stores, the selection and the output.
 pub(crate) fn run(args: &PlotArgs, context: &mut Context<'_>) -> Result<()> {
     let target = Target::of(args, context)?;
     let layers = layers(args, context)?;
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &PlotArgs, context: &mut Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Waits for a picture, which names the store where it fails and there is only one.
+/// Waits for a picture. An error names the store if there is only one.
 fn draw<P>(
     context: &mut Context<'_>,
     args: &PlotArgs,
@@ -93,7 +93,7 @@ fn show(args: &PlotArgs, picture: &Picture) -> Result<()> {
     }
 }
 
-/// What the flags say of a picture.
+/// The options of a picture from the flags.
 fn options(args: &PlotArgs) -> Result<PlotOptions> {
     let mut options = PlotOptions {
         size: args.size,
@@ -177,7 +177,7 @@ struct Target {
 }
 
 impl Target {
-    /// Of the flags; `None` where the picture is only shown.
+    /// The output from the flags; `None` if the picture is only shown.
     fn of(args: &PlotArgs, context: &Context<'_>) -> Result<Option<Self>> {
         let Some(given) = &args.output else {
             return Ok(None);
@@ -224,7 +224,7 @@ impl Target {
         Ok(Some(Self { format, output }))
     }
 
-    /// Writes the picture; what it is called then.
+    /// Writes the picture and returns its name.
     fn write(self, bytes: &[u8], context: &mut Context<'_>) -> Result<Option<PathBuf>> {
         let Some(output) = self.output else {
             print_bytes(bytes)?;
@@ -255,7 +255,7 @@ struct Report {
 }
 
 impl Report {
-    /// Keeps what was drawn and hands out the picture.
+    /// Records the counts of the drawing and returns the picture.
     fn take<P>(&mut self, drawn: Drawn<P>) -> P {
         let camera = &drawn.camera;
         self.camera = json!({

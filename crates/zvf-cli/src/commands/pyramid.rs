@@ -72,7 +72,7 @@ fn levels(args: &PyramidArgs, context: &mut Context<'_>) -> Result<()> {
     print_text(&text(args, &report))
 }
 
-/// What a command may take beside twice its budget.
+/// Memory of a command beside twice its budget.
 const BESIDE: u64 = 64_000_000;
 
 /// Says before the work if it may take more memory than twice the budget and 64 MB.
@@ -115,7 +115,7 @@ fn spec(args: &PyramidArgs, dims: usize) -> Result<PyramidSpec> {
     };
     fits("--sparsity", args.sparsity.len())?;
     fits("--chunk-scale", args.chunk_scale.len())?;
-    // One number stands for all levels.
+    // One number is for all levels.
     let of_level = |at: usize, found: usize| if found == 1 { 0 } else { at };
     let steps = args.factors.iter().enumerate().map(|(at, &factor)| {
         let mut step = LevelStep::new(factor);

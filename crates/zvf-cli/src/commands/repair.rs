@@ -54,7 +54,7 @@ pub(crate) fn run(args: &RepairArgs, context: &mut Context<'_>) -> Result<()> {
     judge(store, &planned, applied.as_ref())
 }
 
-/// What the exit code says.
+/// The result for the exit code.
 fn judge(store: &str, plan: &Plan, applied: Option<&Applied>) -> Result<()> {
     let (report, to_do) = match applied {
         Some(applied) => (&applied.report, 0),
@@ -100,7 +100,7 @@ fn shown(value: Option<&Value>) -> String {
     }
 }
 
-/// The plan, and what was done, for people.
+/// The plan and its result, for people.
 fn text(plan: &Plan, applied: Option<&Applied>) -> String {
     let mut text = String::new();
     let found = totals(&plan.before);
@@ -211,7 +211,7 @@ fn counts(report: &Report) -> Value {
     })
 }
 
-/// The plan, and what was done, for programs.
+/// The plan and its result, for programs.
 fn document(plan: &Plan, applied: Option<&Applied>) -> Value {
     let changes: Vec<Value> = plan
         .changes

@@ -22,7 +22,7 @@ struct Match {
     to_world: Affine,
     /// The axes of the store that the map leads to.
     picked: Vec<usize>,
-    /// What was done about units.
+    /// Remarks about conversions of units.
     remarks: Vec<String>,
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &SampleArgs, context: &mut Context<'_>) -> Result<()> {
                 Ok((filled, summary))
             }
             Err(error) => {
-                // The first error is the one to tell.
+                // The first error is reported.
                 let _ = column.abandon().await;
                 Err(match error {
                     Failed::Store(error) => of_store(error),
@@ -139,7 +139,7 @@ pub(crate) fn run(args: &SampleArgs, context: &mut Context<'_>) -> Result<()> {
     ))
 }
 
-/// What the values of all chunks came to.
+/// Counts over the values of all chunks.
 #[derive(Debug, Clone, Copy, Default)]
 struct Filled {
     vertices: u64,
@@ -211,7 +211,7 @@ fn matched(args: &SampleArgs, info: &VolumeInfo, world: &[Axis]) -> Result<Match
         .map(|(axis, _)| axis)
         .collect();
     let told = |what: String| CliError::usage(what).at(&args.volume);
-    // By name, where the store knows every name of the volume.
+    // By name, if the store has every axis name of the volume.
     let by_name: Option<Vec<usize>> = space
         .iter()
         .map(|axis| {
@@ -288,7 +288,7 @@ fn matched(args: &SampleArgs, info: &VolumeInfo, world: &[Axis]) -> Result<Match
     })
 }
 
-/// A map to places in the units of an image, as one to places in those of the store. `units` are those of the image, by axis of the store.
+/// Converts a map from the units of an image to those of the store. `units` are those of the image, by axis of the store.
 ///
 /// # Errors
 ///

@@ -84,7 +84,7 @@ pub(crate) fn of_get(args: &GetArgs, target: &Target, budget: Option<u64>) -> Re
     result(&args.result, target, query)
 }
 
-/// The query with what is written of it.
+/// The query with the tables and columns that are written.
 fn result(args: &ResultArgs, target: &Target, query: Query) -> Result<Query> {
     let column = |name: &String| name.trim().parse::<Column>().map_err(CliError::from);
     let columns = args
@@ -128,7 +128,7 @@ pub(super) fn names(text: &str) -> Result<Names> {
     }
 }
 
-/// Ids between commas, or those of `@FILE`.
+/// Ids between commas, or from `@FILE`.
 pub(super) fn ids(text: &str) -> Result<Vec<i64>> {
     let (place, text) = match text.strip_prefix('@') {
         Some(file) => {

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &ServeArgs, context: &mut Context<'_>) -> Result<()> {
     interrupt::leave_first_to_command();
     let stop = interrupt::stop();
     context.wait(server.run(async move {
-        // Ends with the only possible error: the program was asked to stop.
+        // Ends with the only possible error: the program was told to stop.
         let _ = stop.or(std::future::pending::<()>()).await;
     }))
 }
@@ -59,7 +59,7 @@ fn failed(error: ServeError) -> CliError {
     }
 }
 
-/// Asks the desktop to open an address; where it has no such program, the printed address is what users have.
+/// Opens an address in the desktop's browser; without such a program, users have the printed address.
 fn open(url: &str, context: &Context<'_>) {
     let program = match std::env::consts::OS {
         "macos" => "open",

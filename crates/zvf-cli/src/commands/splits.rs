@@ -67,12 +67,12 @@ pub(crate) fn one(
     of_store(&store, query, split, context)
 }
 
-/// The query of one piece that becomes a file: of formats of whole objects, and of kinds whose objects are written whole, it is cut by
-/// object. `select` is what was asked for, `links` whether a second table has the links.
+/// The query of one piece that becomes a file: for formats of whole objects, and for kinds with objects that are written whole, it is cut by
+/// object. `select` is the requested selection, `links` whether a second table has the links.
 ///
 /// # Errors
 ///
-/// Usage: a file that would lack the links between pieces. As the store and the query say.
+/// Usage: a file that would lack the links between pieces. The errors of the store and the query.
 pub(crate) fn of_file(
     url: &str,
     query: &Query,

@@ -1,4 +1,4 @@
-//! What is said about a result: counts, bounds, first rows.
+//! The summary of a result: counts, bounds, first rows.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use crate::output::table::{TextTable, count, counted};
 /// Rows of a table that a summary shows.
 const SHOWN: usize = 8;
 
-/// Gathers what a summary says while the batches of a result go by.
+/// Collects the contents of a summary from the batches of a result.
 #[derive(Debug, Default)]
 pub(crate) struct Digest {
     lo: Vec<f64>,
@@ -149,7 +149,7 @@ pub(crate) struct Report<'a> {
     pub(crate) has_links: bool,
     /// Whether the result has an object table.
     pub(crate) has_objects: bool,
-    /// What was seen of the rows.
+    /// Bounds and first rows.
     pub(crate) digest: &'a Digest,
     /// Files written.
     pub(crate) files: &'a [PathBuf],

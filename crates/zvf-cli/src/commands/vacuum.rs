@@ -1,4 +1,4 @@
-//! `zvf vacuum`: what edits leave behind goes.
+//! `zvf vacuum`: removes the remains of edits.
 
 use serde_json::json;
 

@@ -19,7 +19,7 @@ use crate::output::{print_json, print_text};
 ///
 /// # Errors
 ///
-/// Findings as bad as `--fail-on`; usage, for a level that is not there; as the storage says.
+/// Findings of the severity of `--fail-on` or higher; usage: a level that does not exist; I/O.
 pub(crate) fn run(args: &ValidateArgs, context: &mut Context<'_>) -> Result<()> {
     let format = args.format.unwrap_or(if context.common.json {
         ReportFormat::Json

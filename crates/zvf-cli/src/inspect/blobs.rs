@@ -20,7 +20,7 @@ use crate::error::{CliError, Result};
 /// Prefix of the names of packed chunks.
 const PACKED: &str = "__shard_";
 
-/// What the blobs of a family are, by the path to one of them; none where no family keeps blobs.
+/// The kind of the blobs of a family, by the path of one of them; none if the family has no blobs.
 fn role(path: &str) -> Option<BlobArg> {
     let parts: Vec<&str> = path.split('/').collect();
     let inside = |delta: &str| parse_delta(delta).ok().map(|delta| delta == 0);
@@ -66,7 +66,7 @@ pub(super) fn is_blob(path: &str, doc: &ArrayDoc) -> bool {
 ///
 /// # Errors
 ///
-/// Usage, when a packed chunk does not hold the key; malformed, when its index cannot be read.
+/// Usage: a key that the packed chunk does not have; malformed: an invalid index.
 pub(super) fn place(
     reader: &mut Reader<'_, '_>,
     path: &str,
@@ -144,7 +144,7 @@ pub(super) fn of_family(
             return Ok(Some(place));
         }
     }
-    // A row of a table whose rows are one blob.
+    // A row of a table that stores its rows in one blob.
     let data = format!("{family}/data");
     if element.bytes().all(|byte| byte.is_ascii_digit())
         && role(&data).is_some()
@@ -155,7 +155,7 @@ pub(super) fn of_family(
     Ok(None)
 }
 
-/// The blob of a key that lies in a packed chunk of the family.
+/// The blob of a key that is in a packed chunk of the family.
 fn in_a_pack(reader: &mut Reader<'_, '_>, family: &str, element: &str) -> Result<Option<Place>> {
     let folders = reader.context.wait(reader.raw.folders(family))??;
     let packs = folders.into_iter().flatten();
@@ -217,7 +217,7 @@ fn numbers(leaf: &str) -> Option<Vec<i64>> {
     leaf.split('.').map(|part| part.parse().ok()).collect()
 }
 
-/// What the documents around say about the blob `leaf` of a family.
+/// The description of the blob `leaf` of a family, from the documents around it.
 fn about(
     reader: &mut Reader<'_, '_>,
     family: &str,
@@ -287,7 +287,7 @@ fn rows(
         .or_else(|| by_division(reader, family, leaf, length, known.dtype));
 }
 
-/// Columns of a vertex attribute whose number is written nowhere (spec 0.7 §8.2).
+/// Columns of a vertex attribute whose number is not stored (spec 0.7 §8.2).
 fn by_division(
     reader: &mut Reader<'_, '_>,
     family: &str,
@@ -311,7 +311,7 @@ fn by_division(
         .flatten()
 }
 
-/// Where the endpoints of link rows lie.
+/// The chunks of the endpoints of link rows.
 fn links(family: &str, leaf: &str, blob: BlobArg, group: &JsonObject, known: &mut Known) {
     let width = known.width.unwrap_or(2);
     if blob == BlobArg::Records {

@@ -114,7 +114,7 @@ fn listed(ids: &[i64]) -> String {
     text
 }
 
-/// What the arguments name, read as far as it has to be before the store is marked as being changed.
+/// The sources that the arguments name, read as far as necessary before the store is marked as being changed.
 enum Given {
     Tables(Vec<Answered>),
     Import(Box<Import>),
@@ -140,7 +140,7 @@ impl From<Tables> for Answered {
     }
 }
 
-/// Whether a path is that of a store, or could be the address of one.
+/// Whether a path is a store, or could be the address of one.
 fn is_store(path: &Path) -> bool {
     path.join("zarr.json").is_file() || path.to_string_lossy().contains("://")
 }
@@ -377,7 +377,7 @@ fn is_chain(kind: Kind) -> bool {
     matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline)
 }
 
-/// A file that is read as a table of texts: its moments and gaps are brought to those of the store.
+/// Whether a file is read as a table of texts: its moments and missing values are converted to those of the store.
 fn is_table(file: &Path, format: Option<&str>) -> bool {
     let known = match format {
         Some(name) => Format::from_name(name),

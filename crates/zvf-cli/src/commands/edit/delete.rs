@@ -15,7 +15,7 @@ use crate::error::{CliError, Result};
 use crate::output::table::counted;
 use crate::output::{print_json, print_text};
 
-/// What a query found.
+/// The result of the query for the rows to delete.
 #[derive(Debug, Default)]
 struct Hits {
     /// Chunk and row there.
@@ -23,11 +23,11 @@ struct Hits {
     ids: BTreeSet<i64>,
 }
 
-/// Deletes what the terms mean; nothing with `--dry-run`, which gives no summary.
+/// Deletes the selected rows; with `--dry-run` nothing is deleted, and there is no summary.
 ///
 /// # Errors
 ///
-/// Usage: terms that do not fit the store, vertices of objects without `--select objects`; as the storage says.
+/// Usage: terms that do not fit the store, vertices of objects without `--select objects`; I/O.
 pub(super) fn run(
     store: &str,
     args: &DeleteArgs,

@@ -10,7 +10,7 @@ use crate::args::PlaceArgs;
 use crate::context::Context;
 use crate::error::Result;
 
-/// The frame of a store, and what is given about the files.
+/// The frame of a store, and the options about the files.
 #[derive(Debug)]
 pub(super) struct Place {
     frame: StoreFrame,
@@ -48,7 +48,7 @@ impl Place {
         Ok(take(&mut tables.vertices, placed))
     }
 
-    /// Places vertices that are in the store: a table that states no units has those of the store.
+    /// Converts a table with vertices of the store; without units of its own it has those of the store.
     ///
     /// # Errors
     ///

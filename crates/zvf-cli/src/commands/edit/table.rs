@@ -1,8 +1,8 @@
 //! Tables that edits take: what `zvf query` and `zvf links` write, read back, and every other table that `zvf import` reads, brought
 //! to the columns and types of a store.
 //!
-//! Columns have the names that they have in a CSV file: a list is a column for each of its values. Numbers of a file with types are
-//! taken as they are, those of a file of text are parsed for the attribute that they are for: both are exact.
+//! Columns have the names of a CSV file: a list is a column for each of its values. Numbers of a file with types are
+//! taken as they are, those of a text file are parsed as the type of their attribute: both are exact.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -31,11 +31,11 @@ pub(super) struct Table {
     batch: RecordBatch,
     /// Where a column of the CSV file is in the batch: its name, the column, and the value of a list.
     columns: Vec<(String, usize, usize)>,
-    /// The line of the first row; `None` where there are no lines.
+    /// The line of the first row; `None` if the file has no lines.
     first: Option<usize>,
-    /// The column with the object of a row, where one was named.
+    /// The column with the object of a row, if one was named.
     object: Option<usize>,
-    /// The columns of positions, where they were named.
+    /// The columns of positions, if they were named.
     position: Vec<usize>,
     /// How positions are brought into the store.
     placed: Option<Placed>,
@@ -43,7 +43,7 @@ pub(super) struct Table {
     fields: Fields,
 }
 
-/// What each row of a store with objects has.
+/// The required value in each row for a store with objects.
 const OBJECT: &str = "the id of an object, in each row (`zvf query --select objects` leaves out vertices that belong to none)";
 
 /// A column of an answer, with its name.
@@ -122,7 +122,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Usage: a column that is not there.
+    /// Usage: a column that does not exist.
     pub(super) fn name_columns(
         &mut self,
         object: Option<&str>,
@@ -177,7 +177,7 @@ impl Table {
         names.map(str::to_owned).collect()
     }
 
-    /// The columns, with what the file states about them.
+    /// The columns, with the file's metadata about them.
     pub(super) fn schema(&self) -> SchemaRef {
         self.batch.schema()
     }
@@ -212,7 +212,7 @@ impl Table {
             .collect()
     }
 
-    /// The columns of an attribute: its own, or one a channel. Names that a table has for itself stand behind
+    /// The columns of an attribute: one, or one for each channel. Names with another meaning in tables have the prefix
     /// `attribute:`.
     pub(super) fn channels(&self, name: &str) -> Vec<usize> {
         let of = |name: &str| match self.column(name) {
@@ -278,8 +278,8 @@ impl Table {
         text.map(|text| text.map(Cow::Owned)).collect()
     }
 
-    /// A column in the type of an attribute. A missing float is NaN, a missing moment the number that an import has for it; nothing may be missing of a column that is no attribute: `own` says what it has.
-    /// `fill` is what any value is that is missing.
+    /// A column in the type of an attribute. A missing float is NaN, a missing moment the number that an import uses. A column that is not an attribute must be complete: `own` describes its values.
+    /// `fill` replaces missing values.
     ///
     /// # Errors
     ///
@@ -324,7 +324,7 @@ impl Table {
                 };
                 Values::Text(texts.map(|(_, one)| text(one)).collect())
             }
-            // What stands for a missing moment, as an import has it.
+            // The number for a missing moment, as in imports.
             Some(NumberType::I64) if time => {
                 let number = |text: &str| time_number(text, unit).flatten();
                 let missing = fill.and_then(|text| text.parse().ok());
@@ -367,7 +367,7 @@ impl Table {
         Ok(array(values, columns.len())?)
     }
 
-    /// The texts of columns, those of a row together, with the numbers of their rows.
+    /// The texts of columns, row by row, with the numbers of their rows.
     fn cells(&self, columns: &[usize]) -> impl Iterator<Item = (usize, Option<Cow<'_, str>>)> {
         let lists = columns.iter().map(|at| self.texts(*at).into_iter());
         let mut lists: Vec<_> = lists.collect();
@@ -425,7 +425,7 @@ impl Table {
         Ok((name.to_owned(), numbers))
     }
 
-    /// The object of each row; `None` where there is no such column.
+    /// The object of each row; `None` if there is no such column.
     pub(super) fn ids(&self) -> Result<Option<Column>> {
         let one = AttributeSpec::number("object_id", NumberType::I64);
         let ids = self
@@ -475,7 +475,7 @@ impl Table {
         ))
     }
 
-    /// The values of an attribute, under a name that no other column has; those that are missing are `fill`, where there is one.
+    /// The values of an attribute, under a name that no other column has; missing ones are `fill`, if there is one.
     ///
     /// # Errors
     ///
@@ -612,11 +612,11 @@ impl Table {
         Arc::new(self.texts(at).into_iter().collect::<StringArray>())
     }
 
-    /// The ids of the vertices of this table by which links name them, in the column that options name; `None` where they name rows.
+    /// The ids of the vertices of this table that links refer to, in the column that options name; `None` if links refer to rows.
     ///
     /// # Errors
     ///
-    /// Usage, where there is no such column, where ids come again, or where a column may be one of ids and nothing says what links name.
+    /// Usage: no such column; repeated ids; a column that may have ids while no option states what links refer to.
     pub(super) fn node_ids(&self, links: &Self, options: &Options) -> Result<Option<NodeIds>> {
         if let Some(name) = &options.node_id {
             let at = self.column(name).ok_or_else(|| {

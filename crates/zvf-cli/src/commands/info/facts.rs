@@ -156,7 +156,7 @@ fn chain(level: u32, additive: &BTreeMap<u32, bool>) -> Vec<u32> {
     chain
 }
 
-/// What else lies in a store.
+/// The other groups of a store.
 fn side(side: &SideGroups) -> Value {
     let parametric = side.parametric.as_ref().map(|parametric| {
         let types = parametric.types.iter().map(
@@ -203,7 +203,7 @@ fn side(side: &SideGroups) -> Value {
     })
 }
 
-/// Names of the codecs of an array, if it has any; those of a sharded one are those of its inner chunks.
+/// Names of the codecs of an array, if it has any; for a sharded array those of its inner chunks.
 fn codecs(doc: &ArrayDoc) -> Option<Vec<String>> {
     let inner = doc.sharding().ok().flatten();
     let codecs = inner.as_ref().map_or(&doc.codecs, |inner| &inner.codecs);
@@ -284,7 +284,7 @@ impl LinkFacts {
 }
 
 impl LevelFacts {
-    /// What is known of a level, with the bytes below its prefix and, if they were counted, its rows.
+    /// The facts about a level, with the bytes below its prefix and, if they were counted, its rows.
     pub(super) fn of(level: &Level, usage: Option<Usage>, counted: Option<u64>) -> Self {
         let doc = level.doc();
         let mut arrays = vec![ArrayFacts::grid(
@@ -397,7 +397,7 @@ impl LevelFacts {
 }
 
 impl Facts {
-    /// What is known of a store.
+    /// The facts about a store.
     pub(super) fn of(
         url: &str,
         store: &Store,

@@ -324,7 +324,7 @@ fn matrix(name: &'static str, rows: &Value, lines: &mut Vec<(&'static str, Strin
     }
 }
 
-/// Whether a path is that of an array of links.
+/// Whether a path belongs to an array of links.
 fn is_link(path: &str) -> bool {
     matches!(path.split('/').nth(1), Some("links" | "cross_chunk_links"))
 }
