@@ -39,7 +39,7 @@ pub struct RootDoc {
 pub struct ZarrVectors {
     /// Format version as text; see [`version::gate`].
     pub zv_version: String,
-    /// Tokens of what the writer used; see [`capabilities`](crate::capabilities).
+    /// Tokens of the features that the writer used; see [`capabilities`](crate::capabilities).
     pub format_capabilities: Vec<String>,
     /// Tokens that every reader must support; mostly empty.
     pub required_capabilities: Vec<String>,
