@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::{
     Outcome, browser, conformance, cortex_m, demo, dependencies, features, fixtures, history, msrv,
-    no_std, package, pictures, sh, stages, targets, test, tidy, wheel,
+    no_std, package, pictures, release, sh, site, stages, targets, test, tidy, wheel,
 };
 
 /// One stage of CI.
@@ -78,6 +78,10 @@ const STAGES: &[Stage] = &[
         run: || wheel::run(&[]),
     },
     Stage {
+        name: "site",
+        run: || site::run(&[]),
+    },
+    Stage {
         name: "browser",
         run: || browser::run(&[]),
     },
@@ -91,7 +95,7 @@ const STAGES: &[Stage] = &[
     },
     Stage {
         name: "deny",
-        run: dependencies::check,
+        run: || dependencies::check().and_then(|()| release::check_notice()),
     },
 ];
 

@@ -60,14 +60,14 @@ pub(crate) fn check() -> Outcome {
 
 /// One package of the tree.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Package {
-    name: String,
+pub(crate) struct Package {
+    pub(crate) name: String,
     version: String,
-    licence: String,
+    pub(crate) licence: String,
 }
 
 /// Packages of other people: lines such as `zstd v0.13.4|MIT` and `syn v2.0.1 (proc-macro)|MIT OR Apache-2.0 (*)`.
-fn packages(tree: &str) -> BTreeSet<Package> {
+pub(crate) fn packages(tree: &str) -> BTreeSet<Package> {
     let mut all = BTreeSet::new();
     for line in tree.lines() {
         let Some((package, licence)) = line.split_once('|') else {

@@ -28,6 +28,7 @@ mod fuzz;
 mod history;
 mod latency;
 mod levels;
+mod links;
 mod lock;
 mod memory;
 mod minimal;
@@ -39,8 +40,10 @@ mod peers;
 mod pictures;
 mod published;
 mod python;
+mod release;
 mod scratch;
 mod sh;
+mod site;
 mod soak;
 mod stages;
 mod targets;
@@ -203,6 +206,16 @@ const TASKS: &[Task] = &[
         name: "lock",
         help: "requirements.lock of the Python packages, made again from requirements.txt [--upgrade]",
         run: lock::run,
+    },
+    Task {
+        name: "release",
+        help: "tries a release on this machine: versions, changelog, NOTICE, packages, archive of the program, wheel [--rehearse VERSION [--quick]] [--archive] [--notice]",
+        run: release::run,
+    },
+    Task {
+        name: "site",
+        help: "the pages of the documentation as a site with search, by mdBook",
+        run: site::run,
     },
     Task {
         name: "tidy",

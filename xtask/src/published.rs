@@ -12,6 +12,7 @@ pub(crate) fn check(root: &Path, findings: &mut Vec<String>) -> Outcome {
         .map(std::fs::DirEntry::path)
         .collect();
     folders.sort();
+    let workspace = std::fs::read_to_string(root.join("Cargo.toml"))?;
     for folder in folders {
         let manifest = std::fs::read_to_string(folder.join("Cargo.toml"))?;
         if manifest.lines().any(|line| line == "publish = false") {
@@ -22,6 +23,11 @@ pub(crate) fn check(root: &Path, findings: &mut Vec<String>) -> Outcome {
         let readme = std::fs::read_to_string(folder.join("README.md")).unwrap_or_default();
         let library = std::fs::read_to_string(folder.join("src/lib.rs"))?;
         check_readme(&name, &readme, &library, findings);
+        let rust = rust_version(&manifest).or(rust_version(&workspace));
+        let stated = format!("\nRust {} or newer.", rust.unwrap_or_default());
+        if !readme.contains(&stated) {
+            findings.push(format!("crates/{name}/README.md: no {}", stated.trim()));
+        }
         for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
             let ours = std::fs::read(root.join(licence))?;
             if std::fs::read(folder.join(licence)).ok() != Some(ours) {
@@ -32,6 +38,12 @@ pub(crate) fn check(root: &Path, findings: &mut Vec<String>) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// The `rust-version` that a manifest states.
+fn rust_version(manifest: &str) -> Option<&str> {
+    let rest = manifest.split("\nrust-version = \"").nth(1)?;
+    rest.split('"').next()
 }
 
 fn check_manifest(name: &str, manifest: &str, findings: &mut Vec<String>) {

@@ -55,6 +55,9 @@ fn new(home: &Path) -> Outcome {
         })
 }
 
+/// mdBook, which builds the site.
+pub(crate) const SITE: Before = Before("site");
+
 impl Before {
     /// The folder of the packages, to be named in [`PATH`]; makes it first where it is missing or out of date.
     pub(crate) fn folder(self) -> Outcome<PathBuf> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use crate::Outcome;
-use crate::{cycles, lock, published, sh};
+use crate::{cycles, links, lock, published, sh};
 
 /// Most lines a source file may have; past it there is a second idea in it.
 const LINES: usize = 800;
@@ -31,6 +31,7 @@ pub(crate) fn run(_: &[String]) -> Outcome {
         }
     }
     check_crates(&root, &mut findings)?;
+    links::check(&root, &mut findings)?;
     published::check(&root, &mut findings)?;
     cycles::check(&root, &mut findings)?;
     lock::check(&mut findings)?;

@@ -62,16 +62,16 @@ impl DamageKind {
     }
 }
 
-/// One damage: what was done, and the objects that differ.
+/// One damage of a store: its description, and the objects that differ.
 #[derive(Debug, Clone)]
 pub struct Damage {
-    /// What kind.
+    /// Its kind.
     pub kind: DamageKind,
     /// The object that was chosen.
     pub key: String,
-    /// What was done to it, in words.
+    /// The change, in words.
     pub what: String,
-    /// The objects that differ now; `None` for one that is gone.
+    /// The objects that differ; `None` for removed ones.
     pub changes: BTreeMap<String, Option<Vec<u8>>>,
 }
 
@@ -275,7 +275,7 @@ fn pointers(value: &Value, at: &str, into: &mut Vec<String>) {
             }
         }
         Value::Array(list) => {
-            // One key of a long list stands for all.
+            // Of a long list the first elements are enough.
             for (number, element) in list.iter().enumerate().take(8) {
                 into.push(format!("{at}/{number}"));
                 pointers(element, &format!("{at}/{number}"), into);

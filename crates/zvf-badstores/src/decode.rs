@@ -1,4 +1,4 @@
-//! What the objects of an array hold, without the crates that read stores: only blosc is undone by them.
+//! Decodes the objects of an array without the crates that read stores, except for Blosc.
 
 use std::collections::BTreeMap;
 
@@ -74,7 +74,7 @@ fn undo(codecs: &[Value], bytes: &[u8]) -> Outcome<Vec<Vec<u8>>> {
     Err("no codec that makes bytes".into())
 }
 
-/// The elements of an array of payloads. What follows the last is ignored, as readers do (0.9 §4.2).
+/// The elements of an array of payloads. Bytes after the last element are ignored, as by readers (0.9 §4.2).
 fn payloads(plain: &[u8]) -> Outcome<Vec<Vec<u8>>> {
     let (head, mut rest) = plain.split_first_chunk::<4>().ok_or("no head")?;
     let mut elements = Vec::new();

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-/// What a change returns; the message is for a person.
+/// The result of a change; the message is for people.
 pub type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 /// The objects of a store by key, relative to its root.
@@ -115,7 +115,7 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// Those of [`Self::document`] and of the function.
+    /// The errors of [`Self::document`] and of the function.
     pub fn edit(&mut self, key: &str, f: impl FnOnce(&mut Value) -> Outcome) -> Outcome {
         let mut document = self.document(key)?;
         f(&mut document)?;
@@ -162,7 +162,7 @@ impl Files {
         })
     }
 
-    /// Changes the bytes of an object behind its compression, if there is any.
+    /// Changes the decompressed bytes of an object.
     ///
     /// # Errors
     ///
@@ -277,11 +277,11 @@ impl Files {
         Ok(parts.join("."))
     }
 
-    /// The first object of an array with at least so many bytes behind its compression and the head of a cell.
+    /// The first object of an array whose cell has a decompressed payload of at least this length.
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// There is no such object.
     pub fn first(&self, array: &str, least: usize) -> Outcome<String> {
         let prefix = format!("{array}/c/");
         let key = self.objects.iter().find(|(key, bytes)| {
@@ -294,7 +294,7 @@ impl Files {
             .clone())
     }
 
-    /// Removes all objects whose keys begin so.
+    /// Removes all objects with this prefix.
     pub(crate) fn gone(&mut self, prefix: &str) -> Outcome {
         let before = self.objects.len();
         self.objects.retain(|key, _| !key.starts_with(prefix));
@@ -304,7 +304,7 @@ impl Files {
         Ok(())
     }
 
-    /// Copies all objects whose keys begin so to keys that begin in another way.
+    /// Copies all objects with the prefix `from` to the prefix `to`.
     pub(crate) fn copy(&mut self, from: &str, to: &str) -> Outcome {
         let copies: Vec<(String, Vec<u8>)> = self
             .objects
@@ -320,13 +320,13 @@ impl Files {
         Ok(())
     }
 
-    /// Moves all objects whose keys begin so to keys that begin in another way.
+    /// Moves all objects with the prefix `from` to the prefix `to`.
     pub(crate) fn rename(&mut self, from: &str, to: &str) -> Outcome {
         self.copy(from, to)?;
         self.gone(from)
     }
 
-    /// The keys that begin so.
+    /// The keys with this prefix.
     pub(crate) fn below(&self, prefix: &str) -> Vec<String> {
         let keys = self.objects.keys();
         keys.filter(|key| key.starts_with(prefix))
@@ -341,7 +341,7 @@ pub(crate) fn list<'a>(document: &'a mut Value, pointer: &str) -> Outcome<&'a mu
     list.ok_or_else(|| format!("no list at {pointer}").into())
 }
 
-/// How an object is compressed, as its first bytes tell.
+/// The compression of an object, detected from its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Packing {
     None,
@@ -365,7 +365,7 @@ impl Packing {
     }
 }
 
-/// The bytes of an object behind its compression, and which it is. Not for blosc.
+/// The decompressed bytes of an object, and its compression. Blosc is not supported.
 pub(crate) fn unpacked(bytes: &[u8]) -> Outcome<(Vec<u8>, Packing)> {
     Ok(match bytes {
         [0x28, 0xb5, 0x2f, 0xfd, ..] => (zstd::decode_all(bytes)?, Packing::Zstd),
@@ -378,7 +378,7 @@ pub(crate) fn unpacked(bytes: &[u8]) -> Outcome<(Vec<u8>, Packing)> {
     })
 }
 
-/// What a cell holds behind its head, and whether it is compressed.
+/// The decompressed payload of a cell, without the head, and its compression.
 pub(crate) fn payload(bytes: &[u8]) -> Outcome<(Vec<u8>, Packing)> {
     let (plain, packed) = unpacked(bytes)?;
     Ok((

@@ -1,4 +1,4 @@
-//! Steps that make a store of a kind of which none is bundled, or an array.
+//! Steps that create stores and arrays of kinds that are not bundled.
 
 use serde_json::{Value, json};
 

@@ -131,9 +131,9 @@ impl ArrayDoc {
     /// of another type.
     pub fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
         let parsed = match std::str::from_utf8(bytes) {
-            // One check of the whole text is cheaper than one a key.
+            // One check of the whole text is cheaper than one for each key.
             Ok(text) => serde_json::from_str::<RawArray>(text),
-            // Let the reader say where the text goes wrong.
+            // The JSON reader reports the position of the error.
             Err(_) => serde_json::from_slice::<RawArray>(bytes),
         };
         Self::from_raw(parsed.map_err(|source| MetaError::json("array", source))?)

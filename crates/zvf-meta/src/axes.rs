@@ -21,12 +21,12 @@ impl Axis {
     }
 }
 
-/// Why positions along some axes cannot be brought to others: what was found, and what was expected.
+/// The reason why positions cannot be converted from some axes to others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AxesDiffer {
-    /// What was found, with the axis.
+    /// The axis, and the found property.
     pub found: String,
-    /// What was expected.
+    /// The expected property.
     pub expected: String,
 }
 
@@ -38,11 +38,11 @@ impl std::fmt::Display for AxesDiffer {
 
 impl std::error::Error for AxesDiffer {}
 
-/// The map from positions along the axes `from` to positions along the axes `to`. Axes belong together by their names if `from` has all names
-/// of `to`, else by their order. Where both have a unit, positions are converted; where one has none, they are taken as they are.
+/// The map from positions along the axes `from` to positions along the axes `to`. Axes are matched by name if `from` has all names of `to`, otherwise by
+/// order. Positions are converted if both axes have a unit, and unchanged otherwise.
 ///
 /// # Errors
-/// Another number of axes; units of which one cannot be converted to the other.
+/// Different numbers of axes; units that cannot be converted into each other.
 pub fn map_of_axes(from: &[Axis], to: &[Axis]) -> Result<Affine, AxesDiffer> {
     if from.len() != to.len() {
         return Err(AxesDiffer {

@@ -1,6 +1,6 @@
 //! Capability tokens of the root document.
 //!
-//! `format_capabilities` is a hint: it lists what the writer used. No reader branches on it, and unknown tokens are kept.
+//! `format_capabilities` is a hint: it lists the features that the writer used. Readers ignore it, and unknown tokens are preserved.
 //! `required_capabilities` is a demand: a reader that does not support one of its tokens must not read the store,
 //! regardless of the version. Additive levels use it, and so can later formats.
 

@@ -10,7 +10,7 @@
 //! assert!(Moments::of_unit("millimeter").is_none());
 //! ```
 
-/// The number that stands for a missing moment, as in NumPy.
+/// The number of a missing moment, as in NumPy.
 pub const MISSING: i64 = i64::MIN;
 
 /// Milliseconds of a day.
@@ -24,7 +24,7 @@ const UNITS: [(&str, i64); 4] = [
     ("nanoseconds", 1_000_000_000),
 ];
 
-/// What the numbers of an attribute with such a unit count.
+/// The meaning of the numbers of an attribute with such a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moments {
     /// Days since 1970: 32 bits, as Arrow has them.
@@ -38,7 +38,7 @@ pub enum Moments {
 }
 
 impl Moments {
-    /// What a unit stands for; `None` for units of anything else.
+    /// The meaning of a unit; `None` if it is no unit of moments or durations.
     #[must_use]
     pub fn of_unit(unit: &str) -> Option<Self> {
         match unit {
@@ -55,7 +55,7 @@ impl Moments {
         any.then_some(Self::Any)
     }
 
-    /// Whether a number is one of these, or stands for a missing one.
+    /// Whether a number is valid for this meaning, or denotes a missing value.
     #[must_use]
     pub fn holds(self, number: i64) -> bool {
         number == MISSING
@@ -68,7 +68,7 @@ impl Moments {
             }
     }
 
-    /// What is expected of a number, for messages.
+    /// The expected numbers, for messages.
     #[must_use]
     pub fn expected(self) -> &'static str {
         match self {

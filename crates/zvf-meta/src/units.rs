@@ -120,8 +120,7 @@ pub fn same(one: &str, other: &str) -> bool {
     known(one) == known(other)
 }
 
-/// How many of the unit `to` one of the unit `from` is: 1 for the same unit; `None` for units of which one is not known, or of a length
-/// and a time.
+/// The number of units `to` in one unit `from`; `None` if a unit is unknown, or if one is a length and the other a time.
 #[must_use]
 pub fn factor(from: &str, to: &str) -> Option<f64> {
     if same(from, to) {
@@ -144,7 +143,7 @@ pub fn factor(from: &str, to: &str) -> Option<f64> {
 pub struct NoUnit {
     /// The text, quoted.
     pub found: String,
-    /// What was expected, with the units that are known.
+    /// The expected text, with the known units.
     pub expected: String,
 }
 

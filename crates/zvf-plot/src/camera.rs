@@ -184,7 +184,7 @@ impl UpAxis {
         let (first, second) = ((self.axis + 1) % 3, (self.axis + 2) % 3);
         match (self.axis, self.down) {
             (_, false) => [axis(first, 1.0), axis(second, 1.0), axis(self.axis, 1.0)],
-            // x stays to the right where it can.
+            // The x axis points to the right if that is possible.
             (1, true) => [axis(0, 1.0), axis(2, 1.0), axis(1, -1.0)],
             (_, true) => [axis(first, 1.0), axis(second, -1.0), axis(self.axis, -1.0)],
         }

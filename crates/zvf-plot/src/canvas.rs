@@ -408,7 +408,7 @@ fn floor(place: f32) -> i32 {
 /// Brightness of a surface with a normal.
 fn shade(normal: [f32; 3]) -> u8 {
     let light = normal[0] * LIGHT[0] + normal[1] * LIGHT[1] + normal[2] * LIGHT[2];
-    // What looks to the viewer has its full colour.
+    // Surfaces that face the viewer have their full colour.
     let full = AMBIENT + (1.0 - AMBIENT) * LIGHT[2];
     ((AMBIENT + (1.0 - AMBIENT) * light.max(0.0)) / full * 255.0).min(255.0) as u8
 }

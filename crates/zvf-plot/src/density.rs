@@ -60,7 +60,7 @@ impl Pen for Counts {
     fn segment(&mut self, a: &Vertex, b: &Vertex) {
         let (dx, dy) = (b.x - a.x, b.y - a.y);
         let length = dx.abs().max(dy.abs());
-        // What is outside of the picture is not followed.
+        // Positions outside the picture are skipped.
         let (mut from, mut to) = (0.0_f32, 1.0_f32);
         for (start, change, size) in [(a.x, dx, self.width), (a.y, dy, self.height)] {
             if change != 0.0 {

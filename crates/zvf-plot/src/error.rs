@@ -3,7 +3,7 @@
 use zvf_query::QueryError;
 use zvf_store::{Class, StoreError};
 
-/// Why a picture could not be made. [`class`](Self::class) tells how to react.
+/// The reason why a picture could not be drawn. Callers decide by its [`class`](Self::class).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlotError {

@@ -394,7 +394,7 @@ fn asked(layer: &Layer, columns: &Columns, shapes: Shapes, level: u32) -> Query 
     query.select = layer.select.unwrap_or_default();
     if shapes == Shapes::Chains {
         query.select = Select::Objects;
-        // An object that is asked for twice would be linked to itself.
+        // An object that is requested twice would be linked to itself.
         let mut seen = FxHashSet::default();
         if let Some(objects) = &mut query.objects {
             objects.retain(|id| seen.insert(*id));

@@ -1,4 +1,4 @@
-//! `FILE[#NAME]`: where a volume lies.
+//! Addresses of volumes: `FILE[#NAME]`.
 
 /// The address of a volume: the file, folder or URL, and which of its volumes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,8 +19,8 @@ pub enum Pick {
 }
 
 impl VolumeAddress {
-    /// Takes an address apart: what follows the last `#` picks, `#@N` by number. A file whose own name has a `#` is taken
-    /// as it is where it exists.
+    /// Parses an address: the text after the last `#` selects a volume by name, `#@N` by number. If a file of the whole text exists, its `#` belongs to
+    /// the name.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let whole = || Self {

@@ -20,19 +20,19 @@ use crate::{Counts, Element, Form, Volume, VolumeError, VolumeInfo};
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ConvertOptions {
-    /// Extents of a tile or chunk; none: those of the source.
+    /// Extents of a tile or chunk. Default those of the source.
     pub chunk: Option<Vec<u64>>,
-    /// Extents of a block, for Caterva; none: those of the source, or at most 32 an axis.
+    /// Extents of a block, for Caterva. Default those of the source, or at most 32 along each axis.
     pub block: Option<Vec<u64>>,
-    /// Stores the elements as they are; else Zstandard.
+    /// Stores the elements without compression. Default Zstandard.
     pub raw: bool,
-    /// Name of the dataset in a TET file; none: that of the source, or `data`.
+    /// Name of the dataset in a TET file. Default the name of the source, or `data`.
     pub name: Option<String>,
-    /// Replaces what lies there.
+    /// Replaces an existing file or folder.
     pub overwrite: bool,
 }
 
-/// What a conversion came to.
+/// The result of a conversion.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Converted {
@@ -40,22 +40,22 @@ pub struct Converted {
     pub form: Form,
     /// Elements.
     pub elements: u64,
-    /// What the reads took.
+    /// The cost of the reads.
     pub counts: Counts,
-    /// What the new form does not hold.
+    /// Properties of the source that the new container cannot store.
     pub lost: Vec<String>,
 }
 
-/// Writes a volume to a local path whose ending says the form: `.tet`, `.b2nd` (`.b2frame`) or `.zarr`.
+/// Writes a volume to a local path whose ending selects the container: `.tet`, `.b2nd` (`.b2frame`) or `.zarr`.
 ///
-/// The file (of Zarr: the folder) gets its name when it is complete; what was there before stays until then.
+/// The file, or the folder of a Zarr array, is renamed to its final name when it is complete; until then a previous one remains.
 ///
 /// # Cost
-/// Every element once, by chunks of the new volume: memory for one of them and for what is under way of the source. Where the
-/// chunks of both do not match, chunks of the source are decoded once for each new chunk that they meet.
+/// Reads every element once, by chunks of the new volume: memory for one of them and for the chunks of the source in flight. If the chunks of both do
+/// not match, a chunk of the source is decoded once for each new chunk that it intersects.
 ///
 /// # Errors
-/// Misuse: an ending, a type or a shape that the form does not have, something that lies there. I/O; malformed source.
+/// Misuse: an unknown ending, a type or shape that the container does not have, an existing file. I/O; malformed source.
 pub async fn convert(
     volume: &Volume,
     out: &Path,
@@ -100,8 +100,8 @@ pub async fn convert(
     })
 }
 
-/// Extents of a chunk that fit every form: those of the source, no longer than the volume, since some forms store what sticks
-/// out, and no shorter than one element, which an axis without elements may have.
+/// Extents of a chunk for any container: those of the source, at most the extent of the volume, because some containers store the part of a chunk outside
+/// it, and at least 1, for axes without elements.
 fn chunk_of(info: &VolumeInfo) -> Result<Dims, VolumeError> {
     let extents = info.chunk.iter().zip(info.shape.iter());
     let extents = extents.map(|(chunk, shape)| (*chunk).min(*shape).max(1));
@@ -123,7 +123,7 @@ fn form_of(out: &Path) -> Result<Form, VolumeError> {
     }
 }
 
-/// What a form has no place for.
+/// The properties that a container cannot store.
 fn lost(info: &VolumeInfo, form: Form) -> Vec<String> {
     let mut lost = Vec::new();
     if info.axes.iter().any(|axis| axis.place.is_some()) {
@@ -248,7 +248,7 @@ fn short(dtype: DType) -> String {
     format!("{letter}{}", dtype.size() * 8)
 }
 
-/// The names of axes, where there are any.
+/// The names of the axes, if there are any.
 fn footer(info: &VolumeInfo, name: &str) -> zvf_tet::Footer {
     let mut footer = zvf_tet::Footer::default();
     let names: Option<Vec<String>> = info.axes.iter().map(|axis| axis.name.clone()).collect();
@@ -264,7 +264,7 @@ fn footer(info: &VolumeInfo, name: &str) -> zvf_tet::Footer {
     footer
 }
 
-/// Extents of a block: as asked, as in the source, or cut from the chunk.
+/// Extents of a block: requested, those of the source, or a part of the chunk.
 fn block(info: &VolumeInfo, chunk: &Dims, options: &ConvertOptions) -> Result<Dims, VolumeError> {
     /// Most elements of a block on one axis.
     const MOST: u64 = 32;
@@ -397,7 +397,7 @@ impl ZarrSink {
         let failed = |what: &str| VolumeError::file(format!("{what} {}", out.display()));
         let parent = parent(out);
         sync(self.folder.path()).map_err(failed("writing"))?;
-        // What lies there goes aside first, so that one of the two is there whatever happens.
+        // The old folder is moved aside first, so that one of the two exists at any time.
         let mut aside = None;
         if self.overwrite && out.exists() {
             let folder = hidden(parent)?;
@@ -407,7 +407,7 @@ impl ZarrSink {
         }
         let path = self.folder.keep();
         if let Err(error) = std::fs::rename(&path, out) {
-            // No file may stay behind under a temporary name.
+            // A temporary file is removed in any case.
             let _ = std::fs::remove_dir_all(&path);
             if let Some((folder, old)) = aside
                 && std::fs::rename(&old, out).is_err()
@@ -428,7 +428,7 @@ impl ZarrSink {
     }
 }
 
-/// The folder that a path lies in.
+/// The parent folder of a path.
 fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

@@ -1,11 +1,11 @@
-//! What the elements of a volume are.
+//! The type of the elements of a volume.
 
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
 
 /// The type of the elements of a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Element {
-    /// As NumPy writes it, for example `<f4`; what is stored where it is no plain type.
+    /// As NumPy writes it, for example `<f4`; for other types the stored text.
     pub text: String,
     /// Bytes of an element.
     pub size: usize,
@@ -31,7 +31,7 @@ impl Element {
         }
     }
 
-    /// The type that a text of NumPy or Zarr names, for elements of `size` bytes; opaque where it names none.
+    /// The type with a name of NumPy or Zarr, for elements of `size` bytes; opaque if the name is unknown.
     pub(crate) fn parse(text: &str, size: usize) -> Self {
         let number = DType::parse(text)
             .ok()

@@ -1,4 +1,4 @@
-//! What can go wrong with a volume.
+//! Errors of volumes.
 
 use zvf_grid::GridError;
 use zvf_store::{Class, IoError, StoreError};
@@ -19,18 +19,18 @@ pub enum VolumeError {
     /// A file on its way.
     #[error("{what}: {source}")]
     File {
-        /// What was done, and to what.
+        /// The operation and its file.
         what: String,
-        /// What the system says.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A request that cannot be carried out.
+    /// An invalid request.
     #[error("{what}")]
     Misuse {
-        /// What was asked, and what would be right.
+        /// The invalid argument, and the expected one.
         what: String,
     },
-    /// What lies there is no volume that is read.
+    /// The file is not a supported volume.
     #[error("{place}: found {found}, expected {expected}")]
     Malformed {
         /// The address or document.
@@ -115,7 +115,7 @@ impl VolumeError {
 }
 
 impl From<object_store::Error> for VolumeError {
-    /// What the requests of a store failed with, if it is in there.
+    /// The error of a request, if it is in the chain of sources.
     fn from(error: object_store::Error) -> Self {
         match error {
             object_store::Error::Generic { source, .. } => match source.downcast::<IoError>() {

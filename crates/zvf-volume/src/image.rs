@@ -145,7 +145,7 @@ fn image(attributes: &Value) -> Result<Vec<ImageLevel>, VolumeError> {
         .map(|(level, path)| {
             let mut axes = axes.clone();
             let mut places = vec![(0.0, 1.0); axes.len()];
-            // The transforms of the whole image come after those of the level.
+            // The transforms of the whole image are applied after those of the level.
             for list in [level, first].map(|owner| &owner["coordinateTransformations"]) {
                 for step in list.as_array().into_iter().flatten() {
                     transform(&mut places, step)?;

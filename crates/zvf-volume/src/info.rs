@@ -1,4 +1,4 @@
-//! What there is to know of a volume before anything of it is read.
+//! Properties of a volume, known before any element is read.
 
 use zvf_grid::Dims;
 
@@ -36,9 +36,9 @@ impl std::fmt::Display for Form {
 /// One axis.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AxisInfo {
-    /// Its name, where the volume gives one.
+    /// Its name, if the volume has one.
     pub name: Option<String>,
-    /// Its type as images say it: `space`, `time`, `channel`.
+    /// Its type, as in OME-Zarr: `space`, `time`, `channel`.
     pub kind: Option<String>,
     /// The unit of its coordinates.
     pub unit: Option<String>,
@@ -49,7 +49,7 @@ pub struct AxisInfo {
 /// A volume.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VolumeInfo {
-    /// Its name among the volumes of the file: of a dataset, or the path of an array; empty where there is only one.
+    /// Its name in the file: of a dataset, or the path of an array; empty if there is only one.
     pub name: String,
     /// How it is stored.
     pub form: Form,

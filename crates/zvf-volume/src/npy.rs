@@ -2,9 +2,9 @@
 
 use crate::Element;
 
-/// The header of a `.npy` file (version 1.0, or 2.0 where the text is long) of elements in C order; they follow it.
+/// The header of a `.npy` file (version 1.0, or 2.0 if it is long) for elements in C order, which follow it.
 ///
-/// Plain types are named as they are, records by their list of fields; what is no type of NumPy is opaque bytes.
+/// Records are named by their list of fields; types that NumPy does not have become opaque bytes.
 #[must_use]
 pub fn npy_header(element: &Element, shape: &[u64]) -> Vec<u8> {
     let text = element.text.as_str();

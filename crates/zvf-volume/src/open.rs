@@ -1,4 +1,4 @@
-//! What lies at an address, told by its first bytes and not by its name.
+//! Opens an address. The container is detected from the first bytes of the file, not from its name.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub(crate) async fn all(
         .collect())
 }
 
-/// What the first bytes of a file are.
+/// The container that begins with these bytes.
 enum Magic {
     Tet,
     Frame,
@@ -125,8 +125,8 @@ fn first_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(first)
 }
 
-/// What lies in an object store; and what was answered instead of a file. A folder of a web server and an object without
-/// bytes are answered by errors, too, so that only means something where nothing else is found.
+/// The container of an object, or the error of reading it. Servers also answer with errors for folders and empty objects, so the error counts only
+/// if the address is no Zarr node either.
 async fn remote(
     store: &Arc<dyn ObjectStore>,
     path: &object_store::path::Path,
@@ -134,7 +134,7 @@ async fn remote(
     let mut failed = None;
     let mut answered = |error| match (error, &mut failed) {
         (object_store::Error::NotFound { .. }, _) => Ok(()),
-        // What was tried as often as is allowed is not tried in another way.
+        // After the last attempt failed, no other container is tried.
         (error, _) if is_transient(&error) => Err(VolumeError::from(error)),
         (error, failed) => {
             *failed = Some(error);
@@ -185,7 +185,7 @@ fn is_transient(error: &object_store::Error) -> bool {
     }
 }
 
-/// Runs what blocks on a thread that may.
+/// Runs blocking code on a thread for it.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, VolumeError> + Send + 'static,
 ) -> Result<T, VolumeError> {

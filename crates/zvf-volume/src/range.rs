@@ -25,9 +25,8 @@ impl Range {
         })
     }
 
-    /// Reads a range: one item an axis, separated by commas; `start:stop`, `start:stop:step` or one index. Negative numbers
-    /// count from the end, what lies behind the end is cut off, axes without an item are whole, `...` stands for as
-    /// many whole axes as are missing. Steps are at least 1.
+    /// Parses a range: one item for each axis, separated by commas: `start:stop`, `start:stop:step` or one index. Negative numbers count from the
+    /// end, indices beyond the end are cut off, axes without an item are read whole, `...` fills in whole axes. Steps are at least 1.
     ///
     /// # Errors
     /// Misuse: not such a text, more items than axes, an index outside of its axis.

@@ -12,14 +12,14 @@ const SLACK: f64 = 1e-6;
 /// How a value between elements is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// The element whose voxel holds the place: index `floor(v + 0.5)`. Keeps the type of the volume; for labels.
+    /// The element whose voxel contains the place: index `floor(v + 0.5)`. The result has the type of the volume; for labels.
     Nearest,
-    /// Between the centres of neighbouring elements, linear on every axis. Gives floats.
+    /// Linear interpolation along every axis between the centres of neighbouring elements. The result is floats.
     Linear,
 }
 
 impl Order {
-    /// The order for elements of a type where none is asked for: linear for floats, nearest for all others, which may be labels.
+    /// The default order for a type: linear for floats, nearest for all others, which may be labels.
     #[must_use]
     pub const fn usual(element: DType) -> Self {
         match element.is_float() {
@@ -62,22 +62,22 @@ pub struct Sampler {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Sampled {
-    /// Little-endian values of [`Sampler::dtype`], one a place.
+    /// Little-endian values of [`Sampler::dtype`], one for each place.
     pub bytes: Vec<u8>,
-    /// Places that lie outside.
+    /// The number of places outside the volume.
     pub outside: u64,
-    /// What the reads took.
+    /// The cost of the reads.
     pub counts: Counts,
 }
 
 impl Sampler {
-    /// Most bytes of elements that are read at once; a batch that lies further apart is cut.
+    /// The size of the largest box that is read at once; a batch with a larger bounding box is cut.
     pub const BOX: u64 = 256 << 20;
 
-    /// A sampler of a volume of numbers; `to_world` says where the element at an index is, axes of space in order.
+    /// A sampler of a volume of numbers; `to_world` maps the index of an element to its position, axes of space in order.
     ///
     /// # Errors
-    /// Misuse: elements that are no numbers; uses that do not fit the axes; a map that cannot be turned round.
+    /// Misuse: elements that are not numbers; uses that do not fit the axes; a map without an inverse.
     pub fn new(
         volume: Volume,
         axes: Vec<AxisUse>,
@@ -130,10 +130,10 @@ impl Sampler {
         })
     }
 
-    /// Sets the value of places outside; by default NaN, or 0 where the result has none.
+    /// Sets the value of places outside the volume. Default NaN, or 0 for integers.
     ///
     /// # Errors
-    /// Misuse: a value that the type of the result does not hold.
+    /// Misuse: a value that the type of the result cannot store.
     pub fn with_outside(mut self, value: f64) -> Result<Self, VolumeError> {
         if !holds(self.result, value) {
             return Err(VolumeError::misuse(format!(
@@ -152,8 +152,8 @@ impl Sampler {
         self
     }
 
-    /// The type of the values: that of the volume, little-endian, for [`Order::Nearest`]; else `float32`, or `float64` for
-    /// volumes of `float64` and of integers that `float32` does not hold.
+    /// The type of the values, little-endian: that of the volume for [`Order::Nearest`]; otherwise `float32`, or `float64` for volumes of `float64` and of
+    /// integers that `float32` cannot represent.
     #[must_use]
     pub const fn dtype(&self) -> DType {
         self.result
@@ -267,7 +267,7 @@ impl Sampler {
         (!group.is_empty()).then_some(region)
     }
 
-    /// Cuts a group whose box is too large in two, along the box's longest axis, at a border of blocks.
+    /// Cuts a group with a too large box in two, along the longest axis of the box, at a border of blocks.
     fn cut(
         &self,
         voxels: &[f64],
@@ -425,7 +425,7 @@ fn holds(dtype: DType, value: f64) -> bool {
     value >= low && value < end && value.fract() == 0.0
 }
 
-/// A number of its bytes; NaN where they are too few.
+/// The number in these bytes; NaN if they are too few.
 #[expect(
     clippy::cast_precision_loss,
     reason = "the nearest float64 is what linear values are made of"
@@ -461,7 +461,7 @@ fn get(dtype: DType, bytes: &[u8]) -> f64 {
     }
 }
 
-/// Appends a number, little-endian; what an integer does not hold saturates.
+/// Appends a number, little-endian; integers saturate.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

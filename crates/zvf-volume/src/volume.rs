@@ -9,22 +9,22 @@ use zvf_store::IoOptions;
 use crate::open::{Source, all, blocking};
 use crate::{Axis, Pick, VolumeAddress, VolumeError, VolumeInfo};
 
-/// What reads of a volume took.
+/// The cost of reads of a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Tiles or chunks that were met.
+    /// Tiles or chunks that were read.
     pub chunks: u64,
-    /// Blocks that were decoded, where chunks have blocks that are decoded one by one.
+    /// Decoded blocks, if chunks have blocks that can be decoded one at a time.
     pub blocks: u64,
-    /// Bytes that were read, where they are counted.
+    /// Read bytes; 0 if the container does not count them.
     pub bytes: u64,
-    /// Reads of a file, or requests, where they are counted.
+    /// Reads of a file, or requests; 0 if the container does not count them.
     pub requests: u64,
 }
 
 impl Counts {
-    /// Takes in what another read took.
+    /// Adds the cost of another read.
     pub fn add(&mut self, other: Self) {
         self.chunks = self.chunks.saturating_add(other.chunks);
         self.blocks = self.blocks.saturating_add(other.blocks);
@@ -42,7 +42,7 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// Everything that an address holds, in order; what follows a `#` picks.
+    /// All volumes at an address, in order, or the one that the text after `#` selects.
     ///
     /// # Errors
     /// I/O; nothing there that is a volume, or a damaged one.
@@ -81,7 +81,7 @@ impl Volume {
     /// Opens one volume: the one that `#` picks, the only one, or the first level of an image.
     ///
     /// # Errors
-    /// As [`Self::list`]; misuse where a file holds several datasets and none is picked.
+    /// As [`Self::list`]; misuse if a file has several datasets and none is selected.
     pub fn open<'a>(
         address: &'a str,
         options: &'a IoOptions,
@@ -106,7 +106,7 @@ impl Volume {
         })
     }
 
-    /// What is known of it.
+    /// Its properties.
     #[must_use]
     pub fn info(&self) -> &VolumeInfo {
         &self.info

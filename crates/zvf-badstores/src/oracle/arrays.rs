@@ -6,7 +6,7 @@ use super::{Both, Verdict};
 
 use Verdict::NoRule;
 
-/// Members that say what a reader can tell without them.
+/// Members that readers do not need.
 const DERIVED: &[&str] = &[
     "encoding",
     "row_shape",

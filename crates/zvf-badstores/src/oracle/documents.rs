@@ -1,4 +1,4 @@
-//! Documents: which members differ, and what the format's pages ask of them.
+//! Compares documents: which members differ, and the rules of the format about them.
 
 use serde_json::Value;
 
@@ -220,7 +220,7 @@ fn bounds(store: &Both<'_>, after: &Value) -> Option<Verdict> {
     holds.then_some(NoRule("bounds that hold every vertex"))
 }
 
-/// Differences that are free: names, units, and what stands beside the members of the format.
+/// Differences without a rule: names, units, and members that the format does not define.
 fn multiscales(before: &Value, after: &Value, ome: bool, ruled: bool) -> Option<Verdict> {
     let strip = |value: &Value| {
         let mut value = value.clone();

@@ -1,10 +1,10 @@
-//! What a damage changes, told without the validator: nothing readable, only what no rule is about, or something a rule is about.
+//! Decides without the validator whether a damage breaks a rule: nothing that readers use changed, only values without a rule changed, or a rule is broken.
 //!
-//! Data is decoded before and after, and judged by what kind of array it is and where its numbers may lie. Documents are compared
-//! member by member, and each member that differs is looked up in what the format's pages ask of it.
+//! Data is decoded before and after the damage, and compared by the kind of the array and the valid range of its numbers. Documents are compared member by
+//! member, and each difference by the rules of the format's pages.
 //!
-//! The oracle leans to one side: where it cannot show that no rule is about a change, it says that one is broken. So a miss may be
-//! the oracle's; what it calls free is free.
+//! If the oracle cannot show that no rule applies to a change, it reports a broken rule. So a damage that the validator does not find may be an error of
+//! the oracle, but a change that it reports as free breaks no rule.
 
 mod arrays;
 mod documents;
@@ -16,12 +16,12 @@ use serde_json::Value;
 use crate::damage::Damage;
 use crate::decode::{Objects, array_of, elements};
 
-/// What a damage comes to.
+/// The effect of a damage.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// Nothing that anybody reads has changed, for this reason.
+    /// Nothing that readers use changed, for this reason.
     Nothing(&'static str),
-    /// What has changed is free, for this reason.
+    /// No rule applies to the change, for this reason.
     NoRule(&'static str),
     /// A rule is broken: this one, in words.
     Broken(&'static str),
@@ -44,7 +44,7 @@ pub fn judge(before: &Objects, damage: &Damage) -> Verdict {
         .unwrap_or(Verdict::Nothing("nothing was done"))
 }
 
-/// The members that differ, as keys with JSON pointers, where a damage leaves documents that can be compared.
+/// The members that differ, as keys with JSON pointers, of documents that can be parsed before and after.
 #[must_use]
 pub fn members(before: &Objects, damage: &Damage) -> Vec<String> {
     let mut all = Vec::new();
@@ -79,7 +79,7 @@ fn version(objects: &Objects) -> Option<(u32, u32)> {
 struct Both<'a> {
     before: &'a Objects,
     after: &'a Objects,
-    /// Whether the store is of 0.9, where the documents of arrays have rules of their own.
+    /// Whether the store has version 0.9, which has rules about documents of arrays.
     ruled: bool,
 }
 
@@ -136,7 +136,7 @@ impl Both<'_> {
     }
 }
 
-/// What an absent object stands for: the fill value, or empty elements.
+/// The value of an absent object: the fill value, or empty elements.
 fn fill(document: &Value, like: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let value = &document["fill_value"];
     let one = match document["data_type"].as_str().unwrap_or_default() {

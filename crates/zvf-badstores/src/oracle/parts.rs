@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::decode::{Objects, array_of, elements};
 
-/// What there is to know about places of vertices.
+/// The properties of a level that determine the valid places of vertices.
 pub(super) struct Places {
     pub(super) dims: usize,
     wide: bool,
@@ -101,7 +101,7 @@ impl Places {
     }
 }
 
-/// The corners of all vertices of level 0, where they are decoded here.
+/// The bounding box of all vertices of level 0; `None` if they cannot be decoded here.
 pub(super) fn extent(objects: &Objects) -> Option<(Vec<f64>, Vec<f64>)> {
     let places = Places::of(objects, "0/vertices")?;
     let (mut low, mut high) = (

@@ -1,4 +1,4 @@
-//! Decoded data that differs: what kind of array it is of, and where its numbers may lie.
+//! Compares decoded data by the kind of the array and the valid range of its numbers.
 
 use serde_json::Value;
 
@@ -193,7 +193,7 @@ impl Both<'_> {
         worst
     }
 
-    /// Links: rows that are there, of a number that is right.
+    /// Links: existing rows, in the right number.
     fn links(&self, parts: &[&str], before: &[Vec<u8>], after: &[Vec<u8>]) -> Verdict {
         let (Some(level), Some(delta)) = (parts.first(), parts.get(2)) else {
             return NoRule("links of another layout");

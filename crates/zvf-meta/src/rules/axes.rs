@@ -187,7 +187,7 @@ pub(super) fn transform_length(root: &RootDoc, problems: &mut Problems) {
                 problems.add(at, found, format_args!("{dims}, one an axis"));
             }
         }
-        // What is neither, or lacks its numbers, tells no reader anything.
+        // Other transforms, and those without numbers, have no meaning for readers.
         let other = |one: &&Transform| matches!(one, Transform::Other(members) if members.get("type").is_none_or(|kind| kind != "identity"));
         if let Some(Transform::Other(members)) = dataset.transforms.iter().find(other) {
             let found = members

@@ -23,7 +23,7 @@ pub fn check_root(root: &RootDoc) -> Vec<Problem> {
     })
 }
 
-/// Applies those of the rules about the root document that are listed.
+/// Applies the listed rules about the root document.
 #[must_use]
 pub fn check_root_for(root: &RootDoc, only: &[Rule]) -> Vec<Problem> {
     let rules: Vec<_> = listed(ROOT_RULES, only);
@@ -32,7 +32,7 @@ pub fn check_root_for(root: &RootDoc, only: &[Rule]) -> Vec<Problem> {
     })
 }
 
-/// Applies those of the rules about one level document that are listed.
+/// Applies the listed rules about one level document.
 #[must_use]
 pub fn check_level_for(level: LevelAt<'_>, only: &[Rule]) -> Vec<Problem> {
     let rules: Vec<_> = listed(LEVEL_RULES, only);

@@ -60,8 +60,8 @@ pub(super) fn level_chunk_nests(level: LevelAt<'_>, problems: &mut Problems) {
     }
 }
 
-/// Only a chunk shape of the level's own is judged; chunks of the root's size may be smaller than coarse bins, and
-/// those of level 0 are another rule's.
+/// Applies only to levels with a chunk shape of their own: chunks of the root's shape may be smaller than coarse bins, and level 0 has another
+/// rule.
 pub(super) fn level_chunk_bins(level: LevelAt<'_>, problems: &mut Problems) {
     let (Some(chunk), Some(bins)) = (&level.doc.chunk_shape, level.root.bin_shape(level.doc))
     else {
@@ -131,7 +131,7 @@ pub(super) fn level_split_values(level: LevelAt<'_>, problems: &mut Problems) {
     }
 }
 
-/// A level rechunked by another dimension has a first name of its own; only the axes behind it are judged then.
+/// A level that was rechunked by another dimension has its own first name; then only the following axes are compared.
 pub(super) fn level_split_dims(level: LevelAt<'_>, problems: &mut Problems) {
     let axes = level.root.axes().iter().map(|axis| axis.name.as_str());
     let name = level.doc.chunk_attribute_name.as_deref();
@@ -198,7 +198,7 @@ pub(super) fn level_bin_ratio(level: LevelAt<'_>, problems: &mut Problems) {
     }
 }
 
-/// Rebinning leaves one behind.
+/// Changing the bins of a level leaves such a member.
 pub(super) fn level_zero_bins(level: LevelAt<'_>, problems: &mut Problems) {
     if level.doc.level == 0
         && let Some(bins) = level.doc.bin_shape.as_ref().or(level.doc.bin_size.as_ref())

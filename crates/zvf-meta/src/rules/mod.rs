@@ -1,8 +1,8 @@
 //! The rules of the format about a store's documents.
 //!
-//! Each rule is one function that takes parsed documents and adds the places where they break it to a list; none reads a
-//! file. A validator loads the documents, calls [`check_documents`], and has every finding with its rule, severity, place, what
-//! was found and what was expected. A reader asks for the rules that it depends on: [`check_root_for`], [`check_level_for`].
+//! Each rule is one function that takes parsed documents and appends violations to a list; none reads a file. A validator loads the documents and calls
+//! [`check_documents`], which returns every violation with rule, severity, place, found and expected value. A reader checks only the rules that it
+//! depends on: [`check_root_for`], [`check_level_for`].
 //!
 //! Violations of a document's types (a missing required member, a text instead of a number) are a
 //! [`MetaError`](crate::MetaError) of parsing and no rule here. Properties of cells (row bounds, tiling, sizes)

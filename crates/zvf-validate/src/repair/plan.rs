@@ -192,7 +192,7 @@ fn known(report: &Report) -> Known {
     let mut known: Known = severe
         .map(|one| (one.check, one.place.path.clone()))
         .collect();
-    // Rows of no fragment are reported unless a claim denies them: behind a false claim there may be some.
+    // Rows without a fragment are not reported while the level claims that fragments tile; if that claim is false, there may be some.
     let behind: Vec<(Check, String)> = known
         .iter()
         .filter(|(check, _)| *check == Check::FragmentsTile)
@@ -202,12 +202,12 @@ fn known(report: &Report) -> Known {
     known
 }
 
-/// What one way comes to.
+/// The result of one way of repairing.
 struct Work {
     edits: Vec<Edit>,
     drafts: Drafts,
     tiers: Vec<Tier>,
-    /// What was found before anything but what had to be opened was changed.
+    /// The findings before the first change, and those that became visible when unreadable documents were replaced.
     known: Known,
     memory: Memory,
     after: Report,
@@ -221,7 +221,7 @@ async fn work(
 ) -> Result<Work, RepairError> {
     let mut work = Work::nothing(before.clone());
     if options.accept_loss {
-        // What a cell that is given up leaves behind was accepted with it.
+        // The loss of a cell was accepted together with the findings that follow from it.
         let lost = before
             .findings
             .iter()
@@ -237,7 +237,7 @@ async fn work(
         };
         edits.retain(|edit| !way.left_out().contains(&edit.tier));
         if !options.accept_loss && work.tiers.contains(&Tier::Dropping) {
-            // A count that was right before cells were dropped states what was lost.
+            // A count that was right before cells were removed from lists is the only record of the loss.
             edits.retain(|edit| {
                 work.is_known(edit) || !edit.checks.iter().all(|one| is_count(*one))
             });
@@ -256,14 +256,14 @@ async fn work(
         work.edits.extend(made);
         work.after = look(url, options, &work.drafts).await?;
         if opening {
-            // What can be seen only now was there before.
+            // Findings that become visible now existed before.
             work.known.extend(known(&work.after));
         }
     }
     Ok(work)
 }
 
-/// Everything that follows from one look.
+/// All changes that follow from one validation.
 fn derive(look: &Look<'_>, memory: &mut Memory, options: &RepairOptions) -> Vec<Edit> {
     let wants = |check: Check| options.wants(check);
     let mut edits = documents::openings(look, memory);
@@ -277,13 +277,13 @@ fn derive(look: &Look<'_>, memory: &mut Memory, options: &RepairOptions) -> Vec<
     edits
 }
 
-/// Whether a check compares a stated count with what is there.
+/// Whether a check compares a stated count with the counted one.
 fn is_count(check: Check) -> bool {
     matches!(check, Check::VertexCount | Check::LinkCount)
 }
 
 impl Work {
-    /// Whether what an edit settles was found before anything was changed.
+    /// Whether a finding that the edit resolves existed before the first change.
     fn is_known(&self, edit: &Edit) -> bool {
         let path = edit.key.trim_end_matches("/zarr.json");
         let mut checks = edit.checks.iter();
@@ -304,17 +304,17 @@ impl Work {
         }
     }
 
-    /// Whether nothing is found that was not there before, and nothing stands that was to be derived later.
+    /// Whether there are no new findings and no placeholders.
     fn is_better(&self) -> bool {
         known(&self.after).is_subset(&self.known) && !self.is_unfinished()
     }
 
-    /// Whether a value stands for one that could not be derived in the end.
+    /// Whether a placeholder remains, because its value could not be derived.
     fn is_unfinished(&self) -> bool {
         let settled = |key: &str, member: &str| {
             let edits = self.edits.iter();
             let mut of_member = edits.filter(|one| one.key == key && one.pointer.ends_with(member));
-            // The first stands for the value, another one is it.
+            // The first edit sets the placeholder, the next one the value.
             of_member.next().is_none() || of_member.next().is_some() || self.is_empty_store()
         };
         let partly = |key: &String| {
@@ -396,7 +396,7 @@ fn changes(documents: &[DocumentChange], edits: Vec<Edit>) -> Vec<Change> {
                 member.0.push(check);
             }
         }
-        // The last one says from what the value follows.
+        // The last edit has the source of the value.
         member.1 = edit.why;
     }
     let mut changes = Vec::new();
