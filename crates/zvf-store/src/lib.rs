@@ -100,6 +100,7 @@ mod objects;
 mod once_cache;
 mod options;
 mod ordered;
+pub mod owners;
 mod presence;
 mod ragged;
 mod raw;

@@ -15,6 +15,7 @@ use crate::cells::cache::CellCache;
 use crate::cells::{self, CellWant, ShardCache};
 use crate::level::{LevelInner, Refused, VertexAttribute};
 use crate::missing::UNFINISHED;
+use crate::owners::OwnerColumn;
 use crate::snapshot::Tree;
 use crate::warnings::Warning;
 use crate::writing::Redo;
@@ -559,6 +560,12 @@ impl Level {
     /// The fragment attributes that were asked for and exist, by name.
     pub fn fragment_attributes(&self) -> &[VertexAttribute] {
         &self.inner.fragment_attributes
+    }
+
+    /// The owner column of fragments, when it was asked for, among the fragment attributes, together with the object index.
+    #[must_use]
+    pub fn owner_column(&self) -> OwnerColumn<'_> {
+        OwnerColumn::find(self.fragment_attributes(), self.object_index().map(Arc::as_ref))
     }
 
     /// The object index, when it was asked for and exists.

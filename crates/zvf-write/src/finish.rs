@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use zvf_meta::{ArrayAttributes, Kind, LevelDoc, LinksConvention};
 use zvf_store::ChunkCoord;
+use zvf_store::owners::index_document;
 
 use crate::batch::Groups;
 use crate::bucket::{Bucket, Buckets};
@@ -22,7 +23,8 @@ use crate::links::{
 use crate::marker::StaleFiles;
 use crate::nodes::Nodes;
 use crate::number::NumberType;
-use crate::objects::{self, Tables};
+use crate::objects::{self, ManifestSinks, Tables};
+use crate::owners::{self, Owners};
 use crate::parallel::pack;
 use crate::places::Places;
 use crate::prepare::Corners;
@@ -419,7 +421,7 @@ impl<'s> Level<'s> {
                 encoder.stored_type(at)?.size(),
             ));
         }
-        for one in self.spec.stored_fragment_attributes() {
+        for one in &self.spec.fragment_attributes {
             let number = one.values.number();
             let items = number.map_or(documents::INDEX, NumberType::size);
             paths.push((format!("fragment_attributes/{}", one.name), items));
@@ -488,15 +490,15 @@ impl<'s> Level<'s> {
                 None => add(&mut nodes, path, attributes),
             }
         }
-        for one in self.spec.stored_fragment_attributes() {
-            let attributes = fragment_values::document(&one);
+        for one in &self.spec.fragment_attributes {
+            let attributes = fragment_values::document(one);
             let path = format!("fragment_attributes/{}", one.name);
             add(&mut nodes, path, attributes);
         }
         Ok(nodes)
     }
 
-    /// Writes the object index, the attributes of objects, and the groups.
+    /// Writes the object index, the owners of fragments, the attributes of objects, and the groups.
     pub(crate) fn write_objects(
         &self,
         documents: &mut Documents,
@@ -508,8 +510,14 @@ impl<'s> Level<'s> {
         let (spec, target) = (self.spec, self.target);
         let steps = self.watch.step(Step::Objects, sorter.len());
         let sorted = sorter.finish()?;
-        let written =
-            objects::write_manifests(spec, self.chunks, sorted, steps, tables, placer, target)?;
+        let owners = || Owners::new(self.budget / 8, self.folder);
+        let mut owners = spec.stores_owners().then(owners);
+        let sinks = ManifestSinks {
+            placer,
+            owners: owners.as_mut(),
+            target,
+        };
+        let written = objects::write_manifests(spec, self.chunks, sorted, steps, tables, sinks)?;
         let rows = &written.rows;
         let nodes = &mut documents.nodes;
         nodes
@@ -522,12 +530,26 @@ impl<'s> Level<'s> {
             IdsIn::Table => objects::index_doc(spec.key_rank(), rows, written.present),
             IdsIn::Rows => objects::index_of_rows(spec.key_rank(), wide(rows.len())),
         };
-        nodes
-            .groups
-            .insert("object_index".to_owned(), doc.to_group().to_json_line());
+        let document = match owners {
+            Some(owners) => {
+                let (document, cells) = (index_document(&doc), self.owner_cells());
+                nodes.extend(owners.write(self.chunks, &cells, &document, target)?);
+                document
+            }
+            None => doc.to_json(),
+        };
+        nodes.groups.insert("object_index".to_owned(), document);
         nodes.arrays.extend(written.arrays);
         documents.summary.objects = wide(written.rows.len());
         Ok(())
+    }
+
+    /// Where the cells of the owner column lie: in older versions where all others do.
+    fn owner_cells(&self) -> Cells {
+        match self.spec.target.form().members {
+            Members::All => owners::cells_of(self.cells),
+            Members::Early => self.cells.clone(),
+        }
     }
 
     /// Encodes and puts the cells of the links that were pushed, of which there are so many, and of those that are placed.

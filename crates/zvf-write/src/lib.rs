@@ -160,6 +160,8 @@ pub mod number;
 #[doc(hidden)]
 pub mod objects;
 #[doc(hidden)]
+pub mod owners;
+#[doc(hidden)]
 pub mod parallel;
 #[doc(hidden)]
 pub mod places;

@@ -15,6 +15,7 @@ use crate::error::{OrBug, narrow};
 use crate::form::{ID_IS_ROW, IdsIn, MOST_ROWS};
 use crate::links::Placer;
 use crate::names::check_name;
+use crate::owners::Owners;
 use crate::progress::Steps;
 use crate::sorter::{Placed, Sorted};
 use crate::spec::StoreSpec;
@@ -340,21 +341,31 @@ impl<'t> ManifestArray<'t> {
     }
 }
 
-/// Writes manifests and ids, and hands the links between runs to `placer`.
+/// What takes the parts of objects that are written.
+#[derive(Debug)]
+pub(crate) struct ManifestSinks<'s> {
+    /// Takes the links between runs.
+    pub(crate) placer: &'s mut Placer,
+    /// Takes the objects of fragments, where they are written.
+    pub(crate) owners: Option<&'s mut Owners>,
+    /// Takes manifests and ids.
+    pub(crate) target: &'s Below<'s>,
+}
+
+/// Writes manifests and ids, and hands the links between runs and the owners of fragments to `sinks`.
 pub(crate) fn write_manifests(
     spec: &StoreSpec,
     chunks: &[&[i64]],
     mut sorted: Sorted<Placed>,
     mut steps: Steps<'_>,
     tables: &Tables,
-    placer: &mut Placer,
-    target: &Below<'_>,
+    mut sinks: ManifestSinks<'_>,
 ) -> Result<Written, WriteError> {
     let mut declared = tables.ids.clone();
     declared.sort_unstable();
     let mut declared = declared.into_iter().peekable();
     let mut written = Written::default();
-    let mut array = ManifestArray::new(&spec.compression, target);
+    let mut array = ManifestArray::new(&spec.compression, sinks.target);
     let form = spec.target.form().ids;
     let mut parts = Vec::new();
     let mut waiting = 0_u64;
@@ -380,7 +391,9 @@ pub(crate) fn write_manifests(
                 {
                     let last = a.row + a.rows;
                     let last = last.checked_sub(1).or_bug("a fragment without rows")?;
-                    placer.push_rows(chunks, &[(a.chunk, last), (b.chunk, b.row)], &[])?;
+                    sinks
+                        .placer
+                        .push_rows(chunks, &[(a.chunk, last), (b.chunk, b.row)], &[])?;
                 }
             }
         }
@@ -393,6 +406,9 @@ pub(crate) fn write_manifests(
             manifest
                 .push(chunk, i64::from(part.fragment))
                 .map_err(failed)?;
+            if let Some(owners) = &mut sinks.owners {
+                owners.push(part.chunk, part.fragment, id)?;
+            }
         }
         if form == IdsIn::Rows {
             // Ids that no object has are rows of nothing (0.8 §10.1).

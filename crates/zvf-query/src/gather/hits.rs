@@ -12,7 +12,7 @@ use crate::object_counts::count_objects;
 use crate::prepare::Prepared;
 use crate::reader::Decoded;
 use crate::scan::pass::Scan;
-use crate::scan::plan::Ask;
+use crate::scan::plan::{Ask, OfObjects};
 use crate::vertex_table::TablePlan;
 
 /// What the pass that finds the objects needs.
@@ -20,7 +20,7 @@ pub(crate) fn ask(p: &Prepared) -> Ask {
     Ask {
         fragments: true,
         keep_fragments: true,
-        walk: true,
+        objects_by: OfObjects::Rows,
         links: None,
         objects: None,
         hold: p.query.memory_budget / 2,

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::owners::Owners;
 use super::plan::{Ask, plan_pass, probe};
 use super::requests::{GroupOut, Side, jobs, placed, side};
 use crate::error::{OrBug, Place};
@@ -113,6 +114,18 @@ impl Scan {
             }
         }
         Ok((scan, placed))
+    }
+
+    /// The objects of fragments, where they are known.
+    pub(crate) fn owners(&self) -> Option<Owners> {
+        let side = &self.side;
+        match (&side.cells, &side.walk, &side.ids) {
+            (Some(cells), _, ids) => Some(Owners::Column(Arc::clone(cells), ids.clone())),
+            (None, Some(walk), Some(ids)) => {
+                Some(Owners::new(walk, self.reader.table.len(), Arc::clone(ids)))
+            }
+            _ => None,
+        }
     }
 
     /// Sets how many rows are wanted at most, before the first of them is taken.

@@ -7,14 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use futures::future::FutureExt;
-use zvf_store::{CellWant, IdTable};
+use zvf_store::{CellWant, IdTable, ObjectIndex};
 
-use super::plan::{Ask, Pass, VertexPlan};
+use super::plan::{Ask, OfObjects, Pass, VertexPlan};
 use crate::columns::gather::Rows;
 use crate::gaps::Gaps;
 use crate::jobs::Jobs;
-use crate::manifests::{Scope, Walk, walk_all};
+use crate::manifests::{Scope, Walk, walk_all, walk_rows};
 use crate::objects::ObjectValues;
+use crate::owner_cells::OwnerCells;
 use crate::plan::candidates::Candidates;
 use crate::plan::chunks::Slot;
 use crate::prepare::Prepared;
@@ -28,6 +29,8 @@ use crate::{QueryError, int};
 pub(crate) struct Side {
     pub(crate) ids: Option<Arc<IdTable>>,
     pub(crate) walk: Option<Arc<Walk>>,
+    /// The objects of fragments by the owner column, where no manifest was read.
+    pub(crate) cells: Option<Arc<OwnerCells>>,
     pub(crate) values: Option<ObjectValues>,
 }
 
@@ -47,24 +50,17 @@ pub(crate) fn jobs(p: &Prepared, pass: Pass, stop: &Arc<AtomicBool>) -> Jobs<Box
     Jobs::new(&reader, round, chunks, links, pass.pace.window)
 }
 
-/// Manifests, ids and object attributes.
+/// What is known of objects, and their attributes.
 pub(crate) async fn side(
     p: &Prepared,
     ask: &Ask,
     reader: &Arc<Reader>,
     scope: Option<Candidates>,
 ) -> Result<Side, QueryError> {
-    let mut side = Side::default();
     let Some(index) = p.level.object_index() else {
-        return Ok(side);
+        return Ok(Side::default());
     };
     let scope = scope.map_or(Scope::Whole, Scope::Box);
-    let walk = async {
-        if !ask.walk {
-            return Ok(None);
-        }
-        walk_all(index, reader, &scope, p.round).await.map(Some)
-    };
     // Attributes of very many objects are read later, piece by piece.
     let small = ask
         .objects
@@ -76,12 +72,65 @@ pub(crate) async fn side(
             None => Ok(None),
         }
     };
-    let (walk, values) = futures::try_join!(walk, values)?;
-    side.values = values;
-    if let Some((ids, walk)) = walk {
+    let known = of_objects(index, reader, &scope, ask.objects_by, p.round);
+    let (known, values) = futures::try_join!(known, values)?;
+    Ok(Side { values, ..known })
+}
+
+/// What a pass needs to know of objects: from the owner column where it can be used and says it, else from manifests. Of those only the ones
+/// of objects in the chunks of the query are read, where the column says which.
+async fn of_objects(
+    index: &ObjectIndex,
+    reader: &Arc<Reader>,
+    scope: &Scope,
+    needed: OfObjects,
+    round: u32,
+) -> Result<Side, QueryError> {
+    let mut side = Side::default();
+    if needed == OfObjects::Nothing {
+        return Ok(side);
+    }
+    // All objects have chunks of the level.
+    let whole = reader.table.len() >= reader.level.vertices().presence().len();
+    let cells = async {
+        if whole && needed == OfObjects::Order {
+            return Ok(None);
+        }
+        OwnerCells::read(reader, round).await
+    };
+    let ids = async {
+        // Ids that ascend are in the order of their rows.
+        let ascending = index.doc().object_ids_sorted == Some(true);
+        let unneeded = needed == OfObjects::Owners && ascending;
+        if unneeded || reader.level.owner_column().current().is_none() {
+            return Ok(None);
+        }
+        Ok::<_, QueryError>(Some(index.ids_in(round).await?))
+    };
+    let (cells, ids) = futures::try_join!(cells, ids)?;
+    let Some(cells) = cells.map(Arc::new) else {
+        let (ids, walk) = walk_all(index, reader, scope, round).await?;
         side.ids = Some(ids);
         side.walk = Some(Arc::new(walk));
-    }
+        return Ok(side);
+    };
+    let walk = match (needed, &ids) {
+        (OfObjects::Nothing | OfObjects::Owners, _) | (_, None) => None,
+        (OfObjects::Rows, Some(ids)) => Some(Walk::of_owners(&cells, reader, ids)?),
+        (OfObjects::Order, Some(ids)) => {
+            let rows = cells.rows(reader, ids)?;
+            let few = int::wide(rows.len()) < index.len() / 2;
+            // Read after the cells that name them.
+            let round = round.saturating_add(1);
+            Some(if few {
+                walk_rows(index, reader, scope, round, (&rows, ids)).await?
+            } else {
+                walk_all(index, reader, scope, round).await?.1
+            })
+        }
+    };
+    side.walk = walk.map(Arc::new);
+    (side.cells, side.ids) = (Some(cells), ids);
     Ok(side)
 }
 

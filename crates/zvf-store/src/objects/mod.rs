@@ -37,9 +37,20 @@ pub(crate) use split::Split;
 pub struct ObjectIndex {
     kv: Kv,
     doc: ObjectIndexDoc,
+    /// CRC-32C of the document.
+    checksum: u32,
     key_rank: usize,
     source: Arc<IdSource>,
     manifests: Option<Manifests>,
+}
+
+/// The document of an index.
+#[derive(Debug)]
+pub(crate) struct IndexDocument<'d> {
+    pub(crate) key: &'d str,
+    /// As it is stored.
+    pub(crate) bytes: &'d [u8],
+    pub(crate) doc: ObjectIndexDoc,
 }
 
 /// What an index is made of.
@@ -59,7 +70,7 @@ impl ObjectIndex {
     /// Malformed: a list of deleted objects that is none.
     pub(crate) fn new(
         kv: &Kv,
-        (key, doc): (&str, ObjectIndexDoc),
+        IndexDocument { key, bytes, doc }: IndexDocument<'_>,
         key_rank: usize,
         parts: Parts,
         warnings: Arc<Warnings>,
@@ -89,6 +100,7 @@ impl ObjectIndex {
         Ok(Self {
             kv: kv.clone(),
             doc,
+            checksum: crc32c::crc32c(bytes),
             key_rank,
             source: Arc::new(source),
             manifests,
@@ -114,6 +126,11 @@ impl ObjectIndex {
     /// The index's document.
     pub fn doc(&self) -> &ObjectIndexDoc {
         &self.doc
+    }
+
+    /// CRC-32C of the index's document, as it is stored.
+    pub(crate) fn checksum(&self) -> u32 {
+        self.checksum
     }
 
     /// The form in which manifests are stored, as found, which may not be the one that is stated; `None` for two blobs,
