@@ -6,9 +6,10 @@ use bytes::Bytes;
 use tokio::runtime::Handle;
 use zvf_format::dtype::DTypeKind;
 use zvf_format::fragments::FragmentIndexBuilder;
+use zvf_store::owners::{OWNER_COLUMN, is_owner_column};
 use zvf_store::{
     CheckedFragment, ChunkColumn, ChunkCoord, ChunkParts, ChunkReader, DecodedChunk, Level,
-    RowValues,
+    RowValues, VertexAttribute,
 };
 
 use super::entries::entries;
@@ -16,6 +17,7 @@ use super::report::Notes;
 use zvf_format::int::{index, wide};
 use zvf_write::WriteError;
 use zvf_write::error::{OrBug, narrow};
+use zvf_write::form::{Form, Members};
 use zvf_write::number::NumberType;
 
 /// The rows of one fragment, in order.
@@ -112,6 +114,16 @@ pub(crate) struct Chunk {
     pub(crate) fragment_attributes: Vec<Option<Bytes>>,
 }
 
+/// Whether a new level gets an owner column. Where objects share fragments, it would name no owner of most.
+fn takes_owners(level: &Level, form: Form) -> bool {
+    let mut columns = level.fragment_attributes().iter();
+    let free = !columns.any(|one| one.name == OWNER_COLUMN && !is_owner_column(one));
+    form.members == Members::All
+        && free
+        && level.object_index().is_some()
+        && !level.doc().shared_fragments
+}
+
 /// One level of an old store.
 #[derive(Debug)]
 pub(crate) struct Source {
@@ -120,6 +132,8 @@ pub(crate) struct Source {
     /// The chunks with vertices, in lex order.
     pub(crate) chunks: Vec<ChunkCoord>,
     pub(crate) position: NumberType,
+    /// Whether the new level gets an owner column, made from its manifests: one of the old level is not copied.
+    pub(crate) owners: bool,
     reader: ChunkReader,
 }
 
@@ -131,8 +145,20 @@ const BATCH_BYTES: u64 = 4 << 20;
 
 impl Source {
     /// Prepares a level: which chunks it has, and which attributes can be carried.
-    pub(crate) fn new(level: Level, handle: Handle, notes: &Notes) -> Result<Self, WriteError> {
-        let reader = level.chunks(ChunkParts::all_of(&level))?;
+    pub(crate) fn new(
+        level: Level,
+        handle: Handle,
+        form: Form,
+        notes: &Notes,
+    ) -> Result<Self, WriteError> {
+        let owners = takes_owners(&level, form);
+        let columns = level.fragment_attributes().iter();
+        let columns = columns.filter(|one| !(owners && is_owner_column(one)));
+        let columns: Vec<VertexAttribute> = columns.cloned().collect();
+        let reader = level.chunks(ChunkParts {
+            fragment_attributes: &columns,
+            ..ChunkParts::all_of(&level)
+        })?;
         let vertices = level.vertices();
         vertices.check_presence()?;
         let number = NumberType::from_kind(vertices.dtype().kind);
@@ -141,7 +167,7 @@ impl Source {
             return Err(WriteError::source(vertices.path(), what));
         };
         let attributes = level.vertex_attributes().iter();
-        for attribute in attributes.chain(level.fragment_attributes()) {
+        for attribute in attributes.chain(&columns) {
             if attribute.dtype.kind == DTypeKind::Object {
                 // Trap T14: there is no value behind an address of another process.
                 notes.lost(attribute.array.path(), "holds memory addresses, no values");
@@ -149,6 +175,7 @@ impl Source {
         }
         let mut source = Self {
             position,
+            owners,
             chunks: vertices.presence().iter().map(ChunkCoord::new).collect(),
             reader,
             handle,

@@ -19,8 +19,8 @@ pub const NOBODY: i64 = -1;
 /// Owner of a fragment that the manifests of several objects name.
 pub const SEVERAL: i64 = -2;
 
-/// The attribute of the column that holds the checksum of the index's document.
-const CHECKSUM: &str = "zvf_index_crc32c";
+/// The attribute of the column that holds the checksum of the index's document: CRC-32C, eight digits.
+pub const CHECKSUM: &str = "zvf_index_crc32c";
 
 /// The owner column of a level.
 #[derive(Debug, Clone, Copy)]

@@ -1,12 +1,13 @@
 //! The owner column: the object of each fragment, beside the fragments (0.9 §11.7).
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 use zvf_meta::ArrayAttributes;
 use zvf_store::owners::{NOBODY, OWNER_COLUMN, SEVERAL, state_owners_of};
 
-use crate::error::OrBug;
+use crate::error::{OrBug, internal};
 use crate::nodes::Nodes;
 use crate::number::NumberType;
 use crate::shard::{Cells, Container};
@@ -134,6 +135,7 @@ impl Owners {
         let mut next = sorted.pop()?;
         let mut present: Vec<&[i64]> = Vec::new();
         let mut shard = None;
+        let mut done = BTreeSet::new();
         let mut together: Payloads<'_> = Vec::new();
         let put = |together: Payloads<'_>| -> Result<(), WriteError> {
             target.put(cells.of_items(size_of::<i64>()).objects(&path, together)?)
@@ -145,6 +147,7 @@ impl Owners {
             let object = Some(cells.object_index(chunk)?);
             if object != shard {
                 put(std::mem::take(&mut together))?;
+                internal!(done.insert(object.clone()), "a shard of owners twice");
                 shard = object;
             }
             present.push(chunk);
