@@ -382,7 +382,9 @@ pub(crate) fn table_of_ids(ids: &[i64], doc: &ArrayDoc) -> Result<Vec<Object>, W
     })?;
     let compression = table_codecs(&path, doc)?;
     let typed = Typed::ids(ids, fill);
-    let (new, mut objects) = typed.objects(&path, &compression, doc.attributes.clone())?;
+    let mut attributes = doc.attributes.clone();
+    zvf_store::state_ids(&mut attributes, ids);
+    let (new, mut objects) = typed.objects(&path, &compression, attributes)?;
     let doc = ArrayDoc {
         shape: new.shape,
         chunk_shape: new.chunk_shape,

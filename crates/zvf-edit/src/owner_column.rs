@@ -8,11 +8,11 @@ use zvf_store::owners::{
 };
 use zvf_store::{CellWant, ChunkCoord, VertexAttribute};
 
+use super::Edit;
 use super::grid::GridEdit;
 use super::index::Index;
 use super::ops::no_objects;
 use super::state::State;
-use super::Edit;
 use zvf_write::WriteError;
 use zvf_write::documents::grid_doc;
 use zvf_write::error::OrBug;
@@ -124,7 +124,9 @@ async fn kept(state: &mut State, index: &Index) -> Result<Option<ByChunk>, Write
     let wants = stored.iter();
     let wants = wants.map(|(_, chunk)| CellWant::new(array, chunk.as_slice()));
     let store = state.level.store();
-    let cells = store.fetch(state.level.next_round(), wants.collect()).await?;
+    let cells = store
+        .fetch(state.level.next_round(), wants.collect())
+        .await?;
     let mut before: HashMap<u32, Vec<i64>> = HashMap::new();
     for ((slot, _), cell) in stored.iter().zip(cells) {
         let cell = cell.unwrap_or_default();

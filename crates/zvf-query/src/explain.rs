@@ -113,7 +113,9 @@ impl LevelPlan {
             None => None,
         };
         Ok(Self {
-            manifests: ask.as_ref().is_none_or(|ask| reads_manifests(&prepared, ask)),
+            manifests: ask
+                .as_ref()
+                .is_none_or(|ask| reads_manifests(&prepared, ask)),
             owners: ask.as_ref().is_some_and(|ask| uses_owners(&prepared, ask)),
             prepared,
             pass,

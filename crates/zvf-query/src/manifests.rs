@@ -9,14 +9,13 @@ use zvf_store::format::manifest::{FragmentRefs, Manifest};
 use zvf_store::{IdTable, ManifestChunk, ObjectIndex};
 
 use crate::error::{OrBug, Place};
-use crate::owner_cells::{OwnerCells, row_of};
 use crate::plan::candidates::Candidates;
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::reader::Reader;
 use crate::{QueryError, int};
 
 /// Stored chunks of manifests on their way at once, and while it is not known how large they are.
-const AHEAD: RangeInclusive<usize> = 2..=16;
+const AHEAD: RangeInclusive<usize> = 2..=64;
 const AHEAD_FIRST: usize = 4;
 
 /// Bytes of manifests on their way at once, where chunks are not larger.
@@ -124,20 +123,8 @@ impl Walk {
             .zip(spans.map(|(start, end)| self.entries.get(start..end).unwrap_or(&[])))
     }
 
-    /// What the owner column says instead of manifests, but the order of fragments: those of an object are in the order of their chunks.
-    ///
-    /// # Errors
-    ///
-    /// Malformed: an owner that does not exist.
-    pub(crate) fn of_owners(
-        cells: &OwnerCells,
-        reader: &Reader,
-        ids: &IdTable,
-    ) -> Result<Self, QueryError> {
-        let mut all: Vec<(u32, Slot, u32)> = Vec::new();
-        for (slot, first, id) in cells.iter() {
-            all.push((narrow(row_of(reader, ids, slot, id)?)?, slot, first));
-        }
+    /// The same of objects whose fragments are known without their manifests: object row, chunk, fragment.
+    pub(crate) fn of_fragments(mut all: Vec<(u32, Slot, u32)>) -> Self {
         all.sort_unstable();
         let mut walk = Self::default();
         for (row, slot, first) in all {
@@ -148,7 +135,20 @@ impl Walk {
             let count = 1;
             walk.entries.push(Entry { slot, first, count });
         }
-        Ok(walk)
+        walk
+    }
+
+    /// The objects of both, which have none in common.
+    pub(crate) fn merged(&self, other: &Self) -> Self {
+        let mut objects: Vec<(u32, &[Entry])> = self.objects().chain(other.objects()).collect();
+        objects.sort_unstable_by_key(|(row, _)| *row);
+        let mut walk = Self::default();
+        for (row, entries) in objects {
+            walk.rows.push(row);
+            walk.starts.push(walk.entries.len());
+            walk.entries.extend_from_slice(entries);
+        }
+        walk
     }
 
     fn append(&mut self, mut other: Self) {
@@ -318,7 +318,7 @@ impl Walk {
 }
 
 /// The number of a row in a walk.
-fn narrow(row: u64) -> Result<u32, QueryError> {
+pub(crate) fn narrow(row: u64) -> Result<u32, QueryError> {
     let number = u32::try_from(row).ok();
     number.or_bug("more objects than 32 bits count")
 }

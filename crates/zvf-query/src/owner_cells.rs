@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use zvf_store::owners::{NOBODY, SEVERAL};
-use zvf_store::{CellWant, ChunkCoord, IdTable, Level};
+use zvf_store::{CellWant, ChunkCoord, IdTable, Level, ObjectIndex};
 
 use crate::error::Place;
+use crate::manifests::{Scope, Walk, narrow, walk_all, walk_rows};
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::reader::Reader;
+use crate::row_map::RowMap;
 use crate::{QueryError, int};
 
 /// Cells that are read together, and how many times as many are on their way at once.
@@ -84,37 +86,63 @@ impl OwnerCells {
             .filter(|(_, id)| *id != NOBODY)
     }
 
-    /// The fragments of all chunks that have an owner, in the order of chunks.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, u32, i64)> {
-        (0..)
-            .take(self.chunks.len())
-            .flat_map(|slot| self.of(slot).map(move |(fragment, id)| (slot, fragment, id)))
-    }
-
-    /// The rows of the index of all owners, ascending.
+    /// The objects of kept rows, with their fragments that have any.
     ///
     /// # Errors
     ///
     /// Malformed: an owner that does not exist.
-    pub(crate) fn rows(&self, reader: &Reader, ids: &IdTable) -> Result<Vec<u64>, QueryError> {
-        let mut owners: Vec<(i64, Slot)> = Vec::new();
-        for (slot, _, id) in self.iter() {
-            if owners.last().is_none_or(|(last, _)| *last != id) {
-                owners.push((id, slot));
-            }
-            // Each chunk adds few that are new.
-            if owners.len() == owners.capacity() {
-                owners.sort_unstable();
-                owners.dedup_by_key(|(id, _)| *id);
+    fn kept(
+        &self,
+        reader: &Reader,
+        kept: &RowMap,
+        ids: &IdTable,
+    ) -> Result<Vec<(u32, Slot, u32)>, QueryError> {
+        let mut found = Vec::new();
+        for (slot, chunk) in (0..).zip(&kept.chunks) {
+            let Some(fragments) = chunk.fragments.as_ref().filter(|_| chunk.kept.len() > 0) else {
+                continue;
+            };
+            for (fragment, id) in self.of(slot) {
+                let rows = fragments.get(fragment);
+                if rows.is_some_and(|rows| rows.kept(&chunk.kept) > 0) {
+                    found.push((narrow(row_of(reader, ids, slot, id)?)?, slot, fragment));
+                }
             }
         }
-        owners.sort_unstable();
-        owners.dedup_by_key(|(id, _)| *id);
-        let row = |(id, slot)| row_of(reader, ids, slot, id);
-        let mut rows = owners.into_iter().map(row).collect::<Result<Vec<_>, _>>()?;
-        rows.sort_unstable();
-        Ok(rows)
+        Ok(found)
     }
+}
+
+/// What the column says of the objects of kept rows, as manifests would. Where their `order` counts, the manifests of objects with several
+/// fragments are read, each once.
+///
+/// # Errors
+///
+/// I/O; malformed manifests; an owner that does not exist.
+pub(crate) async fn walk_of_kept(
+    cells: &OwnerCells,
+    reader: &Arc<Reader>,
+    kept: &RowMap,
+    (index, ids): (&ObjectIndex, &IdTable),
+    order: Option<(&Scope, u32)>,
+) -> Result<Walk, QueryError> {
+    let mut single = cells.kept(reader, kept, ids)?;
+    let Some((scope, round)) = order else {
+        return Ok(Walk::of_fragments(single));
+    };
+    single.sort_unstable();
+    let mut several: Vec<u64> = Vec::new();
+    for object in single.chunk_by(|(a, ..), (b, ..)| a == b) {
+        if let [(row, ..), _, ..] = object {
+            several.push(u64::from(*row));
+        }
+    }
+    if int::wide(several.len()) > index.len() / 2 {
+        return Ok(walk_all(index, reader, scope, round).await?.1);
+    }
+    let ordered = walk_rows(index, reader, scope, round, (&several, ids)).await?;
+    single.retain(|(row, ..)| several.binary_search(&u64::from(*row)).is_err());
+    Ok(Walk::of_fragments(single).merged(&ordered))
 }
 
 /// The row of the owner of a fragment.
@@ -122,12 +150,7 @@ impl OwnerCells {
 /// # Errors
 ///
 /// Malformed: an owner that does not exist.
-pub(crate) fn row_of(
-    reader: &Reader,
-    ids: &IdTable,
-    slot: Slot,
-    id: i64,
-) -> Result<u64, QueryError> {
+fn row_of(reader: &Reader, ids: &IdTable, slot: Slot, id: i64) -> Result<u64, QueryError> {
     ids.slot(id).ok_or_else(|| {
         let what = format!("object {id} owns a fragment, and the object index does not have it");
         QueryError::malformed(place(reader, slot), what)

@@ -136,7 +136,7 @@ pub use level::{Refused, VertexAttribute};
 pub use links::{
     Chunks, Endpoint, LinkArray, LinkAttribute, LinkCell, LinkFamily, Placement, Touch,
 };
-pub use objects::{IdTable, ManifestChunk, ObjectIndex};
+pub use objects::{IdTable, ManifestChunk, ObjectIndex, state_ids};
 pub use options::{Deltas, KnownNames, Names, Need, OpenOptions};
 pub use presence::{InBox, Presence};
 pub use raw::{RawStore, undo_codecs};

@@ -565,7 +565,10 @@ impl Level {
     /// The owner column of fragments, when it was asked for, among the fragment attributes, together with the object index.
     #[must_use]
     pub fn owner_column(&self) -> OwnerColumn<'_> {
-        OwnerColumn::find(self.fragment_attributes(), self.object_index().map(Arc::as_ref))
+        OwnerColumn::find(
+            self.fragment_attributes(),
+            self.object_index().map(Arc::as_ref),
+        )
     }
 
     /// The object index, when it was asked for and exists.

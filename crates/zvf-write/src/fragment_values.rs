@@ -40,7 +40,10 @@ impl StoreSpec {
     pub fn stores_owners(&self) -> bool {
         let by_default = || {
             // Readers of older versions know no such column; and an attribute may have its name.
-            let free = self.fragment_attributes.iter().all(|one| one.name != OWNER_COLUMN);
+            let free = self
+                .fragment_attributes
+                .iter()
+                .all(|one| one.name != OWNER_COLUMN);
             self.has_objects() && self.target.form().ids == IdsIn::Table && free
         };
         self.fragment_owners.unwrap_or_else(by_default)

@@ -26,8 +26,8 @@ use crate::values::Values;
 use zvf_codec::Compression;
 use zvf_format::int::{index, signed, wide};
 
-/// Manifests of one chunk.
-pub(crate) const BUCKET: u32 = 16_384;
+/// Most manifests of one chunk. The released writers take 16384: then whoever asks for a few objects reads nearly all manifests of a store.
+pub(crate) const BUCKET: u32 = 512;
 
 /// Bytes of the manifests of one chunk, after which it has fewer of them; not fewer than [`FEWEST`].
 const BUCKET_BYTES: usize = 2 << 20;
@@ -246,7 +246,7 @@ impl<'t> ManifestArray<'t> {
         }
     }
 
-    /// Fixes how many manifests come into a chunk: as many as the released writers take, fewer where those would be more than
+    /// Fixes how many manifests come into a chunk: [`BUCKET`], fewer where those would be more than
     /// [`BUCKET_BYTES`], since a query of one object decodes a chunk as a whole.
     fn divide(&mut self) -> Result<u32, WriteError> {
         let rows = match narrow("manifests of a chunk", self.first.len())? {
@@ -457,7 +457,9 @@ pub(crate) fn ids_array(
     compression: &Compression,
 ) -> Result<(ArrayDoc, Vec<Object>), WriteError> {
     let path = "object_index/object_ids";
-    Typed::ids(ids, 0).objects(path, compression, ArrayAttributes::default())
+    let mut attributes = ArrayAttributes::default();
+    zvf_store::state_ids(&mut attributes, ids);
+    Typed::ids(ids, 0).objects(path, compression, attributes)
 }
 
 /// The document of the index.

@@ -22,9 +22,7 @@ use zvf_format::int::index;
 const SHARD: u64 = 512;
 
 /// A fragment and its object. Sorted by place.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, FromBytes, IntoBytes, Immutable,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct Owned {
     /// Number of the chunk, in lex order.

@@ -43,10 +43,11 @@ pub(super) async fn hits(
     let ask = ask(p);
     let mut scan = Scan::start(p, &ask).await?;
     while scan.next().await?.is_some() {}
-    let (Some(walk), Some(ids)) = (scan.side.walk.clone(), scan.side.ids.clone()) else {
+    let kept = std::mem::take(&mut scan.kept);
+    let walk = scan.walk(p, &kept, false).await?;
+    let (Some(walk), Some(ids)) = (walk, scan.side.ids.clone()) else {
         return Err(QueryError::misuse("the level has no object index"));
     };
-    let kept = std::mem::take(&mut scan.kept);
     let (reader, table) = (Arc::clone(&scan.reader), Arc::clone(&ids));
     let resolved = scan
         .workers

@@ -396,10 +396,7 @@ impl Run {
     }
 
     /// Owners of every row, where all of them are asked for.
-    async fn all_owners(
-        &mut self,
-        p: &Prepared,
-    ) -> Result<Option<Owners>, QueryError> {
+    async fn all_owners(&mut self, p: &Prepared) -> Result<Option<Owners>, QueryError> {
         if !p.table.has(Out::ObjectIds) {
             return Ok(None);
         }

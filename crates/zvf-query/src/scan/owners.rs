@@ -71,8 +71,7 @@ fn push<O: Copy + Ord>(
                 };
                 for row in rows.iter() {
                     if let Some(first) = first.get_mut(int::index(row)) {
-                        if first.is_some_and(|first| first != object)
-                            && shared.last() != Some(&row)
+                        if first.is_some_and(|first| first != object) && shared.last() != Some(&row)
                         {
                             shared.push(row);
                         }

@@ -13,6 +13,8 @@ use super::requests::{GroupOut, Side, jobs, placed, side};
 use crate::error::{OrBug, Place};
 use crate::gaps::Gaps;
 use crate::jobs::Jobs;
+use crate::manifests::Walk;
+use crate::owner_cells::walk_of_kept;
 use crate::prepare::Prepared;
 use crate::reader::{Decoded, Reader};
 use crate::row_map::RowMap;
@@ -126,6 +128,30 @@ impl Scan {
             }
             _ => None,
         }
+    }
+
+    /// The objects of kept rows with their fragments, once all groups were taken; in their order where that is asked for.
+    ///
+    /// # Errors
+    ///
+    /// I/O; malformed manifests.
+    pub(crate) async fn walk(
+        &mut self,
+        p: &Prepared,
+        kept: &RowMap,
+        order: bool,
+    ) -> Result<Option<Arc<Walk>>, QueryError> {
+        let side = &self.side;
+        let index = p.level.object_index();
+        let (Some(cells), Some(ids), Some(index), Some(scope)) =
+            (&side.cells, &side.ids, index, &side.scope)
+        else {
+            return Ok(side.walk.clone());
+        };
+        // Manifests are read after the rows that need them.
+        let order = order.then_some((scope, p.round.saturating_add(1)));
+        let walk = walk_of_kept(cells, &self.reader, kept, (index, ids), order).await?;
+        Ok(Some(Arc::new(walk)))
     }
 
     /// Sets how many rows are wanted at most, before the first of them is taken.

@@ -13,7 +13,7 @@ use super::plan::{Ask, OfObjects, Pass, VertexPlan};
 use crate::columns::gather::Rows;
 use crate::gaps::Gaps;
 use crate::jobs::Jobs;
-use crate::manifests::{Scope, Walk, walk_all, walk_rows};
+use crate::manifests::{Scope, Walk, walk_all};
 use crate::objects::ObjectValues;
 use crate::owner_cells::OwnerCells;
 use crate::plan::candidates::Candidates;
@@ -31,6 +31,8 @@ pub(crate) struct Side {
     pub(crate) walk: Option<Arc<Walk>>,
     /// The objects of fragments by the owner column, where no manifest was read.
     pub(crate) cells: Option<Arc<OwnerCells>>,
+    /// What manifests may name that are read after the pass.
+    pub(crate) scope: Option<Scope>,
     pub(crate) values: Option<ObjectValues>,
 }
 
@@ -77,8 +79,8 @@ pub(crate) async fn side(
     Ok(Side { values, ..known })
 }
 
-/// What a pass needs to know of objects: from the owner column where it can be used and says it, else from manifests. Of those only the ones
-/// of objects in the chunks of the query are read, where the column says which.
+/// What a pass needs to know of objects: from the owner column where it can be used, else from all manifests. What the column does not say of
+/// kept rows, [`Scan::walk`](super::pass::Scan::walk) reads after the pass.
 async fn of_objects(
     index: &ObjectIndex,
     reader: &Arc<Reader>,
@@ -114,23 +116,8 @@ async fn of_objects(
         side.walk = Some(Arc::new(walk));
         return Ok(side);
     };
-    let walk = match (needed, &ids) {
-        (OfObjects::Nothing | OfObjects::Owners, _) | (_, None) => None,
-        (OfObjects::Rows, Some(ids)) => Some(Walk::of_owners(&cells, reader, ids)?),
-        (OfObjects::Order, Some(ids)) => {
-            let rows = cells.rows(reader, ids)?;
-            let few = int::wide(rows.len()) < index.len() / 2;
-            // Read after the cells that name them.
-            let round = round.saturating_add(1);
-            Some(if few {
-                walk_rows(index, reader, scope, round, (&rows, ids)).await?
-            } else {
-                walk_all(index, reader, scope, round).await?.1
-            })
-        }
-    };
-    side.walk = walk.map(Arc::new);
     (side.cells, side.ids) = (Some(cells), ids);
+    side.scope = Some(scope.clone());
     Ok(side)
 }
 

@@ -93,8 +93,12 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
         ..Summary::default()
     };
     let kept = Arc::new(std::mem::take(&mut scan.kept));
-    let resolved = match (scan.side.walk.clone(), scan.side.ids.clone()) {
-        (Some(walk), Some(ids)) if counted || sequential => {
+    let walk = match counted || sequential {
+        true => scan.walk(&p, &kept, sequential).await?,
+        false => None,
+    };
+    let resolved = match (walk, scan.side.ids.clone()) {
+        (Some(walk), Some(ids)) => {
             let (reader, kept) = (Arc::clone(&scan.reader), Arc::clone(&kept));
             Some(Arc::new(
                 scan.workers

@@ -24,7 +24,7 @@ use zvf_io::{Kv, driven};
 
 pub(crate) use dense::Dense;
 use ids::IdSource;
-pub use ids::IdTable;
+pub use ids::{IdTable, state_ids};
 pub use manifests::ManifestChunk;
 pub(crate) use manifests::Manifests;
 pub(crate) use split::Split;
@@ -162,6 +162,28 @@ impl ObjectIndex {
             let source = Arc::clone(&self.source);
             // Several callers may wait for one load, so it runs as a task, which does not depend on any of them being polled.
             driven(async move { source.ids.get_or_load(source.load(round)).await }).await
+        })
+    }
+
+    /// The ids as the table has them, where it states that they are row numbers, so that [`ids`](Self::ids) does not read it; to check the
+    /// statement.
+    ///
+    /// # Errors
+    /// As [`ids`](Self::ids).
+    pub fn stated_ids_in(
+        &self,
+        round: u32,
+    ) -> BoxFuture<'_, Result<Option<Arc<IdTable>>, StoreError>> {
+        Box::pin(async move {
+            match self
+                .source
+                .table
+                .as_ref()
+                .filter(|_| self.source.states_rows())
+            {
+                Some(table) if !self.is_empty() => self.source.read(table, round).await.map(Some),
+                _ => Ok(None),
+            }
         })
     }
 
