@@ -255,6 +255,8 @@ impl Query {
                 Names::None
             },
             objects: true,
+            // Ids of rows that are found by where they lie are in the owner column; else they are read beside the manifests.
+            skip_ids: self.objects.is_none() && self.groups.is_none(),
             groups: self.groups.is_some(),
             ..Need::default()
         }

@@ -367,7 +367,7 @@ impl Store {
     /// tries, is not tried once more in the next round; what is wrong in the table is reported when the ids are used.
     async fn prefetch_ids(&self, level: u32, need: &Need) -> Result<(), StoreError> {
         const MOST: u64 = 1 << 22;
-        if !need.objects {
+        if !need.objects || need.skip_ids {
             return Ok(());
         }
         let tree = &self.inner.tree;
