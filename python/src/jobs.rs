@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use serde_json::json;
 use zvf_convert::export::{ExportOptions, LinksFile};
 use zvf_convert::{Format, Import, ObjectIds, Options, Sink, Space};
+use zvf_encode::parallel::blocking;
 use zvf_migrate::MigrateOptions;
 use zvf_pyramid::{BaseBins, CrossLevel, Existing, LevelStep, Method, PyramidSpec, build_pyramid};
 use zvf_query::{BBox, Filter, Query, Select};
@@ -14,10 +15,7 @@ use zvf_store::writing::{is_store, store_around};
 use zvf_store::{Names, Need, OpenOptions, Stop};
 use zvf_validate::repair::RepairOptions;
 use zvf_validate::{Depth, Severity, ValidateOptions};
-use zvf_write::{
-    AttributeType, Batch, Groups, NumberType, ObjectTable, StoreWriter, WriteError,
-    writer::blocking,
-};
+use zvf_write::{AttributeType, Batch, Groups, NumberType, ObjectTable, StoreWriter, WriteError};
 
 use crate::errors::{Failure, IoError, misuse};
 use crate::run::{OnInterrupt, Progress, report_progress, wait};

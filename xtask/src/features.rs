@@ -18,6 +18,7 @@ const SETS: &[(&str, &str)] = &[
     ("zvf-store", ""),
     ("zvf-store", "http"),
     ("zvf-query", ""),
+    ("zvf-encode", ""),
     ("zvf-write", ""),
     ("zvf-plot", ""),
     ("zvf-validate", ""),

@@ -10,7 +10,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch};
 use arrow_schema::{DataType, Schema};
-use zvf_write::error::OrBug;
+use zvf_encode::error::OrBug;
 use zvf_write::{WriteError, narrow};
 
 use crate::output::raw::elements;

@@ -11,18 +11,13 @@ use super::index::Index;
 use super::rows::Rows;
 use super::state::{Block, State};
 use super::vertex::{NewLink, Vertex};
+use zvf_encode::batches::{Layout, Owners, Router, include};
+use zvf_encode::error::{OrBug, narrow, to_index};
+use zvf_encode::level::{Encoder, check_chain};
+use zvf_encode::links::{queued_size, split};
+use zvf_encode::records::{Placed, records, row_of};
+use zvf_encode::{Batch, WriteError};
 use zvf_format::int::index;
-use zvf_write::WriteError;
-use zvf_write::batch::{Batch, Owners};
-use zvf_write::cell::Encoder;
-use zvf_write::error::{OrBug, narrow, to_index};
-use zvf_write::layout::Layout;
-use zvf_write::links::{queued_size, split};
-use zvf_write::objects::check_chain;
-use zvf_write::prepare::include;
-use zvf_write::record::{records, row_of};
-use zvf_write::route::Router;
-use zvf_write::sorter::Placed;
 
 /// New rows of one chunk, cut into fragments.
 #[derive(Debug)]
@@ -129,7 +124,7 @@ fn cut(state: &mut State, batches: &[Batch<'_>]) -> Result<(Cut, Vec<NewLink>), 
 fn new_rows(
     state: &mut State,
     layout: &Layout,
-    encoded: &zvf_write::cell::Encoded,
+    encoded: &zvf_encode::level::Encoded,
     range: std::ops::Range<usize>,
 ) -> Result<Rows, WriteError> {
     // The position, then the attributes: what a row has in the router besides is not kept.

@@ -6,15 +6,11 @@ use super::matching::{Scope, put_whole};
 use super::state::Chunk;
 use super::tables::Table;
 use super::{Added, Edit, Words, ops};
+use zvf_encode::batches::Categories;
+use zvf_encode::error::OrBug;
+use zvf_encode::tables::TableOf;
+use zvf_encode::{AttributeSpec, AttributeType, NumberType, ObjectTable, Values, WriteError};
 use zvf_format::int::signed;
-use zvf_write::WriteError;
-use zvf_write::batch::ObjectTable;
-use zvf_write::categories::Categories;
-use zvf_write::error::OrBug;
-use zvf_write::number::NumberType;
-use zvf_write::spec::{AttributeSpec, AttributeType};
-use zvf_write::tables::TableOf;
-use zvf_write::values::Values;
 
 impl Edit {
     pub(super) async fn take_objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
@@ -97,7 +93,7 @@ impl Edit {
             .map(Chunk::count)
             .sum();
         let bytes = ops::column_bytes("vertex attribute", &stored, values, rows)?;
-        let width = zvf_write::layout::row_size(&stored);
+        let width = zvf_encode::batches::row_size(&stored);
         let mut pieces = bytes.chunks_exact(width.max(1));
         let start = self
             .state

@@ -12,11 +12,11 @@ use super::grid::GridEdit;
 use super::links::{entry, next_cell};
 use super::state::{Places, State};
 use super::vertex::stored;
+use zvf_encode::WriteError;
+use zvf_encode::batches::row_bytes;
+use zvf_encode::error::OrBug;
+use zvf_encode::records::row_of;
 use zvf_format::int::wide;
-use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::layout::row_bytes;
-use zvf_write::record::row_of;
 
 /// What of links between levels changes.
 #[derive(Debug, Default)]

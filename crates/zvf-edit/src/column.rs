@@ -11,13 +11,13 @@ use zvf_store::{CellWant, ChunkCoord};
 use super::commit::{declare, level_doc};
 use super::grid::{document_of, packing};
 use super::{Added, Edit, EditSummary, Scope, mark_stale, ops};
+use zvf_encode::documents::{grid_doc, presence};
+use zvf_encode::error::OrBug;
+use zvf_encode::level::Cells;
+use zvf_encode::parallel::blocking;
+use zvf_encode::target::{Object, node};
+use zvf_encode::{AttributeSpec, AttributeType, Values, WriteError, WriteOptions, documents};
 use zvf_format::int::wide;
-use zvf_write::documents::{self, grid_doc, presence};
-use zvf_write::error::OrBug;
-use zvf_write::shard::Cells;
-use zvf_write::target::{Object, node};
-use zvf_write::writer::blocking;
-use zvf_write::{AttributeSpec, AttributeType, Values, WriteError, WriteOptions};
 
 /// Chunks whose positions are read together.
 const BATCH: usize = 16;
@@ -178,7 +178,7 @@ impl ColumnEdit {
                     "a chunk before its values",
                 ));
             };
-            if Some(bytes.len()) != rows.checked_mul(zvf_write::layout::row_size(&self.spec)) {
+            if Some(bytes.len()) != rows.checked_mul(zvf_encode::batches::row_size(&self.spec)) {
                 let found = format!("{} bytes", bytes.len());
                 return Err(ops::unfit("vertex attribute", &self.spec, found, rows));
             }

@@ -14,14 +14,14 @@ use super::grid::{GridEdit, cells_of, document_of, packing};
 use super::groups::GroupTable;
 use super::state::index_cell;
 use super::{Edit, EditSummary, Scope, between, links, mark_stale, owner_column};
+use zvf_encode::documents::grid_doc;
+use zvf_encode::error::signed64;
+use zvf_encode::level::Cells;
+use zvf_encode::parallel::blocking;
+use zvf_encode::target::{Object, node};
+use zvf_encode::transaction::Transaction;
+use zvf_encode::{WriteError, batches, documents};
 use zvf_format::int::wide;
-use zvf_write::documents::{self, grid_doc};
-use zvf_write::error::signed64;
-use zvf_write::redo::Journal;
-use zvf_write::shard::Cells;
-use zvf_write::target::{Object, node};
-use zvf_write::writer::blocking;
-use zvf_write::{WriteError, prepare};
 
 /// Everything that an edit writes.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub(super) async fn commit(mut edit: Edit) -> Result<EditSummary, WriteError> {
 }
 
 /// Writes a plan.
-pub(super) async fn make(journal: Journal, plan: Plan) -> Result<EditSummary, WriteError> {
+pub(super) async fn make(journal: Transaction, plan: Plan) -> Result<EditSummary, WriteError> {
     blocking(move || {
         let Plan {
             arrays,
@@ -240,7 +240,7 @@ fn grow(edit: &Edit, root: &mut RootDoc) -> Result<Option<Grid>, WriteError> {
     let bounds = &mut root.zarr_vectors.bounds;
     let before = bounds.clone();
     if let Some((low, high)) = &edit.state.extent {
-        prepare::grow((&mut bounds.0, &mut bounds.1), (low, high));
+        batches::grow((&mut bounds.0, &mut bounds.1), (low, high));
     }
     if *bounds == before && !edit.state.is_wider() {
         return Ok(None);

@@ -1,6 +1,6 @@
 //! Counts that documents state, as they are after an edit.
 
-use zvf_write::WriteError;
+use zvf_encode::WriteError;
 
 /// What a document counts after an edit that took `gone` things away and put `added` there.
 ///

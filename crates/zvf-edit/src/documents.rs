@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use zvf_encode::WriteError;
+use zvf_encode::parallel::blocking;
+use zvf_encode::target::Target;
 use zvf_meta::ArrayDoc;
-use zvf_write::WriteError;
-use zvf_write::target::Target;
-use zvf_write::writer::blocking;
 
 use super::Edit;
 

@@ -7,12 +7,7 @@ use zvf_meta::RootDoc;
 
 use super::Edit;
 use super::matching::{Given, Scope};
-use zvf_write::WriteError;
-use zvf_write::decimal;
-use zvf_write::documents;
-use zvf_write::number::NumberType;
-use zvf_write::spec::AttributeSpec;
-use zvf_write::values::Values;
+use zvf_encode::{AttributeSpec, NumberType, Values, WriteError, decimal, documents};
 
 /// The member of a declared attribute that says it.
 const FILL: &str = "zvf_fill";

@@ -4,10 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::{Edit, fill};
-use zvf_write::WriteError;
-use zvf_write::batch::{Batch, Owners};
-use zvf_write::spec::AttributeSpec;
-use zvf_write::values::Values;
+use zvf_encode::batches::Owners;
+use zvf_encode::{AttributeSpec, Batch, Values, WriteError};
 
 /// A batch that fits, and what did not.
 #[derive(Debug, Clone)]

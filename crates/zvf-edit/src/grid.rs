@@ -8,10 +8,10 @@ use zvf_meta::{ArrayDoc, Codec, KeyEncoding};
 use zvf_store::{CellWant, ChunkCoord, GridArray, Level};
 
 use zvf_codec::{Compression, names};
-use zvf_write::WriteError;
-use zvf_write::documents::presence;
-use zvf_write::shard::{Cells, Container, object_key};
-use zvf_write::target::{Object, node};
+use zvf_encode::WriteError;
+use zvf_encode::documents::presence;
+use zvf_encode::level::{Cells, Container, object_key};
+use zvf_encode::target::{Object, node};
 
 /// An array of cells, and the cells that change.
 #[derive(Debug)]

@@ -4,14 +4,13 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use futures::future::BoxFuture;
 use zvf_codec::Compression;
+use zvf_encode::error::{OrBug, to_index};
+use zvf_encode::tables::TableOf;
+use zvf_encode::target::{Object, node};
+use zvf_encode::{Groups, WriteError};
 use zvf_format::int::wide;
 use zvf_meta::{ArrayAttributes, ArrayDoc, KeyEncoding};
 use zvf_store::group_of;
-use zvf_write::WriteError;
-use zvf_write::batch::Groups;
-use zvf_write::error::{OrBug, to_index};
-use zvf_write::tables::TableOf;
-use zvf_write::target::{Object, node};
 
 use super::documents::document;
 use super::tables::{Table, Tables};
@@ -125,7 +124,8 @@ impl GroupTable {
                     group_names: named(self.names),
                     ..ArrayAttributes::default()
                 };
-                let (doc, chunks) = zvf_write::array::groups(members, compression, attributes)?;
+                let (doc, chunks) =
+                    zvf_encode::documents::groups(members, compression, attributes)?;
                 objects.extend(
                     chunks
                         .into_iter()
@@ -151,7 +151,7 @@ impl GroupTable {
                     group_ranges: None,
                     ..doc.attributes.clone()
                 };
-                let (new, chunks) = zvf_write::array::groups(members, &own, attributes)?;
+                let (new, chunks) = zvf_encode::documents::groups(members, &own, attributes)?;
                 objects.extend(
                     chunks
                         .into_iter()

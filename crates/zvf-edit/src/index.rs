@@ -13,11 +13,11 @@ use super::counts::recount;
 use super::grid::unwritten;
 use super::state::{Block, State};
 use zvf_codec::Compression;
+use zvf_encode::WriteError;
+use zvf_encode::error::{OrBug, narrow, to_index};
+use zvf_encode::tables::Typed;
+use zvf_encode::target::{Object, node};
 use zvf_format::int::wide;
-use zvf_write::WriteError;
-use zvf_write::error::{OrBug, narrow, to_index};
-use zvf_write::target::{Object, node};
-use zvf_write::typed::Typed;
 
 /// The path of the index.
 const PATH: &str = "0/object_index";

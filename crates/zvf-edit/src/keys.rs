@@ -7,13 +7,10 @@ use zvf_meta::space::Grid;
 use super::ops::{self, Spot};
 use super::state::State;
 use super::{At, Edit};
+use zvf_encode::batches::{Corners, Unkeyed};
+use zvf_encode::error::OrBug;
+use zvf_encode::{Batch, Values, WriteError, documents};
 use zvf_format::int::wide;
-use zvf_write::batch::Batch;
-use zvf_write::chunk_by::Unkeyed;
-use zvf_write::error::OrBug;
-use zvf_write::prepare::Corners;
-use zvf_write::values::Values;
-use zvf_write::{WriteError, documents};
 
 impl State {
     /// The name of the attribute.
@@ -101,7 +98,7 @@ impl Edit {
         // The type is that of the keys, which these values have.
         let bytes = ops::column_bytes("vertex attribute", one, values, spots.len());
         let bytes = bytes.or_bug("values that are keys, but not of their type")?;
-        let width = zvf_write::layout::row_size(one);
+        let width = zvf_encode::batches::row_size(one);
         self.overwrite(at + 1, spots, &bytes, width)
     }
 

@@ -73,14 +73,13 @@ use groups::GroupTable;
 use index::Index;
 use state::State;
 use tables::Tables;
-use zvf_write::WriteError;
-use zvf_write::batch::{Batch, ObjectTable};
-use zvf_write::documents::STALE;
-use zvf_write::redo::{self, Journal, Settled};
-use zvf_write::spec::AttributeSpec;
-use zvf_write::target::Target;
-use zvf_write::values::Values;
-use zvf_write::writer::{WriteOptions, blocking};
+use zvf_encode::documents::STALE;
+use zvf_encode::parallel::blocking;
+use zvf_encode::target::Target;
+use zvf_encode::transaction::{Settled, Transaction};
+use zvf_encode::{
+    AttributeSpec, Batch, ObjectTable, Values, WriteError, WriteOptions, transaction,
+};
 
 pub use assign::{Matched, SetAttribute};
 pub use column::{ChunkPositions, ColumnEdit};
@@ -162,13 +161,13 @@ struct Added {
 /// written; the table of ids is read. Of other chunks of these objects only the fragment indexes are read. What moves
 /// beyond the lower corner of the grid has every cell of the level written.
 /// All of that is held in memory; an operation that touches chunks of more vertices than twice the
-/// [memory budget](zvf_write::WriteOptions::memory_budget) and 16 MiB can hold is refused before it reads them.
+/// [memory budget](zvf_encode::WriteOptions::memory_budget) and 16 MiB can hold is refused before it reads them.
 ///
 /// # Examples
 /// See the crate's page.
 #[derive(Debug)]
 pub struct Edit {
-    journal: Journal,
+    journal: Transaction,
     target: Arc<Target>,
     root: RootDoc,
     state: State,
@@ -211,7 +210,7 @@ impl Edit {
             let (durable, lease) = (options.durable, options.lease);
             let (target, journal) = blocking(move || {
                 let target = Arc::new(Target::new(&place, &open, durable)?);
-                let journal = Journal::begin(Arc::clone(&target), &place, stale_files, lease)?;
+                let journal = Transaction::begin(Arc::clone(&target), &place, stale_files, lease)?;
                 Ok((target, journal))
             })
             .await?;
@@ -245,7 +244,7 @@ impl Edit {
     }
 
     async fn know(
-        journal: &Journal,
+        journal: &Transaction,
         address: &str,
         options: &WriteOptions,
     ) -> Result<(RootDoc, State, Option<Index>, Vec<Words>), WriteError> {
@@ -295,7 +294,7 @@ impl Edit {
                 (address.to_owned(), options.open.clone(), options.durable);
             let settled = blocking(move || {
                 let target = Arc::new(Target::new(&place, &open, durable)?);
-                redo::settle(&target, &place, options.lease)
+                transaction::settle(&target, &place, options.lease)
             })
             .await?;
             Ok(match settled {
@@ -308,7 +307,7 @@ impl Edit {
 
     /// The specification that the store could have been written by. Categories stand as the type of their codes.
     #[must_use]
-    pub fn spec(&self) -> &zvf_write::StoreSpec {
+    pub fn spec(&self) -> &zvf_encode::StoreSpec {
         &self.state.spec
     }
 
@@ -342,7 +341,7 @@ impl Edit {
         })
     }
 
-    /// Adds vertices. A batch is what it is for [`StoreWriter::push`](zvf_write::StoreWriter::push); its objects are new ones,
+    /// Adds vertices. A batch is what it is for `zvf_write::StoreWriter::push`; its objects are new ones,
     /// or for points, polylines and streamlines also those that are there: they go on where they end.
     ///
     /// Links may only join vertices of the batch. Where chunks are cut by an attribute, the batch has its values, too; values

@@ -8,11 +8,9 @@ use super::links::near;
 use super::ops::{Spot, column_bytes};
 use super::vertex::{FRESH, LinkAt, NewLink, Vertex, parts};
 use super::{Added, At, Edit, Scope};
-use zvf_write::WriteError;
-use zvf_write::error::{OrBug, narrow};
-use zvf_write::layout::row_size;
-use zvf_write::spec::{AttributeSpec, AttributeType};
-use zvf_write::values::Values;
+use zvf_encode::batches::row_size;
+use zvf_encode::error::{OrBug, narrow};
+use zvf_encode::{AttributeSpec, AttributeType, Values, WriteError};
 
 /// A link that is stored, and where.
 pub(super) type Found = (LinkAt, NewLink);

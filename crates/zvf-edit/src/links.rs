@@ -11,12 +11,12 @@ use super::counts::recount;
 use super::grid::GridEdit;
 use super::state::State;
 use super::vertex::{LinkAt, NewLink, Vertex, stored};
+use zvf_encode::error::{OrBug, narrow};
+use zvf_encode::level::Cells;
+use zvf_encode::links::{ChunkFragments, Family, FragmentRows, LinkPlacer};
+use zvf_encode::records::row_of;
+use zvf_encode::{WriteError, documents};
 use zvf_format::int::{index, wide};
-use zvf_write::error::{OrBug, narrow};
-use zvf_write::links::{ChunkFragments, Family, FragmentRows, Placer};
-use zvf_write::record::row_of;
-use zvf_write::shard::Cells;
-use zvf_write::{WriteError, documents};
 
 /// Chunks of the level.
 struct Set<'s>(&'s BTreeSet<ChunkCoord>);
@@ -68,7 +68,7 @@ pub(super) async fn near(
         .links
         .attributes
         .iter()
-        .map(zvf_write::layout::row_size)
+        .map(zvf_encode::batches::row_size)
         .collect();
     let mut cells: Vec<(usize, ChunkCoord, Vec<i64>)> = Vec::new();
     for (number, array) in family.arrays().iter().enumerate() {
@@ -257,7 +257,7 @@ pub(super) async fn place(
         .map(|(coord, _)| coord.clone())
         .collect();
     let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
-    let mut placer = Placer::new(Family::of(&spec), usize::MAX, &std::env::temp_dir());
+    let mut placer = LinkPlacer::new(Family::of(&spec), usize::MAX, &std::env::temp_dir());
     let (mut before, mut rows_before, mut kept) = (0_u64, 0_u64, 0_u64);
     let old = cells
         .iter()

@@ -14,12 +14,10 @@ use arrow_array::{Array, ArrayRef};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
+use zvf_encode::arrow::{column_type, elements, texts, values};
+use zvf_encode::error::{OrBug, narrow};
+use zvf_encode::{NumberType, Values, WriteError};
 use zvf_format::int::index;
-use zvf_write::WriteError;
-use zvf_write::arrow::{column_type, elements, texts, values};
-use zvf_write::error::{OrBug, narrow};
-use zvf_write::number::NumberType;
-use zvf_write::values::Values;
 
 /// Keys that a message lists.
 const LISTED: usize = 5;
@@ -342,7 +340,7 @@ pub(crate) fn put_whole(number: NumberType, whole: i128, out: &mut [u8]) -> bool
 fn put_float(number: NumberType, value: f64, out: &mut [u8]) -> bool {
     match number {
         NumberType::F64 => out.copy_from_slice(&value.to_le_bytes()),
-        NumberType::F32 => out.copy_from_slice(&zvf_write::narrow(value).to_le_bytes()),
+        NumberType::F32 => out.copy_from_slice(&zvf_encode::narrow(value).to_le_bytes()),
         _ => match Values::from(vec![value]).bytes_as(number) {
             Some(bytes) => out.copy_from_slice(&bytes),
             None => return false,

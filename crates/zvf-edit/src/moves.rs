@@ -12,10 +12,9 @@ use super::rows::Rows;
 use super::state::{Block, State};
 use super::vertex::{FRESH, NewLink, Vertex, parts};
 use super::{At, Edit};
+use zvf_encode::error::{OrBug, narrow, to_index};
+use zvf_encode::{Values, WriteError};
 use zvf_format::int::wide;
-use zvf_write::WriteError;
-use zvf_write::error::{OrBug, narrow, to_index};
-use zvf_write::values::Values;
 
 impl Edit {
     /// Moves vertices.
@@ -350,7 +349,7 @@ impl Edit {
         let position = self.state.spec.positions.to_f64(bytes);
         let spec = &self.state.spec;
         let sizes = spec.bin_shape.as_ref().unwrap_or(&spec.chunk_shape);
-        let bin = zvf_write::cell::bin_of(&position, sizes, self.state.coord(slot)?, &bins)?;
+        let bin = zvf_encode::level::bin_of(&position, sizes, self.state.coord(slot)?, &bins)?;
         let bin = u32::try_from(bin).or_bug(format_args!("bin {bin} of a chunk"))?;
         Ok((slot, bin))
     }

@@ -5,11 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::state::{Block, Chunk, State};
 use super::{At, Edit};
+use zvf_encode::error::OrBug;
+use zvf_encode::{AttributeSpec, Values, WriteError};
 use zvf_format::int::{index, wide};
-use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::spec::AttributeSpec;
-use zvf_write::values::Values;
 
 /// Ids of objects for a store that has none.
 #[cold]
@@ -228,7 +226,7 @@ impl Edit {
         let spec = self.state.spec.vertex_attributes.get(number).cloned();
         let spec = spec.or_bug(format_args!("no vertex attribute {number}"))?;
         let bytes = column_bytes("vertex attribute", &spec, values, spots.len())?;
-        let width = zvf_write::layout::row_size(&spec);
+        let width = zvf_encode::batches::row_size(&spec);
         self.overwrite(number + 1, &spots, &bytes, width)
     }
 

@@ -13,11 +13,11 @@ use super::grid::GridEdit;
 use super::index::Index;
 use super::ops::no_objects;
 use super::state::State;
-use zvf_write::WriteError;
-use zvf_write::documents::grid_doc;
-use zvf_write::error::OrBug;
-use zvf_write::owners::{self, enter, is_distinct, payload};
-use zvf_write::shard::Cells;
+use zvf_encode::WriteError;
+use zvf_encode::documents::grid_doc;
+use zvf_encode::error::OrBug;
+use zvf_encode::level::Cells;
+use zvf_encode::level::owners::{self, enter, is_distinct, payload};
 
 /// Owners of chunks, by number; those of fragments behind the last one with an owner are left out.
 type ByChunk = BTreeMap<u32, Vec<i64>>;

@@ -5,12 +5,9 @@ use futures::future::BoxFuture;
 
 use super::matching::Matching;
 use super::{Edit, Fitted, Matched};
+use zvf_encode::arrow::{attributes, column, stated_axes, values};
+use zvf_encode::{AttributeSpec, Batch, Kind, NumberType, Values, WriteError};
 use zvf_meta::{Affine, map_of_axes};
-use zvf_write::arrow::{attributes, column, stated_axes, values};
-use zvf_write::batch::Batch;
-use zvf_write::spec::AttributeSpec;
-use zvf_write::values::Values;
-use zvf_write::{Kind, NumberType, WriteError};
 
 /// Columns of vertices that are no attributes.
 const OF_VERTICES: [&str; 3] = ["position", "object_id", "vertex"];
@@ -48,7 +45,7 @@ impl Edit {
     }
 
     /// Adds vertices of a table as queries return it, and their links of another one, brought to the types of the store; see
-    /// [`zvf_write::arrow`] for the columns. Returns what was appended, and which attributes did not fit.
+    /// [`zvf_encode::arrow`] for the columns. Returns what was appended, and which attributes did not fit.
     ///
     /// # Units
     /// Positions are converted from the axes and units that the schema states (`zvf.axes`, `zvf.units`) to those of the store, and so is
@@ -146,7 +143,7 @@ impl Edit {
     /// # Shape
     /// A row a vertex, found as [`Matching`] says: by a key, by the columns `chunk` and `row`, by `object_id` (int64) and `vertex` (uint64: the
     /// place in the object, from 0), by `vertex` alone (the number of the row in a query without selections), by `position`, or by order. Every
-    /// other column is an attribute; see [`zvf_write::arrow`].
+    /// other column is an attribute; see [`zvf_encode::arrow`].
     ///
     /// # Cost
     /// As [`set_attribute`](Self::set_attribute) for each attribute.

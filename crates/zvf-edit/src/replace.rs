@@ -17,13 +17,10 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use zvf_meta::RootDoc;
 
-use zvf_write::WriteError;
-use zvf_write::change::{Change, Take};
-use zvf_write::commit::{ROOT, StaleFiles};
-use zvf_write::lease::LEASE;
-use zvf_write::redo::Journal;
-use zvf_write::target::{Object, Target, unique};
-use zvf_write::writer::{WriteOptions, blocking};
+use zvf_encode::parallel::blocking;
+use zvf_encode::target::{Object, Target, unique};
+use zvf_encode::transaction::{Change, LEASE, ROOT, Take, Transaction};
+use zvf_encode::{StaleFiles, WriteError, WriteOptions};
 
 /// The list of what was kept.
 const LIST: &str = "backup.json";
@@ -315,7 +312,7 @@ fn together(
     root: Option<DocumentChange>,
     others: Vec<DocumentChange>,
 ) -> Result<(), WriteError> {
-    let journal = Journal::begin(Arc::clone(target), address, StaleFiles::Refuse, LEASE)?;
+    let journal = Transaction::begin(Arc::clone(target), address, StaleFiles::Refuse, LEASE)?;
     let unchanged = root.as_ref().is_none_or(|one| journal.root() == one.was);
     let checked = if unchanged {
         check_unchanged(target, &others, address)

@@ -3,8 +3,8 @@
 use super::vertex::Vertex;
 use std::ops::Range;
 
-use zvf_write::WriteError;
-use zvf_write::error::OrBug;
+use zvf_encode::WriteError;
+use zvf_encode::error::OrBug;
 
 /// Vertices with their bytes: of each the position, then every attribute. All rows are equally long.
 #[derive(Debug, Clone, Default)]
@@ -168,7 +168,7 @@ impl Rows {
 #[cfg(test)]
 mod tests {
     use super::Rows;
-    use zvf_write::WriteError;
+    use zvf_encode::WriteError;
 
     fn rows() -> Result<Rows, WriteError> {
         let mut rows = Rows::with_capacity(2, 3);

@@ -9,11 +9,10 @@ use zvf_store::GridArray;
 use super::Edit;
 use super::matching::lay;
 use super::state::Block;
+use zvf_encode::batches::row_size;
+use zvf_encode::error::OrBug;
+use zvf_encode::{NumberType, WriteError};
 use zvf_format::int::wide;
-use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::layout::row_size;
-use zvf_write::number::NumberType;
 
 /// Chunks whose cells are read together.
 const BATCH: usize = 32;

@@ -8,12 +8,10 @@ use zvf_store::format::fragments::FragmentIndex;
 use zvf_store::{CellWant, GridArray, Level, Need, Store, VertexAttribute};
 
 use super::grid::GridEdit;
+use zvf_encode::batches::Keys;
+use zvf_encode::error::to_index;
+use zvf_encode::{AttributeSpec, AttributeType, ChunkBy, NumberType, StoreSpec, WriteError};
 use zvf_format::int::wide;
-use zvf_write::WriteError;
-use zvf_write::chunk_by::Keys;
-use zvf_write::error::to_index;
-use zvf_write::number::NumberType;
-use zvf_write::spec::{AttributeSpec, AttributeType, ChunkBy, StoreSpec};
 
 /// What an edit has to know of the level.
 pub(crate) fn need() -> Need {

@@ -6,14 +6,11 @@ use zvf_store::{ChunkCoord, ChunkParts, ChunkReader, DecodedChunk, Level};
 
 use super::rows::Rows;
 use super::vertex::{FRESH, LinkValues, NewLink, Vertex, parts, stored};
+use zvf_encode::batches::{Corners, Keys, Layout};
+use zvf_encode::error::{OrBug, narrow, to_index};
+use zvf_encode::level::fragment_index;
+use zvf_encode::{StoreSpec, WriteError};
 use zvf_format::int::{index, wide};
-use zvf_write::WriteError;
-use zvf_write::cell::fragment_index;
-use zvf_write::chunk_by::Keys;
-use zvf_write::error::{OrBug, narrow, to_index};
-use zvf_write::layout::Layout;
-use zvf_write::prepare::Corners;
-use zvf_write::spec::StoreSpec;
 
 /// Chunks whose cells are asked for together.
 const BATCH: usize = 32;

@@ -8,16 +8,12 @@ use zvf_store::format::dtype::DTypeKind;
 
 use super::index::table_codecs;
 use zvf_codec::Compression;
+use zvf_encode::error::{OrBug, to_index};
+use zvf_encode::spec::IdsIn;
+use zvf_encode::tables::{Element, Held, ROWS, TableOf, Typed, column, described};
+use zvf_encode::target::{Object, node};
+use zvf_encode::{AttributeSpec, NumberType, Values, WriteError};
 use zvf_format::int::wide;
-use zvf_write::WriteError;
-use zvf_write::error::{OrBug, to_index};
-use zvf_write::form::IdsIn;
-use zvf_write::number::NumberType;
-use zvf_write::spec::AttributeSpec;
-use zvf_write::tables::{Held, TableOf, column, described};
-use zvf_write::target::{Object, node};
-use zvf_write::typed::{Element, ROWS, Typed};
-use zvf_write::values::Values;
 
 /// A table of one attribute of objects or groups, with a row for each of them.
 #[derive(Debug)]

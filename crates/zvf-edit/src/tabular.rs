@@ -5,13 +5,10 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, FixedSizeListArray, OffsetSizeTrait, RecordBatch};
 use arrow_schema::DataType;
+use zvf_encode::arrow::{OF_EDITS, elements, values};
+use zvf_encode::error::OrBug;
+use zvf_encode::{AttributeSpec, NumberType, Values, WriteError};
 use zvf_meta::Axis;
-use zvf_write::WriteError;
-use zvf_write::arrow::{OF_EDITS, elements, values};
-use zvf_write::error::OrBug;
-use zvf_write::number::NumberType;
-use zvf_write::spec::AttributeSpec;
-use zvf_write::values::Values;
 
 use super::matching::{Coding, Element, Given, KeyState, each};
 

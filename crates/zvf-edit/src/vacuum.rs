@@ -16,11 +16,11 @@ use super::grid::{cells_of, document_of, packing};
 use super::index::{Index, buckets, table_of_ids};
 use super::{Edit, EditSummary};
 use zvf_codec::Compression;
+use zvf_encode::error::narrow;
+use zvf_encode::parallel::blocking;
+use zvf_encode::target::{Object, node};
+use zvf_encode::{WriteError, WriteOptions};
 use zvf_format::int::wide;
-use zvf_write::WriteError;
-use zvf_write::error::narrow;
-use zvf_write::target::{Object, node};
-use zvf_write::writer::{WriteOptions, blocking};
 
 /// What [`vacuum`] did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -123,7 +123,7 @@ async fn leftovers(edit: &Edit) -> Result<Vec<String>, WriteError> {
     let own = Redo::folder_of(edit.journal.id());
     let is_left = |key: &String| {
         let name = key.rsplit('/').next().unwrap_or_default();
-        if name.starts_with(zvf_write::target::TEMPORARY) {
+        if name.starts_with(zvf_encode::target::TEMPORARY) {
             return true;
         }
         if let Some((folder, _)) = key.split_once('/')
@@ -336,7 +336,7 @@ async fn all_manifests(
     for chunk in 0..stored.manifest_chunks() {
         let chunk = stored.manifest_chunk_in(round, chunk).await?;
         for (slot, row) in (chunk.first_slot()..).zip(0..chunk.len()) {
-            let at = zvf_write::error::to_index("objects", slot)?;
+            let at = zvf_encode::error::to_index("objects", slot)?;
             debug_assert!(row < chunk.len());
             if gone.contains(&at) {
                 continue;

@@ -9,15 +9,15 @@ use super::journal::Journal;
 use super::new_level::{Done, NO_ROWS, NewLevel};
 use super::report::Notes;
 use super::source::{Chunk, Source, tiles};
+use zvf_encode::batches::Corners;
+use zvf_encode::documents::Nodes;
+use zvf_encode::error::{OrBug, internal};
+use zvf_encode::level::Cells;
+use zvf_encode::parallel::pack;
+use zvf_encode::target::{Below, Object, Payloads};
+use zvf_encode::{WriteError, documents, parallel};
 use zvf_format::int::wide;
 use zvf_store::ChunkColumn;
-use zvf_write::error::{OrBug, internal};
-use zvf_write::nodes::Nodes;
-use zvf_write::parallel::pack;
-use zvf_write::prepare::Corners;
-use zvf_write::shard::Cells;
-use zvf_write::target::{Below, Object, Payloads};
-use zvf_write::{WriteError, documents, parallel};
 
 /// The path of an array of cells below its level, and the bytes of its items.
 pub(super) type ArrayPath = (String, usize);

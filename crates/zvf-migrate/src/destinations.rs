@@ -1,9 +1,9 @@
 //! Where rows and fragments went, where chunks changed.
 
+use zvf_encode::WriteError;
+use zvf_encode::error::{OrBug, internal};
+use zvf_encode::records::Places;
 use zvf_format::int::index;
-use zvf_write::WriteError;
-use zvf_write::error::{OrBug, internal};
-use zvf_write::places::Places;
 
 /// A part of an old fragment: the rows from one position on that went into one new fragment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,7 +88,7 @@ impl Destinations {
 #[cfg(test)]
 mod tests {
     use super::span;
-    use zvf_write::WriteError;
+    use zvf_encode::WriteError;
 
     #[test]
     fn chunks_begin_where_others_end() {

@@ -10,10 +10,10 @@ use zvf_store::owners::CHECKSUM;
 use zvf_store::{ChunkColumn, Level, Store};
 
 use super::report::Notes;
+use zvf_encode::batches::Corners;
+use zvf_encode::spec::Members;
+use zvf_encode::{TargetVersion, WriteError, batches, documents};
 use zvf_format::int::wide;
-use zvf_write::form::Members;
-use zvf_write::prepare::Corners;
-use zvf_write::{TargetVersion, WriteError, documents, prepare};
 
 /// Members that say how an old node is stored, and nothing of what it holds.
 const OF_CONTAINERS: &[&str] = &[
@@ -180,7 +180,7 @@ pub(super) fn root(
             version.version()
         ));
     }
-    let early = version.form().members == Members::Early;
+    let early = version.rules().members == Members::Early;
     if early && store.root().world_offset().is_some() {
         // Readers that know the member, such as ours, still find it.
         let what = "coordinate_offset is not known to readers of 0.8.1: they take stored positions for those of the world";
@@ -248,7 +248,7 @@ fn words(block: &mut zvf_meta::ZarrVectors, notes: &Notes) {
 /// Bounds hold the data.
 fn grow(bounds: &mut Corners, low: &[f64], high: &[f64], notes: &Notes) {
     let before = bounds.clone();
-    prepare::grow((&mut bounds.0, &mut bounds.1), (low, high));
+    batches::grow((&mut bounds.0, &mut bounds.1), (low, high));
     let what = "bounds that do not hold the data were widened";
     notes.repaired("zarr.json", what, u64::from(*bounds != before));
 }

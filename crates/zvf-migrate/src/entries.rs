@@ -1,8 +1,8 @@
 //! What manifests name.
 
+use zvf_encode::WriteError;
 use zvf_format::manifest::Manifest;
 use zvf_store::{ChunkCoord, ObjectIndex};
-use zvf_write::WriteError;
 
 /// What a manifest names: chunks and fragments in order.
 pub(super) fn entries(

@@ -8,10 +8,10 @@ use zvf_meta::{ArrayDoc, NodeKind, node_kind};
 use zvf_store::{RawStore, Store};
 
 use super::report::Notes;
-use zvf_write::WriteError;
-use zvf_write::documents::plain_group;
-use zvf_write::form::Form;
-use zvf_write::target::{Target, node};
+use zvf_encode::WriteError;
+use zvf_encode::documents::plain_group;
+use zvf_encode::spec::VersionRules;
+use zvf_encode::target::{Target, node};
 
 /// Groups inside groups that are looked into.
 const DEPTH: usize = 8;
@@ -29,7 +29,7 @@ struct Copy<'c> {
 pub(super) fn copy(
     store: &Store,
     handle: &Handle,
-    form: Form,
+    rules: VersionRules,
     target: &Target,
     notes: &Notes,
 ) -> Result<Vec<String>, WriteError> {
@@ -67,7 +67,7 @@ pub(super) fn copy(
         let (level, kind) = (composite.level, &composite.kind);
         let vertices = format!("{level}/vertices_{kind}");
         let links = format!("{level}/links_{kind}");
-        if let Some(what) = copy.refused(&vertices, &links, form)? {
+        if let Some(what) = copy.refused(&vertices, &links, rules)? {
             gone.push(kind.clone());
             notes.lost(vertices, what);
             continue;
@@ -108,19 +108,19 @@ impl Copy<'_> {
         &self,
         vertices: &str,
         links: &str,
-        form: Form,
+        rules: VersionRules,
     ) -> Result<Option<&'static str>, WriteError> {
         let document = self.read(&format!("{vertices}/zarr.json"))?;
         let array = document.and_then(|bytes| ArrayDoc::parse(&bytes).ok());
         let Some(array) = array else {
             // Blobs are what 0.8.1 has, but its links are no blobs (0.8 §11).
             let links = self.is_array(links)? || !self.exists(links)?;
-            let carried = form.takes_blobs() && links;
+            let carried = rules.takes_blobs() && links;
             return Ok((!carried)
                 .then_some("composite geometry in blobs of an old version is not carried"));
         };
         let moved = array.attributes.chunk_grid_origin.is_some();
-        Ok((moved && form.takes_blobs()).then_some(
+        Ok((moved && rules.takes_blobs()).then_some(
             "composite geometry in a grid that does not begin at chunk 0 is not carried",
         ))
     }

@@ -13,28 +13,28 @@ use super::records::{self, Family};
 use super::report::Notes;
 use super::source::Source;
 use super::{Job, Stage};
+use zvf_encode::WriteError;
+use zvf_encode::error::{OrBug, to_index};
+use zvf_encode::links::{End, LinkColumn, LinkPlacer, Policy};
 use zvf_format::int::{index, wide};
-use zvf_write::WriteError;
-use zvf_write::error::{OrBug, to_index};
-use zvf_write::links::{End, LinkColumn, Placer, Policy};
 
 impl Job {
     /// A placer for links that are made from the manifests.
-    pub(super) fn chains(&self, stage: &Stage) -> Option<Placer> {
+    pub(super) fn chains(&self, stage: &Stage) -> Option<LinkPlacer> {
         self.makes_chains(stage)
             .then(|| self.pairs(&stage.source, false))
     }
 
     /// A placer of pairs without attributes.
-    pub(super) fn pairs(&self, source: &Source, inner: bool) -> Placer {
-        let policy = Policy::pairs(source.level.key_rank(), inner, self.form().links);
+    pub(super) fn pairs(&self, source: &Source, inner: bool) -> LinkPlacer {
+        let policy = Policy::pairs(source.level.key_rank(), inner, self.rules().links);
         self.placer_of(policy, Vec::new())
     }
 
-    fn placer_of(&self, policy: Policy, columns: Vec<LinkColumn>) -> Placer {
+    fn placer_of(&self, policy: Policy, columns: Vec<LinkColumn>) -> LinkPlacer {
         let budget = self.options.write.memory_budget / 8;
-        let family = zvf_write::links::Family::new(policy, columns);
-        Placer::new(family, budget, &self.folder())
+        let family = zvf_encode::links::Family::new(policy, columns);
+        LinkPlacer::new(family, budget, &self.folder())
     }
 
     pub(super) fn folder(&self) -> PathBuf {
@@ -49,7 +49,7 @@ impl Job {
         at: usize,
         links: &LinkFamily,
         cut: &mut Option<Cut>,
-    ) -> Result<Option<Placer>, WriteError> {
+    ) -> Result<Option<LinkPlacer>, WriteError> {
         let stage = stages.get(at).or_bug(format_args!("no level {at}"))?;
         let source = &stage.source;
         let number = source.level.number();
@@ -179,7 +179,7 @@ impl Job {
         stage: &Stage,
         there: Option<&Stage>,
         family: &Family<'_>,
-    ) -> Result<Placer, WriteError> {
+    ) -> Result<LinkPlacer, WriteError> {
         let (source, links) = (&stage.source, family.links);
         let tree = records::is_implied_tree(source) && links.delta() == 0;
         let dtypes: Vec<_> = links
@@ -212,7 +212,7 @@ impl Job {
                 0 => None,
                 _ => Some(self.factors(stage, there)?),
             },
-            ..Policy::pairs(source.level.key_rank(), inner, self.form().links)
+            ..Policy::pairs(source.level.key_rank(), inner, self.rules().links)
         };
         Ok(self.placer_of(policy, columns))
     }
@@ -302,7 +302,7 @@ pub(super) fn push_cut(
     cut: Cut,
     new_level: &mut NewLevel,
     children: &[u64],
-    placer: &mut Placer,
+    placer: &mut LinkPlacer,
 ) -> Result<(), WriteError> {
     let mut cut = cut.finish()?;
     while let Some([child, parent]) = cut.pop()? {

@@ -20,11 +20,11 @@ use sha2::{Digest, Sha256};
 use super::Job;
 use super::new_level::Done;
 use super::report::{Loss, Notes, Repair, Report};
+use zvf_encode::target::Target;
+use zvf_encode::transaction::record_log::{RecordLog, damaged, from_bytes, misused, to_bytes};
+use zvf_encode::transaction::{MARKER, ROOT, new_mark, new_store};
+use zvf_encode::{StaleFiles, WriteError};
 use zvf_format::int::wide;
-use zvf_write::WriteError;
-use zvf_write::commit::{self, MARKER, ROOT, StaleFiles};
-use zvf_write::frames::{FrameFile, damaged, from_bytes, misused, to_bytes};
-use zvf_write::target::Target;
 
 const BEGIN: u8 = 1;
 const JOB: u8 = 2;
@@ -33,7 +33,7 @@ const END: u8 = 3;
 const OTHER_VERSION: &str = "the journal of another version of this library";
 const EXPECTED: &str = "the journal that this copy left when it was interrupted, or a new file";
 
-/// How long chunks may wait for their frame where every frame costs a sync of the file system.
+/// How long chunks may wait for their record where every record costs a sync of the file system.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The journal of a copy.
@@ -52,10 +52,10 @@ pub(super) struct Journal<'t> {
 
 #[derive(Debug)]
 struct Inner {
-    file: FrameFile,
-    /// Frames of chunks that may not be durable yet.
+    file: RecordLog,
+    /// Records of chunks that may not be durable yet.
     waiting: Vec<Vec<u8>>,
-    /// When frames were appended last; `None`: never in this run.
+    /// When records were appended last; `None`: never in this run.
     last: Option<Instant>,
     durable: bool,
 }
@@ -88,7 +88,7 @@ impl<'t> Journal<'t> {
         let (mut mark, mut end) = (None, None);
         let mut chunks = HashMap::new();
         let told = Notes::default();
-        let file = FrameFile::open(path, durable, BEGIN, |at, kind, payload| {
+        let file = RecordLog::open(path, durable, BEGIN, |at, kind, payload| {
             let bad = || damaged(path, at, "what a copy keeps");
             match kind {
                 BEGIN if mark.is_none() => {
@@ -157,17 +157,17 @@ impl<'t> Journal<'t> {
             self.target.remove_temporary()?;
             return Ok(Begin::Fill(mark));
         }
-        commit::check(self.target, address, stale_files)?;
+        new_store::check(self.target, address, stale_files)?;
         self.chunks.clear();
         self.told = Notes::default();
-        let mark = commit::new_mark(json!({}));
-        let frame = to_bytes(&(&self.identity, String::from_utf8_lossy(&mark)))?;
+        let mark = new_mark(json!({}));
+        let record = to_bytes(&(&self.identity, String::from_utf8_lossy(&mark)))?;
         let mut inner = self.lock();
         inner.file.clear()?;
         // Before the marker: what bears it is known to be this copy's.
-        inner.file.append(BEGIN, &frame)?;
+        inner.file.append(BEGIN, &record)?;
         drop(inner);
-        commit::begin_as(self.target, address, stale_files, &mark)?;
+        new_store::begin_as(self.target, address, stale_files, &mark)?;
         Ok(Begin::Fill(mark))
     }
 
@@ -206,9 +206,9 @@ impl<'t> Journal<'t> {
         notes: &Notes,
     ) -> Result<(), WriteError> {
         let (repairs, losses) = notes.so_far();
-        let frame = to_bytes(&(level, done.collect::<Vec<_>>(), repairs, losses))?;
+        let record = to_bytes(&(level, done.collect::<Vec<_>>(), repairs, losses))?;
         let mut inner = self.lock();
-        inner.waiting.push(frame);
+        inner.waiting.push(record);
         let soon = inner.durable && inner.last.is_some_and(|last| last.elapsed() < EVERY);
         if soon {
             return Ok(());
@@ -217,7 +217,7 @@ impl<'t> Journal<'t> {
     }
 
     fn flush(&self, inner: &mut Inner) -> Result<(), WriteError> {
-        // A frame speaks of chunks that a loss of power does not take away any more.
+        // A record speaks of chunks that a loss of power does not take away any more.
         self.target.barrier()?;
         let waiting = std::mem::take(&mut inner.waiting);
         inner.file.append_all(JOB, &waiting)?;

@@ -74,16 +74,17 @@ use new_level::NewLevel;
 use rechunk::Cut;
 use report::Notes;
 use source::Source;
+use zvf_encode::batches::Corners;
+use zvf_encode::documents::Nodes;
+use zvf_encode::error::OrBug;
+use zvf_encode::level::{Cells, stored_as};
+use zvf_encode::links::{ChunkFragments, FragmentRows, LinkColumn};
+use zvf_encode::parallel::blocking;
+use zvf_encode::spec::{Members, VersionRules};
+use zvf_encode::target::Target;
+use zvf_encode::transaction::{MARKER, ROOT, new_store};
+use zvf_encode::{WriteError, links};
 use zvf_format::int::wide;
-use zvf_write::error::OrBug;
-use zvf_write::form::{Form, Members};
-use zvf_write::links::{self, ChunkFragments, FragmentRows, LinkColumn};
-use zvf_write::nodes::Nodes;
-use zvf_write::prepare::Corners;
-use zvf_write::shard::{Cells, stored_as};
-use zvf_write::target::Target;
-use zvf_write::writer::blocking;
-use zvf_write::{WriteError, commit, inside};
 
 /// Copies a store of any version that is read into a new store of the [target version](MigrateOptions::target), with all its
 /// levels, and compares the two.
@@ -92,11 +93,11 @@ use zvf_write::{WriteError, commit, inside};
 ///
 /// # Cost
 /// Every cell of the old store is read once and written once, and both are read once more by the verification. Memory: a
-/// few dozen chunks a thread, the [memory budget](zvf_write::WriteOptions::memory_budget) for links, 12 bytes a chunk, 8 an object,
+/// few dozen chunks a thread, the [memory budget](zvf_encode::WriteOptions::memory_budget) for links, 12 bytes a chunk, 8 an object,
 /// 8 a fragment where links between the parts of chains are rebuilt or links are grouped by fragments, and the tables of objects.
 ///
 /// # Going on
-/// With [`WriteOptions::journal`](zvf_write::WriteOptions::journal) a copy that was interrupted, or that storage failed, goes on when it is called again with
+/// With [`WriteOptions::journal`](zvf_encode::WriteOptions::journal) a copy that was interrupted, or that storage failed, goes on when it is called again with
 /// the same store, address and options: chunks that were written are not copied again. A store that was changed since is refused.
 ///
 /// # Errors
@@ -203,7 +204,7 @@ impl Job {
     fn run(&self) -> Result<Report, WriteError> {
         let write = &self.options.write;
         let target = Target::new(&self.address, &write.open, write.durable)?;
-        inside::check(&self.address, &write.open)?;
+        new_store::check_address(&self.address, &write.open)?;
         let mut journal = match &write.journal {
             Some(path) => Some(Journal::open(path, self, &target, write.durable)?),
             None => None,
@@ -219,7 +220,7 @@ impl Job {
             }
             None => {
                 let details = serde_json::json!({});
-                Begin::Fill(commit::begin(&target, address, stale_files, details)?)
+                Begin::Fill(new_store::begin(&target, address, stale_files, details)?)
             }
         };
         // With a journal, what a failure of I/O leaves is what the next run goes on from.
@@ -239,7 +240,7 @@ impl Job {
                 }
                 Err(error) => {
                     if !stays(&error) {
-                        commit::abandon(&target, &mark);
+                        new_store::abandon(&target, &mark);
                         forget(journal);
                     }
                     return Err(error);
@@ -247,9 +248,9 @@ impl Job {
             },
         };
         if there {
-            target.remove(commit::MARKER)?;
+            target.remove(MARKER)?;
         } else {
-            commit::commit(&target, address, root, None)?;
+            new_store::commit(&target, address, root, None)?;
         }
         if !self.options.unverified {
             match self.verify() {
@@ -257,8 +258,8 @@ impl Job {
                 Err(error) if stays(&error) => return Err(error),
                 Err(error) => {
                     // What is not a copy is not left as one.
-                    target.remove(commit::ROOT)?;
-                    target.clear(commit::ROOT)?;
+                    target.remove(ROOT)?;
+                    target.clear(ROOT)?;
                     forget(journal);
                     return Err(error);
                 }
@@ -336,10 +337,10 @@ impl Job {
             report.levels.push(counts);
             link_groups |= claimed;
         }
-        let form = self.form();
-        let gone = extras::copy(&self.store, &self.handle, form, target, &self.notes)?;
+        let rules = self.rules();
+        let gone = extras::copy(&self.store, &self.handle, rules, target, &self.notes)?;
         let mut root = self.root(&stages, extent.extent, &gone)?;
-        zvf_write::documents::claim_link_groups(&mut root, link_groups);
+        zvf_encode::documents::claim_link_groups(&mut root, link_groups);
         for warning in self.store.typed_warnings() {
             match warning {
                 Warning::LeftOut(what) => self.notes.lost("the old store", &what),
@@ -364,7 +365,7 @@ impl Job {
             .map(|stage| (stage.source.level.clone(), stage.chunk_shape.clone()))
             .collect();
         let bins = self.base_bins();
-        let name = zvf_write::documents::name_of(&self.address);
+        let name = zvf_encode::documents::name_of(&self.address);
         let version = self.options.target;
         let mut root = documents::root(
             &self.store,
@@ -389,7 +390,7 @@ impl Job {
         // What cannot be told is not imitated.
         let (stored, shards) = stored_as(level.vertices()).unwrap_or_default();
         let rank = level.key_rank();
-        let source = Source::new(level, self.handle.clone(), self.form(), &self.notes)?;
+        let source = Source::new(level, self.handle.clone(), self.rules(), &self.notes)?;
         let binned = shapes::is_binned(&source.level);
         let bins = self.base_bins().unwrap_or_else(|| chunk_shape.clone());
         let moves = chunk_shape != source.level.chunk_shape() || self.cuts_bins(&source);
@@ -409,7 +410,7 @@ impl Job {
         let shards = self.shards(&source, shards);
         let compression = self.compression(stored, shards.is_some())?;
         let chunks = source.chunks.iter().map(|chunk| chunk.as_slice());
-        let cells = self.form().cells(grid, shards, compression, chunks)?;
+        let cells = self.rules().cells(grid, shards, compression, chunks)?;
         Ok(Stage {
             source,
             cells,
@@ -420,14 +421,14 @@ impl Job {
     }
 
     /// What follows from the version of the new store.
-    fn form(&self) -> Form {
-        self.options.target.form()
+    fn rules(&self) -> VersionRules {
+        self.options.target.rules()
     }
 
     fn sink<'s>(
         &'s self,
         stage: &'s Stage,
-        below: &'s zvf_write::target::Below<'s>,
+        below: &'s zvf_encode::target::Below<'s>,
         journal: Option<&'s Journal<'s>>,
     ) -> Sink<'s> {
         Sink {
@@ -461,7 +462,7 @@ impl Job {
             Kind::Skeleton => !records::is_implied_tree(&stage.source),
             _ => false,
         };
-        explicit && self.form().members == Members::All
+        explicit && self.rules().members == Members::All
     }
 
     /// The fragments of the chunks of a new level, where groups of links may follow them.
@@ -510,9 +511,9 @@ impl Job {
         let mut nodes: Nodes = std::mem::take(&mut here.nodes);
         let mut chains = self.chains(stage);
         let here = &*here;
-        let (form, folder) = (self.form(), self.folder());
+        let (rules, folder) = (self.rules(), self.folder());
         let out = objects::Out {
-            ids: form.ids,
+            ids: rules.ids,
             compression,
             target: &below,
             cells: &stage.cells,
@@ -596,7 +597,7 @@ impl Job {
             vertex_count: counts.vertices,
             arrays_present: present,
             chunk_shape: (number > 0 && own_shape).then(|| stage.chunk_shape.clone()),
-            fragments_tile: form.members == Members::All && here.tiles && counts.chunks > 0,
+            fragments_tile: rules.members == Members::All && here.tiles && counts.chunks > 0,
             fragment_link_groups,
             ..documents::level(old, number)
         };

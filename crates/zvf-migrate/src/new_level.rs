@@ -5,11 +5,11 @@ use zvf_meta::space::Grid;
 use zvf_store::ChunkCoord;
 
 use super::destinations::{Destinations, span};
+use zvf_encode::WriteError;
+use zvf_encode::batches::{Corners, include};
+use zvf_encode::documents::Nodes;
+use zvf_encode::error::{OrBug, internal, narrow, to_index};
 use zvf_format::int::{index, wide};
-use zvf_write::WriteError;
-use zvf_write::error::{OrBug, internal, narrow, to_index};
-use zvf_write::nodes::Nodes;
-use zvf_write::prepare::{Corners, include};
 
 /// The ends of a fragment without rows.
 pub(crate) const NO_ROWS: (u32, u32) = (u32::MAX, u32::MAX);
@@ -185,7 +185,7 @@ mod tests {
     use zvf_store::ChunkCoord;
 
     use super::NewLevel;
-    use zvf_write::WriteError;
+    use zvf_encode::WriteError;
 
     #[test]
     fn a_chunk_that_there_is_not_has_no_fragments() {

@@ -13,15 +13,14 @@ use super::report::Notes;
 use super::rows::{Parts, Rows};
 use super::source::Source;
 use zvf_codec::Compression;
+use zvf_encode::WriteError;
+use zvf_encode::documents::Nodes;
+use zvf_encode::error::OrBug;
+use zvf_encode::level::owners::{self, Owners};
+use zvf_encode::level::{Cells, ManifestArray, index_doc, index_of_rows};
+use zvf_encode::spec::{IdsIn, MOST_ROWS};
+use zvf_encode::target::Below;
 use zvf_format::int::index;
-use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::form::{IdsIn, MOST_ROWS};
-use zvf_write::nodes::Nodes;
-use zvf_write::objects::{ManifestArray, index_doc, index_of_rows};
-use zvf_write::owners::{self, Owners};
-use zvf_write::shard::Cells;
-use zvf_write::target::Below;
 
 /// Where the parts of a level go that are no cells, and how.
 #[derive(Clone, Copy)]

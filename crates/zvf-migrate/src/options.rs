@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use zvf_codec::Compression;
-use zvf_write::TargetVersion;
-use zvf_write::writer::WriteOptions;
+use zvf_encode::{TargetVersion, WriteOptions};
 
 /// Told how many vertices were copied since it was told last.
 pub type MigrateProgress = Arc<dyn Fn(u64) + Send + Sync>;

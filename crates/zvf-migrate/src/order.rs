@@ -1,9 +1,9 @@
 //! The order of fragments: as objects name them.
 
 use super::source::Source;
+use zvf_encode::WriteError;
+use zvf_encode::error::{OrBug, to_index};
 use zvf_format::int::{index, wide};
-use zvf_write::WriteError;
-use zvf_write::error::{OrBug, to_index};
 
 /// No fragment was named so far.
 const NONE: u64 = u64::MAX;
@@ -95,7 +95,7 @@ pub(super) fn order(source: &Source, starts: &[u64], by_number: bool) -> Result<
 #[cfg(test)]
 mod tests {
     use super::Order;
-    use zvf_write::WriteError;
+    use zvf_encode::WriteError;
 
     #[test]
     fn a_fragment_that_there_is_not_has_no_place() {

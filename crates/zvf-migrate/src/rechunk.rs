@@ -22,17 +22,15 @@ use super::new_level::{Done, NewLevel};
 use super::order::{Order, UNNAMED, fragment_starts, order};
 use super::report::Notes;
 use super::source::{Chunk, Rows, Source};
+use zvf_encode::error::{OrBug, internal, narrow, signed64};
+use zvf_encode::level::bin_of;
+use zvf_encode::parallel::pack;
+use zvf_encode::records::{
+    Bucket, Buckets, Places, Sorter, SpillFile, put_flagged, row_of, take_array, take_flagged,
+};
+use zvf_encode::target::Payloads;
+use zvf_encode::{WriteError, parallel, records};
 use zvf_format::int::{index, wide};
-use zvf_write::bucket::{Bucket, Buckets};
-use zvf_write::cell::bin_of;
-use zvf_write::error::{OrBug, internal, narrow, signed64};
-use zvf_write::parallel::pack;
-use zvf_write::places::Places;
-use zvf_write::record::{put_flagged, row_of, take_array, take_flagged};
-use zvf_write::sorter::Sorter;
-use zvf_write::spill::SpillFile;
-use zvf_write::target::Payloads;
-use zvf_write::{WriteError, parallel, record};
 
 /// No vertex.
 const NONE: u64 = u64::MAX;
@@ -459,7 +457,7 @@ impl Sorted {
             fragments = self.binned(sink, slot, &records, bins, counts, &mut order)?;
         } else {
             let width = self.layout.member();
-            let mut list = record::records(members, width)?
+            let mut list = records::records(members, width)?
                 .map(read_member)
                 .collect::<Result<Vec<_>, _>>()?;
             list.sort_unstable_by_key(|(member, _)| *member);
@@ -534,7 +532,7 @@ impl Sorted {
         for &at in &order {
             let mut record = records.get(at)?;
             vertices.push(u64::from_le_bytes(take_array(&mut record)?));
-            positions.extend_from_slice(record::take(&mut record, self.layout.position)?);
+            positions.extend_from_slice(records::take(&mut record, self.layout.position)?);
         }
         let mut attributes = Vec::new();
         for (column, &size) in sink.source.columns().iter().zip(&self.layout.columns) {
@@ -585,8 +583,8 @@ impl Sorted {
         let mut keys: Vec<(i64, u32)> = Vec::with_capacity(records.len());
         for at in 0..narrow("rows of a chunk", records.len())? {
             let mut record = records.get(at)?;
-            record::take(&mut record, 8)?;
-            let position = number.to_f64(record::take(&mut record, self.layout.position)?);
+            records::take(&mut record, 8)?;
+            let position = number.to_f64(records::take(&mut record, self.layout.position)?);
             keys.push((bin_of(&position, bins, chunk, counts)?, at));
         }
         keys.sort_unstable();
@@ -630,7 +628,7 @@ struct Records<'r> {
 
 impl<'r> Records<'r> {
     fn new(bytes: &'r [u8], size: usize) -> Result<Self, WriteError> {
-        record::check_records(bytes, size)?;
+        records::check_records(bytes, size)?;
         Ok(Self { bytes, size })
     }
 
@@ -708,7 +706,7 @@ fn no_absence(path: &str, dtype: DType) -> WriteError {
 #[cfg(test)]
 mod tests {
     use super::{MEMBER, Member, Records, read_member};
-    use zvf_write::WriteError;
+    use zvf_encode::WriteError;
 
     #[test]
     fn a_membership_is_read_as_it_was_written() {

@@ -10,11 +10,10 @@ use zvf_meta::{Kind, LinksConvention};
 use zvf_store::{Endpoint, GridArray, LinkAttribute, LinkFamily};
 
 use super::source::{BATCH, Source};
+use zvf_encode::error::OrBug;
+use zvf_encode::records::row_of;
+use zvf_encode::{NumberType, WriteError};
 use zvf_format::int::wide;
-use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::number::NumberType;
-use zvf_write::record::row_of;
 
 /// One record: for each endpoint its chunk and row, and for each attribute the bytes of its value.
 #[derive(Debug)]
@@ -53,7 +52,7 @@ pub(super) fn is_implied_tree(source: &Source) -> bool {
 
 /// Bytes of a value of an attribute.
 pub(super) fn value_bytes(attribute: &LinkAttribute) -> Result<usize, WriteError> {
-    zvf_write::layout::row_bytes("values of a link", attribute.width, attribute.dtype)
+    zvf_encode::batches::row_bytes("values of a link", attribute.width, attribute.dtype)
 }
 
 /// A value of an attribute that means absence, where the type has one.

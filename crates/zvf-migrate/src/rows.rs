@@ -7,10 +7,10 @@ use zvf_store::{IdTable, ManifestChunk, ObjectIndex};
 
 use super::report::Notes;
 use super::source::Source;
+use zvf_encode::WriteError;
+use zvf_encode::error::{OrBug, to_index};
+use zvf_encode::spec::{ID_END, ID_IS_ROW};
 use zvf_format::int::wide;
-use zvf_write::WriteError;
-use zvf_write::error::{OrBug, to_index};
-use zvf_write::form::{ID_END, ID_IS_ROW};
 
 /// The rows of a new table, by those of the old one.
 #[derive(Debug)]

@@ -7,9 +7,9 @@ use zvf_store::{ChunkCoord, Level};
 use super::source::Source;
 use super::{Job, new_level};
 use zvf_codec::Compression;
+use zvf_encode::WriteError;
+use zvf_encode::level::Cells;
 use zvf_format::int::wide;
-use zvf_write::WriteError;
-use zvf_write::shard::Cells;
 
 impl Job {
     /// The grid of a level over the store's bounds, with room for its chunks.
@@ -37,7 +37,7 @@ impl Job {
     ) -> Result<Cells, WriteError> {
         let (shards, compression) = (before.shards.clone(), before.compression.clone());
         let chunks = chunks.iter().map(ChunkCoord::as_slice);
-        self.form().cells(grid, shards, compression, chunks)
+        self.rules().cells(grid, shards, compression, chunks)
     }
 
     /// How a level is compressed: as asked for, or as the old one where the new one can be read so.
@@ -50,17 +50,17 @@ impl Job {
         sharded: bool,
     ) -> Result<Compression, WriteError> {
         if let Some(asked) = &self.options.compression {
-            self.form().check_codecs(asked, sharded)?;
+            self.rules().check_codecs(asked, sharded)?;
             return Ok(asked.clone());
         }
-        let stored = stored.filter(|one| self.form().check_codecs(one, sharded).is_ok());
+        let stored = stored.filter(|one| self.rules().check_codecs(one, sharded).is_ok());
         Ok(stored.unwrap_or_default())
     }
 
     /// The shards of a level: those asked for, or those of the old one where the new one can have them.
     pub(super) fn shards(&self, source: &Source, shards: Option<Vec<u64>>) -> Option<Vec<u64>> {
         let mut chunks = source.chunks.iter().map(ChunkCoord::as_slice);
-        if self.options.shard_shape.is_some() || self.form().takes_shards(&mut chunks) {
+        if self.options.shard_shape.is_some() || self.rules().takes_shards(&mut chunks) {
             return shards;
         }
         if shards.is_some() {

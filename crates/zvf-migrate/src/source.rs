@@ -14,11 +14,10 @@ use zvf_store::{
 
 use super::entries::entries;
 use super::report::Notes;
+use zvf_encode::error::{OrBug, narrow};
+use zvf_encode::spec::{Members, VersionRules};
+use zvf_encode::{NumberType, WriteError};
 use zvf_format::int::{index, wide};
-use zvf_write::WriteError;
-use zvf_write::error::{OrBug, narrow};
-use zvf_write::form::{Form, Members};
-use zvf_write::number::NumberType;
 
 /// The rows of one fragment, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,10 +114,10 @@ pub(crate) struct Chunk {
 }
 
 /// Whether a new level gets an owner column. Where objects share fragments, it would name no owner of most.
-fn takes_owners(level: &Level, form: Form) -> bool {
+fn takes_owners(level: &Level, rules: VersionRules) -> bool {
     let mut columns = level.fragment_attributes().iter();
     let free = !columns.any(|one| one.name == OWNER_COLUMN && !is_owner_column(one));
-    form.members == Members::All
+    rules.members == Members::All
         && free
         && level.object_index().is_some()
         && !level.doc().shared_fragments
@@ -148,10 +147,10 @@ impl Source {
     pub(crate) fn new(
         level: Level,
         handle: Handle,
-        form: Form,
+        rules: VersionRules,
         notes: &Notes,
     ) -> Result<Self, WriteError> {
-        let owners = takes_owners(&level, form);
+        let owners = takes_owners(&level, rules);
         let columns = level.fragment_attributes().iter();
         let columns = columns.filter(|one| !(owners && is_owner_column(one)));
         let columns: Vec<VertexAttribute> = columns.cloned().collect();

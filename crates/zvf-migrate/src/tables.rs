@@ -7,14 +7,13 @@ use zvf_store::TypedArray;
 use super::objects::Out;
 use super::rows::Rows;
 use super::source::Source;
+use zvf_encode::documents::Docs;
+use zvf_encode::error::to_index;
+use zvf_encode::spec::IdsIn;
+use zvf_encode::tables::{Absence, Element, ROWS, TableOf, TableRows};
+use zvf_encode::values::Fill;
+use zvf_encode::{WriteError, documents};
 use zvf_format::int::wide;
-use zvf_write::documents::Docs;
-use zvf_write::error::to_index;
-use zvf_write::form::IdsIn;
-use zvf_write::number::Fill;
-use zvf_write::tables::{TableOf, TableRows};
-use zvf_write::typed::{Element, ROWS};
-use zvf_write::{WriteError, array};
 
 /// The element of a table, where the new store can hold it.
 fn element(table: &TypedArray) -> Option<Element> {
@@ -78,14 +77,14 @@ fn write_table(
     }
     let own = table.sentinel().zip(table.doc());
     let own = own.map(|(sentinel, doc)| (sentinel.to_vec(), doc.fill_value.clone()));
-    let (in_rows, zero) = (out.ids == IdsIn::Rows, new.element().zero());
+    let in_rows = out.ids == IdsIn::Rows;
     let candidates: Vec<Fill> = own.into_iter().chain(new.element().fills()).collect();
     let absence = match of {
-        TableOf::Groups if missing == 0 => None,
+        TableOf::Groups if missing == 0 => Absence::Unused(new.element().zero()),
         _ => new.absence(&candidates, in_rows),
     };
     let (fill, means_absence) = match absence {
-        Some(fill) => {
+        Absence::Distinct(fill) => {
             if candidates.first() != Some(&fill) {
                 // Trap T24.
                 let what = "a real value looked like absence: another one means it now";
@@ -93,14 +92,15 @@ fn write_table(
             }
             (fill, true)
         }
-        None if missing == 0 => (zero, false),
-        None => {
+        Absence::Unused(zero) => (zero, false),
+        Absence::Ambiguous { fill, .. } => {
             let what = format!(
                 "{missing} rows without a value cannot be told from rows with one any more"
             );
             notes.lost(path, what);
-            (candidates.into_iter().next().unwrap_or(zero), true)
+            (fill, true)
         }
+        Absence::Impossible => return Err(WriteError::bug("a type without a fill")),
     };
     let chunk_rows = (of == TableOf::Objects && !in_rows).then_some(ROWS);
     let typed = new.finish(fill, means_absence, chunk_rows);
@@ -145,7 +145,7 @@ pub(super) fn groups(source: &Source, out: Out<'_>) -> Result<(Docs, u64), Write
             Ok(source.handle.block_on(groups.members(group))?)
         });
         let attributes = super::documents::carried(groups.attributes());
-        let (doc, objects) = array::groups(members, out.compression, attributes)?;
+        let (doc, objects) = documents::groups(members, out.compression, attributes)?;
         out.target.put(objects)?;
         docs.push(("groups".to_owned(), doc));
     }

@@ -12,14 +12,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use zvf_encode::{
+    AttributeSpec, Batch, Compression, Groups, Kind, NumberType, ObjectTable, StoreSpec, Values,
+    WriteError, WriteOptions,
+};
 use zvf_format::manifest::{Manifest, ManifestBuilder};
 use zvf_migrate::{MigrateOptions, Verified, compare, migrate};
 use zvf_store::blocking::Runtime;
 use zvf_store::{Class, Need, Store};
-use zvf_write::{
-    AttributeSpec, Batch, Compression, Groups, Kind, NumberType, ObjectTable, StoreSpec,
-    StoreWriter, Values, WriteError, WriteOptions,
-};
+use zvf_write::StoreWriter;
 
 /// A store in a temporary folder.
 struct Made(tempfile::TempDir);

@@ -5,7 +5,7 @@ use std::fmt;
 use rustc_hash::FxHashSet;
 
 use super::bin::{Bin, bin_of};
-use zvf_write::{Axis, WriteError};
+use zvf_encode::{Axis, WriteError};
 
 /// Most often that a chunk is halved.
 const MOST_HALVES: u32 = 20;

@@ -6,9 +6,9 @@ use std::fmt;
 use std::path::Path;
 
 use super::fine::Chunk;
+use zvf_encode::WriteError;
+use zvf_encode::error::{internal, narrow};
 use zvf_meta::space::chunk_at;
-use zvf_write::WriteError;
-use zvf_write::error::{internal, narrow};
 
 /// Most axes of a level that is coarsened.
 pub(crate) const MOST_AXES: usize = 4;

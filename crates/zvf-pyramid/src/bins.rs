@@ -9,9 +9,9 @@ use zvf_store::{CheckedFragments, ChunkCoord};
 use super::bin::{Bin, Binned, MOST_AXES, Means};
 use super::fine::{Fine, Work, fragment, rows_of};
 use super::sums::{BinPositions, Sum};
+use zvf_encode::WriteError;
+use zvf_encode::error::{OrBug, internal, narrow, to_index};
 use zvf_format::int::{index, wide};
-use zvf_write::WriteError;
-use zvf_write::error::{OrBug, internal, narrow, to_index};
 
 /// A vertex without a metavertex.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -291,7 +291,7 @@ pub(crate) fn compose(first: &[u32], second: &[u32]) -> Result<Vec<u32>, WriteEr
 #[cfg(test)]
 mod tests {
     use super::{MOST_AXES, byte_order, compose, inside, place, rows_of};
-    use zvf_write::WriteError;
+    use zvf_encode::WriteError;
 
     #[test]
     fn t28_bins_are_sorted_by_their_bytes() {

@@ -13,13 +13,13 @@ use super::bin::Means;
 use super::bins::NONE;
 use super::fine::rows_of;
 use super::sink::Sink;
+use zvf_encode::error::{OrBug, narrow};
+use zvf_encode::level::Cells;
+use zvf_encode::links::{Cell, Family, Policy, Stored};
+use zvf_encode::spec::LinksBy;
+use zvf_encode::target::node;
+use zvf_encode::{WriteError, documents, links, parallel};
 use zvf_format::int::{halves, index, signed, wide};
-use zvf_write::error::{OrBug, narrow};
-use zvf_write::form::LinksBy;
-use zvf_write::links::{self, Cell, Family, Policy, Stored};
-use zvf_write::shard::Cells;
-use zvf_write::target::node;
-use zvf_write::{WriteError, documents, parallel};
 
 /// One level, as far as links need it.
 #[derive(Debug)]
@@ -256,8 +256,8 @@ mod tests {
     use super::{Pairs, Side};
     use crate::bins::NONE;
     use zvf_codec::Compression;
-    use zvf_write::WriteError;
-    use zvf_write::shard::{Cells, Container};
+    use zvf_encode::WriteError;
+    use zvf_encode::level::{Cells, Container};
 
     #[test]
     fn no_link_between_levels_is_left_out() {

@@ -11,11 +11,10 @@ use zvf_store::{
     Names, Need, Store,
 };
 
+use zvf_encode::error::{OrBug, internal, narrow, to_index};
+use zvf_encode::records::row_of;
+use zvf_encode::{NumberType, WriteError, narrow as to_nearest, parallel};
 use zvf_format::int::{index, wide};
-use zvf_write::error::{OrBug, internal, narrow, to_index};
-use zvf_write::number::{NumberType, narrow as to_nearest};
-use zvf_write::record::row_of;
-use zvf_write::{WriteError, parallel};
 
 /// Chunks that are read and worked on together.
 const BATCH: usize = 64;
@@ -389,7 +388,7 @@ pub(crate) fn rows_of(starts: &[u32], slot: usize) -> Result<Range<usize>, Write
 #[cfg(test)]
 mod tests {
     use super::Objects;
-    use zvf_write::WriteError;
+    use zvf_encode::WriteError;
 
     #[test]
     fn an_object_that_there_is_not_has_no_entries() {

@@ -8,9 +8,9 @@ use zvf_store::{Need, Store};
 use super::base::is_time;
 use super::density::Found;
 use super::plan::{Planned, Sampling};
+use zvf_encode::WriteError;
+use zvf_encode::error::OrBug;
 use zvf_format::int::wide;
-use zvf_write::WriteError;
-use zvf_write::error::OrBug;
 
 /// Most often that chunks become larger.
 const MOST: i64 = 1 << 20;

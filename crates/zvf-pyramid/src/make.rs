@@ -19,10 +19,10 @@ use super::reference::{self, ObjectColumn, Step};
 use super::root;
 use super::sink::Sink;
 use super::spec::{BaseBins, CrossLevel, Method};
+use zvf_encode::error::{OrBug, internal};
+use zvf_encode::level::{Cells, Container, stored_as};
+use zvf_encode::{WriteError, documents};
 use zvf_format::int::{index, wide};
-use zvf_write::error::{OrBug, internal};
-use zvf_write::shard::{Cells, Container, stored_as};
-use zvf_write::{WriteError, documents};
 
 /// What was written of one level.
 #[derive(Debug, Clone, PartialEq)]
@@ -504,7 +504,7 @@ mod tests {
     use super::{differs, of_rows, ratio};
     use crate::bins::NONE;
     use crate::density::Numbered;
-    use zvf_write::WriteError;
+    use zvf_encode::WriteError;
 
     #[test]
     fn shapes_of_chunks() {

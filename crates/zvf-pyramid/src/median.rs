@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
+use zvf_encode::WriteError;
+use zvf_encode::error::{OrBug, to_index};
+use zvf_encode::records::{Spool, typed};
 use zvf_format::int::index;
-use zvf_write::WriteError;
-use zvf_write::error::{OrBug, to_index};
-use zvf_write::record::typed;
-use zvf_write::spill::Spool;
 
 /// Squares of distances: finite numbers above 0.
 #[derive(Debug)]

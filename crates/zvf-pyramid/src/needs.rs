@@ -4,8 +4,8 @@ use futures::future::BoxFuture;
 use zvf_meta::Kind;
 use zvf_store::{Need, Store};
 
+use zvf_encode::{WriteError, WriteOptions};
 use zvf_format::int::wide;
-use zvf_write::{WriteError, WriteOptions};
 
 /// Bytes for each chunk that an object of points has points in: measured, from 13 with few to 45 with many of them.
 const ENTRY: u64 = 48;

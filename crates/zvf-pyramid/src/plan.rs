@@ -5,7 +5,7 @@ use zvf_meta::{JsonObject, LevelDoc, RootDoc};
 
 use super::base::is_time;
 use super::spec::{BaseBins, CrossLevel, LevelStep, MOST_LEVELS, Method, PyramidSpec};
-use zvf_write::WriteError;
+use zvf_encode::WriteError;
 
 /// The member of a level's document by which the level can be made again.
 pub(crate) const RECORD: &str = "coarsening";

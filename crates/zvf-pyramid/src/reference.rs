@@ -10,18 +10,14 @@ use super::bin::Means;
 use super::bins::{Metas, Parents, gather};
 use super::fine::{Fine, Objects, rows_of};
 use super::sample;
+use zvf_encode::documents::{Docs, Nodes};
+use zvf_encode::error::OrBug;
+use zvf_encode::level::{Cells, ManifestArray, fragment_index, index_doc};
+use zvf_encode::parallel::pack;
+use zvf_encode::tables::{Absence, Element, ROWS, TableOf, TableRows};
+use zvf_encode::target::{Below, Object, Payloads};
+use zvf_encode::{WriteError, documents, parallel};
 use zvf_format::int::{index, wide};
-use zvf_write::cell::fragment_index;
-use zvf_write::documents::Docs;
-use zvf_write::error::OrBug;
-use zvf_write::nodes::Nodes;
-use zvf_write::objects::{ManifestArray, index_doc};
-use zvf_write::parallel::pack;
-use zvf_write::shard::Cells;
-use zvf_write::tables::{TableOf, TableRows};
-use zvf_write::target::{Below, Object, Payloads};
-use zvf_write::typed::{Element, ROWS};
-use zvf_write::{WriteError, documents, parallel};
 
 /// One step.
 #[derive(Debug, Clone)]
@@ -283,14 +279,13 @@ pub(crate) fn write_column(
         // Rows behind the stored ones have no value.
         table.push(values.row(row).filter(|_| !lost))?;
     }
-    let (missing, element) = (table.missing() > 0, table.element());
-    let (usual, zero) = (element.absent(), element.zero());
-    // Truth values have no element for absence: of an object without a value they are false.
-    let candidates = usual.as_ref().map_or_else(Vec::new, |_| element.fills());
+    let element = table.element();
+    let candidates = element.absent().map_or_else(Vec::new, |_| element.fills());
     let (fill, absent) = match table.absence(&candidates, false) {
-        Some(fill) => (fill, true),
-        None if missing => (usual.clone().unwrap_or(zero), usual.is_some()),
-        None => (zero, false),
+        Absence::Distinct(fill) | Absence::Ambiguous { fill, .. } => (fill, true),
+        Absence::Unused(zero) => (zero, false),
+        // Truth values have no element for absence: of an object without a value they are false.
+        Absence::Impossible => (element.zero(), false),
     };
     let typed = table.finish(fill, absent, Some(ROWS));
     let given = array.attributes();

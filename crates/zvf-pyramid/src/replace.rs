@@ -13,10 +13,9 @@ use super::plan::Wanted;
 use super::root;
 use super::run::{Job, PyramidReport, level_documents, reported};
 use super::spec::MOST_LEVELS;
-use zvf_write::WriteError;
-use zvf_write::commit::StaleFiles;
-use zvf_write::redo::Journal;
-use zvf_write::target::{Stage, Staged};
+use zvf_encode::target::{Stage, Staged};
+use zvf_encode::transaction::Transaction;
+use zvf_encode::{StaleFiles, WriteError};
 
 impl Job<'_> {
     /// Puts other levels in the place of those that are there, or nothing.
@@ -26,7 +25,7 @@ impl Job<'_> {
         wanted: Option<&Wanted<'_>>,
         report: PyramidReport,
     ) -> Result<PyramidReport, WriteError> {
-        let journal = Journal::begin(
+        let journal = Transaction::begin(
             Arc::clone(self.target),
             self.address,
             StaleFiles::Refuse,

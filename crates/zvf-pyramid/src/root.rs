@@ -5,7 +5,7 @@ use zvf_meta::capabilities::{
 };
 use zvf_meta::{Dataset, JsonObject, LevelDoc, RootDoc, Transform};
 
-use zvf_write::documents::{STALE, level_node};
+use zvf_encode::documents::{STALE, level_node};
 
 /// Adds levels with their bins to a root document, or replaces what it says of them; none of them is out of date.
 pub(crate) fn add_levels(root: &mut RootDoc, levels: &[(LevelDoc, Vec<f64>)]) {

@@ -31,13 +31,11 @@ use super::make::{LevelReport, Levels, Made, Maker};
 use super::plan::{Plan, Wanted};
 use super::sink::Sink;
 use super::spec::{BaseBins, Existing, MOST_LEVELS, Method, PyramidSpec};
+use zvf_encode::documents::STALE;
+use zvf_encode::target::{Object, Stage, Target, node};
+use zvf_encode::transaction::{Change, MARKER, Take, settle};
+use zvf_encode::{Kind, StaleFiles, WriteError, WriteOptions};
 use zvf_format::int::wide;
-use zvf_write::change::{Change, Take};
-use zvf_write::commit::{MARKER, StaleFiles};
-use zvf_write::documents::STALE;
-use zvf_write::redo::settle;
-use zvf_write::target::{Object, Stage, Target, node};
-use zvf_write::{Kind, WriteError, WriteOptions};
 
 /// What became of the coarse levels of a store.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -174,7 +172,7 @@ fn start<'a>(
     Box::pin(async move {
         let (address, options) = (address.to_owned(), options.clone());
         let handle = Handle::current();
-        zvf_write::writer::blocking(move || {
+        zvf_encode::parallel::blocking(move || {
             let target = Arc::new(Target::new(&address, &options.open, options.durable)?);
             let job = Job {
                 address: &address,

@@ -6,9 +6,9 @@
 
 use std::collections::HashSet;
 
+use zvf_encode::WriteError;
+use zvf_encode::error::{narrow, to_index};
 use zvf_format::int::{halves, halves128, index, wide};
-use zvf_write::WriteError;
-use zvf_write::error::{narrow, to_index};
 
 /// The multiplier of a step of PCG64.
 const STEP: u128 = 0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use zvf_write::WriteError;
-use zvf_write::target::{Below, Stage, Target};
+use zvf_encode::WriteError;
+use zvf_encode::target::{Below, Stage, Target};
 
 /// A store, and whether what is put waits in the folder of a change.
 #[derive(Debug, Clone, Copy)]

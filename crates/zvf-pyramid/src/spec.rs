@@ -1,6 +1,6 @@
 //! What levels shall be made.
 
-use zvf_write::WriteError;
+use zvf_encode::WriteError;
 
 /// How a level is made from the finer one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

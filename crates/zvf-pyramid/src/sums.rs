@@ -2,12 +2,10 @@
 
 use super::bin::{Binned, MOST_AXES, Means};
 use super::fine::{Fine, Objects};
+use zvf_encode::error::{OrBug, narrow, to_index};
+use zvf_encode::records::{Bucket, Buckets, SpillFile, records, row_of, take_array};
+use zvf_encode::{WriteError, parallel};
 use zvf_format::int::{index, wide};
-use zvf_write::bucket::{Bucket, Buckets};
-use zvf_write::error::{OrBug, narrow, to_index};
-use zvf_write::record::{records, row_of, take_array};
-use zvf_write::spill::SpillFile;
-use zvf_write::{WriteError, parallel};
 
 /// The sum of the positions of a bin, and how many there are.
 #[derive(Debug, Clone, Copy, Default)]
@@ -26,7 +24,7 @@ impl Sum {
 
     pub(crate) fn mean(&self) -> [f32; MOST_AXES] {
         let count = self.count as f64;
-        self.axes.map(|sum| zvf_write::number::narrow(sum / count))
+        self.axes.map(|sum| zvf_encode::narrow(sum / count))
     }
 }
 

@@ -6,13 +6,11 @@ use serde_json::Value;
 
 use crate::StoreError;
 use crate::snapshot::Tree;
+use crate::writing::MARKER;
 use zvf_io::{Ask, Backend, Cap};
 
 /// How many names of what is there instead are told.
 const NAMED: usize = 5;
-
-/// The marker that a writer of this project puts first, and removes last.
-pub(crate) const UNFINISHED: &str = "zvf-unfinished.json";
 
 /// The error for an address without a root document.
 #[cold]
@@ -22,7 +20,7 @@ pub(crate) async fn no_store(tree: &Tree) -> StoreError {
         return error;
     }
     let cap = Cap::document(tree.kv.limits());
-    if let Ok(Some(marker)) = tree.kv.in_round(2).get(UNFINISHED, Ask::Whole, cap).await {
+    if let Ok(Some(marker)) = tree.kv.in_round(2).get(MARKER, Ask::Whole, cap).await {
         // The marker of a store in parts has its specification there.
         let marker: Value = serde_json::from_slice(&marker.bytes).unwrap_or_default();
         if marker.pointer("/details/parts").is_some() {
@@ -35,7 +33,7 @@ pub(crate) async fn no_store(tree: &Tree) -> StoreError {
         return StoreError::NoStore {
             store: tree.address.clone(),
             what: format!(
-                "an unfinished import or copy ({UNFINISHED} is there, zarr.json is not): its writer is at work or was \
+                "an unfinished import or copy ({MARKER} is there, zarr.json is not): its writer is at work or was \
                  interrupted; if it was, the same command with --clear-leftovers removes what it left and begins again"
             ),
         };

@@ -14,10 +14,10 @@ use zvf_meta::{Kind, LevelDoc, RootDoc};
 use crate::cells::cache::CellCache;
 use crate::cells::{self, CellWant, ShardCache};
 use crate::level::{LevelInner, Refused, VertexAttribute};
-use crate::missing::UNFINISHED;
 use crate::owners::OwnerColumn;
 use crate::snapshot::Tree;
 use crate::warnings::Warning;
+use crate::writing::MARKER;
 use crate::writing::Redo;
 use crate::{
     GridArray, Groups, IoError, IoTrace, Limits, LinkFamily, Need, ObjectIndex, OpenOptions,
@@ -318,7 +318,7 @@ impl Store {
                     Ok(built) => built,
                     Err(error) => {
                         // A node without a document is damage, unless a writer is about to give it one.
-                        let marker = Question::Document(UNFINISHED.to_owned());
+                        let marker = Question::Document(MARKER.to_owned());
                         if inner.tree.ask(vec![marker]).await? {
                             continue;
                         }
@@ -718,9 +718,9 @@ async fn finished(tree: &Tree, root: &RootDoc, levels: Vec<u32>) -> Result<Vec<u
     if levels.iter().all(named) {
         return Ok(levels);
     }
-    let marker = Question::Document(UNFINISHED.to_owned());
+    let marker = Question::Document(MARKER.to_owned());
     tree.ask(vec![marker]).await?;
-    if tree.document(UNFINISHED).is_none() {
+    if tree.document(MARKER).is_none() {
         return Ok(levels);
     }
     Ok(levels.into_iter().filter(named).collect())

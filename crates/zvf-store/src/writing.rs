@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 pub use crate::redo::Redo;
 pub use zvf_io::{Answer, Place, Requests, put_file};
 
+/// The key of the marker that a writer of this project puts first, and removes last.
+pub const MARKER: &str = "zvf-unfinished.json";
+
 /// The outermost store in whose folder a path of the local disk lies; not one at the path itself. A store that is being
 /// written counts. Links on the way are followed.
 #[must_use]
@@ -40,8 +43,7 @@ pub fn is_store(folder: &Path) -> bool {
         file.take(LOOKED_AT).read_to_end(&mut bytes).ok()?;
         Some(bytes)
     };
-    folder.join(crate::missing::UNFINISHED).is_file()
-        || document().is_some_and(|bytes| is_part_of_store(&bytes))
+    folder.join(MARKER).is_file() || document().is_some_and(|bytes| is_part_of_store(&bytes))
 }
 
 /// How much of a document is looked at.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use zvf_meta::rules::Severity;
+use zvf_store::writing::MARKER;
 use zvf_store::{IoError, Need, RawStore, Store, StoreError};
 
 use crate::check::{Check, Depth};
@@ -18,9 +19,6 @@ use crate::options::{Profile, ValidateOptions};
 use crate::report::{Report, Seen};
 use crate::run::Run;
 use crate::{chunks, links, multiscale, objects, presence, stored, tables, viewer};
-
-/// What a writer of this project leaves beside the root while it changes a store.
-const MARKER: &str = "zvf-unfinished.json";
 
 /// The document that every change of a store replaces.
 const ROOT: &str = "zarr.json";

@@ -1,16 +1,14 @@
-//! What was pushed, kept in a file of [frames](crate::frames), so that a writer that was interrupted goes on after its last
-//! batch. One frame a call, appended before the call returns.
+//! What was pushed, kept in a file of [records](zvf_encode::transaction::record_log), so that a writer that was interrupted goes on after its last
+//! batch. One record a call, appended before the call returns.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::path::Path;
 
-use crate::WriteError;
-use crate::batch::{Batch, Groups, ObjectTable};
-use crate::frames::{FrameFile, damaged, from_bytes, misused, to_bytes};
-use crate::spec::StoreSpec;
+use zvf_encode::transaction::record_log::{RecordLog, damaged, from_bytes, misused, to_bytes};
+use zvf_encode::{Batch, Groups, ObjectTable, StoreSpec, WriteError};
 
-/// What a frame holds.
+/// What a record holds.
 const SPEC: u8 = 1;
 const BATCH: u8 = 2;
 const OBJECTS: u8 = 3;
@@ -19,7 +17,7 @@ const GROUPS: u8 = 4;
 /// A journal that is written.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    file: FrameFile,
+    file: RecordLog,
     /// Calls that were replayed and did not come again yet, in order.
     kept: VecDeque<Mark>,
 }
@@ -51,7 +49,7 @@ pub(crate) enum Call<'c> {
 }
 
 impl Call<'_> {
-    /// The kind and payload of its frame.
+    /// The kind and payload of its record.
     fn encode(&self) -> Result<(u8, Vec<u8>), WriteError> {
         Ok(match self {
             Self::Batch(batch) => (BATCH, to_bytes(&**batch)?),
@@ -84,7 +82,7 @@ impl Journal {
         let expected = describe(spec)?;
         let mut empty = true;
         let mut kept = VecDeque::new();
-        let file = FrameFile::open(path, sync, SPEC, |at, kind, payload| {
+        let file = RecordLog::open(path, sync, SPEC, |at, kind, payload| {
             if !std::mem::take(&mut empty) {
                 kept.push_back(Mark::of(kind, payload));
                 let call = Call::decode(kind, payload);
@@ -151,11 +149,11 @@ mod tests {
     use zvf_meta::Kind;
 
     use super::describe;
-    use crate::number::NumberType;
-    use crate::parametric::{Parametric, ParametricType};
-    use crate::spec::{AttributeSpec, ChunkBy, Outside, StoreSpec, TargetVersion};
-    use crate::values::Values;
     use zvf_codec::Compression;
+    use zvf_encode::{
+        AttributeSpec, ChunkBy, NumberType, Outside, Parametric, ParametricType, StoreSpec,
+        TargetVersion, Values,
+    };
 
     #[test]
     fn another_specification_has_another_description() {

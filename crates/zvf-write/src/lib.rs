@@ -64,16 +64,16 @@
 //!
 //! [`WriteOptions::journal`] records pushed batches, so that a writer resumes after its last one.
 //!
-//! Each protocol has one guarantee:
+//! Each protocol, here and in [`zvf_encode::transaction`], has one guarantee:
 //!
 //! | file | guarantee |
 //! |---|---|
-//! | `commit.rs` | a new store appears as a whole, at an empty address |
+//! | `new_store.rs` | a new store appears as a whole, at an empty address |
 //! | `parts/` | no two programs write one object of a new store, and one of them is each part; a commit has every part that ended with success |
 //! | `lease.rs` | of several writers of an existing store one holds the marker; that of a dead writer expires |
 //! | `change.rs` | the root of an existing store is replaced only if it is the one that was read; new coarse levels need no more, since no reader requests them before |
 //! | `redo.rs`, `target/stage.rs` | objects that readers use change with the root; `settle` finishes or rolls back any interrupted change |
-//! | `frames.rs` | an appended record is complete or cut off: journals of imports and of copies |
+//! | `record_log.rs` | an appended record is complete or cut off: journals of imports and of copies |
 //!
 //! # Several programs
 //!
@@ -100,120 +100,20 @@
 //! `zarrs`: [`Compression::Pipeline`], any bytes-to-bytes codec of the `zarrs` crate. `http` or `cloud` of
 //! `zvf-store` decide which backends an address can name; writing needs no features of its own for them.
 
-pub mod arrow;
-mod blobs;
-mod block;
-mod copy;
-pub mod decimal;
-mod extras;
-mod fitted;
-mod fragment_values;
-mod holder;
+mod finish;
 mod journal;
-mod marker;
-mod names;
-mod parametric;
 mod parts;
-mod root_mark;
-mod text_list;
-mod walk;
+mod writer;
 
-// Shared with the crates that edit and copy stores and add levels to them; no part of the interface.
-#[doc(hidden)]
-pub mod array;
-#[doc(hidden)]
-pub mod batch;
-#[doc(hidden)]
-pub mod bucket;
-#[doc(hidden)]
-pub mod categories;
-#[doc(hidden)]
-pub mod cell;
-#[doc(hidden)]
-pub mod change;
-#[doc(hidden)]
-pub mod chunk_by;
-#[doc(hidden)]
-pub mod commit;
-#[doc(hidden)]
-pub mod documents;
-#[doc(hidden)]
-pub mod error;
-#[doc(hidden)]
-pub mod finish;
-#[doc(hidden)]
-pub mod form;
-#[doc(hidden)]
-pub mod frames;
-#[doc(hidden)]
-pub mod inside;
-#[doc(hidden)]
-pub mod layout;
-#[doc(hidden)]
-pub mod lease;
-#[doc(hidden)]
-pub mod links;
-#[doc(hidden)]
-pub mod nodes;
-#[doc(hidden)]
-pub mod number;
-#[doc(hidden)]
-pub mod objects;
-#[doc(hidden)]
-pub mod owners;
-#[doc(hidden)]
-pub mod parallel;
-#[doc(hidden)]
-pub mod places;
-#[doc(hidden)]
-pub mod prepare;
-#[doc(hidden)]
-pub mod progress;
-#[doc(hidden)]
-pub mod record;
-#[doc(hidden)]
-pub mod redo;
-#[doc(hidden)]
-pub mod route;
-#[doc(hidden)]
-pub mod shard;
-#[doc(hidden)]
-pub mod sorter;
-#[doc(hidden)]
-pub mod spec;
-#[doc(hidden)]
-pub mod spill;
-#[doc(hidden)]
-pub mod tables;
-#[doc(hidden)]
-pub mod target;
-#[doc(hidden)]
-pub mod typed;
-#[doc(hidden)]
-pub mod values;
-#[doc(hidden)]
-pub mod writer;
-
-pub use batch::{Batch, Groups, ObjectTable};
-pub use documents::{name_of as store_name, renew_ome};
-pub use error::WriteError;
-pub use finish::Summary;
-pub use holder::Holder;
-pub use marker::StaleFiles;
-pub use names::is_name;
-pub use number::{NumberType, narrow};
-pub use parametric::{Parametric, ParametricType};
-pub use parts::folder::FinishedPart;
 pub use parts::part::PartOptions;
 pub use parts::status::{Attempt, PartStatus, PartsStage, PartsStatus};
 pub use parts::{ABSENT_PARTS, Committed, PartStart, PartedStore};
-pub use progress::{Progress, Step};
-pub use spec::{
-    AttributeSpec, AttributeType, ChunkBy, LinkSpec, Outside, StoreSpec, TargetVersion,
+pub use writer::StoreWriter;
+// What the interface of this crate takes and returns.
+pub use zvf_encode::transaction::partition::FinishedPart;
+pub use zvf_encode::{
+    AttributeSpec, AttributeType, Axis, Batch, ChunkBy, Class, Compression, Groups, Holder,
+    JsonObject, Kind, LinkSpec, LinkStore, NumberType, ObjectTable, Outside, Parametric,
+    ParametricType, Progress, StaleFiles, Step, StoreSpec, Summary, TargetVersion, TextSet, Values,
+    WriteError, WriteOptions, arrow, decimal, is_name, narrow, renew_ome, store_name,
 };
-pub use text_list::TextSet;
-pub use values::Values;
-pub use writer::{StoreWriter, WriteOptions};
-pub use zvf_codec::Compression;
-pub use zvf_meta::{Axis, JsonObject, Kind, LinkStore};
-pub use zvf_store::Class;

@@ -1,155 +1,21 @@
 //! The writer: create, push, finish.
 
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
+use arrow_array::RecordBatch;
 use futures::future::BoxFuture;
-use zvf_store::OpenOptions;
 
-use crate::batch::{Batch, Groups, ObjectTable};
-use crate::commit;
-use crate::finish::{self, LevelInput, Summary};
+use crate::finish;
 use crate::journal::{Call, Journal};
-use crate::lease::LEASE;
-use crate::marker::StaleFiles;
-use crate::objects::{Tables, checked_groups};
 use crate::parts::part::Part;
-use crate::progress::{Progress, Watch};
-use crate::route::Router;
-use crate::spec::StoreSpec;
-use crate::target::Target;
-use crate::{WriteError, inside};
-
-/// How a store is written.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct WriteOptions {
-    /// Bytes of pushed data that are held in memory; what is more waits in temporary files. Default 256 MiB.
-    ///
-    /// Beside it there are, for each thread, one chunk (or shard) with its cells, and the attributes of objects.
-    pub memory_budget: usize,
-    /// Where temporary files go. Default: the system's folder for them.
-    pub temporary_folder: Option<PathBuf>,
-    /// Threads that encode chunks. Default: one a core.
-    pub threads: usize,
-    /// What is done with what an interrupted writer left.
-    pub stale_files: StaleFiles,
-    /// Whether a local store is on the disk, and not only handed to the system, before it exists. Default true.
-    ///
-    /// Without, a crash of the program still leaves the store as before or complete; a loss of power may not.
-    pub durable: bool,
-    /// A file that keeps what is pushed until the store exists. A writer that is created with the same file and the same
-    /// specification goes on after the last batch that was taken: [`StoreWriter::batches`] says how many there were.
-    /// Default: none.
-    ///
-    /// A copy (`zvf-migrate`) keeps there which chunks it wrote, and goes on after them.
-    ///
-    /// Costs the bytes of all batches on that disk, and one sync a batch unless [`durable`](Self::durable) is false.
-    pub journal: Option<PathBuf>,
-    /// How long the marker of a change of a store that exists keeps others away after the last sign of life of its writer:
-    /// after that the next writer finishes the change, or takes it back. A writer gives such a sign four times as often.
-    /// Default 60 s.
-    pub lease: Duration,
-    pub(crate) watch: Watch,
-    /// The backend: credentials, an object store of the caller's, concurrency, retries.
-    pub open: OpenOptions,
-}
-
-impl Default for WriteOptions {
-    fn default() -> Self {
-        Self {
-            memory_budget: 256 << 20,
-            temporary_folder: None,
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
-            stale_files: StaleFiles::default(),
-            durable: true,
-            journal: None,
-            lease: LEASE,
-            watch: Watch::default(),
-            open: OpenOptions::new(),
-        }
-    }
-}
-
-impl WriteOptions {
-    /// The folder for temporary files: the one that was chosen, else the system's.
-    pub fn folder(&self) -> PathBuf {
-        let chosen = self.temporary_folder.clone();
-        chosen.unwrap_or_else(std::env::temp_dir)
-    }
-
-    /// The defaults.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Replaces [`memory_budget`](Self::memory_budget).
-    #[must_use]
-    pub fn with_memory_budget(mut self, bytes: usize) -> Self {
-        self.memory_budget = bytes;
-        self
-    }
-
-    /// Replaces [`temporary_folder`](Self::temporary_folder).
-    #[must_use]
-    pub fn with_temporary_folder(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.temporary_folder = Some(folder.into());
-        self
-    }
-
-    /// Replaces [`threads`](Self::threads).
-    #[must_use]
-    pub fn with_threads(mut self, threads: usize) -> Self {
-        self.threads = threads.max(1);
-        self
-    }
-
-    /// Replaces [`stale_files`](Self::stale_files).
-    #[must_use]
-    pub fn with_stale_files(mut self, stale_files: StaleFiles) -> Self {
-        self.stale_files = stale_files;
-        self
-    }
-
-    /// Replaces [`durable`](Self::durable).
-    #[must_use]
-    pub fn with_durable(mut self, durable: bool) -> Self {
-        self.durable = durable;
-        self
-    }
-
-    /// Replaces [`journal`](Self::journal).
-    #[must_use]
-    pub fn with_journal(mut self, file: impl Into<PathBuf>) -> Self {
-        self.journal = Some(file.into());
-        self
-    }
-
-    /// Replaces [`lease`](Self::lease).
-    #[must_use]
-    pub fn with_lease(mut self, lease: Duration) -> Self {
-        self.lease = lease;
-        self
-    }
-
-    /// Calls `watch` whenever some of [`finish`](StoreWriter::finish) is done: often, from the thread that writes, so it has
-    /// to be quick.
-    #[must_use]
-    pub fn with_progress(mut self, watch: impl Fn(Progress) + Send + Sync + 'static) -> Self {
-        self.watch = Watch(Some(Arc::new(watch)));
-        self
-    }
-
-    /// Replaces [`open`](Self::open).
-    #[must_use]
-    pub fn with_open(mut self, open: OpenOptions) -> Self {
-        self.open = open;
-        self
-    }
-}
+use zvf_encode::batches::Router;
+use zvf_encode::level::{LevelInput, Tables, checked_groups};
+use zvf_encode::parallel::blocking;
+use zvf_encode::target::Target;
+use zvf_encode::transaction::new_store;
+use zvf_encode::{Batch, Groups, ObjectTable, StoreSpec, Summary, WriteError, WriteOptions};
 
 /// Writes one new store of one level.
 ///
@@ -195,8 +61,8 @@ impl StoreWriter {
             let durable = options.durable;
             let target = blocking(move || {
                 let target = Target::new(&place, &open, durable)?;
-                inside::check(&place, &open)?;
-                commit::check(&target, &place, stale_files)?;
+                new_store::check_address(&place, &open)?;
+                new_store::check(&target, &place, stale_files)?;
                 Ok(target)
             })
             .await?;
@@ -428,15 +294,41 @@ impl StoreWriter {
     }
 }
 
-/// Runs blocking work beside the tasks that drive futures.
-pub async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, WriteError> + Send + 'static,
-) -> Result<T, WriteError> {
-    // Boxed, so that the runtime's code is compiled once and not for each closure.
-    let (to, result) = tokio::sync::oneshot::channel();
-    let work: Box<dyn FnOnce() + Send> = Box::new(move || drop(to.send(work())));
-    let broken = |what: String| WriteError::Broken { what };
-    let ended = tokio::task::spawn_blocking(work).await;
-    ended.map_err(|error| broken(error.to_string()))?;
-    result.await.map_err(|error| broken(error.to_string()))?
+impl StoreWriter {
+    /// Takes vertices of a table as queries return it. With links: [`push`](Self::push) of a [`Batch::from_records`].
+    ///
+    /// # Errors
+    /// As [`Batch::from_records`] and [`push`](Self::push).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use arrow_array::{ArrayRef, FixedSizeListArray, Float32Array, Int64Array, RecordBatch, types::Float32Type};
+    /// use zvf_store::blocking::Runtime;
+    /// use zvf_write::{Kind, StoreSpec, StoreWriter, WriteOptions};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let address = folder.path().join("tracts.zarrvectors").to_string_lossy().into_owned();
+    /// let places = [Some(vec![Some(1.0), Some(1.0)]), Some(vec![Some(9.0), Some(2.0)]), Some(vec![Some(9.5), Some(3.0)])];
+    /// let columns: [(&str, ArrayRef); 3] = [
+    ///     ("position", Arc::new(FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(places, 2))),
+    ///     ("fa", Arc::new(Float32Array::from(vec![0.5, 0.25, 0.75]))),
+    ///     ("object_id", Arc::new(Int64Array::from(vec![7, 7, 7]))),
+    /// ];
+    /// let table = RecordBatch::try_from_iter(columns)?;
+    ///
+    /// let spec = StoreSpec::new(Kind::Streamline, [10.0; 2]).with_vertex_records(&table.schema())?;
+    /// Runtime::new()?.wait(async {
+    ///     let mut writer = StoreWriter::create(&address, spec, WriteOptions::new()).await?;
+    ///     writer.push_records(&table)?;
+    ///     assert_eq!(writer.finish().await?.vertices, 3);
+    ///     Ok(())
+    /// })
+    /// # }
+    /// ```
+    pub fn push_records(&mut self, vertices: &RecordBatch) -> Result<(), WriteError> {
+        self.push(&Batch::from_records(vertices)?)
+    }
 }

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use object_store::{ObjectStore, ObjectStoreExt};
+use zvf_encode::transaction::record_log::RecordLog;
 use zvf_migrate::{MigrateOptions, Report, migrate};
 use zvf_store::{IoTrace, Retry, Store};
 use zvf_testkit::faults::Dying;
 use zvf_testkit::sample::Sample;
-use zvf_write::frames::FrameFile;
 use zvf_write::{
     AttributeSpec, Batch, Class, Compression, Kind, NumberType, ObjectTable, StoreSpec,
     StoreWriter, WriteError, WriteOptions,
@@ -208,10 +208,10 @@ async fn a_journal_of_something_else_is_refused() {
     assert!(error.to_string().contains("other bytes"), "{error}");
 
     // A journal of a version that kept JSON.
-    let mut frames = FrameFile::open(&journal_of_json, false, 1, |_, _, _| Ok(())).unwrap();
+    let mut records = RecordLog::open(&journal_of_json, false, 1, |_, _, _| Ok(())).unwrap();
     let json = br#"{"copy":{"version":"0.1.0","source":"","options":"{}"},"mark":"{}"}"#;
-    frames.append(1, json).unwrap();
-    drop(frames);
+    records.append(1, json).unwrap();
+    drop(records);
     let older = shaped(options(memory.0.clone(), Some(&journal_of_json)), false);
     let error = migrate(&store, ADDRESS, older).await.unwrap_err();
     assert!(error.to_string().contains("another version"), "{error}");

@@ -71,7 +71,7 @@ impl Unfinished {
     fn said(&self) -> Option<String> {
         let Self { store, remedy } = self;
         let local = !store.contains("://");
-        let marker = Path::new(store).join("zvf-unfinished.json");
+        let marker = Path::new(store).join(zvf_store::writing::MARKER);
         if local && !marker.exists() {
             return None;
         }

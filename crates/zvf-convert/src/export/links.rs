@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{RecordBatch, UInt64Array};
+use zvf_encode::error::OrBug;
 use zvf_write::Kind;
-use zvf_write::error::OrBug;
 
 use crate::output::raw::elements;
 use crate::{ConvertError, Format};

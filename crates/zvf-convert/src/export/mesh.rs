@@ -5,9 +5,9 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use arrow_array::RecordBatch;
+use zvf_encode::error::OrBug;
+use zvf_encode::internal;
 use zvf_query::Table;
-use zvf_write::error::OrBug;
-use zvf_write::internal;
 
 use super::links::ends;
 use super::{ALL, Batches, Job, Schemas};

@@ -6,8 +6,8 @@ use std::path::Path;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
+use zvf_encode::error::OrBug;
 use zvf_write::arrow::stated_axes;
-use zvf_write::error::OrBug;
 use zvf_write::{AttributeType, Axis, NumberType, Values, WriteError};
 
 use super::attribute::Attribute;

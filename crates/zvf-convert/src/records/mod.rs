@@ -25,14 +25,13 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
-use zvf_write::error::OrBug;
+use zvf_encode::error::OrBug;
 use zvf_write::{Batch, Kind, Values};
 
 use crate::error::{ConvertError, Place, shown};
 use crate::ids::IdMap;
-use crate::names;
 use crate::options::Options;
-use crate::{Format, Sink};
+use crate::{Format, Sink, names};
 use attribute::{Attribute, Decided};
 use layout::Layout;
 use links::{LinkTable, Links};

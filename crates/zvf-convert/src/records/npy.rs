@@ -10,7 +10,7 @@ use arrow_array::types::{
 use arrow_array::{ArrayRef, BooleanArray, FixedSizeListArray, PrimitiveArray, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use half::f16;
-use zvf_write::error::OrBug;
+use zvf_encode::error::OrBug;
 
 use super::{Source, TakeBatch};
 use crate::error::{ConvertError, shown};

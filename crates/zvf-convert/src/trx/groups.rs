@@ -10,7 +10,7 @@ use std::path::Path;
 use arrow_array::{Array, ArrayRef, new_null_array};
 use arrow_schema::DataType;
 use arrow_select::concat::concat;
-use zvf_write::error::OrBug;
+use zvf_encode::error::OrBug;
 use zvf_write::{AttributeType, Groups, Values};
 
 use super::{Column, Open};

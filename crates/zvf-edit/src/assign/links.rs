@@ -1,11 +1,9 @@
 //! Which links the rows of a table are for: by their ends, by a key, or in order.
 
 use arrow_array::RecordBatch;
+use zvf_encode::error::{OrBug, to_index};
+use zvf_encode::{NumberType, Values, WriteError};
 use zvf_format::int::wide;
-use zvf_write::WriteError;
-use zvf_write::error::{OrBug, to_index};
-use zvf_write::number::NumberType;
-use zvf_write::values::Values;
 
 use super::{
     Matched, Pairs, Search, by_rows, exclusive, ignored, in_order, key_column, no_way, not_a_key,
@@ -121,7 +119,7 @@ impl Edit {
             let mut start = 0;
             let mut part = None;
             for one in attributes {
-                let end = start + zvf_write::layout::row_size(one);
+                let end = start + zvf_encode::batches::row_size(one);
                 if one.name == *name {
                     part = Some((one, start..end));
                 }

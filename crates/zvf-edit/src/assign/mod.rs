@@ -9,13 +9,9 @@ use futures::future::BoxFuture;
 
 use super::matching::{Coding, Given, KeyColumn, KeyState, Keys, Matching, Scope, listed};
 use super::{Edit, tabular};
+use zvf_encode::error::{OrBug, to_index};
+use zvf_encode::{AttributeSpec, NumberType, ObjectTable, Values, WriteError};
 use zvf_format::int::wide;
-use zvf_write::WriteError;
-use zvf_write::batch::ObjectTable;
-use zvf_write::error::{OrBug, to_index};
-use zvf_write::number::NumberType;
-use zvf_write::spec::AttributeSpec;
-use zvf_write::values::Values;
 
 /// The three ways, for messages.
 const WAYS: &str = "a column that every vertex has another value of (--key COLUMN), the columns chunk and row (or vertex and object_id) of a query, or the positions; \

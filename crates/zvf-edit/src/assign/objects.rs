@@ -3,13 +3,10 @@
 use std::collections::HashMap;
 
 use arrow_array::RecordBatch;
+use zvf_encode::error::{OrBug, to_index};
+use zvf_encode::tables::Held;
+use zvf_encode::{NumberType, ObjectTable, Values, WriteError};
 use zvf_format::int::wide;
-use zvf_write::WriteError;
-use zvf_write::batch::ObjectTable;
-use zvf_write::error::{OrBug, to_index};
-use zvf_write::number::NumberType;
-use zvf_write::tables::Held;
-use zvf_write::values::Values;
 
 use super::{
     Matched, Pairs, Search, by_rows, exclusive, ignored, in_order, key_column, no_way, not_a_key,

@@ -3,11 +3,9 @@
 use std::collections::HashMap;
 
 use arrow_array::{ArrayRef, RecordBatch};
+use zvf_encode::error::OrBug;
+use zvf_encode::{NumberType, Values, WriteError};
 use zvf_format::int::wide;
-use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::number::NumberType;
-use zvf_write::values::Values;
 
 use super::{
     Matched, Pairs, Search, by_rows, exclusive, in_order, key_column, no_way, not_a_key, row_major,

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
+use zvf_encode::WriteError;
+use zvf_encode::error::OrBug;
 use zvf_format::int::index;
 use zvf_meta::LinksConvention;
 use zvf_store::{ChunkCoord, LinkFamily};
-use zvf_write::WriteError;
-use zvf_write::error::OrBug;
 
 use super::pair::Pair;
 use super::stored::{Link, Stored, link_attributes};

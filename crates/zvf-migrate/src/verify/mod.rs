@@ -11,12 +11,12 @@ mod stored;
 mod vertices;
 
 use tokio::runtime::Handle;
+use zvf_encode::WriteError;
+use zvf_encode::error::to_index;
 use zvf_format::dtype::DTypeKind;
 use zvf_format::int::wide;
 use zvf_meta::ObjectLayout;
 use zvf_store::{ChunkCoord, Groups, Need, Store, TypedArray};
-use zvf_write::WriteError;
-use zvf_write::error::to_index;
 
 use super::report::Verified;
 use super::shapes::is_binned;

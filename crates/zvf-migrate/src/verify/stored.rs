@@ -17,12 +17,11 @@ use zvf_store::{
     Level, LinkArray, LinkAttribute, LinkFamily, ObjectIndex, VertexAttribute,
 };
 
+use zvf_encode::batches::row_bytes;
+use zvf_encode::error::{OrBug, narrow};
+use zvf_encode::records::row_of;
+use zvf_encode::{NumberType, WriteError};
 use zvf_format::int::{index, wide};
-use zvf_write::WriteError;
-use zvf_write::error::{OrBug, narrow};
-use zvf_write::layout::row_bytes;
-use zvf_write::number::NumberType;
-use zvf_write::record::row_of;
 
 /// One link, its ends in the order of the application.
 #[derive(Debug)]

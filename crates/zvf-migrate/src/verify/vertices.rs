@@ -9,11 +9,10 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 
+use zvf_encode::error::OrBug;
+use zvf_encode::{NumberType, WriteError};
 use zvf_format::int::{halves128, index};
 use zvf_store::{CheckedFragment, ChunkColumn, ChunkCoord, DecodedChunk, RowValues};
-use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::number::NumberType;
 
 use super::pair::Pair;
 use super::stored::Stored;

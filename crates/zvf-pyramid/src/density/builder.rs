@@ -22,16 +22,17 @@ use super::paged::{BitSet, MemoryContext, PagedRecords, Partitions, Shuffle, wor
 use super::points::Point;
 use super::write::{Target, Writing, Written};
 use super::{Found, Metric, Numbered, Reading, drawn};
-use crate::base::{self, ChosenBins, is_time};
+use crate::base;
+use crate::base::{ChosenBins, is_time};
 use crate::bins::NONE;
 use crate::median::Squares;
 use crate::meter::Counted;
 use crate::plan::{Planned, Sampling};
 use crate::reference::ObjectColumn;
+use zvf_encode::error::{OrBug, narrow};
+use zvf_encode::records::Bucket;
+use zvf_encode::{WriteError, arrow, parallel, records};
 use zvf_format::int::{index, wide};
-use zvf_write::bucket::Bucket;
-use zvf_write::error::{OrBug, narrow};
-use zvf_write::{WriteError, arrow, parallel, record};
 
 /// Links that go to the writer at a time.
 const BATCH: usize = 1 << 14;
@@ -99,7 +100,7 @@ impl<'n> LevelBuilder<'n> {
         for block in 0..vertices.blocks() {
             let mut some: Vec<([u32; 2], Vec<u8>)> = Vec::new();
             for piece in of_trees.pieces(block) {
-                for link in record::records(&piece?, link_size(width))? {
+                for link in records::records(&piece?, link_size(width))? {
                     some.push(([word(link, 1)?, word(link, 0)?], link.to_vec()));
                 }
             }
@@ -171,7 +172,7 @@ impl<'n> LevelBuilder<'n> {
         }
         let size = dims * 8;
         let positions = |block: &Block<'_>, values: &mut Vec<u8>| {
-            for record in record::records(block.vertices, Point::size(dims))? {
+            for record in records::records(block.vertices, Point::size(dims))? {
                 values.extend_from_slice(record.get(8..).or_bug("a vertex without a position")?);
             }
             Ok(())
@@ -441,7 +442,7 @@ impl<'n> LevelBuilder<'n> {
             let mut seen = FxHashSet::default();
             let mut kept = 0;
             let size = size + 4;
-            record::check_records(&records, size)?;
+            records::check_records(&records, size)?;
             for at in (0..records.len()).step_by(size) {
                 let record = at..at + size;
                 let ends = records.get(record.clone()).or_bug("a link is cut short")?;
@@ -458,7 +459,7 @@ impl<'n> LevelBuilder<'n> {
             Ok(records)
         };
         parallel::each(context.means.threads, parts.into_iter(), work, |records| {
-            for record in record::records(&records, size + 4)? {
+            for record in records::records(&records, size + 4)? {
                 if joining.kind == Kind::Mesh {
                     words(record).skip(2).try_for_each(|end| stays.set(end))?;
                 }
@@ -472,8 +473,8 @@ impl<'n> LevelBuilder<'n> {
         for block in 0..fine.links.blocks() {
             let mut records: Vec<(u32, Vec<u8>)> = Vec::new();
             for piece in order.pieces(block) {
-                for mut record in record::records(&piece?, size + 4)? {
-                    let number = u32::from_le_bytes(record::take_array(&mut record)?);
+                for mut record in records::records(&piece?, size + 4)? {
+                    let number = u32::from_le_bytes(records::take_array(&mut record)?);
                     records.push((number, record.to_vec()));
                 }
             }

@@ -8,9 +8,9 @@ use zvf_meta::Kind;
 
 use super::Metric;
 use crate::bin::{Bin, bin_of};
+use zvf_encode::WriteError;
+use zvf_encode::error::{OrBug, narrow};
 use zvf_format::int::index;
-use zvf_write::WriteError;
-use zvf_write::error::{OrBug, narrow};
 
 /// Sets of places; the smallest member names its set.
 #[derive(Debug)]
@@ -247,7 +247,7 @@ fn turned<T: Ord + Copy + Hash>(face: &[T]) -> Vec<T> {
 #[cfg(test)]
 mod tests {
     use super::{Sets, turned, without_repeats};
-    use zvf_write::WriteError;
+    use zvf_encode::WriteError;
 
     #[test]
     fn faces_lose_corners_before_they_go() {

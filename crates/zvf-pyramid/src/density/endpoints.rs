@@ -4,10 +4,10 @@ use super::level::LevelRecords;
 use super::paged::{MemoryContext, PagedRecords, Shuffle, Shuffled, word, words};
 use super::points::Point;
 use crate::meter::Counted;
+use zvf_encode::WriteError;
+use zvf_encode::error::OrBug;
+use zvf_encode::records::{records, row_of};
 use zvf_format::int::index;
-use zvf_write::WriteError;
-use zvf_write::error::OrBug;
-use zvf_write::record::{records, row_of};
 
 /// Bytes of an end on its way to its vertex: vertex, link, which end, whether the link leads to itself.
 const END: usize = 10;

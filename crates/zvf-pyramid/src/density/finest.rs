@@ -20,9 +20,9 @@ use super::{Numbered, Reading, tables};
 use crate::bin::MOST_AXES;
 use crate::bins::NONE;
 use crate::meter::Meter;
+use zvf_encode::WriteError;
+use zvf_encode::error::{OrBug, internal, narrow};
 use zvf_format::int::{index, wide};
-use zvf_write::WriteError;
-use zvf_write::error::{OrBug, internal, narrow};
 
 /// Level 0, read batch by batch.
 #[derive(Debug)]

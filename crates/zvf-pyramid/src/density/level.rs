@@ -3,9 +3,9 @@
 use super::Metric;
 use super::paged::{BitSet, MemoryContext, PagedRecords, word, words};
 use super::points::Point;
+use zvf_encode::WriteError;
+use zvf_encode::error::OrBug;
 use zvf_format::int::index;
-use zvf_write::WriteError;
-use zvf_write::error::OrBug;
 
 /// A level.
 #[derive(Debug)]

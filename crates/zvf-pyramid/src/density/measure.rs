@@ -12,8 +12,8 @@ use super::zorder::Frame;
 use crate::base::{is_time, time_bin};
 use crate::bin::{Bin, bin_of};
 use crate::plan::{Planned, Sampling};
+use zvf_encode::WriteError;
 use zvf_format::int::wide;
-use zvf_write::WriteError;
 
 /// A level shall have so many times fewer vertices than the finer one, at least and at most.
 const FEWER: (f64, f64) = (4.0, 7.5);

@@ -14,10 +14,10 @@ use zvf_query::{Answer, BBox, Column, Query, QueryError, Table, query};
 use zvf_store::{ChunkCoord, Deltas, Level, Names, Need, Store};
 
 use super::{Reading, tables};
+use zvf_encode::error::{OrBug, narrow, to_index};
+use zvf_encode::tables::Held;
+use zvf_encode::{Groups, StoreSpec, WriteError, arrow};
 use zvf_format::int::index;
-use zvf_write::error::{OrBug, narrow, to_index};
-use zvf_write::tables::Held;
-use zvf_write::{Groups, StoreSpec, WriteError, arrow};
 
 /// How many objects are asked for at the most to see how many values a row of an attribute has.
 const LOOKED_AT: usize = 16;
@@ -391,7 +391,7 @@ mod tests {
     use zvf_store::ChunkCoord;
 
     use super::Numbered;
-    use zvf_write::WriteError;
+    use zvf_encode::WriteError;
 
     #[test]
     fn vertices_are_numbered_by_chunk_and_row() {

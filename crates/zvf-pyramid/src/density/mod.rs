@@ -30,8 +30,8 @@ use super::sample;
 pub(crate) use builder::LevelBuilder;
 pub(crate) use metadata::Numbered;
 pub(crate) use write::{Target, Written};
-use zvf_write::error::OrBug;
-use zvf_write::{Axis, WriteError};
+use zvf_encode::error::OrBug;
+use zvf_encode::{Axis, WriteError};
 
 /// What levels are made with.
 #[derive(Clone, Copy)]

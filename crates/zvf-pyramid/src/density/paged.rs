@@ -7,11 +7,10 @@ use rustc_hash::FxHashMap;
 use crate::bin::Means;
 use crate::bins::NONE;
 use crate::meter::{Counted, Meter};
+use zvf_encode::WriteError;
+use zvf_encode::error::{OrBug, internal, narrow, to_index};
+use zvf_encode::records::{Bucket, Buckets, SpillFile, SpillRange};
 use zvf_format::int::{index, wide};
-use zvf_write::WriteError;
-use zvf_write::bucket::{Bucket, Buckets};
-use zvf_write::error::{OrBug, internal, narrow, to_index};
-use zvf_write::spill::{Part, SpillFile};
 
 /// What is held while records are gone through.
 #[derive(Debug, Clone)]
@@ -35,7 +34,7 @@ pub(super) struct PagedRecords {
     block: u32,
     count: u32,
     tail: Vec<u8>,
-    parts: Vec<Part>,
+    parts: Vec<SpillRange>,
     file: SpillFile,
 }
 
@@ -367,7 +366,7 @@ mod tests {
     use super::{BitSet, MemoryContext, PagedRecords, Partitions, Shuffle, word, words};
     use crate::bin::Means;
     use crate::meter::Meter;
-    use zvf_write::WriteError;
+    use zvf_encode::WriteError;
 
     fn context(folder: &std::path::Path) -> MemoryContext<'_> {
         let means = Means {

@@ -2,7 +2,7 @@
 
 use super::paged::{PagedRecords, Records};
 use super::points::Point;
-use zvf_write::WriteError;
+use zvf_encode::WriteError;
 
 /// Vertices of one chain that are simplified together. The ends of a piece stay, so that a chain of any length takes no more
 /// memory: it is the same for all budgets, and so are levels.

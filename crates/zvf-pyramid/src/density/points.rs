@@ -5,11 +5,9 @@ use rustc_hash::FxHashMap;
 use super::Metric;
 use crate::bin::{Bin, MOST_AXES, bin_of};
 use crate::meter::Meter;
-use zvf_write::WriteError;
-use zvf_write::bucket::Bucket;
-use zvf_write::error::OrBug;
-use zvf_write::record::{records, take_array};
-use zvf_write::spill::SpillFile;
+use zvf_encode::WriteError;
+use zvf_encode::error::OrBug;
+use zvf_encode::records::{Bucket, SpillFile, records, take_array};
 
 /// One point.
 #[derive(Debug, Clone, Copy)]
@@ -138,7 +136,7 @@ impl Thinner<'_> {
 #[cfg(test)]
 mod tests {
     use super::Point;
-    use zvf_write::WriteError;
+    use zvf_encode::WriteError;
 
     #[test]
     fn points_are_whole() {

@@ -18,12 +18,10 @@ use crate::base::is_time;
 use crate::bin::bin_of;
 use crate::bins::NONE;
 use crate::meter::Counted;
+use zvf_encode::error::{OrBug, internal, narrow};
+use zvf_encode::records::{Bucket, SpillFile, records, take_array};
+use zvf_encode::{WriteError, parallel};
 use zvf_format::int::{index, wide};
-use zvf_write::bucket::Bucket;
-use zvf_write::error::{OrBug, internal, narrow};
-use zvf_write::record::{records, take_array};
-use zvf_write::spill::SpillFile;
-use zvf_write::{WriteError, parallel};
 
 /// What was found out of a level.
 #[derive(Debug)]

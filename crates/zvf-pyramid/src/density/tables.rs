@@ -3,8 +3,8 @@
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_schema::Field;
 use arrow_select::take::{TakeOptions, take};
-use zvf_write::error::OrBug;
-use zvf_write::{AttributeSpec, AttributeType, Values, WriteError, arrow};
+use zvf_encode::error::OrBug;
+use zvf_encode::{AttributeSpec, AttributeType, Values, WriteError, arrow};
 
 /// Rows of a column, in this order.
 ///

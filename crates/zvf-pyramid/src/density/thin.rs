@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::Metric;
 use crate::bin::{Bin, bin_of};
-use zvf_write::WriteError;
+use zvf_encode::WriteError;
 
 /// Tells `stands` what stands for each end of lines; ends are counted line by line. Returns the square of the largest distance
 /// of an end from the one that stands for it.

@@ -9,16 +9,11 @@ use zvf_meta::{Kind, LevelDoc};
 use super::metadata::{LevelMetadata, Numbered, attribute, column};
 use super::tables;
 use crate::reference::{ObjectColumn, write_column};
-use zvf_write::batch::Batch;
-use zvf_write::error::narrow;
-use zvf_write::finish::{LevelInput, Summary, write_arrays};
-use zvf_write::objects::{Tables, checked_groups};
-use zvf_write::prepare::Corners;
-use zvf_write::progress::Watch;
-use zvf_write::route::Router;
-use zvf_write::shard::Cells;
-use zvf_write::target::{Below, node};
-use zvf_write::{Groups, Outside, StoreSpec, WriteError, documents};
+use zvf_encode::batches::{Corners, Router};
+use zvf_encode::error::narrow;
+use zvf_encode::level::{Cells, LevelInput, Tables, Watch, checked_groups, write_arrays};
+use zvf_encode::target::{Below, node};
+use zvf_encode::{Batch, Groups, Outside, StoreSpec, Summary, WriteError, documents};
 
 /// Where and how a level is written.
 #[derive(Debug, Clone, Copy)]

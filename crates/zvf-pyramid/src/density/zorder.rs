@@ -9,10 +9,10 @@ use super::representatives::{Representatives, push_pair};
 use super::square;
 use crate::base::is_time;
 use crate::bin::MOST_AXES;
+use zvf_encode::WriteError;
+use zvf_encode::error::{OrBug, narrow, to_index};
+use zvf_encode::records::Sorter;
 use zvf_format::int::index;
-use zvf_write::WriteError;
-use zvf_write::error::{OrBug, narrow, to_index};
-use zvf_write::sorter::Sorter;
 
 /// Where the vertices of a level are.
 #[derive(Debug)]
@@ -238,7 +238,7 @@ fn sampled(
 #[cfg(test)]
 mod tests {
     use super::{key, sampled};
-    use zvf_write::sorter::Sorter;
+    use zvf_encode::records::Sorter;
 
     #[test]
     fn bits_of_axes_come_in_turn() {

@@ -7,7 +7,7 @@ use zvf_meta::{RootDoc, is_known_family};
 use super::plan::Family;
 use super::{Document, Tree};
 use crate::level::{LevelInner, Refused};
-use crate::missing::UNFINISHED;
+use crate::writing::MARKER;
 use crate::{Class, Names, Need, StoreError};
 
 impl Tree {
@@ -81,7 +81,7 @@ impl Tree {
         });
         let writing = between
             && matches!(
-                state.documents.get(UNFINISHED),
+                state.documents.get(MARKER),
                 Some(Document::Bytes(_) | Document::Used)
             );
         if absent && named && !writing {

@@ -27,7 +27,7 @@ pub struct Applied {
 /// back by `zvf edit STORE resume`. Where the root could not be read before, it is replaced first, alone.
 ///
 /// # Errors
-/// [`WriteError::Changed`](zvf_write::WriteError::Changed): a document is not what it was when the plan was made; nothing was
+/// [`WriteError::Changed`](zvf_encode::WriteError::Changed): a document is not what it was when the plan was made; nothing was
 /// replaced. Misuse: a backup that is there already, a store that has nothing beside it, another change that is running. I/O.
 pub fn apply<'a>(
     plan: &'a Plan,
@@ -58,7 +58,7 @@ pub fn apply<'a>(
 /// Puts the documents back that a repair kept at `backup`. Returns how many were changed.
 ///
 /// # Errors
-/// [`WriteError::Changed`](zvf_write::WriteError::Changed): a document is not the one that the repair wrote, and `force` does
+/// [`WriteError::Changed`](zvf_encode::WriteError::Changed): a document is not the one that the repair wrote, and `force` does
 /// not say that this does not matter; nothing was replaced. Misuse: no backup there. I/O.
 pub fn undo<'a>(
     store: &'a str,

@@ -1,8 +1,8 @@
 //! Why a store could not be repaired.
 
 use crate::ValidateError;
+use zvf_encode::{Holder, WriteError};
 use zvf_store::{Class, StoreError};
-use zvf_write::{Holder, WriteError};
 
 /// Why there is no plan, or why it was not carried out.
 #[derive(Debug, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! What is repaired, and how the store is reached.
 
 use crate::{Check, Depth, Progress, Step};
-use zvf_write::WriteOptions;
+use zvf_encode::WriteOptions;
 
 /// How [`plan`](super::plan) looks at a store and [`apply`](super::apply) changes it.
 #[derive(Debug, Clone)]

@@ -6,20 +6,18 @@ use crate::{Check, Finding, Measured, Repairable, Report, ValidateOptions, valid
 use futures::future::BoxFuture;
 use serde_json::Value;
 use zvf_edit::DocumentChange;
+use zvf_encode::Holder;
 use zvf_meta::rules::Severity;
 use zvf_meta::version::is_ruled;
 use zvf_store::RawStore;
+use zvf_store::writing::MARKER;
 use zvf_store::writing::Redo;
-use zvf_write::Holder;
 
 use super::documents::{self, Look, Memory, ROOT};
 use super::edit::{Drafts, Edit, Tier};
 use super::error::RepairError;
 use super::options::RepairOptions;
 use super::{lists, nodes, root, scales};
-
-/// What a writer leaves beside the root while it changes a store.
-const MARKER: &str = "zvf-unfinished.json";
 
 /// Looks at one store. A list that is rebuilt takes three, a root that cannot be read two more.
 const ROUNDS: usize = 10;

@@ -79,8 +79,8 @@ fn ome(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Edit> {
         .collect();
     let root = look.root.as_ref().filter(|_| !checks.is_empty())?;
     let mut renewed = root.clone();
-    let name = zvf_write::store_name(&look.report.store);
-    zvf_write::renew_ome(&mut renewed, look.levels(), &name);
+    let name = zvf_encode::store_name(&look.report.store);
+    zvf_encode::renew_ome(&mut renewed, look.levels(), &name);
     let node = renewed.ome?.to_value();
     let why = "the levels that are there, and the axes";
     let edit = Edit::set(ROOT, "/attributes/ome", node, Check::StoreOpens, why);

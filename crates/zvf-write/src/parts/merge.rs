@@ -10,28 +10,22 @@ use zvf_store::ChunkCoord;
 use zvf_store::owners::OWNER_COLUMN;
 
 use super::PartedStore;
-use super::folder::{Begun, FinishedPart, Folder, NOTES, listed};
-use super::log::{Choice, Chosen, Log, Outcome, State};
 use super::part::{Note, bounds, cells, check_begun, encoder};
-use super::texts;
-use crate::batch::Groups;
-use crate::categories::Dictionary;
-use crate::chunk_by::Split;
-use crate::error::{OrBug, narrow};
-use crate::finish::{Documents, Level, Summary, finest_doc, write_above};
-use crate::frames::from_bytes;
-use crate::holder::Holder;
-use crate::lease::{Lease, is_free};
-use crate::links::{Family, Grouped, Stored, StoredCell};
-use crate::marker::{MARKER, ROOT, mark};
-use crate::objects::Tables;
-use crate::prepare::grow;
-use crate::progress::Step;
-use crate::sorter::{Placed, Sorter};
-use crate::spec::{AttributeType, StoreSpec};
-use crate::target::{TEMPORARY, Target};
-use crate::writer::WriteOptions;
-use crate::{WriteError, parallel};
+use crate::finish::{finest_doc, write_above};
+use zvf_encode::batches::{Dictionary, Split, grow};
+use zvf_encode::error::{OrBug, narrow};
+use zvf_encode::level::{Documents, LevelWriter, Tables, part_texts as texts};
+use zvf_encode::links::{Family, Grouped, Stored, StoredCell};
+use zvf_encode::records::{Placed, Sorter};
+use zvf_encode::target::{TEMPORARY, Target};
+use zvf_encode::transaction::partition::{
+    Begun, Choice, Chosen, FinishedPart, Folder, Log, NOTES, Outcome, State, listed,
+};
+use zvf_encode::transaction::record_log::from_bytes;
+use zvf_encode::transaction::{Lease, MARKER, ROOT, is_free, mark};
+use zvf_encode::{
+    AttributeType, Groups, Holder, Step, StoreSpec, Summary, WriteError, WriteOptions, parallel,
+};
 use zvf_format::int::{index, wide};
 
 /// The member of a root that names the parts which were absent when the store was committed.
@@ -417,7 +411,7 @@ impl PartedStore {
         chunks.sort_unstable();
         narrow("chunks", chunks.len())?;
         let slots: HashMap<&[i64], u32> = chunks.iter().copied().zip(0_u32..).collect();
-        let level = Level {
+        let level = LevelWriter {
             spec,
             target: &below,
             cells: &cells,

@@ -14,13 +14,9 @@
 //! programs of one name never mix. A claim is put before those of others are read: of two that write one object at least
 //! one fails, before it writes a cell. A commit that was interrupted is finished by the next one, as it was decided.
 
-pub(crate) mod folder;
-mod log;
 mod merge;
 pub(crate) mod part;
 pub(crate) mod status;
-pub(crate) mod texts;
-pub(crate) mod unfinished;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,21 +24,18 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use crate::batch::Groups;
-use crate::commit;
-use crate::form::LinksBy;
-use crate::marker::{ROOT, StaleFiles};
-use crate::objects::checked_groups;
-use crate::spec::{Outside, StoreSpec};
-use crate::target::Target;
-use crate::writer::{StoreWriter, WriteOptions, blocking};
-use crate::{WriteError, inside};
+use crate::writer::StoreWriter;
+use zvf_encode::level::checked_groups;
+use zvf_encode::parallel::blocking;
+use zvf_encode::spec::LinksBy;
+use zvf_encode::target::Target;
+use zvf_encode::transaction::{ROOT, new_store};
+use zvf_encode::{Groups, Outside, StaleFiles, StoreSpec, WriteError, WriteOptions};
 
-use folder::{Begun, FinishedPart, listed};
-use log::{Log, Outcome};
 pub use merge::{ABSENT_PARTS, Committed};
 use part::{Part, PartOptions, Start, check_begun};
 use status::PartsStatus;
+use zvf_encode::transaction::partition::{Begun, FinishedPart, Log, Outcome, listed};
 
 /// One store that several programs write.
 ///
@@ -142,7 +135,7 @@ impl PartedStore {
             let (spec, stale_files) = (store.details.clone(), store.options.stale_files);
             let open = store.options.open.clone();
             let begin = move || {
-                inside::check(&place, &open)?;
+                new_store::check_address(&place, &open)?;
                 if stale_files == StaleFiles::Refuse
                     && let Some(begun) = Begun::read(&target)?
                     && !target.exists(ROOT)?
@@ -161,7 +154,7 @@ impl PartedStore {
                     return Ok(true);
                 }
                 let details = Begun::details(&spec, names.as_deref());
-                commit::begin(&target, &place, stale_files, details)?;
+                new_store::begin(&target, &place, stale_files, details)?;
                 Ok(false)
             };
             store.begun_before = blocking(begin).await?;
@@ -207,7 +200,7 @@ impl PartedStore {
         options: WriteOptions,
     ) -> Result<Self, WriteError> {
         spec.check()?;
-        if spec.target.form().links != LinksBy::Offsets {
+        if spec.target.rules().links != LinksBy::Offsets {
             let expected = "0.9.2: parts note their links by offsets";
             return Err(WriteError::spec("target", spec.target.version(), expected));
         }
@@ -261,7 +254,7 @@ impl PartedStore {
     /// Misuse: a name that is no path segment, or was not declared; a part that was finished from another input; a store that
     /// is committed without the part. I/O.
     pub async fn part(&self, name: &str, options: PartOptions) -> Result<PartStart, WriteError> {
-        crate::names::check_name("part", name)?;
+        zvf_encode::spec::check_name("part", name)?;
         let (target, address, spec, part) = (
             Arc::clone(&self.target),
             self.address.clone(),
@@ -365,7 +358,7 @@ fn check_names(names: Option<&[String]>) -> Result<(), WriteError> {
     }
     let mut seen = BTreeSet::new();
     for name in names {
-        crate::names::check_name("parts", name)?;
+        zvf_encode::spec::check_name("parts", name)?;
         if !seen.insert(name) {
             return Err(WriteError::input(
                 "parts",

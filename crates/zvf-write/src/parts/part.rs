@@ -9,26 +9,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use zvf_store::ChunkCoord;
 
-use super::folder::{Begun, FinishedPart, Folder, listed, owner};
-use super::log::{Log, State};
-use super::texts;
-use crate::batch::ObjectTable;
-use crate::categories::Dictionary;
-use crate::cell::Encoder;
-use crate::chunk_by::Split;
-use crate::error::OrBug;
-use crate::finish::{self, Level, LevelInput, RowsWritten, Summary};
-use crate::frames::to_bytes;
-use crate::holder::Holder;
-use crate::layout::Layout;
-use crate::marker::ROOT;
-use crate::prepare::Corners;
-use crate::shard::{Cells, Container};
-use crate::sorter::Placed;
-use crate::spec::StoreSpec;
-use crate::target::{Tally, Target, checksum};
-use crate::values::packed;
-use crate::{WriteError, documents};
+use zvf_encode::batches::{Corners, Dictionary, Layout, Split};
+use zvf_encode::error::OrBug;
+use zvf_encode::level::{
+    Cells, Container, Encoder, LevelInput, LevelWriter, RowsWritten, part_texts as texts,
+};
+use zvf_encode::records::Placed;
+use zvf_encode::target::{Tally, Target, checksum};
+use zvf_encode::transaction::ROOT;
+use zvf_encode::transaction::partition::{Begun, FinishedPart, Folder, Log, State, listed, owner};
+use zvf_encode::transaction::record_log::to_bytes;
+use zvf_encode::values::packed;
+use zvf_encode::{Holder, ObjectTable, StoreSpec, Summary, WriteError, documents, level};
 use zvf_format::int::wide;
 
 /// What a store of these parts has noted, if it was begun here and is not there yet.
@@ -373,12 +365,12 @@ impl Part {
             return Err(self.finished_otherwise(address, found, how));
         }
         self.settle(target, address, &found.owner)?;
-        Ok(Summary {
-            vertices: found.vertices,
-            chunks: found.chunks,
-            objects: found.objects,
-            links: found.links,
-        })
+        let mut summary = Summary::default();
+        summary.vertices = found.vertices;
+        summary.chunks = found.chunks;
+        summary.objects = found.objects;
+        summary.links = found.links;
+        Ok(summary)
     }
 
     /// Removes what other programs left that began this part, and cannot finish it any more.
@@ -454,16 +446,16 @@ impl Part {
         let work = format!("{}/0", self.folder.work(&self.name, &self.owner));
         let (spec, below) = (&*spec, target.below(work).unseen().tallied(&tally));
         let cells = cells(spec)?;
-        let dictionaries = finish::dictionaries(spec, router.categories)?;
+        let dictionaries = level::dictionaries(spec, router.categories)?;
         let texts = texts::of_part(&dictionaries)?;
         let widened = dictionaries
             .into_iter()
             .map(|one| one.map(Dictionary::widened));
         let encoder = encoder(spec, widened.collect())?;
-        let (coords, buckets, file, _) = finish::by_chunk(spec, router.rows, router.keys)?;
+        let (coords, buckets, file, _) = level::by_chunk(spec, router.rows, router.keys)?;
         let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
         self.claim(target, address, &cells, &chunks)?;
-        let level = Level {
+        let level = LevelWriter {
             spec,
             target: &below,
             cells: &cells,
@@ -482,12 +474,10 @@ impl Part {
         let queue = (router.links, router.link_count);
         let (placer, fragments) = (level.placer(), fragments.as_ref());
         let stored = level.write_queued(queue, places.as_mut(), placer, fragments)?;
-        let mut summary = Summary {
-            vertices: router.vertices,
-            chunks: wide(chunks.len()),
-            links: stored.links,
-            ..Summary::default()
-        };
+        let mut summary = Summary::default();
+        summary.vertices = router.vertices;
+        summary.chunks = wide(chunks.len());
+        summary.links = stored.links;
         let mut placed = Vec::new();
         let mut sorted = sorter.finish()?;
         let mut some = Vec::new();

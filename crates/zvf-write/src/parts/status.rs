@@ -4,12 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::folder::{Begun, FinishedPart, Folder};
-use super::log::{Log, State};
-use crate::WriteError;
-use crate::holder::Holder;
-use crate::marker::ROOT;
-use crate::target::Target;
+use zvf_encode::target::Target;
+use zvf_encode::transaction::ROOT;
+use zvf_encode::transaction::partition::{Begun, FinishedPart, Folder, Log, State};
+use zvf_encode::{Holder, WriteError};
 
 /// The parts of a store that was begun.
 #[derive(Debug, Clone, PartialEq, Eq)]

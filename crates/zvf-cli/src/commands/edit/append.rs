@@ -12,9 +12,9 @@ use zvf_convert::{
     Format, Frame, Import, ObjectIds, Options, Sink, Space, Whole, in_chains, read_groups,
 };
 use zvf_edit::{Edit, EditSummary};
+use zvf_encode::error::OrBug;
 use zvf_query::Query;
 use zvf_store::{Need, Store};
-use zvf_write::error::OrBug;
 use zvf_write::{AttributeSpec, Batch, Groups, Kind, ObjectTable, WriteError};
 
 use super::super::import::from_stdin;

@@ -16,8 +16,8 @@ use zvf_convert::{
     Fields, Format, NodeIds, Options, Placed, check_node_rows, read_table, time_number,
 };
 use zvf_edit::{Edit, axis_columns};
+use zvf_encode::error::OrBug;
 use zvf_write::arrow::{OF_EDITS, array, column_type, elements, texts, values};
-use zvf_write::error::OrBug;
 use zvf_write::{
     AttributeSpec, AttributeType, Batch, NumberType, StoreSpec, Values, WriteError, narrow,
 };

@@ -1,0 +1,539 @@
+//! Arrow in and out: the tables that queries return, as batches of vertices, links and objects, and the other way round.
+//!
+//! | table | columns | in | out |
+//! |---|---|---|---|
+//! | vertices | `position` (list of fixed size, a number an axis), `object_id` (int64) | [`Batch::from_records`] | [`Batch::to_records`] |
+//! | links | `vertices` (list of fixed size): numbers of vertices, counted through all batches that were pushed | [`Batch::with_link_records`] | [`Batch::to_records`] |
+//! | objects | `object_id` (int64) | [`ObjectTable::from_records`] | [`ObjectTable::to_records`] |
+//! | groups | `object_ids` (list of int64), `name` (text) where groups have names; a row a group | [`Groups::from_records`] | [`Groups::to_records`] |
+//!
+//! Every other column is an attribute: numbers, truth values or texts, one a row or a list of fixed size; texts also as a
+//! dictionary. Columns whose field says `zvf.column` = `place` are left out: by them queries say where a row lies, such as `chunk`
+//! of vertices and `start` of objects. An attribute with the name of a column above is in the column `attribute:NAME`. Missing floats
+//! are NaN, missing texts stay missing; a whole number or truth value that is missing is an error.
+//!
+//! What is made *out* of a batch becomes the same batch again: the same vertices, links and values in the same order, in the
+//! number types of the specification, each vertex with its id, links numbered through all batches. Attributes of fragments are in no table.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use arrow_array::{ArrayRef, FixedSizeListArray, Float32Array, Int64Array, RecordBatch, types::Float32Type};
+//! use zvf_encode::{Batch, Kind, StoreSpec};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let places = [Some(vec![Some(1.0), Some(1.0)]), Some(vec![Some(9.0), Some(2.0)]), Some(vec![Some(9.5), Some(3.0)])];
+//! let columns: [(&str, ArrayRef); 3] = [
+//!     ("position", Arc::new(FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(places, 2))),
+//!     ("fa", Arc::new(Float32Array::from(vec![0.5, 0.25, 0.75]))),
+//!     ("object_id", Arc::new(Int64Array::from(vec![7, 7, 7]))),
+//! ];
+//! let table = RecordBatch::try_from_iter(columns)?;
+//!
+//! let spec = StoreSpec::new(Kind::Streamline, [10.0; 2]).with_vertex_records(&table.schema())?;
+//! assert_eq!(spec.vertex_attributes[0].name, "fa");
+//! assert_eq!(Batch::from_records(&table)?.positions().len(), 6);
+//! # Ok(())
+//! # }
+//! ```
+
+mod records;
+
+pub use records::array;
+
+use std::borrow::Cow;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
+use half::f16;
+use serde_json::{Value, json};
+use zvf_meta::Axis;
+
+use crate::WriteError;
+use crate::batches::batch::{Batch, Groups, ObjectTable};
+use crate::error::OrBug;
+use crate::spec::store::{AttributeSpec, AttributeType, StoreSpec};
+use crate::values::column::Values;
+use crate::values::number::NumberType;
+
+/// Columns of vertices that are no attributes.
+const OF_VERTICES: [&str; 2] = ["position", "object_id"];
+/// The column of objects that is no attribute.
+const OF_OBJECTS: [&str; 1] = ["object_id"];
+/// The column of links that is no attribute.
+const OF_LINKS: [&str; 1] = ["vertices"];
+/// Columns of the tables of edits that are no attributes: the positions of vertices, and which vertices or links are meant.
+pub const OF_EDITS: [&str; 4] = ["position", "object_id", "vertex", "vertices"];
+/// Columns of groups that are no attributes.
+const OF_GROUPS: [&str; 2] = ["object_ids", "name"];
+
+/// What a column becomes, and how many values a row has; `None` for a type that a store does not hold.
+pub fn column_type(column: &DataType) -> Option<(AttributeType, usize)> {
+    if let DataType::FixedSizeList(item, width) = column {
+        let width = usize::try_from(*width).ok().filter(|width| *width > 0)?;
+        return match column_type(item.data_type())? {
+            (AttributeType::Number(number), 1) => Some((AttributeType::Number(number), width)),
+            _ => None,
+        };
+    }
+    let is_text = |one: &DataType| {
+        matches!(
+            one,
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
+        )
+    };
+    let number = match column {
+        DataType::Boolean => NumberType::Bool,
+        DataType::Int8 => NumberType::I8,
+        DataType::Int16 => NumberType::I16,
+        DataType::Int32 => NumberType::I32,
+        DataType::Int64 => NumberType::I64,
+        DataType::UInt8 => NumberType::U8,
+        DataType::UInt16 => NumberType::U16,
+        DataType::UInt32 => NumberType::U32,
+        DataType::UInt64 => NumberType::U64,
+        DataType::Float16 => NumberType::F16,
+        DataType::Float32 => NumberType::F32,
+        DataType::Float64 => NumberType::F64,
+        DataType::Dictionary(_, words) if is_text(words) => {
+            return Some((AttributeType::Category, 1));
+        }
+        text if is_text(text) => return Some((AttributeType::Category, 1)),
+        _ => return None,
+    };
+    Some((AttributeType::Number(number), 1))
+}
+
+/// The elements of a column, and how many a row has: those of a list of fixed size, or the rows themselves.
+///
+/// # Errors
+/// A list with a negative size, which Arrow does not make.
+pub fn elements(column: &ArrayRef) -> Result<(&ArrayRef, usize), WriteError> {
+    match column.as_fixed_size_list_opt() {
+        Some(list) => {
+            let width = usize::try_from(list.value_length());
+            Ok((
+                list.values(),
+                width.or_bug("rows of fewer than no elements")?,
+            ))
+        }
+        None => Ok((column, 1)),
+    }
+}
+
+/// The values of a column, all elements of a row together.
+///
+/// # Cost
+/// Numbers are borrowed, but for truth values and for floats of which some are missing.
+///
+/// # Errors
+/// Misuse: a type that a store does not hold. Malformed data: a whole number or truth value that is missing.
+pub fn values<'a>(name: &str, column: &'a ArrayRef) -> Result<Values<'a>, WriteError> {
+    let Some((kind, _)) = column_type(column.data_type()) else {
+        return Err(WriteError::input(
+            name,
+            column.data_type().to_string(),
+            "numbers, truth values or texts, one a row or a list of fixed size",
+        ));
+    };
+    if kind == AttributeType::Category {
+        let texts = texts(column).or_bug("a column of texts without texts")?;
+        let owned = texts.into_iter().map(|text| text.map(Cow::into_owned));
+        return Ok(Values::Text(owned.collect()));
+    }
+    let (items, width) = elements(column)?;
+    let holes = column.null_count() > 0 || items.null_count() > 0;
+    let absent = |at: usize| {
+        items.is_null(at) || at.checked_div(width).is_some_and(|row| column.is_null(row))
+    };
+    let whole = || match holes {
+        true => {
+            let expected = "a value in every row, as this type has no word for a missing one";
+            Err(WriteError::data(name, "rows without a value", expected))
+        }
+        false => Ok(()),
+    };
+    macro_rules! number {
+        ($type:ty, $variant:ident) => {{
+            whole()?;
+            Values::$variant(Cow::Borrowed(items.as_primitive::<$type>().values()))
+        }};
+    }
+    macro_rules! float {
+        ($type:ty, $variant:ident, $nan:expr) => {{
+            let list = items.as_primitive::<$type>().values();
+            Values::$variant(match holes {
+                false => Cow::Borrowed(list),
+                true => {
+                    let all = list.iter().enumerate();
+                    all.map(|(at, one)| if absent(at) { $nan } else { *one })
+                        .collect()
+                }
+            })
+        }};
+    }
+    Ok(match items.data_type() {
+        DataType::Boolean => {
+            whole()?;
+            Values::from(items.as_boolean().values().iter().collect::<Vec<bool>>())
+        }
+        DataType::Int8 => number!(Int8Type, I8),
+        DataType::Int16 => number!(Int16Type, I16),
+        DataType::Int32 => number!(Int32Type, I32),
+        DataType::Int64 => number!(Int64Type, I64),
+        DataType::UInt8 => number!(UInt8Type, U8),
+        DataType::UInt16 => number!(UInt16Type, U16),
+        DataType::UInt32 => number!(UInt32Type, U32),
+        DataType::UInt64 => number!(UInt64Type, U64),
+        DataType::Float16 => float!(Float16Type, F16, f16::NAN),
+        DataType::Float32 => float!(Float32Type, F32, f32::NAN),
+        _ => float!(Float64Type, F64, f64::NAN),
+    })
+}
+
+/// The texts of a column of texts, or of a dictionary of them; `None` for another one.
+pub fn texts(column: &ArrayRef) -> Option<Vec<Option<Cow<'_, str>>>> {
+    Some(match column.data_type() {
+        DataType::Utf8 => {
+            let list = column.as_string::<i32>();
+            list.iter().map(|text| text.map(Cow::Borrowed)).collect()
+        }
+        DataType::LargeUtf8 => {
+            let list = column.as_string::<i64>();
+            list.iter().map(|text| text.map(Cow::Borrowed)).collect()
+        }
+        DataType::Utf8View => {
+            let list = column.as_string_view();
+            list.iter().map(|text| text.map(Cow::Borrowed)).collect()
+        }
+        DataType::Dictionary(..) => {
+            let coded = column.as_any_dictionary_opt()?;
+            let words = texts(coded.values())?;
+            if words.is_empty() {
+                return Some(vec![None; column.len()]);
+            }
+            let word = |(row, code): (usize, usize)| {
+                let word = words.get(code).filter(|_| !coded.keys().is_null(row));
+                word.cloned().flatten()
+            };
+            let codes = coded.normalized_keys().into_iter().enumerate();
+            codes.map(word).collect()
+        }
+        _ => return None,
+    })
+}
+
+/// What an attribute of vertices, links or objects is to be declared as; columns of texts as `texts` says: categories for vertices,
+/// texts for objects. Units, descriptions and names of channels are in the
+/// metadata of the field, where queries put them.
+///
+/// # Errors
+/// Misuse: a type that a store does not hold, or names that are no JSON list.
+pub fn declare(field: &Field, texts: AttributeType) -> Result<AttributeSpec, WriteError> {
+    let name = field.name();
+    let Some((kind, width)) = column_type(field.data_type()) else {
+        let found = field.data_type().to_string();
+        return Err(WriteError::input(
+            name,
+            found,
+            "numbers, truth values or texts",
+        ));
+    };
+    let mut spec = match kind {
+        AttributeType::Number(number) => AttributeSpec::number(name, number).with_channels(width),
+        _ if texts == AttributeType::Text => AttributeSpec::text(name),
+        _ => AttributeSpec::category(name),
+    };
+    let word = |key: &str| field.metadata().get(key);
+    if let Some(names) = word("zvf.channel_names") {
+        let names: Vec<String> = serde_json::from_str(names).map_err(|error| {
+            let found = format!("{names:?} ({error})");
+            WriteError::input("zvf.channel_names", found, "a list of names as JSON")
+        })?;
+        spec = spec.with_channel_names(names);
+    }
+    if let Some(unit) = word("zvf.unit") {
+        spec = spec.with_unit(unit);
+    }
+    if let Some(description) = word("zvf.description") {
+        spec = spec.with_description(description);
+    }
+    Ok(spec)
+}
+
+/// A column that a table must have.
+///
+/// # Errors
+/// Misuse: a table without it.
+pub fn column<'a>(table: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef, WriteError> {
+    table.column_by_name(name).ok_or_else(|| {
+        let names: Vec<&str> = table
+            .schema_ref()
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str())
+            .collect();
+        WriteError::input("columns", names.join(", "), format!("one named {name}"))
+    })
+}
+
+/// The name of the attribute that a column holds; `None` where the column has another meaning. Queries call an attribute with the
+/// name of another column `attribute:NAME`; tables of edits may do so for each of [`OF_EDITS`].
+fn attribute_name<'n>(schema: &Schema, field: &'n Field, other: &[&str]) -> Option<&'n str> {
+    let name = field.name().as_str();
+    let placed = field.metadata().get("zvf.column");
+    if other.contains(&name) || placed.is_some_and(|word| word == "place") {
+        return None;
+    }
+    let own = |plain: &&str| other.contains(plain) || OF_EDITS.contains(plain);
+    let taken = |plain: &&str| own(plain) || schema.column_with_name(plain).is_some();
+    let plain = name.strip_prefix("attribute:").filter(taken);
+    Some(plain.unwrap_or(name))
+}
+
+/// The attributes of a table by their names: every column but those of `other` meaning, and those that say where a row lies.
+///
+/// # Cost
+/// As [`values`].
+///
+/// # Errors
+/// As [`values`].
+pub fn attributes<'a>(
+    table: &'a RecordBatch,
+    other: &[&str],
+) -> Result<Vec<(String, Values<'a>)>, WriteError> {
+    let schema = table.schema_ref();
+    let mut found = Vec::new();
+    for (field, column) in schema.fields().iter().zip(table.columns()) {
+        if let Some(name) = attribute_name(schema, field, other) {
+            found.push((name.to_owned(), values(name, column)?));
+        }
+    }
+    Ok(found)
+}
+
+/// The numbers of a column of one type, such as int64 ids or uint64 numbers of vertices.
+///
+/// # Errors
+/// As [`values`]. Misuse: another type.
+pub fn numbers<'a, T: Clone>(name: &str, column: &'a ArrayRef) -> Result<Cow<'a, [T]>, WriteError>
+where
+    Values<'a>: From<&'a [T]>,
+    Cow<'a, [T]>: TryFrom<Values<'a>, Error = Values<'a>>,
+{
+    let expected = || Values::from(&[][..]).type_name();
+    let numbers = Cow::try_from(values(name, column)?);
+    numbers.map_err(|other| WriteError::input(name, other.type_name(), expected()))
+}
+
+impl<'a> Batch<'a> {
+    /// Vertices of a table as queries return it; see the [module](crate::arrow).
+    ///
+    /// # Errors
+    /// Misuse: a table without `position`, or with columns of types that a store does not hold. Malformed data: whole numbers that are
+    /// missing.
+    pub fn from_records(vertices: &'a RecordBatch) -> Result<Self, WriteError> {
+        let mut batch = Self::new(values("position", column(vertices, "position")?)?);
+        if let Some(owners) = vertices.column_by_name("object_id") {
+            batch = batch.with_object_ids(numbers::<i64>("object_id", owners)?);
+        }
+        batch.attributes = attributes(vertices, &OF_VERTICES)?;
+        Ok(batch)
+    }
+
+    /// Adds the links of a table as queries return it. Vertices are numbered through all batches, in the order in which they were
+    /// pushed; those of this batch count.
+    ///
+    /// # Errors
+    /// As [`from_records`](Self::from_records); numbers of vertices that are not uint64.
+    pub fn with_link_records(self, links: &'a RecordBatch) -> Result<Self, WriteError> {
+        let ends = numbers::<u64>("vertices", column(links, "vertices")?)?;
+        let mut batch = self.with_links_between_batches(ends);
+        batch.link_attributes = attributes(links, &OF_LINKS)?;
+        Ok(batch)
+    }
+}
+
+impl<'a> ObjectTable<'a> {
+    /// Objects of a table as queries return it; see the [module](crate::arrow).
+    ///
+    /// # Errors
+    /// As [`Batch::from_records`]; a table without `object_id`.
+    pub fn from_records(objects: &'a RecordBatch) -> Result<Self, WriteError> {
+        let mut table = Self::new(numbers::<i64>("object_id", column(objects, "object_id")?)?);
+        table.attributes = attributes(objects, &OF_OBJECTS)?;
+        Ok(table)
+    }
+}
+
+impl<'a> Groups<'a> {
+    /// Groups of a table, one a row; see the [module](crate::arrow).
+    ///
+    /// # Errors
+    /// As [`Batch::from_records`]; a table without `object_ids`. Malformed data: a group without a list or a name.
+    pub fn from_records(groups: &'a RecordBatch) -> Result<Self, WriteError> {
+        let lists = column(groups, "object_ids")?;
+        let Some(lists) = lists.as_list_opt::<i32>() else {
+            let found = lists.data_type().to_string();
+            return Err(WriteError::input("object_ids", found, "lists of int64"));
+        };
+        let lost = |name| WriteError::data(name, "rows without a value", "a value in every row");
+        let members = lists.iter().map(|list| {
+            let list = list.ok_or_else(|| lost("object_ids"))?;
+            Ok(numbers("object_ids", &list)?.into_owned())
+        });
+        let mut found = Self::new(members.collect::<Result<_, WriteError>>()?);
+        if let Some(names) = groups.column_by_name("name") {
+            let Values::Text(names) = values("name", names)? else {
+                let found = names.data_type().to_string();
+                return Err(WriteError::input("name", found, "texts"));
+            };
+            let names = names.into_iter().collect::<Option<Vec<_>>>();
+            found = found.with_names(names.ok_or_else(|| lost("name"))?);
+        }
+        found.attributes = attributes(groups, &OF_GROUPS)?;
+        Ok(found)
+    }
+}
+
+/// The axes that the schema of a table states, in the order of its positions: names, types and units in `zvf.axes`; units alone in
+/// `zvf.units`, where the names are empty. `None` where it states neither.
+///
+/// # Errors
+/// Misuse: metadata that is no such list.
+pub fn stated_axes(schema: &Schema) -> Result<Option<Vec<Axis>>, WriteError> {
+    let list = |key: &str, expected: &str| {
+        let Some(text) = schema.metadata().get(key) else {
+            return Ok(None);
+        };
+        let list: Option<Vec<Value>> = serde_json::from_str(text).ok();
+        let wrong = || WriteError::input(key, text.clone(), expected);
+        list.ok_or_else(wrong).map(Some)
+    };
+    let word = |one: &Value, key: &str| one.get(key)?.as_str().map(str::to_owned);
+    let units = list("zvf.units", "a list of units as JSON")?;
+    let units: Option<Vec<Option<String>>> = units.map(|units| {
+        let unit = |one: &Value| one.as_str().map(str::to_owned);
+        units.iter().map(unit).collect()
+    });
+    let expected = "a list of axes as JSON";
+    let Some(axes) = list("zvf.axes", expected)? else {
+        let named = |unit| Axis {
+            unit,
+            ..Axis::new("", "space")
+        };
+        return Ok(units.map(|units| units.into_iter().map(named).collect()));
+    };
+    let axis = |one: &Value| match one {
+        Value::String(name) => Some(Axis::named(name)),
+        other => {
+            let kind = word(other, "type").unwrap_or_else(|| "space".to_owned());
+            let mut axis = Axis::new(word(other, "name")?, kind);
+            axis.unit = word(other, "unit");
+            Some(axis)
+        }
+    };
+    let found: Option<Vec<Axis>> = axes.iter().map(axis).collect();
+    let wrong = || WriteError::input("zvf.axes", json!(axes).to_string(), expected);
+    let mut found = found.ok_or_else(wrong)?;
+    // Units may be stated apart from the axes.
+    if let Some(units) = units.filter(|units| units.len() == found.len()) {
+        for (axis, unit) in found.iter_mut().zip(units) {
+            axis.unit = axis.unit.take().or(unit);
+        }
+    }
+    Ok(Some(found))
+}
+
+impl StoreSpec {
+    /// Takes the number type of positions, the attributes of vertices, and axes with their units from the schema of a table as queries
+    /// return it.
+    ///
+    /// # Errors
+    /// Misuse: a schema without `position`, with another number of axes than [`chunk_shape`](Self::chunk_shape) has, or with
+    /// columns of types that a store does not hold.
+    pub fn with_vertex_records(mut self, schema: &Schema) -> Result<Self, WriteError> {
+        let place = schema.field_with_name("position").ok();
+        let Some((AttributeType::Number(number), axes)) =
+            place.and_then(|field| column_type(field.data_type()))
+        else {
+            let found = place.map_or_else(|| "none".to_owned(), |one| one.data_type().to_string());
+            let expected = "a list of numbers of fixed size";
+            return Err(WriteError::input("column position", found, expected));
+        };
+        if axes != self.chunk_shape.len() {
+            let expected = format!("{}, as chunk_shape has", self.chunk_shape.len());
+            return Err(WriteError::input(
+                "axes of position",
+                axes.to_string(),
+                expected,
+            ));
+        }
+        self.positions = number;
+        self.objects |= schema.field_with_name("object_id").is_ok();
+        if let Some(stated) = stated_axes(schema)? {
+            if stated.len() != axes {
+                let expected = format!("{axes} axes, as position has");
+                let found = format!("{} axes", stated.len());
+                return Err(WriteError::input("zvf.axes", found, expected));
+            }
+            for (axis, stated) in self.axes.iter_mut().zip(stated) {
+                if stated.name.is_empty() {
+                    axis.unit = stated.unit;
+                } else {
+                    *axis = stated;
+                }
+            }
+        }
+        let specs = specs(schema, &OF_VERTICES, AttributeType::Category)?;
+        self.vertex_attributes.extend(specs);
+        Ok(self)
+    }
+
+    /// Takes the width and the attributes of links from the schema of a table as queries return it.
+    ///
+    /// # Errors
+    /// Misuse: a schema without `vertices`, or with columns of types that a store does not hold.
+    pub fn with_link_records(mut self, schema: &Schema) -> Result<Self, WriteError> {
+        let ends = schema.field_with_name("vertices").ok();
+        let Some((_, width)) = ends.and_then(|field| column_type(field.data_type())) else {
+            let found = ends.map_or_else(|| "none".to_owned(), |one| one.data_type().to_string());
+            let expected = "a list of vertex numbers of fixed size";
+            return Err(WriteError::input("column vertices", found, expected));
+        };
+        self.links.width = width;
+        let specs = specs(schema, &OF_LINKS, AttributeType::Category)?;
+        self.links.attributes.extend(specs);
+        Ok(self)
+    }
+
+    /// Takes the attributes of objects from the schema of a table as queries return it.
+    ///
+    /// # Errors
+    /// Misuse: columns of types that a store does not hold.
+    pub fn with_object_records(mut self, schema: &Schema) -> Result<Self, WriteError> {
+        let specs = specs(schema, &OF_OBJECTS, AttributeType::Text)?;
+        self.object_attributes.extend(specs);
+        Ok(self)
+    }
+}
+
+/// The attributes that a schema declares: every column but those of `other` meaning.
+fn specs(
+    schema: &Schema,
+    other: &[&str],
+    texts: AttributeType,
+) -> Result<Vec<AttributeSpec>, WriteError> {
+    let mut found = Vec::new();
+    for field in schema.fields() {
+        if let Some(name) = attribute_name(schema, field, other) {
+            let field = field.as_ref().clone().with_name(name);
+            found.push(declare(&field, texts)?);
+        }
+    }
+    Ok(found)
+}

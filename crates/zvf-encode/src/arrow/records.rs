@@ -1,0 +1,245 @@
+//! Arrow out: batches, objects and groups as the tables that queries return.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{Int64Builder, ListBuilder};
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    ArrayRef, BooleanArray, DictionaryArray, FixedSizeListArray, Float16Array, Float32Array,
+    Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, RecordBatch, StringArray,
+    UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+};
+use arrow_schema::{DataType, Field, Schema};
+use serde_json::json;
+use zvf_format::int::wide;
+
+use super::{OF_GROUPS, OF_LINKS, OF_OBJECTS, OF_VERTICES};
+use crate::WriteError;
+use crate::batches::batch::{Batch, Groups, ObjectTable};
+use crate::batches::prepare::{Column, Context};
+use crate::error::OrBug;
+use crate::spec::store::{AttributeSpec, AttributeType, StoreSpec};
+use crate::values::column::Values;
+
+/// Most bytes of the texts of a column, and most ids of groups: what offsets of 32 bits reach.
+const MOST: u64 = (1 << 31) - 1;
+
+/// A column of numbers or texts, so many a row: one, or a list of fixed size.
+///
+/// # Cost
+/// One copy of borrowed numbers, and of texts.
+///
+/// # Errors
+/// Limit: 2 GiB of texts.
+pub fn array(values: Values<'_>, width: usize) -> Result<ArrayRef, WriteError> {
+    let items: ArrayRef = match values {
+        Values::Bool(list) => Arc::new(BooleanArray::from(list.into_owned())),
+        Values::I8(list) => Arc::new(Int8Array::from(list.into_owned())),
+        Values::I16(list) => Arc::new(Int16Array::from(list.into_owned())),
+        Values::I32(list) => Arc::new(Int32Array::from(list.into_owned())),
+        Values::I64(list) => Arc::new(Int64Array::from(list.into_owned())),
+        Values::U8(list) => Arc::new(UInt8Array::from(list.into_owned())),
+        Values::U16(list) => Arc::new(UInt16Array::from(list.into_owned())),
+        Values::U32(list) => Arc::new(UInt32Array::from(list.into_owned())),
+        Values::U64(list) => Arc::new(UInt64Array::from(list.into_owned())),
+        Values::F16(list) => Arc::new(Float16Array::from(list.into_owned())),
+        Values::F32(list) => Arc::new(Float32Array::from(list.into_owned())),
+        Values::F64(list) => Arc::new(Float64Array::from(list.into_owned())),
+        Values::Text(texts) => text_array(&texts, AttributeType::Text)?,
+    };
+    match width {
+        1 => Ok(items),
+        _ => list(items, width),
+    }
+}
+
+/// Texts, categories as a dictionary. Builders of arrays panic beyond their offsets, so these are checked before.
+fn text_array(texts: &[Option<String>], kind: AttributeType) -> Result<ArrayRef, WriteError> {
+    let bytes = texts.iter().flatten().map(|text| wide(text.len()));
+    let bytes = bytes.fold(0, u64::saturating_add);
+    if bytes > MOST {
+        return Err(WriteError::limit("bytes of texts of a batch", bytes, MOST));
+    }
+    let texts = texts.iter().map(Option::as_deref);
+    Ok(match kind {
+        AttributeType::Category => Arc::new(texts.collect::<DictionaryArray<Int32Type>>()),
+        _ => Arc::new(texts.collect::<StringArray>()),
+    })
+}
+
+/// Lists of fixed size.
+fn list(items: ArrayRef, width: usize) -> Result<ArrayRef, WriteError> {
+    let size = i32::try_from(width);
+    let size = size.map_err(|_| WriteError::limit("numbers of a row", wide(width), MOST))?;
+    let item = Arc::new(Field::new("item", items.data_type().clone(), false));
+    let list = FixedSizeListArray::try_new(item, size, items, None);
+    Ok(Arc::new(list.or_bug("numbers of no whole rows")?))
+}
+
+fn column(one: &AttributeSpec, stored: &Column<'_>) -> Result<ArrayRef, WriteError> {
+    match (stored, one.values, one.channels) {
+        (Column::Texts(texts), kind, 1) => text_array(texts, kind),
+        (Column::Bytes(bytes), AttributeType::Number(number), width) => {
+            array(Values::of_bytes(number, bytes), width)
+        }
+        (_, _, width) => {
+            let found = format!("{width} texts a row");
+            Err(WriteError::input(&one.name, found, "one"))
+        }
+    }
+}
+
+/// The field of an attribute: of its own name, unless the table has a column of that name.
+fn field(one: &AttributeSpec, kind: &DataType, other: &[&str]) -> Field {
+    let name = match other.contains(&&*one.name) {
+        true => format!("attribute:{}", one.name),
+        false => one.name.clone(),
+    };
+    let names = one.channel_names.as_ref();
+    let names = names.map(|names| json!(names).to_string());
+    let about = [
+        ("zvf.unit", one.unit.clone()),
+        ("zvf.description", one.description.clone()),
+        ("zvf.channel_names", names),
+    ];
+    let about = about.into_iter();
+    let about = about.filter_map(|(key, word)| Some((key.to_owned(), word?)));
+    Field::new(name, kind.clone(), true).with_metadata(about.collect())
+}
+
+impl<'s> Context<'s> {
+    /// A batch whose first vertex has a number.
+    const fn at(spec: &'s StoreSpec, first: u64) -> Self {
+        Self {
+            spec,
+            reach: None,
+            batch: 0,
+            first,
+            keys: None,
+            threads: 1,
+        }
+    }
+
+    /// A table of columns of its own and of attributes, these in the order of their declaration.
+    fn table<'d>(
+        &self,
+        own: Vec<(&str, ArrayRef)>,
+        (what, other): (&str, &[&str]),
+        given: &[(String, Values<'_>)],
+        declared: impl Iterator<Item = &'d AttributeSpec> + Clone,
+        rows: usize,
+    ) -> Result<RecordBatch, WriteError> {
+        self.names(what, given, declared.clone())?;
+        let own = own.into_iter();
+        let own = own.map(|(name, it)| (Field::new(name, it.data_type().clone(), false), it));
+        let (mut fields, mut columns): (Vec<Field>, Vec<ArrayRef>) = own.unzip();
+        for one in declared {
+            let stored = self.column(what, one, given, rows)?;
+            let found = column(one, &stored)?;
+            fields.push(field(one, found.data_type(), other));
+            columns.push(found);
+        }
+        let axes = self.spec.axes.iter();
+        let axes = axes
+            .map(|axis| json!({ "name": axis.name, "type": axis.kind(), "unit": axis.unit }))
+            .collect::<Vec<_>>();
+        let about = [
+            ("zvf.axes".to_owned(), json!(axes).to_string()),
+            ("zvf.kind".to_owned(), self.spec.kind.name().to_owned()),
+        ];
+        let schema = Schema::new_with_metadata(fields, about.into());
+        RecordBatch::try_new(Arc::new(schema), columns).or_bug("columns of different lengths")
+    }
+}
+
+impl Batch<'_> {
+    /// The vertices and links as the tables that queries return, in the types of a specification, with the names, units and types of
+    /// axes and attributes in the metadata: [`StoreSpec::with_vertex_records`] declares the same again. All batches that fit the
+    /// specification have one schema. Links are `None` for kinds whose links follow from the order of their vertices.
+    ///
+    /// `first` is how many vertices came in earlier batches: links are numbered through all of them. Vertices without an id get the
+    /// one that the writer gives them.
+    ///
+    /// # Cost
+    /// One copy of each column; floats that are converted are copied twice.
+    ///
+    /// # Errors
+    /// Misuse: a batch that does not fit the specification, by column and row; attributes of fragments, which no table holds. Limit: 2 GiB
+    /// of texts in one column.
+    pub fn to_records(
+        &self,
+        spec: &StoreSpec,
+        first: u64,
+    ) -> Result<(RecordBatch, Option<RecordBatch>), WriteError> {
+        if let Some((name, _)) = self.fragment_attributes.first() {
+            let what = format!("fragment attribute {name}");
+            return Err(WriteError::input(what, "values", "none: no table has them"));
+        }
+        let context = Context::at(spec, first);
+        let (positions, rows) = context.positions(self)?;
+        let positions = array(Values::of_bytes(spec.positions, &positions), 1)?;
+        let mut own = vec![("position", list(positions, spec.dims())?)];
+        let owners = context.owners(&self.objects, rows)?;
+        if spec.has_objects() {
+            own.push(("object_id", array(Values::I64(owners), 1)?));
+        }
+        let (what, given) = (("attribute", &OF_VERTICES[..]), &self.attributes);
+        let vertices = context.table(own, what, given, spec.batch_attributes(), rows)?;
+
+        let (ends, _) = context.links(self, rows)?;
+        let (what, given) = (("link attribute", &OF_LINKS[..]), &self.link_attributes);
+        if !spec.takes_links() {
+            context.names(what.0, given, &[])?;
+            return Ok((vertices, None));
+        }
+        let (declared, width) = (spec.links.attributes.iter(), spec.links.width);
+        let count = ends.len().checked_div(width).unwrap_or(0);
+        let own = vec![("vertices", list(array(Values::from(ends), 1)?, width)?)];
+        let links = context.table(own, what, given, declared, count)?;
+        Ok((vertices, Some(links)))
+    }
+}
+
+impl ObjectTable<'_> {
+    /// The table that queries return, as [`Batch::to_records`] makes it.
+    ///
+    /// # Errors
+    /// As [`Batch::to_records`].
+    pub fn to_records(&self, spec: &StoreSpec) -> Result<RecordBatch, WriteError> {
+        let own = vec![("object_id", array(Values::from(&self.ids[..]), 1)?)];
+        let (what, given) = (("object attribute", &OF_OBJECTS[..]), &self.attributes);
+        let declared = spec.object_attributes.iter();
+        Context::at(spec, 0).table(own, what, given, declared, self.ids.len())
+    }
+}
+
+impl Groups<'_> {
+    /// A table with a row a group; see the [module](crate::arrow).
+    ///
+    /// # Errors
+    /// Misuse: names or values that are not those of so many groups. Limit: 2^31 ids in all.
+    pub fn to_records(&self, spec: &StoreSpec) -> Result<RecordBatch, WriteError> {
+        let rows = self.members.len();
+        let ids = self.members.iter().map(|ids| wide(ids.len()));
+        let ids = ids.fold(0, u64::saturating_add);
+        if ids > MOST {
+            return Err(WriteError::limit("ids of groups", ids, MOST));
+        }
+        let mut members = ListBuilder::new(Int64Builder::new());
+        for ids in &self.members {
+            members.values().append_slice(ids);
+            members.append(true);
+        }
+        let mut own: Vec<(&str, ArrayRef)> = vec![("object_ids", Arc::new(members.finish()))];
+        if !self.names.is_empty() {
+            if self.names.len() != rows {
+                let (found, expected) = (self.names.len().to_string(), format!("{rows} or none"));
+                return Err(WriteError::input("group names", found, expected));
+            }
+            own.push(("name", array(Values::texts(&self.names), 1)?));
+        }
+        let declared = self.attribute_specs();
+        let (what, given) = (("group attribute", &OF_GROUPS[..]), &self.attributes);
+        Context::at(spec, 0).table(own, what, given, declared.iter(), rows)
+    }
+}

@@ -1,0 +1,22 @@
+//! From batches of vertices to the records of chunks.
+//!
+//! A [`Router`] checks batches and appends a record for each vertex to the bucket of its chunk; [`Layout`] says where the
+//! parts of a record are. Categories get codes while batches come ([`Categories`]) and final codes when all have come
+//! ([`Dictionary`]). Where chunks are cut by the value of an attribute, [`Keys`] numbers the values.
+
+pub(crate) mod batch;
+pub(crate) mod block;
+pub(crate) mod categories;
+pub(crate) mod chunk_by;
+pub(crate) mod copy;
+pub(crate) mod layout;
+pub(crate) mod prepare;
+pub(crate) mod route;
+pub(crate) mod walk;
+
+pub use batch::{Batch, Groups, ObjectTable, Owners};
+pub use categories::{Categories, Dictionary};
+pub use chunk_by::{Keys, Split, Unkeyed};
+pub use layout::{Layout, row_bytes, row_size};
+pub use prepare::{Corners, grow, include};
+pub use route::Router;

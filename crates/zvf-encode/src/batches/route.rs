@@ -1,0 +1,351 @@
+//! Step 1: vertices go to the bucket of their chunk, links to a queue.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use zvf_meta::Kind;
+use zvf_store::ChunkCoord;
+
+use crate::batches::batch::Batch;
+use crate::batches::block::Block;
+use crate::batches::categories::Categories;
+use crate::batches::chunk_by::{Keys, Unkeyed};
+use crate::batches::copy::scatter;
+use crate::batches::layout::Layout;
+use crate::batches::prepare::{Column, Context, Corners, Prepared, include};
+use crate::error::{OrBug, internal};
+use crate::records::bucket::Buckets;
+use crate::records::record::{row_of, take};
+use crate::records::spill::Spool;
+use crate::spec::store::{AttributeType, Outside, StoreSpec};
+use crate::spec::target_version::{ID_IS_ROW, NO_ORIGIN};
+use crate::{WriteError, parallel};
+use zvf_format::int::wide;
+
+/// Everything that was pushed so far.
+#[derive(Debug)]
+pub struct Router {
+    /// The layout of the records.
+    pub layout: Layout,
+    /// A bucket of records for each chunk.
+    pub rows: Buckets<ChunkCoord>,
+    /// Links: endpoints as u64, then attributes.
+    pub links: Spool,
+    /// Links that were pushed.
+    pub link_count: u64,
+    /// One for each vertex attribute; empty for those that are numbers.
+    pub categories: Vec<Categories>,
+    /// The values that chunks are cut by, beside position.
+    pub keys: Option<Keys>,
+    /// Corners of all positions.
+    pub extent: Option<Corners>,
+    /// Vertices that were pushed.
+    pub vertices: u64,
+    /// Threads that a large batch is given to.
+    threads: usize,
+    /// Corners beyond which a vertex is refused.
+    reach: Option<Corners>,
+    /// Batches that were pushed.
+    pub batches: u64,
+    /// Skeletons: objects of earlier batches.
+    whole: HashSet<i64>,
+    /// The number of each vertex, in the order in which they came, if somebody asks where they went.
+    pub(crate) trace: Option<Vec<u64>>,
+}
+
+impl Router {
+    /// Takes batches of a store. About `budget` bytes are held in memory, more goes to temporary files in `folder`.
+    pub fn new(spec: &StoreSpec, budget: usize, folder: &Path) -> Self {
+        Self {
+            layout: Layout::new(spec),
+            rows: Buckets::new(budget / 2, folder),
+            links: Spool::new(budget / 16, folder),
+            link_count: 0,
+            categories: spec
+                .vertex_attributes
+                .iter()
+                .map(|_| Categories::default())
+                .collect(),
+            keys: Keys::of(spec),
+            extent: None,
+            vertices: 0,
+            threads: 1,
+            reach: spec.reach().filter(|_| spec.outside == Outside::Refuse),
+            batches: 0,
+            whole: HashSet::new(),
+            trace: None,
+        }
+    }
+
+    /// Records which number each vertex gets: skeletons are renumbered.
+    pub fn with_trace(mut self) -> Self {
+        self.trace = Some(Vec::new());
+        self
+    }
+
+    /// Gives large batches to several threads.
+    pub fn with_threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Takes one batch, or nothing of it.
+    ///
+    /// # Errors
+    /// Misuse before anything was taken; `Io` of spill files after that.
+    pub fn push(&mut self, spec: &StoreSpec, batch: &Batch<'_>) -> Result<(), WriteError> {
+        let keys = self.key_column(spec, batch)?;
+        let context = Context {
+            spec,
+            keys: keys.as_deref(),
+            reach: self.reach.as_ref(),
+            batch: self.batches,
+            first: self.vertices,
+            threads: self.threads,
+        };
+        let prepared = context.prepare(batch)?;
+        self.check_form(spec, &prepared)?;
+        if spec.kind == Kind::Skeleton {
+            self.check_whole(&prepared)?;
+        }
+        let columns = self.coded(spec, &prepared)?;
+        if let Some(trace) = &mut self.trace {
+            match &prepared.walk {
+                Some(walk) => {
+                    trace.extend(walk.place.iter().map(|&at| self.vertices + wide(at)));
+                }
+                None => trace.extend(self.vertices..self.vertices + wide(prepared.rows)),
+            }
+        }
+        self.append_rows(spec, &prepared, &columns)?;
+        self.append_links(spec, &prepared)?;
+        if let Some((low, high)) = &prepared.extent {
+            include(&mut self.extent, (low, high));
+        }
+        self.vertices += wide(prepared.rows);
+        self.batches += 1;
+        Ok(())
+    }
+
+    /// What the version that is written has no place for is refused where it comes in.
+    fn check_form(&self, spec: &StoreSpec, prepared: &Prepared<'_>) -> Result<(), WriteError> {
+        let bad = |column: String, found: String, expected: &str| WriteError::Batch {
+            batch: self.batches,
+            column,
+            found,
+            expected: expected.to_owned(),
+        };
+        let form = spec.target.rules();
+        if let Some(id) = form.bad_id(&prepared.objects) {
+            return Err(bad("objects".to_owned(), format!("id {id}"), ID_IS_ROW));
+        }
+        let Some((low, _)) = &prepared.extent else {
+            return Ok(());
+        };
+        form.check_corner(spec, low)
+            .map_err(|(axis, found)| bad(format!("positions, axis {axis}"), found, NO_ORIGIN))
+    }
+
+    /// What stands in front of the chunk of each row. A text of a batch that is refused afterwards leaves no trace: values
+    /// count where chunks have them.
+    fn key_column(
+        &mut self,
+        spec: &StoreSpec,
+        batch: &Batch<'_>,
+    ) -> Result<Option<Vec<i64>>, WriteError> {
+        let (Some(keys), Some(one)) = (&mut self.keys, &spec.chunk_by) else {
+            return Ok(None);
+        };
+        let name = &one.attribute.name;
+        let values = batch.attributes.iter().find(|(given, _)| given == name);
+        let found = match values {
+            Some((_, values)) => keys.codes(values),
+            None => Err(Unkeyed {
+                row: None,
+                found: "nothing".to_owned(),
+                expected: "a value for every row".to_owned(),
+            }),
+        };
+        found.map(Some).map_err(|wrong| WriteError::Batch {
+            batch: self.batches,
+            column: match wrong.row {
+                Some(row) => format!("attribute {name}, row {row}"),
+                None => format!("attribute {name}"),
+            },
+            found: wrong.found,
+            expected: wrong.expected,
+        })
+    }
+
+    /// A skeleton that comes again would have its trees walked in two halves.
+    fn check_whole(&mut self, prepared: &Prepared<'_>) -> Result<(), WriteError> {
+        let mut new = HashSet::new();
+        let mut before = None;
+        for &object in prepared.objects.iter() {
+            if before.replace(object) == Some(object) {
+                continue;
+            }
+            if self.whole.contains(&object) {
+                return Err(WriteError::Batch {
+                    batch: self.batches,
+                    column: format!("objects, id {object}"),
+                    found: "a skeleton of an earlier batch".to_owned(),
+                    expected: "each skeleton whole in one batch".to_owned(),
+                });
+            }
+            new.insert(object);
+        }
+        self.whole.extend(new);
+        Ok(())
+    }
+
+    /// The attribute columns as bytes, texts as codes.
+    fn coded<'p>(
+        &mut self,
+        spec: &StoreSpec,
+        prepared: &'p Prepared<'_>,
+    ) -> Result<Vec<std::borrow::Cow<'p, [u8]>>, WriteError> {
+        let mut columns = Vec::new();
+        for (column, categories) in prepared.attributes.iter().zip(&mut self.categories) {
+            columns.push(match column {
+                Column::Bytes(bytes) => std::borrow::Cow::Borrowed(&**bytes),
+                Column::Texts(texts) => {
+                    let mut codes = Vec::with_capacity(texts.len() * 4);
+                    for text in *texts {
+                        codes.extend_from_slice(&categories.code(text.as_deref())?.to_le_bytes());
+                    }
+                    std::borrow::Cow::Owned(codes)
+                }
+            });
+        }
+        debug_assert!(
+            spec.vertex_attributes
+                .iter()
+                .all(|one| one.values != AttributeType::Text)
+        );
+        Ok(columns)
+    }
+
+    fn append_rows(
+        &mut self,
+        spec: &StoreSpec,
+        prepared: &Prepared<'_>,
+        columns: &[std::borrow::Cow<'_, [u8]>],
+    ) -> Result<(), WriteError> {
+        let records = Records {
+            layout: &self.layout,
+            first: self.vertices,
+            prepared,
+            columns,
+        };
+        let work = |block: &Block| records.of(block);
+        let buckets = &mut self.rows;
+        let blocks = prepared.blocks.iter();
+        let (rank, width) = (spec.key_rank(), self.layout.width);
+        let mut place = 0_usize;
+        let take = |bytes: Vec<u8>| {
+            let mut rest = &*bytes;
+            let block = prepared.blocks.get(place);
+            let block = block.or_bug("rows of no block")?;
+            for (chunk, count) in block.runs(rank) {
+                let run = take(&mut rest, count * width)?;
+                let bucket = buckets.number(chunk, ChunkCoord::new);
+                buckets.push(bucket, |out| out.extend_from_slice(run))?;
+            }
+            internal!(rest.is_empty(), "{} bytes of rows of no chunk", rest.len());
+            place += 1;
+            buckets.relieve()
+        };
+        parallel::ordered(self.threads, blocks, work, take)
+    }
+
+    fn append_links(
+        &mut self,
+        spec: &StoreSpec,
+        prepared: &Prepared<'_>,
+    ) -> Result<(), WriteError> {
+        let widths: Vec<usize> = spec
+            .links
+            .attributes
+            .iter()
+            .map(crate::batches::layout::row_size)
+            .collect();
+        let mut record = Vec::new();
+        for (at, ends) in prepared.links.chunks_exact(spec.links.width).enumerate() {
+            record.clear();
+            ends.iter()
+                .for_each(|vertex| record.extend_from_slice(&vertex.to_le_bytes()));
+            for (column, &width) in prepared.link_attributes.iter().zip(&widths) {
+                let value = row_of(column, at, width);
+                record.extend_from_slice(value.or_bug("a link without a value")?);
+            }
+            self.links.push(&record)?;
+            self.link_count += 1;
+        }
+        Ok(())
+    }
+}
+
+/// What records are made of.
+struct Records<'r> {
+    layout: &'r Layout,
+    /// Number of the batch's first vertex.
+    first: u64,
+    prepared: &'r Prepared<'r>,
+    columns: &'r [std::borrow::Cow<'r, [u8]>],
+}
+
+impl Records<'_> {
+    /// The records of a block's rows, in its order.
+    fn of(&self, block: &Block) -> Result<Vec<u8>, WriteError> {
+        let width = self.layout.width;
+        let (start, order) = (block.start, &*block.order);
+        let mut out = vec![0; order.len() * width];
+        let rows = || order.iter().map(|&row| start + row as usize);
+        let walk = self.prepared.walk.as_ref();
+        // Checked once, so that nothing below is left out.
+        let end = rows().fold(0, |end, row| end.max(row + 1));
+        internal!(
+            end <= self.prepared.rows
+                && walk.is_none_or(|walk| walk.place.len() >= end && walk.root.len() >= end)
+                && (self.layout.object.is_none() || self.prepared.objects.len() >= end),
+            "row {end} of {} rows",
+            self.prepared.rows
+        );
+        for (record, row) in out.chunks_exact_mut(width).zip(rows()) {
+            let place = walk.and_then(|walk| walk.place.get(row)).copied();
+            let number = self.first + wide(place.unwrap_or(row));
+            if let Some(into) = record.first_chunk_mut() {
+                *into = number.to_le_bytes();
+            }
+        }
+        if let Some(at) = self.layout.object {
+            for (record, row) in out.chunks_exact_mut(width).zip(rows()) {
+                let into = record.get_mut(at..).and_then(|rest| rest.first_chunk_mut());
+                if let (Some(into), Some(object)) = (into, self.prepared.objects.get(row)) {
+                    *into = object.to_le_bytes();
+                }
+            }
+        }
+        if let (Some(at), Some(walk)) = (self.layout.root, walk) {
+            for (record, row) in out.chunks_exact_mut(width).zip(rows()) {
+                if let (Some(into), Some(root)) = (record.get_mut(at), walk.root.get(row)) {
+                    *into = u8::from(*root);
+                }
+            }
+        }
+        let positions = (&self.layout.position, &*self.prepared.positions);
+        let columns = self.columns.iter().map(|column| &**column);
+        let of_fragments = self.prepared.fragment_attributes.iter();
+        let of_fragments = of_fragments.map(|column| &**column);
+        for (range, column) in std::iter::once(positions)
+            .chain(self.layout.attributes.iter().zip(columns))
+            .chain(self.layout.fragment_attributes.iter().zip(of_fragments))
+        {
+            let part = column.get(start * range.len()..);
+            let part = part.or_bug("a column ends before a block")?;
+            scatter(&mut out, width, range.start, part, range.len(), order)?;
+        }
+        Ok(out)
+    }
+}

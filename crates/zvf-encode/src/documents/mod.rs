@@ -1,0 +1,19 @@
+//! Documents: of the arrays of a level, of the level, and of the root (0.9 §5 to §7).
+//!
+//! [`Nodes`] collects the documents of a level until its cells are written, and puts them. The functions make the members that
+//! the format defines: which chunks an array has ([`presence`]), attributes of arrays of cells ([`vertices`], [`fragments`],
+//! [`channels`]), the [`root`] and its description for other tools ([`renew_ome`]).
+
+pub(crate) mod array;
+pub(crate) mod build;
+pub(crate) mod extras;
+pub(crate) mod nodes;
+
+pub use array::groups;
+pub(crate) use build::vertex_attribute;
+pub use build::{
+    Docs, INDEX, STALE, channels, claim_link_groups, declared, fragments, grid, grid_doc,
+    level_node, name_of, plain_group, presence, renew_ome, root, vertices,
+};
+pub use extras::write_extras;
+pub use nodes::Nodes;

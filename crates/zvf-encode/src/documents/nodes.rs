@@ -1,0 +1,135 @@
+//! The documents of a level that wait until all its cells are written.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use zvf_meta::{ArrayAttributes, KeyList};
+
+use crate::WriteError;
+use crate::documents::build;
+use crate::documents::build::Docs;
+use crate::level::blobs;
+use crate::level::shard::{Cells, Container};
+use crate::target::{Below, node};
+use crate::values::text_list::TextList;
+
+/// Documents by path.
+#[derive(Debug, Default)]
+pub struct Nodes {
+    /// Documents of arrays by their paths in the level.
+    pub arrays: Docs,
+    /// Groups that say what lies below them.
+    pub groups: BTreeMap<String, String>,
+    /// Groups that stand for an array of cells.
+    stand_ins: BTreeMap<String, String>,
+    /// The categories of arrays, by path, which their documents get when they are written.
+    texts: BTreeMap<String, Arc<TextList>>,
+}
+
+impl Nodes {
+    /// Adds the node of an array of cells, of which those of `present` are there.
+    pub fn cells(
+        &mut self,
+        cells: &Cells,
+        path: impl Into<String>,
+        present: KeyList,
+        attributes: ArrayAttributes,
+    ) {
+        match cells.container {
+            Container::Grid => {
+                let doc = build::grid_doc(cells, present, attributes);
+                self.arrays.push((path.into(), doc));
+            }
+            Container::Blobs => self.stand_in(path, blobs::group(&attributes)),
+        }
+    }
+
+    /// Adds the node of an array of cells of codes of these texts.
+    pub(crate) fn coded_cells(
+        &mut self,
+        cells: &Cells,
+        path: String,
+        present: KeyList,
+        mut attributes: ArrayAttributes,
+        texts: &Arc<TextList>,
+    ) {
+        match cells.container {
+            Container::Grid => {
+                self.texts.insert(path.clone(), Arc::clone(texts));
+            }
+            Container::Blobs => {
+                attributes.categories = Some(texts.iter().map(Into::into).collect());
+            }
+        }
+        self.cells(cells, path, present, attributes);
+    }
+
+    /// Adds the group that stands for an array.
+    pub(crate) fn stand_in(&mut self, path: impl Into<String>, document: String) {
+        self.stand_ins.insert(path.into(), document);
+    }
+
+    /// Takes all of another.
+    pub fn extend(&mut self, other: Self) {
+        self.arrays.extend(other.arrays);
+        self.groups.extend(other.groups);
+        self.stand_ins.extend(other.stand_ins);
+        self.texts.extend(other.texts);
+    }
+
+    /// Families of arrays that a level has, in the order of the format page.
+    pub fn families(&self) -> Vec<&'static str> {
+        const ALL: [&str; 11] = [
+            "vertices",
+            "vertex_attributes",
+            "links",
+            "link_attributes",
+            "cross_chunk_links",
+            "cross_chunk_link_attributes",
+            "object_index",
+            "object_attributes",
+            "groups",
+            "group_attributes",
+            "fragment_attributes",
+        ];
+        let arrays = self.arrays.iter().map(|(path, _)| path.as_str());
+        let paths = arrays.chain(self.stand_ins.keys().map(String::as_str));
+        let heads: BTreeSet<&str> = paths.filter_map(|path| path.split('/').next()).collect();
+        ALL.into_iter()
+            .filter(|name| heads.contains(name))
+            .collect()
+    }
+
+    /// Writes all of them, and a plain group between any two that have none.
+    ///
+    /// # Cost
+    /// Memory: the bytes of the largest document of texts, and of all others.
+    pub fn put(self, target: &Below<'_>) -> Result<(), WriteError> {
+        let mut groups = self.groups;
+        groups.extend(self.stand_ins);
+        let arrays = self.arrays.iter().map(|(path, _)| path.as_str());
+        let mut between = BTreeSet::new();
+        for mut path in arrays.chain(groups.keys().map(String::as_str)) {
+            while let Some((above, _)) = path.rsplit_once('/') {
+                between.insert(above.to_owned());
+                path = above;
+            }
+        }
+        for path in between {
+            groups.entry(path).or_insert_with(build::plain_group);
+        }
+        let mut all = Vec::new();
+        for (path, doc) in self.arrays {
+            match self.texts.get(&path) {
+                Some(texts) => {
+                    let json = doc.to_json_of(texts.iter());
+                    let json = json.map_err(|error| WriteError::bug(format!("{path}: {error}")))?;
+                    target.put(vec![node(path, json)])?;
+                }
+                None => all.push(node(path, doc.to_json())),
+            }
+        }
+        all.extend(groups.into_iter().map(|(path, json)| node(path, json)));
+        target.put(all)
+    }
+}

@@ -1,0 +1,485 @@
+//! Why something could not be written.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde_json::Value;
+use zvf_codec::CodecError;
+use zvf_format::EncodeError;
+use zvf_format::int::wide;
+use zvf_meta::MetaError;
+use zvf_store::{Class, IoError, StoreError};
+
+use crate::transaction::holder::Holder;
+
+/// Why something could not be written. The store that was to be written does not exist then, unless
+/// [`WriteError::is_committed`] says otherwise.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The writer broke a rule of its own: please report it. Nothing is committed.
+    #[error("{file}:{line}: this is a bug, please report it: {what}")]
+    Bug {
+        /// The rule.
+        what: String,
+        /// Where it was found broken.
+        file: &'static str,
+        /// The line there.
+        line: u32,
+    },
+    /// A member of the specification is not legal, or contradicts another one.
+    #[error("{member}: found {found}, expected {expected}")]
+    Spec {
+        /// The member, such as `chunk_shape` or `vertex_attributes/fa/channels`.
+        member: String,
+        /// What was given.
+        found: String,
+        /// What would be right.
+        expected: String,
+    },
+    /// A batch does not fit the specification. Nothing of it was taken.
+    #[error("batch {batch}, {column}: found {found}, expected {expected}")]
+    Batch {
+        /// Number of the batch, counted from 0.
+        batch: u64,
+        /// The column, with the row where one is to blame.
+        column: String,
+        /// What was given.
+        found: String,
+        /// What would be right.
+        expected: String,
+    },
+    /// What was pushed contradicts itself as a whole.
+    #[error("{what}: found {found}, expected {expected}")]
+    Input {
+        /// The part, with the object or attribute where one is to blame.
+        what: String,
+        /// What was found.
+        found: String,
+        /// What would be right.
+        expected: String,
+    },
+    /// The store that is read does not hold what the format says, or what no reader may guess about.
+    #[error("{place}: {what}")]
+    Data {
+        /// The level, array and chunk or object.
+        place: String,
+        /// What was found, and what was expected.
+        what: String,
+    },
+    /// Something lies where the store was to be written. It was not touched.
+    #[error("{store}: {what}")]
+    Exists {
+        /// The address.
+        store: String,
+        /// What lies there.
+        what: String,
+        /// Whether it is a store, or another Zarr group: its root document exists.
+        root: bool,
+    },
+    /// A folder inside a local store is a link: what it leads to lies elsewhere, and is neither written nor removed.
+    #[error(
+        "{}: is a link to {}: folders inside a store that are links are read, but nothing is written or removed through \
+         them; put the folder itself in the place of the link",
+        path.display(),
+        to.display()
+    )]
+    Linked {
+        /// The link.
+        path: PathBuf,
+        /// Where it leads.
+        to: PathBuf,
+    },
+    /// There is no store to change.
+    #[error("{store}: found no zarr.json, expected a store")]
+    Missing {
+        /// The address.
+        store: String,
+    },
+    /// Another program writes there. Trying again later helps.
+    #[error("{store}: {what}; try again later")]
+    Busy {
+        /// The address.
+        store: String,
+        /// What is done there, and by whom.
+        what: String,
+    },
+    /// Somebody else changed the store meanwhile. Nothing of theirs was replaced.
+    #[error(
+        "{store}: the store was changed by another writer meanwhile; nothing was replaced; try again"
+    )]
+    Changed {
+        /// The address.
+        store: String,
+    },
+    /// Another writer took this change over, or may have: the storage did not answer for too long.
+    #[error(
+        "{store}: the marker of this change could not be renewed in time, another writer may have taken it over; nothing more was written"
+    )]
+    Lost {
+        /// The address.
+        store: String,
+    },
+    /// The store holds something that cannot be edited without losing it. Nothing was changed.
+    #[error("{path}: found {found}, an edit needs {expected}")]
+    Unsupported {
+        /// The node inside the store.
+        path: String,
+        /// What it is.
+        found: String,
+        /// What it would have to be.
+        expected: String,
+    },
+    /// An edit counts, but not all of its objects are where they belong: readers of this workspace see the new store,
+    /// others see a mixture until it is resumed.
+    #[error("{store}: the edit counts, but carrying it out failed; resume it: {source}")]
+    Pending {
+        /// The address.
+        store: String,
+        /// Why.
+        source: Box<WriteError>,
+    },
+    /// More of something than the format can count.
+    #[error("{what}: found {found}, at most {limit} fit")]
+    Limit {
+        /// What is counted.
+        what: &'static str,
+        /// How many there are.
+        found: u64,
+        /// How many fit.
+        limit: u64,
+    },
+    /// A blob cannot hold what it was given.
+    #[error("{what}: {source}")]
+    Encode {
+        /// The array and chunk.
+        what: String,
+        /// The value that does not fit.
+        source: EncodeError,
+    },
+    /// The documents cannot say what the data asks for.
+    #[error(transparent)]
+    Document(#[from] MetaError),
+    /// The address is none that can be written, or its backend cannot be made.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The store that levels are made from could not be asked.
+    #[error("{source}")]
+    Query {
+        /// Which class of failure it is.
+        class: Class,
+        /// Why: an error of `zvf-query`.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A local file could not be written or read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The object store failed.
+    #[error("{key}: {source}")]
+    Backend {
+        /// The object.
+        key: String,
+        /// What the backend said.
+        source: object_store::Error,
+    },
+    /// The store is complete and readable; only tidying up after it failed.
+    #[error("the store is written, but {key} could not be removed: {source}")]
+    Tidying {
+        /// The object that is left over; readers ignore it.
+        key: String,
+        /// Why.
+        source: Box<WriteError>,
+    },
+    /// The verification of a copied store found something else than in the store that it was copied from.
+    #[error("{place}: {what}")]
+    Differs {
+        /// The level, and the object, chunk or attribute.
+        place: String,
+        /// What differs.
+        what: String,
+    },
+    /// An earlier call failed half way, so that the writer does not know what it holds.
+    #[error("the writer failed before: {what}")]
+    Broken {
+        /// The first failure.
+        what: String,
+    },
+}
+
+/// Returns an error of the class bug from the function around it, with file and line, unless a condition holds.
+///
+/// ```
+/// use zvf_encode::{WriteError, internal};
+///
+/// fn half(number: u32) -> Result<u32, WriteError> {
+///     internal!(number % 2 == 0, "{number} is odd");
+///     Ok(number / 2)
+/// }
+/// assert!(matches!(half(3), Err(WriteError::Bug { .. })));
+/// ```
+#[macro_export]
+macro_rules! internal {
+    ($holds:expr, $($what:tt)+) => {
+        if !$holds {
+            return Err($crate::WriteError::bug(format!($($what)+)).into());
+        }
+    };
+}
+pub use crate::internal;
+
+/// Turns what is absent although it must be there into an error of the class bug, never into a default.
+pub trait OrBug<T> {
+    /// The value, or an error of the class bug with file and line of the caller. `what` says which rule is broken; it is
+    /// formatted only then.
+    #[track_caller]
+    fn or_bug(self, what: impl fmt::Display) -> Result<T, WriteError>;
+}
+
+impl<T> OrBug<T> for Option<T> {
+    #[track_caller]
+    fn or_bug(self, what: impl fmt::Display) -> Result<T, WriteError> {
+        match self {
+            Some(value) => Ok(value),
+            None => Err(WriteError::bug(what.to_string())),
+        }
+    }
+}
+
+impl<T, E: fmt::Display> OrBug<T> for Result<T, E> {
+    #[track_caller]
+    fn or_bug(self, what: impl fmt::Display) -> Result<T, WriteError> {
+        match self {
+            Ok(value) => Ok(value),
+            Err(source) => Err(WriteError::bug(format!("{what}: {source}"))),
+        }
+    }
+}
+
+/// A number of 64 bits as an index.
+///
+/// # Errors
+/// Limit: it is none of this machine.
+pub fn to_index(what: &'static str, value: u64) -> Result<usize, WriteError> {
+    usize::try_from(value).map_err(|_| WriteError::limit(what, value, wide(usize::MAX)))
+}
+
+/// A length as a number of 32 bits.
+///
+/// # Errors
+/// Limit: it has more.
+pub fn narrow(what: &'static str, value: usize) -> Result<u32, WriteError> {
+    u32::try_from(value).map_err(|_| WriteError::limit(what, wide(value), u64::from(u32::MAX)))
+}
+
+/// A count as a coordinate or stored number.
+///
+/// # Errors
+/// Limit: 2^63 or more.
+pub fn signed64(what: &'static str, value: u64) -> Result<i64, WriteError> {
+    i64::try_from(value).map_err(|_| WriteError::limit(what, value, i64::MAX.unsigned_abs()))
+}
+
+impl From<CodecError> for WriteError {
+    fn from(error: CodecError) -> Self {
+        match error {
+            CodecError::Specification { found, expected } => {
+                Self::spec("compression", found, expected)
+            }
+            CodecError::Library(source) => Self::io("compression", source),
+            other => Self::io("compression", std::io::Error::other(other)),
+        }
+    }
+}
+
+impl From<IoError> for WriteError {
+    fn from(error: IoError) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+impl WriteError {
+    /// Which class of failure this is.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Spec { .. }
+            | Self::Batch { .. }
+            | Self::Input { .. }
+            | Self::Exists { .. }
+            | Self::Linked { .. }
+            | Self::Missing { .. }
+            | Self::Unsupported { .. }
+            | Self::Document(_)
+            | Self::Broken { .. } => Class::Misuse,
+            Self::Differs { .. } | Self::Data { .. } => Class::Malformed,
+            Self::Busy { .. } | Self::Changed { .. } => Class::Busy,
+            Self::Bug { .. } => Class::Bug,
+            Self::Encode { .. } | Self::Limit { .. } => Class::Limit,
+            Self::Store(source) => source.class(),
+            Self::Query { class, .. } => *class,
+            Self::Io { .. }
+            | Self::Backend { .. }
+            | Self::Lost { .. }
+            | Self::Tidying { .. }
+            | Self::Pending { .. } => Class::Io,
+        }
+    }
+
+    /// Whether the store is complete all the same.
+    #[must_use]
+    pub fn is_committed(&self) -> bool {
+        matches!(self, Self::Tidying { .. } | Self::Pending { .. })
+    }
+
+    /// A broken rule of the writer's own; see [`internal!`] and [`OrBug`].
+    #[cold]
+    #[track_caller]
+    pub fn bug(what: impl Into<String>) -> Self {
+        let place = std::panic::Location::caller();
+        Self::Bug {
+            what: what.into(),
+            file: place.file(),
+            line: place.line(),
+        }
+    }
+
+    /// A specification that is refused.
+    #[cold]
+    pub fn spec(
+        member: impl Into<String>,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Self {
+        Self::Spec {
+            member: member.into(),
+            found: found.into(),
+            expected: expected.into(),
+        }
+    }
+
+    /// Something that lies where a store was to be written.
+    #[cold]
+    pub fn exists(store: &str, what: impl Into<String>) -> Self {
+        Self::Exists {
+            store: store.to_owned(),
+            what: what.into(),
+            root: false,
+        }
+    }
+
+    /// The store was changed by another writer meanwhile.
+    #[cold]
+    pub fn changed(store: &str) -> Self {
+        let store = store.to_owned();
+        Self::Changed { store }
+    }
+
+    /// A store that another program writes.
+    #[cold]
+    pub fn busy(store: &str, what: impl Into<String>) -> Self {
+        Self::Busy {
+            store: store.to_owned(),
+            what: what.into(),
+        }
+    }
+
+    /// A store that another change keeps, by the name of its marker and, where it says so, its writer.
+    #[cold]
+    pub fn held(store: &str, marker: &'static str, found: Option<&[u8]>) -> Self {
+        let by = found.and_then(Holder::of_marker);
+        let parts = found.and_then(|found| serde_json::from_slice::<Value>(found).ok());
+        if parts.is_some_and(|marker| marker.pointer("/details/parts").is_some()) {
+            let what = "its parts are being committed, or that was interrupted at its end: `zvf import STORE … --commit` finishes it";
+            return Self::busy(store, what);
+        }
+        let by = by.map_or_else(String::new, |by| format!(" of {by}"));
+        let what = format!("another change is running or was interrupted ({marker}{by} is there)");
+        Self::busy(store, what)
+    }
+
+    /// A store that cannot be changed this way.
+    #[cold]
+    pub fn unsupported(
+        path: impl Into<String>,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Self {
+        Self::Unsupported {
+            path: path.into(),
+            found: found.into(),
+            expected: expected.into(),
+        }
+    }
+
+    /// An argument that is refused.
+    #[cold]
+    pub fn input(
+        what: impl Into<String>,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Self {
+        Self::Input {
+            what: what.into(),
+            found: found.into(),
+            expected: expected.into(),
+        }
+    }
+
+    /// What is wrong with the data of a store.
+    #[cold]
+    pub fn source(place: impl Into<String>, what: impl Into<String>) -> Self {
+        Self::Data {
+            place: place.into(),
+            what: what.into(),
+        }
+    }
+
+    /// A difference between a copy and its source.
+    #[cold]
+    pub fn differs(place: impl Into<String>, what: impl Into<String>) -> Self {
+        Self::Differs {
+            place: place.into(),
+            what: what.into(),
+        }
+    }
+
+    /// Data of a store that is not as expected.
+    #[cold]
+    pub fn data(
+        what: impl Into<String>,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Self {
+        let (found, expected) = (found.into(), expected.into());
+        Self::source(what, format!("found {found}, expected {expected}"))
+    }
+
+    /// A local file that could not be written or read.
+    #[cold]
+    pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
+        Self::Io {
+            path: path.into(),
+            source,
+        }
+    }
+
+    /// A value that a blob cannot hold.
+    #[cold]
+    pub fn encode(what: impl Into<String>, source: EncodeError) -> Self {
+        Self::Encode {
+            what: what.into(),
+            source,
+        }
+    }
+
+    /// More of something than the format can count.
+    #[cold]
+    pub fn limit(what: &'static str, found: u64, limit: u64) -> Self {
+        Self::Limit { what, found, limit }
+    }
+}

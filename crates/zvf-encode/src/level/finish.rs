@@ -1,0 +1,601 @@
+//! From buckets to a store: the four steps in order, and the commit.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use zvf_meta::{ArrayAttributes, Kind, LevelDoc, LinksConvention};
+use zvf_store::ChunkCoord;
+use zvf_store::owners::index_document;
+
+use crate::batches::batch::Groups;
+use crate::batches::categories::{Categories, Dictionary};
+use crate::batches::chunk_by::{Keys, Split};
+use crate::batches::prepare::Corners;
+use crate::batches::route::Router;
+use crate::documents::nodes::Nodes;
+use crate::error::{OrBug, narrow};
+use crate::level::cell::{Encoded, Encoder};
+use crate::level::objects;
+use crate::level::objects::{ManifestSinks, Tables};
+use crate::level::owners::{self, Owners};
+use crate::level::progress::{Step, Steps, Watch};
+use crate::level::shard::Cells;
+use crate::links::{
+    CUT, ChunkFragments, Family, FragmentRows, LinkPlacer, Sink, Stored, queued_size, split,
+};
+use crate::parallel::pack;
+use crate::records::bucket::{Bucket, Buckets};
+use crate::records::places::Places;
+use crate::records::record::records;
+use crate::records::sorter::{Placed, Sorter};
+use crate::records::spill::{SpillFile, Spool};
+use crate::spec::store::{AttributeType, StoreSpec};
+use crate::spec::target_version::{IdsIn, Members};
+use crate::target::{Below, Object, Payloads};
+use crate::values::number::NumberType;
+use zvf_format::int::{index, wide};
+
+use crate::level::{fragment_values, part_texts};
+use crate::{WriteError, documents, parallel};
+
+/// What a level is made of, and what making it may use.
+#[derive(Debug)]
+pub struct LevelInput {
+    /// The specification.
+    pub spec: Arc<StoreSpec>,
+    /// The vertices and links, by chunk.
+    pub router: Router,
+    /// The tables of objects.
+    pub tables: Tables,
+    /// The groups.
+    pub groups: Groups<'static>,
+    /// The folder for temporary files.
+    pub folder: PathBuf,
+    /// Bytes that may be held in memory.
+    pub budget: usize,
+    /// Threads that encode chunks.
+    pub threads: usize,
+    /// Receives the progress.
+    pub watch: Watch,
+}
+
+/// Where the vertices of a level went.
+#[derive(Debug)]
+pub struct Trace {
+    /// Chunks with vertices, in lex order.
+    pub chunks: Vec<ChunkCoord>,
+    /// Slot of the chunk, and row, of each vertex, in the order in which they were pushed.
+    pub places: Vec<(u32, u32)>,
+}
+
+/// Writes everything of a level but its document, which is `doc` with what the rows say; and returns where the vertices went,
+/// if the router was asked to keep that in mind.
+///
+/// `bounds` are the store's: all arrays of all levels have the grid over them (trap T6). Positions, attributes, objects and
+/// links are those of `input`.
+pub fn write_arrays(
+    input: LevelInput,
+    bounds: &Corners,
+    target: &Below<'_>,
+    doc: LevelDoc,
+) -> Result<(LevelDoc, Summary, Option<Trace>), WriteError> {
+    let LevelInput {
+        spec,
+        router,
+        tables,
+        groups,
+        folder,
+        budget,
+        threads,
+        watch,
+    } = input;
+    let spec = &*spec;
+    let (coords, buckets, file, split) = by_chunk(spec, router.rows, router.keys)?;
+    let dictionaries = dictionaries(spec, router.categories)?;
+    let traced = router.trace.is_some();
+    let encoder = Encoder::new(spec, router.layout, dictionaries)?.with_vertices(traced);
+    let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
+    let form = spec.target.rules();
+    let cells = form.cells(
+        Split::grid(split.as_ref(), documents::grid(bounds, &spec.chunk_shape)?),
+        spec.shard_shape.clone(),
+        spec.compression.clone(),
+        chunks.iter().copied(),
+    )?;
+    let level = LevelWriter {
+        spec,
+        target,
+        cells: &cells,
+        chunks: &chunks,
+        folder: &folder,
+        budget,
+        threads,
+        watch: &watch,
+        codes: false,
+    };
+    let RowsWritten {
+        sorter,
+        mut places,
+        fragments,
+    } = level.write_rows(&encoder, buckets, &file, router.vertices)?;
+    let mut placer = level.placer();
+    let mut documents = Documents::new(level.vertex_docs(&encoder)?);
+    documents.summary.vertices = router.vertices;
+    documents.summary.chunks = wide(chunks.len());
+    // Of no objects, too: what is appended later belongs to some.
+    if spec.has_objects() {
+        level.write_objects(&mut documents, sorter, &tables, &groups, &mut placer)?;
+    }
+    let queue = (router.links, router.link_count);
+    let stored = level.write_queued(queue, places.as_mut(), placer, fragments.as_ref())?;
+    documents.links(&stored, &cells)?;
+    let found = router.trace.zip(places);
+    let found = found.map(|(numbers, mut places)| trace(&numbers, &mut places));
+    let found = found.transpose()?;
+    let doc = Split::describe(split, spec, doc);
+    let (doc, summary) = documents.put(target, doc)?;
+    let fragments_tile = doc.fragments_tile && form.members == Members::All;
+    let doc = LevelDoc {
+        fragments_tile,
+        ..doc
+    };
+    let trace = found.map(|places| Trace {
+        chunks: coords,
+        places,
+    });
+    Ok((doc, summary, trace))
+}
+
+/// The dictionary of each attribute; `None` of numbers.
+pub fn dictionaries(
+    spec: &StoreSpec,
+    categories: Vec<Categories>,
+) -> Result<Vec<Option<Dictionary>>, WriteError> {
+    let mut dictionaries = Vec::new();
+    for (one, categories) in spec.vertex_attributes.iter().zip(categories) {
+        let is_category = one.values == AttributeType::Category;
+        dictionaries.push(if is_category {
+            Some(categories.finish()?)
+        } else {
+            None
+        });
+    }
+    Ok(dictionaries)
+}
+
+/// Chunk and row of each vertex, by their numbers.
+fn trace(numbers: &[u64], places: &mut Places) -> Result<Vec<(u32, u32)>, WriteError> {
+    let place = |&number: &u64| {
+        let lost = || WriteError::input("vertex", number.to_string(), "one that was written");
+        places.get(number)?.ok_or_else(lost)
+    };
+    numbers.iter().map(place).collect()
+}
+
+/// The chunks with rows in lex order, their rows, the file that these are read from, and the values that chunks are cut
+/// by, beside position.
+type Chunked = (Vec<ChunkCoord>, Vec<Bucket>, SpillFile, Option<Split>);
+
+/// Sorts what was pushed by chunk.
+pub fn by_chunk(
+    spec: &StoreSpec,
+    rows: Buckets<ChunkCoord>,
+    keys: Option<Keys>,
+) -> Result<Chunked, WriteError> {
+    let (mut buckets, file) = rows.finish();
+    let split = keys
+        .map(|keys| keys.finish(spec, &mut buckets))
+        .transpose()?;
+    buckets.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    narrow("chunks", buckets.len())?;
+    let (coords, buckets) = buckets.into_iter().unzip();
+    Ok((coords, buckets, file, split))
+}
+
+/// Documents of a level that wait until all cells are written.
+#[derive(Debug)]
+pub struct Documents {
+    nodes: Nodes,
+    /// What was written so far.
+    pub summary: Summary,
+    /// Whether the groups of links follow fragments.
+    link_groups: bool,
+}
+
+impl Documents {
+    /// The documents of the vertices, with nothing else yet.
+    pub fn new(nodes: Nodes) -> Self {
+        Self {
+            nodes,
+            summary: Summary::default(),
+            link_groups: false,
+        }
+    }
+
+    /// Adds those of links.
+    pub fn links(&mut self, stored: &Stored, cells: &Cells) -> Result<(), WriteError> {
+        self.summary.links = stored.links;
+        self.link_groups = stored.follows_fragments();
+        self.nodes.extend(stored.nodes(cells)?);
+        Ok(())
+    }
+
+    /// Puts all of them but that of the level, which is `doc` with what is there.
+    pub fn put(self, target: &Below<'_>, doc: LevelDoc) -> Result<(LevelDoc, Summary), WriteError> {
+        let families = self.nodes.families();
+        self.nodes.put(target)?;
+        let doc = LevelDoc {
+            vertex_count: self.summary.vertices,
+            arrays_present: families.iter().map(|&name| name.to_owned()).collect(),
+            fragments_tile: self.summary.chunks > 0,
+            fragment_link_groups: self.link_groups,
+            ..doc
+        };
+        Ok((doc, self.summary))
+    }
+}
+
+/// The level that is written.
+#[derive(Debug, Clone, Copy)]
+pub struct LevelWriter<'s> {
+    /// The specification.
+    pub spec: &'s StoreSpec,
+    /// The place of the level.
+    pub target: &'s Below<'s>,
+    /// Where the cells of all arrays are stored.
+    pub cells: &'s Cells,
+    /// Chunks with vertices, in lexicographic order: a slot is an index into them.
+    pub chunks: &'s [&'s [i64]],
+    /// The folder for temporary files.
+    pub folder: &'s Path,
+    /// Bytes that may be held in memory.
+    pub budget: usize,
+    /// Threads that encode chunks.
+    pub threads: usize,
+    /// Receives the progress.
+    pub watch: &'s Watch,
+    /// Whether texts are written as codes of a part, which the commit writes again.
+    pub codes: bool,
+}
+
+impl<'s> LevelWriter<'s> {
+    fn chunk(&self, slot: u32) -> Result<&'s [i64], WriteError> {
+        let chunk = self.chunks.get(index(slot)).copied();
+        chunk.or_bug(format_args!("no chunk {slot}"))
+    }
+
+    /// Sorts the fragments of objects.
+    pub fn sorter(&self) -> Sorter<Placed> {
+        Sorter::new(self.budget / 8, self.folder)
+    }
+
+    /// Collects links.
+    pub fn placer(&self) -> LinkPlacer {
+        LinkPlacer::new(Family::of(self.spec), self.budget / 8, self.folder)
+    }
+
+    /// Collects the fragments of chunks, where groups of links may follow them.
+    fn fragment_rows(&self) -> Option<FragmentRows> {
+        let spec = self.spec;
+        let explicit = spec.takes_links() && spec.convention() == LinksConvention::Explicit;
+        // Readers of older versions know no such groups.
+        let known = spec.target.rules().members == Members::All;
+        (explicit && known).then(|| FragmentRows::new(self.budget / 16, self.folder))
+    }
+
+    /// Encodes and puts the cells of all chunks, which have so many vertices.
+    pub fn write_rows(
+        &self,
+        encoder: &Encoder<'_>,
+        buckets: Vec<Bucket>,
+        file: &SpillFile,
+        vertices: u64,
+    ) -> Result<RowsWritten, WriteError> {
+        let mut sorter = self.sorter();
+        let mut places = match encoder.vertices {
+            true => Some(Places::new(vertices, self.budget / 8, self.folder)?),
+            false => None,
+        };
+        let mut fragments = self.fragment_rows();
+        let mut items = Vec::new();
+        let width = encoder.record_size();
+        let bytes: u64 = buckets.iter().map(Bucket::size).sum();
+        let mut steps = self.watch.step(Step::Vertices, bytes / width);
+        for (slot, bucket) in (0_u32..).zip(buckets) {
+            items.push((
+                self.cells.object_index(self.chunk(slot)?)?,
+                bucket.size(),
+                (slot, bucket),
+            ));
+        }
+        let work = |job: Vec<(u32, Bucket)>| self.write_job(encoder, job, file);
+        let take = |done: Vec<Noted>| {
+            for noted in done {
+                steps.add(noted.rows);
+                if let Some(fragments) = &mut fragments {
+                    let rows = noted.placed.iter().map(|placed| placed.rows);
+                    fragments.note(self.chunk(noted.slot)?, rows)?;
+                }
+                noted
+                    .placed
+                    .into_iter()
+                    .try_for_each(|placed| sorter.push(placed))?;
+                if let Some(places) = &mut places {
+                    places.note(noted.slot, &noted.vertices)?;
+                }
+            }
+            Ok(())
+        };
+        parallel::each(self.threads, pack(items).into_iter(), work, take)?;
+        Ok(RowsWritten {
+            sorter,
+            places,
+            fragments: fragments.map(FragmentRows::seal),
+        })
+    }
+
+    fn write_job(
+        &self,
+        encoder: &Encoder<'_>,
+        job: Vec<(u32, Bucket)>,
+        file: &SpillFile,
+    ) -> Result<Vec<Noted>, WriteError> {
+        let mut paths = vec![
+            ("vertices".to_owned(), self.spec.positions.size()),
+            ("vertex_fragments".to_owned(), documents::INDEX),
+        ];
+        let mut codes = vec![false; paths.len()];
+        for (at, one) in self.spec.vertex_attributes.iter().enumerate() {
+            let coded = self.codes && one.values == AttributeType::Category;
+            let family = if coded {
+                part_texts::CODES
+            } else {
+                "vertex_attributes"
+            };
+            codes.push(coded);
+            paths.push((
+                format!("{family}/{}", one.name),
+                encoder.stored_type(at)?.size(),
+            ));
+        }
+        for one in &self.spec.fragment_attributes {
+            let number = one.values.number();
+            let items = number.map_or(documents::INDEX, NumberType::size);
+            paths.push((format!("fragment_attributes/{}", one.name), items));
+            codes.push(false);
+        }
+        let mut columns: Vec<Payloads<'_>> = paths.iter().map(|_| Vec::new()).collect();
+        let mut noted = Vec::new();
+        for (slot, bucket) in job {
+            let chunk = self.chunk(slot)?;
+            let rows = bucket.size() / encoder.record_size();
+            let Encoded {
+                positions,
+                fragments,
+                attributes,
+                fragment_attributes,
+                placed,
+                vertices,
+            } = encoder.encode(chunk, slot, &bucket.read(file)?)?;
+            let payloads = [positions, fragments]
+                .into_iter()
+                .chain(attributes)
+                .chain(fragment_attributes);
+            columns
+                .iter_mut()
+                .zip(payloads)
+                .for_each(|(column, payload)| column.push((chunk, payload)));
+            noted.push(Noted {
+                rows,
+                slot,
+                placed,
+                vertices,
+            });
+        }
+        let mut objects: Vec<Object> = Vec::new();
+        for (((path, items), column), coded) in paths.iter().zip(columns).zip(codes) {
+            objects.extend(if coded {
+                part_texts::objects(self.cells, path, column)?
+            } else {
+                self.cells.of_items(*items).objects(path, column)?
+            });
+        }
+        self.target.put(objects)?;
+        Ok(noted)
+    }
+
+    /// Documents of the arrays of vertices.
+    pub fn vertex_docs(&self, encoder: &Encoder<'_>) -> Result<Nodes, WriteError> {
+        let present = documents::presence(self.chunks.iter().copied())?;
+        let mut nodes = Nodes::default();
+        let add = |nodes: &mut Nodes, path: String, attributes: ArrayAttributes| {
+            nodes.cells(self.cells, path, present.clone(), attributes);
+        };
+        let vertices = documents::vertices(self.spec);
+        add(&mut nodes, "vertices".to_owned(), vertices);
+        let fragments = "vertex_fragments";
+        let attributes = documents::fragments(fragments);
+        add(&mut nodes, fragments.to_owned(), attributes);
+        for (at, one) in self.spec.vertex_attributes.iter().enumerate() {
+            let attributes = documents::vertex_attribute(one, at, encoder)?;
+            let path = format!("vertex_attributes/{}", one.name);
+            match encoder.dictionary(at) {
+                Some(dictionary) => {
+                    let (present, texts) = (present.clone(), &dictionary.texts);
+                    nodes.coded_cells(self.cells, path, present, attributes, texts);
+                }
+                None => add(&mut nodes, path, attributes),
+            }
+        }
+        for one in &self.spec.fragment_attributes {
+            let attributes = fragment_values::document(one);
+            let path = format!("fragment_attributes/{}", one.name);
+            add(&mut nodes, path, attributes);
+        }
+        Ok(nodes)
+    }
+
+    /// Writes the object index, the owners of fragments, the attributes of objects, and the groups.
+    pub fn write_objects(
+        &self,
+        documents: &mut Documents,
+        sorter: Sorter<Placed>,
+        tables: &Tables,
+        groups: &Groups<'_>,
+        placer: &mut LinkPlacer,
+    ) -> Result<(), WriteError> {
+        let (spec, target) = (self.spec, self.target);
+        let steps = self.watch.step(Step::Objects, sorter.len());
+        let sorted = sorter.finish()?;
+        let owners = || Owners::new(self.budget / 8, self.folder);
+        let mut owners = spec.stores_owners().then(owners);
+        let sinks = ManifestSinks {
+            placer,
+            owners: owners.as_mut(),
+            target,
+        };
+        let written = objects::write_manifests(spec, self.chunks, sorted, steps, tables, sinks)?;
+        let rows = &written.rows;
+        let nodes = &mut documents.nodes;
+        nodes
+            .arrays
+            .extend(objects::write_attributes(spec, tables, rows, target)?);
+        nodes
+            .arrays
+            .extend(objects::write_groups(spec, groups, &written.ids, target)?);
+        let doc = match spec.target.rules().ids {
+            IdsIn::Table => objects::index_doc(spec.key_rank(), rows, written.present),
+            IdsIn::Rows => objects::index_of_rows(spec.key_rank(), wide(rows.len())),
+        };
+        let document = match owners {
+            Some(owners) => {
+                let (document, cells) = (index_document(&doc), self.owner_cells());
+                nodes.extend(owners.write(self.chunks, &cells, &document, target)?);
+                document
+            }
+            None => doc.to_json(),
+        };
+        nodes.groups.insert("object_index".to_owned(), document);
+        nodes.arrays.extend(written.arrays);
+        documents.summary.objects = wide(written.rows.len());
+        Ok(())
+    }
+
+    /// Where the cells of the owner column lie: in older versions where all others do.
+    fn owner_cells(&self) -> Cells {
+        match self.spec.target.rules().members {
+            Members::All => owners::cells_of(self.cells),
+            Members::Early => self.cells.clone(),
+        }
+    }
+
+    /// Encodes and puts the cells of the links that were pushed, of which there are so many, and of those that are placed.
+    pub fn write_queued(
+        &self,
+        (queue, count): (Spool, u64),
+        places: Option<&mut Places>,
+        mut placer: LinkPlacer,
+        fragments: Option<&ChunkFragments>,
+    ) -> Result<Stored, WriteError> {
+        let mut steps = self.watch.step(Step::Links, count * 2);
+        if let Some(places) = places {
+            places.seal()?;
+            self.place_links(queue, places, &mut placer, &mut steps)?;
+        }
+        self.write_links(placer, fragments, steps)
+    }
+
+    /// Links by vertex become links by row; those that the order of rows implies are left out.
+    fn place_links(
+        &self,
+        queue: Spool,
+        places: &mut Places,
+        placer: &mut LinkPlacer,
+        steps: &mut Steps<'_>,
+    ) -> Result<(), WriteError> {
+        let spec = self.spec;
+        let size = queued_size(spec);
+        let mut ends = Vec::new();
+        for piece in queue.pieces() {
+            let piece = piece?;
+            steps.add(wide(piece.len() / size));
+            for record in records(&piece, size)? {
+                let (vertices, attributes) = split(record, spec.links.width)?;
+                ends.clear();
+                let cut = spec.kind == Kind::Skeleton
+                    && vertices.first().is_some_and(|child| child & CUT != 0);
+                for vertex in vertices {
+                    let vertex = vertex & !CUT;
+                    let lost = || {
+                        WriteError::input(
+                            "link",
+                            format!("vertex {vertex}"),
+                            "a vertex that was pushed",
+                        )
+                    };
+                    ends.push(places.get(vertex)?.ok_or_else(lost)?);
+                }
+                // A child that follows its parent: only then are they neighbours of one tree, so of one fragment.
+                let implied = spec.kind == Kind::Skeleton
+                    && !cut
+                    && !spec.links.explicit
+                    && matches!(&*ends, [child, parent] if child.0 == parent.0 && parent.1.checked_add(1) == Some(child.1));
+                if !implied {
+                    placer.push_rows(self.chunks, &ends, attributes)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Encodes and puts the cells of all links. Groups follow the `fragments` of chunks, if they can.
+    pub fn write_links(
+        &self,
+        placer: LinkPlacer,
+        fragments: Option<&ChunkFragments>,
+        mut steps: Steps<'_>,
+    ) -> Result<Stored, WriteError> {
+        let sink = Sink {
+            cells: self.cells,
+            target: self.target,
+            threads: self.threads,
+        };
+        // Every pushed link has its values.
+        placer.write(sink, fragments, &|_, _, _| {}, |records| steps.add(records))
+    }
+}
+
+/// What the rest of a level needs to know of its rows, once their cells are written.
+#[derive(Debug)]
+pub struct RowsWritten {
+    /// The fragments of objects.
+    pub sorter: Sorter<Placed>,
+    /// Where each vertex went, if links or the caller ask for it.
+    pub places: Option<Places>,
+    /// The fragments of chunks, where groups of links may follow them.
+    pub fragments: Option<ChunkFragments>,
+}
+
+/// What is kept of an encoded chunk.
+#[derive(Debug)]
+struct Noted {
+    rows: u64,
+    slot: u32,
+    placed: Vec<Placed>,
+    vertices: Vec<u64>,
+}
+
+/// What was written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Vertices.
+    pub vertices: u64,
+    /// Chunks with vertices.
+    pub chunks: u64,
+    /// Rows of the object index.
+    pub objects: u64,
+    /// Links that are stored, each counted once; implied ones are not.
+    pub links: u64,
+}

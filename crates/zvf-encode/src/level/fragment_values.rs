@@ -1,0 +1,97 @@
+//! Attributes of fragments, and where they cut fragments (0.9 §11.7 and §12.2).
+
+use zvf_meta::{ArrayAttributes, Kind};
+use zvf_store::owners::OWNER_COLUMN;
+
+use crate::WriteError;
+use crate::documents::build::channels;
+use crate::spec::store::{AttributeSpec, AttributeType, StoreSpec, check_list};
+use crate::spec::target_version::IdsIn;
+
+impl StoreSpec {
+    /// Declares an attribute of fragments: numbers, one row a fragment. Batches give a
+    /// [value for each vertex](crate::Batch::with_fragment_attribute), and a fragment ends where any of them changes. So whoever
+    /// writes decides where fragments end inside an object, such as at the branches of a tree.
+    ///
+    /// Not for point clouds that are cut into bins: their fragments are the bins.
+    #[must_use]
+    pub fn with_fragment_attribute(mut self, attribute: AttributeSpec) -> Self {
+        self.fragment_attributes.push(attribute);
+        self
+    }
+
+    /// Writes the object of each fragment beside it, for readers that come from a chunk and not from an object. Stores of 0.9 with objects
+    /// have it by default.
+    #[must_use]
+    pub fn with_fragment_owners(mut self) -> Self {
+        self.fragment_owners = Some(true);
+        self
+    }
+
+    /// Does not write the objects of fragments: a query of a box then reads all manifests.
+    #[must_use]
+    pub fn without_fragment_owners(mut self) -> Self {
+        self.fragment_owners = Some(false);
+        self
+    }
+
+    /// Whether the objects of fragments are written.
+    #[must_use]
+    pub fn stores_owners(&self) -> bool {
+        let by_default = || {
+            // Readers of older versions know no such column; and an attribute may have its name.
+            let free = self
+                .fragment_attributes
+                .iter()
+                .all(|one| one.name != OWNER_COLUMN);
+            self.has_objects() && self.target.rules().ids == IdsIn::Table && free
+        };
+        self.fragment_owners.unwrap_or_else(by_default)
+    }
+
+    /// Whether fragments end where values of their attributes change.
+    pub(crate) fn cuts_by_value(&self) -> bool {
+        !self.fragment_attributes.is_empty()
+    }
+
+    pub(crate) fn check_fragments(&self) -> Result<(), WriteError> {
+        let member = "fragment_attributes";
+        check_list(
+            member,
+            &self.fragment_attributes,
+            AttributeType::numbers_only,
+        )?;
+        let binned = self.kind == Kind::PointCloud && self.bin_shape.is_some();
+        if binned && self.cuts_by_value() {
+            let found = format!("{} of them", self.fragment_attributes.len());
+            let expected = "none where points lie in bins, which are their fragments";
+            return Err(WriteError::spec(member, found, expected));
+        }
+        if self.fragment_owners != Some(true) {
+            return Ok(());
+        }
+        if !self.has_objects() {
+            let expected = "false where there are no objects";
+            return Err(WriteError::spec("fragment_owners", "true", expected));
+        }
+        if self
+            .fragment_attributes
+            .iter()
+            .any(|one| one.name == OWNER_COLUMN)
+        {
+            let member = format!("{member}/{OWNER_COLUMN}");
+            let expected = "another name: this one is that of `fragment_owners`";
+            return Err(WriteError::spec(member, "declared", expected));
+        }
+        Ok(())
+    }
+}
+
+/// Attributes of `fragment_attributes/<name>`.
+pub(crate) fn document(one: &AttributeSpec) -> ArrayAttributes {
+    ArrayAttributes {
+        zv_array: Some("fragment_attribute".to_owned()),
+        dtype: Some(one.values.name()),
+        ..channels(one)
+    }
+}

@@ -1,0 +1,24 @@
+//! One level: cells of chunks, the objects that hold them, manifests, and a whole level from batches.
+//!
+//! [`Encoder`] makes the cells of a chunk from its records; [`Cells`] says in which objects they are stored, one each, in shards,
+//! or as the groups of 0.8.1. [`ManifestArray`] writes the index of objects. [`write_arrays`] does all of it for what a
+//! [`Router`](crate::batches::Router) holds; [`LevelWriter`] are its steps, for a level of several programs.
+
+pub(crate) mod blobs;
+pub(crate) mod cell;
+pub(crate) mod finish;
+pub(crate) mod fragment_values;
+pub(crate) mod objects;
+pub mod owners;
+pub mod part_texts;
+pub(crate) mod progress;
+pub(crate) mod shard;
+
+pub use cell::{Encoded, Encoder, bin_of, fragment_index};
+pub use finish::{
+    Documents, LevelInput, LevelWriter, RowsWritten, Summary, Trace, by_chunk, dictionaries,
+    write_arrays,
+};
+pub use objects::{ManifestArray, Tables, check_chain, checked_groups, index_doc, index_of_rows};
+pub use progress::{Progress, Step, Steps, Watch};
+pub use shard::{Cells, Container, object_key, stored_as};

@@ -1,0 +1,544 @@
+//! Objects: manifests, ids, and the tables that callers give (0.9 §11).
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+use zvf_format::manifest::ManifestBuilder;
+use zvf_format::vlen::VlenBuilder;
+use zvf_meta::{ArrayAttributes, ArrayDoc, DataType, Kind, ObjectIndexDoc};
+
+use crate::WriteError;
+use crate::batches::batch::{Groups, ObjectTable};
+use crate::documents::array;
+use crate::documents::array::{array_doc, vlen_codecs};
+use crate::documents::build::{Docs, INDEX};
+use crate::error::{OrBug, narrow};
+use crate::level::owners::Owners;
+use crate::level::progress::Steps;
+use crate::links::LinkPlacer;
+use crate::records::sorter::{Placed, Sorted};
+use crate::spec::names::check_name;
+use crate::spec::store::StoreSpec;
+use crate::spec::target_version::{ID_IS_ROW, IdsIn, MOST_ROWS};
+use crate::tables::column::{Held, TableOf, column, described, plain_column};
+use crate::tables::typed::Typed;
+use crate::target::{Below, Object};
+use crate::values::column::Values;
+use zvf_codec::Compression;
+use zvf_format::int::{index, signed, wide};
+
+/// Most manifests of one chunk. The released writers take 16384: then whoever asks for a few objects reads nearly all manifests of a store.
+pub(crate) const BUCKET: u32 = 512;
+
+/// Bytes of the manifests of one chunk, after which it has fewer of them; not fewer than [`FEWEST`].
+const BUCKET_BYTES: usize = 2 << 20;
+const FEWEST: u32 = 64;
+
+/// Fragments between two words about progress.
+const TELL: u64 = 4096;
+
+/// The object tables that were pushed.
+#[derive(Debug)]
+pub struct Tables {
+    ids: Vec<i64>,
+    seen: HashSet<i64>,
+    columns: Vec<Held>,
+    /// The ids of objects that are known by their numbers; empty where ids are what they are known by.
+    named: Vec<i64>,
+}
+
+impl Tables {
+    /// No rows, with the object attributes of the specification.
+    pub fn new(spec: &StoreSpec) -> Self {
+        let columns = spec.object_attributes.iter();
+        let columns = columns.map(|one| Held::new(one.values));
+        Self {
+            ids: Vec::new(),
+            seen: HashSet::new(),
+            columns: columns.collect(),
+            named: Vec::new(),
+        }
+    }
+
+    /// Tables of objects that vertices name by their numbers, from 0: rows of the index are in the order of these, whatever
+    /// their ids. There are no attributes.
+    pub fn numbered(ids: Vec<i64>) -> Self {
+        Self {
+            ids: (0..).take(ids.len()).collect(),
+            seen: HashSet::new(),
+            columns: Vec::new(),
+            named: ids,
+        }
+    }
+
+    /// The id of an object, by what it is known by.
+    fn id(&self, known_by: i64) -> i64 {
+        // Names are numbers of ids; what has none is known by its id.
+        let number = usize::try_from(known_by).ok();
+        let id = number.and_then(|number| self.named.get(number));
+        id.copied().unwrap_or(known_by)
+    }
+
+    /// All rows as one table.
+    pub fn columns(&self, spec: &StoreSpec) -> (Vec<i64>, Vec<(String, Values<'static>)>) {
+        let columns = spec.object_attributes.iter().zip(&self.columns);
+        let columns = columns.map(|(one, held)| (one.name.clone(), held.values()));
+        (self.ids.clone(), columns.collect())
+    }
+
+    /// Takes a table, or nothing of it.
+    pub fn push(&mut self, spec: &StoreSpec, table: &ObjectTable<'_>) -> Result<(), WriteError> {
+        if !spec.has_objects() {
+            return Err(WriteError::input(
+                "objects",
+                "a table",
+                "none, as the specification says",
+            ));
+        }
+        let rows = table.ids.len();
+        for (name, _) in &table.attributes {
+            if !spec.object_attributes.iter().any(|one| one.name == *name) {
+                let what = format!("object attribute {name}");
+                return Err(WriteError::input(
+                    what,
+                    "values",
+                    "none: the specification has no such name",
+                ));
+            }
+        }
+        let mut new = Vec::new();
+        for one in &spec.object_attributes {
+            let what = || format!("object attribute {}", one.name);
+            let mut given = table
+                .attributes
+                .iter()
+                .filter(|(name, _)| *name == one.name)
+                .map(|(_, values)| values);
+            let (Some(values), None) = (given.next(), given.next()) else {
+                return Err(WriteError::input(what(), "no column or several", "one"));
+            };
+            if Some(values.len()) != rows.checked_mul(one.channels) {
+                let expected = format!("{rows} rows of {}", one.channels);
+                return Err(WriteError::input(
+                    what(),
+                    format!("{} values", values.len()),
+                    expected,
+                ));
+            }
+            one.check_values("object attribute", values)?;
+            let mut held = Held::new(one.values);
+            if !held.push(values) {
+                let (found, expected) = (values.type_name(), one.values.name());
+                return Err(WriteError::input(what(), found, expected));
+            }
+            new.push(held);
+        }
+        let mut here = HashSet::new();
+        let twice = table
+            .ids
+            .iter()
+            .find(|id| self.seen.contains(id) || !here.insert(**id));
+        if let Some(id) = twice {
+            return Err(WriteError::input(format!("object {id}"), "two rows", "one"));
+        }
+        if let Some(id) = spec.target.rules().bad_id(&table.ids) {
+            return Err(WriteError::input("object", id.to_string(), ID_IS_ROW));
+        }
+        self.seen.extend(here);
+        self.ids.extend_from_slice(&table.ids);
+        for (held, new) in self.columns.iter_mut().zip(new) {
+            held.append(new)?;
+        }
+        Ok(())
+    }
+}
+
+/// Groups for a store, borrowing nothing.
+///
+/// # Errors
+/// Misuse: groups of no objects; names or values that are not those of so many groups.
+pub fn checked_groups(
+    spec: &StoreSpec,
+    groups: &Groups<'_>,
+) -> Result<Groups<'static>, WriteError> {
+    let count = groups.members.len();
+    let bad = |what: String, found: String, expected: String| {
+        Err(WriteError::input(what, found, expected))
+    };
+    if !spec.has_objects() {
+        return bad(
+            "groups".into(),
+            format!("{count} groups"),
+            "none where there are no objects".into(),
+        );
+    }
+    if !groups.names.is_empty() && groups.names.len() != count {
+        return bad(
+            "group names".into(),
+            format!("{} names", groups.names.len()),
+            format!("{count} or none"),
+        );
+    }
+    let mut attributes: Vec<(String, Values<'static>)> = Vec::new();
+    for (name, values) in &groups.attributes {
+        let what = format!("group attribute {name}");
+        check_name(&what, name)?;
+        if attributes.iter().any(|(other, _)| other == name) {
+            return bad(what, "two columns".into(), "one".into());
+        }
+        if values.is_empty() || !values.len().is_multiple_of(count) {
+            return bad(
+                what,
+                format!("{} values", values.len()),
+                format!("rows for {count} groups"),
+            );
+        }
+        attributes.push((name.clone(), values.clone().into_owned()));
+    }
+    Ok(Groups {
+        members: groups.members.clone(),
+        names: groups.names.clone(),
+        attributes,
+    })
+}
+
+/// What was written of objects.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// Documents of arrays.
+    pub(crate) arrays: Docs,
+    /// Ids of objects, ascending.
+    pub(crate) ids: Vec<i64>,
+    /// Ids in row order: those of the objects, and where ids are row numbers those between them.
+    pub(crate) rows: Vec<i64>,
+    /// Rows with vertices.
+    pub(crate) present: u64,
+}
+
+/// The arrays of an object index, written as their rows come.
+#[derive(Debug)]
+pub struct ManifestArray<'t> {
+    compression: Compression,
+    target: &'t Below<'t>,
+    /// Manifests until it is known how many come into a chunk.
+    first: Vec<Vec<u8>>,
+    first_bytes: usize,
+    /// Manifests of a chunk, once that is known.
+    rows: Option<u32>,
+    bucket: VlenBuilder,
+    full: u64,
+    count: u64,
+}
+
+impl<'t> ManifestArray<'t> {
+    /// An index without rows, in the level at `target`.
+    pub fn new(compression: &Compression, target: &'t Below<'t>) -> Self {
+        Self {
+            compression: compression.of_items(INDEX),
+            target,
+            first: Vec::new(),
+            first_bytes: 0,
+            rows: None,
+            bucket: VlenBuilder::new(),
+            full: 0,
+            count: 0,
+        }
+    }
+
+    /// Fixes how many manifests come into a chunk: [`BUCKET`], fewer where those would be more than
+    /// [`BUCKET_BYTES`], since a query of one object decodes a chunk as a whole.
+    fn divide(&mut self) -> Result<u32, WriteError> {
+        let rows = match narrow("manifests of a chunk", self.first.len())? {
+            rows if self.first_bytes >= BUCKET_BYTES => (1 << rows.max(1).ilog2()).max(FEWEST),
+            _ => BUCKET,
+        };
+        self.rows = Some(rows);
+        for manifest in std::mem::take(&mut self.first) {
+            self.append(&manifest, rows)?;
+        }
+        Ok(rows)
+    }
+
+    fn append(&mut self, manifest: &[u8], rows: u32) -> Result<(), WriteError> {
+        if self.bucket.len() == rows {
+            self.put(Some(rows))?;
+        }
+        self.bucket
+            .push(manifest)
+            .map_err(|source| WriteError::encode("object_index/manifests", source))
+    }
+
+    /// Writes a chunk, padded to a number of rows.
+    fn put(&mut self, rows: Option<u32>) -> Result<(), WriteError> {
+        let bucket = std::mem::take(&mut self.bucket);
+        let bytes = match rows {
+            Some(rows) => bucket.finish_padded(rows),
+            None => Ok(bucket.finish()),
+        };
+        let bytes = bytes.map_err(|source| WriteError::encode("object_index/manifests", source))?;
+        self.target.put(vec![(
+            format!("object_index/manifests/c/{}", self.full),
+            self.compression.encode(bytes)?,
+        )])?;
+        self.full += 1;
+        Ok(())
+    }
+
+    /// Appends the manifest of the next row.
+    pub fn push(&mut self, manifest: &[u8]) -> Result<(), WriteError> {
+        self.count += 1;
+        if self.count > MOST_ROWS {
+            return Err(WriteError::limit("objects", self.count, MOST_ROWS));
+        }
+        if let Some(rows) = self.rows {
+            return self.append(manifest, rows);
+        }
+        self.first.push(manifest.to_vec());
+        self.first_bytes += manifest.len();
+        if self.first_bytes >= BUCKET_BYTES || self.first.len() == index(BUCKET) {
+            self.divide()?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is left, and the ids of all rows; returns the documents.
+    pub fn finish(self, ids: &[i64]) -> Result<Docs, WriteError> {
+        self.finish_in(IdsIn::Table, ids)
+    }
+
+    /// As [`finish`](Self::finish), with or without a table of ids.
+    pub fn finish_in(mut self, form: IdsIn, ids: &[i64]) -> Result<Docs, WriteError> {
+        let rows = match self.rows {
+            Some(rows) => rows,
+            None => self.divide()?,
+        };
+        if !self.bucket.is_empty() {
+            self.put(Some(rows).filter(|_| self.full > 0))?;
+        }
+        if form == IdsIn::Rows && self.count == 0 {
+            // 0.8 §10.1.
+            return Ok(Vec::new());
+        }
+        let manifests = array_doc(
+            vec![self.count],
+            DataType::named("variable_length_bytes"),
+            vec![self.count.clamp(1, u64::from(rows))],
+            Value::from(""),
+            vlen_codecs(&self.compression),
+            ArrayAttributes {
+                stored_chunks: Some(self.full),
+                ..ArrayAttributes::default()
+            },
+        );
+        let mut docs = vec![("object_index/manifests".to_owned(), manifests)];
+        if form == IdsIn::Table {
+            let (doc, objects) = ids_array(ids, &self.compression)?;
+            self.target.put(objects)?;
+            docs.push(("object_index/object_ids".to_owned(), doc));
+        }
+        Ok(docs)
+    }
+}
+
+/// What takes the parts of objects that are written.
+#[derive(Debug)]
+pub(crate) struct ManifestSinks<'s> {
+    /// Takes the links between runs.
+    pub(crate) placer: &'s mut LinkPlacer,
+    /// Takes the objects of fragments, where they are written.
+    pub(crate) owners: Option<&'s mut Owners>,
+    /// Takes manifests and ids.
+    pub(crate) target: &'s Below<'s>,
+}
+
+/// Writes manifests and ids, and hands the links between runs and the owners of fragments to `sinks`.
+pub(crate) fn write_manifests(
+    spec: &StoreSpec,
+    chunks: &[&[i64]],
+    mut sorted: Sorted<Placed>,
+    mut steps: Steps<'_>,
+    tables: &Tables,
+    mut sinks: ManifestSinks<'_>,
+) -> Result<Written, WriteError> {
+    let mut declared = tables.ids.clone();
+    declared.sort_unstable();
+    let mut declared = declared.into_iter().peekable();
+    let mut written = Written::default();
+    let mut array = ManifestArray::new(&spec.compression, sinks.target);
+    let form = spec.target.rules().ids;
+    let mut parts = Vec::new();
+    let mut waiting = 0_u64;
+    while let Some(known_by) = sorted
+        .peek()
+        .into_iter()
+        .chain(declared.peek().copied())
+        .min()
+    {
+        declared.next_if_eq(&known_by);
+        sorted.take(known_by, &mut parts)?;
+        let id = tables.id(known_by);
+        waiting += wide(parts.len());
+        if waiting >= TELL {
+            steps.add(std::mem::take(&mut waiting));
+        }
+        if spec.kind.is_chain() {
+            check_chain(spec.kind, id, &parts)?;
+            for pair in parts.windows(2) {
+                // Parts that meet inside a chunk are linked by the manifest alone (0.9 §14.2).
+                if let [a, b] = pair
+                    && a.chunk != b.chunk
+                {
+                    let last = a.row + a.rows;
+                    let last = last.checked_sub(1).or_bug("a fragment without rows")?;
+                    sinks
+                        .placer
+                        .push_rows(chunks, &[(a.chunk, last), (b.chunk, b.row)], &[])?;
+                }
+            }
+        }
+        let failed = |source| WriteError::encode(format!("manifest of object {id}"), source);
+        let mut manifest = ManifestBuilder::new(spec.key_rank()).map_err(failed)?;
+        for part in &parts {
+            let chunk = chunks
+                .get(index(part.chunk))
+                .or_bug("a fragment of no chunk")?;
+            manifest
+                .push(chunk, i64::from(part.fragment))
+                .map_err(failed)?;
+            if let Some(owners) = &mut sinks.owners {
+                owners.push(part.chunk, part.fragment, id)?;
+            }
+        }
+        if form == IdsIn::Rows {
+            // Ids that no object has are rows of nothing (0.8 §10.1).
+            while wide(written.rows.len()) < id.unsigned_abs() {
+                array.push(&[0; 4])?;
+                written.rows.push(signed(written.rows.len()));
+            }
+        }
+        array.push(&manifest.finish())?;
+        written.rows.push(id);
+        written.present += u64::from(!parts.is_empty());
+        written.ids.push(id);
+    }
+    steps.add(waiting);
+    written.ids.sort_unstable();
+    written.arrays = array.finish_in(form, &written.rows)?;
+    Ok(written)
+}
+
+/// A chain that was left and taken up again has lost its order; a line has two vertices, or none.
+pub fn check_chain(kind: Kind, id: i64, parts: &[Placed]) -> Result<(), WriteError> {
+    let torn = parts
+        .windows(2)
+        .any(|pair| matches!(pair, [a, b] if a.order + u64::from(a.rows) != b.order));
+    if torn {
+        let expected = "its vertices after each other";
+        return Err(WriteError::input(
+            format!("object {id}"),
+            "vertices of others between its own",
+            expected,
+        ));
+    }
+    let rows: u64 = parts.iter().map(|part| u64::from(part.rows)).sum();
+    if kind == Kind::Line && !matches!(rows, 0 | 2) {
+        return Err(WriteError::input(
+            format!("line {id}"),
+            format!("{rows} vertices"),
+            "2",
+        ));
+    }
+    Ok(())
+}
+
+pub(crate) fn ids_array(
+    ids: &[i64],
+    compression: &Compression,
+) -> Result<(ArrayDoc, Vec<Object>), WriteError> {
+    let path = "object_index/object_ids";
+    let mut attributes = ArrayAttributes::default();
+    zvf_store::state_ids(&mut attributes, ids);
+    Typed::ids(ids, 0).objects(path, compression, attributes)
+}
+
+/// The document of the index.
+pub fn index_doc(rank: usize, ids: &[i64], present: u64) -> ObjectIndexDoc {
+    ObjectIndexDoc {
+        num_present: Some(present),
+        layout: Some("vlen_manifests_v2".to_owned()),
+        object_ids_sorted: Some(ids.is_sorted()),
+        ..index_of_rows(rank, wide(ids.len()))
+    }
+}
+
+/// The document of an index whose ids are row numbers (0.8 §10.1).
+pub fn index_of_rows(rank: usize, count: u64) -> ObjectIndexDoc {
+    ObjectIndexDoc {
+        zv_array: Some("object_index".to_owned()),
+        num_objects: Some(count),
+        sid_ndim: u32::try_from(rank).ok(),
+        layout: Some("vlen_manifests_v1".to_owned()),
+        ..ObjectIndexDoc::default()
+    }
+}
+
+/// Writes the object attributes, rows in the order of the index.
+pub(crate) fn write_attributes(
+    spec: &StoreSpec,
+    tables: &Tables,
+    ids: &[i64],
+    target: &Below<'_>,
+) -> Result<Docs, WriteError> {
+    let mut by_id: Vec<(i64, usize)> = tables.ids.iter().copied().zip(0..).collect();
+    by_id.sort_unstable();
+    let row_of = |id: &i64| {
+        let at = by_id.binary_search_by_key(id, |(id, _)| *id).ok()?;
+        by_id.get(at).map(|(_, row)| *row)
+    };
+    let rows: Vec<Option<usize>> = ids.iter().map(row_of).collect();
+    let mut docs = Vec::new();
+    for (one, held) in spec.object_attributes.iter().zip(&tables.columns) {
+        let what = format!("object attribute {}", one.name);
+        let form = spec.target.rules().ids;
+        let typed = column(&what, one.channels, held, (&rows, ids), form)?;
+        let (of, given) = (TableOf::Objects, described(one));
+        docs.push(typed.write(of, &one.name, given, &spec.compression, target)?);
+    }
+    Ok(docs)
+}
+
+/// Writes groups and their attributes.
+pub(crate) fn write_groups(
+    spec: &StoreSpec,
+    groups: &Groups<'_>,
+    ids: &[i64],
+    target: &Below<'_>,
+) -> Result<Docs, WriteError> {
+    if groups.members.is_empty() {
+        return Ok(Vec::new());
+    }
+    for (number, members) in groups.members.iter().enumerate() {
+        if let Some(id) = members.iter().find(|id| ids.binary_search(id).is_err()) {
+            return Err(WriteError::input(
+                format!("group {number}"),
+                format!("object {id}"),
+                "objects of this store",
+            ));
+        }
+    }
+    let attributes = ArrayAttributes {
+        group_names: (!groups.names.is_empty()).then(|| groups.names.clone()),
+        ..ArrayAttributes::default()
+    };
+    let members = groups.members.iter().map(Ok);
+    let (doc, objects) = array::groups(members, &spec.compression, attributes)?;
+    target.put(objects)?;
+    let mut docs = vec![("groups".to_owned(), doc)];
+    for (name, values) in &groups.attributes {
+        let what = format!("group attribute {name}");
+        let typed = plain_column(&what, values, groups.members.len())?;
+        let given = ArrayAttributes::default();
+        docs.push(typed.write(TableOf::Groups, name, given, &spec.compression, target)?);
+    }
+    Ok(docs)
+}

@@ -1,0 +1,165 @@
+//! Texts in parts: each part has a dictionary of its own, and the commit writes the codes of all texts together.
+//!
+//! ```text
+//! work/NAME-OWNER/texts                 the texts of each attribute of categories, sorted
+//! work/NAME-OWNER/0/codes/ATTRIBUTE/…   where the cells of the attribute will be: codes of the part's own texts, 32 bits each
+//! ```
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::batches::categories::{Dictionary, Recoded};
+use crate::error::OrBug;
+use crate::level::shard::Cells;
+use crate::spec::store::{AttributeType, StoreSpec};
+use crate::target::{Below, Object, Payloads, Target};
+use crate::transaction::record_log::{from_bytes, to_bytes};
+use crate::values::column::packed;
+use crate::values::text_list::{TextList, Union};
+use crate::{WriteError, parallel};
+
+/// The group of the codes of a part, beside its cells.
+pub const CODES: &str = "codes";
+
+/// The texts of one attribute of a part.
+#[derive(Debug, Serialize, Deserialize)]
+struct Texts<T> {
+    texts: T,
+    missing: bool,
+}
+
+/// The codes of one chunk.
+#[derive(Debug, Serialize, Deserialize)]
+struct Coded<'c> {
+    #[serde(with = "packed")]
+    chunk: Cow<'c, [i64]>,
+    #[serde(with = "packed")]
+    codes: Cow<'c, [u32]>,
+}
+
+/// The texts of a part, by attribute; `None` of numbers.
+pub fn of_part(dictionaries: &[Option<Dictionary>]) -> Result<Vec<u8>, WriteError> {
+    let mut all: Vec<Option<Texts<&TextList>>> = Vec::new();
+    for one in dictionaries {
+        all.push(one.as_ref().map(|one| Texts {
+            texts: &*one.texts,
+            missing: one.missing,
+        }));
+    }
+    to_bytes(&all)
+}
+
+fn read(target: &Target, key: &str) -> Result<Vec<Option<Texts<TextList>>>, WriteError> {
+    let bytes = target.read(key)?;
+    let texts = bytes.and_then(|bytes| from_bytes::<Vec<Option<Texts<TextList>>>>(&bytes));
+    texts
+        .filter(|all| all.iter().flatten().all(|one| one.texts.is_sorted()))
+        .ok_or_else(|| WriteError::data(key, "nothing that can be read", "the texts of a part"))
+}
+
+/// Whether a specification has texts whose codes are known only when all parts are.
+pub fn has_texts(spec: &StoreSpec) -> bool {
+    spec.vertex_attributes
+        .iter()
+        .any(|one| one.values == AttributeType::Category)
+}
+
+/// The dictionaries of all parts together, whose texts are at `keys`: as one writer would have made them.
+///
+/// # Cost
+/// Memory: all texts once (4 bytes more for each), and those of one part.
+pub fn joined(
+    spec: &StoreSpec,
+    target: &Target,
+    keys: &[String],
+) -> Result<Vec<Option<Dictionary>>, WriteError> {
+    let mut all: Vec<Option<(Union, bool)>> = spec
+        .vertex_attributes
+        .iter()
+        .map(|one| (one.values == AttributeType::Category).then(Default::default))
+        .collect();
+    if has_texts(spec) {
+        for key in keys {
+            for (all, part) in all.iter_mut().zip(read(target, key)?) {
+                let (Some((texts, missing)), Some(part)) = (all, part) else {
+                    continue;
+                };
+                *missing |= part.missing;
+                texts.add(part.texts)?;
+            }
+        }
+    }
+    let join = |(texts, missing): (Union, bool)| Dictionary::joined(texts.finish()?, missing);
+    all.into_iter()
+        .map(|one| one.map(join).transpose())
+        .collect()
+}
+
+/// The objects of codes of chunks, where those of the cells will be.
+pub fn objects(cells: &Cells, path: &str, column: Payloads<'_>) -> Result<Vec<Object>, WriteError> {
+    let mut together: BTreeMap<String, Vec<Coded<'_>>> = BTreeMap::new();
+    for (chunk, payload) in column {
+        let (codes, rest) = payload.as_chunks();
+        rest.is_empty()
+            .then_some(())
+            .or_bug("codes of other than 4 bytes")?;
+        let codes: Vec<u32> = codes.iter().map(|code| u32::from_le_bytes(*code)).collect();
+        if codes.is_empty() {
+            continue;
+        }
+        together
+            .entry(cells.key(path, chunk)?)
+            .or_default()
+            .push(Coded {
+                chunk: Cow::Borrowed(chunk),
+                codes: codes.into(),
+            });
+    }
+    together
+        .into_iter()
+        .map(|(key, list)| Ok((key, to_bytes(&list)?)))
+        .collect()
+}
+
+/// Writes the cells of the texts of a part: `keys` are those of its codes.
+///
+/// # Cost
+/// Memory: the cells of one object for each thread.
+pub fn write(
+    spec: &StoreSpec,
+    below: &Below<'_>,
+    (target, cells, threads): (&Target, &Cells, usize),
+    dictionaries: &[Option<Dictionary>],
+    (texts, keys): (&str, Vec<String>),
+) -> Result<(), WriteError> {
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let mut recoded: BTreeMap<&str, Recoded> = BTreeMap::new();
+    let part = read(target, texts)?;
+    for ((one, all), part) in spec.vertex_attributes.iter().zip(dictionaries).zip(part) {
+        if let (Some(all), Some(part)) = (all, part) {
+            recoded.insert(&one.name, all.recoded(&part.texts)?);
+        }
+    }
+    let work = |key: String| {
+        let mut path = key.rsplit_once(&format!("/{CODES}/")).map(|(_, path)| path);
+        path = path.and_then(|path| path.split('/').next());
+        let damaged = || WriteError::data(&*key, "nothing that can be read", "codes of texts");
+        let (name, recoded) = path
+            .and_then(|name| recoded.get_key_value(name))
+            .ok_or_else(damaged)?;
+        let bytes = target.read(&key)?;
+        let coded: Option<Vec<Coded<'_>>> = bytes.and_then(|bytes| from_bytes(&bytes));
+        let coded = coded.ok_or_else(damaged)?;
+        let mut payloads: Payloads<'_> = Vec::with_capacity(coded.len());
+        for one in &coded {
+            payloads.push((&one.chunk, recoded.cell(&one.codes)?));
+        }
+        let path = format!("vertex_attributes/{name}");
+        below.put(cells.of_items(recoded.size()).objects(&path, payloads)?)
+    };
+    parallel::each(threads, keys.into_iter(), work, |()| Ok(()))
+}

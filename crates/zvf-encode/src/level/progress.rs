@@ -1,0 +1,79 @@
+//! How far a write is, for whoever waits.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A part of the work of [`finish`](crate::StoreWriter::finish), in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Step {
+    /// Cells of vertices are encoded and written; counted in vertices.
+    Vertices,
+    /// Manifests are written; counted in fragments.
+    Objects,
+    /// Links are looked up, and their cells written; counted in links, twice.
+    Links,
+}
+
+/// How much of a step is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// The step.
+    pub step: Step,
+    /// What of it is done.
+    pub done: u64,
+    /// All of it.
+    pub total: u64,
+}
+
+/// Receives the progress of a write: called often, from the thread that writes, so it has to be quick.
+#[derive(Clone, Default)]
+pub struct Watch(pub(crate) Option<Arc<dyn Fn(Progress) + Send + Sync>>);
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Watch").field(&self.0.is_some()).finish()
+    }
+}
+
+impl Watch {
+    /// Begins a step of `total`.
+    pub fn step(&self, step: Step, total: u64) -> Steps<'_> {
+        let steps = Steps {
+            watch: self,
+            step,
+            done: 0,
+            total,
+        };
+        steps.tell();
+        steps
+    }
+}
+
+/// A step under way.
+#[derive(Debug)]
+pub struct Steps<'w> {
+    watch: &'w Watch,
+    step: Step,
+    done: u64,
+    total: u64,
+}
+
+impl Steps<'_> {
+    /// So much more is done.
+    pub(crate) fn add(&mut self, done: u64) {
+        self.done += done;
+        self.tell();
+    }
+
+    fn tell(&self) {
+        if let Some(watch) = &self.watch.0 {
+            watch(Progress {
+                step: self.step,
+                done: self.done,
+                total: self.total,
+            });
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! Cells to objects: one object a cell, shards (0.9 §4.2 and §4.4), or an array a cell (0.8 §3.1).
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use zerocopy::IntoBytes;
+use zvf_format::shard::ShardEntry;
+use zvf_format::vlen::VlenBuilder;
+use zvf_meta::space::Grid;
+use zvf_meta::{Codec, KeyEncoding};
+use zvf_store::{ContainerKind, GridArray};
+
+use crate::WriteError;
+use crate::documents::array::vlen_codecs;
+use crate::error::{OrBug, internal, to_index};
+use crate::level::blobs;
+use crate::target::{Object, Payloads};
+use zvf_codec::Compression;
+use zvf_format::int::wide;
+
+/// A cell of a shard: its places along the curve and in the index, and its bytes.
+type Inner = (u128, usize, Vec<u8>);
+
+/// In what the cells of an array lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Container {
+    /// One array with an element a cell.
+    Grid,
+    /// A group with an array a cell.
+    Blobs,
+}
+
+/// Where the cells of all arrays of a level lie. They share one grid (trap T6).
+#[derive(Debug, Clone)]
+pub struct Cells {
+    /// Looked at where cells lie in one array.
+    pub grid: Grid,
+    /// Cells of a shard along each component of chunk keys; none: every cell is an object of its own.
+    pub shards: Option<Vec<u64>>,
+    /// How cells are compressed.
+    pub compression: Compression,
+    /// The container of the cells.
+    pub container: Container,
+}
+
+impl Cells {
+    /// The same for an array of items of so many bytes.
+    pub fn of_items(&self, bytes: usize) -> Self {
+        Self {
+            compression: self.compression.of_items(bytes),
+            ..self.clone()
+        }
+    }
+
+    /// The same codecs, with an array for every cell.
+    pub(crate) fn loose(&self) -> Self {
+        Self {
+            container: Container::Blobs,
+            shards: None,
+            ..self.clone()
+        }
+    }
+
+    /// The index of the object that holds a chunk's cell: chunks of one index go into one object.
+    pub fn object_index(&self, chunk: &[i64]) -> Result<Vec<u64>, WriteError> {
+        if self.container == Container::Blobs {
+            return Ok(blobs::index(chunk));
+        }
+        let Some(mut index) = self.grid.index(chunk) else {
+            let expected = format!("from {:?}, {:?} cells", self.grid.origin, self.grid.shape);
+            return Err(WriteError::input("chunk", format!("{chunk:?}"), expected));
+        };
+        if let Some(shards) = &self.shards {
+            index
+                .iter_mut()
+                .zip(shards)
+                .for_each(|(at, cells)| *at /= cells.max(&1));
+        }
+        Ok(index)
+    }
+
+    /// The key of the object that holds a chunk's cell, of an array in one grid.
+    pub fn key(&self, path: &str, chunk: &[i64]) -> Result<String, WriteError> {
+        Ok(object_key(path, &self.object_index(chunk)?))
+    }
+
+    /// The objects of some cells of one array, given by chunk. Where there are shards, all cells of each of them are
+    /// given. An empty payload is no cell.
+    pub fn objects(&self, path: &str, cells: Payloads<'_>) -> Result<Vec<Object>, WriteError> {
+        if self.container == Container::Blobs {
+            return blobs::objects(path, cells, &self.compression);
+        }
+        let failed =
+            |chunk: &[i64], source| WriteError::encode(format!("{path} at {chunk:?}"), source);
+        let mut together: BTreeMap<Vec<u64>, Vec<Inner>> = BTreeMap::new();
+        for (chunk, payload) in cells.into_iter().filter(|(_, payload)| !payload.is_empty()) {
+            let bytes = VlenBuilder::cell(&payload).map_err(|source| failed(chunk, source))?;
+            let bytes = self.compression.encode(bytes)?;
+            let (curve, place) = self.inside(chunk)?;
+            together
+                .entry(self.object_index(chunk)?)
+                .or_default()
+                .push((curve, place, bytes));
+        }
+        let objects = together
+            .into_iter()
+            .map(|(index, cells)| match &self.shards {
+                Some(shards) => Ok((object_key(path, &index), shard(shards, cells)?)),
+                // Without shards an index is one cell's.
+                None => {
+                    let [(_, _, bytes)] = <[Inner; 1]>::try_from(cells).ok().or_bug(
+                        format_args!("several cells of one array are at {path}/{index:?}"),
+                    )?;
+                    Ok((object_key(path, &index), bytes))
+                }
+            });
+        objects.collect()
+    }
+
+    /// A cell's place in its shard: along the Morton curve, which gives the order of bytes, and in C order, which gives
+    /// the place in the index.
+    fn inside(&self, chunk: &[i64]) -> Result<(u128, usize), WriteError> {
+        let (Some(shards), Some(index)) = (&self.shards, self.grid.index(chunk)) else {
+            return Ok((0, 0));
+        };
+        let local: Vec<u64> = index
+            .iter()
+            .zip(shards)
+            .map(|(at, cells)| at % cells.max(&1))
+            .collect();
+        let mut place = 0_u64;
+        for (at, cells) in local.iter().zip(shards) {
+            place = place * cells + at;
+        }
+        let mut curve = 0_u128;
+        // A shard has at most 2^24 cells, so no axis needs more bits.
+        for (at, bit) in (0..24_u32)
+            .flat_map(|bit| local.iter().map(move |at| (at, bit)))
+            .rev()
+        {
+            curve = (curve << 1) | u128::from((at >> bit) & 1);
+        }
+        Ok((curve, to_index("cells of a shard", place)?))
+    }
+
+    /// Chunk shape and codecs of the documents of these arrays.
+    pub(crate) fn document(&self) -> (Vec<u64>, Vec<Codec>) {
+        let ones = vec![1; self.grid.shape.len()];
+        let plain = vlen_codecs(&self.compression);
+        let Some(shards) = &self.shards else {
+            return (ones, plain);
+        };
+        let inner: Vec<_> = plain
+            .iter()
+            .map(|codec| {
+                let mut member = json!({"name": codec.name});
+                if !codec.configuration.is_null() {
+                    member["configuration"] = codec.configuration.clone();
+                }
+                member
+            })
+            .collect();
+        let configuration = json!({
+            "chunk_shape": ones,
+            "codecs": inner,
+            "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}],
+            "index_location": "end",
+        });
+        (
+            shards.clone(),
+            vec![Codec {
+                configuration,
+                ..Codec::named("sharding_indexed")
+            }],
+        )
+    }
+}
+
+/// The key of an object of an array, by its index.
+pub fn object_key(path: &str, index: &[u64]) -> String {
+    format!("{path}/{}", KeyEncoding::default().object_key(index))
+}
+
+/// How the cells of a stored array are compressed and sharded; `None` of codecs that are not written, and where there are no
+/// shards or the cells lie in no grid.
+///
+/// # Errors
+/// Malformed: a document of shards that are none.
+pub fn stored_as(array: &GridArray) -> Result<(Option<Compression>, Option<Vec<u64>>), WriteError> {
+    let Some(doc) = array
+        .doc()
+        .filter(|_| array.container() == ContainerKind::Grid)
+    else {
+        return Ok((None, None));
+    };
+    let sharding = doc.sharding()?;
+    let codecs = sharding.as_ref().map_or(&doc.codecs, |inner| &inner.codecs);
+    let compression = Compression::of(codecs.get(1..).unwrap_or_default());
+    Ok((compression, sharding.map(|_| doc.chunk_shape.clone())))
+}
+
+/// Inner chunks back to back, then the index and its checksum.
+fn shard(shape: &[u64], mut cells: Vec<Inner>) -> Result<Vec<u8>, WriteError> {
+    let count = shape.iter().try_fold(1_u64, |all, &n| all.checked_mul(n));
+    let count = to_index("cells of a shard", count.or_bug("more than 2^64 cells")?)?;
+    let mut index = vec![ShardEntry::ABSENT; count];
+    cells.sort_unstable_by_key(|(curve, place, _)| (*curve, *place));
+    let mut bytes = Vec::new();
+    for (_, place, cell) in cells {
+        let entry = index.get_mut(place);
+        let entry = entry.or_bug(format_args!("no place {place} in a shard of {count} cells"))?;
+        internal!(entry.is_absent(), "two cells in place {place} of a shard");
+        *entry = ShardEntry::new(wide(bytes.len()), wide(cell.len()));
+        bytes.extend_from_slice(&cell);
+    }
+    let index = index.as_bytes();
+    bytes.extend_from_slice(index);
+    bytes.extend_from_slice(&crc32c::crc32c(index).to_le_bytes());
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use zvf_meta::space::Grid;
+
+    use super::{Cells, Container, shard};
+    use crate::WriteError;
+    use zvf_codec::Compression;
+
+    #[test]
+    fn a_shard_loses_no_cell() {
+        let cell = |place: usize| (0, place, vec![1, 2, 3]);
+        assert!(shard(&[2, 2], vec![cell(0), cell(3)]).is_ok());
+        // A place behind the index, and one that is taken.
+        for wrong in [vec![cell(4)], vec![cell(1), cell(1)]] {
+            assert!(matches!(shard(&[2, 2], wrong), Err(WriteError::Bug { .. })));
+        }
+    }
+
+    #[test]
+    fn cells_of_one_place_are_a_bug() {
+        let cells = Cells {
+            grid: Grid {
+                origin: vec![0],
+                shape: vec![2],
+            },
+            shards: None,
+            compression: Compression::None,
+            container: Container::Grid,
+        };
+        let two = vec![(&[1_i64][..], vec![1]), (&[1][..], vec![2])];
+        assert!(matches!(
+            cells.objects("vertices", two),
+            Err(WriteError::Bug { .. })
+        ));
+    }
+
+    #[test]
+    fn a_shard_lists_its_cells_along_the_curve() {
+        let grid = Grid {
+            origin: vec![-1, 0, 0],
+            shape: vec![3, 3, 3],
+        };
+        let cells = Cells {
+            grid,
+            shards: Some(vec![2, 2, 2]),
+            compression: Compression::None,
+            container: Container::Grid,
+        };
+        let all: Vec<[i64; 3]> = (0..8)
+            .map(|i| [(i >> 2) - 1, (i >> 1) & 1, i & 1])
+            .collect();
+        let given = all.iter().map(|chunk| {
+            (
+                &chunk[..],
+                vec![(chunk[0] + 1) as u8, chunk[1] as u8, chunk[2] as u8],
+            )
+        });
+        let objects = cells.objects("0/vertices", given.collect()).unwrap();
+        assert_eq!(objects.len(), 1);
+        let (key, bytes) = &objects[0];
+        assert_eq!(key, "0/vertices/c/0/0/0");
+        // Eleven bytes a cell: count, length, payload. Axis 0 is the fastest (0.9 §4.4).
+        let order: Vec<&[u8]> = bytes[..88].chunks(11).map(|cell| &cell[8..]).collect();
+        let wanted = [
+            [0, 0, 0],
+            [1, 0, 0],
+            [0, 1, 0],
+            [1, 1, 0],
+            [0, 0, 1],
+            [1, 0, 1],
+            [0, 1, 1],
+            [1, 1, 1],
+        ];
+        assert_eq!(
+            order,
+            wanted.iter().map(|cell| &cell[..]).collect::<Vec<_>>()
+        );
+        assert_eq!(bytes.len(), 88 + 8 * 16 + 4);
+        // The second entry of the index, in C order, is cell (0,0,1): the fifth of the bytes.
+        assert_eq!(bytes[88 + 16..88 + 24], 44_u64.to_le_bytes());
+        let sum = u32::from_le_bytes(bytes[216..].try_into().unwrap());
+        assert_eq!(sum, crc32c::crc32c(&bytes[88..216]));
+    }
+
+    #[test]
+    fn cells_lie_at_their_index_and_empty_ones_nowhere() {
+        let grid = Grid {
+            origin: vec![-2],
+            shape: vec![5],
+        };
+        let cells = Cells {
+            grid,
+            shards: None,
+            compression: Compression::None,
+            container: Container::Grid,
+        };
+        let objects = cells
+            .objects("a", vec![(&[-1], vec![7]), (&[0], Vec::new())])
+            .unwrap();
+        assert_eq!(
+            objects,
+            [("a/c/1".to_owned(), vec![1, 0, 0, 0, 1, 0, 0, 0, 7])]
+        );
+        assert!(cells.objects("a", vec![(&[9], vec![7])]).is_err());
+    }
+}

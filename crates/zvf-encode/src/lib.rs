@@ -1,0 +1,135 @@
+//! The encode side of Zarr Vectors stores: everything between rows in memory and the objects of a store.
+//!
+//! `zvf-write` makes new stores with it, `zvf-edit` changes stores, `zvf-migrate` copies them and `zvf-pyramid` adds coarse levels.
+//! A program that has batches of vertices uses these. This crate is for programs that have something else: cells computed
+//! elsewhere, a derived attribute, levels made by a method of their own.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`spec`] | [`StoreSpec`]: what a store is to be; [`VersionRules`](spec::VersionRules): what follows from its format version |
+//! | [`values`] | [`NumberType`], [`Values`]: columns of numbers and texts |
+//! | [`arrow`] | Arrow record batches as columns and batches, and back |
+//! | [`batches`] | [`Batch`]es of vertices, checked and cut into records by chunk: [`Router`](batches::Router) |
+//! | [`records`] | records outside memory: [`Buckets`](records::Buckets) by key, [`Sorter`](records::Sorter), [`Spool`](records::Spool) |
+//! | [`level`] | cells of chunks ([`Encoder`](level::Encoder)), where they are stored ([`Cells`](level::Cells)), manifests, a level from batches ([`write_arrays`](level::write_arrays)) |
+//! | [`links`] | links between rows: [`LinkPlacer`](links::LinkPlacer) |
+//! | [`tables`] | attributes of objects and groups, and what means absence in them: [`TableRows`](tables::TableRows) |
+//! | [`documents`] | the documents of arrays, levels and the root: [`Nodes`](documents::Nodes) |
+//! | [`target`] | where objects are put: [`Target`](target::Target), a folder or a prefix of a bucket |
+//! | [`transaction`] | how changes become visible: [`new_store`](transaction::new_store), [`Transaction`](transaction::Transaction), [`Change`](transaction::Change), [`RecordLog`](transaction::record_log::RecordLog) |
+//! | [`parallel`] | work on several threads in bounded memory |
+//!
+//! # A level by hand
+//!
+//! Three points in two chunks: their cells, the documents, and the store that appears with its root.
+//!
+//! ```
+//! use serde_json::json;
+//! use zvf_encode::documents::{self, Nodes};
+//! use zvf_encode::level::fragment_index;
+//! use zvf_encode::target::Target;
+//! use zvf_encode::transaction::new_store;
+//! use zvf_encode::{Kind, StaleFiles, StoreSpec};
+//! use zvf_meta::LevelDoc;
+//! use zvf_store::{ChunkParts, Need, OpenOptions, Store, blocking::Runtime};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let address = folder.path().join("points.zarrvectors").to_string_lossy().into_owned();
+//! let spec = StoreSpec::new(Kind::PointCloud, [10.0; 2]);
+//! spec.check()?;
+//! let bounds = (vec![1.0, 2.0], vec![11.0, 5.0]);
+//! let chunks: [(&[i64], Vec<f32>); 2] = [(&[0, 0], vec![1.0, 2.0, 3.0, 4.0]), (&[1, 0], vec![11.0, 5.0])];
+//! let keys = || chunks.iter().map(|(chunk, _)| *chunk);
+//!
+//! // The marker keeps other writers away until the store exists.
+//! let target = Target::new(&address, &OpenOptions::new(), true)?;
+//! new_store::begin(&target, &address, StaleFiles::Refuse, json!({}))?;
+//! let level = target.below("0").unseen();
+//!
+//! // Cells: positions, and one fragment with all rows of the chunk.
+//! let grid = documents::grid(&bounds, &spec.chunk_shape)?;
+//! let cells = spec.target.rules().cells(grid, None, spec.compression.clone(), keys())?;
+//! let (mut positions, mut fragments) = (Vec::new(), Vec::new());
+//! for (chunk, numbers) in &chunks {
+//!     positions.push((*chunk, numbers.iter().flat_map(|number| number.to_le_bytes()).collect()));
+//!     fragments.push((*chunk, fragment_index("vertex_fragments", [numbers.len() / 2])?));
+//! }
+//! level.put(cells.of_items(4).objects("vertices", positions)?)?;
+//! level.put(cells.of_items(documents::INDEX).objects("vertex_fragments", fragments)?)?;
+//!
+//! // Documents: of the arrays, of the level, and the root, with which the store exists.
+//! let present = documents::presence(keys())?;
+//! let mut nodes = Nodes::default();
+//! nodes.cells(&cells, "vertices", present.clone(), documents::vertices(&spec));
+//! nodes.cells(&cells, "vertex_fragments", present, documents::fragments("vertex_fragments"));
+//! let families = nodes.families().into_iter().map(str::to_owned).collect();
+//! nodes.put(&level)?;
+//! let document = LevelDoc {
+//!     vertex_count: 3,
+//!     arrays_present: families,
+//!     object_sparsity: 1.0,
+//!     coarsening_method: Some("none".to_owned()),
+//!     fragments_tile: true,
+//!     ..LevelDoc::default()
+//! };
+//! level.put(vec![("zarr.json".to_owned(), document.to_json().into_bytes())])?;
+//! let root = documents::root(&spec, bounds, "points");
+//! new_store::commit(&target, &address, root.to_json(), None)?;
+//!
+//! // What the reader finds.
+//! Runtime::new()?.wait(async {
+//!     let store = Store::open(&address).await?;
+//!     let level = store.level(0, &Need::all()).await?;
+//!     assert_eq!(level.doc().vertex_count, 3);
+//!     let reader = level.chunks(ChunkParts::all_of(&level))?;
+//!     let read = reader.read(&[&[0, 0], &[1, 0]]).await?;
+//!     for (found, (chunk, numbers)) in read.iter().zip(&chunks) {
+//!         let stored: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+//!         assert_eq!((found.coord.as_slice(), found.fragments.len()), (*chunk, 1));
+//!         assert_eq!(found.positions.blocks().collect::<Vec<_>>().concat(), stored);
+//!     }
+//!     Ok(())
+//! })
+//! # }
+//! ```
+//!
+//! # Memory and threads
+//!
+//! Calls block, on disks or on requests: programs with tasks call them through [`parallel::blocking`]. What takes a budget and
+//! a folder holds about that many bytes in memory and the rest in temporary files without a name, which are gone with the program.
+//!
+//! # Errors
+//!
+//! [`WriteError`], whose [class](WriteError::class) distinguishes misuse, malformed data, limits and I/O. Records and payloads
+//! of the program's own that contradict each other are errors of the class *bug*, never panics.
+
+pub mod arrow;
+pub mod batches;
+pub mod documents;
+pub mod error;
+pub mod level;
+pub mod links;
+mod options;
+pub mod parallel;
+pub mod records;
+pub mod spec;
+pub mod tables;
+pub mod target;
+pub mod transaction;
+pub mod values;
+
+pub use batches::{Batch, Groups, ObjectTable};
+pub use documents::{name_of as store_name, renew_ome};
+pub use error::WriteError;
+pub use level::{Progress, Step, Summary};
+pub use options::WriteOptions;
+pub use spec::{
+    AttributeSpec, AttributeType, ChunkBy, LinkSpec, Outside, Parametric, ParametricType,
+    StoreSpec, TargetVersion, is_name,
+};
+pub use transaction::{Holder, StaleFiles};
+pub use values::{NumberType, TextSet, Values, decimal, narrow};
+pub use zvf_codec::Compression;
+pub use zvf_meta::{Axis, JsonObject, Kind, LinkStore};
+pub use zvf_store::Class;

@@ -1,0 +1,246 @@
+//! From records to the payloads of cells.
+
+use std::collections::BTreeMap;
+
+use zvf_format::links::LinkCellBuilder;
+use zvf_store::ChunkCoord;
+
+use super::groups::ChunkFragments;
+use super::policy::{ArrayKey, Family, LinkColumn};
+use crate::documents::build::INDEX;
+use crate::error::{OrBug, to_index};
+use crate::level::blobs;
+use crate::level::cell::fragment_index;
+use crate::level::shard::Cells;
+use crate::parallel::pack;
+use crate::records::record::{records, take_flagged, take_link};
+use crate::target::{Below, Object, Payloads};
+use crate::{WriteError, parallel};
+use zvf_format::int::wide;
+
+/// Called for every cell in which links lack values of an attribute: how many of how many.
+pub type Missing<'m> = &'m (dyn Fn(&LinkColumn, usize, usize) + Sync);
+
+/// Where cells are written.
+#[derive(Debug, Clone, Copy)]
+pub struct Sink<'s> {
+    /// Where the cells of the level are stored.
+    pub cells: &'s Cells,
+    /// The place of the level.
+    pub target: &'s Below<'s>,
+    /// Threads that encode cells.
+    pub threads: usize,
+}
+
+/// The payloads of a cell.
+#[derive(Debug)]
+pub struct Cell {
+    /// The key of its bucket.
+    pub key: ChunkCoord,
+    /// Links in the cell, copies counted.
+    pub records: u64,
+    /// The payload of the array of links.
+    pub rows: Vec<u8>,
+    /// Groups of links inside a chunk that follow its fragments; `None`: all are one group.
+    pub groups: Option<Vec<u8>>,
+    /// For each attribute; `None` where no link has a value.
+    pub values: Vec<Option<Vec<u8>>>,
+}
+
+/// A cell that was written.
+#[derive(Debug)]
+pub struct StoredCell {
+    /// The key of its bucket.
+    pub key: ChunkCoord,
+    /// Links in the cell, copies counted.
+    pub records: u64,
+    /// Which attributes have a cell here.
+    pub valued: Vec<bool>,
+    /// Whether groups of links follow the fragments of the chunk.
+    pub grouped: bool,
+}
+
+impl StoredCell {
+    pub(super) fn of(cell: &Cell) -> Self {
+        Self {
+            key: cell.key.clone(),
+            records: cell.records,
+            valued: cell.values.iter().map(Option::is_some).collect(),
+            grouped: cell.groups.is_some(),
+        }
+    }
+}
+
+impl Family {
+    /// Bytes of a record.
+    pub(super) fn record_size(&self) -> usize {
+        self.policy.width * 5 + self.columns.iter().map(|one| one.size + 1).sum::<usize>()
+    }
+
+    /// Encodes the records of a bucket. Groups of links inside a chunk follow its `fragments`, if these are given and no link
+    /// joins two of them.
+    ///
+    /// # Errors
+    /// Bug: a link to a row that no fragment has.
+    pub(super) fn cell(
+        &self,
+        key: ChunkCoord,
+        bytes: &[u8],
+        fragments: Option<&ChunkFragments>,
+        missing: Missing<'_>,
+    ) -> Result<Cell, WriteError> {
+        let (array, chunk) = self.array(&key)?;
+        let width = self.policy.width;
+        let size = self.record_size();
+        let mut ends = match fragments.filter(|_| !self.form(array).ragged) {
+            Some(fragments) => Some(fragments.ends(chunk)?),
+            None => None,
+        };
+        let mut of_fragments = Vec::new();
+        let mut builder = LinkCellBuilder::new(self.form(array));
+        let mut columns: Vec<Vec<Option<&[u8]>>> = vec![Vec::new(); self.columns.len()];
+        for mut record in records(bytes, size)? {
+            let (placement, rows) = take_link(&mut record, width)?;
+            if let Some(of_link) = &mut ends {
+                match of_link.of(&rows)? {
+                    Some(fragment) => of_fragments.push(fragment),
+                    None => ends = None,
+                }
+            }
+            builder
+                .push(placement, &rows)
+                .map_err(|source| WriteError::encode(self.path(array, None), source))?;
+            if array == ArrayKey::Across {
+                // One group a record (0.8 §9.4).
+                builder.end_group();
+            }
+            for (column, one) in columns.iter_mut().zip(&self.columns) {
+                column.push(take_flagged(&mut record, one.size)?);
+            }
+        }
+        let columns = self.columns.iter().zip(columns);
+        Ok(Cell {
+            records: wide(builder.len()),
+            rows: builder.finish(),
+            groups: ends.map(|ends| ends.groups(&of_fragments)).transpose()?,
+            values: columns
+                .map(|(one, column)| {
+                    let path = || self.path(array, Some(&one.name));
+                    one.payload(&column, missing, path)
+                })
+                .collect::<Result<_, _>>()?,
+            key,
+        })
+    }
+
+    /// The payloads of cells by the path of their array. They are taken from the cells.
+    pub fn payloads<'c>(
+        &self,
+        cells: &'c mut [Cell],
+    ) -> Result<BTreeMap<String, (ArrayKey<'c>, Payloads<'c>)>, WriteError> {
+        let mut arrays: BTreeMap<String, (ArrayKey<'c>, Payloads<'c>)> = BTreeMap::new();
+        for cell in cells {
+            let (array, chunk) = self.array(&cell.key)?;
+            let mut put = |path: String, payload: Vec<u8>| {
+                let (_, payloads) = arrays.entry(path).or_insert((array, Vec::new()));
+                payloads.push((chunk, payload));
+            };
+            if cell.records > 0 {
+                put(self.path(array, None), std::mem::take(&mut cell.rows));
+            }
+            if let Some(groups) = cell.groups.take() {
+                put("link_fragments".to_owned(), groups);
+            } else if !self.form(array).ragged {
+                let all = to_index("links of one cell", cell.records)?;
+                let fragments = fragment_index("link_fragments", [all])?;
+                put("link_fragments".to_owned(), fragments);
+            }
+            for (one, payload) in self.columns.iter().zip(&mut cell.values) {
+                if let Some(payload) = payload {
+                    put(self.path(array, Some(&one.name)), std::mem::take(payload));
+                }
+            }
+        }
+        Ok(arrays)
+    }
+
+    /// Writes cells: from the keys of their buckets, their sizes, and what `encode` makes them from.
+    pub fn write<T: Send>(
+        &self,
+        items: impl Iterator<Item = (ChunkCoord, u64, T)>,
+        encode: impl Fn(ChunkCoord, T) -> Result<Cell, WriteError> + Sync,
+        sink: Sink<'_>,
+        mut step: impl FnMut(u64),
+    ) -> Result<Vec<StoredCell>, WriteError> {
+        let loose = sink.cells.loose();
+        let cells_of = |array: ArrayKey<'_>| match array {
+            // The index of a shard would have an entry for every combination of chunks (0.8 §3.4).
+            ArrayKey::Across => &loose,
+            ArrayKey::Offsets(_) | ArrayKey::Inside => sink.cells,
+        };
+        let mut all = Vec::new();
+        for (key, size, item) in items {
+            let (array, chunk) = self.array(&key)?;
+            // Cells of one object: those of one array, and one shard.
+            let offsets = key.get(chunk.len()..).or_bug("a cell beyond its key")?;
+            let mut object = blobs::index(offsets);
+            object.extend(cells_of(array).object_index(chunk)?);
+            all.push((object, size, (key, item)));
+        }
+        let work = |job: Vec<(ChunkCoord, T)>| {
+            let cells = job.into_iter().map(|(key, item)| encode(key, item));
+            let mut cells = cells.collect::<Result<Vec<Cell>, _>>()?;
+            let stored = cells.iter().map(StoredCell::of).collect();
+            let mut objects: Vec<Object> = Vec::new();
+            for (path, (array, payloads)) in self.payloads(&mut cells)? {
+                objects.extend(cells_of(array).of_items(INDEX).objects(&path, payloads)?);
+            }
+            sink.target.put(objects)?;
+            Ok(stored)
+        };
+        let mut stored = Vec::new();
+        let take = |mut some: Vec<StoredCell>| {
+            step(some.iter().map(|cell| cell.records).sum());
+            stored.append(&mut some);
+            Ok(())
+        };
+        parallel::each(sink.threads, pack(all).into_iter(), work, take)?;
+        Ok(stored)
+    }
+}
+
+impl LinkColumn {
+    /// The values of one cell. Where no link has one there is no cell; where some have, the others get the value that means
+    /// absence.
+    ///
+    /// # Errors
+    /// Malformed data: some links have no value, and the type has none for absence.
+    fn payload(
+        &self,
+        column: &[Option<&[u8]>],
+        report: Missing<'_>,
+        path: impl FnOnce() -> String,
+    ) -> Result<Option<Vec<u8>>, WriteError> {
+        let missing = column.iter().filter(|value| value.is_none()).count();
+        if missing > 0 {
+            report(self, missing, column.len());
+        }
+        if missing == column.len() {
+            return Ok(None);
+        }
+        let mut values = Vec::with_capacity(column.len() * self.size);
+        for value in column {
+            match value.or(self.absent.as_deref()) {
+                Some(value) => values.extend_from_slice(value),
+                None => {
+                    let found = format!(
+                        "{missing} links without a value, in one chunk with others that have one"
+                    );
+                    let expected = "a value for each: the type has none for absence";
+                    return Err(WriteError::data(path(), found, expected));
+                }
+            }
+        }
+        Ok(Some(values))
+    }
+}

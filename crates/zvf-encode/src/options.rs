@@ -1,0 +1,141 @@
+//! How a store is written: memory, threads, temporary files, durability, and the backend.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use zvf_store::OpenOptions;
+
+use crate::level::progress::{Progress, Watch};
+use crate::transaction::lease::LEASE;
+use crate::transaction::marker::StaleFiles;
+
+/// How a store is written.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct WriteOptions {
+    /// Bytes of pushed data that are held in memory; what is more waits in temporary files. Default 256 MiB.
+    ///
+    /// Beside it there are, for each thread, one chunk (or shard) with its cells, and the attributes of objects.
+    pub memory_budget: usize,
+    /// Where temporary files go. Default: the system's folder for them.
+    pub temporary_folder: Option<PathBuf>,
+    /// Threads that encode chunks. Default: one a core.
+    pub threads: usize,
+    /// What is done with what an interrupted writer left.
+    pub stale_files: StaleFiles,
+    /// Whether a local store is on the disk, and not only handed to the system, before it exists. Default true.
+    ///
+    /// Without, a crash of the program still leaves the store as before or complete; a loss of power may not.
+    pub durable: bool,
+    /// A file that keeps what is pushed until the store exists. A writer that is created with the same file and the same
+    /// specification goes on after the last batch that was taken: [`StoreWriter::batches`] says how many there were.
+    /// Default: none.
+    ///
+    /// A copy (`zvf-migrate`) keeps there which chunks it wrote, and goes on after them.
+    ///
+    /// Costs the bytes of all batches on that disk, and one sync a batch unless [`durable`](Self::durable) is false.
+    pub journal: Option<PathBuf>,
+    /// How long the marker of a change of a store that exists keeps others away after the last sign of life of its writer:
+    /// after that the next writer finishes the change, or takes it back. A writer gives such a sign four times as often.
+    /// Default 60 s.
+    pub lease: Duration,
+    /// Receives the progress of [`finish`](https://docs.rs/zvf-write).
+    pub watch: Watch,
+    /// The backend: credentials, an object store of the caller's, concurrency, retries.
+    pub open: OpenOptions,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            memory_budget: 256 << 20,
+            temporary_folder: None,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            stale_files: StaleFiles::default(),
+            durable: true,
+            journal: None,
+            lease: LEASE,
+            watch: Watch::default(),
+            open: OpenOptions::new(),
+        }
+    }
+}
+
+impl WriteOptions {
+    /// The folder for temporary files: the one that was chosen, else the system's.
+    pub fn folder(&self) -> PathBuf {
+        let chosen = self.temporary_folder.clone();
+        chosen.unwrap_or_else(std::env::temp_dir)
+    }
+
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Replaces [`memory_budget`](Self::memory_budget).
+    #[must_use]
+    pub fn with_memory_budget(mut self, bytes: usize) -> Self {
+        self.memory_budget = bytes;
+        self
+    }
+
+    /// Replaces [`temporary_folder`](Self::temporary_folder).
+    #[must_use]
+    pub fn with_temporary_folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.temporary_folder = Some(folder.into());
+        self
+    }
+
+    /// Replaces [`threads`](Self::threads).
+    #[must_use]
+    pub fn with_threads(mut self, threads: usize) -> Self {
+        self.threads = threads.max(1);
+        self
+    }
+
+    /// Replaces [`stale_files`](Self::stale_files).
+    #[must_use]
+    pub fn with_stale_files(mut self, stale_files: StaleFiles) -> Self {
+        self.stale_files = stale_files;
+        self
+    }
+
+    /// Replaces [`durable`](Self::durable).
+    #[must_use]
+    pub fn with_durable(mut self, durable: bool) -> Self {
+        self.durable = durable;
+        self
+    }
+
+    /// Replaces [`journal`](Self::journal).
+    #[must_use]
+    pub fn with_journal(mut self, file: impl Into<PathBuf>) -> Self {
+        self.journal = Some(file.into());
+        self
+    }
+
+    /// Replaces [`lease`](Self::lease).
+    #[must_use]
+    pub fn with_lease(mut self, lease: Duration) -> Self {
+        self.lease = lease;
+        self
+    }
+
+    /// Calls `watch` whenever some of [`finish`](StoreWriter::finish) is done: often, from the thread that writes, so it has
+    /// to be quick.
+    #[must_use]
+    pub fn with_progress(mut self, watch: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        self.watch = Watch(Some(Arc::new(watch)));
+        self
+    }
+
+    /// Replaces [`open`](Self::open).
+    #[must_use]
+    pub fn with_open(mut self, open: OpenOptions) -> Self {
+        self.open = open;
+        self
+    }
+}

@@ -1,0 +1,238 @@
+//! A few threads that share a queue.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::sync_channel;
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use crate::WriteError;
+
+/// What jobs that are under way may take together.
+#[derive(Debug)]
+struct Room {
+    used: Mutex<u64>,
+    most: u64,
+    freed: Condvar,
+}
+
+/// The share of a job, given back when it is dropped.
+#[derive(Debug)]
+struct Share<'r>(&'r Room, u64);
+
+impl Room {
+    /// Waits until there is room; a job that takes more than all of it runs alone.
+    fn share(&self, weight: u64) -> Share<'_> {
+        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = |used: &mut u64| *used > 0 && used.saturating_add(weight) > self.most;
+        let used = self.freed.wait_while(used, full);
+        let mut used = used.unwrap_or_else(PoisonError::into_inner);
+        *used += weight;
+        Share(self, weight)
+    }
+}
+
+impl Drop for Share<'_> {
+    fn drop(&mut self) {
+        let Self(room, weight) = self;
+        let mut used = room.used.lock().unwrap_or_else(PoisonError::into_inner);
+        *used -= *weight;
+        room.freed.notify_all();
+    }
+}
+
+/// As [`each`], of jobs with weights: those that are under way weigh no more than `most` together, or are one alone.
+pub fn each_within<J: Send, R: Send>(
+    threads: usize,
+    most: u64,
+    jobs: impl Iterator<Item = (u64, J)> + Send,
+    work: impl Fn(J) -> Result<R, WriteError> + Sync,
+    take: impl FnMut(R) -> Result<(), WriteError>,
+) -> Result<(), WriteError> {
+    let room = Room {
+        used: Mutex::new(0),
+        most,
+        freed: Condvar::new(),
+    };
+    let work = |(weight, job): (u64, J)| {
+        let _share = room.share(weight);
+        work(job)
+    };
+    each(threads, jobs, work, take)
+}
+
+/// Applies `work` to every job on `threads` threads, and `take` to every result on the calling one, in the order in which
+/// they come. Not more than one job a thread is under way beside the results that wait, so that memory is bounded by the
+/// jobs. The first error ends everything.
+pub fn each<J: Send, R: Send>(
+    threads: usize,
+    jobs: impl Iterator<Item = J> + Send,
+    work: impl Fn(J) -> Result<R, WriteError> + Sync,
+    mut take: impl FnMut(R) -> Result<(), WriteError>,
+) -> Result<(), WriteError> {
+    let queue = Mutex::new(jobs);
+    let (send, receive) = sync_channel::<Result<R, WriteError>>(threads.max(1));
+    std::thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            let (send, queue, work) = (send.clone(), &queue, &work);
+            scope.spawn(move || {
+                loop {
+                    let job = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+                    let Some(job) = job else { break };
+                    // The receiver is gone once there was an error.
+                    if send.send(work(job)).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(send);
+        for result in receive {
+            take(result?)?;
+        }
+        Ok(())
+    })
+}
+
+/// As [`each`], with results in the order of the jobs. One job, or one thread, needs no other.
+pub fn ordered<J: Send, R: Send>(
+    threads: usize,
+    mut jobs: impl ExactSizeIterator<Item = J> + Send,
+    work: impl Fn(J) -> Result<R, WriteError> + Sync,
+    mut take: impl FnMut(R) -> Result<(), WriteError>,
+) -> Result<(), WriteError> {
+    if threads <= 1 || jobs.len() <= 1 {
+        return jobs.try_for_each(|job| take(work(job)?));
+    }
+    let mut early = BTreeMap::new();
+    let mut next = 0_usize;
+    each(
+        threads.min(jobs.len()),
+        jobs.enumerate(),
+        |(number, job)| Ok((number, work(job)?)),
+        |(number, result)| {
+            early.insert(number, result);
+            while let Some(result) = early.remove(&next) {
+                take(result)?;
+                next += 1;
+            }
+            Ok(())
+        },
+    )
+}
+
+/// What a job is cut from: the object it goes to, its size, and itself.
+pub type Item<T> = (Vec<u64>, u64, T);
+
+/// Bytes of records, and items, that make a job.
+const JOB_BYTES: u64 = 4 << 20;
+const JOB_ITEMS: usize = 256;
+
+/// Puts items together into jobs of a useful size; items of one object are never parted.
+pub fn pack<T>(mut items: Vec<Item<T>>) -> Vec<Vec<T>> {
+    items.sort_by(|(a, ..), (b, ..)| a.cmp(b));
+    let mut jobs: Vec<Vec<T>> = Vec::new();
+    let (mut bytes, mut before) = (0_u64, Vec::new());
+    for (object, size, item) in items {
+        let full = bytes >= JOB_BYTES || jobs.last().is_some_and(|job| job.len() >= JOB_ITEMS);
+        match jobs.last_mut() {
+            Some(job) if !full || object == before => job.push(item),
+            _ => {
+                jobs.push(vec![item]);
+                bytes = 0;
+            }
+        }
+        bytes += size;
+        before = object;
+    }
+    jobs
+}
+
+/// Runs blocking work beside the tasks that drive futures.
+pub async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, WriteError> + Send + 'static,
+) -> Result<T, WriteError> {
+    // Boxed, so that the runtime's code is compiled once and not for each closure.
+    let (to, result) = tokio::sync::oneshot::channel();
+    let work: Box<dyn FnOnce() + Send> = Box::new(move || drop(to.send(work())));
+    let broken = |what: String| WriteError::Broken { what };
+    let ended = tokio::task::spawn_blocking(work).await;
+    ended.map_err(|error| broken(error.to_string()))?;
+    result.await.map_err(|error| broken(error.to_string()))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{each, each_within, ordered};
+    use crate::WriteError;
+
+    #[test]
+    fn results_come_in_the_order_of_the_jobs() {
+        for (threads, many) in [(1, 50), (4, 1), (4, 0), (4, 500)] {
+            let mut found = Vec::new();
+            ordered(
+                threads,
+                (0..many).collect::<Vec<u32>>().into_iter(),
+                |job| {
+                    // Later jobs are quicker than earlier ones.
+                    (0..(many - job) % 7).for_each(|_| std::thread::yield_now());
+                    Ok(job)
+                },
+                |done| {
+                    found.push(done);
+                    Ok(())
+                },
+            )
+            .unwrap();
+            assert!(found.iter().copied().eq(0..many));
+        }
+    }
+
+    #[test]
+    fn jobs_under_way_weigh_no_more_than_they_may() {
+        use std::sync::atomic::{AtomicU64, Ordering};
+        let (now, most, mut done) = (AtomicU64::new(0), AtomicU64::new(0), 0);
+        // Every tenth job takes more than there is room for.
+        let jobs = (0..200_u64).map(|job| {
+            let weight = if job % 10 == 0 { 50 } else { 4 };
+            (weight, weight)
+        });
+        let work = |weight: u64| {
+            let before = now.fetch_add(weight, Ordering::SeqCst);
+            most.fetch_max(before + weight, Ordering::SeqCst);
+            assert!(before == 0 || before + weight <= 9, "{before} and {weight}");
+            std::thread::yield_now();
+            now.fetch_sub(weight, Ordering::SeqCst);
+            Ok(())
+        };
+        each_within(4, 9, jobs, work, |()| {
+            done += 1;
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!((done, most.into_inner()), (200, 50));
+    }
+
+    #[test]
+    fn every_job_is_done_once_and_errors_end_it() {
+        let mut found = Vec::new();
+        each(
+            3,
+            0..1000_u32,
+            |job| Ok(job * 2),
+            |done| {
+                found.push(done);
+                Ok(())
+            },
+        )
+        .unwrap();
+        found.sort_unstable();
+        assert_eq!(found, (0..1000).map(|job| job * 2).collect::<Vec<_>>());
+        let failing = |job: u32| {
+            if job == 7 {
+                Err(WriteError::limit("jobs", 7, 6))
+            } else {
+                Ok(())
+            }
+        };
+        assert!(each(2, 0..u32::MAX, failing, |()| Ok(())).is_err());
+    }
+}

@@ -1,0 +1,195 @@
+//! Records by key, spilled past a budget: the first step of every write.
+
+use std::borrow::{Borrow, Cow};
+use std::hash::Hash;
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+
+use crate::WriteError;
+use crate::error::{OrBug, to_index};
+use crate::records::spill::{SpillFile, SpillRange};
+use zvf_format::int::wide;
+
+/// Records of one width, in one bucket a key. A bucket keeps the order in which its records came.
+#[derive(Debug)]
+pub struct Buckets<K> {
+    /// Keys are counts and coordinates of the caller's own data: collisions cannot be an attack.
+    numbers: FxHashMap<K, usize>,
+    buckets: Vec<Bucket>,
+    /// Bytes reserved in memory.
+    memory: usize,
+    budget: usize,
+    file: SpillFile,
+}
+
+/// The records of one key.
+#[derive(Debug, Default)]
+pub struct Bucket {
+    parts: Vec<SpillRange>,
+    tail: Vec<u8>,
+}
+
+impl<K: Eq + Hash> Buckets<K> {
+    /// No buckets. About `budget` bytes are held in memory, more goes to a temporary file in `folder`.
+    pub fn new(budget: usize, folder: &Path) -> Self {
+        Self {
+            numbers: FxHashMap::default(),
+            buckets: Vec::new(),
+            memory: 0,
+            budget,
+            file: SpillFile::new(folder),
+        }
+    }
+
+    /// With a bucket for each of these keys, whose numbers are in their order.
+    pub fn of(keys: impl IntoIterator<Item = K>, budget: usize, folder: &Path) -> Self
+    where
+        K: Copy,
+    {
+        let mut buckets = Self::new(budget, folder);
+        for key in keys {
+            buckets.number(&key, |&key| key);
+        }
+        buckets
+    }
+
+    /// The number of the bucket of a key; `own` makes the key of a new one. Numbers stay valid.
+    pub fn number<Q>(&mut self, key: &Q, own: impl FnOnce(&Q) -> K) -> usize
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
+        if let Some(number) = self.numbers.get(key) {
+            return *number;
+        }
+        let number = self.buckets.len();
+        self.numbers.insert(own(key), number);
+        self.buckets.push(Bucket::default());
+        number
+    }
+
+    /// Appends to a bucket what `write` appends.
+    ///
+    /// # Errors
+    /// Bug: a number that is no bucket's.
+    pub fn push(
+        &mut self,
+        number: usize,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<(), WriteError> {
+        let bucket = self.buckets.get_mut(number);
+        let bucket = bucket.or_bug(format_args!("no bucket {number}"))?;
+        let before = bucket.tail.capacity();
+        if let Some(last) = bucket.parts.last().filter(|_| before == 0) {
+            // What came before the last spill comes again, more or less: no growing in small steps.
+            let usual = to_index("bytes of a bucket", last.len.min(1 << 16))?;
+            bucket.tail.reserve(usual);
+        }
+        write(&mut bucket.tail);
+        self.memory += bucket.tail.capacity() - before;
+        Ok(())
+    }
+
+    /// Bytes reserved in memory.
+    pub fn memory(&self) -> usize {
+        self.memory
+    }
+
+    /// Writes everything that is in memory to the file, if that is more than the budget.
+    pub fn relieve(&mut self) -> Result<(), WriteError> {
+        if self.memory <= self.budget {
+            return Ok(());
+        }
+        let full = self
+            .buckets
+            .iter_mut()
+            .filter(|bucket| !bucket.tail.is_empty());
+        let tails = full.map(|bucket| {
+            let tail = std::mem::take(&mut bucket.tail);
+            (bucket, tail)
+        });
+        self.file
+            .append_all(tails, |bucket, part| bucket.parts.push(part))?;
+        self.memory = 0;
+        Ok(())
+    }
+
+    /// All keys with their buckets, in the order in which they came, and the file to read them from.
+    pub fn finish(self) -> (Vec<(K, Bucket)>, SpillFile) {
+        // Keys have the numbers 0, 1, 2, …: in this order they are those of the buckets.
+        let mut keys: Vec<(K, usize)> = self.numbers.into_iter().collect();
+        keys.sort_unstable_by_key(|(_, number)| *number);
+        let keys = keys.into_iter().map(|(key, _)| key);
+        (keys.zip(self.buckets).collect(), self.file)
+    }
+}
+
+impl Bucket {
+    /// Bytes of all records.
+    pub fn size(&self) -> u64 {
+        self.parts.iter().map(|part| part.len).sum::<u64>() + wide(self.tail.len())
+    }
+
+    /// All records in the order in which they came, as they were spilled; none is torn apart.
+    pub fn pieces(
+        &self,
+        file: &SpillFile,
+    ) -> impl Iterator<Item = Result<Cow<'_, [u8]>, WriteError>> {
+        let spilled = self.parts.iter().map(|part| {
+            let mut bytes = Vec::new();
+            file.read(*part, &mut bytes)?;
+            Ok(Cow::Owned(bytes))
+        });
+        spilled.chain(std::iter::once(Ok(Cow::Borrowed(&*self.tail))))
+    }
+
+    /// All records, in the order in which they came.
+    pub fn read(self, file: &SpillFile) -> Result<Vec<u8>, WriteError> {
+        if self.parts.is_empty() {
+            return Ok(self.tail);
+        }
+        let mut all = Vec::with_capacity(to_index("bytes of a chunk", self.size())?);
+        for part in self.parts {
+            file.read(part, &mut all)?;
+        }
+        all.extend_from_slice(&self.tail);
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Buckets;
+    use crate::WriteError;
+
+    #[test]
+    fn buckets_keep_their_order_through_spills() {
+        for budget in [0, 100, 1 << 20] {
+            let mut buckets: Buckets<String> = Buckets::new(budget, &std::env::temp_dir());
+            for i in 0..1000_u32 {
+                let key = format!("{}", i % 7);
+                let number = buckets.number(key.as_str(), str::to_owned);
+                let write = |out: &mut Vec<u8>| out.extend_from_slice(&i.to_le_bytes());
+                buckets.push(number, write).unwrap();
+                buckets.relieve().unwrap();
+            }
+            let last = buckets.buckets.len();
+            assert!(matches!(
+                buckets.push(last, |_| {}),
+                Err(WriteError::Bug { .. })
+            ));
+            let (all, file) = buckets.finish();
+            assert_eq!(all.len(), 7);
+            for (key, bucket) in all {
+                let rest: u32 = key.parse().unwrap();
+                let wanted: Vec<u8> = (0..1000_u32)
+                    .filter(|i| i % 7 == rest)
+                    .flat_map(u32::to_le_bytes)
+                    .collect();
+                assert_eq!(bucket.size(), wanted.len() as u64);
+                assert_eq!(bucket.read(&file).unwrap(), wanted);
+            }
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! What a store is to be, and what follows from its format version.
+//!
+//! A [`StoreSpec`] is checked as a whole by [`StoreSpec::check`]; nothing else in this crate refuses its members. A version
+//! is four small choices, [`VersionRules`]: no other code asks for the version.
+
+pub(crate) mod names;
+pub(crate) mod parametric;
+pub(crate) mod store;
+pub(crate) mod target_version;
+
+pub use names::{check_name, is_name};
+pub use parametric::{Parametric, ParametricType};
+pub use store::{
+    AttributeSpec, AttributeType, ChunkBy, LinkSpec, Outside, StoreSpec, TargetVersion,
+};
+pub use target_version::{ID_END, ID_IS_ROW, IdsIn, LinksBy, MOST_ROWS, Members, VersionRules};

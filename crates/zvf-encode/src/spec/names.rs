@@ -1,0 +1,27 @@
+//! Names of parts of a store.
+
+use crate::WriteError;
+
+/// Bytes of the longest name: file systems take 255, and some of them count characters of another encoding.
+const LONGEST_NAME: usize = 200;
+
+/// Whether an attribute, and any other part of a store, can have this name: one path segment on every backend.
+#[must_use]
+pub fn is_name(name: &str) -> bool {
+    let bad = name.is_empty()
+        || name.len() > LONGEST_NAME
+        || matches!(name, "." | ".." | "zarr.json")
+        || name.starts_with("__")
+        || name.contains(['/', '\\'])
+        || name.chars().any(char::is_control);
+    !bad
+}
+
+/// Refuses what is no name.
+pub fn check_name(member: &str, name: &str) -> Result<(), WriteError> {
+    if !is_name(name) {
+        let expected = "a path segment of 200 bytes at most, without slashes, not empty, `.`, `..`, `zarr.json` or beginning with `__`";
+        return Err(WriteError::spec(member, format!("{name:?}"), expected));
+    }
+    Ok(())
+}

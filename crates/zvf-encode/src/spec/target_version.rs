@@ -1,0 +1,235 @@
+//! What follows from the version that is written: four small choices. Nothing else in this crate asks for a version.
+//!
+//! | choice | 0.9.2 | 0.8.1 |
+//! |---|---|---|
+//! | container of cells | one array, from the chunk of the lower bound | a group with an array a cell; in shards one array, from chunk 0 |
+//! | links between chunks | by the offset of their chunks | by their chunks |
+//! | ids of objects | in a table | row numbers |
+//! | members of documents | all | without what came later and can be told from the rest |
+
+use zvf_meta::space::Grid;
+
+use crate::WriteError;
+use crate::level::shard::{Cells, Container};
+use crate::spec::store::{StoreSpec, TargetVersion};
+use zvf_codec::{Compression, names};
+
+/// One more than the largest id of 0.8.1, where ids are rows.
+pub const ID_END: u64 = 1 << 26;
+
+/// Most rows of an object index: readers number them by 32 bits.
+pub const MOST_ROWS: u64 = (1 << 32) - 1;
+
+/// How links between chunks are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinksBy {
+    /// One array for each set of offsets (0.9 §13).
+    Offsets,
+    /// One cell for each tuple of chunks (0.8 §9).
+    Chunks,
+}
+
+/// What an object's id is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdsIn {
+    /// Any number: it stands in a table beside the manifests (0.9 §11.2).
+    Table,
+    /// The number of its row (0.8 §10.1).
+    Rows,
+}
+
+/// Which members documents have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Members {
+    /// All that are known.
+    All,
+    /// Not the description for other tools, nor the mark that fragments tile: no reader of the time looks for them.
+    Early,
+}
+
+/// The choices of one version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VersionRules {
+    /// Where cells lie that are in no shards.
+    container: Container,
+    /// How links between chunks are found.
+    pub links: LinksBy,
+    /// What the id of an object is.
+    pub ids: IdsIn,
+    /// Which members documents have.
+    pub members: Members,
+}
+
+impl TargetVersion {
+    /// What follows from the version.
+    pub const fn rules(self) -> VersionRules {
+        match self {
+            Self::V0_9_2 => VersionRules {
+                container: Container::Grid,
+                links: LinksBy::Offsets,
+                ids: IdsIn::Table,
+                members: Members::All,
+            },
+            Self::V0_8_1 => VersionRules {
+                container: Container::Blobs,
+                links: LinksBy::Chunks,
+                ids: IdsIn::Rows,
+                members: Members::Early,
+            },
+        }
+    }
+}
+
+impl VersionRules {
+    /// Whether grids know no origin, so that no chunk in a shard can have a negative coordinate (0.8 §3.4).
+    fn begins_at_zero(self) -> bool {
+        self.container == Container::Blobs
+    }
+
+    /// Where the cells of a level lie, given the grid over its bounds and all its chunks.
+    ///
+    /// # Errors
+    /// Misuse: shards, and a chunk that a grid from 0 has no place for.
+    pub fn cells<'c>(
+        self,
+        grid: Grid,
+        shards: Option<Vec<u64>>,
+        compression: Compression,
+        mut chunks: impl Iterator<Item = &'c [i64]>,
+    ) -> Result<Cells, WriteError> {
+        let (mut grid, mut container) = (grid, self.container);
+        if shards.is_some() && self.begins_at_zero() {
+            container = Container::Grid;
+            if let Some(chunk) = chunks.find(|chunk| chunk.iter().any(|&at| at < 0)) {
+                return Err(WriteError::input(
+                    format!("chunk {chunk:?}"),
+                    "a negative coordinate",
+                    NO_ORIGIN,
+                ));
+            }
+            for (shape, origin) in grid.shape.iter_mut().zip(&mut grid.origin) {
+                let end = i128::from(std::mem::take(origin)) + i128::from(*shape);
+                *shape = u64::try_from(end.max(1)).map_err(|_| {
+                    WriteError::limit("cells along an axis", u64::MAX, i64::MAX.unsigned_abs())
+                })?;
+            }
+        }
+        Ok(Cells {
+            grid,
+            shards,
+            compression,
+            container,
+        })
+    }
+
+    /// Whether an array of cells can be a group of blobs.
+    pub fn takes_blobs(self) -> bool {
+        self.container == Container::Blobs
+    }
+
+    /// Whether the cells of such chunks can lie in shards.
+    pub fn takes_shards<'c>(self, mut chunks: impl Iterator<Item = &'c [i64]>) -> bool {
+        !self.begins_at_zero() || chunks.all(|chunk| chunk.iter().all(|&at| at >= 0))
+    }
+
+    /// Refuses what a store of the version cannot hold.
+    pub(crate) fn check(self, spec: &StoreSpec) -> Result<(), WriteError> {
+        if self.members == Members::Early && spec.coordinate_offset.is_some() {
+            // 0.8 §5.1.
+            let expected = "none: readers of 0.8.1 take stored positions for those of the world";
+            return Err(WriteError::spec("coordinate_offset", "one", expected));
+        }
+        self.check_codecs(&spec.compression, spec.shard_shape.is_some())?;
+        if let Some((low, _)) = &spec.bounds {
+            self.check_corner(spec, low).map_err(|(axis, found)| {
+                WriteError::spec(format!("bounds/0/{axis}"), found, NO_ORIGIN)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Refuses codecs that cells of the version cannot be read with again.
+    pub fn check_codecs(self, compression: &Compression, sharded: bool) -> Result<(), WriteError> {
+        if sharded || !self.takes_blobs() || compression.is_plain() {
+            return Ok(());
+        }
+        let found = names(&compression.codecs());
+        let expected = "zstd, gzip, blosc, crc32c: cells of 0.8.1 that are in no shards are read with these only";
+        Err(WriteError::spec("compression", found, expected))
+    }
+
+    /// Tells on which axis a lower corner lies where no shard can: the axis, and what was found.
+    pub(crate) fn check_corner(self, spec: &StoreSpec, low: &[f64]) -> Result<(), (usize, String)> {
+        if spec.shard_shape.is_none() || !self.begins_at_zero() {
+            return Ok(());
+        }
+        match low.iter().enumerate().find(|(_, low)| **low < 0.0) {
+            Some((axis, low)) => Err((axis, low.to_string())),
+            None => Ok(()),
+        }
+    }
+
+    /// The first id that no object of the version can have.
+    pub(crate) fn bad_id(self, ids: &[i64]) -> Option<i64> {
+        let fits = |id: i64| u64::try_from(id).is_ok_and(|id| id < ID_END);
+        match self.ids {
+            IdsIn::Table => None,
+            IdsIn::Rows => ids.iter().copied().find(|id| !fits(*id)),
+        }
+    }
+}
+
+/// What is expected where a grid has no origin.
+pub(crate) const NO_ORIGIN: &str =
+    "0 or more: shards of 0.8.1 begin at chunk 0; without shards any chunk can be";
+
+/// What is expected of an id that is a row number.
+pub const ID_IS_ROW: &str = "0 to 67108863: in 0.8.1 the id of an object is the number of its row";
+
+#[cfg(test)]
+mod tests {
+    use zvf_meta::Kind;
+    use zvf_meta::space::Grid;
+
+    use super::*;
+    use crate::spec::store::Outside;
+
+    fn cells(origin: i64, shape: u64, chunk: i64) -> Result<Cells, WriteError> {
+        let grid = Grid {
+            origin: vec![origin],
+            shape: vec![shape],
+        };
+        let chunk = [chunk];
+        let chunks = [&chunk[..]];
+        let rules = TargetVersion::V0_8_1.rules();
+        rules.cells(grid, Some(vec![2]), Compression::None, chunks.into_iter())
+    }
+
+    #[test]
+    fn a_sharded_grid_without_an_origin_reaches_from_zero_to_the_upper_bound() {
+        for (origin, shape, wanted) in [(3, 2, 5), (0, 4, 4), (-2, 5, 3), (-9, 2, 1)] {
+            let cells = cells(origin, shape, 0).unwrap();
+            assert_eq!(cells.grid.origin, [0]);
+            assert_eq!(cells.grid.shape, [wanted]);
+        }
+        let error = cells(-2, 5, -1).unwrap_err();
+        assert!(error.to_string().contains("chunk [-1]"), "{error}");
+    }
+
+    #[test]
+    fn what_0_8_1_cannot_hold_is_refused_by_its_member() {
+        let mut spec = StoreSpec::new(Kind::PointCloud, [10.0; 2]);
+        spec.target = TargetVersion::V0_8_1;
+        assert!(spec.check().is_ok());
+        let offset = spec.clone().with_coordinate_offset([1.0, 2.0]);
+        let told = offset.check().unwrap_err().to_string();
+        assert!(told.starts_with("coordinate_offset: found one"), "{told}");
+        let mut shards = spec
+            .with_bounds([0.0, -1.0], [9.0, 9.0], Outside::Grow)
+            .with_shard_shape([2, 2]);
+        let told = shards.check().unwrap_err().to_string();
+        assert!(told.starts_with("bounds/0/1: found -1"), "{told}");
+        shards.target = TargetVersion::V0_9_2;
+        assert!(shards.check().is_ok());
+    }
+}

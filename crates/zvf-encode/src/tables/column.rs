@@ -1,0 +1,502 @@
+//! Tables: attributes of objects and groups, a typed array each, with a row for each object or group (0.9 §11.4).
+//!
+//! Some rows may have no value. They are stored as the fill of the array, whose document says that it means absence; a value equal
+//! to the fill cannot be told from none (trap T24). [`TableRows::absence`] decides for writers, edits, copies and pyramids what the
+//! fill is and what it means; [`Absence`] is the answer. Where no element is left, writers and edits refuse integers, and copies
+//! report what is lost.
+
+use std::collections::HashSet;
+
+use zvf_format::dtype::DTypeKind;
+use zvf_format::int::{index, wide};
+use zvf_meta::{ArrayAttributes, ArrayDoc};
+use zvf_store::TypedValues;
+
+use crate::WriteError;
+use crate::error::{OrBug, internal, narrow};
+use crate::records::record::row_of;
+use crate::spec::store::{AttributeSpec, AttributeType};
+use crate::spec::target_version::IdsIn;
+use crate::tables::typed::{Element, ROWS, Typed};
+use crate::target::Below;
+use crate::values::column::Values;
+use crate::values::number::{Fill, NumberType};
+use zvf_codec::Compression;
+
+/// Most bytes of one attribute of objects or groups, which is made in memory.
+const MOST_BYTES: u64 = 1 << 34;
+
+/// What the rows of a table are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TableOf {
+    /// Objects: `object_attributes`.
+    Objects,
+    /// Groups: `group_attributes`.
+    Groups,
+}
+
+impl TableOf {
+    /// The array of a table in its level.
+    pub fn path(self, name: &str) -> String {
+        let folder = match self {
+            Self::Objects => "object_attributes",
+            Self::Groups => "group_attributes",
+        };
+        format!("{folder}/{name}")
+    }
+}
+
+/// What rows without a value are stored as: the answer of [`TableRows::absence`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Absence {
+    /// The fill means absence: no row with a value is equal to it.
+    Distinct(Fill),
+    /// Rows have no value, and every candidate is the value of a row: stored as the first one, they cannot be told from `row`.
+    Ambiguous {
+        /// The first candidate.
+        fill: Fill,
+        /// The first row whose value is equal to it.
+        row: usize,
+    },
+    /// Every row has a value, and every candidate that was looked at is one of them: the fill, a zero, means nothing.
+    Unused(Fill),
+    /// Rows have no value, and there is no candidate: the type has no element that could mean absence.
+    Impossible,
+}
+
+/// Rows of a table in their stored form, before it is known which element means absence.
+#[derive(Debug)]
+pub struct TableRows {
+    element: Element,
+    /// Elements along the axes of a row; none: a row is one element.
+    inner: Vec<u64>,
+    /// Bytes of a row.
+    width: usize,
+    bytes: Vec<u8>,
+    rows: usize,
+    /// Rows without a value, ascending.
+    missing: Vec<usize>,
+}
+
+impl TableRows {
+    /// No rows yet, of `width` bytes each.
+    pub fn new(element: Element, inner: Vec<u64>, width: usize) -> Self {
+        Self {
+            element,
+            inner,
+            width,
+            bytes: Vec::new(),
+            rows: 0,
+            missing: Vec::new(),
+        }
+    }
+
+    /// Appends a row, with or without a value.
+    ///
+    /// # Errors
+    /// Bug: a row of another width.
+    pub fn push(&mut self, row: Option<&[u8]>) -> Result<(), WriteError> {
+        match row {
+            Some(row) => {
+                internal!(row.len() == self.width, "a row of {} bytes", row.len());
+                self.bytes.extend_from_slice(row);
+            }
+            None => {
+                self.missing.push(self.rows);
+                self.bytes.resize(self.bytes.len() + self.width, 0);
+            }
+        }
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// What the elements are.
+    pub fn element(&self) -> &Element {
+        &self.element
+    }
+
+    /// Number of rows without a value.
+    pub fn missing(&self) -> usize {
+        self.missing.len()
+    }
+
+    /// The rows whose channels all have the same value, with that value. A row means absence where all its channels do, so only such
+    /// rows can be mistaken for one that is absent.
+    fn uniform(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        let size = self.element.size().max(1);
+        let mut missing = self.missing.iter().copied().peekable();
+        let rows = self.bytes.chunks_exact(self.width.max(1)).enumerate();
+        let present = rows.filter(move |(row, _)| missing.next_if_eq(row).is_none());
+        present.filter_map(move |(row, value)| {
+            let (first, rest) = value.split_at_checked(size)?;
+            let same = rest.chunks(size).all(|one| one == first);
+            same.then_some((row, first))
+        })
+    }
+
+    /// The first row with a value that is equal to an element on all of its channels.
+    fn row_like(&self, fill: &Fill) -> Option<usize> {
+        let mut rows = self.uniform();
+        rows.find(|(_, value)| *value == fill.0).map(|(row, _)| row)
+    }
+
+    /// Decides what rows without a value are stored as. The first of `candidates` means absence if no row with a value is equal to it;
+    /// another one only where rows have no value, or if `always`, since there readers look at the fill alone.
+    ///
+    /// # Cost
+    /// One pass over the rows; a second one with a set of the distinct values where the first candidate is the value of a row.
+    pub fn absence(&self, candidates: &[Fill], always: bool) -> Absence {
+        let Some((usual, others)) = candidates.split_first() else {
+            return match self.missing.is_empty() {
+                true => Absence::Unused(self.element.zero()),
+                false => Absence::Impossible,
+            };
+        };
+        let Some(row) = self.row_like(usual) else {
+            return Absence::Distinct(usual.clone());
+        };
+        if always || !self.missing.is_empty() {
+            let taken: HashSet<&[u8]> = self.uniform().map(|(_, value)| value).collect();
+            if let Some(free) = others.iter().find(|fill| !taken.contains(&*fill.0)) {
+                return Absence::Distinct(free.clone());
+            }
+        }
+        match self.missing.is_empty() {
+            true => Absence::Unused(self.element.zero()),
+            false => Absence::Ambiguous {
+                fill: usual.clone(),
+                row,
+            },
+        }
+    }
+
+    /// The table; rows without a value are stored as `fill`, which means absence if `absent`.
+    pub fn finish(mut self, fill: Fill, absent: bool, chunk_rows: Option<u64>) -> Typed {
+        for row in &self.missing {
+            let bytes = self.bytes.iter_mut().skip(row * self.width);
+            bytes
+                .zip(fill.0.iter().cycle())
+                .take(self.width)
+                .for_each(|(byte, fill)| *byte = *fill);
+        }
+        let shape = std::iter::once(wide(self.rows)).chain(self.inner);
+        Typed {
+            element: self.element,
+            shape: shape.collect(),
+            chunk_rows,
+            fill,
+            absent,
+            bytes: self.bytes,
+        }
+    }
+}
+
+/// A column of a table in memory.
+#[derive(Debug)]
+pub enum Held {
+    /// Numbers, little-endian, all channels of a row together.
+    Numbers(NumberType, Vec<u8>),
+    /// Texts; `None` is missing.
+    Texts(Vec<Option<String>>),
+}
+
+impl Held {
+    /// A column without rows.
+    pub fn new(values: AttributeType) -> Self {
+        match values {
+            AttributeType::Number(number) => Self::Numbers(number, Vec::new()),
+            AttributeType::Category | AttributeType::Text => Self::Texts(Vec::new()),
+        }
+    }
+
+    /// A column as it was given.
+    pub(crate) fn of(values: &Values<'_>) -> Result<Self, WriteError> {
+        let number = values.number_type();
+        let mut held = Self::new(number.map_or(AttributeType::Text, AttributeType::Number));
+        internal!(held.push(values), "a column of another type");
+        Ok(held)
+    }
+
+    /// A column as it is stored; `None` for types that are not written.
+    pub fn stored(values: &TypedValues) -> Option<Self> {
+        let DTypeKind::Utf32 { chars } = values.dtype.kind else {
+            let number = NumberType::from_kind(values.dtype.kind)?;
+            return Some(Self::Numbers(number, values.bytes.to_vec()));
+        };
+        let text = |bytes: &[u8]| {
+            let points = bytes.as_chunks::<4>().0.iter();
+            let points = points.map(|point| char::from_u32(u32::from_le_bytes(*point)));
+            let text = points.map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER));
+            Some(text.collect::<String>().trim_end_matches('\0').to_owned())
+        };
+        let size = (index(chars) * 4).max(1);
+        Some(Self::Texts(
+            values.bytes.chunks_exact(size).map(text).collect(),
+        ))
+    }
+
+    /// Appends values; `false`: they are of another type, and nothing was appended.
+    pub fn push(&mut self, values: &Values<'_>) -> bool {
+        match (self, values) {
+            (Self::Numbers(number, all), values) => match values.bytes_as(*number) {
+                Some(bytes) => all.extend_from_slice(&bytes),
+                None => return false,
+            },
+            (Self::Texts(all), Values::Text(texts)) => all.extend_from_slice(texts),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Appends a column of the same type.
+    pub(crate) fn append(&mut self, more: Self) -> Result<(), WriteError> {
+        match (self, more) {
+            (Self::Numbers(_, all), Self::Numbers(_, mut more)) => all.append(&mut more),
+            (Self::Texts(all), Self::Texts(mut more)) => all.append(&mut more),
+            _ => return Err(WriteError::bug("a column of another type")),
+        }
+        Ok(())
+    }
+
+    /// Number of values: rows times channels.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Numbers(number, bytes) => bytes.len() / number.size(),
+            Self::Texts(texts) => texts.len(),
+        }
+    }
+
+    /// The values, as a caller gives them.
+    pub fn values(&self) -> Values<'static> {
+        match self {
+            Self::Numbers(number, bytes) => Values::of_bytes(*number, bytes),
+            Self::Texts(texts) => Values::Text(texts.clone()),
+        }
+    }
+
+    /// The texts of some rows; none of numbers.
+    fn texts(
+        &self,
+        channels: usize,
+        rows: impl Iterator<Item = Option<usize>>,
+    ) -> impl Iterator<Item = Option<&str>> {
+        let all = match self {
+            Self::Numbers(..) => &[],
+            Self::Texts(texts) => &**texts,
+        };
+        let rows = rows.flatten();
+        let texts = rows.filter_map(move |row| row_of(all, row, channels));
+        texts.flatten().map(Option::as_deref)
+    }
+}
+
+/// An attribute with a row for each object: the row of the column that has its value, and its id.
+///
+/// Where every object has a value and one of them is the usual fill, the fill is said to mean nothing. Where not every object has one,
+/// such a value is refused, but for NaN and the empty text, which say "none" anyway. Where ids are row numbers there is one chunk, and
+/// a fill that no row is equal to: it means absence whatever is said (0.8 §10.2).
+pub fn column(
+    what: &str,
+    channels: usize,
+    held: &Held,
+    (rows, ids): (&[Option<usize>], &[i64]),
+    form: IdsIn,
+) -> Result<Typed, WriteError> {
+    let table = table_rows(what, channels, held, rows.iter().copied())?;
+    let element = table.element().clone();
+    let any = form == IdsIn::Rows;
+    let candidates: Vec<Fill> = match any && table.missing() == 0 {
+        true => element.fills(),
+        false => element.absent().into_iter().collect(),
+    };
+    let (fill, absent) = match table.absence(&candidates, any) {
+        Absence::Distinct(fill) => (fill, true),
+        Absence::Ambiguous { fill, row } => {
+            let integers = matches!(&element, Element::Number(number) if !number.is_float());
+            if let Some(id) = ids.get(row).filter(|_| integers) {
+                let found = format!("{} for object {id}", fill.1);
+                let expected = "another value: this one means that there is none";
+                return Err(WriteError::input(what, found, expected));
+            }
+            (fill, true)
+        }
+        // A missing text is stored as an empty one.
+        Absence::Unused(zero) => {
+            let mut texts = held.texts(channels, rows.iter().copied());
+            (zero, texts.any(|text| text.is_none()))
+        }
+        Absence::Impossible => {
+            let expected = "a value for every object: bool has none for absence";
+            return Err(WriteError::input(what, "objects without a value", expected));
+        }
+    };
+    let chunk_rows = (form == IdsIn::Table).then_some(ROWS);
+    Ok(table.finish(fill, absent, chunk_rows))
+}
+
+/// Rows of a column in their stored form; `None` has no value.
+fn table_rows(
+    what: &str,
+    channels: usize,
+    held: &Held,
+    rows: impl ExactSizeIterator<Item = Option<usize>> + Clone,
+) -> Result<TableRows, WriteError> {
+    let texts = || held.texts(channels, rows.clone()).flatten();
+    let element = match held {
+        Held::Numbers(number, _) => Element::Number(*number),
+        Held::Texts(_) => {
+            let lengths = texts().map(|text| text.chars().count());
+            Element::Text(lengths.fold(1, usize::max))
+        }
+    };
+    narrow("bytes of a text", element.size())?;
+    if let Some(text) = texts().find(|text| text.ends_with('\0')) {
+        let expected = "texts that do not end with NUL";
+        return Err(WriteError::input(what, format!("{text:?}"), expected));
+    }
+    // Every text is as wide as the longest one: what was pushed says little about what this takes.
+    let width = element.size().checked_mul(channels);
+    let size = width.and_then(|width| wide(width).checked_mul(wide(rows.len())));
+    let (Some(width), true) = (width, size.is_some_and(|size| size <= MOST_BYTES)) else {
+        let found = size.unwrap_or(u64::MAX);
+        return Err(WriteError::limit("bytes of a column", found, MOST_BYTES));
+    };
+    let inner = (channels != 1).then(|| wide(channels));
+    let mut table = TableRows::new(element.clone(), inner.into_iter().collect(), width);
+    let mut stored = Vec::new();
+    for row in rows {
+        let Some(row) = row else {
+            table.push(None)?;
+            continue;
+        };
+        let value = match held {
+            Held::Numbers(_, all) => row_of(all, row, width),
+            Held::Texts(all) => row_of(all, row, channels).map(|texts| {
+                stored.clear();
+                let texts = texts.iter().map(|text| text.as_deref().unwrap_or_default());
+                texts.for_each(|text| element.text(text, &mut stored));
+                &*stored
+            }),
+        };
+        table.push(Some(value.or_bug("a row behind the end of its column")?))?;
+    }
+    Ok(table)
+}
+
+/// A column of values that are a multiple of the rows, of which every row has one, in one chunk.
+pub fn plain_column(what: &str, values: &Values<'_>, rows: usize) -> Result<Typed, WriteError> {
+    let channels = values
+        .len()
+        .checked_div(rows)
+        .map_or(1, |channels| channels.max(1));
+    let table = table_rows(what, channels, &Held::of(values)?, (0..rows).map(Some))?;
+    let fill = table.element().zero();
+    Ok(table.finish(fill, false, None))
+}
+
+/// What a specification says about the values of a table.
+pub fn described(spec: &AttributeSpec) -> ArrayAttributes {
+    ArrayAttributes {
+        unit: spec.unit.clone(),
+        description: spec.description.clone(),
+        channel_names: spec.channel_names.clone(),
+        ..ArrayAttributes::default()
+    }
+}
+
+impl Typed {
+    /// The attributes of the document of a table: `given` describes its values.
+    pub fn attributes(&self, of: TableOf, name: &str, given: ArrayAttributes) -> ArrayAttributes {
+        let word = match of {
+            TableOf::Objects => "object_attribute",
+            TableOf::Groups => "groupings_attribute",
+        };
+        ArrayAttributes {
+            zv_array: Some(word.to_owned()),
+            name: Some(name.to_owned()),
+            dtype: Some(self.element.dtype()),
+            shape: Some(self.shape.clone()),
+            fill_sentinel_meaning: self.absent.then(|| "absent".to_owned()),
+            ..given
+        }
+    }
+
+    /// Writes the chunks of a table; returns its path in the level and its document.
+    pub fn write(
+        &self,
+        of: TableOf,
+        name: &str,
+        given: ArrayAttributes,
+        compression: &Compression,
+        target: &Below<'_>,
+    ) -> Result<(String, ArrayDoc), WriteError> {
+        let path = of.path(name);
+        let attributes = self.attributes(of, name, given);
+        let (doc, objects) = self.objects(&path, compression, attributes)?;
+        target.put(objects)?;
+        Ok((path, doc))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Absence, TableRows};
+    use crate::tables::typed::Element;
+    use crate::values::number::{Fill, NumberType};
+
+    fn rows(channels: usize, rows: &[Option<&[u8]>]) -> TableRows {
+        let element = Element::Number(NumberType::U8);
+        let mut table = TableRows::new(element, vec![], channels);
+        rows.iter().for_each(|row| table.push(*row).unwrap());
+        table
+    }
+
+    fn fill(value: u8) -> Fill {
+        (vec![value], json!(value))
+    }
+
+    #[test]
+    fn the_usual_element_means_absence_unless_a_row_has_it() {
+        let (is, all) = (
+            |value| Absence::Distinct(fill(value)),
+            [fill(9), fill(8), fill(7)],
+        );
+        let full = rows(1, &[Some(&[1]), Some(&[8])]);
+        assert_eq!(full.absence(&all, false), is(9));
+        assert_eq!(full.absence(&[], false), Absence::Unused(fill(0)));
+        let taken = rows(1, &[Some(&[9]), Some(&[8])]);
+        assert_eq!(taken.absence(&all, false), Absence::Unused(fill(0)));
+        assert_eq!(taken.absence(&all, true), is(7));
+        let missing = rows(1, &[Some(&[9]), None, Some(&[8])]);
+        assert_eq!(missing.absence(&all, false), is(7));
+        let ambiguous = Absence::Ambiguous {
+            fill: fill(9),
+            row: 0,
+        };
+        assert_eq!(missing.absence(&all[..2], false), ambiguous);
+        assert_eq!(missing.absence(&[], true), Absence::Impossible);
+        assert_eq!(missing.finish(fill(7), true, None).bytes, [9, 7, 8]);
+    }
+
+    #[test]
+    fn a_row_is_mistaken_for_none_only_where_all_its_channels_are() {
+        let all = [fill(9), fill(8)];
+        let table = rows(2, &[Some(&[9, 8]), None, Some(&[8, 9])]);
+        assert_eq!(table.absence(&all, false), Absence::Distinct(fill(9)));
+        let table = rows(2, &[Some(&[9, 9]), None]);
+        assert_eq!(table.absence(&all, false), Absence::Distinct(fill(8)));
+        assert_eq!(table.finish(fill(8), true, None).bytes, [9, 9, 8, 8]);
+        let wrong = rows(1, &[]).push(Some(&[1, 2]));
+        assert!(matches!(wrong, Err(crate::WriteError::Bug { .. })));
+        // Texts without characters have no bytes that could be mistaken.
+        let none: Fill = (Vec::new(), json!(""));
+        let mut table = TableRows::new(Element::Text(0), vec![], 0);
+        table.push(Some(&[])).unwrap();
+        assert_eq!(
+            table.absence(std::slice::from_ref(&none), false),
+            Absence::Distinct(none)
+        );
+    }
+}

@@ -1,0 +1,214 @@
+//! Typed arrays: ids, attributes of objects and groups (0.9 §4.5).
+
+use serde_json::{Value, json};
+use zvf_format::dtype::{DType, DTypeKind};
+use zvf_meta::{ArrayAttributes, ArrayDoc, Codec, DataType};
+
+use crate::WriteError;
+use crate::documents::array::array_doc;
+use crate::error::{OrBug, to_index};
+use crate::target::Object;
+use crate::values::number::{Fill, NumberType};
+use zvf_codec::Compression;
+use zvf_format::int::{index, wide};
+
+/// Rows of a chunk of object attributes.
+pub const ROWS: u64 = 65_536;
+
+/// Bytes of a chunk from which on it gets fewer rows: it is padded to its whole length.
+const CHUNK: u64 = 64 << 20;
+
+/// What the elements of a typed array are.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Element {
+    /// Numbers.
+    Number(NumberType),
+    /// Texts of so many code points at most, as UTF-32.
+    Text(usize),
+    /// Anything else, as the array says that it was copied from.
+    Other {
+        /// Its name in documents.
+        data_type: Box<DataType>,
+        /// Bytes of one.
+        size: usize,
+        /// Its name as numpy spells it.
+        dtype: String,
+        /// The fill of that array.
+        fill: Fill,
+    },
+}
+
+impl Element {
+    /// Numbers or texts; `None` for any other type.
+    pub fn of(dtype: DType) -> Option<Self> {
+        match dtype.kind {
+            DTypeKind::Utf32 { chars } => Some(Self::Text(index(chars))),
+            kind => NumberType::from_kind(kind).map(Self::Number),
+        }
+    }
+
+    /// The element of rows that are stored without a meaning of their own.
+    pub fn zero(&self) -> Fill {
+        let zeros = |word| (vec![0; self.size()], word);
+        match self {
+            Self::Number(number) => zeros(number.zero()),
+            Self::Text(_) => zeros(json!("")),
+            Self::Other { fill, .. } => fill.clone(),
+        }
+    }
+
+    /// The element that means absence (0.9 §11.4); truth values have none.
+    pub fn absent(&self) -> Option<Fill> {
+        match self {
+            Self::Number(number) => number.absent(),
+            Self::Text(_) | Self::Other { .. } => Some(self.zero()),
+        }
+    }
+
+    /// Elements that could mean absence, the usual one first.
+    pub fn fills(&self) -> Vec<Fill> {
+        match self {
+            Self::Number(number) => number.fills(),
+            Self::Text(_) | Self::Other { .. } => vec![self.zero()],
+        }
+    }
+
+    /// Bytes of one element.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Self::Number(number) => number.size(),
+            Self::Text(chars) => chars * 4,
+            Self::Other { size, .. } => *size,
+        }
+    }
+
+    fn data_type(&self) -> DataType {
+        match self {
+            Self::Number(number) => DataType::named(number.to_string()),
+            Self::Text(_) => {
+                let mut one = DataType::named("fixed_length_utf32");
+                one.configuration
+                    .insert("length_bytes".to_owned(), Value::from(wide(self.size())));
+                one
+            }
+            Self::Other { data_type, .. } => data_type.as_ref().clone(),
+        }
+    }
+
+    /// The text of the attribute `dtype`.
+    pub(crate) fn dtype(&self) -> String {
+        match self {
+            Self::Number(number) => number.to_string(),
+            Self::Text(chars) => format!("<U{chars}"),
+            Self::Other { dtype, .. } => dtype.clone(),
+        }
+    }
+
+    fn codec(&self) -> Codec {
+        let bytes = Codec::named("bytes");
+        if *self != Self::Text(0) && self.size() == 1 {
+            return bytes;
+        }
+        Codec {
+            configuration: json!({"endian": "little"}),
+            ..bytes
+        }
+    }
+
+    /// A text in its stored form.
+    pub(crate) fn text(&self, text: &str, out: &mut Vec<u8>) {
+        let end = out.len() + self.size();
+        text.chars()
+            .for_each(|c| out.extend_from_slice(&u32::from(c).to_le_bytes()));
+        out.resize(end, 0);
+    }
+}
+
+/// A typed array in memory.
+#[derive(Debug)]
+pub struct Typed {
+    /// What the elements are.
+    pub element: Element,
+    /// Rows, or rows and channels.
+    pub(crate) shape: Vec<u64>,
+    /// Rows of one chunk, fewer where rows are very wide; none: all of them.
+    pub chunk_rows: Option<u64>,
+    /// The element that stands for what is not stored.
+    pub fill: Fill,
+    /// Whether rows that are equal to the fill have no value.
+    pub absent: bool,
+    /// All elements.
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Typed {
+    /// Ids in one chunk.
+    pub fn ids(ids: &[i64], fill: i64) -> Self {
+        Self {
+            element: Element::Number(NumberType::I64),
+            shape: vec![wide(ids.len())],
+            chunk_rows: None,
+            fill: (fill.to_le_bytes().to_vec(), Value::from(fill)),
+            absent: false,
+            bytes: ids.iter().flat_map(|id| id.to_le_bytes()).collect(),
+        }
+    }
+
+    fn row_bytes(&self) -> Result<usize, WriteError> {
+        let mut channels = self.shape.iter().skip(1);
+        let width = channels.try_fold(wide(self.element.size()), |size, &n| size.checked_mul(n));
+        let what = "bytes of a row";
+        match width {
+            Some(width) => to_index(what, width),
+            None => Err(WriteError::limit(what, u64::MAX, i64::MAX.unsigned_abs())),
+        }
+    }
+
+    /// The document and the chunks of the array. Every chunk is stored, those of nothing but fill as well, and the document says so: a
+    /// chunk that is lost later is not read as one without values.
+    pub fn objects(
+        &self,
+        path: &str,
+        compression: &Compression,
+        attributes: ArrayAttributes,
+    ) -> Result<(ArrayDoc, Vec<Object>), WriteError> {
+        let compression = compression.of_items(self.element.size());
+        let rows = *self.shape.first().or_bug("a table without a shape")?;
+        let width = self.row_bytes()?;
+        let chunk_rows = match self.chunk_rows {
+            Some(most) => most.min(CHUNK / wide(width).max(1)).max(1),
+            None => rows.max(1),
+        };
+        let chunk_bytes = chunk_rows.checked_mul(wide(width)).ok_or_else(|| {
+            WriteError::limit("rows of a table", chunk_rows, u64::MAX / wide(width))
+        })?;
+        let mut objects = Vec::new();
+        let step = to_index("bytes of a chunk", chunk_bytes)?.max(1);
+        for (at, part) in self.bytes.chunks(step).enumerate() {
+            let mut chunk = part.to_vec();
+            while chunk.len() < step && !self.fill.0.is_empty() {
+                chunk.extend_from_slice(&self.fill.0);
+            }
+            let zeros = "/0".repeat(self.shape.len() - 1);
+            objects.push((format!("{path}/c/{at}{zeros}"), compression.encode(chunk)?));
+        }
+        let chunk_shape = std::iter::once(chunk_rows)
+            .chain(self.shape.iter().skip(1).copied())
+            .collect();
+        let codecs = std::iter::once(self.element.codec())
+            .chain(compression.codecs())
+            .collect();
+        let doc = array_doc(
+            self.shape.clone(),
+            self.element.data_type(),
+            chunk_shape,
+            self.fill.1.clone(),
+            codecs,
+            ArrayAttributes {
+                stored_chunks: Some(wide(objects.len())),
+                ..attributes
+            },
+        );
+        Ok((doc, objects))
+    }
+}

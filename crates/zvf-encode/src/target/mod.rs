@@ -1,0 +1,525 @@
+//! Where objects go: a folder, or a prefix of an object store.
+
+mod local;
+mod remote;
+mod stage;
+
+pub use local::TEMPORARY;
+pub use stage::{Stage, Staged};
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
+
+use object_store::ObjectStore;
+use zvf_store::writing::Place;
+use zvf_store::{OpenOptions, Stop};
+
+use crate::WriteError;
+
+/// The part of a store below one group: keys are relative to it.
+#[derive(Debug)]
+pub struct Below<'t> {
+    target: &'t Target,
+    group: String,
+    stage: Option<&'t Stage>,
+    tally: Option<&'t Tally>,
+    unseen: bool,
+}
+
+impl<'t> Below<'t> {
+    /// Puts objects, over what may be there.
+    pub fn put(&self, objects: Vec<Object>) -> Result<(), WriteError> {
+        if let Some(tally) = self.tally {
+            objects.iter().for_each(|object| tally.add(object));
+        }
+        let whole = |(key, bytes)| (format!("{}/{key}", self.group), bytes);
+        let objects = objects.into_iter().map(whole).collect();
+        match self.stage {
+            None if self.unseen => self.target.put_unseen(objects),
+            None => self.target.put(objects),
+            Some(stage) => stage.put(self.target, objects),
+        }
+    }
+
+    /// The same part, of which objects are laid aside.
+    pub fn staged(self, stage: &'t Stage) -> Self {
+        Self {
+            stage: Some(stage),
+            ..self
+        }
+    }
+
+    /// The same part, of which all that is put is counted.
+    pub fn tallied(self, tally: &'t Tally) -> Self {
+        Self {
+            tally: Some(tally),
+            ..self
+        }
+    }
+
+    /// The same part, of which no reader looks at anything before a document is there.
+    pub fn unseen(self) -> Self {
+        Self {
+            unseen: true,
+            ..self
+        }
+    }
+}
+
+/// How many objects were put, and a checksum of all of them that does not depend on their order.
+#[derive(Debug, Default)]
+pub struct Tally {
+    count: AtomicU64,
+    sum: AtomicU64,
+}
+
+impl Tally {
+    fn add(&self, (key, bytes): &Object) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.sum.fetch_add(checksum(key, bytes), Ordering::Relaxed);
+    }
+
+    /// How many objects were put.
+    pub fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// The sum of their [checksums](checksum).
+    pub fn sum(&self) -> u64 {
+        self.sum.load(Ordering::Relaxed)
+    }
+}
+
+/// A number that nearly always differs where a key or the bytes do.
+pub fn checksum(key: &str, bytes: &[u8]) -> u64 {
+    let (key, sum) = (crc32c::crc32c(key.as_bytes()), crc32c::crc32c(bytes));
+    let both = (u64::from(key) << 32) | u64::from(sum);
+    // Mixed, so that sums of several do not cancel each other out.
+    let mixed = (both ^ (both >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ (mixed >> 29)
+}
+
+/// Asks whether a program may still write: another one may have taken its work over.
+struct Fence {
+    address: String,
+    holds: Box<dyn Fn() -> bool + Send + Sync>,
+}
+
+impl fmt::Debug for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fence")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An object as it was seen.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// By what the backend knows it; a local file is known by its bytes.
+    version: Option<object_store::UpdateVersion>,
+    /// When it was put, by the clock of where it lies; `None` where that was not asked for.
+    pub(crate) modified: Option<SystemTime>,
+}
+
+impl Seen {
+    fn remote(meta: &object_store::ObjectMeta, bytes: Vec<u8>) -> Self {
+        Self {
+            bytes,
+            version: Some(object_store::UpdateVersion {
+                e_tag: meta.e_tag.clone(),
+                version: meta.version.clone(),
+            }),
+            modified: Some(meta.last_modified.into()),
+        }
+    }
+
+    fn local(bytes: Vec<u8>, modified: Option<SystemTime>) -> Self {
+        Self {
+            bytes,
+            version: None,
+            modified,
+        }
+    }
+}
+
+/// A place for one store. All calls block; none is made on a thread that drives futures.
+#[derive(Debug)]
+pub struct Target {
+    place: Where,
+    stop: Stop,
+    fence: OnceLock<Fence>,
+}
+
+#[derive(Debug)]
+enum Where {
+    Local(local::Local),
+    Remote(remote::Remote),
+}
+
+impl Target {
+    /// Resolves an address.
+    ///
+    /// # Errors
+    /// An address that no backend knows, or a backend that cannot be made.
+    pub fn new(address: &str, options: &OpenOptions, durable: bool) -> Result<Self, WriteError> {
+        let place = match Place::of(address, &options.io)? {
+            Place::Folder(folder) => Where::Local(local::Local::new(folder, durable)),
+            Place::Prefix { store, prefix } => {
+                let handle = tokio::runtime::Handle::current();
+                Where::Remote(remote::Remote::new(store, prefix, handle, options))
+            }
+        };
+        let stop = options.io.stop.clone();
+        Ok(Self {
+            place,
+            stop,
+            fence: OnceLock::new(),
+        })
+    }
+
+    /// Another prefix of an object store.
+    pub(crate) fn of_prefix(
+        store: &Arc<dyn ObjectStore>,
+        prefix: &str,
+        options: &OpenOptions,
+    ) -> Self {
+        let handle = tokio::runtime::Handle::current();
+        let (store, prefix) = (Arc::clone(store), prefix.to_owned());
+        Self {
+            place: Where::Remote(remote::Remote::new(store, prefix, handle, options)),
+            stop: options.io.stop.clone(),
+            fence: OnceLock::new(),
+        }
+    }
+
+    /// Puts and moves nothing any more once `holds` is false.
+    pub fn fence(&self, address: &str, holds: impl Fn() -> bool + Send + Sync + 'static) {
+        // A second one is of the same program.
+        let _ = self.fence.set(Fence {
+            address: address.to_owned(),
+            holds: Box::new(holds),
+        });
+    }
+
+    /// Whether this program was asked to stop, or another one may have taken its work over.
+    ///
+    /// # Errors
+    /// Interrupted; [`WriteError::Lost`].
+    pub fn may_write(&self) -> Result<(), WriteError> {
+        self.stop.check()?;
+        match self.fence.get() {
+            Some(fence) if !(fence.holds)() => Err(WriteError::Lost {
+                store: fence.address.clone(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The part below a group.
+    pub fn below(&self, group: impl Into<String>) -> Below<'_> {
+        Below {
+            target: self,
+            group: group.into(),
+            stage: None,
+            tally: None,
+            unseen: false,
+        }
+    }
+
+    /// Puts objects, over what may be there.
+    pub fn put(&self, objects: Vec<Object>) -> Result<(), WriteError> {
+        self.may_write()?;
+        self.put_decided(objects)
+    }
+
+    /// As [`put`](Self::put), of a change that counts already: it is not stopped half way.
+    pub(crate) fn put_decided(&self, objects: Vec<Object>) -> Result<(), WriteError> {
+        match &self.place {
+            Where::Local(local) => objects
+                .into_iter()
+                .try_for_each(|(key, bytes)| local.put(&key, &bytes)),
+            Where::Remote(remote) => remote.put(objects),
+        }
+    }
+
+    /// Puts objects of arrays that have no document yet. Documents among them are seen as soon as they are there.
+    pub(crate) fn put_unseen(&self, objects: Vec<Object>) -> Result<(), WriteError> {
+        self.may_write()?;
+        match &self.place {
+            Where::Local(local) => {
+                let put = |(key, bytes): (String, Vec<u8>)| match key.ends_with("zarr.json") {
+                    true => local.put(&key, &bytes),
+                    false => local.put_unseen(&key, &bytes),
+                };
+                objects.into_iter().try_for_each(put)
+            }
+            Where::Remote(remote) => remote.put(objects),
+        }
+    }
+
+    /// Moves objects of which no document tells yet, each from one key to another one. On an object store they are copied, and
+    /// stay where they were, too. One that was moved before is left as it is.
+    pub fn move_unseen(&self, moves: Vec<(String, String)>) -> Result<(), WriteError> {
+        self.may_write()?;
+        match &self.place {
+            Where::Local(local) => moves
+                .into_iter()
+                .try_for_each(|(from, to)| local.rename(&from, &to)),
+            Where::Remote(remote) => remote.copy(moves),
+        }
+    }
+
+    /// Puts an object that must not be there; `false` if it is.
+    pub fn put_new(&self, key: &str, bytes: Vec<u8>) -> Result<bool, WriteError> {
+        Ok(self.put_new_seen(key, bytes)?.is_some())
+    }
+
+    /// As [`put_new`](Self::put_new), of an object that will be replaced; `None` if there is one.
+    pub(crate) fn put_new_seen(
+        &self,
+        key: &str,
+        bytes: Vec<u8>,
+    ) -> Result<Option<Seen>, WriteError> {
+        match &self.place {
+            Where::Local(local) => {
+                let made = local.put_new(key, &bytes)?;
+                Ok(made.then(|| Seen::local(bytes, None)))
+            }
+            Where::Remote(remote) => remote.put_new(key, bytes),
+        }
+    }
+
+    /// Reads an object that will be replaced.
+    pub fn see(&self, key: &str) -> Result<Option<Seen>, WriteError> {
+        match &self.place {
+            Where::Local(local) => {
+                let modified = local.modified(key)?;
+                let bytes = local.read(key)?;
+                Ok(bytes.map(|bytes| Seen::local(bytes, modified)))
+            }
+            Where::Remote(remote) => remote.see(key),
+        }
+    }
+
+    /// Replaces an object if it is the one that was seen; `None` if it is another one now.
+    pub(crate) fn replace(
+        &self,
+        key: &str,
+        seen: &Seen,
+        bytes: Vec<u8>,
+    ) -> Result<Option<Seen>, WriteError> {
+        match &self.place {
+            Where::Local(local) => {
+                let done = local.replace(key, &seen.bytes, &bytes)?;
+                Ok(done.then(|| Seen::local(bytes, None)))
+            }
+            Where::Remote(remote) => remote.replace(key, seen, bytes),
+        }
+    }
+
+    /// Puts an object in the place of the one that was seen. Of several who saw the same, one succeeds.
+    ///
+    /// A file cannot be compared and replaced in one step: it is moved away, which one of several can do, looked at, and
+    /// the new one is put if none is there.
+    pub(crate) fn take_over(
+        &self,
+        key: &str,
+        seen: &Seen,
+        bytes: Vec<u8>,
+    ) -> Result<Option<Seen>, WriteError> {
+        match &self.place {
+            Where::Local(local) => {
+                if !local.take_away(key, &seen.bytes)? {
+                    return Ok(None);
+                }
+                self.put_new_seen(key, bytes)
+            }
+            Where::Remote(remote) => remote.replace(key, seen, bytes),
+        }
+    }
+
+    /// What the clock says where the objects lie: `key`, or a temporary file, is put, looked at and removed.
+    pub(crate) fn now(&self, key: &str) -> Result<Option<SystemTime>, WriteError> {
+        match &self.place {
+            Where::Local(local) => local.now(),
+            Where::Remote(remote) => {
+                remote.put(vec![(key.to_owned(), Vec::new())])?;
+                let seen = remote.see(key)?;
+                remote.remove(key)?;
+                Ok(seen.and_then(|seen| seen.modified))
+            }
+        }
+    }
+
+    /// Waits until everything that was put would survive a loss of power.
+    pub fn barrier(&self) -> Result<(), WriteError> {
+        match &self.place {
+            Where::Local(local) => local.barrier(),
+            // A put that was answered is durable.
+            Where::Remote(_) => Ok(()),
+        }
+    }
+
+    /// Whether there is an object.
+    pub fn exists(&self, key: &str) -> Result<bool, WriteError> {
+        match &self.place {
+            Where::Local(local) => local.exists(key),
+            Where::Remote(remote) => remote.exists(key),
+        }
+    }
+
+    /// The bytes of an object; `None` if it is not there.
+    pub fn read(&self, key: &str) -> Result<Option<Vec<u8>>, WriteError> {
+        match &self.place {
+            Where::Local(local) => local.read(key),
+            Where::Remote(remote) => remote.read(key),
+        }
+    }
+
+    /// The keys of all objects, and of temporary files.
+    pub fn keys(&self) -> Result<Vec<String>, WriteError> {
+        match &self.place {
+            Where::Local(local) => local.keys_below(""),
+            Where::Remote(remote) => remote.keys_below(""),
+        }
+    }
+
+    /// The keys of all objects below a group, and of temporary files.
+    pub fn keys_below(&self, group: &str) -> Result<Vec<String>, WriteError> {
+        match &self.place {
+            Where::Local(local) => local.keys_below(group),
+            Where::Remote(remote) => remote.keys_below(group),
+        }
+    }
+
+    /// Removes the temporary files of a program that was interrupted.
+    pub fn remove_temporary(&self) -> Result<(), WriteError> {
+        let Where::Local(local) = &self.place else {
+            return Ok(());
+        };
+        let is_temporary = |key: &&String| {
+            let name = key.rsplit('/').next();
+            name.is_some_and(|name| name.starts_with(TEMPORARY))
+        };
+        let keys = local.keys_below("")?;
+        keys.iter()
+            .filter(is_temporary)
+            .try_for_each(|key| local.remove(key))
+    }
+
+    /// Any object that is there.
+    pub(crate) fn any(&self) -> Result<Option<String>, WriteError> {
+        match &self.place {
+            Where::Local(local) => local.any(),
+            Where::Remote(remote) => remote.any(),
+        }
+    }
+
+    /// Names of the objects right below a group, in no order.
+    pub(crate) fn names(&self, group: &str) -> Result<Vec<String>, WriteError> {
+        match &self.place {
+            Where::Local(local) => local.names(group),
+            Where::Remote(remote) => remote.names(group),
+        }
+    }
+
+    /// Removes an object; one that is not there is no error.
+    pub fn remove(&self, key: &str) -> Result<(), WriteError> {
+        match &self.place {
+            Where::Local(local) => local.remove(key),
+            Where::Remote(remote) => remote.remove(key),
+        }
+    }
+
+    /// Removes an object if it holds these bytes; one that is not there, or is another's, is no error.
+    pub fn remove_own(&self, key: &str, bytes: &[u8]) -> Result<(), WriteError> {
+        match &self.place {
+            Where::Local(local) => match local.read(key)?.as_deref() == Some(bytes) {
+                true => local.remove(key),
+                false => Ok(()),
+            },
+            Where::Remote(remote) => remote.remove_own(key, bytes),
+        }
+    }
+
+    /// Removes the folders of objects that are gone, where nothing is left in them.
+    pub fn prune<'k>(&self, keys: impl Iterator<Item = &'k str>) {
+        match &self.place {
+            Where::Local(local) => local.prune(keys),
+            // There are no folders.
+            Where::Remote(_) => {}
+        }
+    }
+
+    /// Removes every object below a group; none is no error.
+    pub fn remove_below(&self, group: &str) -> Result<(), WriteError> {
+        match &self.place {
+            Where::Local(local) => local.remove_below(group),
+            Where::Remote(remote) => remote.remove_below(group),
+        }
+    }
+
+    /// Removes every object but `last`, then `last`.
+    pub fn clear(&self, last: &str) -> Result<(), WriteError> {
+        self.clear_others(last)?;
+        self.remove(last)?;
+        self.unmake();
+        Ok(())
+    }
+
+    /// Removes the folders that were made to write here, where nothing is left in them.
+    pub(crate) fn unmake(&self) {
+        match &self.place {
+            Where::Local(local) => local.unmake(),
+            // There are no folders.
+            Where::Remote(_) => {}
+        }
+    }
+
+    /// Refuses keys that must be neither written nor removed, before a change counts.
+    ///
+    /// # Errors
+    /// [`WriteError::Linked`]; I/O.
+    pub(crate) fn check<'k>(
+        &self,
+        mut keys: impl Iterator<Item = &'k str>,
+    ) -> Result<(), WriteError> {
+        match &self.place {
+            Where::Local(local) => keys.try_for_each(|key| local.check(key)),
+            // There are no links.
+            Where::Remote(_) => Ok(()),
+        }
+    }
+
+    /// Removes every object but `last`.
+    pub(crate) fn clear_others(&self, last: &str) -> Result<(), WriteError> {
+        match &self.place {
+            Where::Local(local) => local.clear(last),
+            Where::Remote(remote) => remote.clear(last),
+        }
+    }
+}
+
+/// A number that no other writer has.
+pub fn unique() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::collections::hash_map::RandomState::new()
+        .build_hasher()
+        .finish()
+}
+
+/// An object to be put: its key below the store, and its bytes.
+pub type Object = (String, Vec<u8>);
+
+/// Payloads of cells, by chunk.
+pub type Payloads<'c> = Vec<(&'c [i64], Vec<u8>)>;
+
+/// The object of the document of a node.
+pub fn node(path: impl fmt::Display, json: String) -> Object {
+    (format!("{path}/zarr.json"), json.into_bytes())
+}

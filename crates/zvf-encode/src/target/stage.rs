@@ -1,0 +1,81 @@
+//! Objects of a change that are laid aside until it counts.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::WriteError;
+use crate::target::{Object, Target};
+
+/// The folder of a change, and what of it the store has already: an object with the same bytes is not put again.
+#[derive(Debug)]
+pub struct Stage {
+    folder: String,
+    /// The objects in whose place those of the change come.
+    known: BTreeSet<String>,
+    done: Mutex<Done>,
+}
+
+#[derive(Debug, Default)]
+struct Done {
+    put: BTreeSet<String>,
+    same: BTreeSet<String>,
+}
+
+/// What becomes of the objects of a change.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Staged {
+    /// Keys of objects that lie in the folder.
+    pub put: BTreeSet<String>,
+    /// Keys of objects that were known, and that the change does not have.
+    pub removed: BTreeSet<String>,
+    /// Keys of objects that stay as they are.
+    pub same: BTreeSet<String>,
+}
+
+impl Stage {
+    /// A stage in a folder of the store that no reader uses.
+    pub fn new(folder: String, known: BTreeSet<String>) -> Self {
+        Self {
+            folder,
+            known,
+            done: Mutex::default(),
+        }
+    }
+
+    fn done(&self) -> MutexGuard<'_, Done> {
+        // What it guards is right after every statement.
+        self.done.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lays objects aside, but for those that the store has.
+    pub(crate) fn put(&self, target: &Target, objects: Vec<Object>) -> Result<(), WriteError> {
+        let mut new = Vec::new();
+        for (key, bytes) in objects {
+            let known = self.known.contains(&key);
+            if known && target.read(&key)?.is_some_and(|found| found == bytes) {
+                self.done().same.insert(key);
+                continue;
+            }
+            new.push((format!("{}/{key}", self.folder), bytes));
+            self.done().put.insert(key);
+        }
+        target.put(new)
+    }
+
+    /// Whether the change has an object.
+    pub fn has(&self, key: &str) -> bool {
+        let done = self.done();
+        done.put.contains(key) || done.same.contains(key)
+    }
+
+    /// Ends the laying aside.
+    pub fn finish(self) -> Staged {
+        let Done { put, same } = self
+            .done
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        let left = self.known.iter().filter(|key| !put.contains(*key));
+        let removed = left.filter(|key| !same.contains(*key)).cloned().collect();
+        Staged { put, removed, same }
+    }
+}

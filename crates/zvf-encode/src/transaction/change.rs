@@ -1,0 +1,332 @@
+//! A change of a store that exists: one writer at a time, and no other's work is ever replaced.
+//!
+//! ```text
+//! zvf-unfinished.json   put if absent: one change at a time; put again now and then, as a sign of life
+//! …                     objects that no reader asks for yet
+//! zarr.json             replaced, if it is still the one that was read
+//! zvf-unfinished.json   removed, if it is still ours
+//! ```
+//!
+//! The marker keeps writers of this crate apart; the root is compared because others do not know the marker. In a bucket
+//! the comparison is the backend's (`If-Match`); on a local disk the root is read again right before it is renamed over,
+//! so that a foreign writer has to come within microseconds to be missed.
+//!
+//! A marker whose writer is gone does not stay: see [`lease`](crate::transaction::lease).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::WriteError;
+use crate::target::{Seen, Target};
+use crate::transaction::lease::{Lease, is_free};
+use crate::transaction::marker::{MARKER, ROOT, mark};
+
+/// A change that was begun.
+#[derive(Debug)]
+pub struct Change {
+    target: Arc<Target>,
+    address: String,
+    lease: Lease,
+    root: Seen,
+    /// What changes left whose markers this one took over.
+    left: Left,
+    /// Whether a root was sent and its outcome is unknown.
+    unsure: bool,
+}
+
+/// Whose marker is taken over, should there be one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Take {
+    /// That of a writer that is known to be gone, or that can do no harm any more.
+    Expired,
+    /// Any: the caller says that its writer is dead.
+    Any,
+}
+
+/// What changes that were begun and not finished may have left.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Left {
+    /// Ids of edits.
+    pub(crate) edits: Vec<String>,
+    /// Groups of levels that no root named when their writer began.
+    pub(crate) groups: Vec<String>,
+}
+
+impl Left {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.edits.is_empty() && self.groups.is_empty()
+    }
+
+    /// What a marker tells; `None` if it is that of another kind of change, which its own command knows how to end.
+    pub(crate) fn of(marker: &Value) -> Option<Self> {
+        let mut left = Self::default();
+        let details = marker.get("details")?;
+        // A new store whose root is there is whole: its writer was about to remove the marker.
+        if details.as_object().is_some_and(serde_json::Map::is_empty) {
+            return Some(left);
+        }
+        let edit = details
+            .get("edit")
+            .map(|id| id.as_str().filter(|id| is_id(id)));
+        if let Some(id) = edit {
+            left.edits.push(id?.to_owned());
+        } else {
+            left.groups = pyramid_groups(marker)?;
+        }
+        let list = |name: &str| {
+            let list = marker.pointer("/after")?.get(name)?.as_array()?;
+            let texts = list.iter().map(|one| one.as_str().map(str::to_owned));
+            texts.collect::<Option<Vec<String>>>()
+        };
+        if marker.get("after").is_some() {
+            left.edits
+                .extend(list("edits")?.into_iter().filter(|id| is_id(id)));
+            let groups = json!({"details": {"pyramid": list("groups")?}});
+            left.groups.extend(pyramid_groups(&groups)?);
+        }
+        Some(left)
+    }
+}
+
+fn is_id(id: &str) -> bool {
+    zvf_store::writing::Redo::new(id, [], []).is_ok()
+}
+
+/// The checksum of a root, by which a marker says what its change builds on.
+fn sum(root: &[u8]) -> String {
+    format!("{:x}-{:08x}", root.len(), crc32c::crc32c(root))
+}
+
+/// How often a change is begun again, because the root changed between a look at it and the marker.
+const ROUNDS: usize = 16;
+
+impl Change {
+    /// Marks an existing store as being changed and reads its root.
+    ///
+    /// `what` and `details` stand in the marker, for people and for whoever has to clear up.
+    ///
+    /// # Errors
+    /// Misuse: no store; another change that is running, or was interrupted ([`Change::interrupted`] says which). I/O.
+    pub fn begin(
+        target: Arc<Target>,
+        address: &str,
+        what: &str,
+        details: &Value,
+        (take, length): (Take, Duration),
+    ) -> Result<Self, WriteError> {
+        for _ in 0..ROUNDS {
+            let Some(root) = target.see(ROOT)? else {
+                return Err(WriteError::Missing {
+                    store: address.to_owned(),
+                });
+            };
+            let marker = |left: &Left| {
+                let mut marker = mark(what, details.clone());
+                // Settling what others left may change the root.
+                if left.is_empty() && take == Take::Expired {
+                    marker.insert("root".to_owned(), Value::from(sum(&root.bytes)));
+                }
+                if !left.is_empty() {
+                    let after = json!({"edits": left.edits, "groups": left.groups});
+                    marker.insert("after".to_owned(), after);
+                }
+                marker
+            };
+            let mut left = Left::default();
+            let mut lease = Lease::begin(&target, MARKER, marker(&left), length)?;
+            if lease.is_none()
+                && let Some((found, seen)) = may_take(&target, &root, take)?
+            {
+                left = found;
+                lease = Lease::take(&target, MARKER, marker(&left), length, &seen)?;
+            }
+            let Some(lease) = lease else {
+                let found = target.read(MARKER)?;
+                return Err(WriteError::held(address, MARKER, found.as_deref()));
+            };
+            // Read under the marker: what is seen now is what the change builds on, and what the marker says.
+            let now = target.see(ROOT)?;
+            match now {
+                Some(now) if now.bytes == root.bytes => {
+                    return Ok(Self {
+                        target,
+                        address: address.to_owned(),
+                        lease,
+                        root: now,
+                        left,
+                        unsure: false,
+                    });
+                }
+                // What others left is still known by this marker.
+                _ if !left.is_empty() => lease.leave(),
+                _ => lease.end()?,
+            }
+        }
+        Err(WriteError::changed(address))
+    }
+
+    /// The details of a change that was begun here and not finished; `None` if there is none.
+    ///
+    /// # Errors
+    /// I/O.
+    pub(crate) fn interrupted(target: &Target) -> Result<Option<Value>, WriteError> {
+        let Some(found) = target.read(MARKER)? else {
+            return Ok(None);
+        };
+        // A marker of no known form is a change all the same.
+        Ok(Some(serde_json::from_slice(&found).unwrap_or(json!({}))))
+    }
+
+    /// The bytes of the root document that the change builds on.
+    pub fn root(&self) -> &[u8] {
+        &self.root.bytes
+    }
+
+    /// What changes left whose markers this one took over: to be settled before anything else.
+    pub(crate) fn left(&self) -> &Left {
+        &self.left
+    }
+
+    /// What others left is settled.
+    pub(crate) fn settled(&mut self) {
+        self.left = Left::default();
+    }
+
+    /// Whether the change is still this one's: to be asked before objects are replaced that count already.
+    ///
+    /// # Errors
+    /// [`WriteError::Lost`].
+    pub(crate) fn check(&self) -> Result<(), WriteError> {
+        match self.lease.holds() {
+            true => Ok(()),
+            false => Err(WriteError::Lost {
+                store: self.address.clone(),
+            }),
+        }
+    }
+
+    /// Replaces the root, if it is still the one that was read. May be called again.
+    ///
+    /// # Errors
+    /// [`WriteError::Changed`]: somebody else changed the store; the root was not touched. [`WriteError::Lost`]. I/O.
+    pub fn replace_root(&mut self, bytes: Vec<u8>) -> Result<(), WriteError> {
+        self.target.barrier()?;
+        self.check()?;
+        let done = self.target.replace(ROOT, &self.root, bytes);
+        self.unsure = done.is_err();
+        match done? {
+            Some(seen) => {
+                self.root = seen;
+                Ok(())
+            }
+            None => Err(WriteError::changed(&self.address)),
+        }
+    }
+
+    /// Ends the change.
+    ///
+    /// # Errors
+    /// [`WriteError::Tidying`]: the store is as it shall be, but the marker is still there.
+    pub fn finish(self) -> Result<(), WriteError> {
+        self.lease.end().map_err(|source| WriteError::Tidying {
+            key: MARKER.to_owned(),
+            source: Box::new(source),
+        })
+    }
+
+    /// Ends a change that did not come about: removes `groups`, which no reader uses, and the marker. A failure to remove
+    /// leaves it to the next writer: the first failure is the one to tell.
+    ///
+    /// Where a root was sent and not answered, another one goes first, which makes that one come too late: without it,
+    /// everything stays, since what the root names must not go.
+    pub fn abandon(mut self, groups: &[String]) {
+        if self.unsure {
+            let other = crate::transaction::root_mark::fenced(self.root());
+            if self.replace_root(other).is_err() {
+                return;
+            }
+        }
+        let ours = self.left.is_empty() && self.lease.is_there();
+        if ours
+            && groups
+                .iter()
+                .all(|group| self.target.remove_below(group).is_ok())
+        {
+            let _ = self.lease.end();
+        }
+    }
+
+    /// Ends a change that counts and is carried out, but not tidied up: the next writer does that.
+    pub(crate) fn give_up(self) {
+        self.lease.give_up();
+    }
+
+    /// Leaves the marker, and the rest to whoever takes it over.
+    pub(crate) fn leave(self) {
+        self.lease.leave();
+    }
+}
+
+/// The marker that may be taken over, and what its change may have left; `None` if there is none that may.
+fn may_take(target: &Target, root: &Seen, take: Take) -> Result<Option<(Left, Seen)>, WriteError> {
+    let Some(seen) = target.see(MARKER)? else {
+        return Ok(None);
+    };
+    let marker: Value = serde_json::from_slice(&seen.bytes).unwrap_or_default();
+    let Some(left) = Left::of(&marker) else {
+        return Ok(None);
+    };
+    let text = |name: &str| marker.get(name).and_then(Value::as_str);
+    let (base, edit) = (text("root"), marker.pointer("/details/edit"));
+    // The root is not the one that the edit builds on, and names none: it counts and is carried out, or it never will.
+    let over = edit.is_some()
+        && base.is_some_and(|base| base != sum(&root.bytes))
+        && crate::transaction::root_mark::names_no_edit(&root.bytes);
+    let taken = take == Take::Any || is_free(target, &marker, &seen, (root, over))?;
+    Ok(taken.then_some((left, seen)))
+}
+
+/// The groups that a marker names, if they are such as a pyramid writes: nothing else is ever removed.
+fn pyramid_groups(marker: &Value) -> Option<Vec<String>> {
+    let named = marker.pointer("/details/pyramid")?.as_array()?;
+    let known = |name: &str| {
+        let number = name.strip_prefix("0/links/+").unwrap_or(name);
+        name == "0/links" || number.parse::<u32>().is_ok_and(|number| number > 0)
+    };
+    named
+        .iter()
+        .map(|name| name.as_str().filter(|name| known(name)).map(str::to_owned))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::pyramid_groups;
+
+    #[test]
+    fn only_what_a_pyramid_writes_is_cleared() {
+        let marker = |names: &[&str]| json!({"details": {"pyramid": names}});
+        assert_eq!(
+            pyramid_groups(&marker(&["1", "0/links/+2"])).unwrap().len(),
+            2
+        );
+        assert_eq!(pyramid_groups(&marker(&["0/links"])).unwrap().len(), 1);
+        for name in [
+            "0",
+            "",
+            "..",
+            "0/vertices",
+            "1/../0",
+            "-1",
+            "0/links/+0",
+            "0/links/0",
+        ] {
+            assert_eq!(pyramid_groups(&marker(&["1", name])), None, "{name}");
+        }
+        assert_eq!(pyramid_groups(&json!({"details": {}})), None);
+    }
+}

@@ -1,0 +1,59 @@
+//! No store inside of another one: its folders would be cells, levels or leftovers to whoever writes the outer one.
+
+use zvf_store::OpenOptions;
+use zvf_store::writing::{Place, is_part_of_store, store_around};
+
+use crate::WriteError;
+use crate::target::Target;
+use crate::transaction::marker::ROOT;
+
+/// Folders above a prefix that are looked at.
+const ABOVE: usize = 16;
+
+/// Refuses an address below the root of a store.
+///
+/// # Cost
+/// One request a folder above the address in a bucket; what cannot be read there is no obstacle.
+///
+/// # Errors
+/// [`WriteError::Exists`].
+pub fn check(address: &str, options: &OpenOptions) -> Result<(), WriteError> {
+    let outer = match Place::of(address, &options.io)? {
+        Place::Folder(folder) if folder.is_symlink() && !folder.exists() => {
+            let what =
+                "is a link to a place that does not exist, expected a folder or nothing there";
+            return Err(WriteError::exists(address, what));
+        }
+        Place::Folder(folder) => store_around(&folder).map(|outer| outer.display().to_string()),
+        Place::Prefix { store, prefix } => {
+            let mut above = prefix.as_str();
+            let mut found = None;
+            for _ in 0..ABOVE {
+                let Some(folder) = above
+                    .rsplit_once('/')
+                    .map(|(folder, _)| folder)
+                    .or_else(|| (!above.is_empty()).then_some(""))
+                else {
+                    break;
+                };
+                above = folder;
+                let target = Target::of_prefix(&store, above, options);
+                match target.read(ROOT) {
+                    Ok(Some(document)) if is_part_of_store(&document) => {
+                        found = Some(format!("{above:?}"));
+                    }
+                    _ => {}
+                }
+            }
+            found
+        }
+    };
+    match outer {
+        Some(outer) => {
+            let what =
+                format!("is inside the store {outer}, expected a place outside of every store");
+            Err(WriteError::exists(address, what))
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,241 @@
+//! The marker of a change as a lease: it is renewed while its writer lives, and may be taken over when it is not.
+//!
+//! Clocks of two machines are never compared. The writer that takes over puts an object and compares the times that the
+//! *server* gives to it and to the marker; the one who holds the marker counts, by its own clock, how long ago the last
+//! renewal was *begun* that succeeded, and stops well before the lease ends.
+//!
+//! ```text
+//! renewed every 1/4 of the lease;  not trusted by its holder from 2/3 on;  may be taken over after the whole, and 2 s
+//! ```
+//!
+//! A marker is replaced under the condition that it is the one that was seen, so that of several who take over one
+//! succeeds, and a renewal that comes late fails.
+
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::{Map, Value};
+
+use crate::WriteError;
+use crate::target::{Seen, Target, unique};
+
+/// The length of a lease, unless [`WriteOptions`](crate::WriteOptions) say otherwise.
+pub const LEASE: Duration = Duration::from_secs(60);
+
+/// The member of a marker whose writer has ended, and could not remove it.
+pub(crate) const OVER: &str = "over";
+
+/// Times of servers have whole seconds.
+const MARGIN: Duration = Duration::from_secs(2);
+
+/// The longest that a marker may ask for: it comes from a file.
+const LONGEST: u64 = 24 * 60 * 60 * 1000;
+
+/// A marker that is this writer's.
+#[derive(Debug)]
+pub struct Lease {
+    target: Arc<Target>,
+    /// The key of the marker.
+    key: String,
+    length: Duration,
+    held: Arc<Mutex<Held>>,
+    renewing: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+/// What is known of the marker.
+#[derive(Debug)]
+struct Held {
+    seen: Seen,
+    /// When the last put of it that succeeded was begun, by two clocks: one of them may stand still while the machine
+    /// sleeps, the other may be set.
+    since: (Instant, SystemTime),
+    lost: bool,
+}
+
+impl Lease {
+    /// Puts the marker; `None` if there is one.
+    pub fn begin(
+        target: &Arc<Target>,
+        key: &str,
+        marker: Map<String, Value>,
+        length: Duration,
+    ) -> Result<Option<Self>, WriteError> {
+        let since = (Instant::now(), SystemTime::now());
+        let put = target.put_new_seen(key, beat(&marker, length, 0))?;
+        Ok(put.map(|seen| Self::hold(target, key, marker, length, (seen, since))))
+    }
+
+    /// Puts the marker in the place of one that was seen; `None` if that is not there any more.
+    pub fn take(
+        target: &Arc<Target>,
+        key: &str,
+        marker: Map<String, Value>,
+        length: Duration,
+        other: &Seen,
+    ) -> Result<Option<Self>, WriteError> {
+        let since = (Instant::now(), SystemTime::now());
+        let put = target.take_over(key, other, beat(&marker, length, 0))?;
+        Ok(put.map(|seen| Self::hold(target, key, marker, length, (seen, since))))
+    }
+
+    fn hold(
+        target: &Arc<Target>,
+        key: &str,
+        marker: Map<String, Value>,
+        length: Duration,
+        (seen, since): (Seen, (Instant, SystemTime)),
+    ) -> Self {
+        let held = Arc::new(Mutex::new(Held {
+            seen,
+            since,
+            lost: false,
+        }));
+        let (stop, stopped) = channel::<()>();
+        let (at, state, name) = (Arc::clone(target), Arc::clone(&held), key.to_owned());
+        let renew = move || {
+            let mut number = 0_u64;
+            while stopped.recv_timeout(length / 4) == Err(RecvTimeoutError::Timeout) {
+                number += 1;
+                let since = (Instant::now(), SystemTime::now());
+                let before = lock(&state).seen.clone();
+                let done = at.replace(&name, &before, beat(&marker, length, number));
+                let mut held = lock(&state);
+                match done {
+                    Ok(Some(seen)) => (held.seen, held.since) = (seen, since),
+                    Ok(None) => {
+                        held.lost = true;
+                        return;
+                    }
+                    // The next one may go better; if none does, the lease ends.
+                    Err(_) => {}
+                }
+            }
+        };
+        let name = "zvf-lease".to_owned();
+        // Without a thread the lease ends early, and nothing else.
+        let thread = std::thread::Builder::new().name(name).spawn(renew).ok();
+        Self {
+            target: Arc::clone(target),
+            key: key.to_owned(),
+            length,
+            held,
+            renewing: thread.map(|thread| (stop, thread)),
+        }
+    }
+
+    /// Whether the marker cannot have been taken over.
+    pub(crate) fn holds(&self) -> bool {
+        holds(&self.held, self.length)
+    }
+
+    /// Asks whether the marker cannot have been taken over.
+    pub fn watch(&self) -> impl Fn() -> bool + Send + Sync + use<> {
+        let (held, length) = (Arc::clone(&self.held), self.length);
+        move || holds(&held, length)
+    }
+
+    /// Whether the marker is there, and ours.
+    pub(crate) fn is_there(&self) -> bool {
+        let ours = lock(&self.held).seen.bytes.clone();
+        let found = self.target.read(&self.key);
+        let later = || lock(&self.held).seen.bytes.clone();
+        found.is_ok_and(|found| found.is_some_and(|found| found == ours || found == later()))
+    }
+
+    /// Removes the marker, if it is ours. If that fails, the marker records that it has no owner.
+    pub fn end(mut self) -> Result<(), WriteError> {
+        self.stop();
+        let held = lock(&self.held);
+        if held.lost {
+            return Ok(());
+        }
+        let removed = self.target.remove_own(&self.key, &held.seen.bytes);
+        if removed.is_err() {
+            self.hand_over(&held.seen);
+        }
+        removed
+    }
+
+    /// Leaves the marker of a change that counts and is carried out: it records that it has no owner.
+    pub(crate) fn give_up(mut self) {
+        self.stop();
+        let held = lock(&self.held);
+        if !held.lost {
+            self.hand_over(&held.seen);
+        }
+    }
+
+    fn hand_over(&self, seen: &Seen) {
+        let mut marker: Map<String, Value> =
+            serde_json::from_slice(&seen.bytes).unwrap_or_default();
+        marker.insert(OVER.to_owned(), Value::from(true));
+        let bytes = Value::Object(marker).to_string().into_bytes();
+        // Else the next writer waits until the lease is over.
+        let _ = self.target.replace(&self.key, seen, bytes);
+    }
+
+    /// Leaves the marker to whoever takes it over.
+    pub(crate) fn leave(mut self) {
+        self.stop();
+    }
+
+    /// Waits until no renewal is on its way any more.
+    fn stop(&mut self) {
+        if let Some((stop, thread)) = self.renewing.take() {
+            drop(stop);
+            // A thread that panicked renews nothing.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn holds(held: &Mutex<Held>, length: Duration) -> bool {
+    let held = lock(held);
+    let by_wall = held.since.1.elapsed().unwrap_or_default();
+    !held.lost && held.since.0.elapsed().max(by_wall) < length / 3 * 2
+}
+
+/// The bytes of a marker: those of each renewal are others, so that each can be told from the one before.
+fn beat(marker: &Map<String, Value>, length: Duration, number: u64) -> Vec<u8> {
+    let mut marker = marker.clone();
+    let length = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
+    marker.insert("lease_ms".to_owned(), Value::from(length));
+    marker.insert("renewed".to_owned(), Value::from(number));
+    Value::Object(marker).to_string().into_bytes()
+}
+
+/// How long after the end of a change its writer may still be removing what it left.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Whether a marker that was seen may be taken over: its writer has ended, or let its lease end; or its change is `done`,
+/// as the root says that was seen, and its writer had time to tidy up. A marker without a lease never ends by itself.
+pub fn is_free(
+    target: &Target,
+    marker: &Value,
+    seen: &Seen,
+    (root, done): (&Seen, bool),
+) -> Result<bool, WriteError> {
+    if marker.get(OVER) == Some(&Value::from(true)) {
+        return Ok(true);
+    }
+    let length = marker.get("lease_ms").and_then(Value::as_u64);
+    let Some(length) = length else {
+        return Ok(false);
+    };
+    let lease = Duration::from_millis(length.min(LONGEST)).saturating_add(MARGIN);
+    let folder = zvf_store::writing::Redo::folder_of(&format!("{:x}", unique()));
+    let now = target.now(&format!("{folder}/now"))?;
+    let longer = |than: Duration, seen: &Seen| {
+        let passed = now.zip(seen.modified);
+        let passed = passed.and_then(|(now, then)| now.duration_since(then).ok());
+        passed.is_some_and(|passed| passed > than)
+    };
+    Ok(longer(lease, seen) || (done && longer(GRACE, root)))
+}
+
+/// What these locks guard is right after every statement.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

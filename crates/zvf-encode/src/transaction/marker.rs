@@ -1,0 +1,43 @@
+//! The marker of a store that is being written, by which later writers know what lies there, and the key of the root.
+
+use serde_json::{Map, Value};
+
+use crate::target::unique;
+use crate::transaction::holder::Holder;
+
+pub use zvf_store::writing::MARKER;
+
+/// The document that makes a store.
+pub const ROOT: &str = "zarr.json";
+
+/// What is done with what an interrupted writer left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum StaleFiles {
+    /// It is an error.
+    #[default]
+    Refuse,
+    /// It is removed, if it is known to be the rest of a store that was never finished.
+    Remove,
+}
+
+/// The mark of a store that is written now.
+pub fn new_mark(details: Value) -> Vec<u8> {
+    let what = "a Zarr Vectors store is being written here; without zarr.json beside it, it was never finished";
+    Value::Object(mark(what, details)).to_string().into_bytes()
+}
+
+/// A marker that no other writer has.
+pub fn mark(what: &str, details: Value) -> Map<String, Value> {
+    // Two writers that begin at once must not take each other's marker for their own.
+    let writer = format!("{}-{:x}", std::process::id(), unique());
+    let members = [
+        ("what", Value::from(what)),
+        ("writer", Value::from(writer)),
+        ("by", Holder::current().document()),
+        ("details", details),
+    ];
+    members
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}

@@ -1,0 +1,28 @@
+//! How changes of a store become visible at once, or not at all.
+//!
+//! | protocol | for | visible |
+//! |---|---|---|
+//! | [`new_store`] | a store at an empty address | with its root, which is put only if none exists |
+//! | [`Change`] | objects that no reader requests before the root names them, such as new levels | with the root, which is replaced only if it is the one that was read |
+//! | [`Transaction`] | objects that readers use | with the root, which names a redo log until all objects are in place |
+//! | [`partition`] | one new store that several programs write | as [`new_store`], with the parts that one program chose |
+//!
+//! All put the marker [`MARKER`] first and remove it last. That of a change is a [`Lease`]: it is renewed while its writer
+//! lives, and the next writer settles what a dead one left ([`settle`]).
+
+pub(crate) mod change;
+pub(crate) mod holder;
+pub(crate) mod inside;
+pub(crate) mod lease;
+pub(crate) mod marker;
+pub mod new_store;
+pub mod partition;
+pub mod record_log;
+pub(crate) mod redo;
+pub(crate) mod root_mark;
+
+pub use change::{Change, Take};
+pub use holder::Holder;
+pub use lease::{LEASE, Lease, is_free};
+pub use marker::{MARKER, ROOT, StaleFiles, mark, new_mark};
+pub use redo::{Settled, Transaction, Written, settle};

@@ -1,0 +1,170 @@
+//! A new store: the order in which its objects are written.
+//!
+//! ```text
+//! zvf-unfinished.json     somebody writes here           put only where nothing lies
+//! cells                   nothing names them yet
+//! documents of arrays     their level does not exist yet
+//! document of the level   its root does not exist yet
+//! ── everything above is durable ──
+//! zarr.json               the store exists               put only where none lies
+//! zvf-unfinished.json     removed
+//! ```
+//!
+//! A crash before the last document leaves no store, and the marker, by which the next writer knows that what lies there
+//! may go; a crash after it leaves a complete store, and at most the marker, which no reader looks at.
+
+use serde_json::Value;
+
+use crate::WriteError;
+use crate::target::Target;
+use crate::transaction::holder::Holder;
+pub use crate::transaction::inside::check as check_address;
+use crate::transaction::marker::{MARKER, ROOT, StaleFiles, new_mark};
+use crate::transaction::partition::unfinished;
+
+/// Whether a store may be written here: nothing lies there, or stale files that may be removed.
+pub fn check(target: &Target, address: &str, stale_files: StaleFiles) -> Result<(), WriteError> {
+    let exists = |what: String| Err(WriteError::exists(address, what));
+    if target.exists(ROOT)? {
+        return Err(WriteError::Exists {
+            store: address.to_owned(),
+            what: "there is a store or another Zarr group already".to_owned(),
+            root: true,
+        });
+    }
+    if let Some(found) = target.read(MARKER)? {
+        unfinished::check(target, address, stale_files)?;
+        if stale_files == StaleFiles::Remove {
+            return Ok(());
+        }
+        let by = Holder::of_marker(&found);
+        if let Some(by) = by.filter(Holder::is_another_that_runs) {
+            let what = format!("an unfinished store is written there ({MARKER}), by {by}");
+            return Err(WriteError::busy(address, what));
+        }
+        return exists(format!(
+            "an unfinished store lies there ({MARKER}): another writer is at work, or was interrupted; --clear-leftovers removes what an interrupted one left"
+        ));
+    }
+    let Some(found) = target.any()? else {
+        return Ok(());
+    };
+    if stale_files == StaleFiles::Refuse {
+        return exists(format!(
+            "{found} lies there, expected nothing: data of somebody else, or what an interrupted writer left"
+        ));
+    }
+    // Neither a root nor a marker: only what no one but a writer of such stores puts there may go.
+    match target.keys()?.iter().find(|key| !is_piece(key)) {
+        Some(foreign) => exists(format!(
+            "{foreign} lies there, which no writer of such stores left: nothing was removed"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The folders of a level.
+const FAMILIES: [&str; 13] = [
+    "vertices",
+    "vertex_fragments",
+    "vertex_attributes",
+    "fragment_attributes",
+    "links",
+    "link_fragments",
+    "link_attributes",
+    "cross_chunk_links",
+    "cross_chunk_link_attributes",
+    "object_index",
+    "object_attributes",
+    "groupings",
+    "groupings_attributes",
+];
+
+/// Whether a key, in a place without a root, can only be that of a part of a store that was never finished.
+fn is_piece(key: &str) -> bool {
+    let (folder, rest) = key.split_once('/').unwrap_or((key, ""));
+    if folder.starts_with("zvf-") || folder.starts_with(crate::target::TEMPORARY) {
+        return true;
+    }
+    let family = rest.split('/').next().unwrap_or_default();
+    let level = !folder.is_empty() && folder.bytes().all(|byte| byte.is_ascii_digit());
+    let temporary = family.starts_with(crate::target::TEMPORARY);
+    level && (rest == "zarr.json" || temporary || FAMILIES.contains(&family))
+}
+
+/// Marks the place as being written; returns the mark.
+pub fn begin(
+    target: &Target,
+    address: &str,
+    stale_files: StaleFiles,
+    details: Value,
+) -> Result<Vec<u8>, WriteError> {
+    let mark = new_mark(details);
+    begin_as(target, address, stale_files, &mark)?;
+    Ok(mark)
+}
+
+/// Marks the place as being written by whoever knows this mark.
+pub fn begin_as(
+    target: &Target,
+    address: &str,
+    stale_files: StaleFiles,
+    mark: &[u8],
+) -> Result<(), WriteError> {
+    check(target, address, stale_files)?;
+    if stale_files == StaleFiles::Remove {
+        // What lies there without a marker was looked at by `check`.
+        let cleared = unfinished::clear(target, address)?;
+        if !cleared && (target.exists(MARKER)? || target.any()?.is_some()) {
+            target.clear(MARKER)?;
+        }
+    }
+    let exists = |what: &str| Err(WriteError::exists(address, what));
+    if !target.put_new(MARKER, mark.to_vec())? {
+        let what = "another writer began at the same time";
+        return Err(WriteError::busy(address, what));
+    }
+    // Another writer may have begun and finished between the look and the marker.
+    if target.exists(ROOT)? {
+        target.remove_own(MARKER, mark)?;
+        return exists("another store appeared");
+    }
+    Ok(())
+}
+
+/// Removes what was written after a failure, if the place still bears the mark. A failure to remove leaves it to the
+/// next writer: the first failure is the one to tell.
+pub fn abandon(target: &Target, mark: &[u8]) {
+    if target
+        .read(MARKER)
+        .is_ok_and(|found| found.as_deref() == Some(mark))
+        && target.clear_others(MARKER).is_ok()
+    {
+        let _ = target.remove_own(MARKER, mark);
+        target.unmake();
+    }
+}
+
+/// Makes the store: everything was put before. Objects below `notes` are of no use after it.
+pub fn commit(
+    target: &Target,
+    address: &str,
+    root: String,
+    notes: Option<&str>,
+) -> Result<(), WriteError> {
+    target.barrier()?;
+    let Some(mark) = target.read(MARKER)? else {
+        let what = format!("{MARKER} is gone: somebody removed what was written here");
+        return Err(WriteError::exists(address, what));
+    };
+    if !target.put_new(ROOT, root.into_bytes())? {
+        let what = "another store appeared while this one was written";
+        return Err(WriteError::exists(address, what));
+    }
+    let tidied = notes.map_or(Ok(()), |notes| target.remove_below(notes));
+    let tidied = tidied.and_then(|()| target.remove_own(MARKER, &mark));
+    tidied.map_err(|source| WriteError::Tidying {
+        key: MARKER.to_owned(),
+        source: Box::new(source),
+    })
+}

@@ -1,0 +1,63 @@
+//! What a new writer does about a store in parts that was begun where it shall write: finished parts are never removed.
+
+use super::folder::{Begun, listed};
+use super::log::{Log, Outcome, State};
+use crate::WriteError;
+use crate::target::Target;
+use crate::transaction::marker::StaleFiles;
+
+/// Refuses to remove finished parts, or to write where others write parts; nothing where the marker is another's.
+pub(crate) fn check(
+    target: &Target,
+    address: &str,
+    stale_files: StaleFiles,
+) -> Result<(), WriteError> {
+    let Some(begun) = Begun::read(target)? else {
+        return Ok(());
+    };
+    let finished = begun.finished(target)?;
+    let what = match (finished.is_empty(), stale_files) {
+        (true, StaleFiles::Remove) => return Ok(()),
+        (true, StaleFiles::Refuse) => {
+            "an unfinished store in parts was begun there; `zvf import STORE --status` lists its parts, --clear-leftovers removes what was begun"
+                .to_owned()
+        }
+        (false, _) => {
+            let (count, names) = (finished.len(), listed(finished.iter().map(String::as_str)));
+            let parts = if count == 1 { "part" } else { "parts" };
+            format!(
+                "an unfinished store with {count} finished {parts} ({names}) is there, and finished parts are not removed; `zvf import STORE --status` \
+                 lists them, --commit makes the store of them, --discard-parts removes them"
+            )
+        }
+    };
+    Err(WriteError::exists(address, what))
+}
+
+/// Removes a store in parts of which no part is finished; whether there was one.
+pub(crate) fn clear(target: &Target, address: &str) -> Result<bool, WriteError> {
+    let Some(mut begun) = Begun::read(target)? else {
+        return Ok(false);
+    };
+    if let Some(folder) = begun.folder.clone().filter(|_| !begun.discarded) {
+        let log = Log {
+            target,
+            folder: &folder,
+        };
+        while let Ok(number) = log.look()? {
+            if let Err(error) = check(target, address, StaleFiles::Remove) {
+                log.decide(number, &Outcome::Nothing)?;
+                return Err(error);
+            }
+            log.decide(number, &Outcome::Discarded)?;
+        }
+        if let State::Chosen(_) = log.state()? {
+            check(target, address, StaleFiles::Remove)?;
+        }
+        begun.mark_discarded(target, address)?;
+    } else {
+        check(target, address, StaleFiles::Remove)?;
+    }
+    begun.clear(target)?;
+    Ok(true)
+}

@@ -1,0 +1,229 @@
+//! A record log that several runs of a program append to: what a run that was interrupted leaves for the next one.
+//!
+//! ```text
+//! ┌──────────┬──────┬──────────┬────────┬─────────┐
+//! │ kind  u8 │ length u64      │ CRC u32│ payload │   each whole before the call that appends it returns
+//! └──────────┴─────────────────┴────────┴─────────┘
+//! ```
+//!
+//! A record that was cut short by a crash is cut off; any other damage is an error. The file is of one machine and one version of
+//! this crate: it is no format to keep data in. Payloads are CBOR (RFC 8949) of what their types derive.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::WriteError;
+use crate::error::{OrBug, to_index};
+use crate::records::record::take_array;
+use zvf_format::int::wide;
+
+/// Bytes before a payload.
+const HEAD: usize = 13;
+
+/// A record log, locked for as long as it is held.
+#[derive(Debug)]
+pub struct RecordLog {
+    path: PathBuf,
+    file: File,
+    /// Whether what was appended is on the disk when a call returns.
+    sync: bool,
+}
+
+impl RecordLog {
+    /// Opens a file, or makes one; hands each whole record to `take`, in order: its place, its kind and its payload. The first
+    /// record is of the kind `first`.
+    ///
+    /// # Errors
+    /// Misuse: a file that another writer has open, or that begins as no such file does. I/O, damage.
+    pub fn open(
+        path: &Path,
+        sync: bool,
+        first: u8,
+        mut take: impl FnMut(u64, u8, &[u8]) -> Result<(), WriteError>,
+    ) -> Result<Self, WriteError> {
+        let failed = |e| WriteError::io(path, e);
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(failed)?;
+        // Reading from a pipe would wait for whoever writes into it.
+        if !file.metadata().map_err(failed)?.is_file() {
+            return Err(misused(path, "a pipe or a device", "a journal, or nothing"));
+        }
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let found = "in use by another writer";
+                return Err(misused(path, found, "a journal of its own for each writer"));
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        let mut records = Self {
+            path: path.to_owned(),
+            file,
+            sync,
+        };
+        let length = records.file.metadata().map_err(failed)?.len();
+        // What a crash cut short is cut off, so a file that is none of ours must not come so far.
+        let mut begin = [first; 1];
+        let got = (&records.file).read(&mut begin).map_err(failed)?;
+        if got > 0 && begin != [first] {
+            let expected = "a journal, or no file: it would be overwritten";
+            return Err(misused(path, "another file", expected));
+        }
+        records.file.seek(SeekFrom::Start(0)).map_err(failed)?;
+        let mut reader = LogReader {
+            path,
+            file: BufReader::new(records.file.try_clone().map_err(failed)?),
+            at: 0,
+            length,
+        };
+        let mut start = 0;
+        while let Some((kind, payload)) = reader.next()? {
+            take(start, kind, &payload)?;
+            start = reader.at;
+        }
+        drop(reader);
+        records.cut(start)?;
+        Ok(records)
+    }
+
+    /// The path of the file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Cuts off everything behind a place.
+    fn cut(&mut self, end: u64) -> Result<(), WriteError> {
+        let done = self.file.set_len(end);
+        done.and_then(|()| self.file.seek(SeekFrom::Start(end)))
+            .map_err(|e| WriteError::io(&self.path, e))
+            .map(|_| ())
+    }
+
+    /// Cuts off everything.
+    pub fn clear(&mut self) -> Result<(), WriteError> {
+        self.cut(0)
+    }
+
+    /// Appends a record.
+    pub fn append(&mut self, kind: u8, payload: &[u8]) -> Result<(), WriteError> {
+        self.append_all(kind, &[payload])
+    }
+
+    /// Appends several records of one kind.
+    pub fn append_all<P: AsRef<[u8]>>(
+        &mut self,
+        kind: u8,
+        payloads: &[P],
+    ) -> Result<(), WriteError> {
+        let mut write = || -> std::io::Result<()> {
+            for payload in payloads {
+                let payload = payload.as_ref();
+                let mut head = vec![kind];
+                head.extend_from_slice(&wide(payload.len()).to_le_bytes());
+                head.extend_from_slice(&crc32c::crc32c(payload).to_le_bytes());
+                self.file.write_all(&head)?;
+                self.file.write_all(payload)?;
+            }
+            if self.sync {
+                self.file.sync_data()
+            } else {
+                Ok(())
+            }
+        };
+        write().map_err(|e| WriteError::io(&self.path, e))
+    }
+
+    /// Removes the file, which is not needed any more.
+    pub fn done(self) -> Result<(), WriteError> {
+        drop(self.file);
+        std::fs::remove_file(&self.path).map_err(|e| WriteError::Tidying {
+            key: self.path.display().to_string(),
+            source: Box::new(WriteError::io(&self.path, e)),
+        })
+    }
+}
+
+/// A value as the payload of a record. Equal values have equal bytes.
+///
+/// # Errors
+/// Bug: a value that cannot be serialized.
+pub fn to_bytes(value: &impl Serialize) -> Result<Vec<u8>, WriteError> {
+    let mut bytes = Vec::new();
+    ciborium::into_writer(value, &mut bytes).or_bug("a payload")?;
+    Ok(bytes)
+}
+
+/// The value of a payload; `None` where the bytes are those of no such value.
+pub fn from_bytes<T: DeserializeOwned>(mut bytes: &[u8]) -> Option<T> {
+    let value = ciborium::from_reader(&mut bytes).ok()?;
+    bytes.is_empty().then_some(value)
+}
+
+/// LogReader as far as they are whole.
+struct LogReader<'p> {
+    path: &'p Path,
+    file: BufReader<File>,
+    /// End of the last whole record.
+    at: u64,
+    length: u64,
+}
+
+impl LogReader<'_> {
+    /// The next record; `None` at the end, or where a crash cut one short.
+    fn next(&mut self) -> Result<Option<(u8, Vec<u8>)>, WriteError> {
+        let left = self.length.checked_sub(self.at);
+        let left = left.or_bug("a record behind the end of its journal")?;
+        let Some(left) = left.checked_sub(wide(HEAD)) else {
+            return Ok(None);
+        };
+        let mut head = [0; HEAD];
+        self.fill(&mut head)?;
+        let mut rest = &head[..];
+        let [kind] = take_array(&mut rest)?;
+        let length = u64::from_le_bytes(take_array(&mut rest)?);
+        let sum = u32::from_le_bytes(take_array(&mut rest)?);
+        if length > left {
+            return Ok(None);
+        }
+        let mut payload = vec![0; to_index("bytes of a journal's record", length)?];
+        self.fill(&mut payload)?;
+        if crc32c::crc32c(&payload) != sum {
+            // The last record may have got its length before its bytes; any other was whole once.
+            return if length == left {
+                Ok(None)
+            } else {
+                Err(damaged(self.path, self.at, "the bytes that were written"))
+            };
+        }
+        self.at += wide(HEAD) + length;
+        Ok(Some((kind, payload)))
+    }
+
+    fn fill(&mut self, into: &mut [u8]) -> Result<(), WriteError> {
+        self.file
+            .read_exact(into)
+            .map_err(|e| WriteError::io(self.path, e))
+    }
+}
+
+/// A journal that is not the one to go on from.
+#[cold]
+pub fn misused(path: &Path, found: &str, expected: &str) -> WriteError {
+    WriteError::input(format!("journal {}", path.display()), found, expected)
+}
+
+/// A record that no writer wrote like that.
+#[cold]
+pub fn damaged(path: &Path, at: u64, expected: &str) -> WriteError {
+    let what = format!("journal {}, byte {at}", path.display());
+    WriteError::input(what, "other bytes", expected)
+}

@@ -1,0 +1,398 @@
+//! How an edit becomes visible at once: a redo log (see [`zvf_store::writing::Redo`]).
+//!
+//! ```text
+//! 1  zvf-unfinished.json            one change at a time
+//! 2  zvf-edit-<id>/<key>            every new object, under its own key in a folder that no reader uses
+//!    zvf-edit-<id>/manifest.json    what is put and what is removed
+//!    ── everything above is durable ──
+//! 3  zarr.json                      the new root, which names the edit: from here on it counts
+//! 4  <key>                          objects are copied to where they belong, others are removed
+//!    ── everything above is durable ──
+//! 5  zarr.json                      the new root names no edit any more
+//! 6  zvf-edit-<id>/, zvf-unfinished.json   removed
+//! ```
+//!
+//! A crash before 3 leaves the old store. A crash after 3 leaves the new one: readers of this workspace look into the
+//! folder, and the steps that are left can be repeated by anybody, as often as it takes.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use zvf_meta::RootDoc;
+use zvf_store::writing::Redo;
+
+use crate::WriteError;
+use crate::target::{Object, Stage, Target};
+use crate::transaction::change::{Change, Left, Take};
+use crate::transaction::marker::{MARKER, ROOT, StaleFiles};
+use crate::transaction::root_mark::{Word, fenced, named, new_id, under};
+use zvf_format::int::wide;
+
+/// Objects that are copied at a time.
+const BATCH: usize = 64;
+
+/// An edit that was begun.
+#[derive(Debug)]
+pub struct Transaction {
+    target: Arc<Target>,
+    address: String,
+    /// Boxed: journals are moved through the futures of edits, which stand on the stack.
+    change: Box<Change>,
+    id: String,
+}
+
+/// What an edit did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Objects that were replaced or added.
+    pub put: u64,
+    /// Objects that were removed.
+    pub removed: u64,
+}
+
+impl Transaction {
+    /// Begins an edit. One that was interrupted is finished, or taken back, first: where its marker may be taken over, or
+    /// `stale_files` says that its writer is dead.
+    pub fn begin(
+        target: Arc<Target>,
+        address: &str,
+        stale_files: StaleFiles,
+        lease: Duration,
+    ) -> Result<Self, WriteError> {
+        let take = match stale_files {
+            StaleFiles::Refuse => Take::Expired,
+            StaleFiles::Remove => Take::Any,
+        };
+        let id = new_id();
+        let details = json!({"edit": id});
+        let place = Arc::clone(&target);
+        let change = Change::begin(place, address, "edit", &details, (take, lease))?;
+        let change = Box::new(change);
+        let mut transaction = Self {
+            target,
+            address: address.to_owned(),
+            change,
+            id,
+        };
+        // An edit that counts, without a marker: nothing says that its writer is dead. This marker, which nobody renews,
+        // stops one that lives, and is taken over in time.
+        let taken = !transaction.change.left().is_empty() || take == Take::Any;
+        match transaction.doc().and_then(|doc| named(&doc)) {
+            Ok(Some(_)) if !taken => {
+                transaction.change.leave();
+                Err(WriteError::held(address, Redo::ATTRIBUTE, None))
+            }
+            Err(error) if !taken => {
+                transaction.abandon();
+                Err(error)
+            }
+            _ => match settle_under(&mut transaction.change, &transaction.target) {
+                Ok(_) => Ok(transaction),
+                Err(error) => {
+                    transaction.change.leave();
+                    Err(error)
+                }
+            },
+        }
+    }
+
+    /// The root that the edit builds on.
+    pub fn doc(&self) -> Result<RootDoc, WriteError> {
+        Ok(RootDoc::parse(self.change.root())?)
+    }
+
+    /// The bytes of the root that the edit builds on.
+    pub fn root(&self) -> &[u8] {
+        self.change.root()
+    }
+
+    /// The id of the edit.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Gives the edit up: the store is as it was.
+    pub fn abandon(self) {
+        self.change.abandon(&[Redo::folder_of(&self.id)]);
+    }
+
+    /// Makes the edit: `objects` are put, `removed` are removed, `root` is the new root.
+    ///
+    /// # Errors
+    /// If [`WriteError::is_committed`], the edit took effect all the same. Else the store is as it was.
+    pub fn commit(
+        self,
+        objects: impl Iterator<Item = Result<Vec<Object>, WriteError>>,
+        removed: BTreeSet<String>,
+        root: &RootDoc,
+    ) -> Result<Written, WriteError> {
+        let put = match self.stage(objects) {
+            Ok(put) => put,
+            Err(error) => {
+                self.abandon();
+                return Err(error);
+            }
+        };
+        self.commit_staged(put, removed, root)
+    }
+
+    /// As [`commit`](Self::commit), of a root that is to have exactly these bytes.
+    pub fn commit_exact(self, objects: Vec<Object>, root: Vec<u8>) -> Result<Written, WriteError> {
+        let staged = RootDoc::parse(&root)
+            .map_err(WriteError::from)
+            .and_then(|doc| Ok((doc, self.stage([Ok(objects)].into_iter())?)));
+        match staged {
+            Ok((doc, put)) => {
+                let named = under(&doc, Word::Counts(&self.id));
+                self.commit_roots(put, BTreeSet::new(), named, root)
+            }
+            Err(error) => {
+                self.abandon();
+                Err(error)
+            }
+        }
+    }
+
+    /// As [`commit`](Self::commit), of objects that lie in the folder of the edit already.
+    pub fn commit_staged(
+        self,
+        put: BTreeSet<String>,
+        removed: BTreeSet<String>,
+        root: &RootDoc,
+    ) -> Result<Written, WriteError> {
+        let named = under(root, Word::Counts(&self.id));
+        let plain = under(root, Word::Over(&self.id));
+        self.commit_roots(put, removed, named, plain)
+    }
+
+    /// `named` is the root that names the edit, `plain` the one that comes after it.
+    fn commit_roots(
+        mut self,
+        put: BTreeSet<String>,
+        removed: BTreeSet<String>,
+        named: Vec<u8>,
+        plain: Vec<u8>,
+    ) -> Result<Written, WriteError> {
+        let staged = match self.list(put, removed) {
+            Ok(staged) => staged,
+            Err(error) => {
+                self.abandon();
+                return Err(error);
+            }
+        };
+        let written = Written {
+            put: wide(staged.put().count()),
+            removed: wide(staged.removed().count()),
+        };
+        if let Err(error) = self.change.replace_root(named) {
+            // The answer may have been lost, and not the root.
+            let sent = !matches!(error, WriteError::Changed { .. } | WriteError::Lost { .. });
+            if sent && current(&self.target).is_ok_and(|id| id.as_ref() == Some(&self.id)) {
+                self.change.leave();
+                return Err(pending(&self.address, error));
+            }
+            self.abandon();
+            return Err(error);
+        }
+        let carried_out = apply(&self.change, &self.target, &staged)
+            .and_then(|()| self.change.replace_root(plain));
+        if let Err(error) = carried_out {
+            let id = current(&self.target);
+            self.change.leave();
+            return match id {
+                // Whoever took this change over carried it out.
+                Ok(id) if id.as_ref() != Some(&self.id) => Ok(written),
+                _ => Err(pending(&self.address, error)),
+            };
+        }
+        let folder = Redo::folder_of(&self.id);
+        if let Err(source) = self.target.remove_below(&folder) {
+            self.change.give_up();
+            return Err(WriteError::Tidying {
+                key: folder,
+                source: Box::new(source),
+            });
+        }
+        self.change.finish().map(|()| written)
+    }
+
+    /// Lays objects into the folder of the edit; returns their keys.
+    fn stage(
+        &self,
+        objects: impl Iterator<Item = Result<Vec<Object>, WriteError>>,
+    ) -> Result<BTreeSet<String>, WriteError> {
+        let stage = Stage::new(Redo::folder_of(&self.id), BTreeSet::new());
+        for some in objects {
+            stage.put(&self.target, some?)?;
+        }
+        Ok(stage.finish().put)
+    }
+
+    /// Writes what the edit puts and removes into its folder.
+    fn list(&self, put: BTreeSet<String>, removed: BTreeSet<String>) -> Result<Redo, WriteError> {
+        let removed = removed.difference(&put).cloned().collect::<Vec<_>>();
+        let redo = Redo::new(&self.id, put, removed)?;
+        // Once it counts, it has to be carried out.
+        self.target.check(redo.put().chain(redo.removed()))?;
+        let manifest = (Redo::manifest_of(&self.id), redo.to_json().into_bytes());
+        self.target.put(vec![manifest])?;
+        Ok(redo)
+    }
+}
+
+/// The edit counts, but is not carried out.
+#[cold]
+fn pending(address: &str, source: WriteError) -> WriteError {
+    WriteError::Pending {
+        store: address.to_owned(),
+        source: Box::new(source),
+    }
+}
+
+/// Whether a root that cannot be read may name an edit.
+fn mentions_edit(root: &[u8]) -> bool {
+    let name = Redo::ATTRIBUTE.as_bytes();
+    root.windows(name.len()).any(|part| part == name)
+}
+
+/// The edit that the root names now.
+fn current(target: &Target) -> Result<Option<String>, WriteError> {
+    match target.read(ROOT)? {
+        Some(root) => named(&RootDoc::parse(&root)?),
+        None => Ok(None),
+    }
+}
+
+/// Copies the objects of an edit to where they belong, and removes those that it removes. May be done again.
+///
+/// Programs that do not know the log find no coarse level while its cells change: its document goes first, and comes last.
+fn apply(change: &Change, target: &Target, redo: &Redo) -> Result<(), WriteError> {
+    let (levels, others): (Vec<&str>, Vec<&str>) = redo.put().partition(|key| is_coarse(key));
+    let gone = redo.removed().filter(|key| is_coarse(key));
+    let mut hidden = levels.iter().copied().chain(gone);
+    // What a writer does here after it was taken for dead would undo a later edit.
+    let remove = |key: &str| change.check().and_then(|()| target.remove(key));
+    hidden.try_for_each(remove)?;
+    copy(change, target, redo, &others)?;
+    redo.removed().try_for_each(remove)?;
+    target.prune(redo.removed());
+    copy(change, target, redo, &levels)
+}
+
+/// Whether a key is that of the document of a coarse level.
+fn is_coarse(key: &str) -> bool {
+    let level = key.strip_suffix("/zarr.json");
+    level.is_some_and(|level| level.parse::<u32>().is_ok_and(|level| level > 0))
+}
+
+fn copy(change: &Change, target: &Target, redo: &Redo, keys: &[&str]) -> Result<(), WriteError> {
+    for some in keys.chunks(BATCH) {
+        let mut objects = Vec::with_capacity(some.len());
+        for key in some {
+            let staged = redo.staged(key);
+            let Some(bytes) = target.read(&staged)? else {
+                let expected = "the object that the edit puts";
+                return Err(WriteError::input(staged, "nothing", expected));
+            };
+            objects.push(((*key).to_owned(), bytes));
+        }
+        change.check()?;
+        target.put_decided(objects)?;
+    }
+    Ok(())
+}
+
+/// What [`settle`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settled {
+    /// Nothing was interrupted.
+    Nothing,
+    /// An edit counted already, and is carried out now.
+    Finished,
+    /// An edit did not count yet, and what it left is removed.
+    TakenBack,
+}
+
+/// Finishes a change that was interrupted, or takes it back where it did not count yet.
+///
+/// Its writer must be dead, or have lost its marker: one that lives after all finds the root changed and fails, or its
+/// marker taken over and stops.
+pub fn settle(target: &Arc<Target>, address: &str, lease: Duration) -> Result<Settled, WriteError> {
+    let Some(root) = target.read(ROOT)? else {
+        return Err(WriteError::Missing {
+            store: address.to_owned(),
+        });
+    };
+    match Change::interrupted(target)? {
+        None => {
+            if named(&RootDoc::parse(&root)?)?.is_none() {
+                return Ok(Settled::Nothing);
+            }
+        }
+        // Another kind of change: its own command knows what to do.
+        Some(marker) if Left::of(&marker).is_none() => {
+            let found = target.read(MARKER)?;
+            return Err(WriteError::held(address, MARKER, found.as_deref()));
+        }
+        Some(_) => {}
+    }
+    let details = json!({"edit": new_id()});
+    let place = Arc::clone(target);
+    let mut change = Change::begin(place, address, "resume", &details, (Take::Any, lease))?;
+    match settle_under(&mut change, target) {
+        Ok(done) => change.finish().map(|()| done),
+        Err(error) => {
+            change.leave();
+            Err(error)
+        }
+    }
+}
+
+/// Finishes, or takes back, what a change found when it was begun: under its own marker.
+fn settle_under(change: &mut Change, target: &Target) -> Result<Settled, WriteError> {
+    let mut left = change.left().clone();
+    let root = change.root().to_vec();
+    let done = match RootDoc::parse(&root) {
+        // What cannot be read names no edit that counts: only the marker of a repair can lie beside it.
+        Err(_) if !left.edits.is_empty() && !mentions_edit(&root) => Settled::TakenBack,
+        Err(error) => return Err(error.into()),
+        Ok(doc) => match named(&doc)? {
+            Some(id) => {
+                let key = Redo::manifest_of(&id);
+                let Some(manifest) = target.read(&key)? else {
+                    let expected = "the manifest of the edit that zarr.json names";
+                    return Err(WriteError::input(key, "nothing", expected));
+                };
+                apply(change, target, &Redo::parse(&id, &manifest)?)?;
+                change.replace_root(under(&doc, Word::Over(&id)))?;
+                left.edits.push(id);
+                Settled::Finished
+            }
+            None if left.edits.is_empty() && left.groups.is_empty() => Settled::Nothing,
+            None => {
+                let last = doc.extra.get(Redo::LAST).and_then(Value::as_str);
+                let mut counted = left.edits.iter().any(|id| Some(id.as_str()) == last);
+                if doc.multiscales.dataset(1).is_some() {
+                    // A root that names levels was the last step.
+                    counted |= !left.groups.is_empty();
+                    left.groups.clear();
+                }
+                if counted {
+                    Settled::Finished
+                } else {
+                    change.replace_root(fenced(&root))?;
+                    Settled::TakenBack
+                }
+            }
+        },
+    };
+    let folders = left.edits.iter().map(|id| Redo::folder_of(id));
+    for group in folders.chain(left.groups) {
+        change.check()?;
+        target.remove_below(&group)?;
+    }
+    change.settled();
+    Ok(done)
+}

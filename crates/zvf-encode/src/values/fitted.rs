@@ -1,0 +1,185 @@
+//! Values brought to the type of an attribute.
+
+use crate::WriteError;
+use crate::spec::store::{AttributeSpec, AttributeType};
+use crate::values::column::Values;
+use crate::values::number::NumberType;
+
+impl AttributeType {
+    /// Refuses texts.
+    pub(crate) fn numbers_only(self) -> Result<(), &'static str> {
+        self.number().map(|_| ()).ok_or("a number type")
+    }
+
+    /// The type of the numbers; none of texts.
+    #[must_use]
+    pub const fn number(self) -> Option<NumberType> {
+        match self {
+            Self::Number(number) => Some(number),
+            Self::Category | Self::Text => None,
+        }
+    }
+
+    /// The name of the type, for messages.
+    pub fn name(self) -> String {
+        let number = self.number();
+        number.map_or_else(|| "text".to_owned(), |number| number.to_string())
+    }
+}
+
+impl Values<'_> {
+    /// The values in the type of an attribute: exactly, but for floats, which are rounded to shorter floats. Whole numbers become texts
+    /// for an attribute of texts.
+    ///
+    /// # Errors
+    /// Misuse: a number that the type does not hold, other numbers for texts or texts for numbers.
+    pub fn fitted(&self, one: &AttributeSpec) -> Result<Values<'static>, WriteError> {
+        let fitted = match (self, one.values) {
+            (numbers, AttributeType::Number(number)) => numbers.exactly(number),
+            (Values::Text(list), _) => Some(Values::Text(list.clone())),
+            (numbers, _) => numbers.whole().map(|list| {
+                Values::Text(list.iter().map(|number| Some(number.to_string())).collect())
+            }),
+        };
+        fitted.ok_or_else(|| {
+            WriteError::input(
+                format!("attribute {}", one.name),
+                format!("values of {}", self.type_name()),
+                format!("{}, without loss", one.values.name()),
+            )
+        })
+    }
+
+    /// A column of `rows` missing values of an attribute.
+    ///
+    /// # Errors
+    /// Misuse: a type that has no value for absence.
+    pub fn absent(one: &AttributeSpec, rows: usize) -> Result<Values<'static>, WriteError> {
+        match one.values {
+            AttributeType::Category | AttributeType::Text => Ok(Values::Text(vec![None; rows])),
+            AttributeType::Number(NumberType::F16) => Ok(vec![half::f16::NAN; rows].into()),
+            AttributeType::Number(NumberType::F32) => Ok(vec![f32::NAN; rows].into()),
+            AttributeType::Number(NumberType::F64) => Ok(vec![f64::NAN; rows].into()),
+            _ => {
+                let expected = format!("values: {} cannot be missing", one.values.name());
+                Err(WriteError::input(
+                    format!("attribute {}", one.name),
+                    "none",
+                    expected,
+                ))
+            }
+        }
+    }
+
+    /// The numbers in another type, if it holds all of them; floats are rounded to floats.
+    pub fn exactly(&self, wanted: NumberType) -> Option<Values<'static>> {
+        if let Some(bytes) = self.bytes_as(wanted) {
+            return Some(Values::of_bytes(wanted, &bytes));
+        }
+        if matches!(self, Values::Text(list) if list.is_empty()) {
+            return Some(Values::of_bytes(wanted, &[]));
+        }
+        let whole = self.whole()?;
+        macro_rules! whole {
+            ($type:ty) => {{
+                let list: Option<Vec<$type>> = whole
+                    .iter()
+                    .map(|number| <$type>::try_from(*number).ok())
+                    .collect();
+                list.map(Values::from)
+            }};
+        }
+        match wanted {
+            NumberType::Bool => None,
+            NumberType::I8 => whole!(i8),
+            NumberType::I16 => whole!(i16),
+            NumberType::I32 => whole!(i32),
+            NumberType::I64 => whole!(i64),
+            NumberType::U8 => whole!(u8),
+            NumberType::U16 => whole!(u16),
+            NumberType::U32 => whole!(u32),
+            NumberType::U64 => whole!(u64),
+            NumberType::F16 | NumberType::F32 | NumberType::F64 => {
+                let floats: Option<Vec<f64>> =
+                    whole.iter().map(|number| float(*number, wanted)).collect();
+                let floats = Values::from(floats?);
+                let bytes = floats.bytes_as(wanted)?;
+                Some(Values::of_bytes(wanted, &bytes))
+            }
+        }
+    }
+
+    /// Whole numbers; `None` for floats, truth values and texts.
+    fn whole(&self) -> Option<Vec<i128>> {
+        macro_rules! widen {
+            ($list:expr) => {
+                $list.iter().map(|number| i128::from(*number)).collect()
+            };
+        }
+        Some(match self {
+            Values::I8(list) => widen!(list),
+            Values::I16(list) => widen!(list),
+            Values::I32(list) => widen!(list),
+            Values::I64(list) => widen!(list),
+            Values::U8(list) => widen!(list),
+            Values::U16(list) => widen!(list),
+            Values::U32(list) => widen!(list),
+            Values::U64(list) => widen!(list),
+            _ => return None,
+        })
+    }
+}
+
+/// A whole number as a float, if a float of that type holds it.
+fn float(number: i128, wanted: NumberType) -> Option<f64> {
+    // Every whole number up to two to the power of the digits is a float.
+    let digits = match wanted {
+        NumberType::F16 => 11,
+        NumberType::F32 => 24,
+        _ => 53,
+    };
+    let small = number.unsigned_abs() <= 1_u128 << digits;
+    // Exact: at most 53 bits.
+    let low = i64::try_from(number).ok().filter(|_| small)?;
+    let (high, rest) = (
+        i32::try_from(low >> 24).ok()?,
+        i32::try_from(low & 0xff_ffff).ok()?,
+    );
+    Some(f64::from(high) * 16_777_216.0 + f64::from(rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_their_value_or_are_refused() {
+        let ints = Values::from(vec![-3_i64, 0, 70_000]);
+        assert_eq!(
+            ints.exactly(NumberType::F32),
+            Some(Values::from(vec![-3.0_f32, 0.0, 70_000.0]))
+        );
+        assert_eq!(
+            ints.exactly(NumberType::I32),
+            Some(Values::from(vec![-3_i32, 0, 70_000]))
+        );
+        assert_eq!(ints.exactly(NumberType::U32), None);
+        assert_eq!(ints.exactly(NumberType::I16), None);
+        assert_eq!(ints.exactly(NumberType::F16), None);
+        let large = Values::from(vec![(1_i64 << 53) + 1]);
+        assert_eq!(large.exactly(NumberType::F64), None);
+        let exact = Values::from(vec![-(1_i64 << 53), (1 << 53) - 1]);
+        let floats = vec![-9_007_199_254_740_992.0_f64, 9_007_199_254_740_991.0];
+        assert_eq!(exact.exactly(NumberType::F64), Some(Values::from(floats)));
+        assert_eq!(
+            Values::from(vec![(1_i32 << 24) + 1]).exactly(NumberType::F32),
+            None
+        );
+        assert_eq!(
+            Values::from(vec![0.5_f64]).exactly(NumberType::F32),
+            Some(Values::from(vec![0.5_f32]))
+        );
+        assert_eq!(Values::from(vec![1.0_f64]).exactly(NumberType::I32), None);
+        assert_eq!(Values::from(vec![true]).exactly(NumberType::I32), None);
+    }
+}
