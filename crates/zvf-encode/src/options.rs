@@ -29,7 +29,7 @@ pub struct WriteOptions {
     /// Without, a crash of the program still leaves the store as before or complete; a loss of power may not.
     pub durable: bool,
     /// A file that keeps what is pushed until the store exists. A writer that is created with the same file and the same
-    /// specification goes on after the last batch that was taken: [`StoreWriter::batches`] says how many there were.
+    /// specification goes on after the last batch that was taken: `StoreWriter::batches` of `zvf-write` returns how many there were.
     /// Default: none.
     ///
     /// A copy (`zvf-migrate`) keeps there which chunks it wrote, and goes on after them.
@@ -40,7 +40,7 @@ pub struct WriteOptions {
     /// after that the next writer finishes the change, or takes it back. A writer gives such a sign four times as often.
     /// Default 60 s.
     pub lease: Duration,
-    /// Receives the progress of [`finish`](https://docs.rs/zvf-write).
+    /// Receives the progress of the write.
     pub watch: Watch,
     /// The backend: credentials, an object store of the caller's, concurrency, retries.
     pub open: OpenOptions,
@@ -124,7 +124,7 @@ impl WriteOptions {
         self
     }
 
-    /// Calls `watch` whenever some of [`finish`](StoreWriter::finish) is done: often, from the thread that writes, so it has
+    /// Calls `watch` whenever some of the level is written: often, from the thread that writes, so it has
     /// to be quick.
     #[must_use]
     pub fn with_progress(mut self, watch: impl Fn(Progress) + Send + Sync + 'static) -> Self {

@@ -1,4 +1,4 @@
-//! A few threads that share a queue.
+//! Work on several threads, in memory that is bounded by the jobs in progress; and blocking work beside asynchronous tasks.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::sync_channel;
@@ -119,14 +119,14 @@ pub fn ordered<J: Send, R: Send>(
     )
 }
 
-/// What a job is cut from: the object it goes to, its size, and itself.
+/// An item of a job: the index of the object that it is written to, its bytes, and the item.
 pub type Item<T> = (Vec<u64>, u64, T);
 
 /// Bytes of records, and items, that make a job.
 const JOB_BYTES: u64 = 4 << 20;
 const JOB_ITEMS: usize = 256;
 
-/// Puts items together into jobs of a useful size; items of one object are never parted.
+/// Puts items together into jobs of a useful size; items of one object are in one job.
 pub fn pack<T>(mut items: Vec<Item<T>>) -> Vec<Vec<T>> {
     items.sort_by(|(a, ..), (b, ..)| a.cmp(b));
     let mut jobs: Vec<Vec<T>> = Vec::new();
@@ -146,7 +146,10 @@ pub fn pack<T>(mut items: Vec<Item<T>>) -> Vec<Vec<T>> {
     jobs
 }
 
-/// Runs blocking work beside the tasks that drive futures.
+/// Runs blocking work on a thread of its own, so that the tasks of the runtime go on.
+///
+/// # Errors
+/// Those of the work. [`WriteError::Broken`]: it panicked, or the runtime ends.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, WriteError> + Send + 'static,
 ) -> Result<T, WriteError> {

@@ -11,7 +11,7 @@ use zvf_format::int::{index, wide};
 /// The code of a missing text until the end.
 pub(crate) const MISSING: u32 = u32::MAX;
 
-/// The texts of one attribute so far.
+/// The texts of one categorical attribute while batches come, with the codes that records get.
 #[derive(Debug, Default)]
 pub struct Categories {
     texts: TextSet,
@@ -19,7 +19,10 @@ pub struct Categories {
 }
 
 impl Categories {
-    /// The code of a text, a new one where it was not seen before.
+    /// Returns the code of a text; a new text gets the next code, a missing one has a code of its own.
+    ///
+    /// # Errors
+    /// Limit: 2^31 texts.
     pub fn code(&mut self, text: Option<&str>) -> Result<u32, WriteError> {
         let Some(text) = text else {
             self.missing = true;
@@ -30,7 +33,7 @@ impl Categories {
         Ok(code)
     }
 
-    /// The final texts and codes.
+    /// Sorts the texts: a final code is the rank of its text.
     ///
     /// # Cost
     /// Memory: the texts twice, and 8 bytes for each.
@@ -101,7 +104,7 @@ fn put_code(
     Ok(())
 }
 
-/// The final texts of one attribute.
+/// The sorted texts of one categorical attribute, and the final code of each code that records have.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Dictionary {
     /// Sorted by code point.
@@ -115,7 +118,10 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// Appends the stored form of a code given before.
+    /// Appends the stored form of a code that [`Categories::code`] returned.
+    ///
+    /// # Errors
+    /// Bug: a code that it did not return.
     pub fn put(&self, code: [u8; 4], out: &mut Vec<u8>) -> Result<(), WriteError> {
         put_code(&self.codes, self.number, code, out)
     }

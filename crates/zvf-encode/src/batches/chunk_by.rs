@@ -332,7 +332,7 @@ fn whole(values: &Values<'_>, wanted: NumberType) -> Option<Vec<i64>> {
     })
 }
 
-/// The values that chunks are cut by, in the order of their ranks.
+/// The values by which chunks are cut, in the order of their ranks: the component in front of chunk keys.
 #[derive(Debug, Clone)]
 pub struct Split {
     ranks: HashMap<i64, i64>,
@@ -340,12 +340,12 @@ pub struct Split {
 }
 
 impl Split {
-    /// The values of a specification that says them.
+    /// The values that a specification lists; `None` where it lists none.
     pub fn known(spec: &StoreSpec) -> Option<Self> {
         Keys::of(spec)?.known
     }
 
-    /// A level's grid: that of its axes, and a component for the values in front where there are any.
+    /// Returns the grid of chunk keys: that of the axes, with a component for the values in front where chunks are cut by an attribute.
     pub fn grid(split: Option<&Self>, axes: Grid) -> Grid {
         match split {
             Some(split) => axes.with_bins(wide(split.values.len())),
@@ -353,7 +353,7 @@ impl Split {
         }
     }
 
-    /// The document of a level, with what readers need to take keys apart.
+    /// Adds the attribute and its values to the document of a level, so that readers can split keys.
     pub fn describe(split: Option<Self>, spec: &StoreSpec, doc: LevelDoc) -> LevelDoc {
         let (Some(split), Some(one)) = (split, &spec.chunk_by) else {
             return doc;

@@ -21,7 +21,7 @@ use crate::error::{OrBug, to_index};
 use crate::spec::store::{AttributeSpec, AttributeType, StoreSpec};
 use zvf_format::int::wide;
 
-/// Where the parts of a record lie.
+/// The layout of the record of a vertex: byte ranges of its parts.
 #[derive(Debug, Clone)]
 pub struct Layout {
     /// Place of the object id, 8 bytes; none where vertices belong to no objects.

@@ -17,7 +17,7 @@ use crate::values::column::Values;
 use crate::{WriteError, parallel};
 use zvf_format::int::wide;
 
-/// Lowest and highest corner.
+/// The lowest and the highest corner of a box, one number an axis, in world units.
 pub type Corners = (Vec<f64>, Vec<f64>);
 
 /// Endpoints over all batches, and the same as pairs inside this one.
@@ -448,13 +448,13 @@ impl Context<'_> {
     }
 }
 
-/// Moves corners outwards, so that others lie between them; those of nothing become the others.
+/// Enlarges a box so that it contains another one; no box becomes the other one.
 pub fn include(corners: &mut Option<Corners>, (low, high): (&[f64], &[f64])) {
     let all = corners.get_or_insert_with(|| (low.to_vec(), high.to_vec()));
     grow((&mut all.0, &mut all.1), (low, high));
 }
 
-/// Moves corners outwards, so that others lie between them.
+/// Enlarges a box so that it contains another one.
 pub fn grow(corners: (&mut [f64], &mut [f64]), others: (&[f64], &[f64])) {
     let (low, high) = corners;
     low.iter_mut()

@@ -22,7 +22,7 @@ use crate::spec::target_version::{ID_IS_ROW, NO_ORIGIN};
 use crate::{WriteError, parallel};
 use zvf_format::int::wide;
 
-/// Everything that was pushed so far.
+/// Takes batches: routes the record of each vertex to the bucket of its chunk, and links to a queue.
 #[derive(Debug)]
 pub struct Router {
     /// The layout of the records.
@@ -77,7 +77,8 @@ impl Router {
         }
     }
 
-    /// Records which number each vertex gets: skeletons are renumbered.
+    /// Keeps the number of each vertex, so that [`write_arrays`](crate::level::write_arrays) can return where it was written: vertices of
+    /// skeletons are renumbered.
     pub fn with_trace(mut self) -> Self {
         self.trace = Some(Vec::new());
         self
@@ -89,7 +90,10 @@ impl Router {
         self
     }
 
-    /// Takes one batch, or nothing of it.
+    /// Takes a batch as a whole, or rejects it.
+    ///
+    /// # Cost
+    /// O(vertices); temporary files are written where the budget is exceeded.
     ///
     /// # Errors
     /// Misuse before anything was taken; `Io` of spill files after that.

@@ -22,7 +22,7 @@ use zvf_format::int::wide;
 /// The attribute of the root that lists the chunks whose coarse levels are out of date.
 pub const STALE: &str = "zvf_stale";
 
-/// The document of an array of cells that has the cells of `present`.
+/// Makes the document of an array of cells; `present` lists the chunks that have a cell, and `attributes` describes the items.
 pub fn grid_doc(cells: &Cells, present: KeyList, attributes: ArrayAttributes) -> ArrayDoc {
     let (chunk_shape, codecs) = cells.of_items(items(&attributes)).document();
     let attributes = ArrayAttributes {
@@ -58,7 +58,10 @@ fn items(attributes: &ArrayAttributes) -> usize {
 /// Bytes of an index, as fragments and links have them.
 pub const INDEX: usize = 8;
 
-/// A presence list: keys in the order of their text.
+/// Makes a presence list (0.9 §7.2): the keys of chunks in the order of their text.
+///
+/// # Errors
+/// Limit: more keys than one list can count.
 pub fn presence<'c>(chunks: impl IntoIterator<Item = &'c [i64]>) -> Result<KeyList, WriteError> {
     let mut chunks: Vec<&[i64]> = chunks.into_iter().collect();
     chunks.sort_unstable_by(|a, b| cmp_ascii(a, b));
@@ -75,7 +78,7 @@ pub fn presence<'c>(chunks: impl IntoIterator<Item = &'c [i64]>) -> Result<KeyLi
     Ok(list)
 }
 
-/// Attributes of `vertices`.
+/// Makes the attributes of the array `vertices`.
 pub fn vertices(spec: &StoreSpec) -> ArrayAttributes {
     ArrayAttributes {
         zv_array: Some("vertices".to_owned()),
@@ -85,7 +88,7 @@ pub fn vertices(spec: &StoreSpec) -> ArrayAttributes {
     }
 }
 
-/// Attributes of `vertex_fragments` or `link_fragments`.
+/// Makes the attributes of `vertex_fragments` or `link_fragments`, which `name` is.
 pub fn fragments(name: &str) -> ArrayAttributes {
     ArrayAttributes {
         zv_array: Some(name.to_owned()),
@@ -94,7 +97,7 @@ pub fn fragments(name: &str) -> ArrayAttributes {
     }
 }
 
-/// The declared width (trap T8) and channel names (trap T9) of an attribute.
+/// Makes the attributes of the array of an attribute: name, width (trap T8), channel names (trap T9), unit and description.
 pub fn channels(spec: &AttributeSpec) -> ArrayAttributes {
     ArrayAttributes {
         name: Some(spec.name.clone()),
@@ -131,7 +134,7 @@ pub(crate) fn vertex_attribute(
     Ok(attributes)
 }
 
-/// The root document of a store of one level.
+/// Makes the root document of a store of one level. `bounds` are the lowest and the highest corner, `name` is for other tools.
 pub fn root(spec: &StoreSpec, bounds: (Vec<f64>, Vec<f64>), name: &str) -> RootDoc {
     let bins = spec.bin_shape.as_ref().unwrap_or(&spec.chunk_shape);
     let zarr_vectors = ZarrVectors {
@@ -260,7 +263,7 @@ pub(crate) fn ome(axes: &[Axis], name: &str) -> Ome {
     }
 }
 
-/// What `attribute_specs` says of an attribute (0.9 §5.1).
+/// Makes the member of `attribute_specs` for an attribute (0.9 §5.1).
 pub fn declared(one: &AttributeSpec) -> Value {
     let mut member = json!({"dtype": match one.values {
         AttributeType::Number(number) => number.to_string(),
@@ -300,7 +303,7 @@ fn attribute_specs(spec: &StoreSpec) -> Option<JsonObject> {
     (!scopes.is_empty()).then_some(scopes)
 }
 
-/// A group between families and their arrays.
+/// Makes the document of a group without attributes, as there is one between a family and its arrays.
 pub fn plain_group() -> String {
     GroupDoc::default().to_json()
 }
@@ -329,7 +332,10 @@ pub fn name_of(address: &str) -> String {
     }
 }
 
-/// The grid of a level over its bounds.
+/// Returns the grid of chunks over bounds.
+///
+/// # Errors
+/// Misuse: corners or sizes that no grid has.
 pub fn grid(bounds: &(Vec<f64>, Vec<f64>), chunk_shape: &[f64]) -> Result<Grid, WriteError> {
     Ok(zvf_meta::space::grid_for(
         (&bounds.0, &bounds.1),
@@ -358,7 +364,7 @@ impl StoreSpec {
     }
 }
 
-/// Arrays with their paths.
+/// Documents of arrays with their paths in the level.
 pub type Docs = Vec<(String, ArrayDoc)>;
 
 #[cfg(test)]

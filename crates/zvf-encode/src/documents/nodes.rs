@@ -13,12 +13,12 @@ use crate::level::shard::{Cells, Container};
 use crate::target::{Below, node};
 use crate::values::text_list::TextList;
 
-/// Documents by path.
+/// The documents of a level, by path, until they are written.
 #[derive(Debug, Default)]
 pub struct Nodes {
     /// Documents of arrays by their paths in the level.
     pub arrays: Docs,
-    /// Groups that say what lies below them.
+    /// Documents of groups with attributes of their own, by path.
     pub groups: BTreeMap<String, String>,
     /// Groups that stand for an array of cells.
     stand_ins: BTreeMap<String, String>,
@@ -27,7 +27,7 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// Adds the node of an array of cells, of which those of `present` are there.
+    /// Adds the document of an array of cells, or of the group that is one in 0.8.1; `present` lists the chunks that have a cell.
     pub fn cells(
         &mut self,
         cells: &Cells,
@@ -69,7 +69,7 @@ impl Nodes {
         self.stand_ins.insert(path.into(), document);
     }
 
-    /// Takes all of another.
+    /// Adds all documents of another level part.
     pub fn extend(&mut self, other: Self) {
         self.arrays.extend(other.arrays);
         self.groups.extend(other.groups);
@@ -77,7 +77,7 @@ impl Nodes {
         self.texts.extend(other.texts);
     }
 
-    /// Families of arrays that a level has, in the order of the format page.
+    /// Returns the families that have an array, for `arrays_present` of the level, in the order of the format page.
     pub fn families(&self) -> Vec<&'static str> {
         const ALL: [&str; 11] = [
             "vertices",
@@ -100,7 +100,7 @@ impl Nodes {
             .collect()
     }
 
-    /// Writes all of them, and a plain group between any two that have none.
+    /// Writes all documents, and a plain group wherever a path has none.
     ///
     /// # Cost
     /// Memory: the bytes of the largest document of texts, and of all others.

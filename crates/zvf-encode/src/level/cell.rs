@@ -30,7 +30,7 @@ enum Cut {
     Trees,
 }
 
-/// Everything that is the same for all chunks.
+/// Encodes the records of chunks: sorts rows, cuts them into fragments, and makes the payloads of cells.
 #[derive(Debug)]
 pub struct Encoder<'s> {
     spec: &'s StoreSpec,
@@ -41,7 +41,7 @@ pub struct Encoder<'s> {
     pub(crate) vertices: bool,
 }
 
-/// The cells of one chunk, and what the rest of the store must know of it.
+/// The payloads of the cells of one chunk, and the placement of its rows.
 #[derive(Debug)]
 pub struct Encoded {
     /// Payload of `vertices`.
@@ -54,7 +54,7 @@ pub struct Encoded {
     pub(crate) fragment_attributes: Vec<Vec<u8>>,
     /// The fragments of objects.
     pub placed: Vec<Placed>,
-    /// The vertex of each row, where links ask for it.
+    /// The number of the vertex of each row, if links refer to vertices; else empty.
     pub vertices: Vec<u64>,
 }
 
@@ -114,7 +114,7 @@ impl<'s> Encoder<'s> {
         self.dictionaries.get(at)?.as_ref()
     }
 
-    /// Makes the cells of a chunk. `slot` is its number among all chunks.
+    /// Encodes the records of a chunk. `slot` is its number among all chunks.
     ///
     /// # Cost
     /// O(rows log rows); memory for the records and once more for the cells.
@@ -353,7 +353,7 @@ impl<'s> Encoder<'s> {
     }
 }
 
-/// The index of fragments that follow each other, by how many rows each has.
+/// Encodes the index of fragments that follow each other: `counts` are the rows of each.
 ///
 /// # Errors
 /// Limit: more rows or fragments than an index counts; `array` is what holds it.

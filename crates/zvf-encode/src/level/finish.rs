@@ -39,7 +39,7 @@ use zvf_format::int::{index, wide};
 use crate::level::{fragment_values, part_texts};
 use crate::{WriteError, documents, parallel};
 
-/// What a level is made of, and what making it may use.
+/// The contents of a level, and the resources that writing it may use.
 #[derive(Debug)]
 pub struct LevelInput {
     /// The specification.
@@ -60,7 +60,7 @@ pub struct LevelInput {
     pub watch: Watch,
 }
 
-/// Where the vertices of a level went.
+/// Where the vertices of a level were written.
 #[derive(Debug)]
 pub struct Trace {
     /// Chunks with vertices, in lex order.
@@ -120,7 +120,7 @@ pub fn write_arrays(
         fragments,
     } = level.write_rows(&encoder, buckets, &file, router.vertices)?;
     let mut placer = level.placer();
-    let mut documents = Documents::new(level.vertex_docs(&encoder)?);
+    let mut documents = LevelDocuments::new(level.vertex_docs(&encoder)?);
     documents.summary.vertices = router.vertices;
     documents.summary.chunks = wide(chunks.len());
     // Of no objects, too: what is appended later belongs to some.
@@ -147,7 +147,7 @@ pub fn write_arrays(
     Ok((doc, summary, trace))
 }
 
-/// The dictionary of each attribute; `None` of numbers.
+/// Returns the dictionary of each vertex attribute; `None` for numbers.
 pub fn dictionaries(
     spec: &StoreSpec,
     categories: Vec<Categories>,
@@ -177,7 +177,7 @@ fn trace(numbers: &[u64], places: &mut Places) -> Result<Vec<(u32, u32)>, WriteE
 /// by, beside position.
 type Chunked = (Vec<ChunkCoord>, Vec<Bucket>, SpillFile, Option<Split>);
 
-/// Sorts what was pushed by chunk.
+/// Sorts the buckets by chunk, with the final keys where chunks are cut by an attribute.
 pub fn by_chunk(
     spec: &StoreSpec,
     rows: Buckets<ChunkCoord>,
@@ -195,7 +195,7 @@ pub fn by_chunk(
 
 /// Documents of a level that wait until all cells are written.
 #[derive(Debug)]
-pub struct Documents {
+pub struct LevelDocuments {
     nodes: Nodes,
     /// What was written so far.
     pub summary: Summary,
@@ -203,7 +203,7 @@ pub struct Documents {
     link_groups: bool,
 }
 
-impl Documents {
+impl LevelDocuments {
     /// The documents of the vertices, with nothing else yet.
     pub fn new(nodes: Nodes) -> Self {
         Self {
@@ -236,7 +236,7 @@ impl Documents {
     }
 }
 
-/// The level that is written.
+/// The steps of writing a level, for a level of which several programs write parts; [`write_arrays`] does all of them.
 #[derive(Debug, Clone, Copy)]
 pub struct LevelWriter<'s> {
     /// The specification.
@@ -265,12 +265,12 @@ impl<'s> LevelWriter<'s> {
         chunk.or_bug(format_args!("no chunk {slot}"))
     }
 
-    /// Sorts the fragments of objects.
+    /// Returns a sorter of the fragments of objects.
     pub fn sorter(&self) -> Sorter<Placed> {
         Sorter::new(self.budget / 8, self.folder)
     }
 
-    /// Collects links.
+    /// Returns a placer of the links of the store.
     pub fn placer(&self) -> LinkPlacer {
         LinkPlacer::new(Family::of(self.spec), self.budget / 8, self.folder)
     }
@@ -439,7 +439,7 @@ impl<'s> LevelWriter<'s> {
     /// Writes the object index, the owners of fragments, the attributes of objects, and the groups.
     pub fn write_objects(
         &self,
-        documents: &mut Documents,
+        documents: &mut LevelDocuments,
         sorter: Sorter<Placed>,
         tables: &Tables,
         groups: &Groups<'_>,

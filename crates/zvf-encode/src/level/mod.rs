@@ -16,7 +16,7 @@ pub(crate) mod shard;
 
 pub use cell::{Encoded, Encoder, bin_of, fragment_index};
 pub use finish::{
-    Documents, LevelInput, LevelWriter, RowsWritten, Summary, Trace, by_chunk, dictionaries,
+    LevelDocuments, LevelInput, LevelWriter, RowsWritten, Summary, Trace, by_chunk, dictionaries,
     write_arrays,
 };
 pub use objects::{ManifestArray, Tables, check_chain, checked_groups, index_doc, index_of_rows};

@@ -37,7 +37,7 @@ const FEWEST: u32 = 64;
 /// Fragments between two words about progress.
 const TELL: u64 = 4096;
 
-/// The object tables that were pushed.
+/// The rows of object tables that were pushed, one an object.
 #[derive(Debug)]
 pub struct Tables {
     ids: Vec<i64>,
@@ -79,14 +79,17 @@ impl Tables {
         id.copied().unwrap_or(known_by)
     }
 
-    /// All rows as one table.
+    /// Returns all rows: the ids, and the attributes by name.
     pub fn columns(&self, spec: &StoreSpec) -> (Vec<i64>, Vec<(String, Values<'static>)>) {
         let columns = spec.object_attributes.iter().zip(&self.columns);
         let columns = columns.map(|(one, held)| (one.name.clone(), held.values()));
         (self.ids.clone(), columns.collect())
     }
 
-    /// Takes a table, or nothing of it.
+    /// Takes a table as a whole, or rejects it.
+    ///
+    /// # Errors
+    /// Misuse: columns that are not those of the specification, an object that has a row already.
     pub fn push(&mut self, spec: &StoreSpec, table: &ObjectTable<'_>) -> Result<(), WriteError> {
         if !spec.has_objects() {
             return Err(WriteError::input(
@@ -153,7 +156,7 @@ impl Tables {
     }
 }
 
-/// Groups for a store, borrowing nothing.
+/// Checks groups against a specification, and copies what they borrow.
 ///
 /// # Errors
 /// Misuse: groups of no objects; names or values that are not those of so many groups.
@@ -215,7 +218,7 @@ pub(crate) struct Written {
     pub(crate) present: u64,
 }
 
-/// The arrays of an object index, written as their rows come.
+/// The object index of a level: manifests and ids, written in chunks as rows are pushed.
 #[derive(Debug)]
 pub struct ManifestArray<'t> {
     compression: Compression,
@@ -285,6 +288,9 @@ impl<'t> ManifestArray<'t> {
     }
 
     /// Appends the manifest of the next row.
+    ///
+    /// # Errors
+    /// Limit: 2^32 rows. I/O.
     pub fn push(&mut self, manifest: &[u8]) -> Result<(), WriteError> {
         self.count += 1;
         if self.count > MOST_ROWS {
@@ -301,7 +307,10 @@ impl<'t> ManifestArray<'t> {
         Ok(())
     }
 
-    /// Writes what is left, and the ids of all rows; returns the documents.
+    /// Writes the last chunk and the ids of all rows; returns the documents.
+    ///
+    /// # Errors
+    /// I/O.
     pub fn finish(self, ids: &[i64]) -> Result<Docs, WriteError> {
         self.finish_in(IdsIn::Table, ids)
     }
@@ -427,7 +436,11 @@ pub(crate) fn write_manifests(
     Ok(written)
 }
 
-/// A chain that was left and taken up again has lost its order; a line has two vertices, or none.
+/// Checks the fragments of one object, in their order: a chain must be pushed without vertices of other objects between its own, and
+/// a line has two vertices, or none.
+///
+/// # Errors
+/// Misuse: another object is in between, or a line has another number of vertices.
 pub fn check_chain(kind: Kind, id: i64, parts: &[Placed]) -> Result<(), WriteError> {
     let torn = parts
         .windows(2)
@@ -461,7 +474,7 @@ pub(crate) fn ids_array(
     Typed::ids(ids, 0).objects(path, compression, attributes)
 }
 
-/// The document of the index.
+/// Makes the document of an object index: `ids` are those of its rows, `present` counts rows with vertices.
 pub fn index_doc(rank: usize, ids: &[i64], present: u64) -> ObjectIndexDoc {
     ObjectIndexDoc {
         num_present: Some(present),
@@ -471,7 +484,7 @@ pub fn index_doc(rank: usize, ids: &[i64], present: u64) -> ObjectIndexDoc {
     }
 }
 
-/// The document of an index whose ids are row numbers (0.8 §10.1).
+/// Makes the document of an object index whose ids are row numbers (0.8 §10.1).
 pub fn index_of_rows(rank: usize, count: u64) -> ObjectIndexDoc {
     ObjectIndexDoc {
         zv_array: Some("object_index".to_owned()),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// A part of the work of [`finish`](crate::StoreWriter::finish), in this order.
+/// A step of writing a level; they are taken in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Step {

@@ -21,7 +21,7 @@ use zvf_format::int::wide;
 /// A cell of a shard: its places along the curve and in the index, and its bytes.
 type Inner = (u128, usize, Vec<u8>);
 
-/// In what the cells of an array lie.
+/// The container of the cells of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Container {
     /// One array with an element a cell.
@@ -30,10 +30,10 @@ pub enum Container {
     Blobs,
 }
 
-/// Where the cells of all arrays of a level lie. They share one grid (trap T6).
+/// Where the cells of all arrays of a level are stored: they share one grid (trap T6).
 #[derive(Debug, Clone)]
 pub struct Cells {
-    /// Looked at where cells lie in one array.
+    /// The grid of chunks; not used by [`Container::Blobs`].
     pub grid: Grid,
     /// Cells of a shard along each component of chunk keys; none: every cell is an object of its own.
     pub shards: Option<Vec<u64>>,
@@ -44,7 +44,7 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// The same for an array of items of so many bytes.
+    /// The same for an array whose items have `bytes` bytes: codecs that depend on it are adapted.
     pub fn of_items(&self, bytes: usize) -> Self {
         Self {
             compression: self.compression.of_items(bytes),
@@ -61,7 +61,10 @@ impl Cells {
         }
     }
 
-    /// The index of the object that holds a chunk's cell: chunks of one index go into one object.
+    /// Returns the index of the object that holds the cell of a chunk; chunks with the same index share an object.
+    ///
+    /// # Errors
+    /// Misuse: a chunk outside of the grid.
     pub fn object_index(&self, chunk: &[i64]) -> Result<Vec<u64>, WriteError> {
         if self.container == Container::Blobs {
             return Ok(blobs::index(chunk));
@@ -79,13 +82,19 @@ impl Cells {
         Ok(index)
     }
 
-    /// The key of the object that holds a chunk's cell, of an array in one grid.
+    /// Returns the key of the object that holds the cell of a chunk, in an array at `path`.
+    ///
+    /// # Errors
+    /// As [`object_index`](Self::object_index).
     pub fn key(&self, path: &str, chunk: &[i64]) -> Result<String, WriteError> {
         Ok(object_key(path, &self.object_index(chunk)?))
     }
 
-    /// The objects of some cells of one array, given by chunk. Where there are shards, all cells of each of them are
-    /// given. An empty payload is no cell.
+    /// Encodes cells of the array at `path`, given by chunk, as the objects that hold them. Where cells are in shards, all cells of a shard
+    /// have to be given together. An empty payload makes no cell.
+    ///
+    /// # Errors
+    /// Misuse: a chunk outside of the grid. Limit: a payload of more than 4 GiB. Bug: two payloads of one chunk.
     pub fn objects(&self, path: &str, cells: Payloads<'_>) -> Result<Vec<Object>, WriteError> {
         if self.container == Container::Blobs {
             return blobs::objects(path, cells, &self.compression);
@@ -176,13 +185,13 @@ impl Cells {
     }
 }
 
-/// The key of an object of an array, by its index.
+/// Returns the key of an object of the array at `path`, by its index.
 pub fn object_key(path: &str, index: &[u64]) -> String {
     format!("{path}/{}", KeyEncoding::default().object_key(index))
 }
 
-/// How the cells of a stored array are compressed and sharded; `None` of codecs that are not written, and where there are no
-/// shards or the cells lie in no grid.
+/// Returns how the cells of a stored array are compressed and sharded: `None` for codecs that are not written, and for cells that are not
+/// in shards or in a grid.
 ///
 /// # Errors
 /// Malformed: a document of shards that are none.

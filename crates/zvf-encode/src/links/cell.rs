@@ -18,7 +18,7 @@ use crate::target::{Below, Object, Payloads};
 use crate::{WriteError, parallel};
 use zvf_format::int::wide;
 
-/// Called for every cell in which links lack values of an attribute: how many of how many.
+/// Receives every cell in which links lack values of an attribute: the attribute, how many links lack one, and how many there are.
 pub type Missing<'m> = &'m (dyn Fn(&LinkColumn, usize, usize) + Sync);
 
 /// Where cells are written.
@@ -47,7 +47,7 @@ pub struct Cell {
     pub values: Vec<Option<Vec<u8>>>,
 }
 
-/// A cell that was written.
+/// What is known of a cell after it was written.
 #[derive(Debug)]
 pub struct StoredCell {
     /// The key of its bucket.
@@ -133,7 +133,7 @@ impl Family {
         })
     }
 
-    /// The payloads of cells by the path of their array. They are taken from the cells.
+    /// Takes the payloads out of cells: by the path of the array, the chunks and bytes.
     pub fn payloads<'c>(
         &self,
         cells: &'c mut [Cell],
@@ -164,7 +164,8 @@ impl Family {
         Ok(arrays)
     }
 
-    /// Writes cells: from the keys of their buckets, their sizes, and what `encode` makes them from.
+    /// Encodes and writes cells on several threads. `items` are the key of a bucket, its bytes, and what `encode` takes; `step` receives the
+    /// number of links of some cells.
     pub fn write<T: Send>(
         &self,
         items: impl Iterator<Item = (ChunkCoord, u64, T)>,

@@ -15,7 +15,7 @@ use crate::level::shard::Cells;
 use crate::spec::target_version::LinksBy;
 use crate::{WriteError, documents};
 
-/// A family whose cells are written.
+/// A family of links whose cells are written: what its documents are made from.
 #[derive(Debug)]
 pub struct Stored {
     /// The family.
@@ -24,7 +24,7 @@ pub struct Stored {
     pub cells: Vec<StoredCell>,
     /// Links, each counted once.
     pub links: u64,
-    /// Rows on disk.
+    /// Stored links, copies counted.
     pub records: u64,
     /// Groups of links inside chunks, where they follow fragments.
     pub groups: Option<Grouped>,

@@ -31,7 +31,7 @@ impl FragmentRows {
         }
     }
 
-    /// Notes the fragments of a chunk, in their order.
+    /// Notes the rows of each fragment of a chunk, in the order of the fragments.
     pub fn note(
         &mut self,
         chunk: &[i64],
@@ -48,7 +48,7 @@ impl FragmentRows {
         self.buckets.relieve()
     }
 
-    /// Ends the noting.
+    /// Returns what was noted, to be looked up by chunk.
     pub fn seal(self) -> ChunkFragments {
         let (chunks, file) = self.buckets.finish();
         ChunkFragments {

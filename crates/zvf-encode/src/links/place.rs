@@ -18,10 +18,10 @@ use crate::records::spill::SpillFile;
 use crate::spec::target_version::LinksBy;
 use zvf_format::int::index;
 
-/// An end of a link: its chunk, and row.
+/// An end of a link: its chunk, and its row in the chunk.
 pub type End<'c> = (&'c [i64], u32);
 
-/// Puts links into buckets, one for each cell.
+/// Collects links: each is placed by the policy of its family, and goes to the bucket of its cell.
 #[derive(Debug)]
 pub struct LinkPlacer {
     family: Family,
@@ -56,7 +56,7 @@ impl LinkPlacer {
         self.links
     }
 
-    /// Places a link whose ends are rows of numbered chunks. `values` has those of all attributes, one behind the other.
+    /// Places a link whose ends are rows of numbered chunks. `values` has those of all attributes, one after another.
     ///
     /// # Errors
     /// As [`push`](Self::push).

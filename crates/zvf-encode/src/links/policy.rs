@@ -11,7 +11,7 @@ use crate::spec::store::{AttributeSpec, StoreSpec};
 use crate::spec::target_version::LinksBy;
 use crate::{WriteError, documents};
 
-/// How a family is stored.
+/// How the links of a family are stored.
 #[derive(Debug, Clone)]
 pub struct Policy {
     /// Levels between the first end and all others.
@@ -100,7 +100,7 @@ pub struct Family {
 }
 
 impl Family {
-    /// Takes a policy; what its version leaves no choice about is decided here.
+    /// A family with a policy, in which members that the version leaves no choice about are replaced.
     pub fn new(mut policy: Policy, columns: Vec<LinkColumn>) -> Self {
         let by_chunks = policy.by == LinksBy::Chunks;
         if policy.delta != 0 {
@@ -145,7 +145,7 @@ impl Family {
         self.policy.delta == 0 && self.policy.store == LinkStore::Duplicate
     }
 
-    /// The array of a bucket, and the key of the cell in it.
+    /// Returns the array of a bucket, and the key of the cell in it.
     pub fn array<'k>(&self, key: &'k [i64]) -> Result<(ArrayKey<'k>, &'k [i64]), WriteError> {
         let (chunk, offsets) = key
             .split_at_checked(self.policy.rank)

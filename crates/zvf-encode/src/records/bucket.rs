@@ -11,7 +11,7 @@ use crate::error::{OrBug, to_index};
 use crate::records::spill::{SpillFile, SpillRange};
 use zvf_format::int::wide;
 
-/// Records of one width, in one bucket a key. A bucket keeps the order in which its records came.
+/// Records by key: a bucket for each key, with its records in the order in which they were pushed.
 #[derive(Debug)]
 pub struct Buckets<K> {
     /// Keys are counts and coordinates of the caller's own data: collisions cannot be an attack.
@@ -69,7 +69,7 @@ impl<K: Eq + Hash> Buckets<K> {
         number
     }
 
-    /// Appends to a bucket what `write` appends.
+    /// Appends a record to a bucket: the bytes that `write` appends.
     ///
     /// # Errors
     /// Bug: a number that is no bucket's.
@@ -96,7 +96,10 @@ impl<K: Eq + Hash> Buckets<K> {
         self.memory
     }
 
-    /// Writes everything that is in memory to the file, if that is more than the budget.
+    /// Spills all buckets if they exceed the budget; called after some records.
+    ///
+    /// # Errors
+    /// I/O of the temporary file.
     pub fn relieve(&mut self) -> Result<(), WriteError> {
         if self.memory <= self.budget {
             return Ok(());
@@ -115,7 +118,7 @@ impl<K: Eq + Hash> Buckets<K> {
         Ok(())
     }
 
-    /// All keys with their buckets, in the order in which they came, and the file to read them from.
+    /// Returns all keys with their buckets, in the order in which they were added, and the file that the buckets are read from.
     pub fn finish(self) -> (Vec<(K, Bucket)>, SpillFile) {
         // Keys have the numbers 0, 1, 2, …: in this order they are those of the buckets.
         let mut keys: Vec<(K, usize)> = self.numbers.into_iter().collect();
@@ -131,7 +134,7 @@ impl Bucket {
         self.parts.iter().map(|part| part.len).sum::<u64>() + wide(self.tail.len())
     }
 
-    /// All records in the order in which they came, as they were spilled; none is torn apart.
+    /// Reads the records piece by piece, in the order in which they were pushed; a piece has whole records.
     pub fn pieces(
         &self,
         file: &SpillFile,
@@ -144,7 +147,7 @@ impl Bucket {
         spilled.chain(std::iter::once(Ok(Cow::Borrowed(&*self.tail))))
     }
 
-    /// All records, in the order in which they came.
+    /// Reads all records, in the order in which they were pushed.
     pub fn read(self, file: &SpillFile) -> Result<Vec<u8>, WriteError> {
         if self.parts.is_empty() {
             return Ok(self.tail);

@@ -55,7 +55,7 @@ impl Places {
         })
     }
 
-    /// Notes rows of one chunk: the vertex of each row.
+    /// Notes the rows of one chunk: the number of the vertex of each row.
     pub fn note(&mut self, chunk: u32, vertices: &[u64]) -> Result<(), WriteError> {
         for (row, &vertex) in (0_u64..).zip(vertices) {
             let place = (u64::from(chunk) << 32) | row;
@@ -81,7 +81,7 @@ impl Places {
         Ok(())
     }
 
-    /// Ends the noting.
+    /// Ends the notes: called before the first [`get`](Self::get).
     pub fn seal(&mut self) -> Result<(), WriteError> {
         let Some(blocks) = &mut self.blocks else {
             return Ok(());

@@ -92,7 +92,10 @@ impl<T: Record> Sorter<T> {
         spilled / wide(size_of::<T>()) + wide(self.held.len())
     }
 
-    /// Everything in order.
+    /// Returns all records in order.
+    ///
+    /// # Errors
+    /// I/O of the temporary file.
     pub fn finish(mut self) -> Result<Sorted<T>, WriteError> {
         self.held.sort_unstable();
         // Every run that was spilled has the same share of the memory.
@@ -161,7 +164,10 @@ impl<T: Record> Sorted<T> {
         Ok(())
     }
 
-    /// The next one.
+    /// Returns the next record.
+    ///
+    /// # Errors
+    /// I/O of the temporary file.
     pub fn pop(&mut self) -> Result<Option<T>, WriteError> {
         let Some(Reverse((record, run))) = self.heap.pop() else {
             return Ok(None);
@@ -172,12 +178,12 @@ impl<T: Record> Sorted<T> {
 }
 
 impl Sorted<Placed> {
-    /// The object of the next fragment.
+    /// Returns the object of the next fragment.
     pub fn peek(&self) -> Option<i64> {
         self.heap.peek().map(|Reverse((placed, _))| placed.object)
     }
 
-    /// All fragments of one object, if it is the next one.
+    /// Takes all fragments of an object, if the next one is its.
     pub fn take(&mut self, object: i64, into: &mut Vec<Placed>) -> Result<(), WriteError> {
         into.clear();
         while self.peek() == Some(object) {

@@ -14,7 +14,7 @@ use zvf_format::int::wide;
 /// Bytes of one write, where small pieces are put together.
 const WRITE: usize = 1 << 20;
 
-/// A part of a spill file.
+/// A range of bytes of a [`SpillFile`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SpillRange {
     at: u64,
@@ -37,7 +37,7 @@ struct Inner {
 }
 
 impl SpillFile {
-    /// A file in `folder` that is made when the first bytes come.
+    /// A file in `folder`, which is created with the first bytes.
     pub fn new(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
@@ -49,7 +49,10 @@ impl SpillFile {
         WriteError::io(&self.folder, source)
     }
 
-    /// Appends bytes.
+    /// Appends bytes; returns their range.
+    ///
+    /// # Errors
+    /// I/O.
     pub fn append(&self, bytes: &[u8]) -> Result<SpillRange, WriteError> {
         let mut inner = lock(&self.inner);
         let inner = match &mut *inner {
@@ -105,7 +108,10 @@ impl SpillFile {
         }
     }
 
-    /// Appends the bytes of a part to `out`.
+    /// Appends the bytes of a range to `out`.
+    ///
+    /// # Errors
+    /// I/O. Bug: a range of another file.
     pub fn read(&self, part: SpillRange, out: &mut Vec<u8>) -> Result<(), WriteError> {
         let length = to_index("spilled bytes", part.len)?;
         let start = out.len();
@@ -141,7 +147,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Bytes in the order in which they came, in memory up to a budget and in a file beyond.
+/// Records in the order in which they were pushed: in memory up to a budget, in a temporary file beyond.
 #[derive(Debug)]
 pub struct Spool {
     parts: Vec<SpillRange>,
@@ -171,12 +177,12 @@ impl Spool {
         Ok(())
     }
 
-    /// As [`push`](Self::push), of a value that [`typed`](crate::records::record::typed) reads again.
+    /// As [`push`](Self::push), of a value that [`typed`](crate::records::typed) reads again.
     pub fn push_value(&mut self, value: &(impl IntoBytes + Immutable)) -> Result<(), WriteError> {
         self.push(value.as_bytes())
     }
 
-    /// Applies `take` to the pieces in order; each holds whole records. They can be gone through again.
+    /// Applies `take` to the pieces in order; each holds whole records. It may be called again.
     pub fn each_piece(
         &self,
         mut take: impl FnMut(&[u8]) -> Result<(), WriteError>,

@@ -241,7 +241,7 @@ impl ChunkBy {
     }
 }
 
-/// What a store shall be. Checked as a whole by [`StoreWriter::create`](crate::StoreWriter::create).
+/// What a store is to be. [`check`](Self::check) checks it as a whole, before anything is written.
 ///
 /// # Units
 /// Lengths are world units along the axes, one number an axis.

@@ -47,7 +47,7 @@ pub enum Members {
     Early,
 }
 
-/// The choices of one version.
+/// What follows from a format version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VersionRules {
     /// Where cells lie that are in no shards.
@@ -61,7 +61,7 @@ pub struct VersionRules {
 }
 
 impl TargetVersion {
-    /// What follows from the version.
+    /// Returns what follows from the version.
     pub const fn rules(self) -> VersionRules {
         match self {
             Self::V0_9_2 => VersionRules {
@@ -86,7 +86,8 @@ impl VersionRules {
         self.container == Container::Blobs
     }
 
-    /// Where the cells of a level lie, given the grid over its bounds and all its chunks.
+    /// Returns where the cells of a level are stored, from the grid over its bounds, the cells of a shard, the compression, and the keys of
+    /// all its chunks.
     ///
     /// # Errors
     /// Misuse: shards, and a chunk that a grid from 0 has no place for.
@@ -148,7 +149,10 @@ impl VersionRules {
         Ok(())
     }
 
-    /// Refuses codecs that cells of the version cannot be read with again.
+    /// Refuses codecs with which readers of the version cannot read cells.
+    ///
+    /// # Errors
+    /// Misuse: the codecs.
     pub fn check_codecs(self, compression: &Compression, sharded: bool) -> Result<(), WriteError> {
         if sharded || !self.takes_blobs() || compression.is_plain() {
             return Ok(());

@@ -26,7 +26,7 @@ use zvf_codec::Compression;
 /// Most bytes of one attribute of objects or groups, which is made in memory.
 const MOST_BYTES: u64 = 1 << 34;
 
-/// What the rows of a table are.
+/// Whose attributes a table has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableOf {
     /// Objects: `object_attributes`.
@@ -36,7 +36,7 @@ pub enum TableOf {
 }
 
 impl TableOf {
-    /// The array of a table in its level.
+    /// Returns the path of a table in its level.
     pub fn path(self, name: &str) -> String {
         let folder = match self {
             Self::Objects => "object_attributes",
@@ -170,7 +170,7 @@ impl TableRows {
         }
     }
 
-    /// The table; rows without a value are stored as `fill`, which means absence if `absent`.
+    /// Returns the table as a typed array: rows without a value are stored as `fill`, which means absence if `absent`.
     pub fn finish(mut self, fill: Fill, absent: bool, chunk_rows: Option<u64>) -> Typed {
         for row in &self.missing {
             let bytes = self.bytes.iter_mut().skip(row * self.width);
@@ -394,7 +394,7 @@ pub fn plain_column(what: &str, values: &Values<'_>, rows: usize) -> Result<Type
     Ok(table.finish(fill, false, None))
 }
 
-/// What a specification says about the values of a table.
+/// Makes the attributes of a table that a specification describes: unit, description and names of channels.
 pub fn described(spec: &AttributeSpec) -> ArrayAttributes {
     ArrayAttributes {
         unit: spec.unit.clone(),

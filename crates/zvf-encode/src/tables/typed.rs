@@ -124,7 +124,7 @@ impl Element {
     }
 }
 
-/// A typed array in memory.
+/// A typed array in memory, of ids or of a table.
 #[derive(Debug)]
 pub struct Typed {
     /// What the elements are.
@@ -164,7 +164,7 @@ impl Typed {
         }
     }
 
-    /// The document and the chunks of the array. Every chunk is stored, those of nothing but fill as well, and the document says so: a
+    /// Encodes the array at `path`: its document and its chunks. Every chunk is stored, those of nothing but fill as well, and the document says so: a
     /// chunk that is lost later is not read as one without values.
     pub fn objects(
         &self,

@@ -1,4 +1,7 @@
-//! Where objects go: a folder, or a prefix of an object store.
+//! Where objects are put: a folder of a local disk, or a prefix of an object store.
+//!
+//! [`Target`] puts, reads, replaces and removes objects by key; [`Below`] is the part of it below a group; a [`Stage`] collects
+//! objects in a folder that readers do not use, until a transaction copies them to their keys.
 
 mod local;
 mod remote;
@@ -13,6 +16,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use object_store::ObjectStore;
+use tokio::runtime::Handle;
 use zvf_store::writing::Place;
 use zvf_store::{OpenOptions, Stop};
 
@@ -29,7 +33,10 @@ pub struct Below<'t> {
 }
 
 impl<'t> Below<'t> {
-    /// Puts objects, over what may be there.
+    /// Puts objects; existing ones are replaced.
+    ///
+    /// # Errors
+    /// I/O; interrupted; [`WriteError::Lost`].
     pub fn put(&self, objects: Vec<Object>) -> Result<(), WriteError> {
         if let Some(tally) = self.tally {
             objects.iter().for_each(|object| tally.add(object));
@@ -43,7 +50,7 @@ impl<'t> Below<'t> {
         }
     }
 
-    /// The same part, of which objects are laid aside.
+    /// The same part, whose objects are put into a stage.
     pub fn staged(self, stage: &'t Stage) -> Self {
         Self {
             stage: Some(stage),
@@ -51,7 +58,7 @@ impl<'t> Below<'t> {
         }
     }
 
-    /// The same part, of which all that is put is counted.
+    /// The same part, with a count of all that is put.
     pub fn tallied(self, tally: &'t Tally) -> Self {
         Self {
             tally: Some(tally),
@@ -59,7 +66,7 @@ impl<'t> Below<'t> {
         }
     }
 
-    /// The same part, of which no reader looks at anything before a document is there.
+    /// The same part, of which readers request nothing until a document of it is put: objects need not replace others atomically.
     pub fn unseen(self) -> Self {
         Self {
             unseen: true,
@@ -92,7 +99,7 @@ impl Tally {
     }
 }
 
-/// A number that nearly always differs where a key or the bytes do.
+/// A checksum of an object: of its key and its bytes.
 pub fn checksum(key: &str, bytes: &[u8]) -> u64 {
     let (key, sum) = (crc32c::crc32c(key.as_bytes()), crc32c::crc32c(bytes));
     let both = (u64::from(key) << 32) | u64::from(sum);
@@ -115,7 +122,7 @@ impl fmt::Debug for Fence {
     }
 }
 
-/// An object as it was seen.
+/// An object as it was read, to be replaced only if it is still the same.
 #[derive(Debug, Clone)]
 pub struct Seen {
     /// The bytes.
@@ -147,7 +154,7 @@ impl Seen {
     }
 }
 
-/// A place for one store. All calls block; none is made on a thread that drives futures.
+/// The place of one store. All calls block: they are not made on a thread that runs tasks.
 #[derive(Debug)]
 pub struct Target {
     place: Where,
@@ -162,15 +169,15 @@ enum Where {
 }
 
 impl Target {
-    /// Resolves an address.
+    /// Resolves an address. With `durable`, [`barrier`](Self::barrier) waits for the local disk.
     ///
     /// # Errors
-    /// An address that no backend knows, or a backend that cannot be made.
+    /// Misuse: an address of no known backend, a backend that cannot be created, an object store outside of a tokio runtime.
     pub fn new(address: &str, options: &OpenOptions, durable: bool) -> Result<Self, WriteError> {
         let place = match Place::of(address, &options.io)? {
             Place::Folder(folder) => Where::Local(local::Local::new(folder, durable)),
             Place::Prefix { store, prefix } => {
-                let handle = tokio::runtime::Handle::current();
+                let handle = runtime()?;
                 Where::Remote(remote::Remote::new(store, prefix, handle, options))
             }
         };
@@ -187,17 +194,16 @@ impl Target {
         store: &Arc<dyn ObjectStore>,
         prefix: &str,
         options: &OpenOptions,
-    ) -> Self {
-        let handle = tokio::runtime::Handle::current();
+    ) -> Result<Self, WriteError> {
         let (store, prefix) = (Arc::clone(store), prefix.to_owned());
-        Self {
-            place: Where::Remote(remote::Remote::new(store, prefix, handle, options)),
+        Ok(Self {
+            place: Where::Remote(remote::Remote::new(store, prefix, runtime()?, options)),
             stop: options.io.stop.clone(),
             fence: OnceLock::new(),
-        }
+        })
     }
 
-    /// Puts and moves nothing any more once `holds` is false.
+    /// Refuses to put and to move objects as soon as `holds` returns false.
     pub fn fence(&self, address: &str, holds: impl Fn() -> bool + Send + Sync + 'static) {
         // A second one is of the same program.
         let _ = self.fence.set(Fence {
@@ -220,7 +226,7 @@ impl Target {
         }
     }
 
-    /// The part below a group.
+    /// Returns the part below a group.
     pub fn below(&self, group: impl Into<String>) -> Below<'_> {
         Below {
             target: self,
@@ -231,7 +237,10 @@ impl Target {
         }
     }
 
-    /// Puts objects, over what may be there.
+    /// Puts objects; existing ones are replaced.
+    ///
+    /// # Errors
+    /// I/O; interrupted; [`WriteError::Lost`].
     pub fn put(&self, objects: Vec<Object>) -> Result<(), WriteError> {
         self.may_write()?;
         self.put_decided(objects)
@@ -274,7 +283,7 @@ impl Target {
         }
     }
 
-    /// Puts an object that must not be there; `false` if it is.
+    /// Puts an object if there is none at the key; `false` if there is one.
     pub fn put_new(&self, key: &str, bytes: Vec<u8>) -> Result<bool, WriteError> {
         Ok(self.put_new_seen(key, bytes)?.is_some())
     }
@@ -373,7 +382,7 @@ impl Target {
         }
     }
 
-    /// The bytes of an object; `None` if it is not there.
+    /// Reads an object; `None` if there is none.
     pub fn read(&self, key: &str) -> Result<Option<Vec<u8>>, WriteError> {
         match &self.place {
             Where::Local(local) => local.read(key),
@@ -505,7 +514,15 @@ impl Target {
     }
 }
 
-/// A number that no other writer has.
+/// The runtime that sends the requests to object stores.
+fn runtime() -> Result<Handle, WriteError> {
+    Handle::try_current().map_err(|_| {
+        let expected = "a tokio runtime, which sends the requests";
+        WriteError::input("object store", "a thread without a runtime", expected)
+    })
+}
+
+/// Returns a random number.
 pub fn unique() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     std::collections::hash_map::RandomState::new()
@@ -522,4 +539,22 @@ pub type Payloads<'c> = Vec<(&'c [i64], Vec<u8>)>;
 /// The object of the document of a node.
 pub fn node(path: impl fmt::Display, json: String) -> Object {
     (format!("{path}/zarr.json"), json.into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use zvf_store::OpenOptions;
+
+    use super::Target;
+    use crate::WriteError;
+
+    #[test]
+    fn a_bucket_without_a_runtime_is_refused() {
+        let target = Target::new("memory:///", &OpenOptions::new(), true);
+        assert!(
+            matches!(target, Err(WriteError::Input { .. })),
+            "{target:?}"
+        );
+        assert!(Target::new("some/folder", &OpenOptions::new(), true).is_ok());
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::WriteError;
 use crate::target::{Object, Target};
 
-/// The folder of a change, and what of it the store has already: an object with the same bytes is not put again.
+/// The folder of a change. Objects that the store has already, with the same bytes, are not put.
 #[derive(Debug)]
 pub struct Stage {
     folder: String,
@@ -21,10 +21,10 @@ struct Done {
     same: BTreeSet<String>,
 }
 
-/// What becomes of the objects of a change.
+/// What a change does with objects.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Staged {
-    /// Keys of objects that lie in the folder.
+    /// Keys of objects in the folder.
     pub put: BTreeSet<String>,
     /// Keys of objects that were known, and that the change does not have.
     pub removed: BTreeSet<String>,
@@ -68,7 +68,7 @@ impl Stage {
         done.put.contains(key) || done.same.contains(key)
     }
 
-    /// Ends the laying aside.
+    /// Returns what the change does.
     pub fn finish(self) -> Staged {
         let Done { put, same } = self
             .done

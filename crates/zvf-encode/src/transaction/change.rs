@@ -23,7 +23,7 @@ use crate::target::{Seen, Target};
 use crate::transaction::lease::{Lease, is_free};
 use crate::transaction::marker::{MARKER, ROOT, mark};
 
-/// A change that was begun.
+/// A change of an existing store: one writer at a time, and the root is replaced only if it is the one that was read.
 #[derive(Debug)]
 pub struct Change {
     target: Arc<Target>,
@@ -36,7 +36,7 @@ pub struct Change {
     unsure: bool,
 }
 
-/// Whose marker is taken over, should there be one.
+/// Which markers of other writers are taken over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Take {
     /// That of a writer that is known to be gone, or that can do no harm any more.

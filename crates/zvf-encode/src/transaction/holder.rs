@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Letters of a host's name that are shown: it comes from a file.
 const SHOWN: usize = 64;
 
-/// A process on some machine, and when it began what it noted.
+/// The process that wrote a marker or a note, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Holder {
@@ -56,7 +56,7 @@ impl Holder {
         Self::deserialize(marker.get("by")?).ok()
     }
 
-    /// As a member of a document.
+    /// Returns the member of a document that describes the process.
     pub fn document(&self) -> Value {
         // Texts and numbers always have a form in JSON.
         serde_json::to_value(self).unwrap_or_default()

@@ -37,7 +37,7 @@ pub fn check(address: &str, options: &OpenOptions) -> Result<(), WriteError> {
                     break;
                 };
                 above = folder;
-                let target = Target::of_prefix(&store, above, options);
+                let target = Target::of_prefix(&store, above, options)?;
                 match target.read(ROOT) {
                     Ok(Some(document)) if is_part_of_store(&document) => {
                         found = Some(format!("{above:?}"));

@@ -33,7 +33,7 @@ const MARGIN: Duration = Duration::from_secs(2);
 /// The longest that a marker may ask for: it comes from a file.
 const LONGEST: u64 = 24 * 60 * 60 * 1000;
 
-/// A marker that is this writer's.
+/// A marker that this writer holds and renews.
 #[derive(Debug)]
 pub struct Lease {
     target: Arc<Target>,
@@ -55,7 +55,7 @@ struct Held {
 }
 
 impl Lease {
-    /// Puts the marker; `None` if there is one.
+    /// Puts the marker and begins to renew it; `None` if there is one already.
     pub fn begin(
         target: &Arc<Target>,
         key: &str,
@@ -67,7 +67,7 @@ impl Lease {
         Ok(put.map(|seen| Self::hold(target, key, marker, length, (seen, since))))
     }
 
-    /// Puts the marker in the place of one that was seen; `None` if that is not there any more.
+    /// Replaces a marker that was read; `None` if it has changed since.
     pub fn take(
         target: &Arc<Target>,
         key: &str,
@@ -130,7 +130,7 @@ impl Lease {
         holds(&self.held, self.length)
     }
 
-    /// Asks whether the marker cannot have been taken over.
+    /// Returns a function that reports whether the lease certainly still holds.
     pub fn watch(&self) -> impl Fn() -> bool + Send + Sync + use<> {
         let (held, length) = (Arc::clone(&self.held), self.length);
         move || holds(&held, length)

@@ -7,7 +7,7 @@ use crate::transaction::holder::Holder;
 
 pub use zvf_store::writing::MARKER;
 
-/// The document that makes a store.
+/// The key of the root document: a store exists if it does.
 pub const ROOT: &str = "zarr.json";
 
 /// What is done with what an interrupted writer left.
@@ -20,13 +20,13 @@ pub enum StaleFiles {
     Remove,
 }
 
-/// The mark of a store that is written now.
+/// Makes the marker of a new store, with the process and a random number of its writer.
 pub fn new_mark(details: Value) -> Vec<u8> {
     let what = "a Zarr Vectors store is being written here; without zarr.json beside it, it was never finished";
     Value::Object(mark(what, details)).to_string().into_bytes()
 }
 
-/// A marker that no other writer has.
+/// Makes a marker with the process and a random number of its writer: `what` is for people, `details` for the next writer.
 pub fn mark(what: &str, details: Value) -> Map<String, Value> {
     // Two writers that begin at once must not take each other's marker for their own.
     let writer = format!("{}-{:x}", std::process::id(), unique());

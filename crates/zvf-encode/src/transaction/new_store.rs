@@ -22,7 +22,13 @@ pub use crate::transaction::inside::check as check_address;
 use crate::transaction::marker::{MARKER, ROOT, StaleFiles, new_mark};
 use crate::transaction::partition::unfinished;
 
-/// Whether a store may be written here: nothing lies there, or stale files that may be removed.
+/// Checks that a store may be written at an address: it is empty, or has stale files that may be removed.
+///
+/// # Cost
+/// Two requests, and a listing.
+///
+/// # Errors
+/// [`WriteError::Exists`]; [`WriteError::Busy`] if a writer is at work there. I/O.
 pub fn check(target: &Target, address: &str, stale_files: StaleFiles) -> Result<(), WriteError> {
     let exists = |what: String| Err(WriteError::exists(address, what));
     if target.exists(ROOT)? {
@@ -92,7 +98,10 @@ fn is_piece(key: &str) -> bool {
     level && (rest == "zarr.json" || temporary || FAMILIES.contains(&family))
 }
 
-/// Marks the place as being written; returns the mark.
+/// Puts the marker at an address, after [`check`], and removes stale files; returns the marker, which [`abandon`] takes.
+///
+/// # Errors
+/// As [`check`].
 pub fn begin(
     target: &Target,
     address: &str,
@@ -104,7 +113,10 @@ pub fn begin(
     Ok(mark)
 }
 
-/// Marks the place as being written by whoever knows this mark.
+/// As [`begin`], with a marker that the caller made and recorded, so that it can resume.
+///
+/// # Errors
+/// As [`check`].
 pub fn begin_as(
     target: &Target,
     address: &str,
@@ -145,7 +157,11 @@ pub fn abandon(target: &Target, mark: &[u8]) {
     }
 }
 
-/// Makes the store: everything was put before. Objects below `notes` are of no use after it.
+/// Puts the root, with which the store exists, and removes the marker and the objects below `notes`. Everything else was put before.
+///
+/// # Errors
+/// [`WriteError::Exists`]: another writer was faster, or the marker is gone. [`WriteError::Tidying`]: the store is complete, but
+/// the marker could not be removed. I/O.
 pub fn commit(
     target: &Target,
     address: &str,

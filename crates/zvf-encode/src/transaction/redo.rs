@@ -33,7 +33,7 @@ use zvf_format::int::wide;
 /// Objects that are copied at a time.
 const BATCH: usize = 64;
 
-/// An edit that was begun.
+/// A change of objects that readers use: it takes effect as a whole, with the root, or not at all.
 #[derive(Debug)]
 pub struct Transaction {
     target: Arc<Target>,
@@ -43,7 +43,7 @@ pub struct Transaction {
     id: String,
 }
 
-/// What an edit did.
+/// How many objects a transaction changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Written {
     /// Objects that were replaced or added.
@@ -53,8 +53,11 @@ pub struct Written {
 }
 
 impl Transaction {
-    /// Begins an edit. One that was interrupted is finished, or taken back, first: where its marker may be taken over, or
-    /// `stale_files` says that its writer is dead.
+    /// Begins a transaction. One that was interrupted is finished or rolled back first, if its lease has ended or `stale_files` allows
+    /// it.
+    ///
+    /// # Errors
+    /// [`WriteError::Missing`]; [`WriteError::Busy`] if another change is running. I/O.
     pub fn begin(
         target: Arc<Target>,
         address: &str,
@@ -113,12 +116,12 @@ impl Transaction {
         &self.id
     }
 
-    /// Gives the edit up: the store is as it was.
+    /// Rolls back: the store is as it was.
     pub fn abandon(self) {
         self.change.abandon(&[Redo::folder_of(&self.id)]);
     }
 
-    /// Makes the edit: `objects` are put, `removed` are removed, `root` is the new root.
+    /// Commits: `objects` are put, the keys of `removed` are removed, `root` is the new root.
     ///
     /// # Errors
     /// If [`WriteError::is_committed`], the edit took effect all the same. Else the store is as it was.
@@ -155,7 +158,7 @@ impl Transaction {
         }
     }
 
-    /// As [`commit`](Self::commit), of objects that lie in the folder of the edit already.
+    /// As [`commit`](Self::commit), of objects that are in the folder of the transaction already.
     pub fn commit_staged(
         self,
         put: BTreeSet<String>,
@@ -315,7 +318,7 @@ pub enum Settled {
     TakenBack,
 }
 
-/// Finishes a change that was interrupted, or takes it back where it did not count yet.
+/// Finishes a change that was interrupted, or rolls it back if its root was not put yet.
 ///
 /// Its writer must be dead, or have lost its marker: one that lives after all finds the root changed and fails, or its
 /// marker taken over and stops.

@@ -14,7 +14,7 @@ use super::part::{Note, bounds, cells, check_begun, encoder};
 use crate::finish::{finest_doc, write_above};
 use zvf_encode::batches::{Dictionary, Split, grow};
 use zvf_encode::error::{OrBug, narrow};
-use zvf_encode::level::{Documents, LevelWriter, Tables, part_texts as texts};
+use zvf_encode::level::{LevelDocuments, LevelWriter, Tables, part_texts as texts};
 use zvf_encode::links::{Family, Grouped, Stored, StoredCell};
 use zvf_encode::records::{Placed, Sorter};
 use zvf_encode::target::{TEMPORARY, Target};
@@ -425,7 +425,7 @@ impl PartedStore {
         let mut sorter = level.sorter();
         let mut bounds = bounds(spec)?;
         let encoder = encoder(spec, dictionaries)?;
-        let mut documents = Documents::new(level.vertex_docs(&encoder)?);
+        let mut documents = LevelDocuments::new(level.vertex_docs(&encoder)?);
         let tables = self.tables(notes)?;
         for note in notes {
             self.place(note, &slots, &mut sorter)?;
