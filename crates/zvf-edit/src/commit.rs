@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use zvf_meta::space::Grid;
 use zvf_meta::{ArrayAttributes, KeyList, LevelDoc, LinkAttributeFamilyDoc, RootDoc};
+use zvf_store::owners::index_document;
 use zvf_store::{GridArray, Need};
 
 use super::counts::recount;
@@ -12,7 +13,7 @@ use super::documents::{document, index_doc};
 use super::grid::{GridEdit, cells_of, document_of, packing};
 use super::groups::GroupTable;
 use super::state::index_cell;
-use super::{Edit, EditSummary, Scope, between, links, mark_stale};
+use super::{Edit, EditSummary, Scope, between, links, mark_stale, owner_column};
 use zvf_encode::documents::grid_doc;
 use zvf_encode::error::signed64;
 use zvf_encode::level::Cells;
@@ -93,6 +94,7 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
         && grouped.is_none()
         && edit.added.is_empty()
         && edit.recorded.is_empty()
+        && !edit.new_owners
     {
         return Ok(None);
     }
@@ -139,6 +141,15 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
         objects.extend(groups.map(|(path, doc)| node(path, doc)));
     }
     let vertices = vertex_cells(edit, &template, &mut arrays)?;
+    let owned = edit.new_owners || indexed && owner_column::is_there(&edit.state);
+    let index_text = match &edit.index {
+        Some(index) if owned => Some(index_document(&index.doc()?)),
+        Some(index) if indexed => Some(index.doc()?.to_json()),
+        _ => None,
+    };
+    if let Some(text) = index_text.as_ref().filter(|_| owned) {
+        owner_column::place(edit, &template, text, &mut arrays).await?;
+    }
     let known: Vec<Arc<GridArray>> = cells_of(&edit.state.level).await?;
     if let Some(grid) = &grid {
         for array in &known {
@@ -174,10 +185,9 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
             );
             objects.extend(index.manifest_objects(&edit.state, &manifests).await?);
             objects.extend(index.id_objects(&ids)?);
-            let doc = index.doc()?.to_group().to_json_line();
-            objects.push(node("0/object_index", doc));
             families.insert("object_index".to_owned());
         }
+        objects.extend(index_text.map(|text| node("0/object_index", text)));
         if index.ids.len() > index.before {
             edit.load_tables().await?;
         }
@@ -365,6 +375,13 @@ async fn group_docs(
             .any(|path| path.starts_with("0/vertex_attributes/"))
     {
         add("0/vertex_attributes");
+    }
+    if level.fragment_attributes().is_empty()
+        && arrays
+            .keys()
+            .any(|path| path.starts_with("0/fragment_attributes/"))
+    {
+        add("0/fragment_attributes");
     }
     if level.object_attributes().is_empty() && !edit.tables.is_empty() {
         add("0/object_attributes");

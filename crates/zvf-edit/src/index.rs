@@ -40,6 +40,8 @@ pub(crate) struct Index {
     pub(crate) changed: BTreeSet<usize>,
     /// How many fragments the manifest of a row had when it was read: 0 is an object without vertices.
     present: BTreeMap<usize, bool>,
+    /// Chunks that manifests named before they changed.
+    pub(crate) left: BTreeSet<u32>,
     /// Ids of deleted objects.
     pub(crate) deleted: BTreeSet<i64>,
 }
@@ -77,6 +79,7 @@ impl Index {
             manifests: BTreeMap::new(),
             changed: BTreeSet::new(),
             present: BTreeMap::new(),
+            left: BTreeSet::new(),
             deleted,
         })
     }
@@ -127,8 +130,16 @@ impl Index {
     }
 
     pub(crate) fn set(&mut self, row: usize, blocks: Vec<Block>) {
-        self.manifests.insert(row, blocks);
+        let before = self.manifests.insert(row, blocks);
+        let before = before.unwrap_or_default();
+        self.left.extend(before.iter().map(|block| block.0));
         self.changed.insert(row);
+    }
+
+    /// The ids of objects whose manifest changed.
+    pub(crate) fn ids_of_changed(&self) -> impl Iterator<Item = i64> + '_ {
+        let rows = self.changed.iter();
+        rows.filter_map(|row| self.ids.get(*row)).copied()
     }
 
     /// Rows whose manifest was read.
@@ -371,7 +382,9 @@ pub(crate) fn table_of_ids(ids: &[i64], doc: &ArrayDoc) -> Result<Vec<Object>, W
     })?;
     let compression = table_codecs(&path, doc)?;
     let typed = Typed::ids(ids, fill);
-    let (new, mut objects) = typed.objects(&path, &compression, doc.attributes.clone())?;
+    let mut attributes = doc.attributes.clone();
+    zvf_store::state_ids(&mut attributes, ids);
+    let (new, mut objects) = typed.objects(&path, &compression, attributes)?;
     let doc = ArrayDoc {
         shape: new.shape,
         chunk_shape: new.chunk_shape,

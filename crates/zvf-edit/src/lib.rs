@@ -48,6 +48,7 @@ mod links;
 mod matching;
 mod moves;
 mod ops;
+mod owner_column;
 mod records;
 mod replace;
 mod rows;
@@ -66,6 +67,7 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 use zvf_meta::RootDoc;
 use zvf_store::Store;
+use zvf_store::owners::is_owner_column;
 
 use groups::GroupTable;
 use index::Index;
@@ -175,6 +177,8 @@ pub struct Edit {
     groups: Option<GroupTable>,
     words: Vec<Words>,
     added: Vec<Added>,
+    /// Whether the owner column is made again.
+    new_owners: bool,
     fills: fill::Fills,
     /// Fills that are recorded by the commit.
     recorded: Vec<fill::Recorded>,
@@ -224,6 +228,7 @@ impl Edit {
                     groups: None,
                     words,
                     added: Vec::new(),
+                    new_owners: false,
                     broken: None,
                 }),
                 Err(error) => {
@@ -537,10 +542,25 @@ impl Edit {
         })
     }
 
+    /// Makes the owner column of the level, or makes it again: which object each fragment belongs to (0.9 §11.7). Queries of a box then read no
+    /// manifests to learn whose its rows are. New stores have it; later edits keep it.
+    ///
+    /// # Cost
+    /// All manifests; 16 bytes a fragment.
+    ///
+    /// # Errors
+    /// Misuse: a store without objects; an attribute of fragments with the name of the column, and another type.
+    pub fn add_owners(&mut self) -> Result<(), WriteError> {
+        self.usable()?;
+        let done = self.renew_owners();
+        self.note(done)
+    }
+
     /// Refuses what a change of rows could not keep.
     async fn check_structure(&mut self) -> Result<(), WriteError> {
-        if let Some(one) = self.state.level.fragment_attributes().first() {
-            let found = "an attribute of fragments";
+        let attributes = self.state.level.fragment_attributes();
+        if let Some(one) = attributes.iter().find(|one| !is_owner_column(one)) {
+            let found = "an attribute of fragments that is no owner column";
             return Err(WriteError::unsupported(
                 one.array.path(),
                 found,

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use zvf_format::vlen::VlenBuilder;
 use zvf_meta::ArrayDoc;
+use zvf_store::owners::{index_document, state_owners_of};
 use zvf_store::writing::Redo;
 use zvf_store::{GridArray, Need, ObjectIndex};
 
 use super::commit::{Plan, make};
 use super::documents::{document, index_doc};
-use super::grid::{cells_of, packing};
+use super::grid::{cells_of, document_of, packing};
 use super::index::{Index, buckets, table_of_ids};
 use super::{Edit, EditSummary};
 use zvf_codec::Compression;
@@ -261,7 +262,19 @@ async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, Plan)>, WriteError> {
     if doc.object_ids_sorted.is_some() {
         doc.object_ids_sorted = Some(ids.is_sorted());
     }
-    objects.push(node("0/object_index", doc.to_group().to_json_line()));
+    // Owners are known by their ids, which stay.
+    let level = &edit.state.level;
+    let document = match level.owner_column().current() {
+        Some(column) => {
+            let (array, document) = (&column.array, index_document(&doc));
+            let mut of_column = document_of(array)?.clone();
+            state_owners_of(&mut of_column.attributes, document.as_bytes());
+            objects.push(node(array.path(), of_column.to_json()));
+            document
+        }
+        None => doc.to_json(),
+    };
+    objects.push(node("0/object_index", document));
     let dropped: BTreeSet<i64> = gone
         .iter()
         .filter_map(|row| index.ids.get(*row))

@@ -43,7 +43,7 @@ document! {
     pub struct ZarrVectors {
         /// Format version as text; see [`version::gate`].
         pub zv_version: String = Required("zv_version"),
-        /// Tokens of what the writer used; see [`capabilities`](crate::capabilities).
+        /// Tokens of the features that the writer used; see [`capabilities`](crate::capabilities).
         pub format_capabilities: Vec<String> = Defaulted("format_capabilities"),
         /// Tokens that every reader must support; mostly empty.
         pub required_capabilities: Vec<String> = UnlessDefault("required_capabilities"),

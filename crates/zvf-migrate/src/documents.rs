@@ -6,6 +6,7 @@ use zvf_meta::{
     ArrayAttributes, CrossChunkStrategy, CrossLevelStorage, Dataset, JsonObject, Kind, LevelDoc,
     LinksConvention, Multiscale, ObjectIndexConvention, RootDoc, Transform,
 };
+use zvf_store::owners::CHECKSUM;
 use zvf_store::{ChunkColumn, Level, Store};
 
 use super::report::Notes;
@@ -27,6 +28,7 @@ const OF_CONTAINERS: &[&str] = &[
     "sid_ndim",
     "store",
     "vertex_count",
+    CHECKSUM,
 ];
 
 /// What of an array's attributes holds in the new store, too.

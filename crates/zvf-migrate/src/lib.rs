@@ -392,7 +392,7 @@ impl Job {
         // An unknown storage is not imitated.
         let (stored, shards) = stored_as(level.vertices()).unwrap_or_default();
         let rank = level.key_rank();
-        let source = Source::new(level, self.handle.clone(), &self.notes)?;
+        let source = Source::new(level, self.handle.clone(), self.rules(), &self.notes)?;
         let binned = shapes::is_binned(&source.level);
         let bins = self.base_bins().unwrap_or_else(|| chunk_shape.clone());
         let moves = chunk_shape != source.level.chunk_shape() || self.cuts_bins(&source);
@@ -513,11 +513,14 @@ impl Job {
         let mut nodes: Nodes = std::mem::take(&mut here.nodes);
         let mut chains = self.chains(stage);
         let here = &*here;
-        let rules = self.rules();
+        let (rules, folder) = (self.rules(), self.folder());
         let out = objects::Out {
             ids: rules.ids,
             compression,
             target: &below,
+            cells: &stage.cells,
+            budget: write.memory_budget,
+            folder: &folder,
             notes: &self.notes,
         };
         let objects = objects::write(source, here, out, |a, b| {
@@ -529,9 +532,7 @@ impl Job {
         })?;
         let rows = objects.map(|objects| {
             counts.objects = objects.rows.len();
-            nodes.arrays.extend(objects.arrays);
-            let doc = objects.doc.to_group().to_json_line();
-            nodes.groups.insert("object_index".to_owned(), doc);
+            nodes.extend(objects.nodes);
             objects.rows
         });
         nodes

@@ -1,7 +1,11 @@
 //! Objects: manifests whose fragments are those of the new level, ids, links between the parts of chains.
 
+use std::path::Path;
+
 use zvf_format::manifest::ManifestBuilder;
 use zvf_meta::ObjectIndexDoc;
+use zvf_store::ChunkCoord;
+use zvf_store::owners::index_document;
 
 use super::entries::entries;
 use super::new_level::NewLevel;
@@ -10,9 +14,10 @@ use super::rows::{Parts, Rows};
 use super::source::Source;
 use zvf_codec::Compression;
 use zvf_encode::WriteError;
-use zvf_encode::documents::Docs;
+use zvf_encode::documents::Nodes;
 use zvf_encode::error::OrBug;
-use zvf_encode::level::{ManifestArray, index_doc, index_of_rows};
+use zvf_encode::level::owners::{self, Owners};
+use zvf_encode::level::{Cells, ManifestArray, index_doc, index_of_rows};
 use zvf_encode::spec::{IdsIn, MOST_ROWS};
 use zvf_encode::target::Below;
 use zvf_format::int::index;
@@ -24,6 +29,10 @@ pub(super) struct Out<'o> {
     pub(super) ids: IdsIn,
     pub(super) compression: &'o Compression,
     pub(super) target: &'o Below<'o>,
+    /// Where the cells of the level lie, and what collecting owners may use.
+    pub(super) cells: &'o Cells,
+    pub(super) budget: usize,
+    pub(super) folder: &'o Path,
     pub(super) notes: &'o Notes,
 }
 
@@ -31,8 +40,7 @@ pub(super) struct Out<'o> {
 #[derive(Debug)]
 pub(super) struct Objects {
     pub(super) rows: Rows,
-    pub(super) arrays: Docs,
-    pub(super) doc: ObjectIndexDoc,
+    pub(super) nodes: Nodes,
 }
 
 /// Writes the object index.
@@ -77,6 +85,8 @@ pub(super) fn write(
     };
     let failed = |row: u64, source| WriteError::encode(format!("{path}, row {row}"), source);
     let mut array = ManifestArray::new(out.compression, out.target);
+    let owners = || Owners::new(out.budget / 8, out.folder);
+    let mut owners = source.owners.then(owners);
     let mut read = Parts::new(source, index_);
     let mut present = 0_u64;
     let blobs = matches!(
@@ -120,6 +130,9 @@ pub(super) fn write(
                 manifest
                     .push(chunk, i64::from(fragment))
                     .map_err(|e| failed(row, e))?;
+                if let (Some(owners), Some(old)) = (&mut owners, old) {
+                    owners.push(slot, fragment, table.id(old))?;
+                }
             }
         }
         present += u64::from(!parts.is_empty());
@@ -145,15 +158,25 @@ pub(super) fn write(
         },
         IdsIn::Rows => index_of_rows(level.key_rank(), rows.len()),
     };
-    Ok(Some(Objects {
-        rows,
-        arrays,
-        doc: ObjectIndexDoc {
-            extra: index_.doc().extra.clone(),
-            node_extra: index_.doc().node_extra.clone(),
-            ..doc
-        },
-    }))
+    let doc = ObjectIndexDoc {
+        extra: index_.doc().extra.clone(),
+        node_extra: index_.doc().node_extra.clone(),
+        ..doc
+    };
+    let mut nodes = Nodes::default();
+    let document = match owners {
+        Some(owners) => {
+            let chunks = new_level.chunks.iter().map(ChunkCoord::as_slice);
+            let chunks: Vec<&[i64]> = chunks.collect();
+            let (cells, document) = (owners::cells_of(out.cells), index_document(&doc));
+            nodes.extend(owners.write(&chunks, &cells, &document, out.target)?);
+            document
+        }
+        None => doc.to_json(),
+    };
+    nodes.arrays.extend(arrays);
+    nodes.groups.insert("object_index".to_owned(), document);
+    Ok(Some(Objects { rows, nodes }))
 }
 
 /// Fragments that a chunk of the old level has.

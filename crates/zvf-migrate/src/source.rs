@@ -6,14 +6,16 @@ use bytes::Bytes;
 use tokio::runtime::Handle;
 use zvf_format::dtype::DTypeKind;
 use zvf_format::fragments::FragmentIndexBuilder;
+use zvf_store::owners::{OWNER_COLUMN, is_owner_column};
 use zvf_store::{
     CheckedFragment, ChunkColumn, ChunkCoord, ChunkParts, ChunkReader, DecodedChunk, Level,
-    RowValues,
+    RowValues, VertexAttribute,
 };
 
 use super::entries::entries;
 use super::report::Notes;
 use zvf_encode::error::{OrBug, narrow};
+use zvf_encode::spec::{Members, VersionRules};
 use zvf_encode::{NumberType, WriteError};
 use zvf_format::int::{index, wide};
 
@@ -111,6 +113,16 @@ pub(crate) struct Chunk {
     pub(crate) fragment_attributes: Vec<Option<Bytes>>,
 }
 
+/// Whether a new level gets an owner column. Where objects share fragments, it would name no owner of most.
+fn takes_owners(level: &Level, rules: VersionRules) -> bool {
+    let mut columns = level.fragment_attributes().iter();
+    let free = !columns.any(|one| one.name == OWNER_COLUMN && !is_owner_column(one));
+    rules.members == Members::All
+        && free
+        && level.object_index().is_some()
+        && !level.doc().shared_fragments
+}
+
 /// One level of an old store.
 #[derive(Debug)]
 pub(crate) struct Source {
@@ -119,6 +131,8 @@ pub(crate) struct Source {
     /// The chunks with vertices, in lex order.
     pub(crate) chunks: Vec<ChunkCoord>,
     pub(crate) position: NumberType,
+    /// Whether the new level gets an owner column, made from its manifests: one of the old level is not copied.
+    pub(crate) owners: bool,
     reader: ChunkReader,
 }
 
@@ -130,8 +144,20 @@ const BATCH_BYTES: u64 = 4 << 20;
 
 impl Source {
     /// Prepares a level: which chunks it has, and which attributes can be carried.
-    pub(crate) fn new(level: Level, handle: Handle, notes: &Notes) -> Result<Self, WriteError> {
-        let reader = level.chunks(ChunkParts::all_of(&level))?;
+    pub(crate) fn new(
+        level: Level,
+        handle: Handle,
+        rules: VersionRules,
+        notes: &Notes,
+    ) -> Result<Self, WriteError> {
+        let owners = takes_owners(&level, rules);
+        let columns = level.fragment_attributes().iter();
+        let columns = columns.filter(|one| !(owners && is_owner_column(one)));
+        let columns: Vec<VertexAttribute> = columns.cloned().collect();
+        let reader = level.chunks(ChunkParts {
+            fragment_attributes: &columns,
+            ..ChunkParts::all_of(&level)
+        })?;
         let vertices = level.vertices();
         vertices.check_presence()?;
         let number = NumberType::from_kind(vertices.dtype().kind);
@@ -140,7 +166,7 @@ impl Source {
             return Err(WriteError::source(vertices.path(), what));
         };
         let attributes = level.vertex_attributes().iter();
-        for attribute in attributes.chain(level.fragment_attributes()) {
+        for attribute in attributes.chain(&columns) {
             if attribute.dtype.kind == DTypeKind::Object {
                 // Trap T14: there is no value behind an address of another process.
                 notes.lost(attribute.array.path(), "holds memory addresses, no values");
@@ -148,6 +174,7 @@ impl Source {
         }
         let mut source = Self {
             position,
+            owners,
             chunks: vertices.presence().iter().map(ChunkCoord::new).collect(),
             reader,
             handle,

@@ -8,8 +8,8 @@ use zvf_store::{CellWant, Store};
 
 use crate::jobs::link_wants;
 use crate::prepare::{Prepared, prepare};
-use crate::scan::plan::{Pass, plan_pass};
-use crate::{Query, QueryError, Select, gather, int, scan};
+use crate::scan::plan::{Ask, OfObjects, Pass, plan_pass};
+use crate::{Query, QueryError, Select, gather, int, owner_cells, scan};
 
 /// What a query reads of one level, as far as documents tell. Made by [`Query::plan`]; a query carries out the same steps.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub struct LevelPlan {
     pass: Option<Pass>,
     by_object: bool,
     manifests: bool,
+    /// Whether the owner column is read.
+    owners: bool,
 }
 
 impl Query {
@@ -80,6 +82,20 @@ impl Query {
     }
 }
 
+/// Whether a pass begins with the owner column.
+fn uses_owners(p: &Prepared, ask: &Ask) -> bool {
+    ask.objects_by > OfObjects::Nothing && p.level.owner_column().current().is_some()
+}
+
+/// Whether a pass reads manifests.
+fn reads_manifests(p: &Prepared, ask: &Ask) -> bool {
+    match ask.objects_by {
+        OfObjects::Nothing => false,
+        OfObjects::Order => true,
+        OfObjects::Owners | OfObjects::Rows => !uses_owners(p, ask),
+    }
+}
+
 impl LevelPlan {
     fn new(mut prepared: Prepared) -> Result<Self, QueryError> {
         let query = &prepared.query;
@@ -97,7 +113,10 @@ impl LevelPlan {
             None => None,
         };
         Ok(Self {
-            manifests: ask.is_none_or(|ask| ask.walk),
+            manifests: ask
+                .as_ref()
+                .is_none_or(|ask| reads_manifests(&prepared, ask)),
+            owners: ask.as_ref().is_some_and(|ask| uses_owners(&prepared, ask)),
             prepared,
             pass,
             by_object,
@@ -155,14 +174,20 @@ impl LevelPlan {
     }
 
     /// The cells of each step: independent of each other, asked for at once. [`in_flight`](Self::in_flight) steps are under way at
-    /// the same time. Chunks first, in order of their coordinates; then the cells of links.
+    /// the same time. Chunks first, in order of their coordinates; then the cells of links; then, beside all of them, the owners of fragments.
     pub fn steps(&self) -> impl Iterator<Item = Vec<CellWant>> {
         self.pass.iter().flat_map(|pass| {
             let groups = pass.pace.groups.iter();
             let chunks = groups.map(|slots| pass.vertices.wants(slots));
             let (family, links) = self.prepared.link_parts(pass.links.clone());
             let links = links.into_iter();
-            chunks.chain(links.filter_map(move |cells| Some(link_wants(family.as_ref()?, &cells))))
+            let links = links.filter_map(move |cells| Some(link_wants(family.as_ref()?, &cells)));
+            let owners = self.owners.then(|| {
+                let wants = owner_cells::wants(&self.prepared.level, &pass.vertices.reader.table);
+                let wants = wants.unwrap_or_default().into_iter();
+                wants.map(|(_, want)| want).collect()
+            });
+            chunks.chain(links).chain(owners)
         })
     }
 

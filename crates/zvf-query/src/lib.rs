@@ -106,6 +106,7 @@ mod list;
 mod manifests;
 mod object_counts;
 mod objects;
+mod owner_cells;
 mod plan;
 mod prepare;
 mod query;

@@ -15,11 +15,14 @@ use crate::reader::Reader;
 use crate::{QueryError, int};
 
 /// Stored chunks of manifests on their way at once, and while it is not known how large they are.
-const AHEAD: RangeInclusive<usize> = 2..=16;
+const AHEAD: RangeInclusive<usize> = 2..=64;
 const AHEAD_FIRST: usize = 4;
 
 /// Bytes of manifests on their way at once, where chunks are not larger.
 const AHEAD_BYTES: u64 = 32 << 20;
+
+/// Manifests of chosen rows that are asked for together.
+const TOGETHER: usize = 1 << 14;
 
 /// Consecutive fragments of one chunk, as a manifest names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,6 +123,34 @@ impl Walk {
             .zip(spans.map(|(start, end)| self.entries.get(start..end).unwrap_or(&[])))
     }
 
+    /// The same of objects whose fragments are known without their manifests: object row, chunk, fragment.
+    pub(crate) fn of_fragments(mut all: Vec<(u32, Slot, u32)>) -> Self {
+        all.sort_unstable();
+        let mut walk = Self::default();
+        for (row, slot, first) in all {
+            if walk.rows.last() != Some(&row) {
+                walk.rows.push(row);
+                walk.starts.push(walk.entries.len());
+            }
+            let count = 1;
+            walk.entries.push(Entry { slot, first, count });
+        }
+        walk
+    }
+
+    /// The objects of both, which have none in common.
+    pub(crate) fn merged(&self, other: &Self) -> Self {
+        let mut objects: Vec<(u32, &[Entry])> = self.objects().chain(other.objects()).collect();
+        objects.sort_unstable_by_key(|(row, _)| *row);
+        let mut walk = Self::default();
+        for (row, entries) in objects {
+            walk.rows.push(row);
+            walk.starts.push(walk.entries.len());
+            walk.entries.extend_from_slice(entries);
+        }
+        walk
+    }
+
     fn append(&mut self, mut other: Self) {
         let base = self.entries.len();
         self.rows.append(&mut other.rows);
@@ -189,6 +220,38 @@ pub(crate) async fn walk_all(
     }
 }
 
+/// Reads the manifests of some objects, given by their rows, ascending.
+///
+/// # Errors
+///
+/// As [`walk_all`].
+pub(crate) async fn walk_rows(
+    index: &ObjectIndex,
+    reader: &Arc<Reader>,
+    scope: &Scope,
+    round: u32,
+    (rows, ids): (&[u64], &IdTable),
+) -> Result<Walk, QueryError> {
+    let mut walk = Walk::default();
+    for rows in rows.chunks(TOGETHER) {
+        let blobs = index.manifests_in(round, rows).await?;
+        let (reader, scope, key_rank) = (Arc::clone(reader), scope.clone(), index.key_rank());
+        let (store, rows) = (reader.level.store().clone(), rows.to_vec());
+        let work = move |_| {
+            let mut walk = Walk::default();
+            for (row, blob) in rows.into_iter().zip(blobs) {
+                walk.push(row, &blob, &reader, &scope, key_rank)?;
+            }
+            Ok(walk)
+        };
+        match store.fetch_map(round, Vec::new(), work).await? {
+            Ok(part) => walk.append(part),
+            Err(fault) => return Err(Fault::with_id(fault, ids)),
+        }
+    }
+    Ok(walk)
+}
+
 /// What is wrong with the manifest of a row.
 struct Fault {
     row: u64,
@@ -213,11 +276,26 @@ fn walk_chunk(
     key_rank: usize,
 ) -> Result<Walk, Fault> {
     let mut walk = Walk::default();
-    let presence = reader.level.vertices().presence();
     for row in chunk.first_slot()..chunk.first_slot().saturating_add(int::wide(chunk.len())) {
+        walk.push(row, chunk.blob(row), reader, scope, key_rank)?;
+    }
+    Ok(walk)
+}
+
+impl Walk {
+    /// Adds the manifest of the next row, if it names a chunk of the query.
+    fn push(
+        &mut self,
+        row: u64,
+        blob: &[u8],
+        reader: &Reader,
+        scope: &Scope,
+        key_rank: usize,
+    ) -> Result<(), Fault> {
+        let presence = reader.level.vertices().presence();
         let fault = |error| Fault { row, error };
-        let manifest = parse(chunk.blob(row), reader, key_rank).map_err(fault)?;
-        let before = walk.entries.len();
+        let manifest = parse(blob, reader, key_rank).map_err(fault)?;
+        let before = self.entries.len();
         let slot_of = |coord: &[i64], _| {
             let slot = reader.table.slot(coord);
             let expected = match scope {
@@ -230,19 +308,19 @@ fn walk_chunk(
             }
             Ok(slot)
         };
-        each_entry(&manifest, slot_of, |entry| walk.entries.push(entry))?;
-        if walk.entries.len() == before {
-            continue;
+        each_entry(&manifest, slot_of, |entry| self.entries.push(entry))?;
+        if self.entries.len() > before {
+            self.rows.push(narrow(row).map_err(fault)?);
+            self.starts.push(before);
         }
-        let number = u32::try_from(row).ok();
-        walk.rows.push(
-            number
-                .or_bug("more objects than 32 bits count")
-                .map_err(fault)?,
-        );
-        walk.starts.push(before);
+        Ok(())
     }
-    Ok(walk)
+}
+
+/// The number of a row in a walk.
+pub(crate) fn narrow(row: u64) -> Result<u32, QueryError> {
+    let number = u32::try_from(row).ok();
+    number.or_bug("more objects than 32 bits count")
 }
 
 fn parse<'a>(blob: &'a [u8], reader: &Reader, key_rank: usize) -> Result<Manifest<'a>, QueryError> {

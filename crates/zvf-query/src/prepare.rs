@@ -8,6 +8,7 @@ use futures::channel::oneshot;
 use serde_json::json;
 use zvf_store::meta::rules::{self, LevelAt};
 use zvf_store::meta::{Refinement, RootDoc};
+use zvf_store::owners::{OWNER_COLUMN, OwnerColumn};
 use zvf_store::{Class, Deltas, Level, Names, Need, Store, VertexAttribute};
 
 use crate::columns::arrow;
@@ -218,6 +219,18 @@ pub(crate) async fn chain(
 }
 
 impl Query {
+    /// Whether the answer depends on the objects of rows that are found by where they lie.
+    fn asks_for_owners(&self) -> bool {
+        let owned = match self.columns.is_empty() {
+            true => self.owners,
+            false => [Column::ObjectId, Column::ObjectIds]
+                .iter()
+                .any(|one| self.columns.contains(one)),
+        };
+        let vertices = self.outputs.vertices && owned;
+        vertices || self.outputs.objects || self.outputs.links || self.select == Select::Objects
+    }
+
     /// What of its level the query reads. A store that is opened with it, by
     /// [`OpenOptions::with_prefetch`](zvf_store::OpenOptions::with_prefetch), asks for these documents along with the root.
     pub fn need(&self) -> Need {
@@ -236,7 +249,14 @@ impl Query {
                 Deltas::None
             },
             skip_implied_links: true,
+            fragment_attributes: if self.asks_for_owners() {
+                Names::List(vec![OWNER_COLUMN.to_owned()])
+            } else {
+                Names::None
+            },
             objects: true,
+            // Ids of rows that are found by where they lie are in the owner column; else they are read beside the manifests.
+            skip_ids: self.objects.is_none() && self.groups.is_none(),
             groups: self.groups.is_some(),
             ..Need::default()
         }
@@ -362,6 +382,12 @@ fn tie(
         level: level.clone(),
     };
     check_presence(&level, query.bbox.is_some(), &mut warnings)?;
+    if let OwnerColumn::Stale(column) = level.owner_column() {
+        warnings.push(format!(
+            "{} is out of date, since another program changed the object index: manifests are read instead; `zvf edit add-owners` makes it again",
+            column.array.path()
+        ));
+    }
     if query.bbox.is_some() {
         warnings.extend(doubts(store.root(), &level));
     }

@@ -103,6 +103,7 @@ mod objects;
 mod once_cache;
 mod options;
 mod ordered;
+pub mod owners;
 mod presence;
 mod ragged;
 mod raw;
@@ -138,7 +139,7 @@ pub use level::{Refused, VertexAttribute};
 pub use links::{
     Chunks, Endpoint, LinkArray, LinkAttribute, LinkCell, LinkFamily, Placement, Touch,
 };
-pub use objects::{IdTable, ManifestChunk, ObjectIndex};
+pub use objects::{IdTable, ManifestChunk, ObjectIndex, state_ids};
 pub use options::{Deltas, KnownNames, Names, Need, OpenOptions};
 pub use presence::{InBox, Presence};
 pub use raw::{RawStore, undo_codecs};

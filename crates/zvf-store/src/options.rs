@@ -271,6 +271,8 @@ pub struct Need {
     pub skip_implied_links: bool,
     /// Whether the object index is wanted.
     pub objects: bool,
+    /// Whether the table of ids is not loaded beside the documents, where the object index is wanted: it has 8 bytes an object.
+    pub skip_ids: bool,
     /// Whether the groups are wanted.
     pub groups: bool,
 }
@@ -292,6 +294,7 @@ impl Need {
             link_deltas: Deltas::All,
             skip_implied_links: false,
             objects: true,
+            skip_ids: false,
             groups: true,
         }
     }

@@ -14,6 +14,7 @@ use zvf_meta::{Kind, LevelDoc, RootDoc};
 use crate::cells::cache::CellCache;
 use crate::cells::{self, CellWant, ShardCache};
 use crate::level::{LevelInner, Refused, VertexAttribute};
+use crate::owners::OwnerColumn;
 use crate::snapshot::Tree;
 use crate::warnings::Warning;
 use crate::writing::MARKER;
@@ -366,7 +367,7 @@ impl Store {
     /// next round; malformed ids are reported when they are used.
     async fn prefetch_ids(&self, level: u32, need: &Need) -> Result<(), StoreError> {
         const MOST: u64 = 1 << 22;
-        if !need.objects {
+        if !need.objects || need.skip_ids {
             return Ok(());
         }
         let tree = &self.inner.tree;
@@ -559,6 +560,15 @@ impl Level {
     /// The fragment attributes that were requested and exist, by name.
     pub fn fragment_attributes(&self) -> &[VertexAttribute] {
         &self.inner.fragment_attributes
+    }
+
+    /// The owner column of fragments, if the fragment attributes and the object index were requested.
+    #[must_use]
+    pub fn owner_column(&self) -> OwnerColumn<'_> {
+        OwnerColumn::find(
+            self.fragment_attributes(),
+            self.object_index().map(Arc::as_ref),
+        )
     }
 
     /// The object index, if it was requested and exists.

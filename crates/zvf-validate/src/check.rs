@@ -333,7 +333,13 @@ checks! {
         "Restore the cell, or write the attribute again.";
     OwnerColumn Consistency 36 Error "owner-column" "0.9" "all" "0.9 §11.7"
         "The owner column of a fragment contains the objects whose manifests list the fragment."
-        "Remove the column; it can be derived from the manifests.";
+        "Make the column again: `zvf edit STORE add-owners`.";
+    ObjectIdsRows Consistency 53 Error "object-ids-rows" "0.9" "all" "docs/writing.md"
+        "If a table of ids states that ids are row numbers (`zvf_ids`), they are."
+        "Remove the attribute zvf_ids of object_index/object_ids.";
+    OwnerColumnCurrent Consistency 39 Warning "owner-column-current" "0.9" "all" "docs/writing.md"
+        "An owner column that names a document of the object index names the one that is stored."
+        "Make the column again: `zvf edit STORE add-owners`; until then queries read all manifests.";
     MomentRange Consistency 37 Error "moment-range" "0.9" "all" "docs/files.md"
         "If the unit of an attribute makes its numbers dates or times of day, they are in the range of those."
         "Set the values again (`zvf edit set-attribute`).";

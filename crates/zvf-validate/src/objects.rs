@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use zvf_format::manifest::Manifest;
 use zvf_meta::Kind;
+use zvf_store::owners::OWNER_COLUMN;
 use zvf_store::{IdTable, ObjectIndex, StoreError};
 
 use crate::chains::Chains;
@@ -39,11 +40,20 @@ pub(crate) async fn check(
     if let Some(ids) = &ids {
         check_ids(run, state, &objects, ids);
     }
+    let stated = objects.stated_ids_in(state.level.next_round()).await;
+    if let Some(Some(table)) = run.keep(Check::ObjectTableReads, place, stated)?
+        && let Some((row, id)) = (0_u64..)
+            .zip(table.iter())
+            .find(|(row, id)| i64::try_from(*row) != Ok(*id))
+    {
+        let place = place().row(row);
+        run.findings.add(Check::ObjectIdsRows, place, id, row);
+    }
     let wants_owners = state
         .level
         .fragment_attributes()
         .iter()
-        .any(|one| one.name == "object_id");
+        .any(|one| one.name == OWNER_COLUMN);
     let mut named = Named::new(state, wants_owners);
     let mut chains = Chains::new(run.options, state);
     let mut present = 0_u64;

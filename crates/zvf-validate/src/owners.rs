@@ -1,19 +1,15 @@
 //! Which object each fragment belongs to: by the manifests, and by the owner column (0.9 §11.7).
 
 use futures::{FutureExt, TryStreamExt};
+use zvf_store::owners::{NOBODY, OWNER_COLUMN, OwnerColumn, SEVERAL};
 use zvf_store::{CellWant, StoreError};
 
 use crate::check::Check;
 use crate::fetch::{Cell, fetch_map, in_turn};
-use crate::finding::Place;
+use crate::finding::{Findings, Place};
 use crate::level::LevelState;
 use crate::run::Run;
 use zvf_format::int::{index, wide};
-
-/// Owner of a fragment that no manifest names, in the owner column.
-const NOBODY: i64 = -1;
-/// Owner of a fragment that several objects share.
-const SEVERAL: i64 = -2;
 
 /// Fragments that manifests name.
 pub(crate) struct Named {
@@ -96,18 +92,27 @@ pub(crate) async fn check_column(
         .level
         .fragment_attributes()
         .iter()
-        .find(|one| one.name == "object_id");
+        .find(|one| one.name == OWNER_COLUMN);
     let Some(column) = column else { return Ok(()) };
+    if let OwnerColumn::Stale(_) = state.level.owner_column() {
+        let place = Place::at(column.array.path());
+        let found = "a column that was made with another document of the object index";
+        run.findings.add(
+            Check::OwnerColumnCurrent,
+            place,
+            found,
+            "one made with the stored one",
+        );
+    }
     let Some((least, _)) = column.dtype.integer_bounds() else {
         return Ok(());
     };
     let (store, round) = (state.level.store(), state.level.next_round());
-    let listed: Vec<usize> = (0..state.chunks.len())
-        .filter(|&slot| {
-            let chunk = state.chunks.get(slot);
-            chunk.is_some_and(|one| column.array.presence().contains(one.as_slice()))
-        })
-        .collect();
+    let is_listed = |slot: &usize| {
+        let chunk = state.chunks.get(*slot);
+        chunk.is_some_and(|one| column.array.presence().contains(one.as_slice()))
+    };
+    let (listed, others): (Vec<usize>, Vec<usize>) = (0..state.chunks.len()).partition(is_listed);
     let parts: Vec<Vec<usize>> = listed.chunks(64).map(<[usize]>::to_vec).collect();
     let work = parts.into_iter().map(|slots| {
         async move {
@@ -119,11 +124,35 @@ pub(crate) async fn check_column(
         .boxed()
     });
     let mut work = in_turn(work.collect(), run.batches());
+    // Plain ids of another writer have a row for each fragment, which is checked with all other attributes of fragments.
+    let lacks = |findings: &mut Findings, slot: usize, rows: usize| {
+        let base = named.bases.get(slot).copied().unwrap_or(0);
+        let end = named.bases.get(slot.saturating_add(1)).copied();
+        let rest = base.saturating_add(rows)..end.unwrap_or(base);
+        let lost =
+            rest.filter(|at| least < 0 && owners.get(*at).is_some_and(|owner| *owner != NOBODY));
+        let mut lost = lost.peekable();
+        let Some(&first) = lost.peek() else { return };
+        let chunk = state.chunks.get(slot).map_or(&[][..], |one| one.as_slice());
+        let place = Place::at(column.array.path())
+            .chunk(chunk)
+            .fragment(wide(first.saturating_sub(base)));
+        let found = format!("no owner of {} fragments of objects", lost.count());
+        findings.add(Check::OwnerColumn, place, found, "one, as manifests say");
+    };
+    for slot in others {
+        lacks(&mut run.findings, slot, 0);
+    }
     while let Some((slots, cells)) = work.try_next().await? {
         for (slot, cell) in slots.into_iter().zip(cells) {
             let (Cell::There(bytes), Some(base)) = (cell, named.bases.get(slot).copied()) else {
                 continue;
             };
+            lacks(
+                &mut run.findings,
+                slot,
+                bytes.len() / column.dtype.size().max(1),
+            );
             for (at, value) in bytes.chunks_exact(column.dtype.size()).enumerate() {
                 let (Some(value), Some(&owner)) = (
                     column.dtype.integer_at(value, 0),

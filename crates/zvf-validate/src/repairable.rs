@@ -100,6 +100,8 @@ impl Check {
             | Self::AttributeRows
             | Self::FragmentAttributeRows
             | Self::OwnerColumn
+            | Self::OwnerColumnCurrent
+            | Self::ObjectIdsRows
             | Self::TextCodePoints
             | Self::LinkCell
             | Self::LinkRow

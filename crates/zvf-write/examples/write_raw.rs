@@ -175,7 +175,7 @@ async fn write(path: &Path) -> Outcome {
     for one in &fragment_attributes {
         spec = spec.with_fragment_attribute(one.spec.clone());
     }
-    spec.fragment_owners = job["fragment_owners"].as_bool().unwrap_or(false);
+    spec.fragment_owners = job["fragment_owners"].as_bool();
     let key = if job["chunk_by"].is_object() {
         Some(Column::read(folder, &job["chunk_by"], true)?)
     } else {

@@ -63,15 +63,21 @@ async fn an_object_that_comes_back_is_no_longer_deleted() {
     model.check(&memory).await;
 }
 
-/// Changes the document of the index.
+/// Changes the document of the index, and makes the owner column one that was made with it.
 async fn change_index(memory: &Memory, change: impl FnOnce(&mut Value)) {
     let key = "0/object_index/zarr.json";
     let bytes = memory.files().await.remove(key).unwrap();
     let mut document: Value = serde_json::from_slice(&bytes).unwrap();
     change(&mut document["attributes"]);
-    let path = Path::from(format!("some/points.zarrvectors/{key}"));
     let bytes = document.to_string().into_bytes();
-    memory.0.put(&path, bytes.into()).await.unwrap();
+    let column = "0/fragment_attributes/object_id/zarr.json";
+    let stored = memory.files().await.remove(column).unwrap();
+    let mut doc = zvf_meta::ArrayDoc::parse(&stored).unwrap();
+    zvf_store::owners::state_owners_of(&mut doc.attributes, &bytes);
+    for (key, bytes) in [(key, bytes), (column, doc.to_json().into_bytes())] {
+        let path = Path::from(format!("some/points.zarrvectors/{key}"));
+        memory.0.put(&path, bytes.into()).await.unwrap();
+    }
 }
 
 #[tokio::test]

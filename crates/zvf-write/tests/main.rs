@@ -33,6 +33,7 @@ mod model;
 mod odd;
 #[cfg(unix)]
 mod outside;
+mod owners;
 mod parted;
 mod points;
 mod pyramid;

@@ -129,7 +129,7 @@ impl<'c> Check<'c> {
             ("pair", spec.fragment_attributes.is_empty(), 8, &|n| {
                 [f32::from(run(n)).to_le_bytes(), (-0.5_f32).to_le_bytes()].concat()
             }),
-            ("object_id", !spec.fragment_owners, 8, &|n| {
+            ("object_id", !spec.stores_owners(), 8, &|n| {
                 self.model
                     .ids
                     .as_ref()

@@ -304,7 +304,7 @@ impl Model {
             .iter()
             .map(|one| &*one.name)
             .collect();
-        expected.extend(self.spec.fragment_owners.then_some("object_id"));
+        expected.extend(self.spec.stores_owners().then_some("object_id"));
         assert_eq!(sorted(names), sorted(expected));
         let mut cells: BTreeMap<(&str, &str), Vec<u8>> = BTreeMap::new();
         for one in level.fragment_attributes() {
@@ -328,7 +328,7 @@ impl Model {
                 let pair = [f32::from(run(*n)).to_le_bytes(), (-0.5_f32).to_le_bytes()].concat();
                 assert_eq!(part("pair", 8), pair);
             }
-            if self.spec.fragment_owners {
+            if self.spec.stores_owners() {
                 let id = self.ids.as_ref().map_or(0, |ids| ids[*n]);
                 assert_eq!(part("object_id", 8), id.to_le_bytes());
             }

@@ -89,6 +89,8 @@ pub(crate) enum EditWhat {
         #[arg(long, value_name = "NAME=VALUE", value_parser = fill, allow_hyphen_values = true)]
         fill: Vec<(String, String)>,
     },
+    /// Stores which object each fragment belongs to, beside the fragments, so that a box reads no manifests; new stores have it
+    AddOwners,
     /// Moves vertices to new positions
     Move {
         /// A table of positions

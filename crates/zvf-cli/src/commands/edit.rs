@@ -61,6 +61,7 @@ pub(crate) fn run(args: &EditArgs, context: &mut Context<'_>) -> Result<()> {
                 Ok(())
             })?
         }
+        EditWhat::AddOwners => change(store, context, async |edit| Ok(edit.add_owners()?))?,
         EditWhat::Group(what) => change(store, context, async |edit| group(edit, what).await)?,
         EditWhat::Move {
             from,

@@ -50,8 +50,7 @@ pub struct Encoded {
     pub fragments: Vec<u8>,
     /// Payloads of the attributes, in the order of the specification.
     pub attributes: Vec<Vec<u8>>,
-    /// Payloads of the attributes of fragments, in the order of
-    /// [`stored_fragment_attributes`](StoreSpec::stored_fragment_attributes).
+    /// Payloads of the attributes of fragments, in the order of the specification.
     pub(crate) fragment_attributes: Vec<Vec<u8>>,
     /// The fragments of objects.
     pub placed: Vec<Placed>,
@@ -322,7 +321,7 @@ impl<'s> Encoder<'s> {
         Ok((fragment_index("vertex_fragments", rows)?, placed))
     }
 
-    /// The values of fragments: those of their first rows, and their objects.
+    /// The values of fragments: those of their first rows.
     fn fragment_attributes(
         &self,
         keys: &[Key],
@@ -342,12 +341,7 @@ impl<'s> Encoder<'s> {
             gather(records, self.layout.width, range.start, range.len(), order)
         };
         let ranges = self.layout.fragment_attributes.iter();
-        let mut columns = ranges.map(column).collect::<Result<Vec<Vec<u8>>, _>>()?;
-        if self.spec.fragment_owners {
-            let owners = placed.iter().flat_map(|one| one.object.to_le_bytes());
-            columns.push(owners.collect());
-        }
-        Ok(columns)
+        ranges.map(column).collect()
     }
 
     /// The stored dtype of attribute `at`, as numpy spells it.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use zvf_meta::{ArrayAttributes, Kind, LevelDoc, LinksConvention};
 use zvf_store::ChunkCoord;
+use zvf_store::owners::index_document;
 
 use crate::batches::batch::Groups;
 use crate::batches::categories::{Categories, Dictionary};
@@ -16,7 +17,8 @@ use crate::documents::nodes::Nodes;
 use crate::error::{OrBug, narrow};
 use crate::level::cell::{Encoded, Encoder};
 use crate::level::objects;
-use crate::level::objects::Tables;
+use crate::level::objects::{ManifestSinks, Tables};
+use crate::level::owners::{self, Owners};
 use crate::level::progress::{Step, Steps, Watch};
 use crate::level::shard::Cells;
 use crate::links::{
@@ -357,7 +359,7 @@ impl<'s> LevelWriter<'s> {
                 encoder.stored_type(at)?.size(),
             ));
         }
-        for one in self.spec.stored_fragment_attributes() {
+        for one in &self.spec.fragment_attributes {
             let number = one.values.number();
             let items = number.map_or(documents::INDEX, NumberType::size);
             paths.push((format!("fragment_attributes/{}", one.name), items));
@@ -426,15 +428,15 @@ impl<'s> LevelWriter<'s> {
                 None => add(&mut nodes, path, attributes),
             }
         }
-        for one in self.spec.stored_fragment_attributes() {
-            let attributes = fragment_values::document(&one);
+        for one in &self.spec.fragment_attributes {
+            let attributes = fragment_values::document(one);
             let path = format!("fragment_attributes/{}", one.name);
             add(&mut nodes, path, attributes);
         }
         Ok(nodes)
     }
 
-    /// Writes the object index, the attributes of objects, and the groups.
+    /// Writes the object index, the owners of fragments, the attributes of objects, and the groups.
     pub fn write_objects(
         &self,
         documents: &mut LevelDocuments,
@@ -446,8 +448,14 @@ impl<'s> LevelWriter<'s> {
         let (spec, target) = (self.spec, self.target);
         let steps = self.watch.step(Step::Objects, sorter.len());
         let sorted = sorter.finish()?;
-        let written =
-            objects::write_manifests(spec, self.chunks, sorted, steps, tables, placer, target)?;
+        let owners = || Owners::new(self.budget / 8, self.folder);
+        let mut owners = spec.stores_owners().then(owners);
+        let sinks = ManifestSinks {
+            placer,
+            owners: owners.as_mut(),
+            target,
+        };
+        let written = objects::write_manifests(spec, self.chunks, sorted, steps, tables, sinks)?;
         let rows = &written.rows;
         let nodes = &mut documents.nodes;
         nodes
@@ -460,12 +468,26 @@ impl<'s> LevelWriter<'s> {
             IdsIn::Table => objects::index_doc(spec.key_rank(), rows, written.present),
             IdsIn::Rows => objects::index_of_rows(spec.key_rank(), wide(rows.len())),
         };
-        nodes
-            .groups
-            .insert("object_index".to_owned(), doc.to_group().to_json_line());
+        let document = match owners {
+            Some(owners) => {
+                let (document, cells) = (index_document(&doc), self.owner_cells());
+                nodes.extend(owners.write(self.chunks, &cells, &document, target)?);
+                document
+            }
+            None => doc.to_json(),
+        };
+        nodes.groups.insert("object_index".to_owned(), document);
         nodes.arrays.extend(written.arrays);
         documents.summary.objects = wide(written.rows.len());
         Ok(())
+    }
+
+    /// Where the cells of the owner column lie: in older versions where all others do.
+    fn owner_cells(&self) -> Cells {
+        match self.spec.target.rules().members {
+            Members::All => owners::cells_of(self.cells),
+            Members::Early => self.cells.clone(),
+        }
     }
 
     /// Encodes and puts the cells of the links that were pushed, of which there are so many, and of those that are placed.

@@ -1,14 +1,12 @@
 //! Attributes of fragments, and where they cut fragments (0.9 §11.7 and §12.2).
 
 use zvf_meta::{ArrayAttributes, Kind};
+use zvf_store::owners::OWNER_COLUMN;
 
 use crate::WriteError;
 use crate::documents::build::channels;
 use crate::spec::store::{AttributeSpec, AttributeType, StoreSpec, check_list};
-use crate::values::number::NumberType;
-
-/// Name of the column that says which object a fragment belongs to.
-const OWNERS: &str = "object_id";
+use crate::spec::target_version::IdsIn;
 
 impl StoreSpec {
     /// Declares an attribute of fragments: numbers, one row a fragment. Batches give a
@@ -22,11 +20,33 @@ impl StoreSpec {
         self
     }
 
-    /// Writes the object of each fragment beside it, for readers that come from a chunk and not from an object.
+    /// Writes the object of each fragment beside it, for readers that come from a chunk and not from an object. Stores of 0.9 with objects
+    /// have it by default.
     #[must_use]
     pub fn with_fragment_owners(mut self) -> Self {
-        self.fragment_owners = true;
+        self.fragment_owners = Some(true);
         self
+    }
+
+    /// Does not write the objects of fragments: a query of a box then reads all manifests.
+    #[must_use]
+    pub fn without_fragment_owners(mut self) -> Self {
+        self.fragment_owners = Some(false);
+        self
+    }
+
+    /// Whether the objects of fragments are written.
+    #[must_use]
+    pub fn stores_owners(&self) -> bool {
+        let by_default = || {
+            // Readers of older versions know no such column; and an attribute may have its name.
+            let free = self
+                .fragment_attributes
+                .iter()
+                .all(|one| one.name != OWNER_COLUMN);
+            self.has_objects() && self.target.rules().ids == IdsIn::Table && free
+        };
+        self.fragment_owners.unwrap_or_else(by_default)
     }
 
     /// Whether fragments end where values of their attributes change.
@@ -47,7 +67,7 @@ impl StoreSpec {
             let expected = "none where points lie in bins, which are their fragments";
             return Err(WriteError::spec(member, found, expected));
         }
-        if !self.fragment_owners {
+        if self.fragment_owners != Some(true) {
             return Ok(());
         }
         if !self.has_objects() {
@@ -57,26 +77,13 @@ impl StoreSpec {
         if self
             .fragment_attributes
             .iter()
-            .any(|one| one.name == OWNERS)
+            .any(|one| one.name == OWNER_COLUMN)
         {
-            let member = format!("{member}/{OWNERS}");
+            let member = format!("{member}/{OWNER_COLUMN}");
             let expected = "another name: this one is that of `fragment_owners`";
             return Err(WriteError::spec(member, "declared", expected));
         }
         Ok(())
-    }
-
-    /// Every attribute of fragments that is stored: those declared, then the owners.
-    pub fn stored_fragment_attributes(&self) -> Vec<AttributeSpec> {
-        let owners = self.fragment_owners.then(|| {
-            let owners = AttributeSpec::number(OWNERS, NumberType::I64);
-            owners.with_description("object of the fragment")
-        });
-        self.fragment_attributes
-            .iter()
-            .cloned()
-            .chain(owners)
-            .collect()
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod cell;
 pub(crate) mod finish;
 pub(crate) mod fragment_values;
 pub(crate) mod objects;
+pub mod owners;
 pub mod part_texts;
 pub(crate) mod progress;
 pub(crate) mod shard;

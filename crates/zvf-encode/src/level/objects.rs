@@ -13,6 +13,7 @@ use crate::documents::array;
 use crate::documents::array::{array_doc, vlen_codecs};
 use crate::documents::build::{Docs, INDEX};
 use crate::error::{OrBug, narrow};
+use crate::level::owners::Owners;
 use crate::level::progress::Steps;
 use crate::links::LinkPlacer;
 use crate::records::sorter::{Placed, Sorted};
@@ -26,8 +27,8 @@ use crate::values::column::Values;
 use zvf_codec::Compression;
 use zvf_format::int::{index, signed, wide};
 
-/// Manifests of one chunk.
-pub(crate) const BUCKET: u32 = 16_384;
+/// Most manifests of one chunk. The released writers take 16384: then whoever asks for a few objects reads nearly all manifests of a store.
+pub(crate) const BUCKET: u32 = 512;
 
 /// Bytes of the manifests of one chunk, after which it has fewer of them; not fewer than [`FEWEST`].
 const BUCKET_BYTES: usize = 2 << 20;
@@ -247,7 +248,7 @@ impl<'t> ManifestArray<'t> {
         }
     }
 
-    /// Fixes how many manifests come into a chunk: as many as the released writers take, fewer where those would be more than
+    /// Fixes how many manifests come into a chunk: [`BUCKET`], fewer where those would be more than
     /// [`BUCKET_BYTES`], since a query of one object decodes a chunk as a whole.
     fn divide(&mut self) -> Result<u32, WriteError> {
         let rows = match narrow("manifests of a chunk", self.first.len())? {
@@ -348,21 +349,31 @@ impl<'t> ManifestArray<'t> {
     }
 }
 
-/// Writes manifests and ids, and hands the links between runs to `placer`.
+/// What takes the parts of objects that are written.
+#[derive(Debug)]
+pub(crate) struct ManifestSinks<'s> {
+    /// Takes the links between runs.
+    pub(crate) placer: &'s mut LinkPlacer,
+    /// Takes the objects of fragments, where they are written.
+    pub(crate) owners: Option<&'s mut Owners>,
+    /// Takes manifests and ids.
+    pub(crate) target: &'s Below<'s>,
+}
+
+/// Writes manifests and ids, and hands the links between runs and the owners of fragments to `sinks`.
 pub(crate) fn write_manifests(
     spec: &StoreSpec,
     chunks: &[&[i64]],
     mut sorted: Sorted<Placed>,
     mut steps: Steps<'_>,
     tables: &Tables,
-    placer: &mut LinkPlacer,
-    target: &Below<'_>,
+    mut sinks: ManifestSinks<'_>,
 ) -> Result<Written, WriteError> {
     let mut declared = tables.ids.clone();
     declared.sort_unstable();
     let mut declared = declared.into_iter().peekable();
     let mut written = Written::default();
-    let mut array = ManifestArray::new(&spec.compression, target);
+    let mut array = ManifestArray::new(&spec.compression, sinks.target);
     let form = spec.target.rules().ids;
     let mut parts = Vec::new();
     let mut waiting = 0_u64;
@@ -388,7 +399,9 @@ pub(crate) fn write_manifests(
                 {
                     let last = a.row + a.rows;
                     let last = last.checked_sub(1).or_bug("a fragment without rows")?;
-                    placer.push_rows(chunks, &[(a.chunk, last), (b.chunk, b.row)], &[])?;
+                    sinks
+                        .placer
+                        .push_rows(chunks, &[(a.chunk, last), (b.chunk, b.row)], &[])?;
                 }
             }
         }
@@ -401,6 +414,9 @@ pub(crate) fn write_manifests(
             manifest
                 .push(chunk, i64::from(part.fragment))
                 .map_err(failed)?;
+            if let Some(owners) = &mut sinks.owners {
+                owners.push(part.chunk, part.fragment, id)?;
+            }
         }
         if form == IdsIn::Rows {
             // Ids that no object has are rows of nothing (0.8 §10.1).
@@ -453,7 +469,9 @@ pub(crate) fn ids_array(
     compression: &Compression,
 ) -> Result<(ArrayDoc, Vec<Object>), WriteError> {
     let path = "object_index/object_ids";
-    Typed::ids(ids, 0).objects(path, compression, ArrayAttributes::default())
+    let mut attributes = ArrayAttributes::default();
+    zvf_store::state_ids(&mut attributes, ids);
+    Typed::ids(ids, 0).objects(path, compression, attributes)
 }
 
 /// Makes the document of an object index: `ids` are those of its rows, `present` counts rows with vertices.

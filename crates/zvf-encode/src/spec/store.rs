@@ -288,8 +288,9 @@ pub struct StoreSpec {
     pub chunk_by: Option<ChunkBy>,
     /// Attributes of fragments; a fragment ends where any of them changes. Default none.
     pub fragment_attributes: Vec<AttributeSpec>,
-    /// Whether each fragment says which object it belongs to, in `fragment_attributes/object_id` (0.9 §11.7).
-    pub fragment_owners: bool,
+    /// Whether each fragment says which object it belongs to, in `fragment_attributes/object_id` (0.9 §11.7). Default: in stores of 0.9 with
+    /// objects.
+    pub fragment_owners: Option<bool>,
     /// Attributes of objects.
     pub object_attributes: Vec<AttributeSpec>,
     /// How links are stored, and their attributes.
@@ -339,7 +340,7 @@ impl StoreSpec {
             vertex_attributes: Vec::new(),
             chunk_by: None,
             fragment_attributes: Vec::new(),
-            fragment_owners: false,
+            fragment_owners: None,
             object_attributes: Vec::new(),
             links: LinkSpec::of(kind),
             compression: Compression::Zstd,

@@ -11,9 +11,10 @@ use tokio::runtime::Handle;
 use zvf_format::dtype::{DType, DTypeKind};
 use zvf_format::manifest::Manifest;
 use zvf_meta::{Kind, LinksConvention};
+use zvf_store::owners::is_owner_column;
 use zvf_store::{
     CheckedFragments, ChunkCoord, ChunkParts, ChunkReader, DecodedChunk, Endpoint, GridArray,
-    Level, LinkArray, LinkAttribute, LinkFamily, ObjectIndex,
+    Level, LinkArray, LinkAttribute, LinkFamily, ObjectIndex, VertexAttribute,
 };
 
 use zvf_encode::batches::row_bytes;
@@ -66,7 +67,14 @@ pub(super) fn link_attributes(family: &LinkFamily) -> Vec<&LinkAttribute> {
 
 impl Stored {
     pub(super) fn new(level: Level, handle: Handle) -> Result<Self, WriteError> {
-        let reader = level.chunks(ChunkParts::all_of(&level))?;
+        // An owner column is made from the manifests, which are compared.
+        let columns = level.fragment_attributes().iter();
+        let columns = columns.filter(|one| !is_owner_column(one));
+        let columns: Vec<VertexAttribute> = columns.cloned().collect();
+        let reader = level.chunks(ChunkParts {
+            fragment_attributes: &columns,
+            ..ChunkParts::all_of(&level)
+        })?;
         let vertices = level.vertices();
         vertices.check_presence()?;
         if NumberType::from_kind(vertices.dtype().kind).is_none() {

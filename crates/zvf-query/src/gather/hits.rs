@@ -12,7 +12,7 @@ use crate::object_counts::count_objects;
 use crate::prepare::Prepared;
 use crate::reader::Decoded;
 use crate::scan::pass::Scan;
-use crate::scan::plan::Ask;
+use crate::scan::plan::{Ask, OfObjects};
 use crate::vertex_table::TablePlan;
 
 /// What the pass that finds the objects needs.
@@ -20,7 +20,7 @@ pub(crate) fn ask(p: &Prepared) -> Ask {
     Ask {
         fragments: true,
         keep_fragments: true,
-        walk: true,
+        objects_by: OfObjects::Rows,
         links: None,
         objects: None,
         hold: p.query.memory_budget / 2,
@@ -43,10 +43,11 @@ pub(super) async fn hits(
     let ask = ask(p);
     let mut scan = Scan::start(p, &ask).await?;
     while scan.next().await?.is_some() {}
-    let (Some(walk), Some(ids)) = (scan.side.walk.clone(), scan.side.ids.clone()) else {
+    let kept = std::mem::take(&mut scan.kept);
+    let walk = scan.walk(p, &kept, false).await?;
+    let (Some(walk), Some(ids)) = (walk, scan.side.ids.clone()) else {
         return Err(QueryError::misuse("the level has no object index"));
     };
-    let kept = std::mem::take(&mut scan.kept);
     let (reader, table) = (Arc::clone(&scan.reader), Arc::clone(&ids));
     let resolved = scan
         .workers

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use futures::future::{BoxFuture, FutureExt};
-use zvf_store::IdTable;
 
 use super::row_index::rows_of;
 use super::step::{Cursor, GatherPlan, Piece, Placer, Step};
@@ -223,7 +222,7 @@ pub(crate) struct Outlet {
     whole: bool,
     /// The answer is one of several levels, which together are cut at the limit: this one ends after it.
     part: bool,
-    owners: Option<(Owners, Arc<IdTable>)>,
+    owners: Option<Owners>,
     placer: Placer,
     /// Steps that wait for the schema.
     pending: VecDeque<Step>,
@@ -240,7 +239,7 @@ impl Outlet {
         p: &Prepared,
         schemas: Schemas,
         plan: Arc<GatherPlan>,
-        owners: Option<(Owners, Arc<IdTable>)>,
+        owners: Option<Owners>,
     ) -> Self {
         Self {
             widths: vec![None; plan.reader.columns.len()],
@@ -475,7 +474,7 @@ impl Outlet {
                     .extend(std::iter::repeat_n(Some(id), int::index(piece.taken)));
             }
         }
-        let Some((owners, ids)) = &self.owners else {
+        let Some(owners) = &self.owners else {
             return Ok(columns);
         };
         let mut known: HashMap<Slot, Vec<Vec<i64>>> = HashMap::new();
@@ -497,7 +496,7 @@ impl Outlet {
                     fragments,
                 };
                 let mut found = OwnerColumns::default();
-                owners.push(piece.slot, &chunk, ids, true, &mut found);
+                owners.push(piece.slot, &chunk, true, &mut found);
                 found.all
             });
             let rows = rows_of(piece, &sent.fragments)?;

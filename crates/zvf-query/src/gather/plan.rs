@@ -29,8 +29,8 @@ use crate::{QueryError, Select, int};
 /// Manifests that are asked for together.
 const MANIFESTS: usize = 1 << 14;
 
-/// Bytes of memory budget for each stored chunk of manifests that is decoded beside others.
-const CHUNK: u64 = 16 << 20;
+/// Bytes of memory budget for each manifest of the stored chunks that are decoded together.
+const MANIFEST: u64 = 1 << 10;
 
 /// Manifests that are worth a table of the listed chunks.
 const MANY: usize = 1 << 10;
@@ -263,7 +263,8 @@ fn parts<'a>(
     index: &ObjectIndex,
     budget: u64,
 ) -> impl Iterator<Item = &'a [u64]> {
-    let most = (budget / CHUNK).max(1);
+    let together = index.len().div_ceil(index.manifest_chunks().max(1));
+    let most = (budget / MANIFEST.saturating_mul(together.max(1))).max(1);
     let together = move |first: u64, row: u64| {
         !rising || index.chunk_of(row).saturating_sub(index.chunk_of(first)) < most
     };

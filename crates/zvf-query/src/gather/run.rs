@@ -24,6 +24,7 @@ use crate::jobs::Jobs;
 use crate::links::table::LinkTable;
 use crate::manifests::{Scope, walk_all};
 use crate::objects::{Form, ObjectTable};
+use crate::owner_cells::OwnerCells;
 use crate::plan::chunks::Slot;
 use crate::prepare::Prepared;
 use crate::reader::Decoded;
@@ -395,16 +396,17 @@ impl Run {
     }
 
     /// Owners of every row, where all of them are asked for.
-    async fn all_owners(
-        &mut self,
-        p: &Prepared,
-    ) -> Result<Option<(Owners, Arc<IdTable>)>, QueryError> {
+    async fn all_owners(&mut self, p: &Prepared) -> Result<Option<Owners>, QueryError> {
         if !p.table.has(Out::ObjectIds) {
             return Ok(None);
         }
+        if let Some(cells) = OwnerCells::read(&self.reader, self.round).await? {
+            let ids = Some(Arc::clone(&self.ids));
+            return Ok(Some(Owners::Column(Arc::new(cells), ids)));
+        }
         let index = select::index(p)?;
         let (ids, walk) = walk_all(index, &self.reader, &Scope::Any, self.round).await?;
-        Ok(Some((Owners::new(&walk, self.reader.table.len()), ids)))
+        Ok(Some(Owners::new(&walk, self.reader.table.len(), ids)))
     }
 
     fn note(&mut self, chunk: &Decoded, sent: &mut Sent) {

@@ -146,7 +146,7 @@ pub(crate) async fn members(p: &Prepared) -> Result<Option<Vec<i64>>, QueryError
 /// Asks for manifests beside the groups, while it is not known which are needed, where there are few chunks of them:
 /// that saves a round. They are kept by the index. Returns which chunks failed: nothing may need them.
 async fn early_manifests(p: &Prepared, index: &ObjectIndex) -> Vec<(u64, StoreError)> {
-    const MOST: u64 = 4;
+    const MOST: u64 = 32;
     if p.query.groups.is_none() || index.manifest_chunks() > MOST {
         return Vec::new();
     }

@@ -7,11 +7,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::owners::Owners;
 use super::plan::{Ask, plan_pass, probe};
 use super::requests::{GroupOut, Side, jobs, placed, side};
 use crate::error::{OrBug, Place};
 use crate::gaps::Gaps;
 use crate::jobs::Jobs;
+use crate::manifests::Walk;
+use crate::owner_cells::walk_of_kept;
 use crate::prepare::Prepared;
 use crate::reader::{Decoded, Reader};
 use crate::row_map::RowMap;
@@ -113,6 +116,42 @@ impl Scan {
             }
         }
         Ok((scan, placed))
+    }
+
+    /// The objects of fragments, where they are known.
+    pub(crate) fn owners(&self) -> Option<Owners> {
+        let side = &self.side;
+        match (&side.cells, &side.walk, &side.ids) {
+            (Some(cells), _, ids) => Some(Owners::Column(Arc::clone(cells), ids.clone())),
+            (None, Some(walk), Some(ids)) => {
+                Some(Owners::new(walk, self.reader.table.len(), Arc::clone(ids)))
+            }
+            _ => None,
+        }
+    }
+
+    /// The objects of kept rows with their fragments, once all groups were taken; in their order where that is asked for.
+    ///
+    /// # Errors
+    ///
+    /// I/O; malformed manifests.
+    pub(crate) async fn walk(
+        &mut self,
+        p: &Prepared,
+        kept: &RowMap,
+        order: bool,
+    ) -> Result<Option<Arc<Walk>>, QueryError> {
+        let side = &self.side;
+        let index = p.level.object_index();
+        let (Some(cells), Some(ids), Some(index), Some(scope)) =
+            (&side.cells, &side.ids, index, &side.scope)
+        else {
+            return Ok(side.walk.clone());
+        };
+        // Manifests are read after the rows that need them.
+        let order = order.then_some((scope, p.round.saturating_add(1)));
+        let walk = walk_of_kept(cells, &self.reader, kept, (index, ids), order).await?;
+        Ok(Some(Arc::new(walk)))
     }
 
     /// Sets how many rows are wanted at most, before the first of them is taken.

@@ -71,14 +71,26 @@ fn plan_chunks(
     Ok((table, scope, pruned))
 }
 
+/// What a pass needs to know of objects, each with what comes before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum OfObjects {
+    Nothing,
+    /// The object of each fragment.
+    Owners,
+    /// The rows of these objects in the object index.
+    Rows,
+    /// Which fragments of an object follow each other: that is known from manifests alone.
+    Order,
+}
+
 /// What a pass needs beside vertices.
 #[derive(Debug, Clone)]
 pub(crate) struct Ask {
     pub(crate) fragments: bool,
     /// Fragments are kept until the end of the pass.
     pub(crate) keep_fragments: bool,
-    /// Manifests and ids.
-    pub(crate) walk: bool,
+    /// What is known of objects.
+    pub(crate) objects_by: OfObjects,
     /// Stored links.
     pub(crate) links: Option<Touch>,
     /// The object table, when its attributes are wanted.

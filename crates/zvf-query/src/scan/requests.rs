@@ -7,14 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use futures::future::FutureExt;
-use zvf_store::{CellWant, IdTable};
+use zvf_store::{CellWant, IdTable, ObjectIndex};
 
-use super::plan::{Ask, Pass, VertexPlan};
+use super::plan::{Ask, OfObjects, Pass, VertexPlan};
 use crate::columns::gather::Rows;
 use crate::gaps::Gaps;
 use crate::jobs::Jobs;
 use crate::manifests::{Scope, Walk, walk_all};
 use crate::objects::ObjectValues;
+use crate::owner_cells::OwnerCells;
 use crate::plan::candidates::Candidates;
 use crate::plan::chunks::Slot;
 use crate::prepare::Prepared;
@@ -28,6 +29,10 @@ use crate::{QueryError, int};
 pub(crate) struct Side {
     pub(crate) ids: Option<Arc<IdTable>>,
     pub(crate) walk: Option<Arc<Walk>>,
+    /// The objects of fragments by the owner column, where no manifest was read.
+    pub(crate) cells: Option<Arc<OwnerCells>>,
+    /// What manifests may name that are read after the pass.
+    pub(crate) scope: Option<Scope>,
     pub(crate) values: Option<ObjectValues>,
 }
 
@@ -47,24 +52,17 @@ pub(crate) fn jobs(p: &Prepared, pass: Pass, stop: &Arc<AtomicBool>) -> Jobs<Box
     Jobs::new(&reader, round, chunks, links, pass.pace.window)
 }
 
-/// Manifests, ids and object attributes.
+/// What is known of objects, and their attributes.
 pub(crate) async fn side(
     p: &Prepared,
     ask: &Ask,
     reader: &Arc<Reader>,
     scope: Option<Candidates>,
 ) -> Result<Side, QueryError> {
-    let mut side = Side::default();
     let Some(index) = p.level.object_index() else {
-        return Ok(side);
+        return Ok(Side::default());
     };
     let scope = scope.map_or(Scope::Whole, Scope::Box);
-    let walk = async {
-        if !ask.walk {
-            return Ok(None);
-        }
-        walk_all(index, reader, &scope, p.round).await.map(Some)
-    };
     // Attributes of very many objects are read later, piece by piece.
     let small = ask
         .objects
@@ -76,12 +74,50 @@ pub(crate) async fn side(
             None => Ok(None),
         }
     };
-    let (walk, values) = futures::try_join!(walk, values)?;
-    side.values = values;
-    if let Some((ids, walk)) = walk {
+    let known = of_objects(index, reader, &scope, ask.objects_by, p.round);
+    let (known, values) = futures::try_join!(known, values)?;
+    Ok(Side { values, ..known })
+}
+
+/// What a pass needs to know of objects: from the owner column where it can be used, else from all manifests. What the column does not say of
+/// kept rows, [`Scan::walk`](super::pass::Scan::walk) reads after the pass.
+async fn of_objects(
+    index: &ObjectIndex,
+    reader: &Arc<Reader>,
+    scope: &Scope,
+    needed: OfObjects,
+    round: u32,
+) -> Result<Side, QueryError> {
+    let mut side = Side::default();
+    if needed == OfObjects::Nothing {
+        return Ok(side);
+    }
+    // All objects have chunks of the level.
+    let whole = reader.table.len() >= reader.level.vertices().presence().len();
+    let cells = async {
+        if whole && needed == OfObjects::Order {
+            return Ok(None);
+        }
+        OwnerCells::read(reader, round).await
+    };
+    let ids = async {
+        // Ids that ascend are in the order of their rows.
+        let ascending = index.doc().object_ids_sorted == Some(true);
+        let unneeded = needed == OfObjects::Owners && ascending;
+        if unneeded || reader.level.owner_column().current().is_none() {
+            return Ok(None);
+        }
+        Ok::<_, QueryError>(Some(index.ids_in(round).await?))
+    };
+    let (cells, ids) = futures::try_join!(cells, ids)?;
+    let Some(cells) = cells.map(Arc::new) else {
+        let (ids, walk) = walk_all(index, reader, scope, round).await?;
         side.ids = Some(ids);
         side.walk = Some(Arc::new(walk));
-    }
+        return Ok(side);
+    };
+    (side.cells, side.ids) = (Some(cells), ids);
+    side.scope = Some(scope.clone());
     Ok(side)
 }
 

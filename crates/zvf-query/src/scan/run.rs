@@ -3,9 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::owners::Owners;
 use super::pass::Scan;
-use super::plan::Ask;
+use super::plan::{Ask, OfObjects};
 use crate::answer::{Emit, Schemas, Summary, Table};
 use crate::error::count_warning;
 use crate::link_batches::{ranges, send_ranges, send_stored};
@@ -52,10 +51,7 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
         scan.limit(gate.await.unwrap_or(0));
     }
 
-    let owners = match &scan.side.walk {
-        Some(walk) if owned => Some(Owners::new(walk, scan.reader.table.len())),
-        _ => None,
-    };
+    let owners = owned.then(|| scan.owners()).flatten();
     if !counted && !sequential {
         scan.side.walk = None;
     }
@@ -68,9 +64,9 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
         let gathered: Gathered = std::mem::take(&mut group.gathered);
         if owned {
             let all = p.table.has(Out::ObjectIds);
-            if let (Some(owners), Some(ids)) = (&owners, &scan.side.ids) {
+            if let Some(owners) = &owners {
                 for (slot, chunk) in &group.chunks {
-                    owners.push(*slot, chunk, ids, all, &mut columns);
+                    owners.push(*slot, chunk, all, &mut columns);
                 }
             }
             shared = shared.saturating_add(columns.shared);
@@ -97,8 +93,12 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
         ..Summary::default()
     };
     let kept = Arc::new(std::mem::take(&mut scan.kept));
-    let resolved = match (scan.side.walk.clone(), scan.side.ids.clone()) {
-        (Some(walk), Some(ids)) if counted || sequential => {
+    let walk = match counted || sequential {
+        true => scan.walk(&p, &kept, sequential).await?,
+        false => None,
+    };
+    let resolved = match (walk, scan.side.ids.clone()) {
+        (Some(walk), Some(ids)) => {
             let (reader, kept) = (Arc::clone(&scan.reader), Arc::clone(&kept));
             Some(Arc::new(
                 scan.workers
@@ -180,7 +180,13 @@ pub(crate) fn ask(p: &mut Prepared) -> Result<Ask, QueryError> {
     let index = p.level.object_index().is_some();
     let sequential = links.is_some() && p.rule == Rule::Sequential;
     let branches = links.is_some() && p.rule == Rule::Branches;
-    let walk = counted || (index && (owned || sequential));
+    let objects_by = match index {
+        true if sequential => OfObjects::Order,
+        true if counted => OfObjects::Rows,
+        true if owned => OfObjects::Owners,
+        _ => OfObjects::Nothing,
+    };
+    let walk = objects_by > OfObjects::Nothing;
     let valued = |table: &LinkTable| {
         let family = table.family.as_ref();
         family.is_some_and(|family| !family.columns.is_empty())
@@ -190,7 +196,7 @@ pub(crate) fn ask(p: &mut Prepared) -> Result<Ask, QueryError> {
     Ok(Ask {
         fragments: walk || sequential || branches || p.table.has(Out::Fragment),
         keep_fragments: counted || links.is_some(),
-        walk,
+        objects_by,
         links: links.as_ref().filter(stored).map(|_| touch),
         objects,
         hold: 0,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use zvf_meta::ObjectLayout;
+use zvf_meta::{ArrayAttributes, ObjectLayout};
 
 use crate::StoreError;
 use crate::typed::TypedArray;
@@ -11,6 +11,20 @@ use crate::warnings::Warnings;
 use zvf_format::int::wide;
 use zvf_io::Once;
 use zvf_io::blocking;
+
+/// The attribute of a table of ids which says that ids are row numbers, so that nobody needs the table. Other writers of the table replace the
+/// array, and with it its attributes.
+const IDS: &str = "zvf_ids";
+const ROWS: &str = "rows";
+
+/// States in the attributes of a table of ids whether these ids are row numbers.
+pub fn state_ids(attributes: &mut ArrayAttributes, ids: &[i64]) {
+    if !ids.is_empty() && ids.iter().copied().eq(0..) {
+        attributes.extra.insert(IDS.to_owned(), ROWS.into());
+    } else {
+        attributes.extra.remove(IDS);
+    }
+}
 
 /// What the id table is made from, and the table.
 #[derive(Debug)]
@@ -55,7 +69,25 @@ impl IdSource {
             ));
             return Ok(Arc::new(IdTable::rows(rows).without(&self.deleted)));
         }
-        let values = table.read_rows_in(round, 0..rows).await?;
+        if self.states_rows() {
+            return Ok(Arc::new(IdTable::rows(rows).without(&self.deleted)));
+        }
+        self.read(table, round).await
+    }
+
+    /// Whether the table states that its ids are row numbers.
+    pub(super) fn states_rows(&self) -> bool {
+        let stated = self.table.as_ref().map(|table| &table.attributes().extra);
+        stated.is_some_and(|extra| extra.get(IDS).is_some_and(|ids| ids == ROWS))
+    }
+
+    /// The ids of the table, whatever it states.
+    pub(super) async fn read(
+        &self,
+        table: &TypedArray,
+        round: u32,
+    ) -> Result<Arc<IdTable>, StoreError> {
+        let values = table.read_rows_in(round, 0..self.rows).await?;
         let path = table.path().to_owned();
         let named = path.clone();
         let deleted = Arc::clone(&self.deleted);

@@ -24,7 +24,7 @@ use zvf_io::{Kv, driven};
 
 pub(crate) use dense::Dense;
 use ids::IdSource;
-pub use ids::IdTable;
+pub use ids::{IdTable, state_ids};
 pub use manifests::ManifestChunk;
 pub(crate) use manifests::Manifests;
 pub(crate) use split::Split;
@@ -37,9 +37,20 @@ pub(crate) use split::Split;
 pub struct ObjectIndex {
     kv: Kv,
     doc: ObjectIndexDoc,
+    /// CRC-32C of the document.
+    checksum: u32,
     key_rank: usize,
     source: Arc<IdSource>,
     manifests: Option<Manifests>,
+}
+
+/// The document of an index.
+#[derive(Debug)]
+pub(crate) struct IndexDocument<'d> {
+    pub(crate) key: &'d str,
+    /// As it is stored.
+    pub(crate) bytes: &'d [u8],
+    pub(crate) doc: ObjectIndexDoc,
 }
 
 /// What an index is made of.
@@ -59,7 +70,7 @@ impl ObjectIndex {
     /// Malformed: a list of deleted objects that is none.
     pub(crate) fn new(
         kv: &Kv,
-        (key, doc): (&str, ObjectIndexDoc),
+        IndexDocument { key, bytes, doc }: IndexDocument<'_>,
         key_rank: usize,
         parts: Parts,
         warnings: Arc<Warnings>,
@@ -89,6 +100,7 @@ impl ObjectIndex {
         Ok(Self {
             kv: kv.clone(),
             doc,
+            checksum: crc32c::crc32c(bytes),
             key_rank,
             source: Arc::new(source),
             manifests,
@@ -114,6 +126,11 @@ impl ObjectIndex {
     /// The index's document.
     pub fn doc(&self) -> &ObjectIndexDoc {
         &self.doc
+    }
+
+    /// CRC-32C of the index's document, as it is stored.
+    pub(crate) fn checksum(&self) -> u32 {
+        self.checksum
     }
 
     /// The form in which manifests are stored, as found, which may not be the one that is stated; `None` for two blobs,
@@ -145,6 +162,28 @@ impl ObjectIndex {
             let source = Arc::clone(&self.source);
             // Several callers may wait for one load, so it runs as a task, which does not depend on any of them being polled.
             driven(async move { source.ids.get_or_load(source.load(round)).await }).await
+        })
+    }
+
+    /// The ids as the table has them, where it states that they are row numbers, so that [`ids`](Self::ids) does not read it; to check the
+    /// statement.
+    ///
+    /// # Errors
+    /// As [`ids`](Self::ids).
+    pub fn stated_ids_in(
+        &self,
+        round: u32,
+    ) -> BoxFuture<'_, Result<Option<Arc<IdTable>>, StoreError>> {
+        Box::pin(async move {
+            match self
+                .source
+                .table
+                .as_ref()
+                .filter(|_| self.source.states_rows())
+            {
+                Some(table) if !self.is_empty() => self.source.read(table, round).await.map(Some),
+                _ => Ok(None),
+            }
         })
     }
 

@@ -9,7 +9,7 @@ use super::{Node, State, Tree, attributes_of_group, document_at};
 use crate::blob_array::BlobArray;
 use crate::groups::{Groups, Members};
 use crate::level::Refused;
-use crate::objects::{Dense, Manifests, ObjectIndex, Parts, Split};
+use crate::objects::{Dense, IndexDocument, Manifests, ObjectIndex, Parts, Split};
 use crate::ragged::RaggedArray;
 use crate::typed::TypedArray;
 use crate::{Need, StoreError};
@@ -197,7 +197,12 @@ impl Tree {
             _ => {}
         }
         let (kv, warnings) = (self.next_kv(), Arc::clone(&self.warnings));
-        let index = ObjectIndex::new(&kv, (&key, doc), key_rank, parts, warnings)?;
+        let document = IndexDocument {
+            key: &key,
+            bytes: &bytes,
+            doc,
+        };
+        let index = ObjectIndex::new(&kv, document, key_rank, parts, warnings)?;
         let index = Arc::new(index);
         self.state()
             .object_indexes

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use zvf_format::dtype::{DType, DTypeKind};
 use zvf_format::fragments::{Fragment, FragmentIndex};
 use zvf_meta::Kind;
+use zvf_store::owners::OWNER_COLUMN;
 use zvf_store::{CellWant, ChunkCoord, GridArray, StoreError, VertexAttribute};
 
 use crate::check::{Check, Depth};
@@ -594,7 +595,7 @@ impl Column {
                 .saturating_mul(size)
                 .max(1);
             // A column of owners ends with the last fragment that somebody owns (0.9 §11.7).
-            let may_lack = self.may_lack || self.attribute.name == "object_id";
+            let may_lack = self.may_lack || self.attribute.name == OWNER_COLUMN;
             let lacks = may_lack
                 && bytes.len().is_multiple_of(declared)
                 && bytes.len() / declared < index(rows);

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use zvf_meta::RootDoc;
 use zvf_store::ChunkCoord;
+use zvf_store::owners::OWNER_COLUMN;
 
 use super::PartedStore;
 use super::part::{Note, bounds, cells, check_begun, encoder};
@@ -372,11 +373,13 @@ impl PartedStore {
             .filter(|one| one.values == AttributeType::Category)
             .map(|one| &*one.name)
             .collect();
-        let links = self.spec.takes_links();
+        let (links, owners) = (self.spec.takes_links(), self.spec.stores_owners());
         let is_moved = |key: &&String| {
             let mut path = key.split('/').skip(1);
             let of_a_part = match path.next() {
-                Some("vertices" | "vertex_fragments" | "fragment_attributes") => true,
+                Some("vertices" | "vertex_fragments") => true,
+                // The owner column is made by the commit.
+                Some("fragment_attributes") => !owners || path.next() != Some(OWNER_COLUMN),
                 Some("vertex_attributes") => path.next().is_some_and(|name| !texts.contains(name)),
                 Some(family) => links && (family.contains("link")),
                 None => false,

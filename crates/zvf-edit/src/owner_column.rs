@@ -1,0 +1,183 @@
+//! The owner column of level 0: edits keep it as the manifests are, or make it again.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use zvf_meta::KeyList;
+use zvf_store::owners::{
+    NOBODY, OWNER_COLUMN, OwnerColumn, SEVERAL, is_owner_column, state_owners_of, withdraw_owners,
+};
+use zvf_store::{CellWant, ChunkCoord, VertexAttribute};
+
+use super::Edit;
+use super::grid::GridEdit;
+use super::index::Index;
+use super::ops::no_objects;
+use super::state::State;
+use zvf_encode::WriteError;
+use zvf_encode::documents::grid_doc;
+use zvf_encode::error::OrBug;
+use zvf_encode::level::Cells;
+use zvf_encode::level::owners::{self, enter, is_distinct, payload};
+
+/// Owners of chunks, by number; those of fragments behind the last one with an owner are left out.
+type ByChunk = BTreeMap<u32, Vec<i64>>;
+
+/// Whether the level has an owner column, true or not; not one of plain ids, which another writer stores by the same name.
+pub(super) fn is_there(state: &State) -> bool {
+    column_of(state).is_some()
+}
+
+fn column_of(state: &State) -> Option<&VertexAttribute> {
+    let all = state.level.fragment_attributes();
+    all.iter().find(|one| is_owner_column(one))
+}
+
+impl Edit {
+    /// Checks that the level can have an owner column, and makes it again when the edit is committed.
+    pub(super) fn renew_owners(&mut self) -> Result<(), WriteError> {
+        self.index.as_ref().ok_or_else(no_objects)?;
+        let attributes = self.state.level.fragment_attributes();
+        let mut others = attributes.iter().filter(|one| !is_owner_column(one));
+        if let Some(other) = others.find(|one| one.name == OWNER_COLUMN) {
+            let found = format!("an attribute of {}", other.dtype);
+            let expected = "none, or an owner column: int64";
+            return Err(WriteError::unsupported(other.array.path(), found, expected));
+        }
+        self.new_owners = true;
+        Ok(())
+    }
+}
+
+/// Works out the owners behind an edit, where the level has the column or gets it. `index_document`: what the edit writes for the object index.
+///
+/// # Cost
+/// The cells of the column in chunks that objects came to or left. All manifests, where the column is new or did not agree with them.
+pub(super) async fn place(
+    edit: &mut Edit,
+    template: &Cells,
+    index_document: &str,
+    arrays: &mut BTreeMap<String, GridEdit>,
+) -> Result<(), WriteError> {
+    let Some(index) = &mut edit.index else {
+        return Ok(());
+    };
+    let state = &mut edit.state;
+    let kept = match (edit.new_owners, state.level.owner_column()) {
+        (false, OwnerColumn::Current(_)) => kept(state, index).await?,
+        _ => None,
+    };
+    let (changed, whole) = match kept {
+        Some(changed) => (changed, false),
+        None => (made(state, index).await?, true),
+    };
+    // Objects with such an id may have got their first vertices.
+    let distinct = index.ids.iter().all(|id| is_distinct(*id));
+    let mut column = match column_of(state) {
+        Some(column) => GridEdit::of(&column.array)?,
+        None => {
+            let cells = owners::cells_of(template);
+            let doc = grid_doc(&cells, KeyList::new(), owners::attributes());
+            GridEdit::new(format!("0/{}", owners::path()), doc)?
+        }
+    };
+    if whole && let Some(stored) = column_of(state) {
+        // Cells of chunks that have no owner any more go.
+        for chunk in stored.array.presence().iter() {
+            column.set(chunk, Vec::new());
+        }
+    }
+    for (slot, owners) in &changed {
+        column.set(state.coord(*slot)?, payload(owners));
+    }
+    match distinct {
+        true => state_owners_of(column.attributes(), index_document.as_bytes()),
+        false => withdraw_owners(column.attributes()),
+    }
+    arrays.insert(column.path().to_owned(), column);
+    Ok(())
+}
+
+/// The owners of chunks where they change, of a column that agrees with the manifests. `None`: it does not say whose fragments are.
+async fn kept(state: &mut State, index: &Index) -> Result<Option<ByChunk>, WriteError> {
+    let changed: HashSet<i64> = index.ids_of_changed().collect();
+    let mut named: HashMap<u32, Vec<(u32, i64)>> = HashMap::new();
+    let mut slots: BTreeSet<u32> = index.left.clone();
+    for &row in &index.changed {
+        let id = index.ids.get(row).copied();
+        let id = id.or_bug(format_args!("no object in row {row}"))?;
+        for &(slot, fragment) in index.blocks(row) {
+            slots.insert(slot);
+            named.entry(slot).or_default().push((fragment, id));
+        }
+    }
+    let Some(column) = column_of(state) else {
+        return Ok(None);
+    };
+    let array = &column.array;
+    let mut stored = Vec::new();
+    for &slot in &slots {
+        let chunk = state.coord(slot)?;
+        if array.presence().contains(chunk) {
+            stored.push((slot, ChunkCoord::new(chunk)));
+        }
+    }
+    let wants = stored.iter();
+    let wants = wants.map(|(_, chunk)| CellWant::new(array, chunk.as_slice()));
+    let store = state.level.store();
+    let cells = store
+        .fetch(state.level.next_round(), wants.collect())
+        .await?;
+    let mut before: HashMap<u32, Vec<i64>> = HashMap::new();
+    for ((slot, _), cell) in stored.iter().zip(cells) {
+        let cell = cell.unwrap_or_default();
+        let (owners, rest) = cell.as_chunks();
+        if !rest.is_empty() {
+            let what = format!("found {} bytes, expected a multiple of 8", cell.len());
+            return Err(WriteError::source(array.path(), what));
+        }
+        let owners = owners.iter().map(|id| i64::from_le_bytes(*id));
+        before.insert(*slot, owners.collect());
+    }
+    let mut after = ByChunk::new();
+    for slot in slots {
+        let old = before.remove(&slot).unwrap_or_default();
+        let mut new = old.clone();
+        for owner in &mut new {
+            match *owner {
+                SEVERAL => return Ok(None),
+                one if changed.contains(&one) => *owner = NOBODY,
+                _ => {}
+            }
+        }
+        for (fragment, id) in named.remove(&slot).into_iter().flatten() {
+            enter(&mut new, fragment, id);
+        }
+        trim(&mut new);
+        if new.contains(&SEVERAL) {
+            return Ok(None);
+        }
+        if new != old {
+            after.insert(slot, new);
+        }
+    }
+    Ok(Some(after))
+}
+
+/// The owners of all chunks, by the manifests.
+async fn made(state: &mut State, index: &mut Index) -> Result<ByChunk, WriteError> {
+    let all: BTreeSet<usize> = (0..index.ids.len()).collect();
+    index.peek(state, &all).await?;
+    let mut owners = ByChunk::new();
+    for (row, id) in index.ids.iter().enumerate() {
+        for &(slot, fragment) in index.blocks(row) {
+            enter(owners.entry(slot).or_default(), fragment, *id);
+        }
+    }
+    Ok(owners)
+}
+
+fn trim(owners: &mut Vec<i64>) {
+    while owners.last() == Some(&NOBODY) {
+        owners.pop();
+    }
+}

@@ -1,0 +1,224 @@
+//! The owner column: the object of each fragment, beside the fragments (0.9 §11.7).
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+use zvf_meta::ArrayAttributes;
+use zvf_store::owners::{NOBODY, OWNER_COLUMN, SEVERAL, state_owners_of};
+
+use crate::documents::nodes::Nodes;
+use crate::error::{OrBug, internal};
+use crate::level::fragment_values;
+use crate::level::shard::{Cells, Container};
+use crate::records::sorter::{Sorted, Sorter};
+use crate::spec::store::AttributeSpec;
+use crate::target::{Below, Payloads};
+use crate::values::number::NumberType;
+use crate::{WriteError, documents};
+use zvf_format::int::index;
+
+/// Most cells of a shard of the column. Its cells are small, and a file for each would be a third more files; a shard of 512 cells has an
+/// index of 8 KiB.
+const SHARD: u64 = 512;
+
+/// A fragment and its object. Sorted by place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+struct Owned {
+    /// Number of the chunk, in lex order.
+    chunk: u32,
+    /// Number of the fragment in its chunk.
+    fragment: u32,
+    /// Its object.
+    object: i64,
+}
+
+/// Collects the objects of fragments in bounded memory, and writes the column.
+#[derive(Debug)]
+pub struct Owners {
+    sorter: Sorter<Owned>,
+    /// Whether every object can be told from [`NOBODY`] and [`SEVERAL`].
+    distinct: bool,
+}
+
+/// The path of the column in its level.
+#[must_use]
+pub fn path() -> String {
+    format!("fragment_attributes/{OWNER_COLUMN}")
+}
+
+/// The attributes of the column.
+#[must_use]
+pub fn attributes() -> ArrayAttributes {
+    let column = AttributeSpec::number(OWNER_COLUMN, NumberType::I64);
+    fragment_values::document(&column.with_description("object of the fragment"))
+}
+
+/// Whether the column can have an owner of this id: two ids have another meaning in it.
+#[must_use]
+pub fn is_distinct(id: i64) -> bool {
+    !matches!(id, NOBODY | SEVERAL)
+}
+
+/// Where the cells of the column lie, given where those of vertices do: where each cell of the level is an object of its own or lies in shards
+/// of an array, in shards of up to 512 cells that follow each other in the order of chunks.
+#[must_use]
+pub fn cells_of(cells: &Cells) -> Cells {
+    if cells.container == Container::Blobs {
+        return cells.clone();
+    }
+    let mut shards = vec![1; cells.grid.shape.len()];
+    let mut room = SHARD;
+    // A shard that takes a part of one axis only takes single chunks of those before it: so no two shards overlap in lex order.
+    for (cells, &extent) in shards.iter_mut().zip(&cells.grid.shape).rev() {
+        *cells = extent.clamp(1, room.max(1));
+        room = if *cells < extent { 0 } else { room / *cells };
+    }
+    Cells {
+        shards: Some(shards),
+        ..cells.clone()
+    }
+}
+
+/// One cell: an owner for each fragment up to the last one that has any.
+#[must_use]
+pub fn payload(owners: &[i64]) -> Vec<u8> {
+    owners.iter().flat_map(|id| id.to_le_bytes()).collect()
+}
+
+/// Enters the owner of a fragment into the owners of its chunk.
+pub fn enter(owners: &mut Vec<i64>, fragment: u32, object: i64) {
+    let at = index(fragment);
+    if owners.len() <= at {
+        owners.resize(at + 1, NOBODY);
+    }
+    if let Some(owner) = owners.get_mut(at) {
+        *owner = match *owner {
+            NOBODY => object,
+            same if same == object => object,
+            _ => SEVERAL,
+        };
+    }
+}
+
+impl Owners {
+    /// Nothing yet. Takes about `budget` bytes.
+    pub fn new(budget: usize, folder: &Path) -> Self {
+        Self {
+            sorter: Sorter::new(budget, folder),
+            distinct: true,
+        }
+    }
+
+    /// Takes a fragment of an object, by the number of its chunk.
+    pub fn push(&mut self, chunk: u32, fragment: u32, object: i64) -> Result<(), WriteError> {
+        self.distinct &= is_distinct(object);
+        self.sorter.push(Owned {
+            chunk,
+            fragment,
+            object,
+        })
+    }
+
+    /// Writes the cells; returns the node of the column, which says that it was made with this document of the object index.
+    pub fn write(
+        self,
+        chunks: &[&[i64]],
+        cells: &Cells,
+        index_document: &str,
+        target: &Below<'_>,
+    ) -> Result<Nodes, WriteError> {
+        let (path, distinct) = (path(), self.distinct);
+        let mut sorted = self.sorter.finish()?;
+        let mut next = sorted.pop()?;
+        let mut present: Vec<&[i64]> = Vec::new();
+        let mut shard = None;
+        let mut done = BTreeSet::new();
+        let mut together: Payloads<'_> = Vec::new();
+        let put = |together: Payloads<'_>| -> Result<(), WriteError> {
+            target.put(cells.of_items(size_of::<i64>()).objects(&path, together)?)
+        };
+        while let Some(first) = next.take() {
+            let owners = of_chunk(first, &mut sorted, &mut next)?;
+            let chunk = chunks.get(index(first.chunk)).copied();
+            let chunk = chunk.or_bug("a fragment of no chunk")?;
+            let object = Some(cells.object_index(chunk)?);
+            if object != shard {
+                put(std::mem::take(&mut together))?;
+                internal!(done.insert(object.clone()), "a shard of owners twice");
+                shard = object;
+            }
+            present.push(chunk);
+            together.push((chunk, payload(&owners)));
+        }
+        put(together)?;
+        let mut attributes = attributes();
+        if distinct {
+            state_owners_of(&mut attributes, index_document.as_bytes());
+        }
+        let mut nodes = Nodes::default();
+        nodes.cells(cells, path, documents::presence(present)?, attributes);
+        Ok(nodes)
+    }
+}
+
+/// The owners of the fragments of one chunk, of which `first` is the first.
+fn of_chunk(
+    first: Owned,
+    sorted: &mut Sorted<Owned>,
+    next: &mut Option<Owned>,
+) -> Result<Vec<i64>, WriteError> {
+    let mut owners = Vec::new();
+    enter(&mut owners, first.fragment, first.object);
+    loop {
+        *next = sorted.pop()?;
+        match next {
+            Some(one) if one.chunk == first.chunk => {
+                enter(&mut owners, one.fragment, one.object);
+            }
+            _ => return Ok(owners),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zvf_codec::Compression;
+    use zvf_meta::space::Grid;
+
+    fn shards(shape: &[u64]) -> Vec<u64> {
+        let cells = Cells {
+            grid: Grid {
+                origin: vec![0; shape.len()],
+                shape: shape.to_vec(),
+            },
+            shards: None,
+            compression: Compression::None,
+            container: Container::Grid,
+        };
+        cells_of(&cells).shards.unwrap()
+    }
+
+    #[test]
+    fn shards_are_runs_of_chunks_in_lex_order() {
+        assert_eq!(shards(&[6, 6, 6]), [6, 6, 6]);
+        assert_eq!(shards(&[34, 34, 34]), [1, 15, 34]);
+        assert_eq!(shards(&[2, 3, 900]), [1, 1, 512]);
+        assert_eq!(shards(&[4, 1, 1, 512]), [1, 1, 1, 512]);
+        assert_eq!(shards(&[3, 0, 2]), [3, 1, 2]);
+    }
+
+    #[test]
+    fn owners_are_told_from_nobody_and_several() {
+        let mut owners = Vec::new();
+        for (fragment, object) in [(2, 7), (0, 5), (2, 7), (3, 1), (3, 2)] {
+            enter(&mut owners, fragment, object);
+        }
+        assert_eq!(owners, [5, NOBODY, 7, SEVERAL]);
+        enter(&mut owners, 3, 2);
+        assert_eq!(owners[3], SEVERAL);
+        assert!(is_distinct(-3) && !is_distinct(NOBODY) && !is_distinct(SEVERAL));
+    }
+}

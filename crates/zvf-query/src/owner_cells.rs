@@ -1,0 +1,173 @@
+//! Owners of the fragments of a query's chunks, by the owner column of the level (0.9 §11.7): what manifests say, read from the chunks.
+
+use std::sync::Arc;
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use zvf_store::owners::{NOBODY, SEVERAL};
+use zvf_store::{CellWant, ChunkCoord, IdTable, Level, ObjectIndex};
+
+use crate::error::Place;
+use crate::manifests::{Scope, Walk, narrow, walk_all, walk_rows};
+use crate::plan::chunks::{ChunkTable, Slot};
+use crate::reader::Reader;
+use crate::row_map::RowMap;
+use crate::{QueryError, int};
+
+/// Cells that are read together, and how many times as many are on their way at once.
+const CELLS: usize = 1024;
+const AHEAD: usize = 8;
+
+/// The owner of each fragment of each chunk of a query.
+#[derive(Debug)]
+pub(crate) struct OwnerCells {
+    /// By chunk; up to the last fragment that has an owner.
+    chunks: Vec<Box<[i64]>>,
+}
+
+/// The cells of the column of a level that hold the owners of some chunks; `None` where there is no column that can be used.
+pub(crate) fn wants(level: &Level, table: &ChunkTable) -> Option<Vec<(Slot, CellWant)>> {
+    let array = &level.owner_column().current()?.array;
+    let listed = (0..).zip(table.iter());
+    let listed = listed.filter(|(_, chunk)| array.presence().contains(chunk));
+    let want = |(slot, chunk)| {
+        let (array, chunk) = (Arc::clone(array), ChunkCoord::from(chunk));
+        (slot, CellWant { array, chunk })
+    };
+    Some(listed.map(want).collect())
+}
+
+impl OwnerCells {
+    /// Reads the owners of all chunks of a query. `None`: there is no column that can be used, or it does not name the owners of a fragment, as
+    /// it has several; then manifests say which.
+    ///
+    /// # Errors
+    ///
+    /// I/O; malformed cells.
+    pub(crate) async fn read(reader: &Arc<Reader>, round: u32) -> Result<Option<Self>, QueryError> {
+        let Some(wants) = wants(&reader.level, &reader.table) else {
+            return Ok(None);
+        };
+        let parts: Vec<Vec<(Slot, CellWant)>> = wants.chunks(CELLS).map(<[_]>::to_vec).collect();
+        let parts = parts.into_iter().map(|part| {
+            let reader = Arc::clone(reader);
+            let store = reader.level.store().clone();
+            let (slots, wants): (Vec<Slot>, Vec<CellWant>) = part.into_iter().unzip();
+            let read = store.fetch_map(round, wants, move |cells| {
+                let cells = slots.into_iter().zip(cells);
+                let decode = |(slot, cell): (Slot, Option<bytes::Bytes>)| {
+                    let owners = decode(&reader, slot, &cell.unwrap_or_default())?;
+                    Ok::<_, QueryError>((slot, owners))
+                };
+                cells.map(decode).collect::<Result<Vec<_>, _>>()
+            });
+            async move { read.await? }
+        });
+        let mut chunks = vec![Box::default(); reader.table.len()];
+        let mut parts = stream::iter(parts).buffered(AHEAD);
+        while let Some(part) = parts.try_next().await? {
+            for (slot, owners) in part {
+                if owners.contains(&SEVERAL) {
+                    return Ok(None);
+                }
+                if let Some(place) = chunks.get_mut(int::index(slot)) {
+                    *place = owners;
+                }
+            }
+        }
+        Ok(Some(Self { chunks }))
+    }
+
+    /// The fragments of one chunk that have an owner, and their owners.
+    pub(crate) fn of(&self, slot: Slot) -> impl Iterator<Item = (u32, i64)> {
+        let owners = self.chunks.get(int::index(slot));
+        let owners = owners.map_or(&[][..], |owners| owners);
+        (0..)
+            .zip(owners.iter().copied())
+            .filter(|(_, id)| *id != NOBODY)
+    }
+
+    /// The objects of kept rows, with their fragments that have any.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: an owner that does not exist.
+    fn kept(
+        &self,
+        reader: &Reader,
+        kept: &RowMap,
+        ids: &IdTable,
+    ) -> Result<Vec<(u32, Slot, u32)>, QueryError> {
+        let mut found = Vec::new();
+        for (slot, chunk) in (0..).zip(&kept.chunks) {
+            let Some(fragments) = chunk.fragments.as_ref().filter(|_| chunk.kept.len() > 0) else {
+                continue;
+            };
+            for (fragment, id) in self.of(slot) {
+                let rows = fragments.get(fragment);
+                if rows.is_some_and(|rows| rows.kept(&chunk.kept) > 0) {
+                    found.push((narrow(row_of(reader, ids, slot, id)?)?, slot, fragment));
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// What the column says of the objects of kept rows, as manifests would. Where their `order` counts, the manifests of objects with several
+/// fragments are read, each once.
+///
+/// # Errors
+///
+/// I/O; malformed manifests; an owner that does not exist.
+pub(crate) async fn walk_of_kept(
+    cells: &OwnerCells,
+    reader: &Arc<Reader>,
+    kept: &RowMap,
+    (index, ids): (&ObjectIndex, &IdTable),
+    order: Option<(&Scope, u32)>,
+) -> Result<Walk, QueryError> {
+    let mut single = cells.kept(reader, kept, ids)?;
+    let Some((scope, round)) = order else {
+        return Ok(Walk::of_fragments(single));
+    };
+    single.sort_unstable();
+    let mut several: Vec<u64> = Vec::new();
+    for object in single.chunk_by(|(a, ..), (b, ..)| a == b) {
+        if let [(row, ..), _, ..] = object {
+            several.push(u64::from(*row));
+        }
+    }
+    if int::wide(several.len()) > index.len() / 2 {
+        return Ok(walk_all(index, reader, scope, round).await?.1);
+    }
+    let ordered = walk_rows(index, reader, scope, round, (&several, ids)).await?;
+    single.retain(|(row, ..)| several.binary_search(&u64::from(*row)).is_err());
+    Ok(Walk::of_fragments(single).merged(&ordered))
+}
+
+/// The row of the owner of a fragment.
+///
+/// # Errors
+///
+/// Malformed: an owner that does not exist.
+fn row_of(reader: &Reader, ids: &IdTable, slot: Slot, id: i64) -> Result<u64, QueryError> {
+    ids.slot(id).ok_or_else(|| {
+        let what = format!("object {id} owns a fragment, and the object index does not have it");
+        QueryError::malformed(place(reader, slot), what)
+    })
+}
+
+fn decode(reader: &Reader, slot: Slot, bytes: &[u8]) -> Result<Box<[i64]>, QueryError> {
+    let (owners, rest) = bytes.as_chunks();
+    if rest.is_empty() {
+        return Ok(owners.iter().map(|id| i64::from_le_bytes(*id)).collect());
+    }
+    let what = format!("found {} bytes, expected a multiple of 8", bytes.len());
+    Err(QueryError::malformed(place(reader, slot), what))
+}
+
+#[cold]
+fn place(reader: &Reader, slot: Slot) -> Place {
+    let path = "fragment_attributes/object_id";
+    Place::cell(reader.number, path, reader.table.get(slot))
+}

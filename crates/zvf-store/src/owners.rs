@@ -1,0 +1,90 @@
+//! The owner column of a level: the object of each fragment (0.9 §11.7), and whether it agrees with the manifests.
+//!
+//! The column is derived from the manifests. A program that changes manifests and not the column makes it wrong, so a column is only used
+//! if it names, by checksum, the document of the object index that it was made with: every writer of manifests writes that document again.
+//! The document ends with a line feed where a column names it. Other writers end it with a brace, so that it also changes where
+//! all of its numbers stay the same.
+
+use serde_json::Value;
+use zvf_meta::{ArrayAttributes, ObjectIndexDoc};
+
+use crate::{ObjectIndex, VertexAttribute};
+
+/// Name of the column among the attributes of fragments.
+pub const OWNER_COLUMN: &str = "object_id";
+
+/// Owner of a fragment that no manifest names.
+pub const NOBODY: i64 = -1;
+
+/// Owner of a fragment that the manifests of several objects name.
+pub const SEVERAL: i64 = -2;
+
+/// The attribute of the column that holds the checksum of the index's document: CRC-32C, eight digits.
+pub const CHECKSUM: &str = "zvf_index_crc32c";
+
+/// The owner column of a level.
+#[derive(Debug, Clone, Copy)]
+pub enum OwnerColumn<'l> {
+    /// There is none, it was not asked for, or it belongs to a writer that does not state what it was made from.
+    None,
+    /// It was made from the manifests that are stored.
+    Current(&'l VertexAttribute),
+    /// The object index was written again since it was made.
+    Stale(&'l VertexAttribute),
+}
+
+impl<'l> OwnerColumn<'l> {
+    /// Finds the column among the attributes of fragments, given the index that was loaded beside them.
+    pub(crate) fn find(attributes: &'l [VertexAttribute], index: Option<&ObjectIndex>) -> Self {
+        let column = attributes.iter().find(|one| is_owner_column(one));
+        let stated = column.and_then(|one| one.array.attributes().extra.get(CHECKSUM));
+        match (column, stated, index) {
+            (Some(column), Some(stated), Some(index)) if *stated == stamp_of(index.checksum()) => {
+                Self::Current(column)
+            }
+            (Some(column), Some(_), Some(_)) => Self::Stale(column),
+            _ => Self::None,
+        }
+    }
+
+    /// The column, if it was made from the manifests that are stored.
+    #[must_use]
+    pub fn current(self) -> Option<&'l VertexAttribute> {
+        match self {
+            Self::Current(column) => Some(column),
+            Self::None | Self::Stale(_) => None,
+        }
+    }
+}
+
+/// Whether an attribute of fragments is an owner column: its type tells it from the plain ids that another writer stores by the same name.
+#[must_use]
+pub fn is_owner_column(attribute: &VertexAttribute) -> bool {
+    attribute.name == OWNER_COLUMN
+        && attribute.dtype == zvf_format::dtype::DType::I64
+        && attribute.declared_width.unwrap_or(1) == 1
+}
+
+/// The document of an object index as it is written beside an owner column, which names it by
+/// [`state_owners_of`].
+#[must_use]
+pub fn index_document(doc: &ObjectIndexDoc) -> String {
+    let mut text = doc.to_json();
+    text.push('\n');
+    text
+}
+
+/// Makes an owner column one that was made with this document of the object index.
+pub fn state_owners_of(column: &mut ArrayAttributes, index_document: &[u8]) {
+    let stamp = stamp_of(crc32c::crc32c(index_document));
+    column.extra.insert(CHECKSUM.to_owned(), stamp);
+}
+
+/// Makes an owner column one that readers do not use.
+pub fn withdraw_owners(column: &mut ArrayAttributes) {
+    column.extra.remove(CHECKSUM);
+}
+
+fn stamp_of(checksum: u32) -> Value {
+    Value::from(format!("{checksum:08x}"))
+}
