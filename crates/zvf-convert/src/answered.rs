@@ -14,7 +14,7 @@ use zvf_write::tables::Held;
 use zvf_write::{Groups, StoreSpec, Values};
 
 use crate::error::{ConvertError, Place, shown};
-use crate::records;
+use crate::table::arrow;
 
 /// All of level 0 of a store: the tables that [`zvf_query::query`] returns, of everything.
 #[derive(Debug)]
@@ -238,7 +238,7 @@ pub fn groups_table(groups: &Groups<'_>, store: &Store) -> Result<RecordBatch, C
 /// # Errors
 /// I/O; a file that is no such table.
 pub fn read_groups(path: &Path) -> Result<RecordBatch, ConvertError> {
-    records::read_arrow(path)
+    arrow::whole(path)
 }
 
 /// The rows of chains, such as polylines: objects one after another, each in the order of its links, which name the rows of the table.

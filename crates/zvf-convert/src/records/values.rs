@@ -28,7 +28,7 @@ pub(crate) fn values(column: &ArrayRef) -> Option<Values<'static>> {
 }
 
 /// A schema whose durations and identifiers are texts, as [`plain_column`] makes them.
-pub(super) fn plain(schema: &SchemaRef) -> SchemaRef {
+pub(crate) fn plain(schema: &SchemaRef) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| {
         let text = matches!(
             field.data_type(),
@@ -44,7 +44,7 @@ pub(super) fn plain(schema: &SchemaRef) -> SchemaRef {
 }
 
 /// Durations as texts with their unit, and identifiers as texts.
-pub(super) fn plain_column(column: &ArrayRef) -> ArrayRef {
+pub(crate) fn plain_column(column: &ArrayRef) -> ArrayRef {
     match column.data_type() {
         DataType::Duration(unit) => {
             let word = crate::time::word(*unit);
@@ -134,7 +134,7 @@ pub(crate) fn decimals(column: &ArrayRef) -> Vec<(f64, bool)> {
 }
 
 /// The texts of a column of texts, of a dictionary of them, or of identifiers of 16 bytes; none of another one.
-pub(super) fn texts(column: &ArrayRef) -> Vec<Option<Cow<'_, str>>> {
+pub(crate) fn texts(column: &ArrayRef) -> Vec<Option<Cow<'_, str>>> {
     match column.as_fixed_size_binary_opt() {
         Some(list) if list.value_length() == 16 => list
             .iter()

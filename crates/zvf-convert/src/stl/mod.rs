@@ -1,0 +1,4 @@
+//! STL: triangles, binary or text.
+
+pub(crate) mod read;
+pub(crate) mod write;

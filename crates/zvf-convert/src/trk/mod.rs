@@ -1,0 +1,4 @@
+//! TRK: TrackVis streamlines.
+
+pub(crate) mod read;
+pub(crate) mod write;

@@ -1,0 +1,4 @@
+//! TRX: streamlines as arrays in an archive.
+
+pub(crate) mod read;
+pub(crate) mod write;
