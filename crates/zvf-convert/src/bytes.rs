@@ -40,6 +40,19 @@ impl Bytes {
         what: &str,
     ) -> Result<Option<[u8; N]>, ConvertError> {
         let mut buffer = [0; N];
+        let got = self.fill(&mut buffer)?;
+        if got == 0 && N > 0 {
+            return Ok(None);
+        }
+        if got < N {
+            return Err(self.short(self.at, got, what, N));
+        }
+        self.at += N as u64;
+        Ok(Some(buffer))
+    }
+
+    /// Fills a buffer as far as the file reaches, and returns how far that is.
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, ConvertError> {
         let mut got = 0;
         while let Some(rest) = buffer.get_mut(got..).filter(|rest| !rest.is_empty()) {
             match self.reader.read(rest) {
@@ -49,23 +62,22 @@ impl Bytes {
                 Err(error) => return Err(self.failed(error)),
             }
         }
-        if got == 0 && N > 0 {
-            return Ok(None);
-        }
-        if got < N {
-            return Err(self.bad(
-                format!("the end of the file after {got} bytes"),
-                format!("{what}, {N} bytes"),
-            ));
-        }
-        self.at += N as u64;
-        Ok(Some(buffer))
+        Ok(got)
+    }
+
+    /// Replaces `block` by the next `count` bytes, or by fewer at the end of the file. The caller bounds `count`.
+    pub(crate) fn block(&mut self, count: usize, block: &mut Vec<u8>) -> Result<(), ConvertError> {
+        block.resize(count, 0);
+        let got = self.fill(block)?;
+        block.truncate(got);
+        self.at += got as u64;
+        Ok(())
     }
 
     pub(crate) fn take<const N: usize>(&mut self, what: &str) -> Result<[u8; N], ConvertError> {
         match self.maybe(what)? {
             Some(bytes) => Ok(bytes),
-            None => Err(self.bad("the end of the file", format!("{what}, {N} bytes"))),
+            None => Err(self.short(self.at, 0, what, N)),
         }
     }
 
@@ -128,6 +140,17 @@ impl Bytes {
             }
             _ => ConvertError::io(&self.path, error),
         }
+    }
+
+    /// A file that ends `got` bytes behind byte `at`, where `what` of `need` bytes begins.
+    #[cold]
+    pub(crate) fn short(&self, at: u64, got: usize, what: &str, need: usize) -> ConvertError {
+        let found = match got {
+            0 => "the end of the file".to_owned(),
+            got => format!("the end of the file after {got} bytes"),
+        };
+        let expected = format!("{what}, {need} bytes");
+        ConvertError::malformed(&self.path, Place::Byte(at), found, expected)
     }
 
     #[cold]

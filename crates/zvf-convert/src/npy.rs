@@ -141,23 +141,8 @@ impl Header {
         })
     }
 
-    /// An array without a header, little-endian, by the name of its type and the bytes it has.
-    pub(crate) fn raw(kind: &str, width: Option<usize>, size: u64) -> Option<Self> {
-        let element = match kind {
-            "bool" => DataType::Boolean,
-            "int8" => DataType::Int8,
-            "int16" => DataType::Int16,
-            "int32" => DataType::Int32,
-            "int64" => DataType::Int64,
-            "uint8" => DataType::UInt8,
-            "uint16" => DataType::UInt16,
-            "uint32" => DataType::UInt32,
-            "uint64" => DataType::UInt64,
-            "float16" => DataType::Float16,
-            "float32" => DataType::Float32,
-            "float64" => DataType::Float64,
-            _ => return None,
-        };
+    /// An array without a header, little-endian, by its type and the bytes it has.
+    pub(crate) fn raw(element: DataType, width: Option<usize>, size: u64) -> Option<Self> {
         let mut header = Self {
             element,
             big: false,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use zvf_write::{AttributeSpec, Batch, NumberType, ObjectTable};
+use zvf_write::{AttributeSpec, Batch, NumberType, ObjectTable, Values};
 
 use crate::error::{ConvertError, Place};
 use crate::sink::Sink;
@@ -20,29 +20,47 @@ impl Columns {
     }
 }
 
-/// What is done with the points of a file, one after another.
-pub(crate) trait Visit {
-    /// A point of the chain that is open.
-    fn point(&mut self, position: [f64; 3], scalars: &[f32]) -> Result<(), ConvertError>;
+/// A number type of coordinates.
+pub(crate) trait Coordinate: Copy + Into<f64> {
+    /// Coordinates as those of a batch.
+    fn values(list: &[Self]) -> Values<'_>;
+}
+
+impl Coordinate for f32 {
+    fn values(list: &[Self]) -> Values<'_> {
+        list.into()
+    }
+}
+
+impl Coordinate for f64 {
+    fn values(list: &[Self]) -> Values<'_> {
+        list.into()
+    }
+}
+
+/// What is done with the points of a file, in their order.
+pub(crate) trait Visit<T> {
+    /// Points of the chain that is open: three coordinates of each, and all scalars of each.
+    fn points(&mut self, positions: &[T], scalars: &[f32]) -> Result<(), ConvertError>;
 
     /// The chain ends; it may have had no point.
     fn end(&mut self, properties: &[f32]) -> Result<(), ConvertError>;
 }
 
 /// Chains on their way into a sink.
-pub(crate) struct Chains<'s> {
+pub(crate) struct Chains<'s, T> {
     sink: &'s mut dyn Sink,
     rows: usize,
     next: i64,
     open: usize,
-    positions: Vec<f64>,
+    positions: Vec<T>,
     runs: Vec<(i64, usize)>,
     scalars: Vec<(Columns, Vec<f32>)>,
     ids: Vec<i64>,
     properties: Vec<(Columns, Vec<f32>)>,
 }
 
-impl<'s> Chains<'s> {
+impl<'s, T: Coordinate> Chains<'s, T> {
     pub(crate) fn new(
         sink: &'s mut dyn Sink,
         rows: usize,
@@ -96,7 +114,8 @@ impl<'s> Chains<'s> {
             self.open = 0;
         }
         if !self.runs.is_empty() {
-            let mut batch = Batch::new(&self.positions).with_object_runs(&self.runs[..]);
+            let positions = T::values(&self.positions);
+            let mut batch = Batch::new(positions).with_object_runs(&self.runs[..]);
             for (columns, values) in &self.scalars {
                 batch = batch.with_attribute(&columns.name, values);
             }
@@ -122,23 +141,40 @@ impl<'s> Chains<'s> {
     }
 }
 
-/// Deals the numbers of a row out to the attributes.
-fn deal(columns: &mut [(Columns, Vec<f32>)], row: &[f32]) {
-    let mut rest = row;
-    for (columns, values) in columns {
-        let (own, more) = rest.split_at_checked(columns.count).unwrap_or((rest, &[]));
-        values.extend_from_slice(own);
-        rest = more;
+/// Deals the numbers of rows out to the attributes.
+fn deal(columns: &mut [(Columns, Vec<f32>)], rows: &[f32]) {
+    if let [(_, values)] = columns {
+        values.extend_from_slice(rows);
+        return;
+    }
+    let width: usize = columns.iter().map(|(columns, _)| columns.count).sum();
+    for row in rows.chunks_exact(width.max(1)) {
+        let mut rest = row;
+        for (columns, values) in &mut *columns {
+            let (own, more) = rest.split_at_checked(columns.count).unwrap_or((rest, &[]));
+            values.extend_from_slice(own);
+            rest = more;
+        }
     }
 }
 
-impl Visit for Chains<'_> {
-    fn point(&mut self, position: [f64; 3], scalars: &[f32]) -> Result<(), ConvertError> {
-        self.positions.extend(position);
-        deal(&mut self.scalars, scalars);
-        self.open += 1;
-        if self.positions.len() / 3 >= self.rows {
-            self.flush()?;
+impl<T: Coordinate> Visit<T> for Chains<'_, T> {
+    fn points(&mut self, positions: &[T], scalars: &[f32]) -> Result<(), ConvertError> {
+        let points = positions.len() / 3;
+        let width = scalars.len().checked_div(points).unwrap_or(0);
+        let (mut positions, mut scalars) = (positions, scalars);
+        while positions.len() >= 3 {
+            let room = self.rows.saturating_sub(self.positions.len() / 3).max(1);
+            let count = room.min(positions.len() / 3);
+            let (own, more) = positions.split_at(count * 3);
+            let (of_own, of_more) = scalars.split_at(count * width);
+            self.positions.extend_from_slice(own);
+            deal(&mut self.scalars, of_own);
+            self.open += count;
+            if self.positions.len() / 3 >= self.rows {
+                self.flush()?;
+            }
+            (positions, scalars) = (more, of_more);
         }
         Ok(())
     }
@@ -179,9 +215,9 @@ impl<'a> Census<'a> {
     }
 }
 
-impl Visit for Census<'_> {
-    fn point(&mut self, position: [f64; 3], _: &[f32]) -> Result<(), ConvertError> {
-        self.extent.add(&position);
+impl<T: Coordinate> Visit<T> for Census<'_> {
+    fn points(&mut self, positions: &[T], _: &[f32]) -> Result<(), ConvertError> {
+        self.extent.add_all(positions);
         if self.extent.count() > self.limit {
             return Err(ConvertError::limit(
                 self.path,

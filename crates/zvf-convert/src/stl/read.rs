@@ -1,10 +1,14 @@
 //! STL: triangles by their corners, as text or as records of 50 bytes. Corners at one place become one vertex.
 
 use std::collections::HashMap;
+use std::mem::offset_of;
 use std::path::{Path, PathBuf};
 
+use zerocopy::FromBytes;
+use zvf_format::layout::Wire;
 use zvf_write::{AttributeSpec, Batch, Kind};
 
+use super::layout::{Head, Triangle};
 use crate::bytes::Bytes;
 use crate::error::{ConvertError, Place, shown};
 use crate::found::{Found, draft, float_type};
@@ -14,9 +18,8 @@ use crate::shape::Extent;
 use crate::sink::Sink;
 use crate::text::{Lines, single_holds};
 
-/// Bytes before the triangles of a binary file, and of one of them.
-const HEAD: u64 = 84;
-const RECORD: u64 = 50;
+/// Triangles that are read at once.
+const BLOCK: usize = 1024;
 
 /// Files to be read again.
 #[derive(Debug)]
@@ -183,14 +186,11 @@ fn parse(
     let length = std::fs::metadata(path)
         .map_err(|error| ConvertError::io(path, error))?
         .len();
-    let mut bytes = Bytes::open(path)?;
-    let start: Option<[u8; 5]> = if length < 5 {
-        None
-    } else {
-        bytes.maybe("a header")?
-    };
+    let (mut bytes, mut raw) = (Bytes::open(path)?, Vec::new());
+    bytes.block(size_of::<Head>(), &mut raw)?;
+    let start = raw.get(..5);
     let text = start.is_some_and(|start| start.eq_ignore_ascii_case(b"solid"));
-    if length < HEAD {
+    let Ok(head) = Head::ref_from_bytes(&raw) else {
         if text {
             return lines(path, options, seen, visit);
         }
@@ -201,10 +201,10 @@ fn parse(
             format!("{length} bytes"),
             expected,
         ));
-    }
-    bytes.skip(75, "a header of 84 bytes")?;
-    let count = u32::from_le_bytes(bytes.take("a number of triangles")?);
-    let wanted = HEAD.saturating_add(RECORD.saturating_mul(u64::from(count)));
+    };
+    let count = head.triangles.get();
+    let (before, each) = (size_of::<Head>() as u64, size_of::<Triangle>() as u64);
+    let wanted = before.saturating_add(each.saturating_mul(count.into()));
     if length != wanted {
         if text {
             return lines(path, options, seen, visit);
@@ -213,26 +213,44 @@ fn parse(
         let expected = format!("{wanted}, for {count} triangles");
         return Err(ConvertError::malformed(
             path,
-            Place::Byte(80),
+            Place::Byte(offset_of!(Head, triangles) as u64),
             found,
             expected,
         ));
     }
     seen.solids += 1;
-    for _ in 0..count {
-        let place = Place::Byte(bytes.at());
-        bytes.skip(12, "a normal")?;
-        let mut corners = [[0.0_f64; 3]; 3];
-        for value in corners.iter_mut().flatten() {
-            let read = f32::from_le_bytes(bytes.take("a coordinate")?);
-            if !read.is_finite() {
-                return Err(bytes.bad(read.to_string(), "a finite coordinate"));
+    let mut left = usize::try_from(count).unwrap_or(usize::MAX);
+    while left > 0 {
+        let (at, wanted) = (bytes.at(), left.min(BLOCK));
+        bytes.block(wanted.saturating_mul(size_of::<Triangle>()), &mut raw)?;
+        let Some(triangles) = Triangle::several(&raw, wanted) else {
+            let rest = raw.len() % size_of::<Triangle>();
+            let at = bytes.at().saturating_sub(rest as u64);
+            return Err(bytes.short(at, rest, "a triangle", size_of::<Triangle>()));
+        };
+        for (triangle, at) in triangles.iter().zip((at..).step_by(size_of::<Triangle>())) {
+            let coordinates = triangle.corners.iter().flatten();
+            if let Some((number, wrong)) = (1_u64..)
+                .zip(coordinates)
+                .find(|(_, one)| !one.get().is_finite())
+            {
+                let start = offset_of!(Triangle, corners) as u64;
+                let place = Place::Byte(at.saturating_add(start + 4 * number));
+                let found = wrong.get().to_string();
+                return Err(ConvertError::malformed(
+                    path,
+                    place,
+                    found,
+                    "a finite coordinate",
+                ));
             }
-            *value = f64::from(read);
+            seen.marked += u64::from(triangle.attribute.get() != 0);
+            let corners = triangle
+                .corners
+                .map(|corner| corner.map(|one| one.get().into()));
+            visit(corners, Place::Byte(at))?;
         }
-        let mark: [u8; 2] = bytes.take("attribute bytes")?;
-        seen.marked += u64::from(mark != [0, 0]);
-        visit(corners, place)?;
+        left = left.saturating_sub(wanted);
     }
     Ok(())
 }

@@ -1,12 +1,15 @@
 //! STL: binary triangles by their corners.
 
 use std::fs::File;
-use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::io::{BufWriter, Seek, Write};
 use std::path::Path;
 
 use arrow_array::RecordBatch;
+use zerocopy::little_endian::{F32, U16, U32};
+use zerocopy::{FromZeros, IntoBytes};
 use zvf_query::Table;
 
+use super::layout::{Head, Triangle};
 use crate::export::job::{ALL, Batches, Job};
 use crate::export::links::ends;
 use crate::export::schemas::Schemas;
@@ -20,9 +23,13 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     let mut query = job.flat(false);
     query.outputs = ALL;
     let mut file = job.create()?;
-    let mut head = TITLE.to_vec();
-    head.resize(84, 0);
-    file.write_all(&head).map_err(|error| job.failed(error))?;
+    let mut head = Head::new_zeroed();
+    head.title
+        .iter_mut()
+        .zip(TITLE)
+        .for_each(|(byte, letter)| *byte = *letter);
+    file.write_all(head.as_bytes())
+        .map_err(|error| job.failed(error))?;
     let mut sink = Stl {
         file,
         path: job.path,
@@ -56,8 +63,9 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
         schemas,
         ..
     } = sink;
-    file.seek(SeekFrom::Start(80))
-        .and_then(|_| file.write_all(&count.to_le_bytes()))
+    head.triangles = U32::new(count);
+    file.rewind()
+        .and_then(|()| file.write_all(head.as_bytes()))
         .and_then(|()| file.flush())
         .map_err(|error| job.failed(error))?;
     job.done.vertices = corners.len() as u64;
@@ -112,16 +120,14 @@ impl Stl<'_> {
     fn triangle(&mut self, ends: [u64; 3]) -> Result<(), ConvertError> {
         let [a, b, c] = ends;
         let corners = [self.corner(a)?, self.corner(b)?, self.corner(c)?];
-        let mut record = [0_u8; 50];
-        let numbers = normal(&corners)
-            .into_iter()
-            .chain(corners.into_iter().flatten());
-        for (slot, number) in record.chunks_exact_mut(4).zip(numbers) {
-            slot.copy_from_slice(&number.to_le_bytes());
-        }
+        let triangle = Triangle {
+            normal: normal(&corners).map(F32::new),
+            corners: corners.map(|corner| corner.map(F32::new)),
+            attribute: U16::new(0),
+        };
         self.triangles = self.triangles.saturating_add(1);
         self.file
-            .write_all(&record)
+            .write_all(triangle.as_bytes())
             .map_err(|error| ConvertError::io(self.path, error))
     }
 }

@@ -4,6 +4,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
+use zerocopy::byteorder::{BigEndian, F32, F64, LittleEndian};
+use zvf_format::layout::Wire;
 use zvf_write::Kind;
 
 use crate::bytes::Bytes;
@@ -96,55 +98,78 @@ impl Tck {
     }
 }
 
+/// Triplets that are read at once.
+const BLOCK: usize = 4096;
+
 /// Reads one file. Three NaN end a streamline, three infinities the file.
-fn parse(path: &Path, visit: &mut dyn Visit) -> Result<Header, ConvertError> {
+fn parse(path: &Path, visit: &mut dyn Visit<f64>) -> Result<Header, ConvertError> {
     let header = header(path)?;
     let mut bytes = Bytes::open(path)?;
     bytes.skip(header.data, "points where the header says that they begin")?;
-    let mut open = 0_u64;
+    let size = if header.stored.double { 8 } else { 4 };
+    let mut open = 0_usize;
+    let (mut raw, mut run) = (Vec::new(), Vec::new());
     loop {
-        let place = Place::Byte(bytes.at());
-        let mut point = [0.0_f64; 3];
-        for value in &mut point {
-            *value = float(&mut bytes, header.stored)?;
-        }
-        if point.iter().all(|value| value.is_finite()) {
-            visit.point(point, &[])?;
-            open += 1;
-        } else if point.iter().all(|value| value.is_nan()) {
-            visit.end(&[])?;
-            open = 0;
-        } else if point.iter().all(|value| value.is_infinite()) {
-            if open > 0 {
-                visit.end(&[])?;
+        let at = bytes.at();
+        bytes.block(BLOCK * 3 * size, &mut raw)?;
+        let triplets = raw.chunks_exact(3 * size);
+        let rest = triplets.remainder().len();
+        for (number, triplet) in triplets.enumerate() {
+            let point = triplet_of(triplet, header.stored);
+            if point.iter().all(|value| value.is_finite()) {
+                run.extend(point);
+                continue;
             }
-            return Ok(header);
-        } else {
-            let expected = "three finite numbers, three NaN or three infinities";
-            return Err(ConvertError::malformed(
-                path,
-                place,
-                format!("{point:?}"),
-                expected,
-            ));
+            open += run.len();
+            visit.points(&run, &[])?;
+            run.clear();
+            if point.iter().all(|value| value.is_nan()) {
+                visit.end(&[])?;
+                open = 0;
+            } else if point.iter().all(|value| value.is_infinite()) {
+                if open > 0 {
+                    visit.end(&[])?;
+                }
+                return Ok(header);
+            } else {
+                let place = Place::Byte(at.saturating_add((3 * size * number) as u64));
+                let expected = "three finite numbers, three NaN or three infinities";
+                return Err(ConvertError::malformed(
+                    path,
+                    place,
+                    format!("{point:?}"),
+                    expected,
+                ));
+            }
+        }
+        open += run.len();
+        visit.points(&run, &[])?;
+        run.clear();
+        if raw.len() < BLOCK * 3 * size {
+            let at = bytes.at().saturating_sub((rest % size) as u64);
+            let what = "a coordinate, or the infinities that end the file";
+            return Err(bytes.short(at, rest % size, what, size));
         }
     }
 }
 
-fn float(bytes: &mut Bytes, stored: Stored) -> Result<f64, ConvertError> {
-    let what = "a coordinate, or the infinities that end the file";
-    if stored.double {
-        let mut raw: [u8; 8] = bytes.take(what)?;
-        if stored.big {
-            raw.reverse();
-        }
-        return Ok(f64::from_le_bytes(raw));
+/// The numbers of three times four or eight bytes.
+fn triplet_of(raw: &[u8], stored: Stored) -> [f64; 3] {
+    let mut point = [0.0; 3];
+    match (stored.double, stored.big) {
+        (false, false) => numbers(&mut point, raw, |one: F32<LittleEndian>| one.get().into()),
+        (false, true) => numbers(&mut point, raw, |one: F32<BigEndian>| one.get().into()),
+        (true, false) => numbers(&mut point, raw, F64::<LittleEndian>::get),
+        (true, true) => numbers(&mut point, raw, F64::<BigEndian>::get),
     }
-    let mut raw: [u8; 4] = bytes.take(what)?;
-    if stored.big {
-        raw.reverse();
+    point
+}
+
+fn numbers<T: Wire + Copy>(point: &mut [f64; 3], raw: &[u8], number: impl Fn(T) -> f64) {
+    let stored = T::several(raw, 3).unwrap_or_default();
+    for (value, stored) in point.iter_mut().zip(stored) {
+        *value = number(*stored);
     }
-    Ok(f64::from(f32::from_le_bytes(raw)))
 }
 
 /// Reads `key: value` lines to the line `END`.

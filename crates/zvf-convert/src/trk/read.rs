@@ -1,11 +1,17 @@
 //! TRK: TrackVis streamlines, a header of 1000 bytes and binary points of either byte order.
 
+use std::mem::offset_of;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use zerocopy::little_endian::{F32, I16};
+use zerocopy::transmute;
 use zvf_meta::Affine;
-use zvf_write::{JsonObject, Kind, NumberType, narrow};
+use zvf_write::{JsonObject, Kind, NumberType};
+
+use super::layout::{Head, MAGIC, NAME, NAMES};
+use super::points::{Points, read_properties};
 
 use crate::Format;
 use crate::bytes::Bytes;
@@ -17,12 +23,6 @@ use crate::options::Options;
 use crate::shape::Extent;
 use crate::sink::Sink;
 use crate::tracks::{Census, Chains, Columns, Visit};
-
-const HEADER: usize = 1000;
-/// Where the affine is.
-const AFFINE: usize = 440;
-/// Names that a header has room for, of scalars and of properties.
-const NAMES: usize = 10;
 
 /// Files to be read again.
 #[derive(Debug)]
@@ -164,24 +164,22 @@ fn notes(header: &JsonObject, space: Space, mapped: bool) -> Vec<String> {
 }
 
 /// Reads one file.
-fn parse(path: &Path, space: Space, visit: &mut dyn Visit) -> Result<Header, ConvertError> {
+fn parse(path: &Path, space: Space, visit: &mut dyn Visit<f32>) -> Result<Header, ConvertError> {
     let mut bytes = Bytes::open(path)?;
-    let head: [u8; HEADER] = bytes.take("the header")?;
-    let header = header(path, &head)?;
-    let number = |raw: [u8; 4]| if header.big { raw.map_be() } else { raw };
-    let float = |raw: [u8; 4]| f32::from_le_bytes(number(raw));
-    let width = |columns: &[Columns]| columns.iter().map(|one| one.count).sum::<usize>();
-    let mut scalars = vec![0.0_f32; width(&header.scalars)];
-    let mut properties = vec![0.0_f32; width(&header.properties)];
+    let head: [u8; size_of::<Head>()] = bytes.take("the header")?;
+    let header = header(path, &transmute!(head))?;
     let map = match (&header.map, space) {
         (_, Space::Voxelmm) => None,
         (Ok(map), _) => Some(map),
         (Err(why), _) => {
-            let place = Place::Byte(AFFINE as u64);
+            let place = Place::Byte(offset_of!(Head, voxel_to_rasmm) as u64);
             let expected = "a header from which scanner millimetres follow, or `--space file` to keep positions as they are";
             return Err(ConvertError::malformed(path, place, why, expected));
         }
     };
+    let width = |columns: &[Columns]| columns.iter().map(|one| one.count).sum::<usize>();
+    let mut points = Points::new(path, header.big, width(&header.scalars), map);
+    let (mut properties, of_each) = (Vec::new(), width(&header.properties));
     let mut done = 0_u64;
     loop {
         if header.count == Some(done) {
@@ -192,232 +190,183 @@ fn parse(path: &Path, space: Space, visit: &mut dyn Visit) -> Result<Header, Con
             break;
         }
         let place = bytes.at();
-        let Some(raw) = bytes.maybe("a number of points")? else {
+        let Some(mut raw) = bytes.maybe::<4>("a number of points")? else {
             let Some(count) = header.count else {
                 break;
             };
             let found = format!("the end of the file after {done} streamlines");
             return Err(bytes.bad(found, format!("{count}, as the header says")));
         };
-        let points = i32::from_le_bytes(number(raw));
-        if points < 0 {
+        if header.big {
+            raw.reverse();
+        }
+        let stated = i32::from_le_bytes(raw);
+        let Ok(mut left) = usize::try_from(stated) else {
             let place = Place::Byte(place);
-            let found = format!("{points} points");
+            let found = format!("{stated} points");
             return Err(ConvertError::malformed(path, place, found, "0 or more"));
+        };
+        while left > 0 {
+            let read = points.read(&mut bytes, left);
+            // Points before a wrong one count: a limit may be what ends the reading.
+            visit.points(&points.positions, &points.scalars)?;
+            left = left.saturating_sub(read?);
         }
-        for _ in 0..points {
-            let mut position = [0.0_f64; 3];
-            for value in &mut position {
-                let read = float(bytes.take("a coordinate")?);
-                if !read.is_finite() {
-                    return Err(bytes.bad(read.to_string(), "a finite coordinate"));
-                }
-                *value = f64::from(read);
-            }
-            if let Some(map) = map {
-                let from = position;
-                map.apply(&from, &mut position);
-                // Rounded here, once, so that what is surveyed is what is stored.
-                position = position.map(|value| f64::from(narrow(value)));
-                if position.iter().any(|value| !value.is_finite()) {
-                    return Err(bytes.bad(
-                        format!("{from:?}"),
-                        "a point that float32 holds behind the affine",
-                    ));
-                }
-            }
-            for value in &mut scalars {
-                *value = float(bytes.take("a scalar")?);
-            }
-            visit.point(position, &scalars)?;
-        }
-        for value in &mut properties {
-            *value = float(bytes.take("a property")?);
-        }
+        read_properties(&mut bytes, header.big, of_each, &mut properties)?;
         visit.end(&properties)?;
         done += 1;
     }
     Ok(header)
 }
 
-/// Bytes of the other order.
-trait Turn {
-    fn map_be(self) -> Self;
-}
-
-impl<const N: usize> Turn for [u8; N] {
-    fn map_be(mut self) -> Self {
-        self.reverse();
-        self
-    }
-}
-
-/// Fields of a header, by their place.
-#[derive(Debug, Clone, Copy)]
-struct Fields<'a> {
-    path: &'a Path,
-    bytes: &'a [u8; HEADER],
-    big: bool,
-}
-
-impl<'a> Fields<'a> {
-    fn raw<const N: usize>(&self, at: usize) -> [u8; N] {
-        let mut out = [0; N];
-        if let Some(bytes) = self
-            .bytes
-            .get(at..)
-            .and_then(|rest| rest.first_chunk::<N>())
-        {
-            out = *bytes;
+/// Columns of scalars or properties, by the number of all and the names of ten.
+fn columns(
+    path: &Path,
+    (stated, count_at): (I16, usize),
+    (names, names_at): (&[[u8; NAME]; NAMES], usize),
+    word: &str,
+) -> Result<Vec<Columns>, ConvertError> {
+    let Ok(total) = usize::try_from(stated.get()) else {
+        return Err(bad(path, count_at, format!("{stated} {word}"), "0 or more"));
+    };
+    let mut columns: Vec<Columns> = Vec::new();
+    let mut left = total;
+    for (slot, field) in names.iter().enumerate() {
+        let at = names_at.saturating_add(NAME * slot);
+        let bad = |found: String, expected: String| bad(path, at, found, expected);
+        let mut parts = field.split(|&byte| byte == 0);
+        let name = parts.next().unwrap_or_default();
+        if name.is_empty() || left == 0 {
+            continue;
         }
-        if self.big { out.map_be() } else { out }
-    }
-
-    fn i16(&self, at: usize) -> i16 {
-        i16::from_le_bytes(self.raw(at))
-    }
-
-    fn i32(&self, at: usize) -> i32 {
-        i32::from_le_bytes(self.raw(at))
-    }
-
-    fn floats(&self, at: usize, count: usize) -> Vec<f32> {
-        let places = (0..count).map(|number| at + 4 * number);
-        places.map(|at| f32::from_le_bytes(self.raw(at))).collect()
-    }
-
-    fn text(&self, at: usize, length: usize) -> &'a [u8] {
-        self.bytes.get(at..at + length).unwrap_or_default()
-    }
-
-    #[cold]
-    fn bad(
-        &self,
-        at: usize,
-        found: impl Into<String>,
-        expected: impl Into<String>,
-    ) -> ConvertError {
-        ConvertError::malformed(self.path, Place::Byte(at as u64), found, expected)
-    }
-
-    /// Columns of scalars or properties: how many there are stands at `count`, ten names of 20 bytes at `names`.
-    fn columns(
-        &self,
-        count: usize,
-        names: usize,
-        word: &str,
-    ) -> Result<Vec<Columns>, ConvertError> {
-        let stated = self.i16(count);
-        let Ok(total) = usize::try_from(stated) else {
-            return Err(self.bad(count, format!("{stated} {word}"), "0 or more"));
+        let Ok(name) = std::str::from_utf8(name) else {
+            return Err(bad(
+                "bytes that are no UTF-8".to_owned(),
+                format!("a name of {word}"),
+            ));
         };
-        let mut columns: Vec<Columns> = Vec::new();
-        let mut left = total;
-        for slot in 0..NAMES {
-            let at = names + 20 * slot;
-            let field = self.text(at, 20);
-            let mut parts = field.split(|&byte| byte == 0);
-            let name = parts.next().unwrap_or_default();
-            if name.is_empty() || left == 0 {
-                continue;
-            }
-            let Ok(name) = std::str::from_utf8(name) else {
-                return Err(self.bad(at, "bytes that are no UTF-8", format!("a name of {word}")));
-            };
-            // One name may stand for several columns: the number follows behind the zero.
-            let more: Vec<u8> = parts.next().unwrap_or_default().to_vec();
-            let width = match std::str::from_utf8(&more).map(str::trim) {
-                Ok("") => 1,
-                Ok(text) => match text.parse::<usize>() {
-                    Ok(width) if width > 0 => width,
-                    _ => return Err(self.bad(at, shown(text), "the number of columns of a name")),
-                },
-                Err(_) => return Err(self.bad(at, "bytes that are no UTF-8", "a number")),
-            };
-            if width > left {
-                let found = format!("{width} columns of {}", shown(name));
-                return Err(self.bad(at, found, format!("at most {left}, of {total} in all")));
-            }
-            if columns.iter().any(|other| other.name == name) {
-                return Err(self.bad(at, format!("{} again", shown(name)), "a name of its own"));
-            }
-            left -= width;
-            columns.push(Columns {
-                name: name.to_owned(),
-                count: width,
-            });
-        }
-        if left > 0 {
-            // Columns beyond the names have that of all of them.
-            if columns.iter().any(|other| other.name == word) {
-                return Err(self.bad(
-                    names,
-                    format!("{} with columns left over", shown(word)),
-                    "another name",
+        // One name may stand for several columns: the number follows behind the zero.
+        let more: Vec<u8> = parts.next().unwrap_or_default().to_vec();
+        let width = match std::str::from_utf8(&more).map(str::trim) {
+            Ok("") => 1,
+            Ok(text) => match text.parse::<usize>() {
+                Ok(width) if width > 0 => width,
+                _ => {
+                    return Err(bad(
+                        shown(text),
+                        "the number of columns of a name".to_owned(),
+                    ));
+                }
+            },
+            Err(_) => {
+                return Err(bad(
+                    "bytes that are no UTF-8".to_owned(),
+                    "a number".to_owned(),
                 ));
             }
-            columns.push(Columns {
-                name: word.to_owned(),
-                count: left,
-            });
+        };
+        if width > left {
+            let found = format!("{width} columns of {}", shown(name));
+            return Err(bad(found, format!("at most {left}, of {total} in all")));
         }
-        Ok(columns)
-    }
-}
-
-fn header(path: &Path, bytes: &[u8; HEADER]) -> Result<Header, ConvertError> {
-    let mut fields = Fields {
-        path,
-        bytes,
-        big: false,
-    };
-    if fields.text(0, 5) != b"TRACK" {
-        let found = shown(&String::from_utf8_lossy(fields.text(0, 5)));
-        return Err(fields.bad(0, found, "\"TRACK\""));
-    }
-    if fields.i32(996) != 1000 {
-        fields.big = true;
-        if fields.i32(996) != 1000 {
-            return Err(fields.bad(
-                996,
-                "another size",
-                "a header size of 1000 in either byte order",
+        if columns.iter().any(|other| other.name == name) {
+            return Err(bad(
+                format!("{} again", shown(name)),
+                "a name of its own".to_owned(),
             ));
         }
+        left -= width;
+        columns.push(Columns {
+            name: name.to_owned(),
+            count: width,
+        });
     }
-    let version = fields.i32(992);
+    if left > 0 {
+        // Columns beyond the names have that of all of them.
+        if columns.iter().any(|other| other.name == word) {
+            let found = format!("{} with columns left over", shown(word));
+            return Err(bad(path, names_at, found, "another name"));
+        }
+        columns.push(Columns {
+            name: word.to_owned(),
+            count: left,
+        });
+    }
+    Ok(columns)
+}
+
+#[cold]
+fn bad(
+    path: &Path,
+    at: usize,
+    found: impl Into<String>,
+    expected: impl Into<String>,
+) -> ConvertError {
+    ConvertError::malformed(path, Place::Byte(at as u64), found, expected)
+}
+
+fn header(path: &Path, stored: &Head) -> Result<Header, ConvertError> {
+    let magic = stored.magic.get(..MAGIC.len()).unwrap_or_default();
+    if magic != MAGIC {
+        let found = shown(&String::from_utf8_lossy(magic));
+        return Err(bad(path, offset_of!(Head, magic), found, "\"TRACK\""));
+    }
+    let is_whole = |head: &Head| usize::try_from(head.header_size.get()) == Ok(size_of::<Head>());
+    let big = !is_whole(stored);
+    let head = if big { stored.turned() } else { *stored };
+    if !is_whole(&head) {
+        let expected = "a header size of 1000 in either byte order";
+        return Err(bad(
+            path,
+            offset_of!(Head, header_size),
+            "another size",
+            expected,
+        ));
+    }
+    let version = head.version.get();
     if !matches!(version, 1..=3) {
-        return Err(fields.bad(992, format!("version {version}"), "1, 2 or 3"));
+        let found = format!("version {version}");
+        return Err(bad(path, offset_of!(Head, version), found, "1, 2 or 3"));
     }
-    let count = fields.i32(988);
-    let Ok(count) = u64::try_from(count) else {
-        return Err(fields.bad(988, format!("{count} streamlines"), "0 or more"));
+    let Ok(count) = u64::try_from(head.count.get()) else {
+        let found = format!("{} streamlines", head.count);
+        return Err(bad(path, offset_of!(Head, count), found, "0 or more"));
     };
-    let scalars = fields.columns(36, 38, "scalars")?;
-    let properties = fields.columns(238, 240, "properties")?;
-    let affine = fields.floats(AFFINE, 16);
+    let scalars = columns(
+        path,
+        (head.scalars, offset_of!(Head, scalars)),
+        (&head.scalar_names, offset_of!(Head, scalar_names)),
+        "scalars",
+    )?;
+    let properties = columns(
+        path,
+        (head.properties, offset_of!(Head, properties)),
+        (&head.property_names, offset_of!(Head, property_names)),
+        "properties",
+    )?;
+    let affine = head.voxel_to_rasmm.map(|row| row.map(F32::get));
     // Before version 2 the header had no affine, and a zero in its corner means that it was not set.
-    let set = version >= 2 && affine.get(15).is_some_and(|corner| *corner != 0.0);
-    let rows: Vec<&[f32]> = affine.chunks(4).collect();
-    let text = |at: usize| {
-        let text = fields.text(at, 4).split(|&byte| byte == 0).next();
+    let [.., [.., corner]] = affine;
+    let set = version >= 2 && corner != 0.0;
+    let text = |bytes: &[u8]| {
+        let text = bytes.split(|&byte| byte == 0).next();
         String::from_utf8_lossy(text.unwrap_or_default()).into_owned()
     };
     let frame = json!({
         "source": "trk",
         "space": "voxelmm",
-        "voxel_to_rasmm": if set { json!(rows) } else { Value::Null },
-        "dimensions": [fields.i16(6), fields.i16(8), fields.i16(10)],
-        "voxel_sizes": fields.floats(12, 3),
-        "origin": fields.floats(24, 3),
-        "voxel_order": text(948),
-        "original_voxel_order": text(952),
-        "image_orientation_patient": fields.floats(956, 6),
+        "voxel_to_rasmm": if set { json!(affine) } else { Value::Null },
+        "dimensions": head.dimensions.map(I16::get),
+        "voxel_sizes": head.voxel_sizes.map(F32::get),
+        "origin": head.origin.map(F32::get),
+        "voxel_order": text(&head.voxel_order),
+        "original_voxel_order": text(&head.original_voxel_order),
+        "image_orientation_patient": head.image_orientation_patient.map(F32::get),
     });
     let frame = frame.as_object().cloned().unwrap_or_default();
     let map = frame::grid("trk", &frame).and_then(|grid| grid.to_rasmm());
     Ok(Header {
-        big: fields.big,
+        big,
         scalars,
         properties,
         count: (count > 0).then_some(count),

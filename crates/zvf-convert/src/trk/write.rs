@@ -6,6 +6,10 @@ use std::path::Path;
 
 use arrow_schema::Schema;
 use serde_json::Value;
+use zerocopy::little_endian::{F32, I16, I32};
+use zerocopy::{FromZeros, IntoBytes};
+
+use super::layout::{Head, NAME, NAMES};
 
 use crate::export::chains::{Numbers, Objects, Visit};
 use crate::export::job::Job;
@@ -13,11 +17,6 @@ use crate::export::schemas::attribute;
 use crate::frame::Space;
 use crate::numbers::{rounded, single};
 use crate::{ConvertError, Place};
-
-const HEADER: usize = 1000;
-/// Names of scalars, or of properties, that a header has room for, and bytes of one.
-const NAMES: usize = 10;
-const NAME: usize = 20;
 
 pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     let (mut objects, query) = Objects::read(job).await?;
@@ -27,7 +26,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
         left.iter().map(String::as_str),
     );
     let mut file = job.create()?;
-    file.write_all(&[0; HEADER])
+    file.write_all(Head::new_zeroed().as_bytes())
         .map_err(|error| job.failed(error))?;
     let mut out = Out {
         file,
@@ -61,7 +60,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     };
     let head = header(job, &scalars, &objects.properties, count)?;
     let done = std::io::Seek::rewind(&mut file)
-        .and_then(|()| file.write_all(&head))
+        .and_then(|()| file.write_all(head.as_bytes()))
         .and_then(|()| file.flush());
     done.map_err(|error| job.failed(error))?;
     job.not_kept(
@@ -114,13 +113,29 @@ fn field(column: &Numbers) -> Option<[u8; NAME]> {
     bytes.try_into().ok()
 }
 
-/// The header, field by field, with the frame of the file that the store was made from.
+/// How many numbers columns are, and their names.
+fn names(columns: &[Numbers]) -> Result<(I16, [[u8; NAME]; NAMES]), ConvertError> {
+    let width: usize = columns.iter().map(|column| column.width).sum();
+    let Ok(width) = i16::try_from(width) else {
+        let found = format!("{width} numbers");
+        let expected = format!("at most {}: leave attributes out", i16::MAX);
+        return Err(ConvertError::usage("TRK attributes", found, expected));
+    };
+    let mut names = [[0; NAME]; NAMES];
+    let fields = columns.iter().filter_map(field);
+    for (name, field) in names.iter_mut().zip(fields) {
+        *name = field;
+    }
+    Ok((I16::new(width), names))
+}
+
+/// The header, with the frame of the file that the store was made from.
 fn header(
     job: &mut Job<'_>,
     scalars: &[Numbers],
     properties: &[Numbers],
     count: i32,
-) -> Result<Vec<u8>, ConvertError> {
+) -> Result<Head, ConvertError> {
     // With positions as they are stored, the header of the file is right only where they are those of the file.
     let kept = !job.options.keep_frame;
     let own = job
@@ -128,80 +143,60 @@ fn header(
         .clone()
         .filter(|frame| frame.source == "trk" && (kept || frame.space() == Some(Space::Voxelmm)));
     let own = own.as_deref();
-    let numbers = |key: &str, at: usize| {
+    let number = |key: &str, at: usize, plain: f64| {
         let list = own.and_then(|frame| frame.get(key));
-        list.and_then(|list| list.get(at)).and_then(Value::as_f64)
+        let number = list.and_then(|list| list.get(at)).and_then(Value::as_f64);
+        number.unwrap_or(plain)
     };
+    let float = |value: f64| F32::new(rounded(value).0);
     let affine = |row: usize, column: usize| {
         let rows = own.and_then(|frame| frame.get("voxel_to_rasmm"));
-        let row = rows.and_then(|rows| rows.get(row));
-        row.and_then(|row| row.get(column)).and_then(Value::as_f64)
-    };
-    let mut bytes: Vec<u8> = Vec::with_capacity(HEADER);
-    bytes.extend(b"TRACK\0");
-    let put = |bytes: &mut Vec<u8>, value: f64| bytes.extend(rounded(value).0.to_le_bytes());
-    for at in 0..3 {
-        bytes.extend(short(numbers("dimensions", at).unwrap_or(1.0)).to_le_bytes());
-    }
-    (0..3).for_each(|at| put(&mut bytes, numbers("voxel_sizes", at).unwrap_or(1.0)));
-    (0..3).for_each(|at| put(&mut bytes, numbers("origin", at).unwrap_or(0.0)));
-    for columns in [scalars, properties] {
-        let width: usize = columns.iter().map(|column| column.width).sum();
-        let Ok(width) = i16::try_from(width) else {
-            let found = format!("{width} numbers");
-            let expected = format!("at most {}: leave attributes out", i16::MAX);
-            return Err(ConvertError::usage("TRK attributes", found, expected));
+        let number = rows.and_then(|rows| rows.get(row)?.get(column)?.as_f64());
+        // Without a frame of its own, positions are those of the scanner: TRK counts from the corner of the first voxel,
+        // half a voxel before its middle.
+        let plain = match (row == column, column == 3) {
+            _ if own.is_some() => 0.0,
+            (true, _) => 1.0,
+            (false, true) => 0.5,
+            (false, false) => 0.0,
         };
-        bytes.extend(width.to_le_bytes());
-        let names: Vec<u8> = columns.iter().filter_map(field).flatten().collect();
-        bytes.extend(&names);
-        bytes.resize(
-            bytes
-                .len()
-                .saturating_add(NAMES * NAME)
-                .saturating_sub(names.len()),
-            0,
-        );
-    }
-    for row in 0..4 {
-        for column in 0..4 {
-            // Without a frame of its own, positions are those of the scanner: TRK counts from the corner of the first voxel,
-            // half a voxel before its middle.
-            let plain = match (row == column, column == 3) {
-                (true, _) => 1.0,
-                (false, true) => 0.5,
-                (false, false) => 0.0,
-            };
-            let missing = if own.is_some() { 0.0 } else { plain };
-            put(&mut bytes, affine(row, column).unwrap_or(missing));
-        }
-    }
-    bytes.resize(948, 0);
-    for (key, end) in [("voxel_order", 952), ("original_voxel_order", 956)] {
+        float(number.unwrap_or(plain))
+    };
+    let order = |key: &str| {
         let order = own.and_then(|frame| frame.get(key)).and_then(Value::as_str);
         let order = order.unwrap_or(if own.is_some() { "" } else { "RAS" });
-        bytes.extend(order.bytes().take(4));
-        bytes.resize(end, 0);
-    }
-    for at in 0..6 {
-        let plain = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0].get(at).copied();
-        let plain = plain.filter(|_| own.is_none()).unwrap_or(0.0);
-        put(
-            &mut bytes,
-            numbers("image_orientation_patient", at).unwrap_or(plain),
-        );
-    }
-    bytes.resize(988, 0);
-    bytes.extend(count.to_le_bytes());
-    bytes.extend(2_i32.to_le_bytes());
-    bytes.extend(1000_i32.to_le_bytes());
+        let mut letters = [0; 4];
+        letters
+            .iter_mut()
+            .zip(order.bytes())
+            .for_each(|(letter, byte)| *letter = byte);
+        letters
+    };
+    let mut head = Head::new_zeroed();
+    head.magic = *b"TRACK\0";
+    head.dimensions = [0, 1, 2].map(|at| I16::new(short(number("dimensions", at, 1.0))));
+    head.voxel_sizes = [0, 1, 2].map(|at| float(number("voxel_sizes", at, 1.0)));
+    head.origin = [0, 1, 2].map(|at| float(number("origin", at, 0.0)));
+    (head.scalars, head.scalar_names) = names(scalars)?;
+    (head.properties, head.property_names) = names(properties)?;
+    head.voxel_to_rasmm = [0, 1, 2, 3].map(|row| [0, 1, 2, 3].map(|column| affine(row, column)));
+    head.voxel_order = order("voxel_order");
+    head.original_voxel_order = order("original_voxel_order");
+    head.image_orientation_patient = [(0, 1.0), (1, 0.0), (2, 0.0), (3, 0.0), (4, 1.0), (5, 0.0)]
+        .map(|(at, plain)| {
+            let plain = if own.is_some() { 0.0 } else { plain };
+            float(number("image_orientation_patient", at, plain))
+        });
+    head.count = I32::new(count);
+    head.version = I32::new(2);
+    head.header_size = I32::new(1000);
     if own.is_some() {
         job.framed = true;
     } else {
         job.note("the file has no header of an image: voxels of 1 mm, placed so that positions are those of the scanner");
         job.framed |= job.frame.is_none();
     }
-    Ok(bytes)
+    Ok(head)
 }
 
 #[expect(

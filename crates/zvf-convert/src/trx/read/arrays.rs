@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::super::layout::{number_type, parts};
 use super::columns::Column;
 use crate::archive::{Archive, Member};
 use crate::error::{ConvertError, Place};
@@ -13,18 +14,11 @@ use crate::options::Options;
 
 /// What the name of a member says: `fa.float32`, `color.3.uint8`.
 pub(super) fn array(file: &str, member: &Member) -> Option<Column> {
-    let (rest, kind) = file.rsplit_once('.')?;
-    let (name, width) = match rest.rsplit_once('.') {
-        Some((name, width)) if width.bytes().all(|byte| byte.is_ascii_digit()) => {
-            (name, Some(width.parse().ok()?))
-        }
-        _ => (rest, None),
-    };
-    let array = Header::raw(kind, width, member.size)?;
-    (!name.is_empty()).then(|| Column {
+    let (_, name, width, word) = parts(file)?;
+    Some(Column {
         name: name.to_owned(),
         member: member.clone(),
-        array,
+        array: Header::raw(number_type(word)?, width, member.size)?,
     })
 }
 
@@ -32,10 +26,10 @@ pub(super) fn array(file: &str, member: &Member) -> Option<Column> {
 pub(super) fn row(file: &str, member: &Member) -> Option<Column> {
     let mut column = array(file, member)?;
     if column.array.rows != 1 {
-        let (rest, kind) = file.rsplit_once('.')?;
+        let (rest, _, _, word) = parts(file)?;
         // Without a number of columns, all numbers are those of the row.
         let columns = usize::try_from(column.array.rows).ok()?;
-        column.array = Header::raw(kind, Some(columns), member.size)?;
+        column.array = Header::raw(number_type(word)?, Some(columns), member.size)?;
         (rest == column.name && column.array.rows == 1).then_some(())?;
     }
     Some(column)

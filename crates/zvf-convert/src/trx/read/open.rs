@@ -5,6 +5,7 @@ use std::path::Path;
 use arrow_array::ArrayRef;
 use serde_json::Value;
 
+use super::super::layout::{GROUPS, HEADER, OF_GROUPS, OF_LINES, OF_POINTS, OFFSETS, POSITIONS};
 use super::arrays::{array, ends, row};
 use super::columns::Column;
 use crate::archive::Archive;
@@ -41,40 +42,42 @@ impl Open {
         let bad = |found: String, expected: &str| {
             ConvertError::malformed(path, Place::Whole, found, expected)
         };
-        let Some(head) = archive.find("header.json") else {
-            return Err(bad(
-                "no header.json".to_owned(),
-                "one, with arrays beside it",
-            ));
+        let Some(head) = archive.find(HEADER) else {
+            return Err(bad(format!("no {HEADER}"), "one, with arrays beside it"));
         };
         if head.size > LONGEST {
             return Err(ConvertError::limit(
                 path,
                 Place::Whole,
-                "bytes of header.json",
+                format!("bytes of {HEADER}"),
                 LONGEST,
             ));
         }
         let size = usize::try_from(head.size).unwrap_or(usize::MAX);
-        let text = archive.read(head)?.take_some(size, "header.json")?;
+        let text = archive.read(head)?.take_some(size, HEADER)?;
         let header: Value = serde_json::from_slice(&text)
-            .map_err(|error| bad(format!("header.json: {error}"), "JSON"))?;
+            .map_err(|error| bad(format!("{HEADER}: {error}"), "JSON"))?;
         let mut notes = Vec::new();
         let (mut positions, mut offsets, mut columns) = (None, None, [Vec::new(), Vec::new()]);
         let (mut groups, mut said) = (Vec::new(), Vec::new());
         for member in &archive.members {
-            if member.name.ends_with('/') || member.name == "header.json" {
+            if member.name.ends_with('/') || member.name == HEADER {
                 continue;
             }
             let (folder, file) = member.name.rsplit_once('/').unwrap_or(("", &member.name));
             let group = folder
-                .strip_prefix("dpg/")
+                .strip_prefix(OF_GROUPS)
+                .and_then(|group| group.strip_prefix('/'))
                 .filter(|group| !group.is_empty());
+            let is = |name| {
+                file.strip_prefix(name)
+                    .is_some_and(|rest| rest.starts_with('.'))
+            };
             let place = match folder {
-                "" if file.starts_with("positions.") || file.starts_with("offsets.") => 4,
-                "dpv" => 0,
-                "dps" => 1,
-                "groups" => 2,
+                "" if is(POSITIONS) || is(OFFSETS) => 4,
+                OF_POINTS => 0,
+                OF_LINES => 1,
+                GROUPS => 2,
                 _ if group.is_some() => 3,
                 _ => {
                     notes.push(format!("{} is not kept", shown(&member.name)));
@@ -102,7 +105,7 @@ impl Open {
                 (Some(list), _) => list.push(column),
                 (None, Some(group)) => said.push((group.to_owned(), column)),
                 (None, None) if place == 2 => groups.push(column),
-                (None, None) if column.name == "positions" => positions = Some(column),
+                (None, None) if column.name == POSITIONS => positions = Some(column),
                 (None, None) => offsets = Some(column),
             }
         }
@@ -131,8 +134,8 @@ impl Open {
             options,
         )?;
         for (list, rows, what) in [
-            (0, positions.array.rows, "dpv"),
-            (1, ends.len() as u64, "dps"),
+            (0, positions.array.rows, OF_POINTS),
+            (1, ends.len() as u64, OF_LINES),
         ] {
             for column in columns.get(list).into_iter().flatten() {
                 if column.array.rows != rows {

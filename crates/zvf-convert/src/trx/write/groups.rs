@@ -6,6 +6,7 @@ use std::io::{Seek, Write};
 use zvf_store::{Names, Need, TypedArray};
 use zvf_write::NumberType;
 
+use super::super::layout::{GROUPS, OF_GROUPS, file_name, number_type, word};
 use crate::ConvertError;
 use crate::archive::ArchiveWriter;
 use crate::export::job::Job;
@@ -45,13 +46,16 @@ pub(super) async fn write<W: Write + Seek>(
                 None => absent = absent.saturating_add(1),
             }
         }
-        let done = archive.add(&format!("groups/{name}.uint32"), &mut bytes.as_slice());
+        let done = archive.add(
+            &format!("{GROUPS}/{}", file_name(&name, 1, "uint32")),
+            &mut bytes.as_slice(),
+        );
         done.map_err(|error| job.failed(error))?;
         names.push(name);
     }
     let mut left = Vec::new();
     for attribute in level.group_attributes() {
-        let Some(kind) = word(attribute).filter(|_| plain(attribute.name())) else {
+        let Some(kind) = word_of(attribute).filter(|_| plain(attribute.name())) else {
             left.push(attribute.name().to_owned());
             continue;
         };
@@ -62,11 +66,8 @@ pub(super) async fn write<W: Write + Seek>(
             else {
                 continue;
             };
-            let width = match values.width {
-                1 => String::new(),
-                width => format!(".{width}"),
-            };
-            let name = format!("dpg/{group}/{}{width}.{kind}", attribute.name());
+            let file = file_name(attribute.name(), values.width, kind);
+            let name = format!("{OF_GROUPS}/{group}/{file}");
             let done = archive.add(&name, &mut &*bytes);
             done.map_err(|error| job.failed(error))?;
         }
@@ -85,23 +86,10 @@ pub(super) async fn write<W: Write + Seek>(
     Ok(())
 }
 
-/// The ending of an attribute's number type.
-fn word(attribute: &TypedArray) -> Option<&'static str> {
-    Some(
-        match NumberType::from_name(&attribute.dtype().to_string())? {
-            NumberType::Bool | NumberType::U8 => "uint8",
-            NumberType::I8 => "int8",
-            NumberType::I16 => "int16",
-            NumberType::I32 => "int32",
-            NumberType::I64 => "int64",
-            NumberType::U16 => "uint16",
-            NumberType::U32 => "uint32",
-            NumberType::U64 => "uint64",
-            NumberType::F16 => "float16",
-            NumberType::F32 => "float32",
-            NumberType::F64 => "float64",
-        },
-    )
+/// The word of an attribute's number type.
+fn word_of(attribute: &TypedArray) -> Option<&'static str> {
+    let number = NumberType::from_name(&attribute.dtype().to_string())?;
+    word(&number_type(&number.to_string())?)
 }
 
 /// Whether all numbers of a row are NaN: the import writes that where a group has no value.

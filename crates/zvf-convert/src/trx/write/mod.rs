@@ -9,7 +9,9 @@ use std::path::Path;
 use arrow_schema::{DataType, Schema};
 use half::f16;
 use serde_json::{Value, json};
+use zvf_write::error::OrBug;
 
+use super::layout::{HEADER, OF_LINES, OF_POINTS, OFFSETS, POSITIONS, file_name, word};
 use crate::ConvertError;
 use crate::archive::ArchiveWriter;
 use crate::export::chains::{Numbers, Objects, Visit};
@@ -45,10 +47,14 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
         serde_json::to_string_pretty(&header(job.frame.as_deref(), points, objects.lengths.len()));
     let header = header.map_err(|error| failed(error.into()))?;
     archive
-        .add("header.json", &mut header.as_bytes())
+        .add(HEADER, &mut header.as_bytes())
         .map_err(failed)?;
     if let Some(file) = positions {
-        let name = format!("positions.3.{}", word(&element).unwrap_or("float32"));
+        let name = file_name(
+            POSITIONS,
+            3,
+            word(&element).or_bug("positions that are no numbers")?,
+        );
         spooled(&mut archive, &name, file).map_err(failed)?;
     }
     let offsets: Vec<u8> = offsets
@@ -56,17 +62,17 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
         .flat_map(|offset: &u64| offset.to_le_bytes())
         .collect();
     archive
-        .add("offsets.uint64", &mut offsets.as_slice())
+        .add(&file_name(OFFSETS, 1, "uint64"), &mut offsets.as_slice())
         .map_err(failed)?;
     let mut lost = [Vec::new(), Vec::new()];
     for (column, file) in scalars {
-        match member("dpv", &column) {
+        match member(OF_POINTS, &column) {
             Some(name) => spooled(&mut archive, &name, file).map_err(failed)?,
             None => lost[0].push(column.name),
         }
     }
     for column in &objects.properties {
-        let Some(name) = member("dps", column) else {
+        let Some(name) = member(OF_LINES, column) else {
             lost[1].push(column.name.clone());
             continue;
         };
@@ -107,31 +113,11 @@ fn header(frame: Option<&Frame>, points: u64, lines: usize) -> Value {
     })
 }
 
-/// The ending of a number type.
-fn word(element: &DataType) -> Option<&'static str> {
-    Some(match element {
-        DataType::Boolean | DataType::UInt8 => "uint8",
-        DataType::Int8 => "int8",
-        DataType::Int16 => "int16",
-        DataType::Int32 => "int32",
-        DataType::Int64 => "int64",
-        DataType::UInt16 => "uint16",
-        DataType::UInt32 => "uint32",
-        DataType::UInt64 => "uint64",
-        DataType::Float16 => "float16",
-        DataType::Float32 => "float32",
-        DataType::Float64 => "float64",
-        _ => return None,
-    })
-}
-
 /// The name of an array's member; none where it would name another file, or where a number would not come back.
 fn member(folder: &str, column: &Numbers) -> Option<String> {
     let (name, word) = (attribute(&column.name), word(&column.element)?);
-    (groups::plain(name) && column.exact).then(|| match column.width {
-        1 => format!("{folder}/{name}.{word}"),
-        width => format!("{folder}/{name}.{width}.{word}"),
-    })
+    let file = file_name(name, column.width, word);
+    (groups::plain(name) && column.exact).then(|| format!("{folder}/{file}"))
 }
 
 fn spooled<W: Write + Seek>(
