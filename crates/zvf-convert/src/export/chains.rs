@@ -255,7 +255,8 @@ impl Batches for ObjectTable {
         }
         if let Some(column) = batch.column_by_name("object_id") {
             let ids = column.as_primitive_opt::<Int64Type>();
-            self.0.ids.extend(ids.iter().flat_map(|ids| ids.values()));
+            let ids = ids.or_bug("ids of another type")?;
+            self.0.ids.extend(ids.values());
         }
         // Of an answer the rows of the object in it, of a list those of its manifest.
         let lengths = batch
@@ -263,8 +264,8 @@ impl Batches for ObjectTable {
             .filter(|_| batch.column_by_name("start").is_some());
         let lengths = lengths.or_else(|| batch.column_by_name("vertices"));
         let lengths = lengths.and_then(|column| column.as_primitive_opt::<UInt64Type>());
-        let list = &mut self.0.lengths;
-        list.extend(lengths.iter().flat_map(|lengths| lengths.values()));
+        let lengths = lengths.or_bug("a table of objects without their lengths")?;
+        self.0.lengths.extend(lengths.values());
         for property in &mut self.0.properties {
             property.take(batch)?;
         }

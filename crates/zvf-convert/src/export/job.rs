@@ -13,6 +13,7 @@ use zvf_meta::Affine;
 use zvf_query::{Answer, Column, Outputs, Query, Select, Table, list_objects, query};
 use zvf_store::{Names, Need, Store};
 use zvf_write::Kind;
+use zvf_write::error::OrBug;
 
 use super::options::{ExportOptions, Exported, chained};
 use super::schemas::Schemas;
@@ -339,10 +340,10 @@ impl Batches for Ids {
     }
 
     fn batch(&mut self, _: Table, batch: &RecordBatch) -> Result<(), ConvertError> {
-        let column = batch.column_by_name("object_id");
-        let column = column.and_then(|column| column.as_primitive_opt::<Int64Type>());
-        if let (Some(ids), Some(column)) = (&mut self.0, column) {
-            ids.extend(column.values());
+        if let Some(ids) = &mut self.0 {
+            let column = batch.column_by_name("object_id");
+            let column = column.and_then(|column| column.as_primitive_opt::<Int64Type>());
+            ids.extend(column.or_bug("a table of objects without ids")?.values());
         }
         Ok(())
     }
