@@ -84,7 +84,6 @@ mod import;
 mod imported;
 mod isolate;
 mod names;
-pub mod neuroglancer;
 mod npy;
 mod npz;
 mod numbers;

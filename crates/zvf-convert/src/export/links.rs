@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{RecordBatch, UInt64Array};
+use zvf_query::numbers::elements;
 use zvf_write::Kind;
 use zvf_write::error::OrBug;
 
-use crate::output::raw::elements;
 use crate::{ConvertError, Format};
 
 /// The ends of the links of a batch, as rows of the vertices, and how many a link has.

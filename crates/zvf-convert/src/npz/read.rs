@@ -14,13 +14,13 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use zvf_query::numbers::elements;
 use zvf_write::Kind;
 
 use crate::archive::{Archive, Member};
 use crate::error::{ConvertError, Place, shown};
 use crate::npy::{Header, Parts};
 use crate::numbers::{floats, whole_number};
-use crate::output::raw::elements;
 use crate::records::source::{OBJECT, Source, TakeBatch, TakeLink};
 
 /// The name of positions in the table.

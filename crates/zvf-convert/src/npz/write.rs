@@ -7,6 +7,7 @@ use std::path::Path;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 use zvf_query::Table;
+use zvf_query::numbers::elements;
 
 use crate::ConvertError;
 use crate::archive::ArchiveWriter;
@@ -15,7 +16,7 @@ use crate::export::job::{ALL, Batches, Job};
 use crate::export::schemas::{Schemas, attribute};
 use crate::numbers::shape;
 use crate::output::npy::header;
-use crate::output::raw::{descr, elements, write_raw};
+use crate::output::raw::{descr, write_raw};
 
 pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     let objects = job.ids().await?;

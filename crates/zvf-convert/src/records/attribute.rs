@@ -3,15 +3,15 @@
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field};
+use zvf_query::numbers::{decimals, elements};
 use zvf_write::TextSet;
 use zvf_write::{AttributeSpec, AttributeType, NumberType, Values};
 
 use super::source::UUID;
-use super::values::{decimals, texts, values, wide};
+use super::values::{texts, values, wide};
 use crate::error::shown;
 use crate::numbers::{floats, without_nulls};
 use crate::options::Nulls;
-use crate::output::raw::elements;
 use crate::time;
 
 /// Whole numbers beyond this are not all float64.

@@ -6,6 +6,7 @@ use std::path::Path;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
+use zvf_query::numbers::elements;
 use zvf_write::arrow::stated_axes;
 use zvf_write::error::OrBug;
 use zvf_write::{AttributeType, Axis, NumberType, Values, WriteError};
@@ -20,7 +21,6 @@ use crate::error::{ConvertError, Place, shown};
 use crate::numbers::floats;
 use crate::options::{Nulls, Options};
 use crate::output::axis_names;
-use crate::output::raw::elements;
 
 /// The usual names of axes.
 const AXES: [&str; 4] = ["x", "y", "z", "w"];

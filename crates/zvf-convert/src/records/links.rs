@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema, SchemaRef};
+use zvf_query::numbers::elements;
 use zvf_write::{AttributeType, Kind, StoreSpec, Values};
 
 use super::attribute::{Attribute, Census, Decided};
@@ -17,7 +18,6 @@ use crate::Format;
 use crate::error::{ConvertError, Place, shown};
 use crate::numbers::whole;
 use crate::options::{Nulls, Options};
-use crate::output::raw::elements;
 
 /// Names of the columns that are ends, where none are named: first that of a column of lists, then those of one column an end.
 const LISTED: &str = "vertices";

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -105,32 +104,6 @@ pub(crate) fn wide(items: &ArrayRef) -> Box<dyn Iterator<Item = i128> + '_> {
         Int8 Int8Type, Int16 Int16Type, Int32 Int32Type, Int64 Int64Type,
         UInt8 UInt8Type, UInt16 UInt16Type, UInt32 UInt32Type, UInt64 UInt64Type
     )
-}
-
-/// The numbers of a column of decimal ones, NaN where one is missing; and whether float64 shows all digits of each.
-pub(crate) fn decimals(column: &ArrayRef) -> Vec<(f64, bool)> {
-    macro_rules! decimals {
-        ($type:ty, $scale:expr) => {{
-            let list = column.as_primitive::<$type>();
-            let one = |row| {
-                if list.is_null(row) {
-                    return (f64::NAN, true);
-                }
-                let text = list.value_as_string(row);
-                let number = text.parse::<f64>().unwrap_or(f64::NAN);
-                let places = usize::try_from(*$scale).unwrap_or(0);
-                (number, format!("{number:.places$}") == text)
-            };
-            (0..list.len()).map(one).collect()
-        }};
-    }
-    match column.data_type() {
-        DataType::Decimal32(_, scale) => decimals!(Decimal32Type, scale),
-        DataType::Decimal64(_, scale) => decimals!(Decimal64Type, scale),
-        DataType::Decimal128(_, scale) => decimals!(Decimal128Type, scale),
-        DataType::Decimal256(_, scale) => decimals!(Decimal256Type, scale),
-        _ => Vec::new(),
-    }
 }
 
 /// The texts of a column of texts, of a dictionary of them, or of identifiers of 16 bytes; none of another one.
