@@ -220,10 +220,9 @@ impl From<zvf_plot::PlotError> for CliError {
     }
 }
 
-#[cfg(feature = "serve")]
-impl From<zvf_serve::ExportError> for CliError {
+impl From<zvf_neuroglancer::ExportError> for CliError {
     #[cold]
-    fn from(error: zvf_serve::ExportError) -> Self {
+    fn from(error: zvf_neuroglancer::ExportError) -> Self {
         Self::new(class_of(error.class()), error.to_string())
     }
 }

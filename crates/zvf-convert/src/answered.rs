@@ -8,13 +8,13 @@ use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch, UInt64Array};
 use arrow_select::take::take_record_batch;
 use futures::future::BoxFuture;
-use zvf_encode::tables::Held;
 use zvf_query::{Column, LevelPlan, Outputs, Query, Select, Table, list_objects, query};
 use zvf_store::{Names, Need, Store};
+use zvf_encode::tables::Held;
 use zvf_write::{Groups, StoreSpec, Values};
 
 use crate::error::{ConvertError, Place, shown};
-use crate::records;
+use crate::table::arrow;
 
 /// All of level 0 of a store: the tables that [`zvf_query::query`] returns, of everything.
 #[derive(Debug)]
@@ -238,7 +238,7 @@ pub fn groups_table(groups: &Groups<'_>, store: &Store) -> Result<RecordBatch, C
 /// # Errors
 /// I/O; a file that is no such table.
 pub fn read_groups(path: &Path) -> Result<RecordBatch, ConvertError> {
-    records::read_arrow(path)
+    arrow::whole(path)
 }
 
 /// The rows of chains, such as polylines: objects one after another, each in the order of its links, which name the rows of the table.

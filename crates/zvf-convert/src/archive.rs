@@ -14,9 +14,9 @@ use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 
 use zvf_codec::isolate::isolate as caught;
 
+use crate::bytes::Bytes;
 use crate::error::{ConvertError, Place, shown};
 use crate::isolate::isolate;
-use crate::tracks::Bytes;
 
 /// Members of an archive.
 const MOST: usize = 65_536;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::output::OddMoment;
+pub(crate) use zvf_meta::shown;
 use zvf_query::QueryError;
 use zvf_store::StoreError;
 use zvf_write::{Class, WriteError};
@@ -156,14 +157,4 @@ impl ConvertError {
             limit,
         }
     }
-}
-
-/// A text as a message shows it: quoted, and cut where it is long.
-pub(crate) fn shown(text: &str) -> String {
-    const MOST: usize = 60;
-    if text.chars().nth(MOST).is_none() {
-        return format!("{text:?}");
-    }
-    let head: String = text.chars().take(MOST).collect();
-    format!("{head:?}…")
 }

@@ -3,7 +3,9 @@
 use arrow_array::RecordBatch;
 use zvf_write::{Batch, Groups, ObjectTable, StoreSpec, WriteError};
 
-use crate::{ConvertError, Import, Sink};
+use crate::error::ConvertError;
+use crate::import::Import;
+use crate::sink::Sink;
 
 /// A part of what files hold, as the tables that queries return; see [`zvf_write::arrow`].
 #[derive(Debug, Clone, PartialEq)]
@@ -93,7 +95,7 @@ impl Import {
         take: impl FnMut(Imported) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut sink = Recorded {
-            spec: &self.spec,
+            spec: self.spec(),
             first: 0,
             take,
             refused: None,

@@ -1,7 +1,7 @@
-//! Decoders and encoders of other projects on threads of their own, for their stack and to read ahead. They are isolated ([`zvf_codec::isolate`]): what
+//! Decoders of other projects on threads of their own, for their stack and to read ahead. They are isolated ([`zvf_codec::isolate`]): what
 //! panics in a decoder is a malformed file here, by its name.
 //!
-//! What `arrow-ipc`, `parquet` and `draco-core` may reserve is bounded before they see a file; see `records/arrow.rs` and `records/parquet`.
+//! What `arrow-ipc`, `parquet` and `draco-core` may reserve is bounded before they see a file; see `table/arrow_check.rs` and `table/parquet`.
 
 use std::panic::resume_unwind;
 use std::path::Path;
@@ -60,18 +60,6 @@ pub(crate) fn stream<T: Send>(
         drop(items);
         let done = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
         taken.and(done.unwrap_or_else(|panic| Err(wrong(path, &panic))))
-    })
-}
-
-/// Runs an encoder; the error is the message of a panic, or why there is no thread.
-pub(crate) fn attempt<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, String> {
-    thread::scope(|scope| {
-        let worker = thread::Builder::new()
-            .name("zvf-encoder".to_owned())
-            .stack_size(STACK)
-            .spawn_scoped(scope, move || caught(work))
-            .map_err(|error| error.to_string())?;
-        worker.join().unwrap_or_else(|panic| resume_unwind(panic))
     })
 }
 

@@ -74,26 +74,33 @@ mod affine;
 mod answered;
 mod archive;
 mod axes;
+mod bytes;
 mod error;
 pub mod export;
 mod format;
+mod found;
 mod frame;
 mod ids;
+mod import;
 mod imported;
 mod isolate;
 mod names;
-pub mod neuroglancer;
+mod npy;
+mod npz;
 mod numbers;
 mod obj;
 mod options;
 pub mod output;
 mod placement;
+mod ply;
 mod precomputed;
 mod records;
 mod shape;
+mod sink;
 mod stl;
 mod store_frame;
 mod swc;
+mod table;
 mod tck;
 mod text;
 mod time;
@@ -103,14 +110,6 @@ mod transform;
 mod trk;
 mod trx;
 
-use std::path::PathBuf;
-
-use serde_json::Value;
-use zvf_meta::Affine;
-use zvf_write::{
-    Axis, Batch, Groups, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter, WriteError,
-};
-
 pub use affine::{StatedAffine, parse_affine, read_affine};
 pub use answered::{GroupsFound, Whole, groups_of, groups_table, in_chains, read_groups};
 pub use axes::{check as check_axes, set_units};
@@ -118,417 +117,16 @@ pub use error::{ConvertError, Place};
 pub use format::Format;
 pub use frame::{Frame, Space};
 pub use ids::{IdMap, ObjectIds};
+pub use import::Import;
 pub use imported::Imported;
 pub use numbers::{Floats, floats, shape};
 pub use options::{Limits, Nulls, Options};
 pub use records::nodes::{NodeIds, check_rows as check_node_rows};
-pub use records::read_table;
-pub use records::text_table::fields::Fields;
-use shape::{Chosen, Extent};
+pub use records::open::read_table;
+pub use sink::Sink;
 pub use store_frame::{Placed, StoreFrame};
+pub use table::text::fields::Fields;
 pub use time::number_of_text as time_number;
-use transform::{Given, Moved, Transform};
-
-/// What takes batches: a [`StoreWriter`], or anything else.
-pub trait Sink {
-    /// Takes vertices.
-    ///
-    /// # Errors
-    /// As the sink says; reading ends there.
-    fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError>;
-
-    /// Takes objects.
-    ///
-    /// # Errors
-    /// As the sink says; reading ends there.
-    fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError>;
-
-    /// Takes all groups, once.
-    ///
-    /// # Errors
-    /// As the sink says; reading ends there.
-    fn groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError>;
-}
-
-impl Sink for StoreWriter {
-    fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
-        self.push(batch)
-    }
-
-    fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
-        self.push_objects(table)
-    }
-
-    fn groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError> {
-        self.set_groups(groups)
-    }
-}
-
-/// What a reader found out about its files.
-#[derive(Debug)]
-pub(crate) struct Found {
-    pub(crate) extent: Extent,
-    pub(crate) objects: u64,
-    pub(crate) links: u64,
-    /// Complete but for the chunk size, which is 1.
-    pub(crate) spec: StoreSpec,
-    pub(crate) frame: Option<Value>,
-    /// Whether the files state the axes of the specification, with their units.
-    pub(crate) stated: bool,
-    pub(crate) notes: Vec<String>,
-}
-
-/// A reader of one format: what it needs to read the files a second time.
-#[derive(Debug)]
-enum Reader {
-    Swc(swc::Swc),
-    Obj(obj::Obj),
-    Stl(stl::Stl),
-    Trk(trk::Trk),
-    Tck(tck::Tck),
-    Trx(trx::Trx),
-    Records(Box<records::Records>),
-    Precomputed(Box<precomputed::Precomputed>),
-}
-
-impl Reader {
-    /// Reads the files again, into a sink.
-    fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
-        match self {
-            Reader::Swc(reader) => reader.read(sink),
-            Reader::Obj(reader) => reader.read(sink),
-            Reader::Stl(reader) => reader.read(sink),
-            Reader::Trk(reader) => reader.read(sink),
-            Reader::Tck(reader) => reader.read(sink),
-            Reader::Trx(reader) => reader.read(sink),
-            Reader::Records(reader) => reader.read(sink),
-            Reader::Precomputed(reader) => reader.read(sink),
-        }
-    }
-}
-
-/// Files that were looked at and can be read.
-#[derive(Debug)]
-pub struct Import {
-    reader: Reader,
-    format: Format,
-    spec: StoreSpec,
-    vertices: u64,
-    objects: u64,
-    links: u64,
-    corners: (Vec<f64>, Vec<f64>),
-    reason: String,
-    frame: Option<Value>,
-    notes: Vec<String>,
-    placement: Vec<String>,
-    named: bool,
-    transform: Option<Transform>,
-}
-
-impl Import {
-    /// Reads files of one format to the end and says what a store for them needs.
-    ///
-    /// # Cost
-    /// The files once, with an affine or a scale twice; memory for one batch, or one skeleton. A file of NDJSON is read up to three times
-    /// if its first line lacks columns that later lines have, and they change which rows are read.
-    ///
-    /// # Errors
-    /// I/O; malformed files, by line or byte; misuse: options that do not fit the format; limits.
-    pub fn open(files: &[PathBuf], options: &Options) -> Result<Self, ConvertError> {
-        let Some(first) = files.first() else {
-            return Err(ConvertError::usage("files", "none", "at least one"));
-        };
-        let of = |file| options.format.map_or_else(|| Format::of(file), Ok);
-        let format = of(first)?;
-        for file in files {
-            let other = of(file)?;
-            if other != format {
-                let found = format!("{} beside {}", other.name(), format.name());
-                let what = file.display().to_string();
-                return Err(ConvertError::usage(what, found, "files of one format"));
-            }
-        }
-        let kind = options::kind(format, files.len(), options)?;
-        let mut own = None;
-        let (reader, mut found) = match format {
-            Format::Swc => {
-                let (reader, found, map) = swc::Swc::survey(files, kind, options)?;
-                own = map;
-                (Reader::Swc(reader), found)
-            }
-            Format::Obj => {
-                let (reader, found) = obj::Obj::survey(files, options)?;
-                (Reader::Obj(reader), found)
-            }
-            Format::Stl => {
-                let (reader, found) = stl::Stl::survey(files, options)?;
-                (Reader::Stl(reader), found)
-            }
-            Format::Trk => {
-                let (reader, found) = trk::Trk::survey(files, kind, options)?;
-                (Reader::Trk(reader), found)
-            }
-            Format::Tck => {
-                let (reader, found) = tck::Tck::survey(files, kind, options)?;
-                (Reader::Tck(reader), found)
-            }
-            Format::Trx => {
-                let (reader, found) = trx::Trx::survey(files, kind, options)?;
-                (Reader::Trx(reader), found)
-            }
-            Format::Csv
-            | Format::Ndjson
-            | Format::Xyz
-            | Format::Ply
-            | Format::Npy
-            | Format::Npz
-            | Format::Arrow
-            | Format::Parquet => {
-                let (reader, found) = records::Records::survey(files, format, options)?;
-                (Reader::Records(Box::new(reader)), found)
-            }
-            Format::Precomputed => {
-                let (reader, found, map) = precomputed::Precomputed::survey(files, options)?;
-                own = map;
-                (Reader::Precomputed(Box::new(reader)), found)
-            }
-        };
-        axes::set_types(&mut found.spec.axes, &options.axis_types)?;
-        let (mut units, mut placement) = (Vec::new(), Vec::new());
-        let transform = match &options.into {
-            None => {
-                axes::check(&found.spec.axes)?;
-                let given = if format.is_tractogram() {
-                    transform::of_tractogram(format, options, &found)?
-                } else {
-                    let axes = &found.spec.axes;
-                    let stated = found.stated.then_some(axes.as_slice());
-                    let given = transform::given(format, options, axes, stated)?;
-                    units = given.units;
-                    found.notes.extend(given.notes);
-                    given.map
-                };
-                Transform::new(given, own, &found.spec, format)
-            }
-            Some(store) => {
-                let (transform, remarks) = into_store(store, format, own, options, &mut found)?;
-                placement = remarks;
-                transform
-            }
-        };
-        if let Some(transform) = &transform {
-            found.extent = transform.survey(|sink| reader.read(sink))?;
-            found.spec.positions = transform.positions;
-            if options.into.is_none() && found.frame.is_none() {
-                found
-                    .notes
-                    .extend(transform.notes(found.spec.kind == Kind::Mesh));
-                found.frame = Some(transform.document(format));
-            } else if options.into.is_none() {
-                found.notes.push(frame::NOT_SCANNER.to_owned());
-            }
-        }
-        let Some(corners) = found.extent.corners() else {
-            let expected = "at least one vertex: a store without any has no bounds";
-            return Err(ConvertError::malformed(
-                first,
-                Place::Whole,
-                "no vertex",
-                expected,
-            ));
-        };
-        let mut spec = found.spec;
-        if !spec.has_objects()
-            && matches!(options.ids, ObjectIds::FromFile | ObjectIds::Offset { .. })
-        {
-            let expected = "none: points of one file without a column of objects belong to none";
-            return Err(ConvertError::usage(
-                "ids",
-                "a rule for ids of objects",
-                expected,
-            ));
-        }
-        let bins = spec.kind == Kind::PointCloud && !spec.objects;
-        let Chosen { chunk, bin, reason } = found.extent.choose(bins, &spec.axes);
-        (spec.chunk_shape, spec.bin_shape) = (chunk, bin);
-        if let Some((format, header)) = found.frame.as_ref().and_then(frame::split) {
-            spec = spec.with_header(format, header);
-        }
-        for (axis, unit) in spec.axes.iter_mut().zip(units) {
-            axis.unit = unit.or(axis.unit.take());
-        }
-        let named = match &reader {
-            _ if options.ids == ObjectIds::New => false,
-            _ if options.ids != ObjectIds::Kept => true,
-            Reader::Trk(_) | Reader::Tck(_) | Reader::Trx(_) => false,
-            Reader::Records(records) if records.has_object_column() => true,
-            Reader::Precomputed(reader) => reader.names_objects(),
-            _ => names::ids(files, options.ids)?.1,
-        };
-        Ok(Self {
-            named,
-            reader,
-            format,
-            vertices: found.extent.count(),
-            objects: found.objects,
-            links: found.links,
-            corners,
-            reason,
-            frame: found.frame,
-            notes: found.notes,
-            placement,
-            transform,
-            spec,
-        })
-    }
-
-    /// Reads the files again, into a sink. The same files and options always give the same batches and tables, in the same order.
-    ///
-    /// # Cost
-    /// As [`open`](Self::open); meshes are read twice, vertices first.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open), also where a file changed meanwhile; and what the sink says.
-    pub fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
-        match &self.transform {
-            None => self.reader.read(sink),
-            Some(transform) => self.reader.read(&mut Moved { transform, sink }),
-        }
-    }
-
-    /// The format of the files.
-    #[must_use]
-    pub fn format(&self) -> Format {
-        self.format
-    }
-
-    /// What a store for the files needs. Chunk size, bins, codec and the like may be replaced.
-    #[must_use]
-    pub fn spec(&self) -> &StoreSpec {
-        &self.spec
-    }
-
-    /// Vertices of all files.
-    #[must_use]
-    pub fn vertices(&self) -> u64 {
-        self.vertices
-    }
-
-    /// Objects of all files; 0 for points without objects.
-    #[must_use]
-    pub fn objects(&self) -> u64 {
-        self.objects
-    }
-
-    /// Whether the files name their objects, by a column or by the names of the files; else they are numbered from 0.
-    #[must_use]
-    pub fn names_objects(&self) -> bool {
-        self.named
-    }
-
-    /// Links that the files name: edges and faces. Those of streamlines are implied and not counted.
-    #[must_use]
-    pub fn links(&self) -> u64 {
-        self.links
-    }
-
-    /// Lowest and highest corner of the positions, as the store is to have them.
-    #[must_use]
-    pub fn corners(&self) -> (&[f64], &[f64]) {
-        (&self.corners.0, &self.corners.1)
-    }
-
-    /// Why the chunk size of [`spec`](Self::spec) is what it is.
-    #[must_use]
-    pub fn reason(&self) -> &str {
-        &self.reason
-    }
-
-    /// What a header states and what was done with it, as it goes to the store's `headers/<format>`; the format is the member `source`.
-    #[must_use]
-    pub fn frame(&self) -> Option<&Value> {
-        self.frame.as_ref()
-    }
-
-    /// How positions were brought into a store that exists ([`Options::into`]), where they are not taken as they are.
-    #[must_use]
-    pub fn placement(&self) -> &[String] {
-        &self.placement
-    }
-
-    /// What of the files the store will not hold, and what else was decided.
-    #[must_use]
-    pub fn notes(&self) -> &[String] {
-        &self.notes
-    }
-}
-
-/// The map of files into a store. The specification gets the axes of the store.
-fn into_store(
-    store: &StoreFrame,
-    format: Format,
-    own: Option<Affine>,
-    options: &Options,
-    found: &mut Found,
-) -> Result<(Option<Transform>, Vec<String>), ConvertError> {
-    let mut remarks = Vec::new();
-    let stated = found.stated.then(|| found.spec.axes.clone());
-    if found.spec.axes.len() != store.axes().len() {
-        let expected = format!("{}, as the store has", store.axes().len());
-        let found = found.spec.axes.len().to_string();
-        return Err(ConvertError::usage("axes of positions", found, expected));
-    }
-    // Formats that name their axes; arrays do not.
-    let order = match format {
-        Format::Npy | Format::Npz => None,
-        _ => axes::order(&found.spec.axes, store.axes()),
-    };
-    let stated = match &order {
-        Some(_) => stated.map(|axes| store.in_order(axes)),
-        None => stated,
-    };
-    let mut first = own;
-    let placed = if format.is_tractogram() {
-        let mut map = transform::of_tractogram(format, options, found)?;
-        if let Some(frame) = &found.frame {
-            remarks.extend(store.compare_spaces(frame, options)?);
-        }
-        if options.space.is_none() {
-            map = map.or(store.rasmm_to_store()?);
-        }
-        first = map;
-        store.place(format, &Given::default(), stated.as_deref())?
-    } else {
-        let given = transform::given(format, options, store.axes(), stated.as_deref())?;
-        remarks.extend(given.notes.iter().cloned());
-        store.place(format, &given, stated.as_deref())?
-    };
-    let radius = first.as_ref().filter(|_| format.has_radii());
-    let radius = radius.map(|map| map.mean_scale(&found.spec.axes));
-    if let Some(order) = order {
-        first = Some(first.map_or_else(|| order.clone(), |map| order.after(&map)));
-    }
-    found.spec.axes = store.axes().to_vec();
-    remarks.extend(placed.remarks.iter().cloned());
-    Ok((Transform::into_store(placed, first, radius), remarks))
-}
-
-/// A specification of one kind whose chunk size is chosen later.
-fn draft(kind: Kind, axes: &[&str], positions: NumberType) -> StoreSpec {
-    let axes: Vec<Axis> = axes.iter().map(|name| Axis::new(*name, "space")).collect();
-    StoreSpec::new(kind, vec![1.0; axes.len()])
-        .with_axes(axes)
-        .with_positions(positions)
-}
-
-/// float32 or float64.
-fn float_type(single: bool) -> NumberType {
-    if single {
-        NumberType::F32
-    } else {
-        NumberType::F64
-    }
-}
 
 /// Compiles the example of the README.
 #[cfg(doctest)]

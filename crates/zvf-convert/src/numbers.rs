@@ -10,97 +10,11 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch};
 use arrow_schema::{DataType, Schema};
+pub use zvf_query::numbers::{Floats, floats, shape};
 use zvf_encode::error::OrBug;
 use zvf_write::{WriteError, narrow};
 
-use crate::output::raw::elements;
-use crate::records::values::{decimals, wide};
-
-/// Numbers of a column, with the channels of a row together.
-#[derive(Debug, Default)]
-pub struct Floats {
-    /// The numbers, row-major.
-    pub values: Vec<f64>,
-    /// Whether each number is the one that was stored: whole numbers of 64 bits may not be.
-    pub exact: bool,
-}
-
-/// The number of elements of a row, and their type, of a column of numbers.
-pub fn shape(column: &DataType) -> Option<(usize, &DataType)> {
-    let (width, element) = match column {
-        DataType::FixedSizeList(item, width) => (usize::try_from(*width).ok()?, item.data_type()),
-        other => (1, other),
-    };
-    let number = element.is_numeric() || *element == DataType::Boolean;
-    number.then_some((width, element))
-}
-
-/// The numbers of a column; a missing one, of a row or of a list, is NaN. Nothing for a column of texts.
-pub fn floats(column: &ArrayRef) -> Floats {
-    let (items, width) = elements(column);
-    let mut values = Vec::with_capacity(items.len());
-    let mut exact = true;
-    macro_rules! convert {
-        ($type:ty, $to:expr) => {
-            if let Some(list) = items.as_primitive_opt::<$type>() {
-                values.extend(list.values().iter().map(|&value| $to(value)));
-            }
-        };
-    }
-    match items.data_type() {
-        DataType::Boolean => {
-            let list = items.as_boolean().values();
-            values.extend(list.iter().map(|value| f64::from(u8::from(value))));
-        }
-        DataType::Int8 => convert!(Int8Type, f64::from),
-        DataType::Int16 => convert!(Int16Type, f64::from),
-        DataType::Int32 => convert!(Int32Type, f64::from),
-        DataType::UInt8 => convert!(UInt8Type, f64::from),
-        DataType::UInt16 => convert!(UInt16Type, f64::from),
-        DataType::UInt32 => convert!(UInt32Type, f64::from),
-        DataType::Int64 => convert!(Int64Type, |value: i64| {
-            exact &= value.unsigned_abs() <= 1 << 53;
-            from_i64(value)
-        }),
-        DataType::UInt64 => convert!(UInt64Type, |value: u64| {
-            exact &= value <= 1 << 53;
-            from_u64(value)
-        }),
-        DataType::Float16 => convert!(Float16Type, |value: half::f16| value.to_f64()),
-        DataType::Float32 => convert!(Float32Type, f64::from),
-        DataType::Float64 => convert!(Float64Type, std::convert::identity),
-        _ => {
-            for (number, whole) in decimals(&items) {
-                values.push(number);
-                exact &= whole;
-            }
-        }
-    }
-    if column.null_count() > 0 || items.null_count() > 0 {
-        let absent = |at| items.is_null(at) || column.is_null(at / width.max(1));
-        let values = values.iter_mut().enumerate();
-        values
-            .filter(|(at, _)| absent(*at))
-            .for_each(|(_, value)| *value = f64::NAN);
-    }
-    Floats { values, exact }
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "the caller says where it is lost"
-)]
-fn from_i64(value: i64) -> f64 {
-    value as f64
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "the caller says where it is lost"
-)]
-fn from_u64(value: u64) -> f64 {
-    value as f64
-}
+use crate::records::values::wide;
 
 /// A column of whole numbers; `None` where one is missing or beyond int64, or where they are of another type.
 pub(crate) fn whole(column: &ArrayRef) -> Option<Vec<i64>> {

@@ -73,11 +73,44 @@ impl Extent {
         }
     }
 
+    /// Takes positions one after another.
+    pub(crate) fn add_all<T: Copy + Into<f64>>(&mut self, positions: &[T]) {
+        let mut rest = positions;
+        loop {
+            // All before the next one that the sample takes widen the corners only.
+            let before =
+                usize::try_from(self.next.saturating_sub(self.count)).unwrap_or(usize::MAX);
+            let before = before.min(rest.len().checked_div(self.dims).unwrap_or(0));
+            let (plain, more) = rest.split_at(before * self.dims);
+            self.widen(plain);
+            self.count += before as u64;
+            let Some((position, more)) = more.split_at_checked(self.dims.max(1)) else {
+                break;
+            };
+            self.add(position);
+            rest = more;
+        }
+    }
+
+    /// Moves the corners so that positions are between them.
+    fn widen<T: Copy + Into<f64>>(&mut self, positions: &[T]) {
+        let corners = self.low.iter_mut().zip(&mut self.high);
+        for (axis, (low, high)) in corners.enumerate() {
+            let (mut least, mut most) = (*low, *high);
+            for &value in positions.iter().skip(axis).step_by(self.dims) {
+                let value: f64 = value.into();
+                least = least.min(value);
+                most = most.max(value);
+            }
+            (*low, *high) = (least, most);
+        }
+    }
+
     /// Takes a position. The sample is every n-th vertex; when it is full, every other one of it is dropped.
-    pub(crate) fn add(&mut self, position: &[f64]) {
+    pub(crate) fn add<T: Copy + Into<f64>>(&mut self, position: &[T]) {
         for ((low, high), &value) in self.low.iter_mut().zip(&mut self.high).zip(position) {
-            *low = low.min(value);
-            *high = high.max(value);
+            *low = low.min(value.into());
+            *high = high.max(value.into());
         }
         if self.count == self.next {
             if self.sample.len() >= SAMPLE * self.dims {
@@ -86,7 +119,8 @@ impl Extent {
                 self.every *= 2;
             }
             if self.count.is_multiple_of(self.every) {
-                self.sample.extend_from_slice(position);
+                self.sample
+                    .extend(position.iter().map(|&value| value.into()));
             }
             self.next = (self.count + 1).next_multiple_of(self.every);
         }

@@ -1,147 +1,11 @@
-//! What streamline files have in common: numbers in bytes, and chains that become batches.
+//! What streamline files have in common: chains that become batches.
 
-use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use zvf_write::{AttributeSpec, Batch, NumberType, ObjectTable};
+use zvf_write::{AttributeSpec, Batch, NumberType, ObjectTable, Values};
 
-use crate::Sink;
 use crate::error::{ConvertError, Place};
-
-/// Most bytes that are reserved because a file says that they follow.
-const RESERVED: usize = 1 << 20;
-
-/// A binary file, or a part of one, read forwards.
-pub(crate) struct Bytes {
-    pub(crate) path: PathBuf,
-    reader: BufReader<Box<dyn Read>>,
-    at: u64,
-}
-
-impl Bytes {
-    pub(crate) fn open(path: &Path) -> Result<Self, ConvertError> {
-        let file = zvf_store::open_file(path).map_err(|error| ConvertError::io(path, error))?;
-        Ok(Self::of(path, Box::new(file)))
-    }
-
-    /// A part of the file at `path`, unpacked.
-    pub(crate) fn of(path: &Path, bytes: Box<dyn Read>) -> Self {
-        Self {
-            path: path.to_owned(),
-            reader: BufReader::with_capacity(1 << 17, bytes),
-            at: 0,
-        }
-    }
-
-    pub(crate) fn at(&self) -> u64 {
-        self.at
-    }
-
-    /// Fills the buffer, or says how much of `what` there was. `None` where the file ends before the first byte.
-    pub(crate) fn maybe<const N: usize>(
-        &mut self,
-        what: &str,
-    ) -> Result<Option<[u8; N]>, ConvertError> {
-        let mut buffer = [0; N];
-        let mut got = 0;
-        while let Some(rest) = buffer.get_mut(got..).filter(|rest| !rest.is_empty()) {
-            match self.reader.read(rest) {
-                Ok(0) => break,
-                Ok(more) => got += more,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.failed(error)),
-            }
-        }
-        if got == 0 && N > 0 {
-            return Ok(None);
-        }
-        if got < N {
-            return Err(self.bad(
-                format!("the end of the file after {got} bytes"),
-                format!("{what}, {N} bytes"),
-            ));
-        }
-        self.at += N as u64;
-        Ok(Some(buffer))
-    }
-
-    pub(crate) fn take<const N: usize>(&mut self, what: &str) -> Result<[u8; N], ConvertError> {
-        match self.maybe(what)? {
-            Some(bytes) => Ok(bytes),
-            None => Err(self.bad("the end of the file", format!("{what}, {N} bytes"))),
-        }
-    }
-
-    /// Takes so many bytes.
-    pub(crate) fn take_some(&mut self, count: usize, what: &str) -> Result<Vec<u8>, ConvertError> {
-        let mut bytes = Vec::with_capacity(count.min(RESERVED));
-        let got = (&mut self.reader)
-            .take(count as u64)
-            .read_to_end(&mut bytes)
-            .map_err(|error| self.failed(error))?;
-        if got < count {
-            let found = format!("the end of the file after {got} bytes");
-            return Err(self.bad(found, format!("{what}, {count} bytes")));
-        }
-        self.at += count as u64;
-        Ok(bytes)
-    }
-
-    /// Takes the bytes of a line, without its end; `None` at the end of the file.
-    pub(crate) fn line(&mut self, most: u64) -> Result<Option<Vec<u8>>, ConvertError> {
-        let mut bytes = Vec::new();
-        let got = (&mut self.reader)
-            .take(most.saturating_add(1))
-            .read_until(b'\n', &mut bytes)
-            .map_err(|error| self.failed(error))?;
-        if got as u64 > most {
-            let place = Place::Byte(self.at);
-            return Err(ConvertError::limit(
-                &self.path,
-                place,
-                "bytes in a line",
-                most,
-            ));
-        }
-        self.at += got as u64;
-        if bytes.last() == Some(&b'\n') {
-            bytes.pop();
-        }
-        Ok((got > 0).then_some(bytes))
-    }
-
-    /// Passes over so many bytes.
-    pub(crate) fn skip(&mut self, count: u64, what: &str) -> Result<(), ConvertError> {
-        let mut taken = (&mut self.reader).take(count);
-        let got =
-            std::io::copy(&mut taken, &mut std::io::sink()).map_err(|error| self.failed(error))?;
-        if got < count {
-            return Err(self.bad("the end of the file", what.to_owned()));
-        }
-        self.at += count;
-        Ok(())
-    }
-
-    /// A failure to read: bytes that cannot be unpacked are the file's fault.
-    #[cold]
-    fn failed(&self, error: std::io::Error) -> ConvertError {
-        match error.kind() {
-            std::io::ErrorKind::InvalidData | std::io::ErrorKind::InvalidInput => {
-                self.bad(error.to_string(), "bytes that can be unpacked")
-            }
-            _ => ConvertError::io(&self.path, error),
-        }
-    }
-
-    #[cold]
-    pub(crate) fn bad(
-        &self,
-        found: impl Into<String>,
-        expected: impl Into<String>,
-    ) -> ConvertError {
-        ConvertError::malformed(&self.path, Place::Byte(self.at), found, expected)
-    }
-}
+use crate::sink::Sink;
 
 /// Columns of numbers that make one attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,29 +20,47 @@ impl Columns {
     }
 }
 
-/// What is done with the points of a file, one after another.
-pub(crate) trait Visit {
-    /// A point of the chain that is open.
-    fn point(&mut self, position: [f64; 3], scalars: &[f32]) -> Result<(), ConvertError>;
+/// A number type of coordinates.
+pub(crate) trait Coordinate: Copy + Into<f64> {
+    /// Coordinates as those of a batch.
+    fn values(list: &[Self]) -> Values<'_>;
+}
+
+impl Coordinate for f32 {
+    fn values(list: &[Self]) -> Values<'_> {
+        list.into()
+    }
+}
+
+impl Coordinate for f64 {
+    fn values(list: &[Self]) -> Values<'_> {
+        list.into()
+    }
+}
+
+/// What is done with the points of a file, in their order.
+pub(crate) trait Visit<T> {
+    /// Points of the chain that is open: three coordinates of each, and all scalars of each.
+    fn points(&mut self, positions: &[T], scalars: &[f32]) -> Result<(), ConvertError>;
 
     /// The chain ends; it may have had no point.
     fn end(&mut self, properties: &[f32]) -> Result<(), ConvertError>;
 }
 
 /// Chains on their way into a sink.
-pub(crate) struct Chains<'s> {
+pub(crate) struct Chains<'s, T> {
     sink: &'s mut dyn Sink,
     rows: usize,
     next: i64,
     open: usize,
-    positions: Vec<f64>,
+    positions: Vec<T>,
     runs: Vec<(i64, usize)>,
     scalars: Vec<(Columns, Vec<f32>)>,
     ids: Vec<i64>,
     properties: Vec<(Columns, Vec<f32>)>,
 }
 
-impl<'s> Chains<'s> {
+impl<'s, T: Coordinate> Chains<'s, T> {
     pub(crate) fn new(
         sink: &'s mut dyn Sink,
         rows: usize,
@@ -232,7 +114,8 @@ impl<'s> Chains<'s> {
             self.open = 0;
         }
         if !self.runs.is_empty() {
-            let mut batch = Batch::new(&self.positions).with_object_runs(&self.runs[..]);
+            let positions = T::values(&self.positions);
+            let mut batch = Batch::new(positions).with_object_runs(&self.runs[..]);
             for (columns, values) in &self.scalars {
                 batch = batch.with_attribute(&columns.name, values);
             }
@@ -258,23 +141,40 @@ impl<'s> Chains<'s> {
     }
 }
 
-/// Deals the numbers of a row out to the attributes.
-fn deal(columns: &mut [(Columns, Vec<f32>)], row: &[f32]) {
-    let mut rest = row;
-    for (columns, values) in columns {
-        let (own, more) = rest.split_at_checked(columns.count).unwrap_or((rest, &[]));
-        values.extend_from_slice(own);
-        rest = more;
+/// Deals the numbers of rows out to the attributes.
+fn deal(columns: &mut [(Columns, Vec<f32>)], rows: &[f32]) {
+    if let [(_, values)] = columns {
+        values.extend_from_slice(rows);
+        return;
+    }
+    let width: usize = columns.iter().map(|(columns, _)| columns.count).sum();
+    for row in rows.chunks_exact(width.max(1)) {
+        let mut rest = row;
+        for (columns, values) in &mut *columns {
+            let (own, more) = rest.split_at_checked(columns.count).unwrap_or((rest, &[]));
+            values.extend_from_slice(own);
+            rest = more;
+        }
     }
 }
 
-impl Visit for Chains<'_> {
-    fn point(&mut self, position: [f64; 3], scalars: &[f32]) -> Result<(), ConvertError> {
-        self.positions.extend(position);
-        deal(&mut self.scalars, scalars);
-        self.open += 1;
-        if self.positions.len() / 3 >= self.rows {
-            self.flush()?;
+impl<T: Coordinate> Visit<T> for Chains<'_, T> {
+    fn points(&mut self, positions: &[T], scalars: &[f32]) -> Result<(), ConvertError> {
+        let points = positions.len() / 3;
+        let width = scalars.len().checked_div(points).unwrap_or(0);
+        let (mut positions, mut scalars) = (positions, scalars);
+        while positions.len() >= 3 {
+            let room = self.rows.saturating_sub(self.positions.len() / 3).max(1);
+            let count = room.min(positions.len() / 3);
+            let (own, more) = positions.split_at(count * 3);
+            let (of_own, of_more) = scalars.split_at(count * width);
+            self.positions.extend_from_slice(own);
+            deal(&mut self.scalars, of_own);
+            self.open += count;
+            if self.positions.len() / 3 >= self.rows {
+                self.flush()?;
+            }
+            (positions, scalars) = (more, of_more);
         }
         Ok(())
     }
@@ -315,9 +215,9 @@ impl<'a> Census<'a> {
     }
 }
 
-impl Visit for Census<'_> {
-    fn point(&mut self, position: [f64; 3], _: &[f32]) -> Result<(), ConvertError> {
-        self.extent.add(&position);
+impl<T: Coordinate> Visit<T> for Census<'_> {
+    fn points(&mut self, positions: &[T], _: &[f32]) -> Result<(), ConvertError> {
+        self.extent.add_all(positions);
         if self.extent.count() > self.limit {
             return Err(ConvertError::limit(
                 self.path,

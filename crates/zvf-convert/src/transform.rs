@@ -8,11 +8,13 @@ use zvf_meta::{Affine, Axis};
 use zvf_write::{Batch, Groups, Kind, NumberType, ObjectTable, StoreSpec, WriteError};
 
 use crate::affine::{StatedAffine, read_affine};
+use crate::found::{Found, float_type};
 use crate::frame::{self, Space};
 use crate::options::Options;
 use crate::shape::Extent;
+use crate::sink::Sink;
 use crate::store_frame::{APPLIED, GIVEN, Placed};
-use crate::{ConvertError, Format, Found, Sink};
+use crate::{ConvertError, Format};
 
 /// The unit of all tractograms.
 const MILLIMETER: &str = "millimeter";
@@ -51,7 +53,7 @@ impl Transform {
         Some(Self {
             given: own.map(|_| given),
             map,
-            positions: crate::float_type(!wide),
+            positions: float_type(!wide),
             radius,
         })
     }

@@ -50,7 +50,7 @@ pub struct Numbers {
 }
 
 impl Field {
-    /// The numbers in the bytes of this field.
+    /// The numbers in the bytes of this field; of floats, their bits.
     pub fn numbers(self, bytes: &[u8]) -> impl Iterator<Item = i128> {
         let Numbers {
             width,
@@ -97,6 +97,8 @@ values! {
     le::U16: false false,
     le::U32: false false,
     le::U64: false false,
+    le::F32: false false,
+    le::I16: true false,
     le::I32: true false,
     le::I64: true false,
     be::U16: false true,

@@ -87,6 +87,7 @@ mod ome;
 mod role;
 mod root;
 pub mod rules;
+mod shown;
 pub mod space;
 mod text;
 pub mod units;
@@ -112,6 +113,7 @@ pub use node::{GroupDoc, NodeKind, OddMember, node_kind, odd_member};
 pub use ome::{Ome, OmeNode};
 pub use role::{Role, is_known_family};
 pub use root::{RootDoc, ZarrVectors};
+pub use shown::shown;
 
 /// Compiles the example of the README.
 #[cfg(doctest)]

@@ -104,6 +104,7 @@ mod link_batches;
 mod links;
 mod list;
 mod manifests;
+pub mod numbers;
 mod object_counts;
 mod objects;
 mod owner_cells;

@@ -3,10 +3,9 @@
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use zvf_neuroglancer::ViewError;
 use zvf_query::QueryError;
 use zvf_store::{Class, StoreError};
-
-use crate::precomputed::{EncodeError, MultiLodError};
 
 /// Why a request has no answer.
 #[derive(Debug)]
@@ -58,21 +57,6 @@ impl HttpError {
         self.changed
     }
 
-    pub(crate) fn message(&self) -> &str {
-        &self.message
-    }
-
-    /// The class of the failure.
-    pub(crate) fn class(&self) -> Class {
-        match self.status {
-            StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND => Class::Misuse,
-            StatusCode::PAYLOAD_TOO_LARGE => Class::Limit,
-            StatusCode::BAD_GATEWAY | StatusCode::FORBIDDEN => Class::Io,
-            StatusCode::SERVICE_UNAVAILABLE => Class::Busy,
-            _ => Class::Malformed,
-        }
-    }
-
     fn of(class: Class, message: String) -> Self {
         Self::new(
             match class {
@@ -110,15 +94,15 @@ impl From<QueryError> for HttpError {
     }
 }
 
-impl From<EncodeError> for HttpError {
-    fn from(error: EncodeError) -> Self {
-        Self::malformed(error.to_string())
-    }
-}
-
-impl From<MultiLodError> for HttpError {
-    fn from(error: MultiLodError) -> Self {
-        Self::malformed(error.to_string())
+impl From<ViewError> for HttpError {
+    fn from(error: ViewError) -> Self {
+        match error {
+            ViewError::Store(error) => error.into(),
+            ViewError::Query(error) => error.into(),
+            ViewError::NotFound(message) => Self::not_found(message),
+            ViewError::TooLarge(message) => Self::too_large(message),
+            error => Self::malformed(error.to_string()),
+        }
     }
 }
 

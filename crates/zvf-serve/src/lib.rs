@@ -10,7 +10,7 @@
 //! | `/stores`, `/state.json` | the list of stores, and a state of Neuroglancer that shows all of them |
 //! | `/` | with the feature `viewer` Neuroglancer in that state, else as `/stores` |
 //!
-//! [`precomputed`] encodes Neuroglancer's formats; it knows no store and no network.
+//! What the views show is made by `zvf-neuroglancer`.
 //!
 //! ```
 //! use zvf_serve::{ServeOptions, Server};
@@ -40,15 +40,11 @@
 //! followed only inside its store. Nothing panics on input.
 
 mod base;
-mod columns;
-mod export;
 mod http_error;
 mod listing;
 mod opened;
 mod page;
 mod path;
-mod plan;
-pub mod precomputed;
 mod query;
 mod range;
 mod reply;
@@ -56,12 +52,10 @@ mod server;
 mod sources;
 mod store_files;
 mod token;
-mod units;
 #[cfg(feature = "viewer")]
 mod viewer;
 mod views;
 
-pub use export::{ExportError, Exported, Shards, export_precomputed};
 pub use server::{Log, ServeError, ServeOptions, Server};
 pub use token::Token;
 

@@ -7,15 +7,14 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde_json::{Map, Value, json};
+use zvf_neuroglancer::precomputed::Dimension;
+use zvf_neuroglancer::{View, ViewedStore};
 
 use crate::base::Base;
 use crate::http_error::Answer;
-use crate::opened::Opened;
 use crate::path::escaped;
-use crate::precomputed::Dimension;
 use crate::reply::with_tag;
 use crate::sources::{Source, Sources};
-use crate::views::View;
 
 /// Largest number of segments that are shown at first.
 const MOST_SEGMENTS: usize = 200;
@@ -50,15 +49,19 @@ pub(crate) async fn stores(
         let name = source.name();
         let what = match source.opened().await {
             Ok(opened) => {
-                let views = View::of(opened.kind()).iter().map(|view| {
-                    let (view, without) = (view.name(), without(*view, &opened));
+                let views = View::of(opened.views.kind()).iter().map(|view| {
+                    let (view, without) = (view.name(), without(*view, &opened.views));
                     format!(
                         "<a href=\"precomputed/{name}/{view}/info\">{view}</a>{}",
                         escaped(&without)
                     )
                 });
                 let views: Vec<String> = views.collect();
-                format!("<td>{}</td><td>{}</td>", opened.kind(), views.join(", "))
+                format!(
+                    "<td>{}</td><td>{}</td>",
+                    opened.views.kind(),
+                    views.join(", ")
+                )
             }
             Err(_) => "<td>cannot be opened</td><td></td>".to_owned(),
         };
@@ -109,8 +112,8 @@ async fn document(sources: &Sources, base: &Base, headers: &HeaderMap) -> Answer
         let Ok(opened) = source.opened().await else {
             continue;
         };
-        space.add(&opened);
-        layers.extend(store_layers(&root, source, &opened).await);
+        space.add(&opened.views);
+        layers.extend(store_layers(&root, source, &opened.views).await);
     }
     let mut state = json!({
         "dimensions": space.dimensions(),
@@ -129,8 +132,8 @@ async fn document(sources: &Sources, base: &Base, headers: &HeaderMap) -> Answer
 const LINES_ALONE: &str = "void main() {\n  setColor(defaultColor());\n  setEndpointMarkerSize(0.0);\n  setEndpointMarkerBorderWidth(0.0);\n}\n";
 
 /// The axes that a view in space leaves out, for people.
-fn without(view: View, opened: &Opened) -> String {
-    let axes = opened.other_axes();
+fn without(view: View, store: &ViewedStore) -> String {
+    let axes = store.other_axes();
     match view {
         View::Skeletons | View::Multilod | View::Meshes if !axes.is_empty() => {
             format!(" (without {})", axes.join(", "))
@@ -140,31 +143,31 @@ fn without(view: View, opened: &Opened) -> String {
 }
 
 /// The layers of one store.
-async fn store_layers(root: &str, source: &Source, opened: &Arc<Opened>) -> Vec<Value> {
+async fn store_layers(root: &str, source: &Source, store: &ViewedStore) -> Vec<Value> {
     let name = source.name();
     let mut layers = Vec::new();
-    let views = View::of(opened.kind());
+    let views = View::of(store.kind());
     for (number, view) in views.iter().enumerate() {
-        let title = |view: View| format!("{name} {}{}", view.name(), without(view, opened));
+        let title = |view: View| format!("{name} {}{}", view.name(), without(view, store));
         let url = format!("precomputed://{root}/precomputed/{name}/{}", view.name());
         let layer = match view {
             View::Points => json!({
                 "type": "annotation",
                 "name": title(*view),
-                "source": annotation_source(&url, opened),
+                "source": annotation_source(&url, store),
             }),
             View::Lines => {
-                let Ok(plan) = opened.lines().await else {
+                let Ok(spacing) = store.line_spacing().await else {
                     continue;
                 };
                 let mut layer = json!({
                     "type": "annotation",
                     "name": title(*view),
-                    "source": annotation_source(&url, opened),
+                    "source": annotation_source(&url, store),
                     "linkedSegmentationLayer": {"object": title(View::Skeletons)},
                     "shader": LINES_ALONE,
                 });
-                if let Some(spacing) = plan.spacing {
+                if let Some(spacing) = spacing {
                     layer["projectionAnnotationSpacing"] = json!(spacing.round());
                 }
                 layer
@@ -173,8 +176,8 @@ async fn store_layers(root: &str, source: &Source, opened: &Arc<Opened>) -> Vec<
             View::Meshes => continue,
             View::Skeletons | View::Multilod => {
                 // Beside an overview, segments are shown when they are selected.
-                let segments = match (number, opened.objects().await) {
-                    (0, Ok(objects)) => objects.first(MOST_SEGMENTS),
+                let segments = match (number, store.segments(MOST_SEGMENTS).await) {
+                    (0, Ok(segments)) => segments,
                     _ => Vec::new(),
                 };
                 let segments: Vec<String> = segments.iter().map(u64::to_string).collect();
@@ -192,13 +195,14 @@ async fn store_layers(root: &str, source: &Source, opened: &Arc<Opened>) -> Vec<
 }
 
 /// The source of a layer of annotations. Positions without a unit are shown as nanometres, as skeletons and meshes are.
-fn annotation_source(url: &str, opened: &Opened) -> Value {
-    if opened.space().all(|one| one.unit == "m") {
+fn annotation_source(url: &str, store: &ViewedStore) -> Value {
+    let mut dimensions = store.dimensions().iter().enumerate();
+    if dimensions.all(|(number, one)| !store.is_space(number) || one.unit == "m") {
         return json!(url);
     }
     let mut dimensions = Map::new();
-    for (number, one) in opened.dimensions.iter().enumerate() {
-        let shown = shown(opened, number, one);
+    for (number, one) in store.dimensions().iter().enumerate() {
+        let shown = shown(store, number, one);
         dimensions.insert(shown.name, json!([shown.scale, shown.unit]));
     }
     // Both, for the same numbers in another unit: output alone would be a conversion, and there is none.
@@ -206,8 +210,8 @@ fn annotation_source(url: &str, opened: &Opened) -> Value {
 }
 
 /// A dimension of the viewer's state: an axis of space without a unit is assumed to be in nanometres.
-fn shown(opened: &Opened, number: usize, dimension: &Dimension) -> Dimension {
-    match dimension.unit.is_empty() && opened.space.contains(&number) {
+fn shown(store: &ViewedStore, number: usize, dimension: &Dimension) -> Dimension {
+    match dimension.unit.is_empty() && store.is_space(number) {
         true => Dimension {
             name: dimension.name.clone(),
             scale: 1e-9,
@@ -227,12 +231,12 @@ struct Space {
 }
 
 impl Space {
-    fn add(&mut self, opened: &Opened) {
-        let root = opened.store.root();
+    fn add(&mut self, store: &ViewedStore) {
+        let root = store.store().root();
         let (lo, hi) = &root.zarr_vectors.bounds;
         let offset = root.zarr_vectors.coordinate_offset.as_deref();
-        for (number, one) in opened.dimensions.iter().enumerate() {
-            let one = shown(opened, number, one);
+        for (number, one) in store.dimensions().iter().enumerate() {
+            let one = shown(store, number, one);
             let offset = offset.and_then(|offset| offset.get(number)).unwrap_or(&0.0);
             let bound = |list: &[f64]| list.get(number).map(|bound| (bound + offset) * one.scale);
             let (Some(lo), Some(hi)) = (bound(lo), bound(hi)) else {
@@ -250,7 +254,7 @@ impl Space {
                     *greatest = greatest.max(hi);
                 }
                 // The viewer displays the first three: space comes before time.
-                None if opened.space.contains(&number) => {
+                None if store.is_space(number) => {
                     self.axes.insert(self.of_space, (one, lo, hi));
                     self.of_space += 1;
                 }

@@ -242,9 +242,9 @@ async fn begin(
 ) -> Answer<Begun> {
     if let Some(words) = given.get("groups") {
         let words: Vec<String> = words.split(',').map(str::to_owned).collect();
-        wanted.groups = Some(group_numbers(&opened.store, wanted.level, &words).await?);
+        wanted.groups = Some(group_numbers(opened.store(), wanted.level, &words).await?);
     }
-    let mut answer = query(&opened.store, wanted).await?;
+    let mut answer = query(opened.store(), wanted).await?;
     let schema = answer.schema(table);
     let schema = schema.ok_or_else(|| HttpError::not_found("the store has no such table"))?;
     let unwritable = |error: std::io::Error| HttpError::malformed(error.to_string());

@@ -192,7 +192,7 @@ impl Source {
     pub(crate) async fn opened(&self) -> Answer<Arc<Opened>> {
         let held = self.opened.lock().await.clone();
         if let Some(opened) = held {
-            match opened.store.verify(1).await {
+            match opened.store().verify(1).await {
                 Ok(()) => return Ok(opened),
                 Err(error) if error.is_changed() => self.forget(&opened).await,
                 Err(error) => return Err(error.into()),

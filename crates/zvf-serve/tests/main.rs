@@ -1,7 +1,6 @@
 //! A server on a free port, asked over plain sockets.
 
 mod client;
-mod export;
 mod hostile;
 mod pages;
 mod store;

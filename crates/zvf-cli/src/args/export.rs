@@ -3,11 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-#[cfg(feature = "serve")]
 use clap::ValueEnum;
 
-#[cfg(feature = "serve")]
-use zvf_serve::Shards;
+use zvf_neuroglancer::Shards;
 
 use super::{LevelArgs, SelectArg, SplitArg, TermArgs};
 
@@ -75,14 +73,12 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "faces")]
     pub(crate) edges: Option<PathBuf>,
     /// Writes the views of the whole store for Neuroglancer instead, as the files of a folder: FILE
-    #[cfg(feature = "serve")]
     #[arg(long, value_enum, conflicts_with_all = [
         "bbox", "objects", "groups", "filter", "select", "limit", "keep_frame", "edges", "faces", "own_level_only", "split"
     ])]
     pub(crate) format: Option<FolderFormat>,
     /// With --format: whether the objects of a view are combined into shards, a few large files. auto: if there are more than
     /// 10000 files otherwise; none: a file each; or 2 to the power of BITS shards, at most 20. Legacy meshes have no shards
-    #[cfg(feature = "serve")]
     #[arg(long, value_name = "auto|none|BITS", value_parser = shards, default_value = "auto", requires = "format")]
     pub(crate) shards: Shards,
     /// Tables: another table for the faces of a mesh
@@ -91,7 +87,6 @@ pub(crate) struct ExportArgs {
 }
 
 /// Formats that are folders of files.
-#[cfg(feature = "serve")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FolderFormat {
     /// Neuroglancer's precomputed annotations, skeletons and meshes
@@ -99,7 +94,6 @@ pub(crate) enum FolderFormat {
 }
 
 /// The value of `--shards`.
-#[cfg(feature = "serve")]
 fn shards(text: &str) -> Result<Shards, String> {
     const MOST: u32 = 20;
     let bits = |text: &str| text.parse().ok().filter(|bits| *bits <= MOST);

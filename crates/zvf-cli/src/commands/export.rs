@@ -22,7 +22,6 @@ use crate::output::{is_packed, print_json, print_text};
 ///
 /// Usage, for a format that does not hold the store's kind; as the store, the query and the file say.
 pub(crate) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
-    #[cfg(feature = "serve")]
     if args.format.is_some() {
         return super::precomputed::run(args, context);
     }

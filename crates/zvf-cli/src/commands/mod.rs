@@ -15,7 +15,6 @@ mod migrate;
 mod objects;
 #[cfg(feature = "plot")]
 mod plot;
-#[cfg(feature = "serve")]
 mod precomputed;
 mod pyramid;
 mod query;

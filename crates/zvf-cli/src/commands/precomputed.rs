@@ -1,7 +1,7 @@
 //! `zvf export --format precomputed`: the views of a store as files.
 
 use serde_json::json;
-use zvf_serve::export_precomputed;
+use zvf_neuroglancer::export_precomputed;
 use zvf_store::Need;
 
 use crate::args::ExportArgs;

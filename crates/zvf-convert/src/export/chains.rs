@@ -9,36 +9,37 @@ use std::collections::HashMap;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_schema::{DataType, Schema, SchemaRef};
-use zvf_encode::error::OrBug;
-use zvf_encode::internal;
 use zvf_meta::Affine;
 use zvf_query::{Query, Table};
+use zvf_encode::error::OrBug;
+use zvf_encode::internal;
 
-use super::{Batches, Job, OBJECTS, Schemas, VERTICES, attribute, own_columns};
+use super::job::{Batches, Job, OBJECTS, VERTICES};
+use super::schemas::{Schemas, attribute, own_columns};
 use crate::numbers::{Floats, floats, positions, shape};
 use crate::{ConvertError, Place};
 
 /// The objects of a selection, in its order.
 #[derive(Debug, Default)]
-pub(super) struct Objects {
-    pub(super) ids: Vec<i64>,
+pub(crate) struct Objects {
+    pub(crate) ids: Vec<i64>,
     /// Points of each.
-    pub(super) lengths: Vec<u64>,
+    pub(crate) lengths: Vec<u64>,
     /// Attributes that are numbers.
-    pub(super) properties: Vec<Numbers>,
+    pub(crate) properties: Vec<Numbers>,
     /// Attributes that are none.
-    pub(super) others: Vec<String>,
+    pub(crate) others: Vec<String>,
 }
 
 /// An attribute of numbers.
 #[derive(Debug)]
-pub(super) struct Numbers {
-    pub(super) name: String,
+pub(crate) struct Numbers {
+    pub(crate) name: String,
     /// Numbers of a row.
-    pub(super) width: usize,
-    pub(super) element: DataType,
-    pub(super) values: Vec<f64>,
-    pub(super) exact: bool,
+    pub(crate) width: usize,
+    pub(crate) element: DataType,
+    pub(crate) values: Vec<f64>,
+    pub(crate) exact: bool,
 }
 
 impl Numbers {
@@ -84,7 +85,7 @@ impl Numbers {
     }
 
     /// The same column without a row.
-    pub(super) fn empty(&self) -> Self {
+    pub(crate) fn empty(&self) -> Self {
         Self {
             name: self.name.clone(),
             width: self.width,
@@ -95,7 +96,7 @@ impl Numbers {
     }
 
     /// The numbers of one row; none past the last row.
-    pub(super) fn row(&self, row: usize) -> &[f64] {
+    pub(crate) fn row(&self, row: usize) -> &[f64] {
         let start = row.saturating_mul(self.width);
         let end = start.saturating_add(self.width);
         self.values.get(start..end).unwrap_or_default()
@@ -103,7 +104,7 @@ impl Numbers {
 }
 
 /// What is done with objects and their points, in order.
-pub(super) trait Visit: Send {
+pub(crate) trait Visit: Send {
     /// Attributes of points that are numbers, by name and width; before all else.
     fn scalars(&mut self, schema: &Schema, scalars: &[Numbers]) -> Result<(), ConvertError>;
     /// An object begins.
@@ -121,7 +122,7 @@ pub(super) trait Visit: Send {
 
 impl Objects {
     /// Asks for the objects of the selection, and gives the query for their points.
-    pub(super) async fn read(job: &mut Job<'_>) -> Result<(Self, Query), ConvertError> {
+    pub(crate) async fn read(job: &mut Job<'_>) -> Result<(Self, Query), ConvertError> {
         let mut table = ObjectTable::default();
         let mut query = job.whole_objects(false)?;
         let selects = job.selects();
@@ -160,7 +161,7 @@ impl Objects {
     }
 
     /// Asks for the points.
-    pub(super) async fn visit(
+    pub(crate) async fn visit(
         &self,
         job: &mut Job<'_>,
         query: Query,
@@ -254,7 +255,8 @@ impl Batches for ObjectTable {
         }
         if let Some(column) = batch.column_by_name("object_id") {
             let ids = column.as_primitive_opt::<Int64Type>();
-            self.0.ids.extend(ids.iter().flat_map(|ids| ids.values()));
+            let ids = ids.or_bug("ids of another type")?;
+            self.0.ids.extend(ids.values());
         }
         // Of an answer the rows of the object in it, of a list those of its manifest.
         let lengths = batch
@@ -262,8 +264,8 @@ impl Batches for ObjectTable {
             .filter(|_| batch.column_by_name("start").is_some());
         let lengths = lengths.or_else(|| batch.column_by_name("vertices"));
         let lengths = lengths.and_then(|column| column.as_primitive_opt::<UInt64Type>());
-        let list = &mut self.0.lengths;
-        list.extend(lengths.iter().flat_map(|lengths| lengths.values()));
+        let lengths = lengths.or_bug("a table of objects without their lengths")?;
+        self.0.lengths.extend(lengths.values());
         for property in &mut self.0.properties {
             property.take(batch)?;
         }

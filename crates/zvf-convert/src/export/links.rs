@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{RecordBatch, UInt64Array};
-use zvf_encode::error::OrBug;
+use zvf_query::numbers::elements;
 use zvf_write::Kind;
+use zvf_encode::error::OrBug;
 
-use crate::output::raw::elements;
 use crate::{ConvertError, Format};
 
 /// The ends of the links of a batch, as rows of the vertices, and how many a link has.
 ///
 /// # Errors
 /// Bug: the batch is none of links as queries return them.
-pub(super) fn ends(batch: &RecordBatch) -> Result<(UInt64Array, usize), ConvertError> {
+pub(crate) fn ends(batch: &RecordBatch) -> Result<(UInt64Array, usize), ConvertError> {
     let column = batch.column_by_name("vertices");
     let (ends, width) = elements(column.or_bug("links without ends")?);
     let ends = ends.as_primitive_opt::<UInt64Type>();
@@ -63,7 +63,7 @@ impl LinksFile {
     }
 
     /// Whether a store of this kind has such a table of links, beside vertices in a file of `format`.
-    pub(super) fn fits(&self, format: Format, kind: Kind) -> Result<(), ConvertError> {
+    pub(crate) fn fits(&self, format: Format, kind: Kind) -> Result<(), ConvertError> {
         let what = if self.faces { "faces" } else { "edges" };
         let written =
             |format: Format| format.is_table() && !matches!(format, Format::Ndjson | Format::Xyz);

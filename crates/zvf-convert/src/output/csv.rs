@@ -7,8 +7,8 @@ use std::io::{self, Write};
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Schema};
+use zvf_query::numbers::elements;
 
-use super::raw::elements;
 use super::value::{Style, write_value};
 use super::{TableWriter, batch_with_times};
 

@@ -7,9 +7,10 @@ use std::io::{self, Seek, SeekFrom, Write};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema};
+use zvf_query::numbers::elements;
 
 use super::TableWriter;
-use super::raw::{descr, elements, write_raw};
+use super::raw::{descr, write_raw};
 use crate::error::ConvertError;
 
 /// Bytes of magic, version, length and header text: a multiple of 64 that holds any shape of two 64-bit counts.

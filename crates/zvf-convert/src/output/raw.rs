@@ -7,7 +7,7 @@ use arrow_array::types::{
     Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
     UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
+use arrow_array::{Array, ArrowPrimitiveType};
 use arrow_schema::DataType;
 
 /// NumPy's name of an element type; `None` for what is no number.
@@ -27,15 +27,6 @@ pub(crate) fn descr(element: &DataType) -> Option<&'static str> {
         DataType::UInt64 => "<u8",
         _ => return None,
     })
-}
-
-/// The elements of a column, and how many a row has: those of a list of fixed size, or the rows themselves.
-pub(crate) fn elements(column: &ArrayRef) -> (ArrayRef, usize) {
-    let DataType::FixedSizeList(_, width) = column.data_type() else {
-        return (ArrayRef::clone(column), 1);
-    };
-    let width = usize::try_from(*width).unwrap_or(0);
-    (ArrayRef::clone(column.as_fixed_size_list().values()), width)
 }
 
 /// Writes every number of a column of numbers. What stands where a value is missing is not said.

@@ -6,9 +6,10 @@ use zvf_write::Kind;
 
 use super::annotation::Annotations;
 use super::collect::{Plan, Relation, Shape};
+use super::content::{Content, object_id};
 use super::record::Record;
 use super::segments::Segments;
-use super::{Content, object_id, skeleton};
+use super::skeleton;
 use crate::error::{ConvertError, Place, shown};
 use crate::options::{Limits, Options};
 use crate::shape::Extent;

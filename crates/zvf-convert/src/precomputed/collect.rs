@@ -5,7 +5,8 @@ use zvf_write::{AttributeSpec, Axis, Batch, Kind, NumberType, ObjectTable, Store
 use super::record::Record;
 use super::segments::Segments;
 use crate::error::ConvertError;
-use crate::{Options, Sink};
+use crate::options::Options;
+use crate::sink::Sink;
 
 /// One object, or a run of points.
 #[derive(Debug, Default)]

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
+use zvf_neuroglancer::shards::Sharding;
 
 use super::info::Document;
 use super::record::{Record, most};
 use crate::error::{ConvertError, Place};
-use crate::neuroglancer::Sharding;
 use crate::options::Limits;
 
 /// Bytes of the list of minishards, and of one minishard index when it is unpacked.

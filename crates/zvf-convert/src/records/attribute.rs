@@ -3,15 +3,15 @@
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field};
+use zvf_query::numbers::{decimals, elements};
 use zvf_write::TextSet;
 use zvf_write::{AttributeSpec, AttributeType, NumberType, Values};
 
-use super::UUID;
-use super::values::{decimals, texts, values, wide};
+use super::source::UUID;
+use super::values::{texts, values, wide};
 use crate::error::shown;
 use crate::numbers::{floats, without_nulls};
 use crate::options::Nulls;
-use crate::output::raw::elements;
 use crate::time;
 
 /// Whole numbers beyond this are not all float64.
@@ -33,16 +33,16 @@ enum Raw {
 
 /// A column that becomes an attribute.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Attribute {
-    pub(super) name: String,
-    pub(super) column: usize,
+pub(crate) struct Attribute {
+    pub(crate) name: String,
+    pub(crate) column: usize,
     raw: Raw,
-    pub(super) channels: usize,
+    pub(crate) channels: usize,
 }
 
 /// What was seen of a column.
 #[derive(Debug, Default)]
-pub(super) struct Census {
+pub(crate) struct Census {
     missing: u64,
     /// Whether float64 holds all numbers.
     rough: bool,
@@ -69,14 +69,14 @@ enum How {
 
 /// What is decided for a column.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Decided {
-    pub(super) spec: AttributeSpec,
+pub(crate) struct Decided {
+    pub(crate) spec: AttributeSpec,
     how: How,
 }
 
 impl Attribute {
     /// The attribute that a column becomes; `None` for a type that a store does not hold.
-    pub(super) fn of(field: &Field, column: usize) -> Option<Self> {
+    pub(crate) fn of(field: &Field, column: usize) -> Option<Self> {
         let (raw, channels) = Raw::of(field)?;
         Some(Self {
             name: field.name().clone(),
@@ -86,12 +86,12 @@ impl Attribute {
         })
     }
 
-    pub(super) fn is_text(&self) -> bool {
+    pub(crate) fn is_text(&self) -> bool {
         matches!(self.raw, Raw::Text | Raw::Uuid)
     }
 
     /// Looks at a column, for what is to be decided; the row, and what is wrong with it, where it cannot become an attribute.
-    pub(super) fn see(
+    pub(crate) fn see(
         &self,
         column: &ArrayRef,
         nulls: Nulls,
@@ -145,7 +145,7 @@ impl Attribute {
     }
 
     /// Decides what the column becomes; a remark for people, where something is decided for them.
-    pub(super) fn decide(
+    pub(crate) fn decide(
         &self,
         census: &Census,
         nulls: Nulls,
@@ -233,7 +233,7 @@ impl Attribute {
     }
 
     /// The values of a column; `None` where it has others than were looked at.
-    pub(super) fn values(&self, column: &ArrayRef, decided: &Decided) -> Option<Values<'static>> {
+    pub(crate) fn values(&self, column: &ArrayRef, decided: &Decided) -> Option<Values<'static>> {
         let (items, width) = elements(column);
         let absent = Absent::of(column, &items, width);
         match (&self.raw, decided.how) {
@@ -270,7 +270,7 @@ impl Attribute {
 
 impl Census {
     /// What was seen of the fields of a table of text, so many of them missing: empty ones, or words too.
-    pub(super) fn of_fields(missing: u64, empty: bool, taken: bool, rough: bool) -> Self {
+    pub(crate) fn of_fields(missing: u64, empty: bool, taken: bool, rough: bool) -> Self {
         Self {
             missing,
             taken,
@@ -280,14 +280,14 @@ impl Census {
         }
     }
 
-    pub(super) fn texts(&self) -> u64 {
+    pub(crate) fn texts(&self) -> u64 {
         self.texts.len() as u64
     }
 }
 
 impl Decided {
     /// A column of no row.
-    pub(super) fn none(&self) -> Values<'static> {
+    pub(crate) fn none(&self) -> Values<'static> {
         match self.spec.values {
             AttributeType::Number(number) => Values::of_bytes(number, &[]),
             _ => Values::Text(Vec::new()),

@@ -6,54 +6,56 @@ use std::path::Path;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
-use zvf_encode::error::OrBug;
+use zvf_query::numbers::elements;
 use zvf_write::arrow::stated_axes;
+use zvf_encode::error::OrBug;
 use zvf_write::{AttributeType, Axis, NumberType, Values, WriteError};
 
 use super::attribute::Attribute;
+use super::columns::{check_exclude, names_of, unnamed};
+use super::nodes;
 use super::rename::hold;
+use super::source::OBJECT;
 use super::values::{kind, values};
-use super::{check_exclude, names_of, nodes, unnamed};
 use crate::error::{ConvertError, Place, shown};
 use crate::numbers::floats;
 use crate::options::{Nulls, Options};
 use crate::output::axis_names;
-use crate::output::raw::elements;
 
 /// The usual names of axes.
 const AXES: [&str; 4] = ["x", "y", "z", "w"];
 
 /// What is wrong with a row: found and expected.
-pub(super) type Wrong = (usize, (String, String));
+pub(crate) type Wrong = (usize, (String, String));
 
 /// Which column of a table is what.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
     /// One column of lists, or one a coordinate.
     position: Vec<usize>,
-    pub(super) axes: Vec<Axis>,
+    pub(crate) axes: Vec<Axis>,
     /// Whether the file states the types and units of its axes.
-    pub(super) stated: bool,
-    pub(super) number: NumberType,
-    pub(super) object: Option<usize>,
+    pub(crate) stated: bool,
+    pub(crate) number: NumberType,
+    pub(crate) object: Option<usize>,
     /// The columns that say how links name vertices.
-    pub(super) nodes: Vec<usize>,
-    pub(super) attributes: Vec<Attribute>,
+    pub(crate) nodes: Vec<usize>,
+    pub(crate) attributes: Vec<Attribute>,
 }
 
 /// The columns of a table that are read, by what they are.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Roles {
-    pub(super) position: Vec<usize>,
-    pub(super) object: Option<usize>,
+pub(crate) struct Roles {
+    pub(crate) position: Vec<usize>,
+    pub(crate) object: Option<usize>,
     /// The columns that say how links name vertices.
-    pub(super) nodes: Vec<usize>,
-    pub(super) attributes: Vec<usize>,
+    pub(crate) nodes: Vec<usize>,
+    pub(crate) attributes: Vec<usize>,
 }
 
 impl Roles {
     /// Finds the columns that are asked for in the header of a table of text, which has a column an axis.
-    pub(super) fn of_text(
+    pub(crate) fn of_text(
         file: &Path,
         header: &Schema,
         options: &Options,
@@ -67,7 +69,7 @@ impl Roles {
     }
 
     /// All columns of a table, as attributes.
-    pub(super) fn all(_: &Path, header: &Schema, _: &Options) -> Result<Self, ConvertError> {
+    pub(crate) fn all(_: &Path, header: &Schema, _: &Options) -> Result<Self, ConvertError> {
         Ok(Self {
             position: Vec::new(),
             object: None,
@@ -124,7 +126,7 @@ impl Roles {
             }
         }
         let object = options.object_column.as_deref();
-        let object = object.or_else(|| schema.metadata().get(super::OBJECT).map(String::as_str));
+        let object = object.or_else(|| schema.metadata().get(OBJECT).map(String::as_str));
         let object = object.map(|name| find("object column", name)).transpose()?;
         let object = object.or_else(|| own_object(schema, &position, options));
         if let Some(at) = object.filter(|at| position.contains(at)) {
@@ -189,7 +191,7 @@ fn own_object(schema: &Schema, position: &[usize], options: &Options) -> Option<
 }
 
 /// What helps where the column of the objects was not asked for.
-pub(super) fn if_unnamed(options: &Options) -> &'static str {
+pub(crate) fn if_unnamed(options: &Options) -> &'static str {
     match options.object_column {
         Some(_) => "",
         None => {
@@ -201,7 +203,7 @@ pub(super) fn if_unnamed(options: &Options) -> &'static str {
 
 impl Layout {
     /// Finds the columns that are asked for.
-    pub(super) fn of(
+    pub(crate) fn of(
         file: &Path,
         schema: &SchemaRef,
         options: &Options,
@@ -215,7 +217,7 @@ impl Layout {
     }
 
     /// The columns of these roles, by their types.
-    pub(super) fn new(
+    pub(crate) fn new(
         file: &Path,
         schema: &Schema,
         roles: Roles,
@@ -263,7 +265,7 @@ impl Layout {
     }
 
     /// Refuses a file with other columns.
-    pub(super) fn same(
+    pub(crate) fn same(
         &self,
         file: &Path,
         schema: &SchemaRef,
@@ -302,7 +304,7 @@ impl Layout {
     /// # Errors
     ///
     /// Bug: a mask that does not fit the batch.
-    pub(super) fn whole(
+    pub(crate) fn whole(
         &self,
         batch: &RecordBatch,
         nulls: Nulls,
@@ -338,7 +340,7 @@ impl Layout {
     }
 
     /// The coordinates of a batch, row by row, checked.
-    pub(super) fn positions(&self, batch: &RecordBatch) -> Result<Vec<f64>, Wrong> {
+    pub(crate) fn positions(&self, batch: &RecordBatch) -> Result<Vec<f64>, Wrong> {
         let dims = self.axes.len();
         let columns: Vec<Vec<f64>> = self
             .columns(batch)
@@ -386,7 +388,7 @@ impl Layout {
     }
 
     /// The positions in their own number type; `checked` are those of the batch as float64.
-    pub(super) fn values(&self, batch: &RecordBatch, checked: Vec<f64>) -> Option<Values<'static>> {
+    pub(crate) fn values(&self, batch: &RecordBatch, checked: Vec<f64>) -> Option<Values<'static>> {
         if self.number == NumberType::F64 {
             return Some(checked.into());
         }
@@ -418,7 +420,7 @@ impl Layout {
     }
 
     /// The object of every row; nothing without such a column.
-    pub(super) fn objects(
+    pub(crate) fn objects(
         &self,
         batch: &RecordBatch,
         options: &Options,

@@ -4,18 +4,20 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema, SchemaRef};
+use zvf_query::numbers::elements;
 use zvf_write::{AttributeType, Kind, StoreSpec, Values};
 
 use super::attribute::{Attribute, Census, Decided};
+use super::columns::{names_of, refused};
 use super::nodes::{Naming, NodeIds, doubtful};
+use super::open::{self, source};
 use super::rename::{self, hold};
+use super::source::Source;
 use super::values::{append, kind};
-use super::{Source, names_of, refused, source};
 use crate::Format;
 use crate::error::{ConvertError, Place, shown};
 use crate::numbers::whole;
 use crate::options::{Nulls, Options};
-use crate::output::raw::elements;
 
 /// Names of the columns that are ends, where none are named: first that of a column of lists, then those of one column an end.
 const LISTED: &str = "vertices";
@@ -126,7 +128,7 @@ impl Repeated {
 impl LinkTable {
     /// Reads the table that the options name, if they name one; `vertices` is how many the vertex table has, and `naming` how links name
     /// them.
-    pub(super) fn survey(
+    pub(crate) fn survey(
         options: &Options,
         vertices: u64,
         naming: Naming,
@@ -190,7 +192,7 @@ impl LinkTable {
                 .iter()
                 .map(|name| ((*name).to_owned(), AttributeType::Category));
             own.attribute_types.extend(texts);
-            source = super::source(path, format, &own)?;
+            source = open::source(path, format, &own)?;
         }
         let schema = source.schema();
         let width = match (

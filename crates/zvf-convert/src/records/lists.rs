@@ -11,12 +11,12 @@ use arrow_select::take::take;
 use crate::error::{ConvertError, Place, shown};
 
 /// Whether there is such a column.
-pub(super) fn any(schema: &Schema) -> bool {
+pub(crate) fn any(schema: &Schema) -> bool {
     schema.fields().iter().any(|field| listed(field))
 }
 
 /// Whether a column is of such lists.
-pub(super) fn listed(field: &Field) -> bool {
+pub(crate) fn listed(field: &Field) -> bool {
     match field.data_type() {
         DataType::List(item) | DataType::LargeList(item) => {
             let item = item.data_type();
@@ -28,11 +28,11 @@ pub(super) fn listed(field: &Field) -> bool {
 
 /// The lengths of lists, by column, as far as they were found.
 #[derive(Debug)]
-pub(super) struct Widths(Vec<Option<i32>>);
+pub(crate) struct Widths(Vec<Option<i32>>);
 
 impl Widths {
     /// Looks at the first list of each column that is not missing; whether all were found.
-    pub(super) fn see(&mut self, batch: &RecordBatch) -> bool {
+    pub(crate) fn see(&mut self, batch: &RecordBatch) -> bool {
         for (width, column) in self.0.iter_mut().zip(batch.columns()) {
             if width.is_some() {
                 continue;
@@ -53,7 +53,7 @@ impl Widths {
 }
 
 /// The schema with lists of the length of the first one that is not missing, which `look` finds.
-pub(super) fn found(
+pub(crate) fn found(
     schema: &SchemaRef,
     look: impl FnOnce(&mut Widths) -> Result<(), ConvertError> + Send,
 ) -> Result<SchemaRef, ConvertError> {
@@ -82,7 +82,7 @@ pub(super) fn found(
 }
 
 /// Rows of a batch of which lists are made of one length: missing ones take their place, too.
-pub(super) fn at_most(schema: &Schema) -> usize {
+pub(crate) fn at_most(schema: &Schema) -> usize {
     const VALUES: usize = 1 << 22;
     let widths = schema.fields().iter().map(|field| match field.data_type() {
         DataType::FixedSizeList(_, width) => usize::try_from(*width).unwrap_or(1),
@@ -95,7 +95,7 @@ pub(super) fn at_most(schema: &Schema) -> usize {
 }
 
 /// A batch whose lists have the length that the schema says.
-pub(super) fn fixed(
+pub(crate) fn fixed(
     path: &Path,
     schema: &SchemaRef,
     batch: &RecordBatch,

@@ -27,11 +27,11 @@ pub(crate) fn names_nodes(name: &str) -> bool {
 }
 
 /// The columns of a vertex table that say how links name vertices: that of the ids, or those that may be one.
-pub(super) fn watched(schema: &Schema, options: &Options) -> Result<Vec<usize>, ConvertError> {
+pub(crate) fn watched(schema: &Schema, options: &Options) -> Result<Vec<usize>, ConvertError> {
     if options.links().is_none() || options.links_by_row {
         return Ok(Vec::new());
     }
-    let names = super::names_of(schema);
+    let names = super::columns::names_of(schema);
     if let Some(id) = &options.node_id {
         let found = names.iter().position(|name| name == id);
         return found.map(|at| vec![at]).ok_or_else(|| {
@@ -52,7 +52,7 @@ pub(super) fn watched(schema: &Schema, options: &Options) -> Result<Vec<usize>, 
 }
 
 /// Whether a column has to be read for the links, whatever becomes of it.
-pub(super) fn is_watched(name: &str, column: &DataType, options: &Options) -> bool {
+pub(crate) fn is_watched(name: &str, column: &DataType, options: &Options) -> bool {
     let known = column.is_integer()
         || super::values::kind(column).is_some_and(|(kind, _)| kind.number().is_none());
     options.links().is_some()
@@ -65,7 +65,7 @@ pub(super) fn is_watched(name: &str, column: &DataType, options: &Options) -> bo
 
 /// What is seen of the watched columns of a vertex table.
 #[derive(Debug)]
-pub(super) enum Nodes {
+pub(crate) enum Nodes {
     /// Ids by which links name vertices.
     Ids(NodeIds),
     /// Columns that may be such ids.
@@ -74,7 +74,7 @@ pub(super) enum Nodes {
 
 /// A column that may count rows from 0.
 #[derive(Debug)]
-pub(super) struct Counted {
+pub(crate) struct Counted {
     name: String,
     rows: u64,
     /// The first value that does not, and its row.
@@ -83,7 +83,7 @@ pub(super) struct Counted {
 
 impl Nodes {
     /// Of columns of these names.
-    pub(super) fn new(names: Vec<String>, options: &Options) -> Self {
+    pub(crate) fn new(names: Vec<String>, options: &Options) -> Self {
         if let Some(id) = &options.node_id {
             return Self::Ids(NodeIds::new(id, options.limits.ids));
         }
@@ -96,7 +96,7 @@ impl Nodes {
     }
 
     /// Takes a field of a table of text, in the watched column of that number; what is wrong with it.
-    pub(super) fn field(
+    pub(crate) fn field(
         &mut self,
         number: usize,
         field: Option<&str>,
@@ -114,7 +114,7 @@ impl Nodes {
     }
 
     /// Takes a watched column of a batch; the row, and what is wrong with it.
-    pub(super) fn column(
+    pub(crate) fn column(
         &mut self,
         number: usize,
         column: &ArrayRef,
@@ -141,7 +141,7 @@ impl Nodes {
     }
 
     /// How links name vertices, once the whole table was seen.
-    pub(super) fn finish(self) -> Result<Naming, ConvertError> {
+    pub(crate) fn finish(self) -> Result<Naming, ConvertError> {
         Ok(match self {
             Self::Ids(mut ids) => {
                 ids.sort()?;
@@ -170,7 +170,7 @@ impl Counted {
 
 /// How links name the vertices of a table.
 #[derive(Debug)]
-pub(super) enum Naming {
+pub(crate) enum Naming {
     Rows,
     Ids(NodeIds),
     /// By rows, unless by a column that does not count them: its name, and its first value that is another.
@@ -262,7 +262,7 @@ impl NodeIds {
     }
 
     /// Whether the ids are texts.
-    pub(super) const fn are_texts(&self) -> bool {
+    pub(crate) const fn are_texts(&self) -> bool {
         matches!(self.ids, Ids::Texts(_))
     }
 
@@ -398,7 +398,7 @@ impl NodeIds {
     ///
     /// # Errors
     /// Malformed data: ends that are no ids, with the first of them, and the row of the first.
-    pub(super) fn rows(&self, ends: &ArrayRef) -> Result<Vec<u64>, (usize, (String, String))> {
+    pub(crate) fn rows(&self, ends: &ArrayRef) -> Result<Vec<u64>, (usize, (String, String))> {
         let mut rows = Vec::with_capacity(ends.len());
         let (mut lost, mut first, mut count) = (Vec::new(), 0, 0_u64);
         let mut put = |at: usize, row: Option<u64>, text: &dyn Fn() -> String| match row {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_schema::{Field, Schema, SchemaRef};
 
 use super::attribute::Attribute;
+use super::columns::names_of;
 use crate::error::{ConvertError, shown};
 use crate::options::Options;
 
@@ -17,7 +18,7 @@ fn new_name<'n>(name: &'n str, options: &'n Options) -> &'n str {
 }
 
 /// The names of the columns of a table, with those that are asked for.
-pub(super) fn renamed(names: &[String], options: &Options) -> Vec<String> {
+pub(crate) fn renamed(names: &[String], options: &Options) -> Vec<String> {
     let names = names.iter();
     names
         .map(|name| new_name(name, options).to_owned())
@@ -25,7 +26,7 @@ pub(super) fn renamed(names: &[String], options: &Options) -> Vec<String> {
 }
 
 /// A schema with the names that are asked for.
-pub(super) fn schema(own: &SchemaRef, options: &Options) -> SchemaRef {
+pub(crate) fn schema(own: &SchemaRef, options: &Options) -> SchemaRef {
     if options.rename.is_empty() {
         return Arc::clone(own);
     }
@@ -38,11 +39,11 @@ pub(super) fn schema(own: &SchemaRef, options: &Options) -> SchemaRef {
 }
 
 /// Refuses names that are to be replaced, and that no table has: all have new ones already.
-pub(super) fn check(tables: &[&Schema], options: &Options) -> Result<(), ConvertError> {
+pub(crate) fn check(tables: &[&Schema], options: &Options) -> Result<(), ConvertError> {
     for (old, new) in &options.rename {
         let has = |table: &&Schema| table.fields().iter().any(|field| field.name() == new);
         if !tables.iter().any(has) {
-            let names = tables.iter().flat_map(|table| super::names_of(table));
+            let names = tables.iter().flat_map(|table| names_of(table));
             let names: Vec<&str> = names.collect();
             let expected = format!("one of the columns: {}", names.join(", "));
             return Err(ConvertError::usage("rename", shown(old), expected));
@@ -52,11 +53,8 @@ pub(super) fn check(tables: &[&Schema], options: &Options) -> Result<(), Convert
 }
 
 /// Gives attributes of a table names that a store can hold, and that no column has.
-pub(super) fn hold(attributes: &mut [Attribute], schema: &Schema) {
-    let mut taken: HashSet<String> = super::names_of(schema)
-        .into_iter()
-        .map(str::to_owned)
-        .collect();
+pub(crate) fn hold(attributes: &mut [Attribute], schema: &Schema) {
+    let mut taken: HashSet<String> = names_of(schema).into_iter().map(str::to_owned).collect();
     for attribute in attributes {
         if !zvf_write::is_name(&attribute.name) {
             attribute.name = held(&attribute.name, &taken);
@@ -66,7 +64,7 @@ pub(super) fn hold(attributes: &mut [Attribute], schema: &Schema) {
 }
 
 /// Remarks on columns that [`hold`] gave other names.
-pub(super) fn notes(attributes: &[Attribute], schema: &Schema) -> Vec<String> {
+pub(crate) fn notes(attributes: &[Attribute], schema: &Schema) -> Vec<String> {
     let notes = attributes.iter().filter_map(|attribute| {
         let name = schema.fields().get(attribute.column)?.name();
         (*name != attribute.name).then(|| {

@@ -7,22 +7,25 @@ use arrow_schema::SchemaRef;
 use zvf_write::{AttributeSpec, Kind, NumberType};
 
 use super::attribute::Census;
+use super::chosen::left_out;
+use super::columns::{check_exclude, names_of, refused, too_many_texts};
 use super::layout::{Layout, Roles};
 use super::links::LinkTable;
 use super::nodes::Nodes;
+use super::open::source;
+use super::read::{Owners, Records, RowNumbers, whole_in_memory};
+use super::rename;
+use super::source::Source;
 use super::tally::{Tally, kind_of};
-use super::text_table::{self, TextTable};
 use super::widths::Widths;
-use super::{
-    Owners, Records, RowNumbers, Source, check_exclude, left_out, names_of, refused, rename,
-    source, too_many_texts, whole_in_memory,
-};
+use crate::Format;
 use crate::answered::is_in_chunk_order;
 use crate::error::{ConvertError, Place};
+use crate::found::{Found, draft, float_type};
 use crate::ids::IdMap;
 use crate::names;
 use crate::options::Options;
-use crate::{Format, Found, draft, float_type};
+use crate::table::text::{self, TextTable};
 
 /// What the rows of all files are.
 #[derive(Debug)]
@@ -51,7 +54,7 @@ fn look_at_text(
     options: &Options,
     notes: &mut Vec<String>,
 ) -> Result<(Looked, Tally), ConvertError> {
-    let (survey, table) = text_table::Survey::of(files, format, options, Roles::of_text)?;
+    let (survey, table) = text::Survey::of(files, format, options, Roles::of_text)?;
     let path = files.first().map_or(Path::new(""), PathBuf::as_path);
     let seen = survey.seen();
     notes.extend(survey.notes());

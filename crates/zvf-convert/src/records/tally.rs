@@ -12,14 +12,14 @@ use crate::shape::Extent;
 
 /// Vertices and objects that were counted.
 #[derive(Debug)]
-pub(super) struct Tally {
-    pub(super) extent: Extent,
+pub(crate) struct Tally {
+    pub(crate) extent: Extent,
     /// Vertices that are allowed.
     most: u64,
     /// Whether the rows of an object follow one another.
     chain: bool,
     /// Those that objects get.
-    pub(super) ids: HashSet<i64>,
+    pub(crate) ids: HashSet<i64>,
     map: IdMap,
     /// The file that is read, and the object there of the last row.
     file: usize,
@@ -29,7 +29,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn new(axes: usize, linked: Option<Kind>, map: IdMap, options: &Options) -> Self {
+    pub(crate) fn new(axes: usize, linked: Option<Kind>, map: IdMap, options: &Options) -> Self {
         let kind = kind_of(options, linked);
         Self {
             extent: Extent::new(axes),
@@ -47,7 +47,7 @@ impl Tally {
     }
 
     /// Refuses more vertices than are allowed.
-    pub(super) fn check(&self, file: &Path, place: Place) -> Result<(), ConvertError> {
+    pub(crate) fn check(&self, file: &Path, place: Place) -> Result<(), ConvertError> {
         match self.extent.count() > self.most {
             true => Err(ConvertError::limit(file, place, "rows", self.most)),
             false => Ok(()),
@@ -55,13 +55,13 @@ impl Tally {
     }
 
     /// Goes to the rows of file number `file`.
-    pub(super) fn begin(&mut self, file: usize) {
+    pub(crate) fn begin(&mut self, file: usize) {
         self.file = file;
         self.last = None;
     }
 
     /// Counts the object of a row; what is wrong with it, found and expected.
-    pub(super) fn object(&mut self, id: i64) -> Result<(), (String, String)> {
+    pub(crate) fn object(&mut self, id: i64) -> Result<(), (String, String)> {
         if self.last != Some(id) && !self.ids.insert(self.map.id(self.file, id)?) && self.chain {
             let expected = format!(
                 "the rows of an object one after another: sort the rows by {}",
@@ -75,7 +75,7 @@ impl Tally {
 }
 
 /// The kind that is asked for, or that links make, or points.
-pub(super) fn kind_of(options: &Options, linked: Option<Kind>) -> Kind {
+pub(crate) fn kind_of(options: &Options, linked: Option<Kind>) -> Kind {
     let usual = options.linked().and_then(|kinds| kinds.first().copied());
     let kind = options.kind.or(linked).or(usual);
     kind.unwrap_or(Kind::PointCloud)

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -28,7 +27,7 @@ pub(crate) fn values(column: &ArrayRef) -> Option<Values<'static>> {
 }
 
 /// A schema whose durations and identifiers are texts, as [`plain_column`] makes them.
-pub(super) fn plain(schema: &SchemaRef) -> SchemaRef {
+pub(crate) fn plain(schema: &SchemaRef) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| {
         let text = matches!(
             field.data_type(),
@@ -44,7 +43,7 @@ pub(super) fn plain(schema: &SchemaRef) -> SchemaRef {
 }
 
 /// Durations as texts with their unit, and identifiers as texts.
-pub(super) fn plain_column(column: &ArrayRef) -> ArrayRef {
+pub(crate) fn plain_column(column: &ArrayRef) -> ArrayRef {
     match column.data_type() {
         DataType::Duration(unit) => {
             let word = crate::time::word(*unit);
@@ -107,34 +106,8 @@ pub(crate) fn wide(items: &ArrayRef) -> Box<dyn Iterator<Item = i128> + '_> {
     )
 }
 
-/// The numbers of a column of decimal ones, NaN where one is missing; and whether float64 shows all digits of each.
-pub(crate) fn decimals(column: &ArrayRef) -> Vec<(f64, bool)> {
-    macro_rules! decimals {
-        ($type:ty, $scale:expr) => {{
-            let list = column.as_primitive::<$type>();
-            let one = |row| {
-                if list.is_null(row) {
-                    return (f64::NAN, true);
-                }
-                let text = list.value_as_string(row);
-                let number = text.parse::<f64>().unwrap_or(f64::NAN);
-                let places = usize::try_from(*$scale).unwrap_or(0);
-                (number, format!("{number:.places$}") == text)
-            };
-            (0..list.len()).map(one).collect()
-        }};
-    }
-    match column.data_type() {
-        DataType::Decimal32(_, scale) => decimals!(Decimal32Type, scale),
-        DataType::Decimal64(_, scale) => decimals!(Decimal64Type, scale),
-        DataType::Decimal128(_, scale) => decimals!(Decimal128Type, scale),
-        DataType::Decimal256(_, scale) => decimals!(Decimal256Type, scale),
-        _ => Vec::new(),
-    }
-}
-
 /// The texts of a column of texts, of a dictionary of them, or of identifiers of 16 bytes; none of another one.
-pub(super) fn texts(column: &ArrayRef) -> Vec<Option<Cow<'_, str>>> {
+pub(crate) fn texts(column: &ArrayRef) -> Vec<Option<Cow<'_, str>>> {
     match column.as_fixed_size_binary_opt() {
         Some(list) if list.value_length() == 16 => list
             .iter()

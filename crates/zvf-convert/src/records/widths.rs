@@ -6,7 +6,7 @@ use crate::error::ConvertError;
 
 /// Links as they were counted.
 #[derive(Debug, Default)]
-pub(super) struct Widths {
+pub(crate) struct Widths {
     two: u64,
     three: u64,
     four: u64,
@@ -17,7 +17,7 @@ pub(super) struct Widths {
 
 impl Widths {
     /// Counts a link by its ends.
-    pub(super) fn see(&mut self, ends: usize) {
+    pub(crate) fn see(&mut self, ends: usize) {
         let slot = match ends {
             0..=2 => &mut self.two,
             3 => &mut self.three,
@@ -31,7 +31,7 @@ impl Widths {
     }
 
     /// Ends of a link of the store, and how many links there will be.
-    pub(super) fn decide(
+    pub(crate) fn decide(
         &self,
         kind: Kind,
         linked: Option<Kind>,

@@ -1,0 +1,367 @@
+//! One export under way: its queries, its notes, and the frame of the file.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use zvf_meta::Affine;
+use zvf_query::{Answer, Column, Outputs, Query, Select, Table, list_objects, query};
+use zvf_store::{Names, Need, Store};
+use zvf_write::Kind;
+use zvf_encode::error::OrBug;
+
+use super::options::{ExportOptions, Exported, chained};
+use super::schemas::Schemas;
+use crate::frame::{Frame, Space};
+use crate::{ConvertError, Format};
+
+/// One export under way.
+pub(crate) struct Job<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) options: &'a ExportOptions,
+    pub(crate) format: Format,
+    pub(crate) path: &'a Path,
+    pub(crate) kind: Kind,
+    /// The header of the file that the store was made from.
+    pub(crate) frame: Option<Arc<Frame>>,
+    /// From stored positions to those of the file; none where they are the same.
+    pub(crate) map: Option<Affine>,
+    /// Whether the file has it.
+    pub(crate) framed: bool,
+    /// Whether the file has the groups.
+    pub(crate) grouped: bool,
+    /// Whether the limit left something out.
+    pub(crate) truncated: bool,
+    pub(crate) done: Exported,
+    pub(crate) warnings: BTreeSet<String>,
+}
+
+impl<'a> Job<'a> {
+    pub(crate) fn new(
+        store: &'a Store,
+        format: Format,
+        path: &'a Path,
+        options: &'a ExportOptions,
+    ) -> Result<Self, ConvertError> {
+        let kind = store.kind();
+        let root = &store.root().zarr_vectors;
+        let fits = match format {
+            Format::Swc => matches!(kind, Kind::Skeleton | Kind::Graph),
+            Format::Stl => kind == Kind::Mesh,
+            Format::Obj => kind != Kind::PointCloud,
+            Format::Trk | Format::Tck | Format::Trx => chained(kind),
+            _ => true,
+        };
+        if !fits {
+            let found = format!("a store of kind {kind}");
+            let expected = match format {
+                Format::Swc => "skeleton or graph",
+                Format::Stl => "mesh",
+                Format::Obj => "one with faces or edges",
+                _ => "line, polyline or streamline",
+            };
+            return Err(ConvertError::usage(format.name(), found, expected));
+        }
+        if let Some(links) = &options.links {
+            links.fits(format, kind)?;
+        }
+        let links = options.links.as_ref();
+        let packed = [(options.gzip, format)].into_iter();
+        let mut packed = packed.chain(links.map(|links| (links.gzip, links.format)));
+        if let Some((_, format)) = packed.find(|(gzip, format)| *gzip && *format != Format::Csv) {
+            let expected = "none: only separated values are packed";
+            return Err(ConvertError::usage(
+                "gzip",
+                format!("one for {}", format.name()),
+                expected,
+            ));
+        }
+        let dims = root.chunk_shape.len();
+        if !matches!(
+            format,
+            Format::Csv | Format::Npy | Format::Npz | Format::Arrow | Format::Parquet | Format::Ply
+        ) && dims != 3
+        {
+            let found = format!("a store of {dims} axes");
+            return Err(ConvertError::usage(format.name(), found, "3 axes"));
+        }
+        Ok(Self {
+            store,
+            options,
+            format,
+            path,
+            kind,
+            frame: None,
+            map: None,
+            framed: false,
+            grouped: false,
+            truncated: false,
+            done: Exported::default(),
+            warnings: BTreeSet::new(),
+        })
+    }
+
+    /// Chooses the frame of the file, and the map to it. A file of TRK has the frame of the header that the store keeps, if it is one of
+    /// TRK or has voxels; all others have scanner millimetres.
+    pub(crate) fn choose_frame(&mut self) -> Result<(), ConvertError> {
+        let Some(frame) = self.frame.clone() else {
+            return Ok(());
+        };
+        if !self.options.keep_frame {
+            frame.check()?;
+        }
+        let as_in_file = self.format == Format::Trk
+            && frame.source == "trk"
+            && frame.space() == Some(Space::Voxelmm);
+        if as_in_file {
+            return Ok(());
+        }
+        if self.options.keep_frame {
+            if frame.space() != Some(Space::Rasmm) {
+                self.note("positions are as they are stored: programs that read the file take them for those of the scanner");
+            }
+            return Ok(());
+        }
+        let to_rasmm = frame.to_rasmm()?;
+        let own = match self.format {
+            Format::Trk => frame.as_trk(),
+            _ => None,
+        };
+        let Some(own) = own else {
+            self.map = to_rasmm;
+            return Ok(());
+        };
+        let to_file = own.voxelmm_to_rasmm().and_then(|map| {
+            let inverse = map.inverse();
+            inverse.map_err(|error| error.what)
+        });
+        match to_file {
+            Ok(to_file) => {
+                self.map = Some(match &to_rasmm {
+                    Some(to_rasmm) => to_file.after(to_rasmm),
+                    None => to_file,
+                });
+            }
+            // No voxels to go back to: the header places positions as those of the scanner.
+            Err(why) => {
+                self.note(format!(
+                    "the header of TRK (`{}`) is not used: {why}",
+                    frame.place
+                ));
+                self.frame = None;
+                return Ok(());
+            }
+        }
+        self.frame = Some(Arc::new(own));
+        Ok(())
+    }
+
+    pub(crate) fn note(&mut self, note: impl Into<String>) {
+        let note = note.into();
+        if !self.done.notes.contains(&note) {
+            self.done.notes.push(note);
+        }
+    }
+
+    /// Says which columns of a table the format has no place for.
+    pub(crate) fn not_kept<'n>(&mut self, what: &str, names: impl Iterator<Item = &'n str>) {
+        let names: Vec<&str> = names.collect();
+        if !names.is_empty() {
+            let list = names.join(", ");
+            self.note(format!("{what} are not kept: {list}"));
+        }
+    }
+
+    /// Says what of tables a format without them loses: attributes of vertices but `kept`, of links and of objects.
+    pub(crate) fn tables_lost(&mut self, schemas: &Schemas, kept: &[&str]) {
+        let vertices = schemas.vertex_attributes();
+        self.not_kept(
+            "attributes of vertices",
+            vertices.filter(|name| !kept.contains(name)),
+        );
+        self.not_kept("attributes of links", schemas.link_attributes());
+        self.not_kept("attributes of objects", schemas.object_attributes());
+    }
+
+    /// Says that a format does not tell objects apart, where there are several.
+    pub(crate) fn owners_lost(&mut self, objects: u64) {
+        if objects > 1 {
+            self.note(format!(
+                "which of the {objects} objects a vertex belongs to is not kept"
+            ));
+        }
+    }
+
+    /// A new file at the place of the export.
+    pub(crate) fn create(&self) -> Result<BufWriter<File>, ConvertError> {
+        create(self.path).map_err(|error| self.failed(error))
+    }
+
+    #[cold]
+    pub(crate) fn failed(&self, error: io::Error) -> ConvertError {
+        ConvertError::io(self.path, error)
+    }
+
+    /// Whether the selection names or meets something, instead of being everything.
+    pub(crate) fn selects(&self) -> bool {
+        let query = &self.options.query;
+        query.bbox.is_some()
+            || query.objects.is_some()
+            || query.groups.is_some()
+            || query.filter.is_some()
+    }
+
+    /// The query of rows as they lie in chunks, or of whole objects where they are named.
+    pub(crate) fn flat(&self, object_id: bool) -> Query {
+        let mut query = self.options.query.clone();
+        query.select = self.options.select.unwrap_or(Select::Vertices);
+        query.columns = vec![Column::Position, Column::Attributes];
+        if object_id {
+            query.columns.push(Column::ObjectId);
+        }
+        query
+    }
+
+    /// The query of whole objects one after another; `None` where the level has no objects.
+    pub(crate) async fn by_object(
+        &mut self,
+        object_id: bool,
+    ) -> Result<Option<Query>, ConvertError> {
+        let mut query = self.whole_objects(object_id)?;
+        if !self.selects() {
+            let Some(ids) = self.ids().await? else {
+                return Ok(None);
+            };
+            query.objects = Some(ids);
+        }
+        Ok(Some(query))
+    }
+
+    /// The query of whole objects that the selection names or meets.
+    pub(crate) fn whole_objects(&self, object_id: bool) -> Result<Query, ConvertError> {
+        if self
+            .options
+            .select
+            .is_some_and(|select| select != Select::Objects)
+        {
+            let found = format!("{:?}", self.options.select.unwrap_or_default()).to_lowercase();
+            let what = format!("select, for {}", self.format.name());
+            return Err(ConvertError::usage(
+                what,
+                found,
+                "objects: their rows make no sense alone",
+            ));
+        }
+        let mut query = self.flat(object_id);
+        query.select = Select::Objects;
+        Ok(query)
+    }
+
+    /// The ids of all objects of the level; `None` where it has no object index.
+    pub(crate) async fn ids(&mut self) -> Result<Option<Vec<i64>>, ConvertError> {
+        let mut ids = Ids(None);
+        self.list(&mut ids).await?;
+        Ok(ids.0)
+    }
+
+    /// Lists all objects of the level.
+    pub(crate) async fn list(&mut self, sink: &mut dyn Batches) -> Result<(), ConvertError> {
+        let query = &self.options.query;
+        let answer = list_objects(self.store, query.level, query.own_level_only).await?;
+        self.drain(answer, sink).await
+    }
+
+    /// The names of all vertex attributes of the level.
+    pub(crate) async fn vertex_attributes(&self) -> Result<Vec<String>, ConvertError> {
+        let need = Need {
+            vertex_attributes: Names::All,
+            ..Need::nothing()
+        };
+        let level = self.store.level(self.options.query.level, &need).await?;
+        let names = level.vertex_attributes().iter();
+        Ok(names.map(|attribute| attribute.name.clone()).collect())
+    }
+
+    /// Runs a query and hands its batches over.
+    pub(crate) async fn run(
+        &mut self,
+        query_: Query,
+        sink: &mut dyn Batches,
+    ) -> Result<(), ConvertError> {
+        let answer = query(self.store, query_).await?;
+        self.drain(answer, sink).await
+    }
+
+    pub(crate) async fn drain(
+        &mut self,
+        mut answer: Answer,
+        sink: &mut dyn Batches,
+    ) -> Result<(), ConvertError> {
+        sink.schemas(&Schemas::of(&answer))?;
+        while let Some((table, batch)) = answer.next().await? {
+            sink.batch(table, &batch)?;
+        }
+        let summary = answer.summary();
+        self.truncated |= summary.truncated;
+        self.warnings.extend(summary.warnings.iter().cloned());
+        Ok(())
+    }
+}
+
+/// A new file, or one that is there, emptied.
+pub(crate) fn create(path: &Path) -> io::Result<BufWriter<File>> {
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(path)?;
+    Ok(BufWriter::with_capacity(1 << 18, file))
+}
+
+/// What takes the batches of an answer.
+pub(crate) trait Batches: Send {
+    fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError>;
+    fn batch(&mut self, table: Table, batch: &RecordBatch) -> Result<(), ConvertError>;
+}
+
+/// The ids of an object table; `None` where there is no table.
+struct Ids(Option<Vec<i64>>);
+
+impl Batches for Ids {
+    fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError> {
+        self.0 = schemas.objects.as_ref().map(|_| Vec::new());
+        Ok(())
+    }
+
+    fn batch(&mut self, _: Table, batch: &RecordBatch) -> Result<(), ConvertError> {
+        if let Some(ids) = &mut self.0 {
+            let column = batch.column_by_name("object_id");
+            let column = column.and_then(|column| column.as_primitive_opt::<Int64Type>());
+            ids.extend(column.or_bug("a table of objects without ids")?.values());
+        }
+        Ok(())
+    }
+}
+
+/// All tables, or one of them.
+pub(crate) const ALL: Outputs = Outputs {
+    vertices: true,
+    links: true,
+    objects: true,
+};
+pub(crate) const VERTICES: Outputs = Outputs {
+    vertices: true,
+    links: false,
+    objects: false,
+};
+pub(crate) const OBJECTS: Outputs = Outputs {
+    vertices: false,
+    links: false,
+    objects: true,
+};

@@ -1,0 +1,87 @@
+//! Exports: each format's writer, and what it did not keep.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use zvf_store::{Need, Store};
+
+use super::job::Job;
+use super::options::{ExportOptions, Exported};
+use crate::frame::Frame;
+use crate::{ConvertError, Format, npz, obj, ply, stl, swc, table, tck, trk, trx};
+
+/// Writes a selection to the file at `path`, which is replaced. The format is given and not read from the name, so that the
+/// file may have a temporary one.
+///
+/// # Cost
+/// As the query; by object, for boxes by object and to SWC, the query twice. Memory: see the table of the module.
+///
+/// # Errors
+/// Misuse: a kind or number of axes that the format does not hold, a query that does not fit the store. I/O; malformed data; a
+/// limit. What was written by then stays at `path`.
+pub fn export<'a>(
+    store: &'a Store,
+    format: Format,
+    path: &'a Path,
+    options: &'a ExportOptions,
+) -> BoxFuture<'a, Result<Exported, ConvertError>> {
+    Box::pin(async move {
+        let frame = Frame::of(store, format).await?;
+        let mut job = Job::new(store, format, path, options)?;
+        job.frame = frame.map(Arc::new);
+        if format.is_tractogram() {
+            job.choose_frame()?;
+        }
+        match format {
+            Format::Csv | Format::Npy | Format::Arrow | Format::Parquet => {
+                table::write::write(&mut job).await?;
+            }
+            Format::Swc => swc::write::write(&mut job).await?,
+            Format::Obj => obj::write::write(&mut job).await?,
+            Format::Npz => npz::write::write(&mut job).await?,
+            Format::Ply => ply::write::write(&mut job).await?,
+            Format::Stl => stl::write::write(&mut job).await?,
+            Format::Trk => trk::write::write(&mut job).await?,
+            Format::Tck => tck::write::write(&mut job).await?,
+            Format::Trx => trx::write::write(&mut job).await?,
+            Format::Xyz => {
+                let what = path.display().to_string();
+                let expected = "another format: those of separated values and PLY hold points with their names";
+                return Err(ConvertError::usage(what, "XYZ", expected));
+            }
+            Format::Ndjson => {
+                let what = path.display().to_string();
+                let expected = "another table: `zvf query -o` writes NDJSON";
+                return Err(ConvertError::usage(what, "NDJSON", expected));
+            }
+            Format::Precomputed => {
+                let what = path.display().to_string();
+                let expected = "a file: `--format precomputed` writes folders";
+                return Err(ConvertError::usage(what, "a folder with `info`", expected));
+            }
+        }
+        let groups = Need {
+            groups: true,
+            ..Need::nothing()
+        };
+        let level = store.level(options.query.level, &groups).await?;
+        let groups = level.groups().is_some_and(|groups| !groups.is_empty());
+        if groups && !job.grouped {
+            job.note("groups are not kept");
+        }
+        if let Some(frame) = job.frame.clone().filter(|_| !job.framed) {
+            job.note(format!("the frame (`{}`) is not kept", frame.place));
+        }
+        if let (Some(limit), true, 0) = (options.query.limit, job.truncated, job.done.vertices) {
+            job.note(format!(
+            "nothing is written: objects are written as a whole, and the first one has more vertices than the limit of {limit}"
+        ));
+        }
+        let mut warnings = store.warnings();
+        warnings.extend(job.warnings);
+        warnings.dedup();
+        job.done.warnings = warnings;
+        Ok(job.done)
+    })
+}

@@ -1,0 +1,73 @@
+//! The columns of an answer.
+
+use std::sync::Arc;
+
+use arrow_schema::{Schema, SchemaRef};
+use zvf_query::{Answer, Table};
+
+/// The schemas of an answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Schemas {
+    pub(crate) vertices: SchemaRef,
+    pub(crate) links: Option<SchemaRef>,
+    pub(crate) objects: Option<SchemaRef>,
+}
+
+impl Schemas {
+    pub(crate) fn of(answer: &Answer) -> Self {
+        let empty = || Arc::new(Schema::empty());
+        Self {
+            vertices: answer
+                .schema(Table::Vertices)
+                .cloned()
+                .unwrap_or_else(empty),
+            links: answer.schema(Table::Links).cloned(),
+            objects: answer.schema(Table::Objects).cloned(),
+        }
+    }
+
+    /// Attributes of the links.
+    pub(crate) fn link_attributes(&self) -> impl Iterator<Item = &str> {
+        own(self.links.as_ref(), &["vertices"])
+    }
+
+    /// Attributes of the objects.
+    pub(crate) fn object_attributes(&self) -> impl Iterator<Item = &str> {
+        let not = self
+            .objects
+            .as_ref()
+            .map_or(&[][..], |schema| own_columns(schema));
+        own(self.objects.as_ref(), not)
+    }
+
+    /// Attributes of the vertices.
+    pub(crate) fn vertex_attributes(&self) -> impl Iterator<Item = &str> {
+        own(Some(&self.vertices), &["position", "object_id"])
+    }
+}
+
+/// The columns of an object table that are no attributes: that of an answer by object, by vertices, or that of a list.
+pub(crate) fn own_columns(schema: &Schema) -> &'static [&'static str] {
+    if schema.field_with_name("start").is_ok() {
+        &["object_id", "start", "length"]
+    } else {
+        &["object_id", "vertices", "chunks", "fragments"]
+    }
+}
+
+/// The columns of a table that are attributes, by the attribute's name.
+fn own<'s>(
+    schema: Option<&'s SchemaRef>,
+    not: &'static [&'static str],
+) -> impl Iterator<Item = &'s str> {
+    let fields = schema.into_iter().flat_map(|schema| schema.fields().iter());
+    fields
+        .map(|field| field.name().as_str())
+        .filter(|name| !not.contains(name))
+        .map(attribute)
+}
+
+/// The name of an attribute, from that of its column.
+pub(crate) fn attribute(column: &str) -> &str {
+    column.strip_prefix("attribute:").unwrap_or(column)
+}

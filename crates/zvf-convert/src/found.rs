@@ -1,0 +1,37 @@
+//! What the first reading of files finds: a draft of the store for them.
+
+use serde_json::Value;
+use zvf_write::{Axis, Kind, NumberType, StoreSpec};
+
+use crate::shape::Extent;
+
+/// What a reader found out about its files.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) extent: Extent,
+    pub(crate) objects: u64,
+    pub(crate) links: u64,
+    /// Complete but for the chunk size, which is 1.
+    pub(crate) spec: StoreSpec,
+    pub(crate) frame: Option<Value>,
+    /// Whether the files state the axes of the specification, with their units.
+    pub(crate) stated: bool,
+    pub(crate) notes: Vec<String>,
+}
+
+/// A specification of one kind whose chunk size is chosen later.
+pub(crate) fn draft(kind: Kind, axes: &[&str], positions: NumberType) -> StoreSpec {
+    let axes: Vec<Axis> = axes.iter().map(|name| Axis::new(*name, "space")).collect();
+    StoreSpec::new(kind, vec![1.0; axes.len()])
+        .with_axes(axes)
+        .with_positions(positions)
+}
+
+/// float32 or float64.
+pub(crate) fn float_type(single: bool) -> NumberType {
+    if single {
+        NumberType::F32
+    } else {
+        NumberType::F64
+    }
+}

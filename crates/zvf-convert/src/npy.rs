@@ -1,0 +1,392 @@
+//! NPY: one array of positions, `(N, D)`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::types::{
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{ArrayRef, BooleanArray, FixedSizeListArray, PrimitiveArray, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use half::f16;
+use zvf_encode::error::OrBug;
+
+use crate::bytes::Bytes;
+use crate::error::{ConvertError, shown};
+use crate::records::source::{Source, TakeBatch};
+
+/// Bytes of an array that are held at once.
+const BATCH: usize = 64 << 20;
+/// A header that is longer is none.
+const LONGEST: usize = 1 << 20;
+
+/// What an array is, as its header says.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Header {
+    element: DataType,
+    big: bool,
+    /// Rows, and numbers of one.
+    pub(crate) rows: u64,
+    width: usize,
+    /// Whether the shape has a second number.
+    listed: bool,
+    /// Whether columns stand one after another, not rows: Fortran order.
+    columns: bool,
+}
+
+/// Columns of an array in Fortran order, which are read side by side.
+const MOST_COLUMNS: usize = 256;
+
+/// The rows of an open array, forwards: from one place, or from where each column is.
+pub(crate) struct Parts {
+    header: Header,
+    parts: Vec<Bytes>,
+}
+
+impl Parts {
+    /// Opens an array by its bytes, from its header on, as often as it has to be read.
+    pub(crate) fn open(
+        known: &Header,
+        bytes: &mut dyn FnMut() -> Result<Bytes, ConvertError>,
+    ) -> Result<Self, ConvertError> {
+        let count = if known.columns { known.width } else { 1 };
+        let column = known
+            .row_bytes()
+            .and_then(|row| row.checked_div(known.width));
+        let column = column.and_then(|size| known.rows.checked_mul(size as u64));
+        let mut parts = Vec::new();
+        for at in 0..count {
+            let mut bytes = bytes()?;
+            if Header::read(&mut bytes)? != *known {
+                return Err(bytes.bad("another header", "that of when the file was looked at"));
+            }
+            let before = column.and_then(|size| size.checked_mul(at as u64));
+            let before =
+                before.ok_or_else(|| bytes.bad("columns of that size", "columns of a file"))?;
+            bytes.skip(before, "columns of the array")?;
+            parts.push(bytes);
+        }
+        Ok(Self {
+            header: known.clone(),
+            parts,
+        })
+    }
+
+    /// The next rows as a column.
+    pub(crate) fn take(&mut self, rows: usize) -> Result<ArrayRef, ConvertError> {
+        let Self { header, parts } = self;
+        if !header.columns {
+            let first = parts.first_mut().map(|bytes| header.take(bytes, rows));
+            return first.unwrap_or_else(|| Ok(Arc::new(arrow_array::NullArray::new(0))));
+        }
+        let size = header
+            .row_bytes()
+            .and_then(|row| row.checked_div(header.width));
+        let size = size.or_bug("columns of no number type")?;
+        let mut raw = vec![0; rows.saturating_mul(size).saturating_mul(header.width)];
+        for (at, bytes) in parts.iter_mut().enumerate() {
+            let column = bytes.take_some(rows.saturating_mul(size), "a column of the array")?;
+            let places = raw.chunks_mut(size.saturating_mul(header.width).max(1));
+            for (row, value) in places.zip(column.chunks(size.max(1))) {
+                let start = at.saturating_mul(size);
+                if let Some(place) = row.get_mut(start..start.saturating_add(size)) {
+                    place.copy_from_slice(value);
+                }
+            }
+        }
+        match (header.column_of(&raw), parts.first()) {
+            (Some(column), _) => Ok(column),
+            (None, Some(bytes)) => Err(bytes.bad("elements of another type", "numbers")),
+            (None, None) => Ok(Arc::new(arrow_array::NullArray::new(0))),
+        }
+    }
+
+    /// What is wrong with the array.
+    pub(crate) fn bad(&self, found: String, expected: &str) -> ConvertError {
+        match self.parts.first() {
+            Some(bytes) => bytes.bad(found, expected),
+            None => ConvertError::usage("array", found, expected),
+        }
+    }
+}
+
+impl Header {
+    /// Reads the header of an array of one or two axes.
+    pub(crate) fn read(bytes: &mut Bytes) -> Result<Self, ConvertError> {
+        let magic: [u8; 6] = bytes.take("the magic of NPY")?;
+        if magic != *b"\x93NUMPY" {
+            return Err(bytes.bad("another beginning", "\"\\x93NUMPY\""));
+        }
+        let [major, _] = bytes.take::<2>("a version")?;
+        let length = match major {
+            1 => usize::from(u16::from_le_bytes(bytes.take("the length of a header")?)),
+            2 | 3 => {
+                let length = u32::from_le_bytes(bytes.take("the length of a header")?);
+                usize::try_from(length).unwrap_or(usize::MAX)
+            }
+            other => return Err(bytes.bad(format!("version {other}"), "1, 2 or 3")),
+        };
+        if length > LONGEST {
+            return Err(bytes.bad(
+                format!("a header of {length} bytes"),
+                format!("at most {LONGEST}"),
+            ));
+        }
+        let text = bytes.take_some(length, "a header")?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        parse(&text).ok_or_else(|| {
+            let expected = "a header of numbers or truth values, `(N,)` or `(N, D)`";
+            bytes.bad(shown(text.trim()), expected)
+        })
+    }
+
+    /// An array without a header, little-endian, by its type and the bytes it has.
+    pub(crate) fn raw(element: DataType, width: Option<usize>, size: u64) -> Option<Self> {
+        let mut header = Self {
+            element,
+            big: false,
+            rows: 0,
+            width: width.unwrap_or(1),
+            listed: width.is_some(),
+            columns: false,
+        };
+        if header.width == 0 || header.width > 1 << 16 {
+            return None;
+        }
+        let row = u64::try_from(header.row_bytes()?).ok()?;
+        header.rows = size.checked_div(row)?;
+        size.is_multiple_of(row).then_some(header)
+    }
+
+    /// The type of the column of such an array.
+    pub(crate) fn column(&self) -> DataType {
+        if !self.listed {
+            return self.element.clone();
+        }
+        let item = Field::new("item", self.element.clone(), false);
+        DataType::FixedSizeList(
+            Arc::new(item),
+            i32::try_from(self.width).unwrap_or(i32::MAX),
+        )
+    }
+
+    /// Bytes of a row.
+    pub(crate) fn row_bytes(&self) -> Option<usize> {
+        let size = match &self.element {
+            DataType::Boolean => 1,
+            other => other.primitive_width()?,
+        };
+        size.checked_mul(self.width)
+    }
+
+    /// So many rows, or as many as [`BATCH`] bytes hold: a packed array may claim rows of any width.
+    pub(crate) fn at_most(&self, rows: usize) -> usize {
+        let row = self.row_bytes().unwrap_or(usize::MAX).max(1);
+        rows.min(BATCH / row).max(1)
+    }
+
+    /// The next rows as a column.
+    pub(crate) fn take(&self, bytes: &mut Bytes, rows: usize) -> Result<ArrayRef, ConvertError> {
+        let size = self.row_bytes().and_then(|row| row.checked_mul(rows));
+        let Some(size) = size else {
+            return Err(bytes.bad("rows of that size", "rows that fit the memory"));
+        };
+        let raw = bytes.take_some(size, "rows of the array")?;
+        let column = self.column_of(&raw);
+        column.ok_or_else(|| bytes.bad("elements of another type", "numbers"))
+    }
+
+    /// Rows as a column.
+    fn column_of(&self, raw: &[u8]) -> Option<ArrayRef> {
+        let items = items(&self.element, self.big, raw);
+        match (items, self.column()) {
+            (Some(items), DataType::FixedSizeList(item, width)) => {
+                let list = FixedSizeListArray::try_new(item, width, items, None);
+                list.ok().map(|list| Arc::new(list) as ArrayRef)
+            }
+            (items, _) => items,
+        }
+    }
+}
+
+/// Numbers of one type and byte order.
+fn items(element: &DataType, big: bool, raw: &[u8]) -> Option<ArrayRef> {
+    macro_rules! list {
+        ($type:ty, $native:ty) => {{
+            const SIZE: usize = size_of::<$native>();
+            let values = raw.chunks_exact(SIZE).filter_map(|bytes| {
+                let mut bytes: [u8; SIZE] = bytes.try_into().ok()?;
+                if big {
+                    bytes.reverse();
+                }
+                Some(<$native>::from_le_bytes(bytes))
+            });
+            let array: PrimitiveArray<$type> = PrimitiveArray::from_iter_values(values);
+            Arc::new(array) as ArrayRef
+        }};
+    }
+    Some(match element {
+        DataType::Boolean => {
+            let values: Vec<bool> = raw.iter().map(|byte| *byte != 0).collect();
+            Arc::new(BooleanArray::from(values)) as ArrayRef
+        }
+        DataType::Int8 => list!(Int8Type, i8),
+        DataType::Int16 => list!(Int16Type, i16),
+        DataType::Int32 => list!(Int32Type, i32),
+        DataType::Int64 => list!(Int64Type, i64),
+        DataType::UInt8 => list!(UInt8Type, u8),
+        DataType::UInt16 => list!(UInt16Type, u16),
+        DataType::UInt32 => list!(UInt32Type, u32),
+        DataType::UInt64 => list!(UInt64Type, u64),
+        DataType::Float16 => list!(Float16Type, f16),
+        DataType::Float32 => list!(Float32Type, f32),
+        DataType::Float64 => list!(Float64Type, f64),
+        _ => return None,
+    })
+}
+
+/// The members of a header: a Python dictionary of three keys.
+fn parse(text: &str) -> Option<Header> {
+    let member = |key: &str| {
+        let at = text.find(&format!("'{key}'"))?;
+        let rest = text.get(at..)?.split_once(':')?.1;
+        Some(rest.trim_start())
+    };
+    let descr = member("descr")?.strip_prefix('\'')?.split('\'').next()?;
+    let columns = match member("fortran_order")? {
+        order if order.starts_with("False") => false,
+        order if order.starts_with("True") => true,
+        _ => return None,
+    };
+    let shape = member("shape")?.strip_prefix('(')?.split(')').next()?;
+    let shape = shape
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty());
+    let shape: Vec<u64> = shape.map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    let (rows, width, listed) = match shape.as_slice() {
+        [rows] => (*rows, 1, false),
+        [rows, width] => (*rows, usize::try_from(*width).ok()?, true),
+        _ => return None,
+    };
+    let (order, name) = descr.split_at_checked(1)?;
+    let element = match name {
+        "b1" => DataType::Boolean,
+        "i1" => DataType::Int8,
+        "i2" => DataType::Int16,
+        "i4" => DataType::Int32,
+        "i8" => DataType::Int64,
+        "u1" => DataType::UInt8,
+        "u2" => DataType::UInt16,
+        "u4" => DataType::UInt32,
+        "u8" => DataType::UInt64,
+        "f2" => DataType::Float16,
+        "f4" => DataType::Float32,
+        "f8" => DataType::Float64,
+        _ => return None,
+    };
+    let big = match order {
+        "<" | "|" | "=" => false,
+        ">" => true,
+        _ => return None,
+    };
+    // One axis, or one column, has one order.
+    let columns = columns && width > 1;
+    let most = if columns { MOST_COLUMNS } else { 1 << 16 };
+    (width > 0 && width <= most).then_some(Header {
+        element,
+        big,
+        rows,
+        width,
+        listed,
+        columns,
+    })
+}
+
+/// An open array of positions.
+#[derive(Debug)]
+pub(crate) struct Npy {
+    path: PathBuf,
+    header: Header,
+    schema: SchemaRef,
+}
+
+impl Npy {
+    pub(crate) fn open(path: &Path) -> Result<Self, ConvertError> {
+        let mut bytes = Bytes::open(path)?;
+        let header = Header::read(&mut bytes)?;
+        if !header.listed {
+            let expected = "positions, `(N, D)`";
+            return Err(bytes.bad(format!("{} numbers in a row", header.rows), expected));
+        }
+        let length = std::fs::metadata(path)
+            .map_err(|error| ConvertError::io(path, error))?
+            .len();
+        let size = header.row_bytes().and_then(|row| u64::try_from(row).ok());
+        let wanted = size
+            .and_then(|row| row.checked_mul(header.rows))
+            .and_then(|size| size.checked_add(bytes.at()));
+        if wanted != Some(length) {
+            let wanted = wanted.map_or_else(
+                || "fewer rows".to_owned(),
+                |wanted| format!("{wanted} bytes, for {} rows", header.rows),
+            );
+            return Err(bytes.bad(format!("a file of {length} bytes"), wanted));
+        }
+        let schema = Schema::new(vec![Field::new("position", header.column(), false)]);
+        Ok(Self {
+            path: path.to_owned(),
+            header,
+            schema: Arc::new(schema),
+        })
+    }
+}
+
+impl Source for Npy {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
+        let mut parts = Parts::open(&self.header, &mut || Bytes::open(&self.path))?;
+        let mut left = self.header.rows;
+        while left > 0 {
+            let count = self
+                .header
+                .at_most(rows)
+                .min(usize::try_from(left).unwrap_or(usize::MAX));
+            let column = parts.take(count)?;
+            let batch = RecordBatch::try_new(Arc::clone(&self.schema), vec![column]);
+            take(&batch.map_err(|error| parts.bad(error.to_string(), "rows of an array"))?)?;
+            left = left.saturating_sub(count as u64);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_as_numpy_writes_them() {
+        let header = parse("{'descr': '>f4', 'fortran_order': False, 'shape': (7, 3), }").unwrap();
+        assert_eq!((header.rows, header.width, header.big), (7, 3, true));
+        assert_eq!(header.row_bytes(), Some(12));
+        let header = parse("{'descr': '|b1', 'fortran_order': True, 'shape': (7,), }").unwrap();
+        assert_eq!((header.rows, header.listed), (7, false));
+        for wrong in [
+            "{'descr': '<f4', 'fortran_order': True, 'shape': (7, 300), }",
+            "{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (7, 3), }",
+            "{'descr': '<U4', 'fortran_order': False, 'shape': (7, 3), }",
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (7, 3, 2), }",
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (-7, 3), }",
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (7, 0), }",
+            "{'descr': '<f4'",
+            "",
+        ] {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
+    }
+}

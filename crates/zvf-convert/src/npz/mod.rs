@@ -1,0 +1,4 @@
+//! NPZ: NumPy arrays in an archive.
+
+pub(crate) mod read;
+pub(crate) mod write;

@@ -1,0 +1,203 @@
+//! NPZ: NumPy arrays in an archive, by their names.
+//!
+//! | array | shape | is |
+//! |---|---|---|
+//! | `positions` | `(N, D)` | where the vertices are |
+//! | `edges` | `(M, 2)`, whole numbers | edges of a graph, by vertices from 0 |
+//! | `faces` | `(M, 3)` or `(M, 4)`, whole numbers | faces of a mesh |
+//! | `object_id` | `(N,)`, whole numbers | the object that a vertex belongs to |
+//! | any other | `(N,)` or `(N, C)` | an attribute of vertices |
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use zvf_query::numbers::elements;
+use zvf_write::Kind;
+
+use crate::archive::{Archive, Member};
+use crate::error::{ConvertError, Place, shown};
+use crate::npy::{Header, Parts};
+use crate::numbers::{floats, whole_number};
+use crate::records::source::{OBJECT, Source, TakeBatch, TakeLink};
+
+/// The name of positions in the table.
+const POSITIONS: &str = "positions";
+
+/// An open archive.
+#[derive(Debug)]
+pub(crate) struct Npz {
+    path: PathBuf,
+    archive: Archive,
+    schema: SchemaRef,
+    rows: u64,
+    columns: Vec<(Member, Header)>,
+    links: Option<(Member, Header, Kind)>,
+    notes: Vec<String>,
+}
+
+impl Npz {
+    pub(crate) fn open(path: &Path) -> Result<Self, ConvertError> {
+        let archive = Archive::open(path)?;
+        let bad = |found: String, expected: &str| {
+            Err(ConvertError::malformed(path, Place::Whole, found, expected))
+        };
+        let Some(positions) = archive.find("positions.npy") else {
+            return bad("no array positions".to_owned(), "one, (N, D)");
+        };
+        let rows = header(&archive, positions)?.rows;
+        let (mut columns, mut fields) = (Vec::new(), Vec::new());
+        let (mut links, mut notes, mut metadata) = (None, Vec::new(), HashMap::new());
+        for member in &archive.members {
+            let Some(name) = member.name.strip_suffix(".npy") else {
+                notes.push(format!("{} is not kept: no array", shown(&member.name)));
+                continue;
+            };
+            let header = match header(&archive, member) {
+                Ok(header) => header,
+                Err(error) if name == POSITIONS || name == "edges" || name == "faces" => {
+                    return Err(error);
+                }
+                Err(_) => {
+                    notes.push(format!(
+                        "array {} is not kept: no numbers of one or two axes",
+                        shown(name)
+                    ));
+                    continue;
+                }
+            };
+            let kind = match name {
+                "edges" => Some(Kind::Graph),
+                "faces" => Some(Kind::Mesh),
+                _ => None,
+            };
+            if let Some(kind) = kind {
+                let fits = match (kind, header.column()) {
+                    (Kind::Graph, DataType::FixedSizeList(item, 2)) => {
+                        item.data_type().is_integer()
+                    }
+                    (Kind::Mesh, DataType::FixedSizeList(item, 3 | 4)) => {
+                        item.data_type().is_integer()
+                    }
+                    _ => false,
+                };
+                if !fits {
+                    return bad(
+                        format!("{name} of another shape"),
+                        "whole numbers, (M, 2) for edges, (M, 3) or (M, 4) for faces",
+                    );
+                }
+                if links.is_some() {
+                    return bad("edges and faces".to_owned(), "one of them");
+                }
+                links = Some((member.clone(), header, kind));
+            } else if header.rows == rows {
+                if name == "object_id" {
+                    metadata.insert(OBJECT.to_owned(), name.to_owned());
+                }
+                fields.push(Field::new(name, header.column(), false));
+                columns.push((member.clone(), header));
+            } else {
+                notes.push(format!(
+                    "array {} of {} rows is not kept: there are {rows} vertices",
+                    shown(name),
+                    header.rows
+                ));
+            }
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            archive,
+            schema: Arc::new(Schema::new_with_metadata(fields, metadata)),
+            rows,
+            columns,
+            links,
+            notes,
+        })
+    }
+}
+
+/// The header of an array, whose size fits it.
+fn header(archive: &Archive, member: &Member) -> Result<Header, ConvertError> {
+    let mut bytes = archive.read(member)?;
+    let header = Header::read(&mut bytes)?;
+    let size = header.row_bytes().and_then(|row| u64::try_from(row).ok());
+    let wanted = size.and_then(|row| row.checked_mul(header.rows));
+    let wanted = wanted.and_then(|size| size.checked_add(bytes.at()));
+    if wanted != Some(member.size) {
+        let found = format!("{} of {} bytes", shown(&member.name), member.size);
+        return Err(bytes.bad(found, format!("{} rows", header.rows)));
+    }
+    Ok(header)
+}
+
+impl Source for Npz {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn vertices(&self, batch: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
+        let mut open = Vec::new();
+        for (member, header) in &self.columns {
+            open.push(Parts::open(header, &mut || self.archive.read(member))?);
+        }
+        let batch = self.columns.iter().map(|(_, header)| header.at_most(batch));
+        let batch = batch.min().unwrap_or(1);
+        let mut left = self.rows;
+        while left > 0 {
+            let count = batch
+                .max(1)
+                .min(usize::try_from(left).unwrap_or(usize::MAX));
+            let mut columns = Vec::new();
+            for array in &mut open {
+                columns.push(array.take(count)?);
+            }
+            let table = RecordBatch::try_new(Arc::clone(&self.schema), columns);
+            let table = table.map_err(|error| {
+                ConvertError::malformed(
+                    &self.path,
+                    Place::Whole,
+                    error.to_string(),
+                    "rows of arrays",
+                )
+            })?;
+            take(&table)?;
+            left = left.saturating_sub(count as u64);
+        }
+        Ok(())
+    }
+
+    fn linked(&self) -> Option<Kind> {
+        self.links.as_ref().map(|(_, _, kind)| *kind)
+    }
+
+    fn links(&self, take: &mut TakeLink<'_>) -> Result<(), ConvertError> {
+        let Some((member, header, _)) = &self.links else {
+            return Ok(());
+        };
+        let mut array = Parts::open(header, &mut || self.archive.read(member))?;
+        let (mut left, mut ends) = (header.rows, Vec::new());
+        while left > 0 {
+            let count = usize::try_from(left).unwrap_or(usize::MAX).min(1 << 14);
+            let column = array.take(count)?;
+            let (_, width) = elements(&column);
+            for link in floats(&column).values.chunks(width.max(1)) {
+                ends.clear();
+                for &end in link {
+                    let expected = "the number of a vertex, from 0";
+                    let number = whole_number(end);
+                    ends.push(number.ok_or_else(|| array.bad(format!("vertex {end}"), expected))?);
+                }
+                take(&ends, Place::Whole)?;
+            }
+            left = left.saturating_sub(count as u64);
+        }
+        Ok(())
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+}

@@ -1,0 +1,212 @@
+//! NPZ: arrays by name, stored. The names are those that an import reads: see there.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Seek, Write};
+use std::path::Path;
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::DataType;
+use zvf_query::Table;
+use zvf_query::numbers::elements;
+
+use crate::ConvertError;
+use crate::archive::ArchiveWriter;
+use crate::export::chained;
+use crate::export::job::{ALL, Batches, Job};
+use crate::export::schemas::{Schemas, attribute};
+use crate::numbers::shape;
+use crate::output::npy::header;
+use crate::output::raw::{descr, write_raw};
+
+pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
+    let objects = job.ids().await?;
+    let ids = objects.is_some();
+    let grouped = if chained(job.kind) {
+        job.by_object(ids).await?
+    } else {
+        None
+    };
+    let mut query = grouped.unwrap_or_else(|| job.flat(ids));
+    query.outputs = ALL;
+    query.outputs.links = !chained(job.kind);
+    let mut sink = Npz {
+        path: job.path,
+        arrays: Vec::new(),
+        links: None,
+        others: Vec::new(),
+        vertices: 0,
+        objects: 0,
+        schemas: None,
+    };
+    job.run(query, &mut sink).await?;
+    let Npz {
+        arrays,
+        links,
+        others,
+        vertices,
+        objects,
+        schemas,
+        ..
+    } = sink;
+    job.done.links = links.as_ref().map_or(0, |links| links.rows);
+    (job.done.vertices, job.done.objects) = (vertices, objects);
+    let mut archive = ArchiveWriter::new(job.create()?);
+    for mut array in arrays.into_iter().chain(links) {
+        let done = array.finish(&mut archive);
+        done.map_err(|error| job.failed(error))?;
+        if array.missing > 0 {
+            job.note(format!(
+                "{} missing values of {} are written as 0",
+                array.missing, array.name
+            ));
+        }
+    }
+    archive.finish().map_err(|error| job.failed(error))?;
+    job.not_kept(
+        "attributes of vertices that are no numbers",
+        others.iter().map(String::as_str),
+    );
+    if let Some(schemas) = schemas {
+        job.not_kept("attributes of links", schemas.link_attributes());
+        job.not_kept("attributes of objects", schemas.object_attributes());
+    }
+    Ok(())
+}
+
+/// An array on its way: its numbers wait in a temporary file, since their count stands before them.
+struct Column {
+    name: String,
+    column: String,
+    descr: &'static str,
+    /// Numbers of a row; none for an array of one axis.
+    width: Option<usize>,
+    rows: u64,
+    missing: u64,
+    file: BufWriter<File>,
+}
+
+impl Column {
+    fn new(name: &str, column: &str, kind: &DataType) -> io::Result<Option<Self>> {
+        let Some((width, element)) = shape(kind) else {
+            return Ok(None);
+        };
+        let Some(descr) = descr(element) else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            name: name.to_owned(),
+            column: column.to_owned(),
+            descr,
+            width: matches!(kind, DataType::FixedSizeList(..)).then_some(width),
+            rows: 0,
+            missing: 0,
+            file: BufWriter::with_capacity(1 << 16, tempfile::tempfile()?),
+        }))
+    }
+
+    fn take(&mut self, batch: &RecordBatch) -> io::Result<()> {
+        let Some(column) = batch.column_by_name(&self.column) else {
+            return Ok(());
+        };
+        self.rows = self.rows.saturating_add(column.len() as u64);
+        let (items, _) = elements(column);
+        let float = matches!(
+            items.data_type(),
+            DataType::Float16 | DataType::Float32 | DataType::Float64
+        );
+        if !float {
+            self.missing = self.missing.saturating_add(column.null_count() as u64);
+        }
+        write_raw(&mut self.file, filled(&items, column).as_ref())
+    }
+
+    fn finish<W: Write + Seek>(&mut self, archive: &mut ArchiveWriter<W>) -> io::Result<()> {
+        let shape = match self.width {
+            None => format!("({},)", self.rows),
+            Some(width) => format!("({}, {width})", self.rows),
+        };
+        let head = header(self.descr, &shape, 64)?;
+        self.file.flush()?;
+        let file = self.file.get_mut();
+        file.rewind()?;
+        archive.add(
+            &format!("{}.npy", self.name),
+            &mut head.as_slice().chain(file),
+        )
+    }
+}
+
+/// The numbers with a defined one where a value is missing: NaN among floats, else 0.
+fn filled(items: &ArrayRef, column: &ArrayRef) -> ArrayRef {
+    if column.null_count() == 0 && items.null_count() == 0 {
+        return ArrayRef::clone(items);
+    }
+    crate::numbers::without_nulls(items, column, 0)
+}
+
+struct Npz<'a> {
+    path: &'a Path,
+    arrays: Vec<Column>,
+    links: Option<Column>,
+    others: Vec<String>,
+    vertices: u64,
+    objects: u64,
+    schemas: Option<Schemas>,
+}
+
+impl Batches for Npz<'_> {
+    fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError> {
+        let failed = |error| ConvertError::io(self.path, error);
+        for field in schemas.vertices.fields() {
+            let column = field.name().as_str();
+            let name = match column {
+                "position" => "positions",
+                // These names are taken.
+                "attribute:object_id" | "positions" | "edges" | "faces" => "",
+                other => attribute(other),
+            };
+            let usable = !name.is_empty() && !name.contains(['/', '\\']);
+            let array = if usable {
+                Column::new(name, column, field.data_type()).map_err(failed)?
+            } else {
+                None
+            };
+            match array {
+                Some(array) => self.arrays.push(array),
+                None => self.others.push(attribute(column).to_owned()),
+            }
+        }
+        let links = schemas
+            .links
+            .as_ref()
+            .and_then(|links| links.field_with_name("vertices").ok());
+        if let Some(field) = links {
+            let edges = shape(field.data_type()).is_some_and(|(width, _)| width == 2);
+            let name = if edges { "edges" } else { "faces" };
+            self.links = Column::new(name, "vertices", field.data_type()).map_err(failed)?;
+        }
+        self.schemas = Some(schemas.clone());
+        Ok(())
+    }
+
+    fn batch(&mut self, table: Table, batch: &RecordBatch) -> Result<(), ConvertError> {
+        let failed = |error| ConvertError::io(self.path, error);
+        match table {
+            Table::Vertices => {
+                self.vertices = self.vertices.saturating_add(batch.num_rows() as u64);
+                for array in &mut self.arrays {
+                    array.take(batch).map_err(failed)?;
+                }
+            }
+            Table::Links => {
+                if let Some(links) = &mut self.links {
+                    links.take(batch).map_err(failed)?;
+                }
+            }
+            Table::Objects => {
+                self.objects = self.objects.saturating_add(batch.num_rows() as u64);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,4 @@
+//! PLY: elements of properties.
+
+pub(crate) mod read;
+pub(crate) mod write;

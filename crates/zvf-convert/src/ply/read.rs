@@ -1,0 +1,645 @@
+//! PLY: elements of properties, as text or as binary numbers of either byte order.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::builder::PrimitiveBuilder;
+use arrow_array::types::{
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, UInt8Type, UInt16Type, UInt32Type,
+};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use zvf_write::{Kind, narrow};
+
+use crate::bytes::Bytes;
+use crate::error::{ConvertError, Place, shown};
+use crate::numbers::whole_number;
+use crate::options::{Limits, Options};
+use crate::records::source::{Source, TakeBatch, TakeLink};
+
+/// Lines of a header, properties of an element.
+const MOST: usize = 4096;
+
+/// The types of numbers, by both of their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scalar {
+    I8,
+    U8,
+    I16,
+    U16,
+    I32,
+    U32,
+    F32,
+    F64,
+}
+
+impl Scalar {
+    fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "char" | "int8" => Self::I8,
+            "uchar" | "uint8" => Self::U8,
+            "short" | "int16" => Self::I16,
+            "ushort" | "uint16" => Self::U16,
+            "int" | "int32" => Self::I32,
+            "uint" | "uint32" => Self::U32,
+            "float" | "float32" => Self::F32,
+            "double" | "float64" => Self::F64,
+            _ => return None,
+        })
+    }
+
+    fn column(self) -> DataType {
+        match self {
+            Self::I8 => DataType::Int8,
+            Self::U8 => DataType::UInt8,
+            Self::I16 => DataType::Int16,
+            Self::U16 => DataType::UInt16,
+            Self::I32 => DataType::Int32,
+            Self::U32 => DataType::UInt32,
+            Self::F32 => DataType::Float32,
+            Self::F64 => DataType::Float64,
+        }
+    }
+
+    fn float(self) -> bool {
+        matches!(self, Self::F32 | Self::F64)
+    }
+
+    /// Whether a whole number is one of this type.
+    fn holds(self, value: f64) -> bool {
+        let (low, high) = match self {
+            Self::I8 => (-128.0, 127.0),
+            Self::U8 => (0.0, 255.0),
+            Self::I16 => (-32768.0, 32767.0),
+            Self::U16 => (0.0, 65535.0),
+            Self::I32 => (-2_147_483_648.0, 2_147_483_647.0),
+            Self::U32 => (0.0, 4_294_967_295.0),
+            Self::F32 | Self::F64 => return true,
+        };
+        (low..=high).contains(&value) && value.fract() == 0.0
+    }
+
+    fn size(self) -> usize {
+        match self {
+            Self::I8 | Self::U8 => 1,
+            Self::I16 | Self::U16 => 2,
+            Self::I32 | Self::U32 | Self::F32 => 4,
+            Self::F64 => 8,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Property {
+    name: String,
+    /// The type of the count of a list; none where the property is one number.
+    count: Option<Scalar>,
+    scalar: Scalar,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Element {
+    name: String,
+    count: u64,
+    properties: Vec<Property>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Text,
+    Binary { big: bool },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Header {
+    form: Form,
+    elements: Vec<Element>,
+}
+
+/// An open file.
+#[derive(Debug)]
+pub(crate) struct Ply {
+    path: PathBuf,
+    header: Header,
+    schema: SchemaRef,
+    limits: Limits,
+}
+
+/// The numbers of a file, in order. A line of text is one row of an element.
+struct Numbers<'a> {
+    bytes: &'a mut Bytes,
+    form: Form,
+    limits: Limits,
+    words: Vec<String>,
+    next: usize,
+}
+
+impl Numbers<'_> {
+    /// Begins a row.
+    fn row(&mut self) -> Result<(), ConvertError> {
+        if self.form != Form::Text {
+            return Ok(());
+        }
+        loop {
+            let Some(line) = self.bytes.line(self.limits.line)? else {
+                return Err(self.bytes.bad("the end of the file", "another row"));
+            };
+            let Ok(text) = std::str::from_utf8(&line) else {
+                return Err(self
+                    .bytes
+                    .bad("bytes that are no UTF-8", "a line of numbers"));
+            };
+            self.words = text.split_ascii_whitespace().map(str::to_owned).collect();
+            self.next = 0;
+            if !self.words.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Ends a row: nothing may be left of its line.
+    fn end(&mut self) -> Result<(), ConvertError> {
+        match self.words.get(self.next) {
+            Some(word) if self.form == Form::Text => {
+                Err(self.bytes.bad(shown(word), "the end of the line"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The next number.
+    fn take(&mut self, scalar: Scalar, what: &str) -> Result<f64, ConvertError> {
+        let Form::Binary { big } = self.form else {
+            let Some(word) = self.words.get(self.next) else {
+                return Err(self
+                    .bytes
+                    .bad("the end of the line", format!("{what}, a number")));
+            };
+            self.next = self.next.saturating_add(1);
+            return match word.parse::<f64>() {
+                Ok(value) if scalar.holds(value) => Ok(value),
+                _ => Err(self
+                    .bytes
+                    .bad(shown(word), format!("{what}, a number of its type"))),
+            };
+        };
+        macro_rules! number {
+            ($type:ty) => {{
+                let mut raw: [u8; size_of::<$type>()] = self.bytes.take(what)?;
+                if big {
+                    raw.reverse();
+                }
+                f64::from(<$type>::from_le_bytes(raw))
+            }};
+        }
+        Ok(match scalar {
+            Scalar::I8 => number!(i8),
+            Scalar::U8 => number!(u8),
+            Scalar::I16 => number!(i16),
+            Scalar::U16 => number!(u16),
+            Scalar::I32 => number!(i32),
+            Scalar::U32 => number!(u32),
+            Scalar::F32 => number!(f32),
+            Scalar::F64 => number!(f64),
+        })
+    }
+
+    /// How many numbers a list has.
+    fn count(&mut self, scalar: Scalar, what: &str) -> Result<u64, ConvertError> {
+        let count = self.take(scalar, what)?;
+        let most = self.limits.held;
+        match whole_number(count) {
+            Some(count) if count <= most => Ok(count),
+            Some(_) => {
+                let place = Place::Byte(self.bytes.at());
+                let what = format!("numbers of {what}");
+                Err(ConvertError::limit(&self.bytes.path, place, what, most))
+            }
+            None => Err(self
+                .bytes
+                .bad(format!("{count} numbers of {what}"), "0 or more")),
+        }
+    }
+
+    /// Passes over a property.
+    fn skip(&mut self, property: &Property) -> Result<(), ConvertError> {
+        let count = match property.count {
+            Some(scalar) => self.count(scalar, &property.name)?,
+            None => 1,
+        };
+        if self.form == Form::Text {
+            for _ in 0..count {
+                self.take(property.scalar, &property.name)?;
+            }
+            return Ok(());
+        }
+        let size = count.saturating_mul(property.scalar.size() as u64);
+        self.bytes
+            .skip(size, &format!("{}, {size} bytes", property.name))
+    }
+}
+
+impl Ply {
+    pub(crate) fn open(path: &Path, options: &Options) -> Result<Self, ConvertError> {
+        let mut bytes = Bytes::open(path)?;
+        let header = header(&mut bytes, options.limits.line)?;
+        let Some(vertex) = header
+            .elements
+            .iter()
+            .find(|element| element.name == "vertex")
+        else {
+            return Err(bytes.bad("no element vertex", "one in the header"));
+        };
+        let fields = vertex
+            .properties
+            .iter()
+            .filter(|property| property.count.is_none());
+        let fields =
+            fields.map(|property| Field::new(&property.name, property.scalar.column(), false));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        Ok(Self {
+            path: path.to_owned(),
+            header,
+            schema,
+            limits: options.limits,
+        })
+    }
+
+    /// The element of links with its properties of ends, and what it makes of the file.
+    fn link(&self) -> Option<(&Element, Kind)> {
+        let of = |name: &str| {
+            let elements = self.header.elements.iter();
+            elements
+                .clone()
+                .find(|element| element.name == name && element.count > 0)
+        };
+        if let Some(faces) = of("face").filter(|faces| faces.properties.iter().any(corners)) {
+            return Some((faces, Kind::Mesh));
+        }
+        let ends = |edges: &&Element| {
+            ["vertex1", "vertex2"].iter().all(|name| {
+                edges
+                    .properties
+                    .iter()
+                    .any(|property| property.name == *name && property.count.is_none())
+            })
+        };
+        of("edge").filter(ends).map(|edges| (edges, Kind::Graph))
+    }
+
+    /// Walks the file up to an element and hands its rows over.
+    fn walk(
+        &self,
+        name: &str,
+        take: &mut dyn FnMut(&mut Numbers<'_>) -> Result<(), ConvertError>,
+    ) -> Result<(), ConvertError> {
+        let mut bytes = Bytes::open(&self.path)?;
+        if header(&mut bytes, self.limits.line)? != self.header {
+            return Err(bytes.bad("another header", "that of when the file was looked at"));
+        }
+        let mut numbers = Numbers {
+            bytes: &mut bytes,
+            form: self.header.form,
+            limits: self.limits,
+            words: Vec::new(),
+            next: 0,
+        };
+        for element in &self.header.elements {
+            // Rows of nothing have no bytes: a count of them says nothing.
+            if element.properties.is_empty() {
+                continue;
+            }
+            for _ in 0..element.count {
+                numbers.row()?;
+                if element.name == name {
+                    take(&mut numbers)?;
+                } else {
+                    element
+                        .properties
+                        .iter()
+                        .try_for_each(|property| numbers.skip(property))?;
+                }
+                numbers.end()?;
+            }
+            if element.name == name {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a property holds the corners of a face.
+fn corners(property: &Property) -> bool {
+    property.count.is_some()
+        && !property.scalar.float()
+        && matches!(property.name.as_str(), "vertex_indices" | "vertex_index")
+}
+
+impl Source for Ply {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
+        let Some(vertex) = self
+            .header
+            .elements
+            .iter()
+            .find(|element| element.name == "vertex")
+        else {
+            return Ok(());
+        };
+        let mut held = Held::new(vertex);
+        let mut flush = |held: &mut Held| match held.batch(&self.schema) {
+            Some(batch) => take(&batch),
+            None => Ok(()),
+        };
+        self.walk("vertex", &mut |numbers| {
+            for (property, column) in vertex.properties.iter().zip(&mut held.columns) {
+                match column {
+                    Some(column) => {
+                        let value = numbers.take(property.scalar, &property.name)?;
+                        column.push(value);
+                    }
+                    None => numbers.skip(property)?,
+                }
+            }
+            held.rows = held.rows.saturating_add(1);
+            if held.rows >= rows {
+                flush(&mut held)?;
+            }
+            Ok(())
+        })?;
+        flush(&mut held)
+    }
+
+    fn linked(&self) -> Option<Kind> {
+        self.link().map(|(_, kind)| kind)
+    }
+
+    fn links(&self, take: &mut TakeLink<'_>) -> Result<(), ConvertError> {
+        let Some((element, kind)) = self.link() else {
+            return Ok(());
+        };
+        let mut ends: Vec<u64> = Vec::new();
+        self.walk(&element.name, &mut |numbers| {
+            let place = Place::Byte(numbers.bytes.at());
+            ends.clear();
+            for property in &element.properties {
+                let name = property.name.as_str();
+                let count = match (kind, property.count) {
+                    (Kind::Mesh, Some(scalar)) if corners(property) && ends.is_empty() => {
+                        numbers.count(scalar, name)?
+                    }
+                    (Kind::Graph, None) if matches!(name, "vertex1" | "vertex2") => 1,
+                    _ => {
+                        numbers.skip(property)?;
+                        continue;
+                    }
+                };
+                for _ in 0..count {
+                    let end = numbers.take(property.scalar, name)?;
+                    let expected = "the number of a vertex, from 0";
+                    ends.push(
+                        whole_number(end)
+                            .ok_or_else(|| numbers.bytes.bad(format!("vertex {end}"), expected))?,
+                    );
+                }
+            }
+            if kind == Kind::Mesh && ends.len() < 3 {
+                let found = format!("{} corners of a face", ends.len());
+                return Err(ConvertError::malformed(
+                    &self.path,
+                    place,
+                    found,
+                    "3 or more",
+                ));
+            }
+            take(&ends, place)
+        })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let link = self.link();
+        let mut notes = Vec::new();
+        for element in &self.header.elements {
+            let own = link.is_some_and(|(own, _)| own == element);
+            if element.name == "vertex" {
+                for property in element
+                    .properties
+                    .iter()
+                    .filter(|property| property.count.is_some())
+                {
+                    notes.push(format!(
+                        "lists {} of vertices are not kept",
+                        shown(&property.name)
+                    ));
+                }
+            } else if own {
+                let ends = |property: &&Property| {
+                    !corners(property) && !matches!(property.name.as_str(), "vertex1" | "vertex2")
+                };
+                for property in element.properties.iter().filter(ends) {
+                    notes.push(format!(
+                        "{} of {} elements are not kept",
+                        shown(&property.name),
+                        element.name
+                    ));
+                }
+            } else if element.count > 0 {
+                notes.push(format!("elements {} are not kept", shown(&element.name)));
+            }
+        }
+        notes
+    }
+}
+
+/// Rows of vertices on their way.
+struct Held {
+    rows: usize,
+    /// One a property; none for lists.
+    columns: Vec<Option<Column>>,
+}
+
+/// Numbers of one type.
+struct Column {
+    scalar: Scalar,
+    values: Vec<f64>,
+}
+
+impl Column {
+    fn push(&mut self, value: f64) {
+        self.values.push(value);
+    }
+
+    /// Each number is one of the type: it was read as such.
+    fn finish(&mut self) -> ArrayRef {
+        macro_rules! whole {
+            ($type:ty, $native:ty) => {{
+                let mut list = PrimitiveBuilder::<$type>::with_capacity(self.values.len());
+                for value in self.values.drain(..) {
+                    list.append_value(value as $native);
+                }
+                Arc::new(list.finish()) as ArrayRef
+            }};
+        }
+        match self.scalar {
+            Scalar::I8 => whole!(Int8Type, i8),
+            Scalar::U8 => whole!(UInt8Type, u8),
+            Scalar::I16 => whole!(Int16Type, i16),
+            Scalar::U16 => whole!(UInt16Type, u16),
+            Scalar::I32 => whole!(Int32Type, i32),
+            Scalar::U32 => whole!(UInt32Type, u32),
+            Scalar::F32 => {
+                let mut list = PrimitiveBuilder::<Float32Type>::with_capacity(self.values.len());
+                self.values
+                    .drain(..)
+                    .for_each(|value| list.append_value(narrow(value)));
+                Arc::new(list.finish())
+            }
+            Scalar::F64 => {
+                let mut list = PrimitiveBuilder::<Float64Type>::with_capacity(self.values.len());
+                self.values
+                    .drain(..)
+                    .for_each(|value| list.append_value(value));
+                Arc::new(list.finish())
+            }
+        }
+    }
+}
+
+impl Held {
+    fn new(vertex: &Element) -> Self {
+        let column = |property: &Property| {
+            property.count.is_none().then_some(Column {
+                scalar: property.scalar,
+                values: Vec::new(),
+            })
+        };
+        Self {
+            rows: 0,
+            columns: vertex.properties.iter().map(column).collect(),
+        }
+    }
+
+    fn batch(&mut self, schema: &SchemaRef) -> Option<RecordBatch> {
+        if self.rows == 0 {
+            return None;
+        }
+        self.rows = 0;
+        let columns = self
+            .columns
+            .iter_mut()
+            .flatten()
+            .map(Column::finish)
+            .collect();
+        RecordBatch::try_new(Arc::clone(schema), columns).ok()
+    }
+}
+
+/// Reads the lines up to `end_header`.
+fn header(bytes: &mut Bytes, most: u64) -> Result<Header, ConvertError> {
+    let mut form = None;
+    let mut elements: Vec<Element> = Vec::new();
+    for number in 1_u64.. {
+        let path = bytes.path.clone();
+        let bad = |found: String, expected: &str| {
+            Err(ConvertError::malformed(
+                &path,
+                Place::Line(number),
+                found,
+                expected,
+            ))
+        };
+        let Some(line) = bytes.line(most)? else {
+            return bad("the end of the file".to_owned(), "a line end_header");
+        };
+        let Ok(line) = std::str::from_utf8(&line) else {
+            return bad("bytes that are no UTF-8".to_owned(), "a line of text");
+        };
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        if number == 1 {
+            if words != ["ply"] {
+                return bad(shown(line), "ply");
+            }
+            continue;
+        }
+        match words.as_slice() {
+            [] | ["comment" | "obj_info", ..] => {}
+            ["format", name, "1.0"] if form.is_none() => {
+                form = Some(match *name {
+                    "ascii" => Form::Text,
+                    "binary_little_endian" => Form::Binary { big: false },
+                    "binary_big_endian" => Form::Binary { big: true },
+                    _ => {
+                        return bad(
+                            shown(name),
+                            "ascii, binary_little_endian or binary_big_endian",
+                        );
+                    }
+                });
+            }
+            ["element", name, count] => {
+                let Ok(count) = count.parse::<u64>() else {
+                    return bad(shown(count), "a number of elements");
+                };
+                if elements.len() >= MOST || elements.iter().any(|other| other.name == *name) {
+                    return bad(
+                        format!("element {} again", shown(name)),
+                        "a name of its own",
+                    );
+                }
+                elements.push(Element {
+                    name: (*name).to_owned(),
+                    count,
+                    properties: Vec::new(),
+                });
+            }
+            ["property", rest @ ..] => {
+                let property = match rest {
+                    ["list", count, scalar, name] => {
+                        let count = Scalar::of(count).filter(|count| !count.float());
+                        count
+                            .zip(Scalar::of(scalar))
+                            .map(|(count, scalar)| (Some(count), scalar, *name))
+                    }
+                    [scalar, name] => Scalar::of(scalar).map(|scalar| (None, scalar, *name)),
+                    _ => None,
+                };
+                let (Some((count, scalar, name)), Some(element)) = (property, elements.last_mut())
+                else {
+                    return bad(
+                        shown(line),
+                        "`property TYPE NAME` or `property list TYPE TYPE NAME`, behind an element",
+                    );
+                };
+                let again = element.properties.iter().any(|other| other.name == name);
+                if again || element.properties.len() >= MOST {
+                    return bad(
+                        format!("property {} again", shown(name)),
+                        "a name of its own",
+                    );
+                }
+                element.properties.push(Property {
+                    name: name.to_owned(),
+                    count,
+                    scalar,
+                });
+            }
+            ["end_header"] => {
+                let Some(form) = form else {
+                    return bad("end_header".to_owned(), "a line format before it");
+                };
+                return Ok(Header { form, elements });
+            }
+            _ => {
+                return bad(
+                    shown(line),
+                    "format, element, property, comment, obj_info or end_header",
+                );
+            }
+        }
+    }
+    Err(bytes.bad("a header without an end", "end_header"))
+}

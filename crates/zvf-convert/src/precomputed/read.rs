@@ -1,0 +1,177 @@
+//! A folder on its way into a store.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use zvf_meta::Affine;
+use zvf_write::Kind;
+
+use super::census::{Census, relations};
+use super::collect::{Collector, Plan};
+use super::content::{Content, object_id};
+use super::info::Document;
+use super::segments::Segments;
+use super::skeleton;
+use crate::error::{ConvertError, Place};
+use crate::found::Found;
+use crate::ids::ObjectIds;
+use crate::options::Options;
+use crate::sink::Sink;
+
+/// A folder to be read again.
+#[derive(Debug)]
+pub(crate) struct Precomputed {
+    content: Content,
+    kind: Kind,
+    plan: Plan,
+    options: Options,
+}
+
+/// The kind that was asked for, or the usual one.
+fn kind(
+    content: &Content,
+    census: &Census,
+    wanted: Option<Kind>,
+    folder: &Path,
+) -> Result<Kind, ConvertError> {
+    let kinds = content.kinds();
+    match wanted {
+        None => {
+            let usual = if census.ringed == 0 {
+                kinds.first()
+            } else {
+                kinds.last()
+            };
+            Ok(usual.copied().unwrap_or(Kind::PointCloud))
+        }
+        Some(Kind::Skeleton) if census.ringed > 0 => {
+            let found = format!("{} skeletons with rings of edges", census.ringed);
+            Err(ConvertError::malformed(
+                folder,
+                Place::Whole,
+                found,
+                "trees",
+            ))
+        }
+        Some(kind) if kinds.contains(&kind) => Ok(kind),
+        Some(kind) => {
+            let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+            let expected = format!("{} for this folder", names.join(" or "));
+            Err(ConvertError::usage("kind", kind.name(), expected))
+        }
+    }
+}
+
+impl Precomputed {
+    /// Reads everything below a folder once. The map is from its coordinates to those of the axes.
+    ///
+    /// # Errors
+    /// Malformed files, by byte; kinds that the folder cannot become; I/O; limits.
+    pub(crate) fn survey(
+        files: &[PathBuf],
+        options: &Options,
+    ) -> Result<(Self, Found, Option<Affine>), ConvertError> {
+        let [folder] = files else {
+            let found = format!("{} folders", files.len());
+            return Err(ConvertError::usage(
+                "files",
+                found,
+                "one folder with `info`",
+            ));
+        };
+        if !matches!(options.ids, ObjectIds::Kept | ObjectIds::New) {
+            let expected = "none: the folder names its objects";
+            return Err(ConvertError::usage(
+                "ids",
+                "a rule for ids of files",
+                expected,
+            ));
+        }
+        let info = Document::read(&folder.join("info"))?;
+        let limits = &options.limits;
+        let content = Content::open(&info, folder, limits)?;
+        let segments = match &content {
+            Content::Annotations(_) => None,
+            _ => Segments::of(&info)?,
+        };
+        let map = content.map(&info)?;
+        let mut plan = Plan {
+            dims: content.axes().len(),
+            segments,
+            ..Plan::default()
+        };
+        let census = Census::of(&content, &plan, limits)?;
+        let kind = kind(&content, &census, options.kind, folder)?;
+        let mut notes = census.notes(&plan);
+        notes.extend(content.notes());
+        if census.ringed > 0 && options.kind.is_none() {
+            notes.push(format!(
+                "{} skeletons have rings of edges: the store is a graph",
+                census.ringed
+            ));
+        }
+        match &content {
+            Content::Skeletons { fields, .. } => plan.vertex.clone_from(fields),
+            Content::Meshes { .. } => {}
+            Content::Annotations(one) => {
+                plan.relations = relations(one, &census, options, &mut notes)?;
+                match content.is_points() {
+                    true => plan.vertex = one.columns(),
+                    false => plan.object.clone_from(&one.properties),
+                }
+            }
+        }
+        plan.objects = !content.is_points();
+        plan.links = !matches!(content, Content::Annotations(_));
+        let has_objects = plan.objects || plan.by_relation();
+        let found = Found {
+            extent: census.extent,
+            objects: if has_objects { census.objects } else { 0 },
+            links: census.links,
+            spec: plan.spec(kind, content.axes()),
+            frame: None,
+            stated: true,
+            notes,
+        };
+        let reader = Self {
+            content,
+            kind,
+            plan,
+            options: options.clone(),
+        };
+        Ok((reader, found, map))
+    }
+
+    /// Whether the store has the ids of the folder.
+    pub(crate) fn names_objects(&self) -> bool {
+        self.plan.objects || self.plan.by_relation()
+    }
+
+    pub(crate) fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
+        let mut described = HashSet::new();
+        let mut batches = Collector::new(&self.plan, &self.options, &mut *sink);
+        self.content
+            .visit(&self.options.limits, &mut |mut shape, record| {
+                if self.kind == Kind::Skeleton {
+                    let vertices = shape.positions.len() / 3;
+                    let links = skeleton::rooted(vertices, &shape.links);
+                    let changed = || record.bad(0, "a ring of edges", "a tree, as before");
+                    shape.links = links.ok_or_else(changed)?;
+                }
+                let id = match self.plan.objects {
+                    true => object_id(&shape, record)?,
+                    false => 0,
+                };
+                if self.plan.describes(shape.key) {
+                    described.insert(shape.key);
+                }
+                batches.push(&shape, id, record)
+            })?;
+        batches.flush()?;
+        let groups = self.plan.segments.as_ref();
+        if let Some(groups) = groups.and_then(|list| list.groups(|key| described.contains(&key))) {
+            sink.groups(&groups)?;
+        }
+        Ok(())
+    }
+}

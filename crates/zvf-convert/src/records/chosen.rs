@@ -1,0 +1,66 @@
+//! Which columns of a table are read.
+
+use std::path::Path;
+
+use arrow_schema::{Field, Schema};
+
+use super::attribute::Attribute;
+use super::columns::{check_exclude, names_of, unnamed};
+use super::source::OBJECT;
+use super::{lists, nodes};
+use crate::error::{ConvertError, shown};
+use crate::options::Options;
+
+/// Remarks on columns that become nothing without being asked for.
+pub(crate) fn left_out(schema: &Schema, options: &Options) -> Vec<String> {
+    let names = names_of(schema).into_iter().filter(|name| {
+        options.attributes.is_none()
+            && unnamed(name)
+            && options.exclude.iter().all(|one| one != name)
+    });
+    let note = |name| {
+        format!(
+            "column {} is left out: it is an index without a name",
+            shown(name)
+        )
+    };
+    names.map(note).collect()
+}
+
+/// The columns of a table that are read: all, or the attributes that are named, but those that are left out. The others are never
+/// looked at.
+pub(crate) fn chosen(
+    path: &Path,
+    schema: &Schema,
+    options: &Options,
+) -> Result<Vec<usize>, ConvertError> {
+    check_exclude(path, &names_of(schema), options)?;
+    let usual = ["position", "positions", "x", "y", "z"];
+    let wanted = |name: &String| {
+        let Some(attributes) = &options.attributes else {
+            return !options.exclude.contains(name) && !unnamed(name)
+                || options.position.iter().flatten().any(|one| one == name)
+                || options.object_column.as_ref() == Some(name);
+        };
+        attributes.contains(name)
+            || options.object_column.as_ref() == Some(name)
+            || schema.metadata().get(OBJECT) == Some(name)
+            || (name == "object_id"
+                && options.object_column.is_none()
+                && !options.exclude.contains(name))
+            || match &options.position {
+                Some(named) => named.contains(name),
+                None => usual.iter().any(|one| name.eq_ignore_ascii_case(one)),
+            }
+    };
+    let held =
+        |field: &Field| !options.loose || Attribute::of(field, 0).is_some() || lists::listed(field);
+    let fields = schema.fields().iter().enumerate();
+    let fields = fields.filter(|(_, field)| held(field));
+    Ok(fields
+        .filter(|(_, field)| {
+            wanted(field.name()) || nodes::is_watched(field.name(), field.data_type(), options)
+        })
+        .map(|(at, _)| at)
+        .collect())
+}

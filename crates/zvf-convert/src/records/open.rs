@@ -1,0 +1,119 @@
+//! Opens a file of vertices of any format that has columns.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, SchemaRef};
+use arrow_select::concat::concat_batches;
+use zvf_write::Kind;
+
+use super::source::{Source, TakeBatch, TakeLink};
+use super::{rename, values};
+use crate::error::{ConvertError, Place};
+use crate::options::Options;
+use crate::table::arrow;
+#[cfg(feature = "parquet")]
+use crate::table::parquet;
+use crate::table::text::TextTable;
+use crate::{Format, npy, npz, ply};
+
+/// A file whose columns have other names.
+#[derive(Debug)]
+struct Renamed<S> {
+    source: S,
+    schema: SchemaRef,
+}
+
+impl<S: Source + 'static> Renamed<S> {
+    fn of(source: S, options: &Options) -> Box<dyn Source> {
+        if options.rename.is_empty() {
+            return Box::new(source);
+        }
+        let schema = rename::schema(&source.schema(), options);
+        Box::new(Self { source, schema })
+    }
+}
+
+impl<S: Source> Source for Renamed<S> {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
+        self.source.vertices(rows, &mut |batch| {
+            let batch = batch.clone().with_schema(Arc::clone(&self.schema));
+            take(&batch.map_err(|error| {
+                let expected = "columns with other names";
+                ConvertError::usage("rename", error.to_string(), expected)
+            })?)
+        })
+    }
+
+    fn linked(&self) -> Option<Kind> {
+        self.source.linked()
+    }
+
+    fn links(&self, take: &mut TakeLink<'_>) -> Result<(), ConvertError> {
+        self.source.links(take)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.source.notes()
+    }
+}
+
+pub(crate) fn source(
+    path: &Path,
+    format: Format,
+    options: &Options,
+) -> Result<Box<dyn Source>, ConvertError> {
+    Ok(match format {
+        _ if format.is_text() => Box::new(TextTable::open(path, format, options)?),
+        Format::Npy => Renamed::of(npy::Npy::open(path)?, options),
+        Format::Npz => Renamed::of(npz::read::Npz::open(path)?, options),
+        Format::Ply => Renamed::of(ply::read::Ply::open(path, options)?, options),
+        #[cfg(feature = "parquet")]
+        Format::Parquet => Box::new(parquet::Parquet::open(path, options)?),
+        #[cfg(not(feature = "parquet"))]
+        Format::Parquet => return Err(ConvertError::not_built(path)),
+        _ => Box::new(arrow::Arrow::open(path, options)?),
+    })
+}
+
+/// Reads a table of any format that has columns, as the values that it has: those of a table of text are texts. Durations are texts
+/// with their unit, identifiers are texts.
+///
+/// # Cost
+/// The memory of the table, twice where a file has several batches.
+///
+/// # Errors
+/// I/O; a file that is no such table.
+pub fn read_table(path: &Path, options: &Options) -> Result<RecordBatch, ConvertError> {
+    let format = options.format.map_or_else(|| Format::of(path), Ok)?;
+    let table: Box<dyn Source> = match format {
+        _ if format.is_text() => Box::new(TextTable::texts(path, format, options)?),
+        Format::Arrow | Format::Parquet | Format::Npy | Format::Npz => {
+            let mut options = options.clone();
+            options.loose = true;
+            source(path, format, &options)?
+        }
+        other => {
+            let expected = "a table: CSV, NDJSON, Arrow, Parquet, NPY or NPZ";
+            let what = path.display().to_string();
+            return Err(ConvertError::usage(what, other.name(), expected));
+        }
+    };
+    let wrong = |error: ArrowError| {
+        let expected = "rows of one table";
+        ConvertError::malformed(path, Place::Whole, error.to_string(), expected)
+    };
+    let schema = values::plain(&table.schema());
+    let mut batches = Vec::new();
+    table.vertices(options.batch, &mut |batch| {
+        let columns = batch.columns().iter().map(values::plain_column).collect();
+        batches.push(RecordBatch::try_new(Arc::clone(&schema), columns).map_err(wrong)?);
+        Ok(())
+    })?;
+    concat_batches(&schema, &batches).map_err(wrong)
+}

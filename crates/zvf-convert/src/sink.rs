@@ -1,0 +1,38 @@
+//! Where readers hand over what they read.
+
+use zvf_write::{Batch, Groups, ObjectTable, StoreWriter, WriteError};
+
+/// What takes batches: a [`StoreWriter`], or anything else.
+pub trait Sink {
+    /// Takes vertices.
+    ///
+    /// # Errors
+    /// As the sink says; reading ends there.
+    fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError>;
+
+    /// Takes objects.
+    ///
+    /// # Errors
+    /// As the sink says; reading ends there.
+    fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError>;
+
+    /// Takes all groups, once.
+    ///
+    /// # Errors
+    /// As the sink says; reading ends there.
+    fn groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError>;
+}
+
+impl Sink for StoreWriter {
+    fn batch(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
+        self.push(batch)
+    }
+
+    fn objects(&mut self, table: &ObjectTable<'_>) -> Result<(), WriteError> {
+        self.push_objects(table)
+    }
+
+    fn groups(&mut self, groups: &Groups<'_>) -> Result<(), WriteError> {
+        self.set_groups(groups)
+    }
+}

@@ -1,0 +1,23 @@
+//! Binary STL, declared: a head, then the triangles. Numbers are little-endian.
+
+use zerocopy::little_endian::{F32, U16, U32};
+
+zvf_format::layout! {
+    /// What a file begins with.
+    pub struct Head: 84 {
+        /// any text; text files begin with `solid`, so writers avoid that word
+        pub title: [u8; 80],
+        /// triangles that follow, up to the end of the file
+        pub triangles: U32,
+    }
+
+    /// A triangle.
+    pub struct Triangle: 50 {
+        /// of length one, outwards; zeros where there is none
+        pub normal: [F32; 3],
+        /// seen from outside in the order against the clock
+        pub corners: [[F32; 3]; 3],
+        /// bytes without a meaning that all programs share; 0
+        pub attribute: U16,
+    }
+}

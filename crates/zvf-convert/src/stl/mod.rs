@@ -1,0 +1,5 @@
+//! STL: triangles, binary or text.
+
+mod layout;
+pub(crate) mod read;
+pub(crate) mod write;

@@ -1,0 +1,4 @@
+//! SWC: trees of nodes with types and radii.
+
+pub(crate) mod read;
+pub(crate) mod write;

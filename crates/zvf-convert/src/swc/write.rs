@@ -1,0 +1,453 @@
+//! SWC: a node a line, `id type x y z radius parent`.
+//!
+//! The selection is asked twice: first for links and node ids, from which follows where each node stands in the file; then for
+//! the nodes themselves, which are sorted by that place outside of memory.
+
+use std::io::Write;
+use std::path::Path;
+
+use arrow_array::RecordBatch;
+use zvf_query::{Column, Table};
+use zvf_store::Names;
+use zvf_store::format::int::index;
+use zvf_encode::error::OrBug;
+use zvf_encode::records::Sorter;
+
+use crate::export::job::{ALL, Batches, Job, VERTICES};
+use crate::export::links::ends;
+use crate::export::schemas::Schemas;
+use crate::numbers::{floats, positions, put, put_all, single, whole};
+use crate::{ConvertError, Place};
+
+/// Columns that a line has a place for.
+const OWN: [&str; 3] = ["node_id", "type", "radius"];
+
+/// Bytes of nodes that are sorted in memory at one time.
+const SORTED: usize = 16 << 20;
+
+pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
+    let mut query = job.flat(false);
+    let names = job.vertex_attributes().await?;
+    let named = query.attributes.wants("node_id") && names.iter().any(|name| name == "node_id");
+    query.outputs = ALL;
+    query.attributes = match named {
+        true => Names::List(vec!["node_id".to_owned()]),
+        false => Names::None,
+    };
+    if named {
+        query.columns = vec![Column::Attributes];
+    }
+    let limit = job.options.limits.held.min(u64::from(NONE) - 1);
+    let mut topology = Topology {
+        path: job.path,
+        limit,
+        rows: 0,
+        ids: Some(Vec::new()),
+        links: Vec::new(),
+        objects: 0,
+        schemas: None,
+    };
+    job.run(query, &mut topology).await?;
+    let Topology {
+        rows,
+        ids,
+        links,
+        objects,
+        schemas: linked,
+        ..
+    } = topology;
+    let count = usize::try_from(rows).or_bug("more nodes than the limit")?;
+    let parents = parents(count, &links).ok_or_else(|| {
+        let expected = "a tree: every node has one parent at most, and no edges make a ring";
+        ConvertError::usage("SWC", "a graph with a ring", expected)
+    })?;
+    drop(links);
+    let has_ids = ids.as_ref().is_none_or(|ids| !ids.is_empty());
+    let named = ids.filter(|ids| ids.len() == count && distinct(ids));
+    let order = match &named {
+        Some(ids) => {
+            let mut order: Vec<u32> = (0..NONE).take(count).collect();
+            order.sort_unstable_by_key(|row| ids.get(index(*row)));
+            order
+        }
+        None => {
+            job.note(match has_ids {
+                true => "node ids are not all different numbers of 0 or more: nodes are numbered from 1, parents first",
+                false => "the store has no `node_id`: nodes are numbered from 1, parents first",
+            });
+            downwards(&parents)
+        }
+    };
+    let mut places = vec![NONE; count];
+    for (place, row) in (0..NONE).zip(order) {
+        *places.get_mut(index(row)).or_bug("a node without a row")? = place;
+    }
+    let mut nodes = Nodes {
+        path: job.path,
+        row: 0,
+        places,
+        parents,
+        ids: named,
+        sorter: Sorter::new(SORTED, &std::env::temp_dir()),
+        radii: true,
+        types: true,
+        single: [true; 2],
+        schemas: None,
+    };
+    let mut query = job.flat(false);
+    query.outputs = VERTICES;
+    job.run(query, &mut nodes).await?;
+    if nodes.row != count {
+        return Err(nodes.changed(nodes.row));
+    }
+    job.done.vertices = rows;
+    job.done.links = nodes.parents.iter().filter(|one| **one != NONE).count() as u64;
+    job.done.objects = objects;
+    if let (Some(linked), Some(vertices)) = (linked, nodes.schemas.take()) {
+        let vertices = vertices.vertices;
+        job.tables_lost(&Schemas { vertices, ..linked }, &OWN);
+    }
+    job.owners_lost(objects);
+    nodes.write(job)
+}
+
+/// How many nodes there are, their ids and their links, by row of the answer.
+struct Topology<'a> {
+    path: &'a Path,
+    limit: u64,
+    rows: u64,
+    /// None where one is missing or no number.
+    ids: Option<Vec<i64>>,
+    /// (child, parent).
+    links: Vec<[u32; 2]>,
+    objects: u64,
+    schemas: Option<Schemas>,
+}
+
+impl Batches for Topology<'_> {
+    fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError> {
+        self.schemas = Some(schemas.clone());
+        Ok(())
+    }
+
+    fn batch(&mut self, table: Table, batch: &RecordBatch) -> Result<(), ConvertError> {
+        match table {
+            Table::Vertices => {
+                self.rows += batch.num_rows() as u64;
+                if self.rows > self.limit {
+                    let what = "nodes of a file";
+                    return Err(ConvertError::limit(
+                        self.path,
+                        Place::Whole,
+                        what,
+                        self.limit,
+                    ));
+                }
+                if let Some(column) = batch.column_by_name("node_id") {
+                    match (whole(column), &mut self.ids) {
+                        (Some(list), Some(ids)) => ids.extend(list),
+                        _ => self.ids = None,
+                    }
+                }
+            }
+            Table::Links => {
+                let (ends, width) = ends(batch)?;
+                let ends = (width == 2).then_some(ends);
+                for pair in ends
+                    .or_bug("links that are no pairs of rows")?
+                    .values()
+                    .as_chunks::<2>()
+                    .0
+                {
+                    let [child, parent] = pair.map(u32::try_from);
+                    let (child, parent) = (child.or_bug("a row")?, parent.or_bug("a row")?);
+                    self.links.push([child, parent]);
+                }
+            }
+            Table::Objects => self.objects += batch.num_rows() as u64,
+        }
+        Ok(())
+    }
+}
+
+/// A node by its place in the file: place, position, radius, type, id, and the id of the parent, as bits of 64.
+type Node = [u64; 8];
+
+/// Nodes on their way into the order of the file.
+struct Nodes<'a> {
+    path: &'a Path,
+    /// Of the next node.
+    row: usize,
+    places: Vec<u32>,
+    parents: Vec<u32>,
+    /// None: a node's id follows from its place.
+    ids: Option<Vec<i64>>,
+    sorter: Sorter<Node>,
+    /// Whether every node has a radius, a type.
+    radii: bool,
+    types: bool,
+    /// Positions, radii.
+    single: [bool; 2],
+    schemas: Option<Schemas>,
+}
+
+impl Nodes<'_> {
+    fn id(&self, row: usize) -> Result<i64, ConvertError> {
+        let id = match &self.ids {
+            Some(ids) => ids.get(row).copied(),
+            None => self.places.get(row).map(|place| i64::from(*place) + 1),
+        };
+        Ok(id.or_bug("a node without an id")?)
+    }
+
+    /// The second answer is another than the first.
+    #[cold]
+    fn changed(&self, found: usize) -> ConvertError {
+        let found = format!("{found} nodes, or other ids");
+        let expected = format!(
+            "the {} nodes that were there before: did the store change?",
+            self.places.len()
+        );
+        ConvertError::malformed(self.path, Place::Whole, found, expected)
+    }
+
+    fn write(self, job: &mut Job<'_>) -> Result<(), ConvertError> {
+        let Self {
+            sorter,
+            radii,
+            types,
+            single: [single, single_radius],
+            places,
+            parents,
+            ids,
+            ..
+        } = self;
+        drop((places, parents, ids));
+        if !radii {
+            job.note("the store has no numbers `radius`: every radius is 0");
+        }
+        if !types {
+            job.note("the store has no whole numbers `type`: every type is 0");
+        }
+        let mut file = job.create()?;
+        let mut text = String::from("# id type x y z radius parent\n");
+        // As navis states it, and as an import reads it.
+        let mut units = job.store.root().axes().iter().map(|axis| &axis.unit);
+        if let Some(Some(unit)) = units.next()
+            && zvf_meta::units::name(unit).is_some()
+            && units.all(|other| other.as_ref() == Some(unit))
+        {
+            text.push_str(&format!("# Meta: {}\n", serde_json::json!({"units": unit})));
+        }
+        let mut sorted = sorter.finish()?;
+        while let Some([_, x, y, z, radius, kind, id, parent]) = sorted.pop()? {
+            let kind = if types { kind.cast_signed() } else { 0 };
+            text.push_str(&format!("{} {kind}", id.cast_signed()));
+            put_all(&mut text, &[x, y, z].map(f64::from_bits), single);
+            text.push(' ');
+            match radii {
+                true => put(&mut text, f64::from_bits(radius), single_radius),
+                false => text.push('0'),
+            }
+            text.push_str(&format!(" {}\n", parent.cast_signed()));
+            file.write_all(text.as_bytes())
+                .map_err(|error| job.failed(error))?;
+            text.clear();
+        }
+        // Of no nodes there is the line of the names.
+        file.write_all(text.as_bytes())
+            .and_then(|()| file.flush())
+            .map_err(|error| job.failed(error))
+    }
+}
+
+impl Batches for Nodes<'_> {
+    fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError> {
+        self.single = ["position", "radius"].map(|name| single(&schemas.vertices, name));
+        self.schemas = Some(schemas.clone());
+        Ok(())
+    }
+
+    fn batch(&mut self, table: Table, batch: &RecordBatch) -> Result<(), ConvertError> {
+        if table != Table::Vertices {
+            return Ok(());
+        }
+        let rows = batch.num_rows();
+        if rows > self.places.len().saturating_sub(self.row) {
+            return Err(self.changed(self.row.saturating_add(rows)));
+        }
+        let positions = positions(batch)?.values;
+        let positions = positions.as_chunks::<3>().0;
+        if positions.len() != rows {
+            return Err(zvf_write::WriteError::bug("positions that are no triplets").into());
+        }
+        let column = |name| batch.column_by_name(name);
+        let radii = column("radius").map(|column| floats(column).values);
+        let radii = radii.filter(|list| list.len() == rows);
+        let types = column("type").and_then(whole);
+        if let (Some(ids), Some(column)) = (&self.ids, column("node_id"))
+            && whole(column).as_deref() != ids.get(self.row..self.row + rows)
+        {
+            return Err(self.changed(self.places.len()));
+        }
+        self.radii &= radii.is_some();
+        self.types &= types.is_some();
+        for (number, position) in positions.iter().enumerate() {
+            let row = self.row;
+            let parent = match *self.parents.get(row).or_bug("a node of no row")? {
+                NONE => -1,
+                parent => self.id(index(parent))?,
+            };
+            let radius = radii.as_ref().and_then(|list| list.get(number));
+            let kind = types.as_ref().and_then(|list| list.get(number));
+            let [x, y, z] = position.map(f64::to_bits);
+            self.sorter.push([
+                u64::from(*self.places.get(row).or_bug("a node of no place")?),
+                x,
+                y,
+                z,
+                radius.map_or(0, |radius| radius.to_bits()),
+                kind.map_or(0, |kind| kind.cast_unsigned()),
+                self.id(row)?.cast_unsigned(),
+                i64::cast_unsigned(parent),
+            ])?;
+            self.row += 1;
+        }
+        Ok(())
+    }
+}
+
+fn distinct(ids: &[i64]) -> bool {
+    let mut sorted = ids.to_vec();
+    sorted.sort_unstable();
+    sorted.first().is_none_or(|&first| first >= 0)
+        && sorted.windows(2).all(|pair| pair.first() != pair.last())
+}
+
+/// No node.
+const NONE: u32 = u32::MAX;
+
+/// The parent of every node, [`NONE`] of roots: that of (child, parent) pairs where they make trees, else any orientation that does.
+fn parents(count: usize, links: &[[u32; 2]]) -> Option<Vec<u32>> {
+    let mut parents = vec![NONE; count];
+    let mut twice = false;
+    for &[child, parent] in links {
+        match parents.get_mut(index(child)) {
+            Some(slot) if *slot == NONE => *slot = parent,
+            _ => twice = true,
+        }
+    }
+    if !twice && downwards(&parents).len() == count {
+        return Some(parents);
+    }
+    // Edges without a direction: each part is walked from its first node.
+    let pairs = links.iter().flat_map(|&[a, b]| [(a, b), (b, a)]);
+    let near = Grouped::new(count, pairs);
+    let mut seen = vec![false; count];
+    let mut used = 0_usize;
+    parents.fill(NONE);
+    for root in (0..NONE).take(count) {
+        if std::mem::replace(seen.get_mut(index(root))?, true) {
+            continue;
+        }
+        let mut open = vec![root];
+        while let Some(node) = open.pop() {
+            for &next in near.of(node) {
+                if std::mem::replace(seen.get_mut(index(next))?, true) {
+                    continue;
+                }
+                *parents.get_mut(index(next))? = node;
+                used += 1;
+                open.push(next);
+            }
+        }
+    }
+    // A tree uses every edge; one that is left closes a ring.
+    (used == links.len()).then_some(parents)
+}
+
+/// Nodes by another one, ascending: where those of each begin, and all of them.
+#[derive(Debug)]
+struct Grouped {
+    starts: Vec<usize>,
+    nodes: Vec<u32>,
+}
+
+impl Grouped {
+    /// Sorts pairs (node, other) by node, of `count` nodes. Pairs of other nodes are left out.
+    fn new(count: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
+        let mut starts = vec![0_usize; count + 1];
+        let pairs = pairs.filter(|(node, _)| index(*node) < count);
+        for (node, _) in pairs.clone() {
+            if let Some(start) = starts.get_mut(index(node) + 1) {
+                *start += 1;
+            }
+        }
+        let mut sum = 0_usize;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        let mut next = starts.clone();
+        let mut nodes = vec![0; sum];
+        for (node, other) in pairs {
+            if let Some(place) = next.get_mut(index(node)) {
+                if let Some(slot) = nodes.get_mut(*place) {
+                    *slot = other;
+                }
+                *place += 1;
+            }
+        }
+        Self { starts, nodes }
+    }
+
+    /// Those of one node.
+    fn of(&self, node: u32) -> &[u32] {
+        let node = index(node);
+        let bounds = self.starts.get(node).zip(self.starts.get(node + 1));
+        bounds
+            .and_then(|(start, end)| self.nodes.get(*start..*end))
+            .unwrap_or_default()
+    }
+}
+
+/// All nodes that come from a root, every parent before its children. Nodes of a ring are missing.
+fn downwards(parents: &[u32]) -> Vec<u32> {
+    let pairs = (0..NONE)
+        .zip(parents)
+        .filter(|(_, parent)| **parent != NONE);
+    let children = Grouped::new(parents.len(), pairs.map(|(node, parent)| (*parent, node)));
+    let roots = (0..NONE)
+        .zip(parents)
+        .filter(|(_, parent)| **parent == NONE);
+    let mut open: Vec<u32> = roots.map(|(node, _)| node).collect();
+    open.reverse();
+    let mut order = Vec::with_capacity(parents.len());
+    while let Some(node) = open.pop() {
+        order.push(node);
+        open.extend(children.of(node).iter().rev());
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trees_keep_their_direction_and_get_one_where_they_have_none() {
+        assert_eq!(parents(3, &[[0, 1], [1, 2]]), Some(vec![1, 2, NONE]));
+        // 1 has two parents as the pairs say, but as edges they are a tree.
+        let got = parents(3, &[[1, 0], [1, 2]]).unwrap();
+        assert_eq!(got, [NONE, 0, 1]);
+        assert_eq!(parents(3, &[[0, 1], [1, 2], [2, 0]]), None);
+        assert_eq!(parents(2, &[[0, 1], [1, 0]]), None);
+        assert_eq!(parents(0, &[]), Some(Vec::new()));
+    }
+
+    #[test]
+    fn parents_come_before_their_children() {
+        assert_eq!(downwards(&[2, 0, NONE, NONE]), [2, 0, 1, 3]);
+        assert_eq!(downwards(&[1, 0]), [0_u32; 0]);
+    }
+}

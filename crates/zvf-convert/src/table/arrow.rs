@@ -1,0 +1,197 @@
+//! Arrow IPC: files with a footer (Feather is one), and streams.
+
+use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+
+use arrow_array::RecordBatch;
+use arrow_ipc::reader::{FileReader, StreamReader};
+use arrow_schema::{ArrowError, SchemaRef};
+use arrow_select::concat::concat_batches;
+
+use super::arrow_check;
+use crate::error::{ConvertError, Place};
+use crate::isolate::{isolate, stream};
+use crate::options::Options;
+use crate::records::chosen::{chosen, left_out};
+use crate::records::source::{Source, TakeBatch};
+use crate::records::{lists, rename};
+
+/// What a file of this format begins and ends with.
+const MAGIC: &[u8; 6] = b"ARROW1";
+
+/// An open table.
+#[derive(Debug)]
+pub(crate) struct Arrow {
+    path: PathBuf,
+    /// A stream: there is no footer.
+    stream: bool,
+    /// The columns that are read.
+    columns: Vec<usize>,
+    schema: SchemaRef,
+    notes: Vec<String>,
+}
+
+/// The batches of either form.
+type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>>>;
+
+/// All rows of a file, in the types that it has.
+pub(crate) fn whole(path: &Path) -> Result<RecordBatch, ConvertError> {
+    let open = Arrow::begin(path)?;
+    isolate(path, || {
+        let (schema, batches) = open.reader(None)?;
+        let batches = batches.collect::<Result<Vec<_>, _>>();
+        let batches = batches.map_err(|error| wrong(path, error))?;
+        concat_batches(&schema, &batches).map_err(|error| wrong(path, error))
+    })
+}
+
+impl Arrow {
+    pub(crate) fn open(path: &Path, options: &Options) -> Result<Self, ConvertError> {
+        let mut open = Self::begin(path)?;
+        let all = isolate(path, || Ok(open.reader(None)?.0))?;
+        let all = rename::schema(&all, options);
+        open.columns = chosen(path, &all, options)?;
+        open.notes = left_out(&all, options);
+        let schema = all.project(&open.columns);
+        let schema = Arc::new(schema.map_err(|error| wrong(path, error))?);
+        open.schema = lists::found(&schema, |widths| {
+            isolate(path, || {
+                for batch in open.reader(Some(open.columns.clone()))?.1 {
+                    if widths.see(&batch.map_err(|error| wrong(path, error))?) {
+                        break;
+                    }
+                }
+                Ok(())
+            })
+        })?;
+        Ok(open)
+    }
+
+    /// Looks at the beginning of a file.
+    fn begin(path: &Path) -> Result<Self, ConvertError> {
+        let io = |error| ConvertError::io(path, error);
+        let mut magic = [0; 6];
+        let mut file = zvf_store::open_file(path).map_err(io)?;
+        let got = file.read(&mut magic).map_err(io)?;
+        let stream = match magic.get(..got).unwrap_or_default() {
+            start if start == MAGIC => false,
+            [b'F', b'E', b'A', b'1', ..] => {
+                let expected = "version 2 of it, an Arrow IPC file: pandas and pyarrow write it";
+                let found = "version 1 of Feather";
+                return Err(ConvertError::malformed(
+                    path,
+                    Place::Byte(0),
+                    found,
+                    expected,
+                ));
+            }
+            [0xff, 0xff, 0xff, 0xff, ..] => true,
+            _ => {
+                let expected = "\"ARROW1\", or the head of a stream: Arrow IPC";
+                let found = "another beginning";
+                return Err(ConvertError::malformed(
+                    path,
+                    Place::Byte(0),
+                    found,
+                    expected,
+                ));
+            }
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            stream,
+            columns: Vec::new(),
+            schema: Arc::new(arrow_schema::Schema::empty()),
+            notes: Vec::new(),
+        })
+    }
+
+    /// The schema, and the batches with these columns.
+    fn reader(&self, columns: Option<Vec<usize>>) -> Result<(SchemaRef, Batches), ConvertError> {
+        let path = &self.path;
+        let io = |error| ConvertError::io(path, error);
+        let mut file = zvf_store::open_file(path).map_err(io)?;
+        if self.stream {
+            arrow_check::stream(path, &mut file)?;
+        } else {
+            arrow_check::file(path, &mut file)?;
+        }
+        file.seek(SeekFrom::Start(0)).map_err(io)?;
+        let file = BufReader::new(file);
+        Ok(if self.stream {
+            let reader = StreamReader::try_new(file, columns);
+            let reader = reader.map_err(|error| wrong(path, error))?;
+            (reader.schema(), Box::new(reader))
+        } else {
+            let reader = FileReader::try_new(file, columns);
+            let reader = reader.map_err(|error| wrong(path, error))?;
+            (reader.schema(), Box::new(reader))
+        })
+    }
+}
+
+impl Source for Arrow {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+
+    fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
+        let open = || Ok(self.reader(Some(self.columns.clone()))?.1);
+        hand_over(&self.path, &self.schema, rows, open, wrong, take)
+    }
+}
+
+/// Reads batches on a thread of its own, and hands them over in parts of so many rows.
+pub(crate) fn hand_over<B: Iterator<Item = Result<RecordBatch, ArrowError>>>(
+    path: &Path,
+    schema: &SchemaRef,
+    rows: usize,
+    open: impl FnOnce() -> Result<B, ConvertError> + Send,
+    wrong: fn(&Path, ArrowError) -> ConvertError,
+    take: &mut TakeBatch<'_>,
+) -> Result<(), ConvertError> {
+    let work = |out: &SyncSender<RecordBatch>| {
+        for batch in open()? {
+            let batch = batch.map_err(|error| wrong(path, error))?;
+            if out.send(batch).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    };
+    let most = rows.min(lists::at_most(schema));
+    stream(path, work, &mut |batch| {
+        sliced(&batch, most, &mut |batch| {
+            take(&lists::fixed(path, schema, batch)?)
+        })
+    })
+}
+
+/// Hands a batch over in parts of so many rows.
+fn sliced(batch: &RecordBatch, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
+    let mut start = 0;
+    while start < batch.num_rows() {
+        let count = rows.max(1).min(batch.num_rows() - start);
+        take(&batch.slice(start, count))?;
+        start = start.saturating_add(count);
+    }
+    Ok(())
+}
+
+#[cold]
+fn wrong(path: &Path, error: ArrowError) -> ConvertError {
+    match error {
+        ArrowError::IoError(_, source) if source.kind() != std::io::ErrorKind::UnexpectedEof => {
+            ConvertError::io(path, source)
+        }
+        other => {
+            ConvertError::malformed(path, Place::Whole, other.to_string(), "an Arrow IPC file")
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Parquet files.
+//!
+//! The crate's reader is made for files that are whole: it asserts what it expects, and reserves what is promised. So it runs on a thread
+//! of its own ([`crate::isolate`]), the footer is walked before it is read (`check.rs`), and what pages may reserve is bounded
+//! (`pages.rs`).
+//!
+//! Types are those of the file's own schema; of a schema that Arrow writers leave in the metadata, moments, dates, times and
+//! durations are taken. Columns of lists are read where all lists of a file have one length.
+
+mod check;
+mod pages;
+mod thrift;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels, parquet_to_arrow_schema};
+use parquet::basic::LogicalType;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{
+    ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader, ParquetStatisticsPolicy,
+};
+
+use super::arrow::hand_over;
+use crate::error::{ConvertError, Place};
+use crate::isolate::isolate;
+use crate::options::Options;
+use crate::output::AXES;
+use crate::records::chosen::{chosen, left_out};
+use crate::records::source::{Source, TakeBatch, UUID};
+use crate::records::{lists, rename};
+use crate::time;
+use pages::Groups;
+
+/// An open table.
+#[derive(Debug)]
+pub(crate) struct Parquet {
+    path: PathBuf,
+    metadata: Arc<ParquetMetaData>,
+    /// All columns of the file, with the types that they are read as.
+    fields: Fields,
+    /// Columns of the file that are read.
+    columns: Vec<usize>,
+    schema: SchemaRef,
+    notes: Vec<String>,
+}
+
+impl Parquet {
+    pub(crate) fn open(path: &Path, options: &Options) -> Result<Self, ConvertError> {
+        let file = zvf_store::open_file(path).map_err(|error| ConvertError::io(path, error))?;
+        check::footer(path, &file)?;
+        // Statistics are not needed, and what is not read cannot be wrong.
+        let skipped = ParquetMetaDataOptions::new()
+            .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
+            .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll)
+            .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll);
+        let (metadata, all) = isolate(path, || {
+            let metadata = ParquetMetaDataReader::new()
+                .with_metadata_options(Some(skipped))
+                .parse_and_finish(&file);
+            let metadata = Arc::new(metadata.map_err(|error| wrong(path, error))?);
+            let all = parquet_to_arrow_schema(metadata.file_metadata().schema_descr(), None);
+            let all = all.map_err(|error| wrong(path, error))?;
+            if all.fields().len() as u64 > options.limits.columns {
+                let limit = options.limits.columns;
+                return Err(ConvertError::limit(path, Place::Whole, "columns", limit));
+            }
+            let all = typed(&all, &metadata);
+            Ok((metadata, all))
+        })?;
+        let named = rename::schema(&Arc::new(all.clone()), options);
+        let columns = chosen(path, &named, options)?;
+        check::columns(path, &file, &metadata, &columns)?;
+        let fields = columns.iter().filter_map(|at| named.fields().get(*at));
+        let fields: Vec<Arc<Field>> = fields.map(Arc::clone).collect();
+        let mut open = Self {
+            path: path.to_owned(),
+            fields: all.fields().clone(),
+            schema: Arc::new(Schema::new_with_metadata(fields, all.metadata().clone())),
+            columns,
+            metadata,
+            notes: left_out(&named, options),
+        };
+        open.schema = lists::found(&open.schema, |widths| {
+            // Most often the first row says it.
+            isolate(path, || {
+                Ok(open.see(1, 1, widths)? || open.see(1024, usize::MAX, widths)?)
+            })?;
+            Ok(())
+        })?;
+        Ok(open)
+    }
+
+    /// Reads the columns that are wanted, forwards.
+    fn reader(&self, rows: usize) -> Result<ParquetRecordBatchReader, ConvertError> {
+        let file = zvf_store::open_file(&self.path)
+            .map_err(|error| ConvertError::io(&self.path, error))?;
+        let schema = self.metadata.file_metadata().schema_descr();
+        let mask = ProjectionMask::roots(schema, self.columns.iter().copied());
+        let groups = Groups {
+            path: self.path.clone(),
+            file: Arc::new(file),
+            metadata: Arc::clone(&self.metadata),
+        };
+        let levels = parquet_to_arrow_field_levels(schema, mask, Some(&self.fields));
+        let reader = levels.and_then(|levels| {
+            ParquetRecordBatchReader::try_new_with_row_groups(&levels, &groups, rows.max(1), None)
+        });
+        reader.map_err(|error| wrong(&self.path, error))
+    }
+
+    /// Looks at lists in some batches of so many rows; whether all their lengths were found.
+    fn see(
+        &self,
+        rows: usize,
+        batches: usize,
+        widths: &mut lists::Widths,
+    ) -> Result<bool, ConvertError> {
+        for batch in self.reader(rows)?.take(batches) {
+            if widths.see(&batch.map_err(|error| wrong(&self.path, error.into()))?) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The schema of a file: moments, dates, times and durations as its writer had them, identifiers by their names.
+fn typed(own: &Schema, metadata: &ParquetMetaData) -> Schema {
+    let file = metadata.file_metadata();
+    let schema = file.schema_descr();
+    let noted = parquet_to_arrow_schema(schema, file.key_value_metadata()).ok();
+    let noted = noted.filter(|noted| noted.fields().len() == own.fields().len());
+    let uuid = |at: usize| {
+        let leaves = schema.columns().iter().enumerate();
+        let mut own = leaves.filter(|(leaf, _)| schema.get_column_root_idx(*leaf) == at);
+        own.any(|(_, leaf)| leaf.logical_type_ref() == Some(&LogicalType::Uuid))
+    };
+    let fields = own.fields().iter().enumerate().map(|(at, field)| {
+        let mut field = field.as_ref().clone();
+        let other = noted.as_ref().and_then(|noted| noted.fields().get(at));
+        let other = other.map(|other| other.data_type());
+        if let Some(kind) = other.filter(|kind| time::unit(kind).is_some())
+            && (*field.data_type() == DataType::Int64 || time::unit(field.data_type()).is_some())
+        {
+            field.set_data_type(kind.clone());
+        }
+        if *field.data_type() == DataType::FixedSizeBinary(16) && uuid(at) {
+            let name = (UUID.0.to_owned(), UUID.1.to_owned());
+            field.set_metadata([name].into());
+        }
+        field
+    });
+    let fields: Vec<Field> = fields.collect();
+    let pairs = file.key_value_metadata().into_iter().flatten();
+    let axes = pairs.filter(|pair| pair.key == AXES);
+    let axes = axes.filter_map(|pair| Some((pair.key.clone(), pair.value.clone()?)));
+    let axes: HashMap<String, String> = axes.collect();
+    Schema::new_with_metadata(fields, axes)
+}
+
+impl Source for Parquet {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+
+    fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
+        let open = || self.reader(rows);
+        let wrong = |path: &Path, error: ArrowError| wrong(path, error.into());
+        hand_over(&self.path, &self.schema, rows, open, wrong, take)
+    }
+}
+
+#[cold]
+fn wrong(path: &Path, error: ParquetError) -> ConvertError {
+    ConvertError::malformed(path, Place::Whole, error.to_string(), "a Parquet file")
+}

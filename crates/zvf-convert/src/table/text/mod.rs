@@ -1,0 +1,560 @@
+//! Tables of text as typed columns: separated values and NDJSON. The first reading of all files finds the columns, their types and what
+//! else is counted, the second one returns the batches.
+
+mod column;
+pub(crate) mod fields;
+mod objects;
+mod rows;
+mod separated;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, NullArray, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use zvf_write::{AttributeType, NumberType};
+
+use crate::Format;
+use crate::error::{ConvertError, Place, shown};
+use crate::ids::IdMap;
+use crate::options::{Nulls, Options};
+use crate::records::attribute::Census;
+use crate::records::columns::{names_of, refused, too_many_texts};
+use crate::records::layout::{Roles, if_unnamed};
+use crate::records::nodes::Nodes;
+use crate::records::source::{Source, TakeBatch};
+use crate::records::tally::Tally;
+use crate::text::{finite, single_holds};
+use column::Filling;
+use fields::Fields;
+use objects::Objects;
+use rows::{Rows, bad};
+use separated::Separated;
+
+/// Says which columns of a header are what.
+type FindRoles = fn(&Path, &Schema, &Options) -> Result<Roles, ConvertError>;
+
+/// Opens a file.
+fn open_rows(
+    path: &Path,
+    format: Format,
+    options: &Options,
+) -> Result<Box<dyn Rows>, ConvertError> {
+    Ok(match format {
+        Format::Ndjson => Box::new(Objects::open(path, options)?),
+        _ => Box::new(Separated::open(path, format, options)?),
+    })
+}
+
+/// What the first reading of all files finds.
+#[derive(Debug)]
+pub(crate) struct Survey {
+    fields: Fields,
+    names: Vec<String>,
+    pub(crate) roles: Roles,
+    /// By the attributes of the roles.
+    columns: Vec<column::Census>,
+    /// By the attributes of the roles: their types.
+    kinds: Vec<DataType>,
+    /// Whether float32 does not hold all positions.
+    pub(crate) double: bool,
+    rows: u64,
+    /// Rows that are left out.
+    pub(crate) dropped: u64,
+    /// Of the rows with a position.
+    pub(crate) tally: Option<Tally>,
+    /// The columns of texts, by name, where rows with a missing value are left out or refused: a word for one is a text there.
+    texts: Option<HashSet<String>>,
+    /// What was decided for the columns of the files, for people.
+    notes: Vec<String>,
+    /// What links say of the columns that are watched for them.
+    pub(crate) nodes: Option<Nodes>,
+    /// Whether a field was seen that is missing only in a column that is not of texts.
+    doubtful: bool,
+    files: Vec<PathBuf>,
+}
+
+impl Survey {
+    fn new(options: &Options, texts: Option<HashSet<String>>) -> Self {
+        Self {
+            fields: Fields::of(options),
+            names: Vec::new(),
+            roles: Roles::default(),
+            columns: Vec::new(),
+            kinds: Vec::new(),
+            double: false,
+            rows: 0,
+            dropped: 0,
+            tally: None,
+            texts,
+            files: Vec::new(),
+            notes: Vec::new(),
+            nodes: None,
+            doubtful: false,
+        }
+    }
+
+    /// Reads the files; `find` finds the roles of their columns. Also returns the first file as a table.
+    ///
+    /// Columns that the first line of an NDJSON file lacks are added when a row has them. The file is read again, first for its columns,
+    /// where they are of the position or decide which rows are left out, and where a row is wrong: its error may be one of a column.
+    /// Where rows with a missing value are left out or refused, all files are read again if a word for one was met: it is a text in a
+    /// column of texts.
+    pub(crate) fn of(
+        files: &[PathBuf],
+        format: Format,
+        options: &Options,
+        find: FindRoles,
+    ) -> Result<(Self, TextTable), ConvertError> {
+        let mut survey = Self::all(files, format, options, find, None)?;
+        if survey.doubtful && matches!(options.nulls, Nulls::DropRow | Nulls::Error) {
+            let texts = survey.named().filter(|(name, census)| {
+                let kind = census.decide(name, &survey.fields, options.nulls);
+                matches!(kind, Ok(DataType::Utf8))
+            });
+            let texts = texts.map(|(name, _)| name.to_owned()).collect();
+            survey = Self::all(files, format, options, find, Some(texts))?;
+        }
+        let Some(first) = files.first() else {
+            return Err(ConvertError::usage("files", "none", "at least one"));
+        };
+        for (name, _) in &options.attribute_types {
+            if options.links().is_none() && !survey.names.contains(name) {
+                let expected = format!("one of the columns: {}", survey.names.join(", "));
+                return Err(ConvertError::usage(
+                    "attribute types",
+                    shown(name),
+                    expected,
+                ));
+            }
+        }
+        let table = TextTable::new(first, format, options, &survey.names);
+        let roles = &survey.roles;
+        let mut read: Vec<(usize, DataType)> = Vec::new();
+        read.extend(roles.position.iter().map(|at| (*at, DataType::Float64)));
+        read.extend(roles.object.iter().map(|at| (*at, DataType::Int64)));
+        let mut kinds = Vec::new();
+        for (census, &at) in survey.columns.iter().zip(&roles.attributes) {
+            let name = table.name(at);
+            let kind = census.decide(name, &survey.fields, options.nulls);
+            let kind = kind.map_err(|(found, expected)| {
+                let what = format!("{} in column {}", shown(&found.text), shown(name));
+                ConvertError::malformed(&found.path, found.place, what, expected)
+            })?;
+            // Numbers that begin with zeros: they are texts only now.
+            if kind == DataType::Utf8 && census.overflows() {
+                return Err(too_many_texts(first, Place::Whole, name, options));
+            }
+            kinds.push(kind.clone());
+            read.push((at, kind));
+        }
+        survey.kinds = kinds;
+        Ok((survey, table.reading(read)))
+    }
+
+    /// Reads all files; `texts` are the columns of texts, where they are known.
+    fn all(
+        files: &[PathBuf],
+        format: Format,
+        options: &Options,
+        find: FindRoles,
+        texts: Option<HashSet<String>>,
+    ) -> Result<Self, ConvertError> {
+        let new = || Self {
+            files: files.to_vec(),
+            ..Self::new(options, texts.clone())
+        };
+        let mut survey = new();
+        for (number, file) in files.iter().enumerate() {
+            let mut rows = open_rows(file, format, options)?;
+            for note in rows.notes() {
+                if !survey.notes.contains(note) {
+                    survey.notes.push(note.clone());
+                }
+            }
+            let find = (number == 0).then_some(find);
+            if let Some(tally) = &mut survey.tally {
+                tally.begin(number);
+            }
+            if let Err(error) = survey.read(rows.as_mut(), options, find) {
+                // Errors of columns come before those of rows.
+                rows.find_columns()?;
+                match survey.check_columns(rows.as_ref()) {
+                    Ok(()) => return Err(error),
+                    Err(other) if number > 0 => return Err(other),
+                    Err(_) => survey = new(),
+                }
+                survey.read(rows.as_mut(), options, find)?;
+            }
+        }
+        Ok(survey)
+    }
+
+    /// The columns of attributes, with their names.
+    fn named(&self) -> impl Iterator<Item = (&str, &column::Census)> {
+        let pairs = self.roles.attributes.iter().zip(&self.columns);
+        pairs.map(|(at, census)| (self.names.get(*at).map_or("", String::as_str), census))
+    }
+
+    /// The first column with a missing value, of those that are read. A field that is missing only in some columns is none while it is
+    /// not known which are of texts.
+    fn gap(&mut self, rows: &dyn Rows) -> Option<usize> {
+        let Self { roles, fields, .. } = &*self;
+        let plain = roles.position.iter().chain(&roles.object);
+        let gap = plain
+            .copied()
+            .find(|at| fields.value(rows.value(*at), false).is_none());
+        if gap.is_some() {
+            return gap;
+        }
+        let mut doubtful = false;
+        let gap = roles.attributes.iter().copied().find(|&at| {
+            let field = rows.value(at);
+            let name = self.names.get(at);
+            let texts = match (&self.texts, name) {
+                (Some(texts), Some(name)) => texts.contains(name),
+                _ => {
+                    doubtful |=
+                        fields.given(field).is_some() && fields.value(field, false).is_none();
+                    true
+                }
+            };
+            fields.value(field, texts).is_none()
+        });
+        self.doubtful |= doubtful;
+        gap
+    }
+
+    /// Reads a file. Rows of the first one, which has `find`, may add columns.
+    fn read(
+        &mut self,
+        rows: &mut dyn Rows,
+        options: &Options,
+        find: Option<FindRoles>,
+    ) -> Result<(), ConvertError> {
+        self.add_columns(rows, options, find)?;
+        let mut known = rows.columns().len();
+        let mut position = Vec::new();
+        while rows.step()? {
+            let rows = &*rows;
+            if rows.columns().len() > known {
+                known = rows.columns().len();
+                self.add_columns(rows, options, find)?;
+            }
+            self.rows += 1;
+            if matches!(options.nulls, Nulls::DropRow | Nulls::Error)
+                && let Some(gap) = self.gap(rows)
+            {
+                if options.nulls == Nulls::Error {
+                    let name = self.names.get(gap).map_or("", String::as_str);
+                    let (found, expected) = refused(name, "no value".to_owned());
+                    return Err(bad(rows, found, expected));
+                }
+                self.dropped += 1;
+                continue;
+            }
+            let Self {
+                names,
+                roles,
+                fields,
+                nodes,
+                ..
+            } = self;
+            let name = |at: usize| names.get(at).map_or("", String::as_str);
+            position.clear();
+            for &at in &roles.position {
+                let text = rows.value(at).unwrap_or_default().trim();
+                let plain = fields.plain(text);
+                let value = finite(&plain).ok_or_else(|| {
+                    let expected = format!("a finite number in column {}", shown(name(at)));
+                    let expected = match fields.hint(text) {
+                        Some(hint) => format!("{expected}; {hint}"),
+                        None => expected,
+                    };
+                    bad(rows, shown(text), expected)
+                })?;
+                self.double |= !single_holds(&plain, value);
+                position.push(value);
+            }
+            let object = roles.object.map(|at| {
+                let text = rows.value(at).unwrap_or_default().trim();
+                text.parse().map_err(|_| {
+                    let name = shown(name(at));
+                    let expected = format!(
+                        "the id of an object in column {name}, a whole number{}",
+                        if_unnamed(options)
+                    );
+                    bad(rows, shown(text), expected)
+                })
+            });
+            let object = object.transpose()?;
+            if !position.is_empty() {
+                let tally = match &mut self.tally {
+                    Some(tally) => tally,
+                    none => {
+                        let map = IdMap::new(options.ids, &self.files)?;
+                        none.insert(Tally::new(position.len(), None, map, options))
+                    }
+                };
+                tally.extent.add(&position);
+                tally.check(rows.path(), rows.place())?;
+                let counted = object.map_or(Ok(()), |id| tally.object(id));
+                counted.map_err(|(found, expected)| bad(rows, found, expected))?;
+            }
+            for (number, &at) in roles.nodes.iter().enumerate() {
+                let new = || {
+                    Nodes::new(
+                        roles.nodes.iter().map(|at| name(*at).to_owned()).collect(),
+                        options,
+                    )
+                };
+                let nodes = nodes.get_or_insert_with(new);
+                let seen = nodes.field(number, fields.given(rows.value(at)));
+                seen.map_err(|(found, expected)| bad(rows, found, expected))?;
+            }
+            let place = || (rows.path().to_owned(), rows.place());
+            for (census, &at) in self.columns.iter_mut().zip(&roles.attributes) {
+                let most = options.limits.categories;
+                if !census.see(rows.value(at), fields, most, options.nulls, &place) {
+                    let (file, place) = (rows.path(), rows.place());
+                    return Err(too_many_texts(file, place, name(at), options));
+                }
+            }
+        }
+        self.check_columns(rows)
+    }
+
+    /// Adds the columns that are known so far, or refuses them where the rows before would have been something else with them.
+    fn add_columns(
+        &mut self,
+        rows: &dyn Rows,
+        options: &Options,
+        find: Option<FindRoles>,
+    ) -> Result<(), ConvertError> {
+        let Some(find) = find else {
+            return match rows.has_header() {
+                true => self.check_columns(rows),
+                false => Ok(()),
+            };
+        };
+        let names = rows.columns().to_vec();
+        let roles = find(rows.path(), &untyped(&names), options)?;
+        let same = roles.position == self.roles.position
+            && roles.object == self.roles.object
+            && roles.nodes == self.roles.nodes;
+        let kept = matches!(options.nulls, Nulls::Keep | Nulls::Value(_));
+        if self.rows > 0 && !(same && (kept || roles.attributes == self.roles.attributes)) {
+            return self.check_columns(rows);
+        }
+        let columns = roles.attributes.iter().skip(self.columns.len());
+        let columns = columns.map(|at| {
+            let name = names.get(*at);
+            let mut asked = options.attribute_types.iter();
+            let asked = asked.find(|(asked, _)| Some(asked) == name);
+            let asked = asked.map(|(_, kind)| type_of(*kind)).transpose()?;
+            Ok(column::Census::after(self.rows, asked))
+        });
+        let columns = columns.collect::<Result<Vec<_>, ConvertError>>()?;
+        self.columns.extend(columns);
+        (self.names, self.roles) = (names, roles);
+        Ok(())
+    }
+
+    fn check_columns(&self, rows: &dyn Rows) -> Result<(), ConvertError> {
+        if self.names == rows.columns() {
+            return Ok(());
+        }
+        let names = self.names.join(", ");
+        let expected = format!("the columns of the first file: {names}");
+        Err(bad(rows, rows.columns().join(", "), expected))
+    }
+
+    /// What was seen, by the attributes of the roles.
+    pub(crate) fn seen(&self) -> Vec<Census> {
+        let columns = self.columns.iter().zip(&self.kinds);
+        columns.map(|(one, kind)| one.seen(kind)).collect()
+    }
+
+    /// What was decided for columns, for people.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let columns = self.named().zip(&self.kinds);
+        let notes = columns.map(|((name, census), kind)| census.note(name, kind));
+        self.notes.iter().cloned().chain(notes.flatten()).collect()
+    }
+}
+
+/// The type that is asked for a column.
+fn type_of(kind: AttributeType) -> Result<DataType, ConvertError> {
+    Ok(match kind {
+        AttributeType::Category | AttributeType::Text => DataType::Utf8,
+        AttributeType::Number(number) => match number {
+            NumberType::Bool => DataType::Boolean,
+            NumberType::I8 => DataType::Int8,
+            NumberType::I16 => DataType::Int16,
+            NumberType::I32 => DataType::Int32,
+            NumberType::I64 => DataType::Int64,
+            NumberType::U8 => DataType::UInt8,
+            NumberType::U16 => DataType::UInt16,
+            NumberType::U32 => DataType::UInt32,
+            NumberType::U64 => DataType::UInt64,
+            NumberType::F32 => DataType::Float32,
+            NumberType::F64 => DataType::Float64,
+            other => {
+                let expected = "text, bool, or a number type of 8 to 64 bits that is not float16";
+                let found = other.to_string();
+                return Err(ConvertError::usage("attribute types", found, expected));
+            }
+        },
+    })
+}
+
+/// Columns without a type.
+fn untyped(names: &[String]) -> Schema {
+    let fields = names.iter();
+    let fields = fields.map(|name| Field::new(name, DataType::Null, true));
+    Schema::new(fields.collect::<Vec<_>>())
+}
+
+/// An open table. Columns that are not read have no value.
+#[derive(Debug, Clone)]
+pub(crate) struct TextTable {
+    path: PathBuf,
+    format: Format,
+    options: Options,
+    read: Vec<usize>,
+    schema: SchemaRef,
+}
+
+impl TextTable {
+    /// A file of which no column is read.
+    fn new(path: &Path, format: Format, options: &Options, names: &[String]) -> Self {
+        Self {
+            path: path.to_owned(),
+            format,
+            options: options.clone(),
+            read: Vec::new(),
+            schema: Arc::new(untyped(names)),
+        }
+    }
+
+    /// A file with all its columns.
+    pub(crate) fn open(
+        path: &Path,
+        format: Format,
+        options: &Options,
+    ) -> Result<Self, ConvertError> {
+        let mut options = options.clone();
+        if options.nulls == Nulls::Error {
+            // Some columns may not be used: the caller refuses gaps in the others.
+            options.nulls = Nulls::Keep;
+        }
+        let files = [path.to_owned()];
+        Ok(Survey::of(&files, format, &options, Roles::all)?.1)
+    }
+
+    /// As texts, whatever they are.
+    pub(crate) fn texts(
+        path: &Path,
+        format: Format,
+        options: &Options,
+    ) -> Result<Self, ConvertError> {
+        let mut rows = open_rows(path, format, options)?;
+        rows.find_columns()?;
+        let names = rows.columns();
+        let read = (0..names.len()).map(|at| (at, DataType::Utf8)).collect();
+        Ok(Self::new(path, format, options, names).reading(read))
+    }
+
+    /// Another file with the same columns.
+    pub(crate) fn at(&self, path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    /// With these columns read, as these types.
+    fn reading(mut self, read: Vec<(usize, DataType)>) -> Self {
+        let fields = self.schema.fields().iter();
+        let mut fields: Vec<Field> = fields.map(|field| field.as_ref().clone()).collect();
+        for (at, kind) in read {
+            if let Some(field) = fields.get_mut(at) {
+                field.set_data_type(kind);
+                self.read.push(at);
+            }
+        }
+        self.schema = Arc::new(Schema::new(fields));
+        self
+    }
+
+    fn name(&self, at: usize) -> &str {
+        let field = self.schema.fields().get(at);
+        field.map_or("", |field| field.name())
+    }
+}
+
+impl Source for TextTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn vertices(&self, most: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
+        let mut rows = open_rows(&self.path, self.format, &self.options)?;
+        let kinds = self
+            .read
+            .iter()
+            .filter_map(|at| self.schema.fields().get(*at));
+        let mut columns: Vec<Filling> = kinds.map(|field| Filling::of(field.data_type())).collect();
+        let mut flush = |columns: &mut [Filling], held: usize| {
+            let none: ArrayRef = Arc::new(NullArray::new(held));
+            let mut all = vec![none; self.schema.fields().len()];
+            for (at, column) in self.read.iter().zip(columns) {
+                if let Some(slot) = all.get_mut(*at) {
+                    *slot = column.finish();
+                }
+            }
+            let batch = RecordBatch::try_new(Arc::clone(&self.schema), all);
+            take(&batch.map_err(|error| {
+                let expected = "rows of a table";
+                ConvertError::malformed(&self.path, Place::Whole, error.to_string(), expected)
+            })?)
+        };
+        let mut held = 0_usize;
+        let fields = Fields::of(&self.options);
+        let texts = self.read.iter().map(|at| {
+            let field = self.schema.fields().get(*at);
+            field.is_some_and(|field| *field.data_type() == DataType::Utf8)
+        });
+        let texts: Vec<bool> = texts.collect();
+        while rows.step()? {
+            let gap =
+                |(at, texts): (&usize, &bool)| fields.value(rows.value(*at), *texts).is_none();
+            if self.options.nulls == Nulls::DropRow && self.read.iter().zip(&texts).any(gap) {
+                continue;
+            }
+            for (&at, column) in self.read.iter().zip(&mut columns) {
+                let value = rows.value(at);
+                if !column.take(value, &fields) {
+                    let found = shown(value.unwrap_or_default());
+                    let found = format!("{found} in column {}", shown(self.name(at)));
+                    let expected = "what was there when the file was looked at";
+                    return Err(bad(rows.as_ref(), found, expected));
+                }
+            }
+            held = held.saturating_add(1);
+            if held >= most {
+                flush(&mut columns, held)?;
+                held = 0;
+            }
+        }
+        if held > 0 {
+            flush(&mut columns, held)?;
+        }
+        if !names_of(&self.schema).iter().eq(rows.columns()) {
+            let expected = "those of when the file was looked at";
+            return Err(bad(rows.as_ref(), "other columns", expected));
+        }
+        Ok(())
+    }
+}

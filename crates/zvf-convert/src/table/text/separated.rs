@@ -1,0 +1,478 @@
+//! Separated values: records of a file, each bounded.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use csv::{ErrorKind, Reader, ReaderBuilder, StringRecord};
+use flate2::read::MultiGzDecoder;
+
+use super::rows::Rows;
+use crate::Format;
+use crate::error::{ConvertError, Place, shown};
+use crate::format::unpacked;
+use crate::options::Options;
+use crate::records::rename::renamed;
+
+/// What the parser reads: the file, and a record of its own behind it. Where the parser does not find that record, it is in a quote that
+/// was never closed. Also ends where so many bytes came without a record, so that such a quote does not take the whole file into memory.
+struct Fed {
+    file: Box<dyn Read>,
+    state: Rc<State>,
+}
+
+/// How far the parser has read.
+#[derive(Debug)]
+struct State {
+    /// Bytes that may come until the next record.
+    left: Cell<u64>,
+    /// Bytes that came.
+    total: Cell<u64>,
+    /// Whether the last record was handed over.
+    ended: Cell<bool>,
+    /// The only field of the last record.
+    mark: u8,
+}
+
+impl std::fmt::Debug for Fed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Fed")
+            .field("state", &self.state)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Read for Fed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut got = self.file.read(buffer)?;
+        let state = &self.state;
+        if got == 0
+            && !buffer.is_empty()
+            && !state.ended.replace(true)
+            && let Some(last) = buffer.get_mut(..2)
+        {
+            last.copy_from_slice(&[b'\n', state.mark]);
+            got = 2;
+        }
+        let bytes = u64::try_from(got).unwrap_or(u64::MAX);
+        state.total.set(state.total.get().saturating_add(bytes));
+        match state.left.get().checked_sub(bytes) {
+            Some(left) => state.left.set(left),
+            None => return Err(io::Error::other(SPENT)),
+        }
+        Ok(got)
+    }
+}
+
+/// A file, or what it unpacks to.
+#[derive(Debug)]
+enum Unpacked {
+    Plain(File),
+    Packed(Box<MultiGzDecoder<BufReader<File>>>),
+}
+
+impl Unpacked {
+    /// Files whose names end in `.gz` are packed.
+    fn open(path: &Path) -> Result<Self, ConvertError> {
+        let file = zvf_store::open_file(path).map_err(|error| ConvertError::io(path, error))?;
+        Ok(match unpacked(path) {
+            Some(_) => Self::Packed(Box::new(MultiGzDecoder::new(BufReader::new(file)))),
+            None => Self::Plain(file),
+        })
+    }
+}
+
+impl Read for Unpacked {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(file) => file.read(buffer),
+            Self::Packed(file) => file.read(buffer),
+        }
+    }
+}
+
+/// What separates the columns of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Between {
+    Byte(u8),
+    /// Any number of blanks and tabs.
+    Blanks,
+}
+
+impl Between {
+    /// By the format, by the ending of a file and by its first line.
+    fn of(path: &Path, format: Format, options: &Options, line: &[u8]) -> Self {
+        match options.delimiter {
+            Some(b' ') if format == Format::Xyz => return Self::Blanks,
+            Some(delimiter) => return Self::Byte(delimiter),
+            None => {}
+        }
+        let ending = unpacked(path).unwrap_or(path).extension();
+        let is = |name: &str| ending.is_some_and(|ending| ending.eq_ignore_ascii_case(name));
+        let usual: &[u8] = match format {
+            Format::Xyz => b",; ",
+            _ if is("tsv") => b"\t",
+            _ if is("txt") => b"\t,; ",
+            _ => b",;\t",
+        };
+        // A comma in the numbers of the first line is none between columns.
+        let has = |byte: &u8| line.contains(byte) && !(options.decimal_comma && *byte == b',');
+        match usual.iter().copied().find(has) {
+            Some(b' ') => Self::Blanks,
+            Some(byte) => Self::Byte(byte),
+            None if format == Format::Xyz => Self::Blanks,
+            None if is("tsv") => Self::Byte(b'\t'),
+            None => Self::Byte(b','),
+        }
+    }
+
+    /// The byte that separates columns for the parser.
+    const fn byte(self) -> u8 {
+        match self {
+            Self::Byte(byte) => byte,
+            Self::Blanks => b' ',
+        }
+    }
+
+    /// The fields of a line without quotes.
+    fn split(self, line: &str) -> Vec<String> {
+        let owned = |text: &str| text.trim().to_owned();
+        match self {
+            Self::Byte(byte) => line.split(char::from(byte)).map(owned).collect(),
+            Self::Blanks => line.split_whitespace().map(owned).collect(),
+        }
+    }
+}
+
+/// The lines of a file before its first record: comments, which begin with `#` or `//`, and empty ones.
+struct Head {
+    /// How many there are.
+    skipped: u64,
+    /// The comment right before the first record, without its mark: it may have the names of the columns.
+    comment: Option<String>,
+    /// The first line behind them, or its beginning.
+    line: Vec<u8>,
+    rest: BufReader<Unpacked>,
+}
+
+impl Head {
+    fn read(path: &Path, most: u64) -> Result<Self, ConvertError> {
+        let mut head = Self {
+            skipped: 0,
+            comment: None,
+            line: Vec::new(),
+            rest: BufReader::with_capacity(AHEAD, Unpacked::open(path)?),
+        };
+        loop {
+            head.line.clear();
+            let read = (&mut head.rest)
+                .take(most)
+                .read_until(b'\n', &mut head.line);
+            read.map_err(|error| ConvertError::io(path, error))?;
+            if head.skipped == 0 && head.line.starts_with(BOM) {
+                head.line.drain(..BOM.len());
+            }
+            let line = head.line.trim_ascii();
+            let comment = line.strip_prefix(b"#").or_else(|| line.strip_prefix(b"//"));
+            if head.line.is_empty() || comment.is_none() && !line.is_empty() {
+                return Ok(head);
+            }
+            head.comment = comment.map(|text| {
+                let text = String::from_utf8_lossy(text);
+                text.trim_start_matches(['#', '/']).trim().to_owned()
+            });
+            head.skipped = head.skipped.saturating_add(1);
+        }
+    }
+}
+
+/// A mark of the byte order, as some editors write it.
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// What the reader says when too many bytes came without a record.
+const SPENT: &str = "a record without end";
+
+/// Makes one blank of several, and none at either end of a line, but for those in quotes.
+struct Blanks<R> {
+    inner: R,
+    /// Nothing but blanks came in the line.
+    start: bool,
+    /// Blanks came that are not handed over yet.
+    held: bool,
+    quoted: bool,
+}
+
+impl<R: Read> Read for Blanks<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // The blank that is held from before takes a place.
+        let most = buffer.len().saturating_sub(1);
+        let mut bytes = vec![0; most];
+        loop {
+            let got = self.inner.read(&mut bytes)?;
+            if got == 0 {
+                return Ok(0);
+            }
+            let mut at = 0;
+            let mut put = |byte: u8| {
+                if let Some(slot) = buffer.get_mut(at) {
+                    *slot = byte;
+                    at += 1;
+                }
+            };
+            for &byte in bytes.iter().take(got) {
+                match byte {
+                    b' ' | b'\t' if !self.quoted => self.held = !self.start,
+                    b'\n' | b'\r' if !self.quoted => {
+                        (self.start, self.held) = (true, false);
+                        put(byte);
+                    }
+                    _ => {
+                        if byte == b'"' {
+                            self.quoted = !self.quoted && (self.start || self.held);
+                        }
+                        if std::mem::take(&mut self.held) {
+                            put(b' ');
+                        }
+                        self.start = false;
+                        put(byte);
+                    }
+                }
+            }
+            if at > 0 {
+                return Ok(at);
+            }
+        }
+    }
+}
+
+/// The records of a file.
+#[derive(Debug)]
+pub(super) struct Separated {
+    path: PathBuf,
+    reader: Reader<Fed>,
+    names: Vec<String>,
+    record: StringRecord,
+    /// Whether the record is the next row: the file has no header line.
+    ready: bool,
+    /// Lines before the first record.
+    skipped: u64,
+    state: Rc<State>,
+    most: u64,
+    notes: Vec<String>,
+}
+
+/// Bytes that the parser reads at once: what it has read ahead is no part of a record.
+const AHEAD: usize = 1 << 16;
+
+impl Separated {
+    /// Opens a file and reads its first record: its header, unless the names of the columns are given.
+    pub(super) fn open(
+        path: &Path,
+        format: Format,
+        options: &Options,
+    ) -> Result<Self, ConvertError> {
+        let most = options.limits.line.saturating_add(2 * AHEAD as u64);
+        let head = Head::read(path, options.limits.line)?;
+        let between = Between::of(path, format, options, &head.line);
+        let state = Rc::new(State {
+            left: Cell::new(most),
+            total: Cell::new(0),
+            ended: Cell::new(false),
+            mark: if between.byte() == 2 { 3 } else { 2 },
+        });
+        let file = io::Cursor::new(head.line).chain(head.rest);
+        let file: Box<dyn Read> = match between {
+            Between::Byte(_) => Box::new(file),
+            Between::Blanks => Box::new(Blanks {
+                inner: file,
+                start: true,
+                held: false,
+                quoted: false,
+            }),
+        };
+        let reader = ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .delimiter(between.byte())
+            .buffer_capacity(AHEAD)
+            .from_reader(Fed {
+                file,
+                state: Rc::clone(&state),
+            });
+        let mut rows = Self {
+            path: path.to_owned(),
+            reader,
+            names: Vec::new(),
+            record: StringRecord::new(),
+            ready: false,
+            skipped: head.skipped,
+            state,
+            most,
+            notes: Vec::new(),
+        };
+        if !rows.next()? {
+            let expected = match options.columns_in.is_some() {
+                true => "rows",
+                false => "a line of column names",
+            };
+            return Err(ConvertError::malformed(
+                path,
+                Place::Whole,
+                "nothing",
+                expected,
+            ));
+        }
+        let limit = options.limits.columns;
+        if rows.record.len() as u64 > limit {
+            return Err(ConvertError::limit(path, rows.place(), "columns", limit));
+        }
+        let is_number = |field: &str| {
+            let field = field.trim();
+            let field = match options.decimal_comma {
+                true => field.replace(',', "."),
+                false => field.to_owned(),
+            };
+            field.parse::<f64>().is_ok()
+        };
+        let comment = head.comment.map(|comment| between.split(&comment));
+        let comment = comment.filter(|names| {
+            names.len() == rows.record.len() && !names.iter().any(|name| is_number(name))
+        });
+        if let Some(names) = &options.columns_in {
+            rows.names.clone_from(names);
+            rows.ready = true;
+        } else if let Some(names) = comment.filter(|_| rows.record.iter().any(is_number)) {
+            rows.names = names;
+            rows.ready = true;
+        } else if format == Format::Xyz && rows.record.iter().all(is_number) {
+            let axes = ["x", "y", "z"].map(str::to_owned).into_iter();
+            let more = (0_usize..).map(|at| format!("extra_{at}"));
+            rows.names = axes.chain(more).take(rows.record.len()).collect();
+            rows.ready = true;
+            if let Some(more) = rows.names.get(3..).filter(|more| !more.is_empty()) {
+                rows.notes.push(format!(
+                    "columns behind x, y and z have no names, and become {} (--columns-in gives names to all)",
+                    more.join(", ")
+                ));
+            }
+        } else {
+            let names = rows.record.iter();
+            rows.names = names.map(|name| name.trim().to_owned()).collect();
+        }
+        rows.names = renamed(&rows.names, options);
+        if rows.ready {
+            rows.check()?;
+        }
+        Ok(rows)
+    }
+
+    /// Reads the next record; false at the end.
+    fn next(&mut self) -> Result<bool, ConvertError> {
+        self.state.left.set(self.most);
+        match self.reader.read_record(&mut self.record) {
+            Ok(true) => {}
+            Ok(false) => return Ok(false),
+            Err(error) => return Err(self.failed(error)),
+        }
+        if !(self.state.ended.get() && self.reader.position().byte() == self.state.total.get()) {
+            return Ok(true);
+        }
+        let mark = [self.state.mark];
+        if self.record.len() == 1 && self.record.get(0).map(str::as_bytes) == Some(&mark[..]) {
+            return Ok(false);
+        }
+        // The line behind the file is inside of the last field.
+        let field = self.record.iter().next_back().unwrap_or_default();
+        let lines = field.bytes().filter(|byte| *byte == b'\n').count() as u64;
+        let line = self.reader.position().line().saturating_sub(lines);
+        let line = line.saturating_add(self.skipped);
+        let start = field.lines().next().unwrap_or_default();
+        Err(ConvertError::malformed(
+            &self.path,
+            Place::Line(line),
+            format!("a quote before {} that is never closed", shown(start)),
+            "a quote at the end of the field",
+        ))
+    }
+
+    /// Refuses a record of another number of fields.
+    fn check(&self) -> Result<(), ConvertError> {
+        let (found, wanted) = (self.record.len(), self.names.len());
+        if found == wanted {
+            return Ok(());
+        }
+        let expected = match self.ready {
+            true => format!("{wanted}, as there are names of columns"),
+            false => format!("{wanted}, as in the header"),
+        };
+        Err(ConvertError::malformed(
+            &self.path,
+            self.place(),
+            format!("{found} fields"),
+            expected,
+        ))
+    }
+
+    #[cold]
+    fn failed(&self, error: csv::Error) -> ConvertError {
+        let position = error.position().unwrap_or_else(|| self.reader.position());
+        let place = Place::Line(position.line().saturating_add(self.skipped));
+        match error.into_kind() {
+            ErrorKind::Io(_) if self.state.left.get() < AHEAD as u64 => {
+                let limit = self.most.saturating_sub(2 * AHEAD as u64);
+                ConvertError::limit(&self.path, place, "bytes in a record", limit)
+            }
+            ErrorKind::Io(error) => ConvertError::io(&self.path, error),
+            ErrorKind::Utf8 { .. } => {
+                ConvertError::malformed(&self.path, place, "bytes that are no UTF-8", "text")
+            }
+            other => ConvertError::malformed(&self.path, place, format!("{other:?}"), "a record"),
+        }
+    }
+}
+
+impl Rows for Separated {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn columns(&self) -> &[String] {
+        &self.names
+    }
+
+    fn has_header(&self) -> bool {
+        true
+    }
+
+    fn find_columns(&mut self) -> Result<(), ConvertError> {
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<bool, ConvertError> {
+        if std::mem::take(&mut self.ready) {
+            return Ok(true);
+        }
+        if !self.next()? {
+            return Ok(false);
+        }
+        self.check()?;
+        Ok(true)
+    }
+
+    /// A field that is empty is no value.
+    fn value(&self, at: usize) -> Option<&str> {
+        self.record.get(at).filter(|field| !field.is_empty())
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    fn place(&self) -> Place {
+        self.record.position().map_or(Place::Whole, |position| {
+            Place::Line(position.line().saturating_add(self.skipped))
+        })
+    }
+}

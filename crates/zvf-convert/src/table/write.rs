@@ -1,0 +1,250 @@
+//! Tables: a row a vertex.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use arrow_array::RecordBatch;
+use arrow_schema::Schema;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use zvf_query::Table;
+use zvf_store::{Names, Need, TypedArray};
+use zvf_write::Kind;
+
+use crate::export::chained;
+use crate::export::job::{Batches, Job, VERTICES, create};
+use crate::export::schemas::{Schemas, attribute};
+use crate::output::{ArrowWriter, CsvWriter, NpyWriter, Rows, TableWriter};
+use crate::{ConvertError, Format};
+
+pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
+    let objects = job.store.kind() != Kind::PointCloud || has_objects(job).await?;
+    let with_ids = objects && job.format != Format::Npy;
+    let grouped = if chained(job.kind) {
+        job.by_object(with_ids).await?
+    } else {
+        None
+    };
+    let mut query = match grouped {
+        Some(query) => query,
+        None => job.flat(with_ids),
+    };
+    query.outputs = VERTICES;
+    if job.format == Format::Npy {
+        query.attributes = Names::None;
+    }
+    let vertices = TableFile::new(
+        job.path,
+        job.format,
+        (job.options.delimiter, job.options.gzip),
+        job.create()?,
+    );
+    let mut links = None;
+    if let Some(file) = &job.options.links {
+        query.outputs.links = true;
+        let opened = create(&file.path).map_err(|error| ConvertError::io(&file.path, error))?;
+        links = Some(TableFile::new(
+            &file.path,
+            file.format,
+            (file.delimiter, file.gzip),
+            opened,
+        ));
+    }
+    let mut sink = Rowwise {
+        vertices,
+        links,
+        kept: Vec::new(),
+        link_attributes: Vec::new(),
+    };
+    job.run(query, &mut sink).await?;
+    let Rowwise {
+        vertices,
+        links,
+        kept,
+        link_attributes,
+    } = sink;
+    job.done.vertices = vertices.finish()?;
+    let with_links = links.is_some();
+    if let Some(links) = links {
+        let format = links.format;
+        job.done.links = links.finish()?;
+        if format == Format::Npy {
+            let names = link_attributes.iter().map(String::as_str);
+            job.not_kept("attributes of links", names);
+        }
+    }
+    lost(job, &kept, with_links).await
+}
+
+/// Whether points belong to objects.
+async fn has_objects(job: &Job<'_>) -> Result<bool, ConvertError> {
+    let need = Need {
+        objects: true,
+        ..Need::nothing()
+    };
+    let level = job.store.level(job.options.query.level, &need).await?;
+    Ok(level.object_index().is_some())
+}
+
+/// Names what a table of vertices has no place for.
+async fn lost(job: &mut Job<'_>, kept: &[String], links: bool) -> Result<(), ConvertError> {
+    let need = Need {
+        vertex_attributes: Names::All,
+        object_attributes: Names::All,
+        objects: true,
+        ..Need::nothing()
+    };
+    let level = job.store.level(job.options.query.level, &need).await?;
+    let names = |list: &[TypedArray]| -> Vec<String> {
+        list.iter().map(|array| array.name().to_owned()).collect()
+    };
+    let objects = names(level.object_attributes());
+    job.not_kept("attributes of objects", objects.iter().map(String::as_str));
+    if job.format == Format::Npy {
+        let vertices = level.vertex_attributes().iter();
+        let vertices: Vec<&str> = vertices
+            .map(|attribute| attribute.name.as_str())
+            .filter(|name| !kept.iter().any(|kept| kept == name))
+            .collect();
+        job.not_kept("attributes of vertices", vertices.into_iter());
+        if level.object_index().is_some() {
+            job.note("which object a vertex belongs to is not kept");
+        }
+    }
+    if !links && !chained(job.kind) && job.kind != Kind::PointCloud {
+        job.note("links are not kept: a table has a row a vertex");
+    }
+    Ok(())
+}
+
+/// One table on its way.
+struct TableFile<'a> {
+    path: &'a Path,
+    format: Format,
+    delimiter: u8,
+    gzip: bool,
+    file: Option<BufWriter<File>>,
+    writer: Option<Box<dyn TableWriter + Send>>,
+    rows: u64,
+}
+
+impl<'a> TableFile<'a> {
+    fn new(
+        path: &'a Path,
+        format: Format,
+        (delimiter, gzip): (Option<u8>, bool),
+        file: BufWriter<File>,
+    ) -> Self {
+        Self {
+            path,
+            format,
+            delimiter: delimiter.unwrap_or(b','),
+            gzip,
+            file: Some(file),
+            writer: None,
+            rows: 0,
+        }
+    }
+
+    fn begin(&mut self, schema: &Schema, links: bool) -> Result<(), ConvertError> {
+        let failed = |error: io::Error| ConvertError::io(self.path, error);
+        let Some(file) = self.file.take() else {
+            return Err(failed(io::Error::other("a second answer")));
+        };
+        self.writer = Some(match self.format {
+            Format::Npy => {
+                let rows = if links {
+                    Rows::of_links(schema)?
+                } else {
+                    Rows::of(schema)?
+                };
+                Box::new(NpyWriter::new(file, rows).map_err(failed)?)
+            }
+            Format::Arrow => Box::new(ArrowWriter::new(file, schema).map_err(failed)?),
+            #[cfg(feature = "parquet")]
+            Format::Parquet => {
+                Box::new(crate::output::ParquetWriter::new(file, schema).map_err(failed)?)
+            }
+            #[cfg(not(feature = "parquet"))]
+            Format::Parquet => return Err(ConvertError::not_built(self.path)),
+            _ if self.gzip => {
+                let file = GzEncoder::new(file, Compression::default());
+                let writer = CsvWriter::with_delimiter(file, schema, self.delimiter);
+                Box::new(Packed(writer.map_err(failed)?))
+            }
+            _ => {
+                let writer = CsvWriter::with_delimiter(file, schema, self.delimiter);
+                Box::new(writer.map_err(failed)?)
+            }
+        });
+        Ok(())
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), ConvertError> {
+        self.rows = self.rows.saturating_add(batch.num_rows() as u64);
+        match &mut self.writer {
+            Some(writer) => writer
+                .write(batch)
+                .map_err(|error| ConvertError::io(self.path, error)),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the file; how many rows it has.
+    fn finish(self) -> Result<u64, ConvertError> {
+        if let Some(writer) = self.writer {
+            let done = writer.finish();
+            done.map_err(|error| ConvertError::io(self.path, error))?;
+        }
+        Ok(self.rows)
+    }
+}
+
+/// Separated values on their way into a file that is packed by gzip.
+struct Packed(CsvWriter<GzEncoder<BufWriter<File>>>);
+
+impl TableWriter for Packed {
+    fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
+        self.0.write(batch)
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        self.0.into_inner()?.finish()?.flush()
+    }
+}
+
+struct Rowwise<'a> {
+    vertices: TableFile<'a>,
+    links: Option<TableFile<'a>>,
+    kept: Vec<String>,
+    link_attributes: Vec<String>,
+}
+
+impl Batches for Rowwise<'_> {
+    fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError> {
+        let names = schemas.vertices.fields().iter();
+        self.kept = names
+            .map(|field| attribute(field.name()).to_owned())
+            .collect();
+        self.link_attributes = schemas.link_attributes().map(str::to_owned).collect();
+        self.vertices.begin(&schemas.vertices, false)?;
+        match (&mut self.links, &schemas.links) {
+            (Some(links), Some(schema)) => links.begin(schema, true),
+            (Some(links), None) => {
+                let what = links.path.display().to_string();
+                let found = "a level without links";
+                Err(ConvertError::usage(what, found, "links"))
+            }
+            (None, _) => Ok(()),
+        }
+    }
+
+    fn batch(&mut self, table: Table, batch: &RecordBatch) -> Result<(), ConvertError> {
+        match (table, &mut self.links) {
+            (Table::Vertices, _) => self.vertices.write(batch),
+            (Table::Links, Some(links)) => links.write(batch),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! TCK: MRtrix streamlines.
+
+pub(crate) mod read;
+pub(crate) mod write;

@@ -1,0 +1,343 @@
+//! TCK: MRtrix streamlines, a text header and triplets of floats.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+use zerocopy::byteorder::{BigEndian, F32, F64, LittleEndian};
+use zvf_format::layout::Wire;
+use zvf_write::Kind;
+
+use crate::bytes::Bytes;
+use crate::error::{ConvertError, Place, shown};
+use crate::found::{Found, draft, float_type};
+use crate::ids;
+use crate::options::Options;
+use crate::shape::Extent;
+use crate::sink::Sink;
+use crate::tracks::{Census, Chains, Visit};
+
+/// A header that is longer is none.
+const LONGEST_HEADER: u64 = 1 << 20;
+
+/// Files to be read again.
+#[derive(Debug)]
+pub(crate) struct Tck {
+    files: Vec<PathBuf>,
+    /// The ids of the streamlines of each file.
+    ids: Vec<Range<i64>>,
+    batch: usize,
+}
+
+/// How a number is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stored {
+    double: bool,
+    big: bool,
+}
+
+#[derive(Debug)]
+struct Header {
+    stored: Stored,
+    /// Where points begin.
+    data: u64,
+    count: Option<u64>,
+    members: Map<String, Value>,
+}
+
+impl Tck {
+    pub(crate) fn survey(
+        files: &[PathBuf],
+        kind: Kind,
+        options: &Options,
+    ) -> Result<(Self, Found), ConvertError> {
+        let mut extent = Extent::new(3);
+        let (mut counts, mut double) = (Vec::with_capacity(files.len()), false);
+        let mut notes: Vec<String> = Vec::new();
+        let mut headers = Vec::new();
+        for file in files {
+            let mut census = Census::of(file, &mut extent, options.limits.vertices);
+            let header = parse(file, &mut census)?;
+            if let Some(count) = header.count.filter(|count| *count != census.chains) {
+                notes.push(format!(
+                    "{}: the header says {count} streamlines, the file holds {}",
+                    file.display(),
+                    census.chains
+                ));
+            }
+            counts.push(census.chains);
+            double |= header.stored.double;
+            headers.push(Value::Object(header.members));
+        }
+        let spec = draft(kind, &["x", "y", "z"], float_type(!double));
+        let found = Found {
+            extent,
+            objects: counts.iter().sum(),
+            links: 0,
+            spec: spec.with_unit("millimeter"),
+            frame: Some(json!({"source": "tck", "space": "rasmm", "headers": headers})),
+            stated: true,
+            notes,
+        };
+        let reader = Self {
+            files: files.to_vec(),
+            ids: ids::ranges(options.ids, files, &counts)?,
+            batch: options.batch,
+        };
+        Ok((reader, found))
+    }
+
+    pub(crate) fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
+        let mut chains = Chains::new(sink, self.batch, &[], &[]);
+        for (file, ids) in self.files.iter().zip(&self.ids) {
+            chains.begin(ids.start);
+            parse(file, &mut chains)?;
+            chains.check(file, ids.end)?;
+        }
+        chains.flush()
+    }
+}
+
+/// Triplets that are read at once.
+const BLOCK: usize = 4096;
+
+/// Reads one file. Three NaN end a streamline, three infinities the file.
+fn parse(path: &Path, visit: &mut dyn Visit<f64>) -> Result<Header, ConvertError> {
+    let header = header(path)?;
+    let mut bytes = Bytes::open(path)?;
+    bytes.skip(header.data, "points where the header says that they begin")?;
+    let size = if header.stored.double { 8 } else { 4 };
+    let mut open = 0_usize;
+    let (mut raw, mut run) = (Vec::new(), Vec::new());
+    loop {
+        let at = bytes.at();
+        bytes.block(BLOCK * 3 * size, &mut raw)?;
+        let triplets = raw.chunks_exact(3 * size);
+        let rest = triplets.remainder().len();
+        for (number, triplet) in triplets.enumerate() {
+            let point = triplet_of(triplet, header.stored);
+            if point.iter().all(|value| value.is_finite()) {
+                run.extend(point);
+                continue;
+            }
+            open += run.len();
+            visit.points(&run, &[])?;
+            run.clear();
+            if point.iter().all(|value| value.is_nan()) {
+                visit.end(&[])?;
+                open = 0;
+            } else if point.iter().all(|value| value.is_infinite()) {
+                if open > 0 {
+                    visit.end(&[])?;
+                }
+                return Ok(header);
+            } else {
+                let place = Place::Byte(at.saturating_add((3 * size * number) as u64));
+                let expected = "three finite numbers, three NaN or three infinities";
+                return Err(ConvertError::malformed(
+                    path,
+                    place,
+                    format!("{point:?}"),
+                    expected,
+                ));
+            }
+        }
+        open += run.len();
+        visit.points(&run, &[])?;
+        run.clear();
+        if raw.len() < BLOCK * 3 * size {
+            let at = bytes.at().saturating_sub((rest % size) as u64);
+            let what = "a coordinate, or the infinities that end the file";
+            return Err(bytes.short(at, rest % size, what, size));
+        }
+    }
+}
+
+/// The numbers of three times four or eight bytes.
+fn triplet_of(raw: &[u8], stored: Stored) -> [f64; 3] {
+    let mut point = [0.0; 3];
+    match (stored.double, stored.big) {
+        (false, false) => numbers(&mut point, raw, |one: F32<LittleEndian>| one.get().into()),
+        (false, true) => numbers(&mut point, raw, |one: F32<BigEndian>| one.get().into()),
+        (true, false) => numbers(&mut point, raw, F64::<LittleEndian>::get),
+        (true, true) => numbers(&mut point, raw, F64::<BigEndian>::get),
+    }
+    point
+}
+
+fn numbers<T: Wire + Copy>(point: &mut [f64; 3], raw: &[u8], number: impl Fn(T) -> f64) {
+    let stored = T::several(raw, 3).unwrap_or_default();
+    for (value, stored) in point.iter_mut().zip(stored) {
+        *value = number(*stored);
+    }
+}
+
+/// Reads `key: value` lines to the line `END`.
+fn header(path: &Path) -> Result<Header, ConvertError> {
+    let mut bytes = Bytes::open(path)?;
+    let mut members: Map<String, Value> = Map::new();
+    let (mut stored, mut data, mut count) = (None, None, None);
+    let (mut line, mut last) = (Vec::new(), String::new());
+    for number in 1_u64.. {
+        let place = Place::Line(number);
+        let bad =
+            |found: String, expected: &str| ConvertError::malformed(path, place, found, expected);
+        line.clear();
+        loop {
+            if bytes.at() >= LONGEST_HEADER {
+                return Err(ConvertError::limit(
+                    path,
+                    place,
+                    "bytes of a header",
+                    LONGEST_HEADER,
+                ));
+            }
+            match bytes.maybe::<1>("a byte")? {
+                Some([b'\n']) => break,
+                Some([byte]) => line.push(byte),
+                None => {
+                    return Err(bad(
+                        "the end of the file".to_owned(),
+                        "a line END behind the header",
+                    ));
+                }
+            }
+        }
+        let Ok(text) = std::str::from_utf8(&line).map(str::trim) else {
+            return Err(bad("bytes that are no UTF-8".to_owned(), "a line of text"));
+        };
+        if number == 1 {
+            if text != "mrtrix tracks" {
+                return Err(bad(shown(text), "\"mrtrix tracks\""));
+            }
+            continue;
+        }
+        if text == "END" {
+            break;
+        }
+        let Some((key, value)) = text.split_once(':') else {
+            // Long values go on in the next line.
+            if !last.is_empty() && go_on(&mut members, &last, text) {
+                continue;
+            }
+            return Err(bad(shown(text), "`key: value` or END"));
+        };
+        last.clear();
+        let (key, value) = (key.trim(), value.trim());
+        match key {
+            "datatype" => {
+                stored = Some(datatype(value).ok_or_else(|| {
+                    bad(shown(value), "Float32LE, Float32BE, Float64LE or Float64BE")
+                })?)
+            }
+            "file" => {
+                let offset = value
+                    .strip_prefix('.')
+                    .map(str::trim)
+                    .map(str::parse::<u64>);
+                let Some(Ok(offset)) = offset else {
+                    return Err(bad(
+                        shown(value),
+                        "`. N`: points of the same file, from byte N",
+                    ));
+                };
+                data = Some((offset, place));
+            }
+            "count" => {
+                let value = value.parse::<u64>();
+                count = Some(value.map_err(|_| bad(shown(text), "a number of streamlines"))?);
+            }
+            _ => {
+                remember(&mut members, key, value);
+                last.push_str(key);
+            }
+        }
+    }
+    let missing = |what: &str| {
+        let found = format!("no line `{what}`");
+        ConvertError::malformed(path, Place::Whole, found, "one in the header")
+    };
+    let stored = stored.ok_or_else(|| missing("datatype"))?;
+    let (data, place) = data.ok_or_else(|| missing("file"))?;
+    if data < bytes.at() {
+        let expected = format!("{} or more: the header ends there", bytes.at());
+        return Err(ConvertError::malformed(
+            path,
+            place,
+            format!("points from byte {data}"),
+            expected,
+        ));
+    }
+    Ok(Header {
+        stored,
+        data,
+        count,
+        members,
+    })
+}
+
+/// Keeps a member; a key that comes again makes a list.
+fn remember(members: &mut Map<String, Value>, key: &str, value: &str) {
+    match members.get_mut(key) {
+        None => {
+            members.insert(key.to_owned(), json!(value));
+        }
+        Some(Value::Array(list)) => list.push(json!(value)),
+        Some(one) => *one = json!([one.take(), value]),
+    }
+}
+
+/// Adds a line to the value that was kept last.
+fn go_on(members: &mut Map<String, Value>, key: &str, line: &str) -> bool {
+    let slot = match members.get_mut(key) {
+        Some(Value::Array(list)) => list.last_mut(),
+        other => other,
+    };
+    let Some(Value::String(text)) = slot else {
+        return false;
+    };
+    text.push('\n');
+    text.push_str(line);
+    true
+}
+
+fn datatype(text: &str) -> Option<Stored> {
+    let (double, big) = match text.to_ascii_lowercase().as_str() {
+        "float32le" => (false, false),
+        "float32be" => (false, true),
+        "float64le" => (true, false),
+        "float64be" => (true, true),
+        _ => return None,
+    };
+    Some(Stored { double, big })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_come_again_are_kept() {
+        let mut members = Map::new();
+        for value in ["a", "b", "c"] {
+            remember(&mut members, "history", value);
+        }
+        assert!(go_on(&mut members, "history", "d") && !go_on(&mut members, "other", "d"));
+        assert_eq!(
+            Value::Object(members),
+            json!({"history": ["a", "b", "c\nd"]})
+        );
+    }
+
+    #[test]
+    fn number_types_are_those_of_the_format() {
+        assert_eq!(
+            datatype("Float32BE"),
+            Some(Stored {
+                double: false,
+                big: true
+            })
+        );
+        assert_eq!(datatype("Int32LE"), None);
+    }
+}

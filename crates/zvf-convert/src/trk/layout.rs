@@ -1,0 +1,109 @@
+//! The header of a TRK file, declared. Streamlines follow it: each one is the number of its points, the points with their scalars, and
+//! its properties, all of them numbers of four bytes.
+
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::{F32, I16, I32};
+use zvf_format::layout::Layout;
+
+/// What a file begins with; readers do not look at the byte behind it, which is 0.
+pub(super) const MAGIC: &[u8; 5] = b"TRACK";
+/// Names of scalars, or of properties, that a header has room for, and bytes of one.
+pub(super) const NAMES: usize = 10;
+pub(super) const NAME: usize = 20;
+
+zvf_format::layout! {
+    /// The first 1000 bytes of a file. Its numbers, and those of the streamlines, have either byte order.
+    pub struct Head: 1000 {
+        /// TRACK and a zero
+        pub magic as "id_string": [u8; 6],
+        /// voxels along each axis of the image
+        pub dimensions as "dim": [I16; 3],
+        /// millimetres of a voxel along each axis
+        pub voxel_sizes as "voxel_size": [F32; 3],
+        /// not used by TrackVis
+        pub origin: [F32; 3],
+        /// numbers that a point has beside its position; 0 or more
+        pub scalars as "n_scalars": I16,
+        /// names of scalars, padded with zeros; behind a zero the number of scalars that a name stands for, if it is not 1
+        pub scalar_names as "scalar_name": [[u8; NAME]; NAMES],
+        /// numbers of a streamline; 0 or more
+        pub properties as "n_properties": I16,
+        /// names of properties, as those of scalars
+        pub property_names as "property_name": [[u8; NAME]; NAMES],
+        /// from voxels to millimetres of the scanner, from version 2 on; not set where the last number is 0
+        pub voxel_to_rasmm as "vox_to_ras": [[F32; 4]; 4],
+        /// zeros
+        pub reserved: [u8; 444],
+        /// three letters of RLAPSI and a zero; empty where it is not stated
+        pub voxel_order: [u8; 4],
+        /// the voxel order of the image that the file was made from
+        pub original_voxel_order as "pad2": [u8; 4],
+        /// directions of the axes of the image in that of DICOM
+        pub image_orientation_patient: [F32; 6],
+        /// zeros
+        pub pad1: [u8; 2],
+        /// not used
+        pub inversions as "invert_x": [u8; 6],
+        /// streamlines; 0 where the file does not state how many
+        pub count as "n_count": I32,
+        /// 1, 2 or 3
+        pub version: I32,
+        /// 1000; in the other byte order, all numbers are
+        pub header_size as "hdr_size": I32,
+    }
+}
+
+impl Head {
+    /// The header with the bytes of every number in the opposite order.
+    pub(super) fn turned(&self) -> Self {
+        let mut turned = *self;
+        for field in Self::FIELDS {
+            let end = field.at.saturating_add(field.width);
+            if let Some(bytes) = turned.as_mut_bytes().get_mut(field.at..end) {
+                let numbers = bytes.chunks_exact_mut(field.numbers.width.max(1));
+                numbers.for_each(<[u8]>::reverse);
+            }
+        }
+        turned
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::offset_of;
+
+    use zerocopy::FromBytes;
+
+    use super::*;
+
+    #[test]
+    fn fields_are_where_trackvis_has_them() {
+        let places = [
+            (offset_of!(Head, scalars), 36),
+            (offset_of!(Head, properties), 238),
+            (offset_of!(Head, voxel_to_rasmm), 440),
+            (offset_of!(Head, voxel_order), 948),
+            (offset_of!(Head, image_orientation_patient), 956),
+            (offset_of!(Head, count), 988),
+            (offset_of!(Head, header_size), 996),
+        ];
+        for (place, wanted) in places {
+            assert_eq!(place, wanted);
+        }
+    }
+
+    #[test]
+    fn numbers_turn_and_texts_do_not() {
+        let mut head = Head::read_from_bytes(&[0; 1000]).unwrap();
+        head.magic = *b"TRACK\0";
+        head.dimensions = [I16::new(1), I16::new(2), I16::new(-3)];
+        head.voxel_to_rasmm[1][2] = F32::new(0.5);
+        head.header_size = I32::new(1000);
+        let turned = head.turned();
+        assert_eq!(turned.magic, head.magic);
+        assert_eq!(turned.dimensions[2].as_bytes(), [0xff, 0xfd]);
+        assert_eq!(turned.voxel_to_rasmm[1][2].as_bytes(), [0x3f, 0, 0, 0]);
+        assert_eq!(turned.header_size.get(), 0xe803_0000_u32.cast_signed());
+        assert_eq!(turned.turned(), head);
+    }
+}

@@ -1,0 +1,6 @@
+//! TRK: TrackVis streamlines.
+
+mod layout;
+mod points;
+pub(crate) mod read;
+pub(crate) mod write;

@@ -1,0 +1,376 @@
+//! TRK: TrackVis streamlines, a header of 1000 bytes and binary points of either byte order.
+
+use std::mem::offset_of;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use zerocopy::little_endian::{F32, I16};
+use zerocopy::transmute;
+use zvf_meta::Affine;
+use zvf_write::{JsonObject, Kind, NumberType};
+
+use super::layout::{Head, MAGIC, NAME, NAMES};
+use super::points::{Points, read_properties};
+
+use crate::Format;
+use crate::bytes::Bytes;
+use crate::error::{ConvertError, Place, shown};
+use crate::found::{Found, draft};
+use crate::frame::{self, Space};
+use crate::ids;
+use crate::options::Options;
+use crate::shape::Extent;
+use crate::sink::Sink;
+use crate::tracks::{Census, Chains, Columns, Visit};
+
+/// Files to be read again.
+#[derive(Debug)]
+pub(crate) struct Trk {
+    files: Vec<PathBuf>,
+    /// The ids of the streamlines of each file.
+    ids: Vec<Range<i64>>,
+    batch: usize,
+    space: Space,
+    scalars: Vec<Columns>,
+    properties: Vec<Columns>,
+}
+
+/// What the first 1000 bytes say.
+#[derive(Debug, PartialEq)]
+struct Header {
+    big: bool,
+    scalars: Vec<Columns>,
+    properties: Vec<Columns>,
+    /// Streamlines; `None` where the header does not tell.
+    count: Option<u64>,
+    /// What it states of the voxels.
+    frame: JsonObject,
+    /// From the positions of the file to millimetres of the scanner, or why there is no map.
+    map: Result<Affine, String>,
+}
+
+impl Trk {
+    pub(crate) fn survey(
+        files: &[PathBuf],
+        kind: Kind,
+        options: &Options,
+    ) -> Result<(Self, Found), ConvertError> {
+        let space = options.space.unwrap_or_default().of(Format::Trk);
+        let mut extent = Extent::new(3);
+        let mut first: Option<Header> = None;
+        let mut counts = Vec::with_capacity(files.len());
+        for file in files {
+            let mut census = Census::of(file, &mut extent, options.limits.vertices);
+            let header = parse(file, space, &mut census)?;
+            counts.push(census.chains);
+            let Some(known) = &first else {
+                first = Some(header);
+                continue;
+            };
+            let same = [
+                ("frame", known.frame == header.frame),
+                ("scalars", known.scalars == header.scalars),
+                ("properties", known.properties == header.properties),
+            ];
+            if let Some((what, _)) = same.iter().find(|(_, same)| !same) {
+                let expected = format!("the {what} of the first file");
+                return Err(ConvertError::malformed(
+                    file,
+                    Place::Whole,
+                    format!("other {what}"),
+                    expected,
+                ));
+            }
+        }
+        let Some(Header {
+            scalars,
+            properties,
+            mut frame,
+            map,
+            ..
+        }) = first
+        else {
+            return Err(ConvertError::usage("files", "none", "at least one"));
+        };
+        let mut spec = draft(kind, &["x", "y", "z"], NumberType::F32).with_unit("millimeter");
+        spec.vertex_attributes = scalars.iter().map(Columns::spec).collect();
+        spec.object_attributes = properties.iter().map(Columns::spec).collect();
+        let notes = notes(&frame, space, map.is_ok());
+        frame::state(&mut frame, space, map.as_ref().ok());
+        let found = Found {
+            extent,
+            objects: counts.iter().sum(),
+            links: 0,
+            spec,
+            frame: Some(Value::Object(frame)),
+            stated: true,
+            notes,
+        };
+        let reader = Self {
+            files: files.to_vec(),
+            ids: ids::ranges(options.ids, files, &counts)?,
+            batch: options.batch,
+            space,
+            scalars,
+            properties,
+        };
+        Ok((reader, found))
+    }
+
+    pub(crate) fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
+        let mut chains = Chains::new(sink, self.batch, &self.scalars, &self.properties);
+        for (file, ids) in self.files.iter().zip(&self.ids) {
+            chains.begin(ids.start);
+            let header = parse(file, self.space, &mut chains)?;
+            chains.check(file, ids.end)?;
+            if header.scalars != self.scalars || header.properties != self.properties {
+                let expected = "those of when the file was looked at";
+                return Err(ConvertError::malformed(
+                    file,
+                    Place::Whole,
+                    "other columns",
+                    expected,
+                ));
+            }
+        }
+        chains.flush()
+    }
+}
+
+/// What was done with the positions, and what the header left open.
+fn notes(header: &JsonObject, space: Space, mapped: bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    if space == Space::Voxelmm {
+        notes.push(frame::NOT_SCANNER.to_owned());
+        if !mapped {
+            notes.push("the header has no usable affine: no export can convert them".to_owned());
+        }
+        return notes;
+    }
+    notes.push("positions are millimetres of the scanner (RAS+): the affine was applied, and is kept in `headers/trk`".to_owned());
+    if header.get("voxel_to_rasmm").is_none_or(Value::is_null) {
+        notes
+            .push("the header has no affine: the identity was applied, as nibabel does".to_owned());
+    }
+    if header
+        .get("voxel_order")
+        .and_then(Value::as_str)
+        .is_none_or(str::is_empty)
+    {
+        notes.push("the header has no voxel order: LPS was taken, as nibabel does".to_owned());
+    }
+    notes
+}
+
+/// Reads one file.
+fn parse(path: &Path, space: Space, visit: &mut dyn Visit<f32>) -> Result<Header, ConvertError> {
+    let mut bytes = Bytes::open(path)?;
+    let head: [u8; size_of::<Head>()] = bytes.take("the header")?;
+    let header = header(path, &transmute!(head))?;
+    let map = match (&header.map, space) {
+        (_, Space::Voxelmm) => None,
+        (Ok(map), _) => Some(map),
+        (Err(why), _) => {
+            let place = Place::Byte(offset_of!(Head, voxel_to_rasmm) as u64);
+            let expected = "a header from which scanner millimetres follow, or `--space file` to keep positions as they are";
+            return Err(ConvertError::malformed(path, place, why, expected));
+        }
+    };
+    let width = |columns: &[Columns]| columns.iter().map(|one| one.count).sum::<usize>();
+    let mut points = Points::new(path, header.big, width(&header.scalars), map);
+    let (mut properties, of_each) = (Vec::new(), width(&header.properties));
+    let mut done = 0_u64;
+    loop {
+        if header.count == Some(done) {
+            if bytes.maybe::<1>("nothing")?.is_some() {
+                let found = format!("more bytes behind the last of {done} streamlines");
+                return Err(bytes.bad(found, "the end of the file"));
+            }
+            break;
+        }
+        let place = bytes.at();
+        let Some(mut raw) = bytes.maybe::<4>("a number of points")? else {
+            let Some(count) = header.count else {
+                break;
+            };
+            let found = format!("the end of the file after {done} streamlines");
+            return Err(bytes.bad(found, format!("{count}, as the header says")));
+        };
+        if header.big {
+            raw.reverse();
+        }
+        let stated = i32::from_le_bytes(raw);
+        let Ok(mut left) = usize::try_from(stated) else {
+            let place = Place::Byte(place);
+            let found = format!("{stated} points");
+            return Err(ConvertError::malformed(path, place, found, "0 or more"));
+        };
+        while left > 0 {
+            let read = points.read(&mut bytes, left);
+            // Points before a wrong one count: a limit may be what ends the reading.
+            visit.points(&points.positions, &points.scalars)?;
+            left = left.saturating_sub(read?);
+        }
+        read_properties(&mut bytes, header.big, of_each, &mut properties)?;
+        visit.end(&properties)?;
+        done += 1;
+    }
+    Ok(header)
+}
+
+/// Columns of scalars or properties, by the number of all and the names of ten.
+fn columns(
+    path: &Path,
+    (stated, count_at): (I16, usize),
+    (names, names_at): (&[[u8; NAME]; NAMES], usize),
+    word: &str,
+) -> Result<Vec<Columns>, ConvertError> {
+    let Ok(total) = usize::try_from(stated.get()) else {
+        return Err(bad(path, count_at, format!("{stated} {word}"), "0 or more"));
+    };
+    let mut columns: Vec<Columns> = Vec::new();
+    let mut left = total;
+    for (slot, field) in names.iter().enumerate() {
+        let at = names_at.saturating_add(NAME * slot);
+        let bad = |found: String, expected: String| bad(path, at, found, expected);
+        let mut parts = field.split(|&byte| byte == 0);
+        let name = parts.next().unwrap_or_default();
+        if name.is_empty() || left == 0 {
+            continue;
+        }
+        let Ok(name) = std::str::from_utf8(name) else {
+            return Err(bad(
+                "bytes that are no UTF-8".to_owned(),
+                format!("a name of {word}"),
+            ));
+        };
+        // One name may stand for several columns: the number follows behind the zero.
+        let more: Vec<u8> = parts.next().unwrap_or_default().to_vec();
+        let width = match std::str::from_utf8(&more).map(str::trim) {
+            Ok("") => 1,
+            Ok(text) => match text.parse::<usize>() {
+                Ok(width) if width > 0 => width,
+                _ => {
+                    return Err(bad(
+                        shown(text),
+                        "the number of columns of a name".to_owned(),
+                    ));
+                }
+            },
+            Err(_) => {
+                return Err(bad(
+                    "bytes that are no UTF-8".to_owned(),
+                    "a number".to_owned(),
+                ));
+            }
+        };
+        if width > left {
+            let found = format!("{width} columns of {}", shown(name));
+            return Err(bad(found, format!("at most {left}, of {total} in all")));
+        }
+        if columns.iter().any(|other| other.name == name) {
+            return Err(bad(
+                format!("{} again", shown(name)),
+                "a name of its own".to_owned(),
+            ));
+        }
+        left -= width;
+        columns.push(Columns {
+            name: name.to_owned(),
+            count: width,
+        });
+    }
+    if left > 0 {
+        // Columns beyond the names have that of all of them.
+        if columns.iter().any(|other| other.name == word) {
+            let found = format!("{} with columns left over", shown(word));
+            return Err(bad(path, names_at, found, "another name"));
+        }
+        columns.push(Columns {
+            name: word.to_owned(),
+            count: left,
+        });
+    }
+    Ok(columns)
+}
+
+#[cold]
+fn bad(
+    path: &Path,
+    at: usize,
+    found: impl Into<String>,
+    expected: impl Into<String>,
+) -> ConvertError {
+    ConvertError::malformed(path, Place::Byte(at as u64), found, expected)
+}
+
+fn header(path: &Path, stored: &Head) -> Result<Header, ConvertError> {
+    let magic = stored.magic.get(..MAGIC.len()).unwrap_or_default();
+    if magic != MAGIC {
+        let found = shown(&String::from_utf8_lossy(magic));
+        return Err(bad(path, offset_of!(Head, magic), found, "\"TRACK\""));
+    }
+    let is_whole = |head: &Head| usize::try_from(head.header_size.get()) == Ok(size_of::<Head>());
+    let big = !is_whole(stored);
+    let head = if big { stored.turned() } else { *stored };
+    if !is_whole(&head) {
+        let expected = "a header size of 1000 in either byte order";
+        return Err(bad(
+            path,
+            offset_of!(Head, header_size),
+            "another size",
+            expected,
+        ));
+    }
+    let version = head.version.get();
+    if !matches!(version, 1..=3) {
+        let found = format!("version {version}");
+        return Err(bad(path, offset_of!(Head, version), found, "1, 2 or 3"));
+    }
+    let Ok(count) = u64::try_from(head.count.get()) else {
+        let found = format!("{} streamlines", head.count);
+        return Err(bad(path, offset_of!(Head, count), found, "0 or more"));
+    };
+    let scalars = columns(
+        path,
+        (head.scalars, offset_of!(Head, scalars)),
+        (&head.scalar_names, offset_of!(Head, scalar_names)),
+        "scalars",
+    )?;
+    let properties = columns(
+        path,
+        (head.properties, offset_of!(Head, properties)),
+        (&head.property_names, offset_of!(Head, property_names)),
+        "properties",
+    )?;
+    let affine = head.voxel_to_rasmm.map(|row| row.map(F32::get));
+    // Before version 2 the header had no affine, and a zero in its corner means that it was not set.
+    let [.., [.., corner]] = affine;
+    let set = version >= 2 && corner != 0.0;
+    let text = |bytes: &[u8]| {
+        let text = bytes.split(|&byte| byte == 0).next();
+        String::from_utf8_lossy(text.unwrap_or_default()).into_owned()
+    };
+    let frame = json!({
+        "source": "trk",
+        "space": "voxelmm",
+        "voxel_to_rasmm": if set { json!(affine) } else { Value::Null },
+        "dimensions": head.dimensions.map(I16::get),
+        "voxel_sizes": head.voxel_sizes.map(F32::get),
+        "origin": head.origin.map(F32::get),
+        "voxel_order": text(&head.voxel_order),
+        "original_voxel_order": text(&head.original_voxel_order),
+        "image_orientation_patient": head.image_orientation_patient.map(F32::get),
+    });
+    let frame = frame.as_object().cloned().unwrap_or_default();
+    let map = frame::grid("trk", &frame).and_then(|grid| grid.to_rasmm());
+    Ok(Header {
+        big,
+        scalars,
+        properties,
+        count: (count > 0).then_some(count),
+        frame,
+        map,
+    })
+}

@@ -1,0 +1,290 @@
+//! TRK: a header of 1000 bytes and little-endian float32 points, with scalars of points and properties of streamlines.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use arrow_schema::Schema;
+use serde_json::Value;
+use zerocopy::little_endian::{F32, I16, I32};
+use zerocopy::{FromZeros, IntoBytes};
+
+use super::layout::{Head, NAME, NAMES};
+
+use crate::export::chains::{Numbers, Objects, Visit};
+use crate::export::job::Job;
+use crate::export::schemas::attribute;
+use crate::frame::Space;
+use crate::numbers::{rounded, single};
+use crate::{ConvertError, Place};
+
+pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
+    let (mut objects, query) = Objects::read(job).await?;
+    let left = fit(&mut objects.properties);
+    job.not_kept(
+        "attributes of objects beyond the ten that a header names",
+        left.iter().map(String::as_str),
+    );
+    let mut file = job.create()?;
+    file.write_all(Head::new_zeroed().as_bytes())
+        .map_err(|error| job.failed(error))?;
+    let mut out = Out {
+        file,
+        path: job.path,
+        objects: &objects,
+        scalars: Vec::new(),
+        left: Vec::new(),
+        row: Vec::new(),
+        inexact: false,
+        double: false,
+        rounded: Vec::new(),
+    };
+    objects.visit(job, query, &mut out).await?;
+    let Out {
+        mut file,
+        scalars,
+        left,
+        inexact,
+        double,
+        rounded,
+        ..
+    } = out;
+    let Ok(count) = i32::try_from(objects.lengths.len()) else {
+        let limit = u64::from(i32::MAX.unsigned_abs());
+        return Err(ConvertError::limit(
+            job.path,
+            Place::Whole,
+            "streamlines",
+            limit,
+        ));
+    };
+    let head = header(job, &scalars, &objects.properties, count)?;
+    let done = std::io::Seek::rewind(&mut file)
+        .and_then(|()| file.write_all(head.as_bytes()))
+        .and_then(|()| file.flush());
+    done.map_err(|error| job.failed(error))?;
+    job.not_kept(
+        "attributes of vertices beyond the ten that a header names",
+        left.iter().map(String::as_str),
+    );
+    // What was mapped is rounded anyway.
+    if inexact && (job.map.is_none() || double) {
+        job.note("positions were rounded to float32");
+    }
+    if !rounded.is_empty() {
+        job.note(format!(
+            "attributes were rounded to float32: {}",
+            rounded.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+/// Keeps what ten names of twenty bytes can hold, and says what they cannot.
+fn fit(columns: &mut Vec<Numbers>) -> Vec<String> {
+    let (mut left, mut kept) = (Vec::new(), 0_usize);
+    columns.retain(|column| {
+        let fits = kept < NAMES && field(column).is_some();
+        if fits {
+            kept = kept.saturating_add(1);
+        } else {
+            left.push(column.name.clone());
+        }
+        fits
+    });
+    left
+}
+
+/// A name of 20 bytes; the number of its columns follows behind a zero where there are several.
+fn field(column: &Numbers) -> Option<[u8; NAME]> {
+    let mut bytes = attribute(&column.name).as_bytes().to_vec();
+    if bytes.is_empty() || bytes.contains(&0) || column.width == 0 {
+        return None;
+    }
+    if column.width > 1 {
+        bytes.push(0);
+        bytes.extend(column.width.to_string().bytes());
+    }
+    // One byte stays zero: it ends the text.
+    if bytes.len() >= NAME {
+        return None;
+    }
+    bytes.resize(NAME, 0);
+    bytes.try_into().ok()
+}
+
+/// How many numbers columns are, and their names.
+fn names(columns: &[Numbers]) -> Result<(I16, [[u8; NAME]; NAMES]), ConvertError> {
+    let width: usize = columns.iter().map(|column| column.width).sum();
+    let Ok(width) = i16::try_from(width) else {
+        let found = format!("{width} numbers");
+        let expected = format!("at most {}: leave attributes out", i16::MAX);
+        return Err(ConvertError::usage("TRK attributes", found, expected));
+    };
+    let mut names = [[0; NAME]; NAMES];
+    let fields = columns.iter().filter_map(field);
+    for (name, field) in names.iter_mut().zip(fields) {
+        *name = field;
+    }
+    Ok((I16::new(width), names))
+}
+
+/// The header, with the frame of the file that the store was made from.
+fn header(
+    job: &mut Job<'_>,
+    scalars: &[Numbers],
+    properties: &[Numbers],
+    count: i32,
+) -> Result<Head, ConvertError> {
+    // With positions as they are stored, the header of the file is right only where they are those of the file.
+    let kept = !job.options.keep_frame;
+    let own = job
+        .frame
+        .clone()
+        .filter(|frame| frame.source == "trk" && (kept || frame.space() == Some(Space::Voxelmm)));
+    let own = own.as_deref();
+    let number = |key: &str, at: usize, plain: f64| {
+        let list = own.and_then(|frame| frame.get(key));
+        let number = list.and_then(|list| list.get(at)).and_then(Value::as_f64);
+        number.unwrap_or(plain)
+    };
+    let float = |value: f64| F32::new(rounded(value).0);
+    let affine = |row: usize, column: usize| {
+        let rows = own.and_then(|frame| frame.get("voxel_to_rasmm"));
+        let number = rows.and_then(|rows| rows.get(row)?.get(column)?.as_f64());
+        // Without a frame of its own, positions are those of the scanner: TRK counts from the corner of the first voxel,
+        // half a voxel before its middle.
+        let plain = match (row == column, column == 3) {
+            _ if own.is_some() => 0.0,
+            (true, _) => 1.0,
+            (false, true) => 0.5,
+            (false, false) => 0.0,
+        };
+        float(number.unwrap_or(plain))
+    };
+    let order = |key: &str| {
+        let order = own.and_then(|frame| frame.get(key)).and_then(Value::as_str);
+        let order = order.unwrap_or(if own.is_some() { "" } else { "RAS" });
+        let mut letters = [0; 4];
+        letters
+            .iter_mut()
+            .zip(order.bytes())
+            .for_each(|(letter, byte)| *letter = byte);
+        letters
+    };
+    let mut head = Head::new_zeroed();
+    head.magic = *b"TRACK\0";
+    head.dimensions = [0, 1, 2].map(|at| I16::new(short(number("dimensions", at, 1.0))));
+    head.voxel_sizes = [0, 1, 2].map(|at| float(number("voxel_sizes", at, 1.0)));
+    head.origin = [0, 1, 2].map(|at| float(number("origin", at, 0.0)));
+    (head.scalars, head.scalar_names) = names(scalars)?;
+    (head.properties, head.property_names) = names(properties)?;
+    head.voxel_to_rasmm = [0, 1, 2, 3].map(|row| [0, 1, 2, 3].map(|column| affine(row, column)));
+    head.voxel_order = order("voxel_order");
+    head.original_voxel_order = order("original_voxel_order");
+    head.image_orientation_patient = [(0, 1.0), (1, 0.0), (2, 0.0), (3, 0.0), (4, 1.0), (5, 0.0)]
+        .map(|(at, plain)| {
+            let plain = if own.is_some() { 0.0 } else { plain };
+            float(number("image_orientation_patient", at, plain))
+        });
+    head.count = I32::new(count);
+    head.version = I32::new(2);
+    head.header_size = I32::new(1000);
+    if own.is_some() {
+        job.framed = true;
+    } else {
+        job.note("the file has no header of an image: voxels of 1 mm, placed so that positions are those of the scanner");
+        job.framed |= job.frame.is_none();
+    }
+    Ok(head)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "saturates; the header has 16 bits"
+)]
+fn short(value: f64) -> i16 {
+    value as i16
+}
+
+struct Out<'a> {
+    file: BufWriter<File>,
+    path: &'a Path,
+    objects: &'a Objects,
+    scalars: Vec<Numbers>,
+    left: Vec<String>,
+    row: Vec<u8>,
+    inexact: bool,
+    /// Whether positions are stored as float64.
+    double: bool,
+    /// Attributes whose numbers float32 does not hold.
+    rounded: Vec<String>,
+}
+
+impl Out<'_> {
+    fn put(&mut self, value: f64) -> bool {
+        let (near, exact) = rounded(value);
+        self.row.extend(near.to_le_bytes());
+        exact
+    }
+
+    fn attribute(&mut self, column: &Numbers, row: usize) {
+        let mut exact = column.exact;
+        for &value in column.row(row) {
+            exact &= self.put(value);
+        }
+        if !exact && !self.rounded.contains(&column.name) {
+            self.rounded.push(column.name.clone());
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), ConvertError> {
+        let done = self.file.write_all(&self.row);
+        self.row.clear();
+        done.map_err(|error| ConvertError::io(self.path, error))
+    }
+}
+
+impl Visit for Out<'_> {
+    fn scalars(&mut self, schema: &Schema, scalars: &[Numbers]) -> Result<(), ConvertError> {
+        self.double = !single(schema, "position");
+        self.scalars = scalars.iter().map(Numbers::empty).collect();
+        self.left = fit(&mut self.scalars);
+        Ok(())
+    }
+
+    fn begin(&mut self, points: u64) -> Result<(), ConvertError> {
+        let Ok(points) = i32::try_from(points) else {
+            let limit = u64::from(i32::MAX.unsigned_abs());
+            let what = "points of a streamline";
+            return Err(ConvertError::limit(self.path, Place::Whole, what, limit));
+        };
+        self.row.extend(points.to_le_bytes());
+        self.flush()
+    }
+
+    fn point(
+        &mut self,
+        position: &[f64],
+        scalars: &[Numbers],
+        row: usize,
+    ) -> Result<(), ConvertError> {
+        for &value in position {
+            self.inexact |= !self.put(value);
+        }
+        for column in scalars {
+            if !self.left.contains(&column.name) {
+                self.attribute(column, row);
+            }
+        }
+        self.flush()
+    }
+
+    fn end(&mut self, object: usize) -> Result<(), ConvertError> {
+        let objects = self.objects;
+        for column in &objects.properties {
+            self.attribute(column, object);
+        }
+        self.flush()
+    }
+}

@@ -1,0 +1,69 @@
+//! The members of an archive: what they are, by their names. An array has no header; `NAME.TYPE` or `NAME.WIDTH.TYPE` declares its numbers,
+//! which are little-endian.
+
+use arrow_schema::DataType;
+
+/// Counts, and the voxels that the streamlines were made in.
+pub(super) const HEADER: &str = "header.json";
+/// The array of positions, and that of the first point of each streamline.
+pub(super) const POSITIONS: &str = "positions";
+pub(super) const OFFSETS: &str = "offsets";
+/// Folders: attributes of points, of streamlines, members of groups, attributes of groups by their names.
+pub(super) const OF_POINTS: &str = "dpv";
+pub(super) const OF_LINES: &str = "dps";
+pub(super) const GROUPS: &str = "groups";
+pub(super) const OF_GROUPS: &str = "dpg";
+
+/// The number types, by the words that end names.
+const TYPES: [(&str, DataType); 12] = [
+    ("bool", DataType::Boolean),
+    ("uint8", DataType::UInt8),
+    ("int8", DataType::Int8),
+    ("int16", DataType::Int16),
+    ("int32", DataType::Int32),
+    ("int64", DataType::Int64),
+    ("uint16", DataType::UInt16),
+    ("uint32", DataType::UInt32),
+    ("uint64", DataType::UInt64),
+    ("float16", DataType::Float16),
+    ("float32", DataType::Float32),
+    ("float64", DataType::Float64),
+];
+
+/// The number type of a word.
+pub(super) fn number_type(word: &str) -> Option<DataType> {
+    let mut types = TYPES.iter();
+    let (_, number) = types.find(|(one, _)| *one == word)?;
+    Some(number.clone())
+}
+
+/// The word that is written for a number type; truth values are written as bytes.
+pub(super) fn word(number: &DataType) -> Option<&'static str> {
+    let number = match number {
+        DataType::Boolean => &DataType::UInt8,
+        other => other,
+    };
+    let mut types = TYPES.iter();
+    let (word, _) = types.find(|(_, one)| one == number)?;
+    Some(word)
+}
+
+/// The name of an array, without its folder: a width of 1 is not stated.
+pub(super) fn file_name(name: &str, width: usize, word: &str) -> String {
+    match width {
+        1 => format!("{name}.{word}"),
+        width => format!("{name}.{width}.{word}"),
+    }
+}
+
+/// The parts of such a name: what is before the type, the name of the array, its width where one is stated, and the word of the type.
+pub(super) fn parts(file: &str) -> Option<(&str, &str, Option<usize>, &str)> {
+    let (rest, word) = file.rsplit_once('.')?;
+    let (name, width) = match rest.rsplit_once('.') {
+        Some((name, width)) if width.bytes().all(|byte| byte.is_ascii_digit()) => {
+            (name, Some(width.parse().ok()?))
+        }
+        _ => (rest, None),
+    };
+    (!name.is_empty()).then_some((rest, name, width, word))
+}

@@ -1,0 +1,100 @@
+//! What the names of members say, and where streamlines end.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::super::layout::{number_type, parts};
+use super::columns::Column;
+use crate::archive::{Archive, Member};
+use crate::error::{ConvertError, Place};
+use crate::npy::Header;
+use crate::numbers::floats;
+use crate::options::Options;
+
+/// What the name of a member says: `fa.float32`, `color.3.uint8`.
+pub(super) fn array(file: &str, member: &Member) -> Option<Column> {
+    let (_, name, width, word) = parts(file)?;
+    Some(Column {
+        name: name.to_owned(),
+        member: member.clone(),
+        array: Header::raw(number_type(word)?, width, member.size)?,
+    })
+}
+
+/// As [`array`], of an array that is one row.
+pub(super) fn row(file: &str, member: &Member) -> Option<Column> {
+    let mut column = array(file, member)?;
+    if column.array.rows != 1 {
+        let (rest, _, _, word) = parts(file)?;
+        // Without a number of columns, all numbers are those of the row.
+        let columns = usize::try_from(column.array.rows).ok()?;
+        column.array = Header::raw(number_type(word)?, Some(columns), member.size)?;
+        (rest == column.name && column.array.rows == 1).then_some(())?;
+    }
+    Some(column)
+}
+
+/// Where each streamline ends: the starts of the next ones. The file may say the last one, or leave it out.
+pub(super) fn ends(
+    path: &Path,
+    archive: &Archive,
+    header: &Value,
+    offsets: &Column,
+    points: u64,
+    options: &Options,
+) -> Result<Vec<u64>, ConvertError> {
+    let bad = |found: String, expected: &str| {
+        Err(ConvertError::malformed(path, Place::Whole, found, expected))
+    };
+    let count = offsets.array.rows;
+    if count > options.limits.held {
+        return Err(ConvertError::limit(
+            path,
+            Place::Whole,
+            "streamlines of a file",
+            options.limits.held,
+        ));
+    }
+    let mut bytes = archive.read(&offsets.member)?;
+    let column = offsets
+        .array
+        .take(&mut bytes, usize::try_from(count).unwrap_or(usize::MAX))?;
+    let stated = header.get("NB_STREAMLINES").and_then(Value::as_u64);
+    let mut starts: Vec<u64> = Vec::new();
+    for start in floats(&column).values {
+        let start = crate::numbers::whole_number(start).filter(|start| *start <= points);
+        let rises = starts
+            .last()
+            .is_none_or(|last| start.is_some_and(|start| start >= *last));
+        let Some(start) = start.filter(|start| rises && (!starts.is_empty() || *start == 0)) else {
+            return bad(
+                format!("offset {} of another order", starts.len()),
+                "offsets that begin at 0 and never fall, up to the points",
+            );
+        };
+        starts.push(start);
+    }
+    // With one more than streamlines the last is the number of points.
+    let closed = match stated {
+        Some(stated) if stated == count => false,
+        Some(stated) if stated.checked_add(1) == Some(count) => true,
+        Some(stated) => {
+            return bad(
+                format!("{count} offsets"),
+                &format!("{stated}, or one more: NB_STREAMLINES"),
+            );
+        }
+        None => count > 0 && starts.last() == Some(&points) && points > 0,
+    };
+    if closed && starts.last() != Some(&points) {
+        return bad(
+            "a last offset of another number".to_owned(),
+            &format!("{points}, the points"),
+        );
+    }
+    if !closed {
+        starts.push(points);
+    }
+    Ok(starts.into_iter().skip(1).collect())
+}

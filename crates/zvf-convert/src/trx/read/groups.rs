@@ -1,0 +1,178 @@
+//! Groups of streamlines, `groups/NAME.uint32`, and what is said of each of them, `dpg/GROUP/NAME.TYPE`.
+//!
+//! A store has one table of attributes for all groups. A float that a group has no value of is NaN there; other numbers cannot be
+//! missing, and an array of them that only some groups have is left out.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::path::Path;
+
+use arrow_array::{Array, ArrayRef, new_null_array};
+use arrow_schema::DataType;
+use arrow_select::concat::concat;
+use zvf_encode::error::OrBug;
+use zvf_write::{AttributeType, Groups, Values};
+
+use super::columns::Column;
+use super::open::Open;
+use crate::error::{ConvertError, Place, shown};
+use crate::numbers::whole;
+use crate::options::Options;
+use crate::records::values;
+
+/// Groups of one archive, or of several: those of one name are one group.
+#[derive(Debug, Default)]
+pub(super) struct Collected {
+    names: Vec<String>,
+    places: HashMap<String, usize>,
+    members: Vec<Vec<i64>>,
+    fields: Vec<Field>,
+    /// Members of all groups.
+    held: u64,
+    notes: Vec<String>,
+}
+
+/// An attribute of groups, as far as it was met.
+#[derive(Debug)]
+struct Field {
+    name: String,
+    kind: DataType,
+    rows: HashMap<usize, ArrayRef>,
+}
+
+impl Collected {
+    /// Adds the groups of an archive whose first streamline is object `first`.
+    pub(super) fn add(
+        &mut self,
+        path: &Path,
+        open: &Open,
+        first: i64,
+        options: &Options,
+    ) -> Result<(), ConvertError> {
+        let lines = i64::try_from(open.ends.len()).unwrap_or(i64::MAX);
+        for group in &open.groups {
+            self.held = self.held.saturating_add(group.array.rows);
+            if self.held > options.limits.held {
+                let limit = options.limits.held;
+                return Err(ConvertError::limit(
+                    path,
+                    Place::Whole,
+                    "members of groups",
+                    limit,
+                ));
+            }
+            let column = one(open, group)?;
+            let numbers = whole(&column).unwrap_or_default();
+            let wrong = numbers.iter().find(|line| !(0..lines).contains(*line));
+            if wrong.is_some() || numbers.len() as u64 != group.array.rows {
+                let found = wrong.map_or_else(|| "other members".to_owned(), ToString::to_string);
+                return Err(ConvertError::malformed(
+                    path,
+                    Place::Whole,
+                    format!("{found} in group {}", shown(&group.name)),
+                    format!("streamlines from 0, below {lines}"),
+                ));
+            }
+            let next = self.names.len();
+            let place = *self.places.entry(group.name.clone()).or_insert(next);
+            if place == next {
+                self.names.push(group.name.clone());
+                self.members.push(Vec::new());
+            }
+            let members = self.members.get_mut(place);
+            let members = members.or_bug("a group without members")?;
+            for line in &numbers {
+                let id = first.checked_add(*line);
+                members.push(id.or_bug("an id beyond 64 bits")?);
+            }
+        }
+        for (group, column) in &open.said {
+            let what = || format!("dpg {} of group {}", shown(&column.name), shown(group));
+            let Some(&place) = self.places.get(group) else {
+                self.note(format!("{} is not kept: there is no such group", what()));
+                continue;
+            };
+            let kind = column.array.column();
+            if !matches!(values::kind(&kind), Some((AttributeType::Number(_), _))) {
+                continue;
+            }
+            let row = one(open, column)?;
+            let known = self
+                .fields
+                .iter()
+                .position(|field| field.name == column.name);
+            let at = known.unwrap_or_else(|| {
+                self.fields.push(Field {
+                    name: column.name.clone(),
+                    kind: kind.clone(),
+                    rows: HashMap::new(),
+                });
+                self.fields.len().saturating_sub(1)
+            });
+            let field = self.fields.get_mut(at);
+            let field = field.or_bug("a field that is not there")?;
+            if field.kind != kind {
+                self.note(format!(
+                    "{} is not kept: it is of another type in another group",
+                    what()
+                ));
+                continue;
+            }
+            let before = match field.rows.entry(place) {
+                Entry::Vacant(free) => {
+                    free.insert(row);
+                    false
+                }
+                Entry::Occupied(_) => true,
+            };
+            if before {
+                self.note(format!("{} is not kept: it came before", what()));
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    /// The groups, if there are any, and what of the archives they do not hold.
+    pub(super) fn finish(mut self) -> (Option<Groups<'static>>, Vec<String>) {
+        if self.names.is_empty() {
+            return (None, self.notes);
+        }
+        let count = self.names.len();
+        let mut groups =
+            Groups::new(std::mem::take(&mut self.members)).with_names(self.names.iter().cloned());
+        for field in std::mem::take(&mut self.fields) {
+            match field.column(count) {
+                Some(values) => groups = groups.with_attribute(&field.name, values),
+                None => self.note(format!(
+                    "dpg {} is not kept: {} of {count} groups have it, and whole numbers cannot be missing",
+                    shown(&field.name),
+                    field.rows.len()
+                )),
+            }
+        }
+        (Some(groups), self.notes)
+    }
+}
+
+impl Field {
+    /// The rows of all groups; `None` where one has none and needs one.
+    fn column(&self, groups: usize) -> Option<Values<'static>> {
+        let missing = new_null_array(&self.kind, 1);
+        let rows = (0..groups).map(|group| self.rows.get(&group).unwrap_or(&missing).as_ref());
+        let rows: Vec<&dyn Array> = rows.collect();
+        values::values(&concat(&rows).ok()?)
+    }
+}
+
+/// All rows of an array.
+fn one(open: &Open, column: &Column) -> Result<ArrayRef, ConvertError> {
+    let rows = usize::try_from(column.array.rows).unwrap_or(usize::MAX);
+    let mut bytes = open.archive.read(&column.member)?;
+    column.array.take(&mut bytes, rows)
+}

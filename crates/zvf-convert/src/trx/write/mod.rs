@@ -1,0 +1,225 @@
+//! TRX: raw arrays in an archive, stored: positions, offsets, attributes of points (`dpv`) and of streamlines (`dps`), groups.
+
+mod groups;
+
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, Write};
+use std::path::Path;
+
+use arrow_schema::{DataType, Schema};
+use half::f16;
+use serde_json::{Value, json};
+use zvf_encode::error::OrBug;
+
+use super::layout::{HEADER, OF_LINES, OF_POINTS, OFFSETS, POSITIONS, file_name, word};
+use crate::ConvertError;
+use crate::archive::ArchiveWriter;
+use crate::export::chains::{Numbers, Objects, Visit};
+use crate::export::job::Job;
+use crate::export::schemas::attribute;
+use crate::frame::Frame;
+use crate::numbers::{rounded, shape};
+
+pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
+    let (objects, query) = Objects::read(job).await?;
+    let mut out = Out {
+        path: job.path,
+        element: DataType::Float32,
+        positions: None,
+        scalars: Vec::new(),
+        points: 0,
+        offsets: vec![0],
+        row: Vec::new(),
+    };
+    objects.visit(job, query, &mut out).await?;
+    let Out {
+        element,
+        positions,
+        scalars,
+        points,
+        offsets,
+        ..
+    } = out;
+    let mut archive = ArchiveWriter::new(job.create()?);
+    let path = job.path;
+    let failed = |error: io::Error| ConvertError::io(path, error);
+    let header =
+        serde_json::to_string_pretty(&header(job.frame.as_deref(), points, objects.lengths.len()));
+    let header = header.map_err(|error| failed(error.into()))?;
+    archive
+        .add(HEADER, &mut header.as_bytes())
+        .map_err(failed)?;
+    if let Some(file) = positions {
+        let name = file_name(
+            POSITIONS,
+            3,
+            word(&element).or_bug("positions that are no numbers")?,
+        );
+        spooled(&mut archive, &name, file).map_err(failed)?;
+    }
+    let offsets: Vec<u8> = offsets
+        .iter()
+        .flat_map(|offset: &u64| offset.to_le_bytes())
+        .collect();
+    archive
+        .add(&file_name(OFFSETS, 1, "uint64"), &mut offsets.as_slice())
+        .map_err(failed)?;
+    let mut lost = [Vec::new(), Vec::new()];
+    for (column, file) in scalars {
+        match member(OF_POINTS, &column) {
+            Some(name) => spooled(&mut archive, &name, file).map_err(failed)?,
+            None => lost[0].push(column.name),
+        }
+    }
+    for column in &objects.properties {
+        let Some(name) = member(OF_LINES, column) else {
+            lost[1].push(column.name.clone());
+            continue;
+        };
+        let mut bytes = Vec::new();
+        column
+            .values
+            .iter()
+            .for_each(|value| encode(*value, &column.element, &mut bytes));
+        archive.add(&name, &mut bytes.as_slice()).map_err(failed)?;
+    }
+    groups::write(job, &objects.ids, &mut archive).await?;
+    archive.finish().map_err(|error| job.failed(error))?;
+    let source = job.frame.as_ref().map(|frame| frame.source.as_str());
+    job.framed |= matches!(source, Some("trx" | "trk"));
+    let [vertices, lines] = lost;
+    job.not_kept(
+        "attributes of vertices",
+        vertices.iter().map(String::as_str),
+    );
+    job.not_kept("attributes of objects", lines.iter().map(String::as_str));
+    Ok(())
+}
+
+/// `header.json`: counts, and the frame as an import recorded it.
+fn header(frame: Option<&Frame>, points: u64, lines: usize) -> Value {
+    let member = |key: &str| frame.and_then(|frame| frame.get(key));
+    let identity = json!([
+        [1.0, 0.0, 0.0, 0.0],
+        [0.0, 1.0, 0.0, 0.0],
+        [0.0, 0.0, 1.0, 0.0],
+        [0.0, 0.0, 0.0, 1.0]
+    ]);
+    json!({
+        "DIMENSIONS": member("dimensions").cloned().unwrap_or_else(|| json!([1, 1, 1])),
+        "VOXEL_TO_RASMM": member("voxel_to_rasmm").cloned().unwrap_or(identity),
+        "NB_VERTICES": points,
+        "NB_STREAMLINES": lines,
+    })
+}
+
+/// The name of an array's member; none where it would name another file, or where a number would not come back.
+fn member(folder: &str, column: &Numbers) -> Option<String> {
+    let (name, word) = (attribute(&column.name), word(&column.element)?);
+    let file = file_name(name, column.width, word);
+    (groups::plain(name) && column.exact).then(|| format!("{folder}/{file}"))
+}
+
+fn spooled<W: Write + Seek>(
+    archive: &mut ArchiveWriter<W>,
+    name: &str,
+    mut file: BufWriter<File>,
+) -> io::Result<()> {
+    file.flush()?;
+    let file = file.get_mut();
+    file.rewind()?;
+    archive.add(name, file)
+}
+
+/// A number as bytes of its type, in which it was stored.
+fn encode(value: f64, element: &DataType, out: &mut Vec<u8>) {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the column holds numbers of this type; a missing one is 0"
+    )]
+    match element {
+        DataType::Boolean | DataType::UInt8 => out.extend((value as u8).to_le_bytes()),
+        DataType::Int8 => out.extend((value as i8).to_le_bytes()),
+        DataType::Int16 => out.extend((value as i16).to_le_bytes()),
+        DataType::Int32 => out.extend((value as i32).to_le_bytes()),
+        DataType::Int64 => out.extend((value as i64).to_le_bytes()),
+        DataType::UInt16 => out.extend((value as u16).to_le_bytes()),
+        DataType::UInt32 => out.extend((value as u32).to_le_bytes()),
+        DataType::UInt64 => out.extend((value as u64).to_le_bytes()),
+        DataType::Float16 => out.extend(f16::from_f64(value).to_le_bytes()),
+        DataType::Float32 => out.extend(rounded(value).0.to_le_bytes()),
+        _ => out.extend(value.to_le_bytes()),
+    }
+}
+
+struct Out<'a> {
+    path: &'a Path,
+    /// Number type of positions.
+    element: DataType,
+    positions: Option<BufWriter<File>>,
+    scalars: Vec<(Numbers, BufWriter<File>)>,
+    points: u64,
+    offsets: Vec<u64>,
+    row: Vec<u8>,
+}
+
+impl Visit for Out<'_> {
+    fn scalars(&mut self, schema: &Schema, scalars: &[Numbers]) -> Result<(), ConvertError> {
+        let failed = |error| ConvertError::io(self.path, error);
+        let field = schema.field_with_name("position").ok();
+        self.element = match field.and_then(|field| shape(field.data_type())) {
+            Some((_, float @ (DataType::Float16 | DataType::Float32))) => float.clone(),
+            _ => DataType::Float64,
+        };
+        let spool = || tempfile::tempfile().map(|file| BufWriter::with_capacity(1 << 16, file));
+        self.positions = Some(spool().map_err(failed)?);
+        for column in scalars {
+            self.scalars
+                .push((column.empty(), spool().map_err(failed)?));
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, points: u64) -> Result<(), ConvertError> {
+        let next = self
+            .offsets
+            .last()
+            .copied()
+            .unwrap_or(0)
+            .saturating_add(points);
+        self.offsets.push(next);
+        Ok(())
+    }
+
+    fn point(
+        &mut self,
+        position: &[f64],
+        scalars: &[Numbers],
+        row: usize,
+    ) -> Result<(), ConvertError> {
+        let failed = |error| ConvertError::io(self.path, error);
+        self.points = self.points.saturating_add(1);
+        self.row.clear();
+        position
+            .iter()
+            .for_each(|value| encode(*value, &self.element, &mut self.row));
+        if let Some(file) = &mut self.positions {
+            file.write_all(&self.row).map_err(failed)?;
+        }
+        for (column, (known, file)) in scalars.iter().zip(&mut self.scalars) {
+            known.exact &= column.exact;
+            self.row.clear();
+            column
+                .row(row)
+                .iter()
+                .for_each(|value| encode(*value, &column.element, &mut self.row));
+            file.write_all(&self.row).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, _: usize) -> Result<(), ConvertError> {
+        Ok(())
+    }
+}

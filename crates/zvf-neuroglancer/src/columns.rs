@@ -1,0 +1,332 @@
+//! Attributes of vertices and objects as properties of annotations and attributes of skeletons.
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
+use zvf_query::numbers::{floats, shape};
+
+use crate::error::{Result, ViewError};
+use crate::precomputed::{Property, PropertyType, SkeletonAttribute, Values};
+use crate::units::identifier;
+
+/// Largest number of components of a shown attribute.
+const MOST: usize = 8;
+
+/// Largest number of names of a categorical attribute.
+const MOST_LABELS: usize = 1000;
+
+/// The code of a missing category.
+const NO_CATEGORY: f64 = 4_294_967_295.0;
+
+/// An attribute that can be shown.
+///
+/// Whole numbers of up to 32 bits and float32 keep their type; all other numbers become float32. Categories become numbers with
+/// names. A missing number is NaN, a missing whole number 0.
+#[derive(Debug, Clone)]
+pub(crate) struct Attribute {
+    column: String,
+    /// Identifier for Neuroglancer.
+    id: String,
+    kind: PropertyType,
+    /// Number of components of a row.
+    width: usize,
+    description: Option<String>,
+    labels: Vec<(u32, String)>,
+}
+
+/// All attributes of a table that can be shown, and the names of those that cannot.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Attributes {
+    pub(crate) shown: Vec<Attribute>,
+    pub(crate) left_out: Vec<String>,
+}
+
+impl Attributes {
+    /// Derives them from the schema of a table, and from any batch of it for the names of categories. `skip` names columns that
+    /// are no attributes.
+    pub(crate) fn of(schema: &Schema, batch: Option<&RecordBatch>, skip: &[&str]) -> Self {
+        let mut found = Self::default();
+        for field in schema.fields() {
+            let place = field.metadata().get("zvf.column");
+            if place.is_some_and(|kind| kind == "place") || skip.contains(&field.name().as_str()) {
+                continue;
+            }
+            let column = batch.and_then(|batch| batch.column_by_name(field.name()));
+            let taken: Vec<&str> = found.shown.iter().map(|one| one.id.as_str()).collect();
+            match Attribute::of(field, column, &taken) {
+                Some(attribute) => found.shown.push(attribute),
+                None => found.left_out.push(field.name().clone()),
+            }
+        }
+        found
+    }
+}
+
+impl Attribute {
+    fn of(field: &Field, column: Option<&ArrayRef>, taken: &[&str]) -> Option<Self> {
+        let mut labels = Vec::new();
+        let (kind, width) = match field.data_type() {
+            DataType::Dictionary(_, values) if matches!(**values, DataType::Utf8) => {
+                if let Some(dictionary) = column.and_then(|column| column.as_any_dictionary_opt()) {
+                    let names = dictionary.values().as_string_opt::<i32>()?;
+                    let named = names.iter().take(MOST_LABELS).zip(0u32..);
+                    labels.extend(named.filter_map(|(name, code)| Some((code, name?.to_owned()))));
+                }
+                (PropertyType::Uint32, 1)
+            }
+            other => {
+                let (width, element) = shape(other)?;
+                let kind = match element {
+                    DataType::Boolean | DataType::UInt8 => PropertyType::Uint8,
+                    DataType::Int8 => PropertyType::Int8,
+                    DataType::Int16 => PropertyType::Int16,
+                    DataType::UInt16 => PropertyType::Uint16,
+                    DataType::Int32 => PropertyType::Int32,
+                    DataType::UInt32 => PropertyType::Uint32,
+                    _ => PropertyType::Float32,
+                };
+                (kind, width)
+            }
+        };
+        let metadata = |key: &str| field.metadata().get(key).cloned();
+        let description = match (metadata("zvf.description"), metadata("zvf.unit")) {
+            (Some(text), Some(unit)) => Some(format!("{text} ({unit})")),
+            (text, unit) => text.or(unit),
+        };
+        (1..=MOST).contains(&width).then(|| Self {
+            column: field.name().clone(),
+            id: identifier(field.name(), taken),
+            kind,
+            width,
+            description,
+            labels,
+        })
+    }
+
+    pub(crate) fn column(&self) -> &str {
+        &self.column
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(crate) fn kind(&self) -> PropertyType {
+        self.kind
+    }
+
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    pub(crate) fn description(&self) -> Option<&str> {
+        self.description.as_deref()
+    }
+
+    /// Bytes of a row.
+    pub(crate) fn row_bytes(&self) -> usize {
+        self.kind.size().saturating_mul(self.width)
+    }
+
+    /// The type, if the attribute is a colour of three or four bytes.
+    fn color(&self) -> Option<PropertyType> {
+        match (self.kind, self.width) {
+            (PropertyType::Uint8, 3) => Some(PropertyType::Rgb),
+            (PropertyType::Uint8, 4) => Some(PropertyType::Rgba),
+            _ => None,
+        }
+    }
+
+    /// As properties of annotations: one for each component, or a colour.
+    fn properties(&self) -> Vec<Property> {
+        let property = |id: String, kind| Property {
+            id,
+            kind,
+            description: self.description.clone(),
+            labels: self.labels.clone(),
+        };
+        match (self.color(), self.width) {
+            (Some(kind), _) => vec![property(self.id.clone(), kind)],
+            (None, 1) => vec![property(self.id.clone(), self.kind)],
+            (None, width) => (0..width)
+                .map(|part| property(format!("{}_{part}", self.id), self.kind))
+                .collect(),
+        }
+    }
+
+    /// As an attribute of skeletons.
+    pub(crate) fn skeleton_attribute(&self) -> SkeletonAttribute {
+        SkeletonAttribute {
+            id: self.id.clone(),
+            kind: self.kind,
+            components: self.width,
+        }
+    }
+
+    /// The numbers of a batch, row-major; all missing if the batch does not have the column.
+    ///
+    /// # Errors
+    /// 500 if the column has another width than in the documents or the first cell.
+    pub(crate) fn numbers(&self, batch: &RecordBatch) -> Result<Vec<f64>> {
+        let Some(column) = batch.column_by_name(&self.column) else {
+            let missing = match self.labels.is_empty() {
+                true => f64::NAN,
+                false => NO_CATEGORY,
+            };
+            return Ok(vec![missing; batch.num_rows().saturating_mul(self.width)]);
+        };
+        let numbers = match column.as_any_dictionary_opt() {
+            Some(dictionary) => {
+                let keys = dictionary.keys();
+                let mut codes = floats(&keys.slice(0, keys.len())).values;
+                for (row, code) in codes.iter_mut().enumerate() {
+                    if column.is_null(row) {
+                        *code = NO_CATEGORY;
+                    }
+                }
+                codes
+            }
+            None => floats(column).values,
+        };
+        let expected = batch.num_rows().saturating_mul(self.width);
+        if numbers.len() != expected {
+            return Err(ViewError::malformed(format!(
+                "attribute {}: found {} values for {} rows, expected {expected}",
+                self.column,
+                numbers.len(),
+                batch.num_rows()
+            )));
+        }
+        Ok(numbers)
+    }
+
+    /// Appends the values of a batch as bytes.
+    ///
+    /// # Errors
+    /// As [`numbers`](Self::numbers).
+    pub(crate) fn append(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
+        put(self.kind, &self.numbers(batch)?, out);
+        Ok(())
+    }
+}
+
+/// Numbers as bytes of a type. The values are of that type, or missing.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "whole numbers of the type itself, and NaN, which becomes 0; other numbers are rounded to float32"
+)]
+fn put(kind: PropertyType, numbers: &[f64], out: &mut Vec<u8>) {
+    for &number in numbers {
+        match kind {
+            PropertyType::Float32 => out.extend_from_slice(&(number as f32).to_le_bytes()),
+            PropertyType::Uint32 => out.extend_from_slice(&(number as u32).to_le_bytes()),
+            PropertyType::Int32 => out.extend_from_slice(&(number as i32).to_le_bytes()),
+            PropertyType::Uint16 => out.extend_from_slice(&(number as u16).to_le_bytes()),
+            PropertyType::Int16 => out.extend_from_slice(&(number as i16).to_le_bytes()),
+            PropertyType::Int8 => out.extend_from_slice(&(number as i8).to_le_bytes()),
+            PropertyType::Uint8 | PropertyType::Rgb | PropertyType::Rgba => {
+                out.push(number as u8);
+            }
+        }
+    }
+}
+
+/// Attributes as properties of annotations, in the order in which they are encoded.
+#[derive(Debug, Clone)]
+pub(crate) struct Properties {
+    pub(crate) described: Vec<Property>,
+    /// For each property: the number of its attribute and of the component; `None`: all components.
+    parts: Vec<(usize, Option<usize>)>,
+}
+
+impl Properties {
+    pub(crate) fn of(attributes: &[Attribute]) -> Self {
+        let mut all = Vec::new();
+        for (number, attribute) in attributes.iter().enumerate() {
+            let properties = attribute.properties();
+            let single = properties.len() == 1;
+            for (part, property) in properties.into_iter().enumerate() {
+                all.push((property, (number, (!single).then_some(part))));
+            }
+        }
+        // As `AnnotationInfo::sort_properties`, which keeps properties of one size in their order.
+        let described: Vec<Property> = all.iter().map(|(property, _)| property.clone()).collect();
+        let order = crate::precomputed::AnnotationInfo::sort_properties(&described);
+        let sorted = order.iter().filter_map(|index| all.get(*index)).cloned();
+        let (described, parts) = sorted.unzip();
+        Self { described, parts }
+    }
+
+    pub(crate) fn types(&self) -> Vec<PropertyType> {
+        self.described.iter().map(|one| one.kind).collect()
+    }
+
+    /// Bytes of all properties of one annotation, with the padding.
+    pub(crate) fn row_bytes(&self) -> usize {
+        let bytes: usize = self.described.iter().map(|one| one.kind.size()).sum();
+        bytes.next_multiple_of(4)
+    }
+
+    /// The values of a batch.
+    ///
+    /// # Errors
+    /// As [`Attribute::numbers`].
+    pub(crate) fn values(
+        &self,
+        attributes: &[Attribute],
+        batch: &RecordBatch,
+    ) -> Result<Vec<Values>> {
+        let mut numbers = Vec::with_capacity(attributes.len());
+        for attribute in attributes {
+            numbers.push(attribute.numbers(batch)?);
+        }
+        let mut values = Vec::with_capacity(self.parts.len());
+        for (property, (number, part)) in self.described.iter().zip(&self.parts) {
+            let (Some(attribute), Some(numbers)) = (attributes.get(*number), numbers.get(*number))
+            else {
+                return Err(ViewError::malformed("a property without an attribute"));
+            };
+            let mut bytes = Vec::new();
+            match part {
+                None => put(attribute.kind, numbers, &mut bytes),
+                Some(part) => {
+                    let column: Vec<f64> = numbers
+                        .chunks(attribute.width.max(1))
+                        .filter_map(|row| row.get(*part).copied())
+                        .collect();
+                    put(attribute.kind, &column, &mut bytes);
+                }
+            }
+            values.push(Values::new(property.kind.size(), bytes)?);
+        }
+        Ok(values)
+    }
+}
+
+/// The positions of a batch: `dims` numbers for each row.
+///
+/// # Errors
+/// 500 if a batch has none.
+pub(crate) fn positions(batch: &RecordBatch, dims: usize) -> Result<Vec<f64>> {
+    let column = batch.column_by_name("position");
+    let numbers = column.map(floats).unwrap_or_default().values;
+    let expected = batch.num_rows().saturating_mul(dims);
+    match numbers.len() == expected {
+        true => Ok(numbers),
+        false => Err(ViewError::malformed(format!(
+            "found {} coordinates for {} vertices, expected {expected}",
+            numbers.len(),
+            batch.num_rows()
+        ))),
+    }
+}
+
+/// Coordinates as float32, as in Neuroglancer's formats.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the formats have float32 only"
+)]
+pub(crate) fn single(numbers: &[f64]) -> Vec<f32> {
+    numbers.iter().map(|&number| number as f32).collect()
+}

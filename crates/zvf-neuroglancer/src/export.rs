@@ -1,0 +1,415 @@
+//! Exports the views of a store as files, for plain buckets and web servers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use serde_json::Value;
+use zvf_store::{Class, Store};
+
+use crate::error::ViewError;
+use crate::shards::{ShardError, ShardSize, ShardWriter, morton, morton_bits};
+use crate::viewed_store::ViewedStore;
+use crate::views::{Content, View, content, lines, multilod, points};
+
+/// Largest number of files of an index for which [`Shards::Auto`] makes no shards.
+const FEW_FILES: u64 = 10_000;
+
+/// Bytes of the lists of a cell of points that are in memory at one time.
+const CELL_BYTES: u64 = 24 << 20;
+
+/// Whether objects of an index are written as files or in shards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Shards {
+    /// Shards if an index would have more than 10 000 files; their number depends on objects and bytes.
+    #[default]
+    Auto,
+    /// One file for each object.
+    None,
+    /// Two to the power of this many shards for each index, at most 2^20.
+    Bits(u32),
+}
+
+/// The result of an export.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Exported {
+    /// Folders of views, in the folder of the export.
+    pub views: Vec<&'static str>,
+    /// Number of files.
+    pub files: u64,
+    /// Total bytes of the files.
+    pub bytes: u64,
+    /// Attributes that no view can show.
+    pub left_out: Vec<String>,
+}
+
+/// Why the views were not written. Files written before the failure stay.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// A view cannot be generated.
+    #[error("{path}: {message}")]
+    View {
+        /// The file of the view.
+        path: String,
+        /// Description of the failure.
+        message: String,
+        /// The class of the failure.
+        class: Class,
+    },
+    /// Shards of a folder cannot be written.
+    #[error("{path}: {source}")]
+    Shards {
+        /// The folder.
+        path: PathBuf,
+        /// Description of the failure.
+        source: ShardError,
+    },
+    /// A file cannot be written.
+    #[error("{path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        source: std::io::Error,
+    },
+}
+
+impl ExportError {
+    /// The class of the failure.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        match self {
+            Self::View { class, .. } => *class,
+            Self::Shards { source, .. } => source.class(),
+            Self::File { .. } => Class::Io,
+        }
+    }
+}
+
+/// Writes every view of a store below `folder`, which must exist: the files of [`content`](crate::content), or shards of them.
+///
+/// # Cost
+/// In memory are the encoded form of one object, of the largest chunk of points (24 MiB of its lists at a time) or of 3 MiB of lines, and
+/// 32 bytes for each object of the largest shard. Chunks of points are read once, larger ones once for each 24 MiB; lines once;
+/// other objects once for each of their views. Shards need temporary files of the same size in `folder`.
+///
+/// # Errors
+/// The errors of the store and its queries; an object of more than 64 MiB; two objects of one id; I/O.
+pub fn export_precomputed<'a>(
+    store: Store,
+    folder: &'a Path,
+    memory_budget: u64,
+    shards: Shards,
+) -> BoxFuture<'a, Result<Exported, ExportError>> {
+    Box::pin(async move {
+        let opened = Arc::new(ViewedStore::new(store));
+        let mut writer = Writer {
+            opened,
+            folder,
+            budget: memory_budget,
+            shards,
+            done: Exported::default(),
+        };
+        for view in View::of(writer.opened.kind()) {
+            writer.done.views.push(view.name());
+            writer.view(*view).await?;
+        }
+        writer.done.left_out.sort();
+        writer.done.left_out.dedup();
+        Ok(writer.done)
+    })
+}
+
+struct Writer<'a> {
+    opened: Arc<ViewedStore>,
+    folder: &'a Path,
+    budget: u64,
+    shards: Shards,
+    done: Exported,
+}
+
+/// Objects of a folder by their keys: files, or shards that are written at the end.
+struct Index<'p> {
+    path: Vec<&'p str>,
+    shards: Option<ShardWriter>,
+}
+
+/// The kind of keys of an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keys {
+    /// Ids of objects of some hundred bytes or more.
+    Ids,
+    /// Ids of objects that are too small to be compressed.
+    SmallIds,
+    /// Morton codes with this number of bits; `None`: they do not fit into 64 bits.
+    Cells(Option<u32>),
+}
+
+/// Converts the failure of a view.
+fn failed(path: &str, error: &ViewError) -> ExportError {
+    ExportError::View {
+        path: path.to_owned(),
+        message: error.to_string(),
+        class: error.class(),
+    }
+}
+
+impl Writer<'_> {
+    async fn view(&mut self, view: View) -> Result<(), ExportError> {
+        let name = view.name();
+        let mut info = match self.content(&[name, "info"]).await? {
+            Content::Document(info) => info,
+            Content::File(_) => {
+                let error = ViewError::malformed("a bug in zvf: no document; please report it");
+                return Err(failed(name, &error));
+            }
+        };
+        let left_out = info["zvf"]["left_out"].as_array().into_iter().flatten();
+        let left_out = left_out.filter_map(|one| one.as_str().map(str::to_owned));
+        self.done.left_out.extend(left_out);
+        match view {
+            View::Points => self.points(name, &mut info).await?,
+            View::Lines => self.lines(name, &mut info).await?,
+            View::Skeletons => {
+                self.file(&[name, "properties", "info"]).await?;
+                let segments = self.segments(name).await?;
+                let mut index = self.index(vec![name], Keys::Ids, segments.len() as u64)?;
+                for segment in segments {
+                    let key = segment.to_string();
+                    let content = self.content(&[name, &key]).await?;
+                    self.add(&mut index, segment, &key, &[], &bytes(&content))?;
+                }
+                self.finish(index, &mut info)?;
+            }
+            View::Multilod => {
+                self.file(&[name, "properties", "info"]).await?;
+                let segments = self.segments(name).await?;
+                let mut index = self.index(vec![name], Keys::Ids, segments.len() as u64)?;
+                for segment in segments {
+                    let files = multilod::files(&self.opened, self.budget, segment).await;
+                    let key = segment.to_string();
+                    let files = files.map_err(|error| failed(&format!("{name}/{key}"), &error))?;
+                    if index.shards.is_none() {
+                        self.put(&[name, &key], &files.fragments)?;
+                    }
+                    let manifest = format!("{key}.index");
+                    self.add(
+                        &mut index,
+                        segment,
+                        &manifest,
+                        &files.fragments,
+                        &files.manifest,
+                    )?;
+                }
+                self.finish(index, &mut info)?;
+            }
+            View::Meshes => {
+                self.file(&[name, "properties", "info"]).await?;
+                for segment in self.segments(name).await? {
+                    let manifest = self.file(&[name, &format!("{segment}:0")]).await?;
+                    let fragments = manifest.as_ref().map(|manifest| &manifest["fragments"]);
+                    let fragments = fragments.and_then(Value::as_array).into_iter().flatten();
+                    for fragment in fragments.filter_map(Value::as_str) {
+                        self.file(&[name, fragment]).await?;
+                    }
+                }
+            }
+        }
+        // The last file of a view: a view with it is complete.
+        self.put(&[name, "info"], info.to_string().as_bytes())
+    }
+
+    async fn points(&mut self, name: &str, info: &mut Value) -> Result<(), ExportError> {
+        let wrong = |error: ViewError| failed(name, &error);
+        let runs = points::runs(&self.opened, CELL_BYTES)
+            .await
+            .map_err(wrong)?;
+        let count = points::count(&self.opened).await.map_err(wrong)?;
+        let mut by_id = self.index(vec![name, "by_id"], Keys::SmallIds, count)?;
+        let shapes = points::shapes(&self.opened).await.map_err(wrong)?;
+        let mut levels = Vec::with_capacity(shapes.len());
+        let names: Vec<String> = (0..shapes.len()).map(|level| format!("s{level}")).collect();
+        for ((shape, cells), level) in shapes.iter().zip(&names) {
+            let keys = Keys::Cells(morton_bits(shape));
+            levels.push(self.index(vec![name, level], keys, *cells)?);
+        }
+        for run in runs {
+            let files = points::run_files(&self.opened, self.budget, &run).await;
+            let files = files.map_err(wrong)?;
+            let code = morton(&run.cell, &run.shape);
+            let key: Vec<String> = run.cell.iter().map(u64::to_string).collect();
+            let key = key.join("_");
+            for (level, file) in levels.iter_mut().skip(run.spatial).zip(&files.bands) {
+                self.add(level, code, &key, &[], file)?;
+            }
+            for (id, file) in files.by_id {
+                self.add(&mut by_id, id, &id.to_string(), &[], &file)?;
+            }
+        }
+        for (number, level) in levels.into_iter().enumerate() {
+            self.finish(level, &mut info["spatial"][number])?;
+        }
+        self.finish(by_id, &mut info["by_id"])?;
+        if !info["relationships"][0].is_null() {
+            let segments = self.segments(name).await?;
+            let path = vec![name, "by_object"];
+            let mut by_object = self.index(path, Keys::Ids, segments.len() as u64)?;
+            for segment in segments {
+                let key = segment.to_string();
+                let content = self.content(&[name, "by_object", &key]).await?;
+                self.add(&mut by_object, segment, &key, &[], &bytes(&content))?;
+            }
+            self.finish(by_object, &mut info["relationships"][0])?;
+        }
+        Ok(())
+    }
+
+    async fn lines(&mut self, name: &str, info: &mut Value) -> Result<(), ExportError> {
+        let wrong = |error: ViewError| failed(name, &error);
+        let levels = lines::levels(&self.opened).await.map_err(wrong)?;
+        let count = self.segments(name).await?.len() as u64;
+        let cell = vec!["0"; self.opened.dims()].join("_");
+        let mut by_id = self.index(vec![name, "by_id"], Keys::Ids, count)?;
+        let mut by_object = self.index(vec![name, "by_object"], Keys::Ids, count)?;
+        for level in 0..levels {
+            let files = lines::level_files(&self.opened, self.budget, level).await;
+            let files = files.map_err(wrong)?;
+            // A level is one cell: there is nothing to put together.
+            let folder = format!("s{level}");
+            let mut spatial = self.index(vec![name, &folder], Keys::Cells(Some(0)), 1)?;
+            self.add(&mut spatial, 0, &cell, &[], &files.cell)?;
+            self.finish(spatial, &mut info["spatial"][level])?;
+            for (segment, single, related) in files.objects {
+                let key = segment.to_string();
+                self.add(&mut by_id, segment, &key, &[], &single)?;
+                self.add(&mut by_object, segment, &key, &[], &related)?;
+            }
+        }
+        self.finish(by_id, &mut info["by_id"])?;
+        self.finish(by_object, &mut info["relationships"][0])
+    }
+
+    /// The segments of all objects with vertices.
+    async fn segments(&self, name: &str) -> Result<Vec<u64>, ExportError> {
+        let objects = self.opened.objects().await;
+        let objects = objects.map_err(|error| failed(name, &error))?;
+        Ok(objects.first(usize::MAX))
+    }
+
+    /// Starts an index of about `count` objects.
+    fn index<'p>(
+        &self,
+        path: Vec<&'p str>,
+        keys: Keys,
+        count: u64,
+    ) -> Result<Index<'p>, ExportError> {
+        let wanted = match self.shards {
+            Shards::Auto => count > FEW_FILES,
+            Shards::None => false,
+            Shards::Bits(_) => true,
+        };
+        let folder = self.path(&path);
+        let failed = |source| ExportError::File {
+            path: folder.clone(),
+            source,
+        };
+        fs::create_dir_all(&folder).map_err(failed)?;
+        let shards = match (wanted, keys) {
+            (true, Keys::Ids) => Some(ShardWriter::by_id(&folder, true).map_err(failed)?),
+            (true, Keys::SmallIds) => Some(ShardWriter::by_id(&folder, false).map_err(failed)?),
+            (true, Keys::Cells(Some(bits))) => {
+                Some(ShardWriter::by_cell(&folder, bits).map_err(failed)?)
+            }
+            (true, Keys::Cells(None)) | (false, _) => None,
+        };
+        Ok(Index { path, shards })
+    }
+
+    /// Adds an object: to the shards, with its prefix there, or as a file.
+    fn add(
+        &mut self,
+        index: &mut Index<'_>,
+        key: u64,
+        file: &str,
+        before: &[u8],
+        object: &[u8],
+    ) -> Result<(), ExportError> {
+        let Some(shards) = &mut index.shards else {
+            let mut path = index.path.clone();
+            path.push(file);
+            return self.put(&path, object);
+        };
+        let added = shards.put(key, before, object);
+        added.map_err(|source| ExportError::File {
+            path: self.path(&index.path),
+            source,
+        })
+    }
+
+    /// Writes the shards of an index, and their layout into its description.
+    fn finish(&mut self, index: Index<'_>, owner: &mut Value) -> Result<(), ExportError> {
+        let Some(shards) = index.shards else {
+            return Ok(());
+        };
+        let size = match self.shards {
+            Shards::Bits(bits) => ShardSize::Bits(bits),
+            Shards::Auto | Shards::None => ShardSize::Auto,
+        };
+        let done = shards.finish(size).map_err(|source| ExportError::Shards {
+            path: self.path(&index.path),
+            source,
+        })?;
+        owner["sharding"] = done.sharding.document();
+        self.done.files = self.done.files.saturating_add(done.files);
+        self.done.bytes = self.done.bytes.saturating_add(done.bytes);
+        Ok(())
+    }
+
+    async fn content(&self, path: &[&str]) -> Result<Content, ExportError> {
+        let content = content(&self.opened, self.budget, path).await;
+        content.map_err(|error| failed(&path.join("/"), &error))
+    }
+
+    /// Writes one file; returns it if it is a document.
+    async fn file(&mut self, path: &[&str]) -> Result<Option<Value>, ExportError> {
+        match self.content(path).await? {
+            Content::File(bytes) => self.put(path, &bytes).map(|()| None),
+            Content::Document(document) => {
+                self.put(path, document.to_string().as_bytes())?;
+                Ok(Some(document))
+            }
+        }
+    }
+
+    fn path(&self, path: &[&str]) -> PathBuf {
+        let mut file = self.folder.to_owned();
+        file.extend(path);
+        file
+    }
+
+    fn put(&mut self, path: &[&str], bytes: &[u8]) -> Result<(), ExportError> {
+        let file = self.path(path);
+        let failed = |source| ExportError::File {
+            path: file.clone(),
+            source,
+        };
+        if let Some(parent) = file.parent() {
+            fs::create_dir_all(parent).map_err(failed)?;
+        }
+        fs::write(&file, bytes).map_err(failed)?;
+        self.done.files = self.done.files.saturating_add(1);
+        self.done.bytes = self.done.bytes.saturating_add(bytes.len() as u64);
+        Ok(())
+    }
+}
+
+/// The bytes of a file.
+fn bytes(content: &Content) -> Vec<u8> {
+    match content {
+        Content::File(bytes) => bytes.to_vec(),
+        Content::Document(document) => document.to_string().into_bytes(),
+    }
+}

@@ -1,0 +1,46 @@
+//! Neuroglancer's precomputed formats.
+//!
+//! | module, function | what |
+//! |---|---|
+//! | [`precomputed`] | encoders of annotations, skeletons, meshes and segment properties: values in, bytes and JSON out |
+//! | [`shards`] | the sharded layout of their folders: its description, keys and places, and a writer |
+//! | [`content`] | one file of a view of a store, made on demand |
+//! | [`export_precomputed`] | all files of all views of a store, as files or shards |
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use zvf_neuroglancer::{Content, View, ViewedStore, content};
+//! use zvf_store::{Store, blocking::Runtime};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let unpacked = zvf_testkit::unpack("points_ids")?;
+//! # let address = unpacked.path().display().to_string();
+//! Runtime::new()?.wait(async {
+//!     let store = Arc::new(ViewedStore::new(Store::open(&address).await?));
+//!     assert_eq!(View::of(store.kind()), [View::Points]);
+//!     let Content::Document(info) = content(&store, 1 << 20, &["points", "info"]).await? else {
+//!         return Err("no document".into());
+//!     };
+//!     assert_eq!(info["@type"], "neuroglancer_annotations_v1");
+//!     Ok(())
+//! })
+//! # }
+//! ```
+//!
+//! Nothing here knows sockets: `zvf-serve` sends what [`content`] returns.
+
+mod columns;
+mod error;
+mod export;
+mod plan;
+pub mod precomputed;
+pub mod shards;
+mod units;
+mod viewed_store;
+mod views;
+
+pub use error::ViewError;
+pub use export::{ExportError, Exported, Shards, export_precomputed};
+pub use viewed_store::ViewedStore;
+pub use views::{Content, View, content, is_made};

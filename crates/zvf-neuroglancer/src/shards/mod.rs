@@ -1,0 +1,13 @@
+//! `neuroglancer_uint64_sharded_v1`: many objects in few files, in both directions.
+//!
+//! Source: `src/datasource/precomputed/{sharded,volume}.md` of google/neuroglancer, release 2.41.2.
+
+mod murmur;
+mod sharding;
+mod writer;
+
+pub use sharding::{Hash, Layout, Sharding, ShardingError, morton, morton_bits};
+pub use writer::{ShardError, ShardSize, ShardWriter, Sharded};
+
+#[cfg(test)]
+mod tests;

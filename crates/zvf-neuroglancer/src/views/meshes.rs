@@ -1,0 +1,129 @@
+//! Objects as legacy meshes: one fragment for each chunk in which faces have their first corner.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use zvf_query::Column;
+
+use super::content::Content;
+use super::skeletons::{Shape, check_space};
+use crate::columns::{Attributes, single};
+use crate::error::{Result, ViewError};
+use crate::plan::number;
+use crate::precomputed::{mesh_fragment, mesh_info, mesh_manifest};
+use crate::units::nanometres;
+use crate::viewed_store::ViewedStore;
+
+/// The document `info`.
+///
+/// # Errors
+/// Not found for stores of more than three axes of space.
+pub(crate) fn info(opened: &ViewedStore) -> Result<Value> {
+    check_space(opened)?;
+    Ok(left_out(mesh_info(Some("properties")), opened))
+}
+
+/// A document that names the axes that are not shown, where there are any.
+pub(crate) fn left_out(mut document: Value, opened: &ViewedStore) -> Value {
+    let axes = opened.other_axes();
+    if !axes.is_empty() {
+        document["zvf"] = json!({"left_out": axes});
+    }
+    document
+}
+
+/// A manifest, `ID:0`, or a fragment, `ID:0:CHUNK`.
+///
+/// # Errors
+/// Not found; Limit for a mesh that is too large; the errors of the query.
+pub(crate) async fn file(opened: &Arc<ViewedStore>, budget: u64, key: &str) -> Result<Content> {
+    check_space(opened)?;
+    let mut parts = key.split(':');
+    let (id, lod, chunk) = (parts.next(), parts.next(), parts.next());
+    let (Some(id), Some("0"), None) = (id, lod, parts.next()) else {
+        return Err(ViewError::not_found("no such file of a mesh"));
+    };
+    let segment = number(id)?;
+    if let Some(bytes) = chunk.and_then(|_| opened.rendered(key)) {
+        return Ok(Content::File(bytes));
+    }
+    let mut fragments = fragments(opened, budget, segment).await?;
+    let found = match chunk {
+        Some(_) => {
+            let found = fragments.remove(key);
+            Content::File(found.ok_or_else(|| ViewError::not_found("no such fragment"))?)
+        }
+        None => {
+            let names: Vec<String> = fragments.keys().cloned().collect();
+            Content::Document(mesh_manifest(&names))
+        }
+    };
+    for (name, bytes) in fragments {
+        opened.keep(name, bytes);
+    }
+    Ok(found)
+}
+
+/// The vertices and triangles of one fragment.
+#[derive(Debug, Default)]
+struct Piece {
+    /// Rows of the mesh, and their numbers in the fragment.
+    numbers: BTreeMap<u32, u32>,
+    rows: Vec<u32>,
+    triangles: Vec<[u32; 3]>,
+}
+
+impl Piece {
+    fn vertex(&mut self, row: u32) -> Result<u32> {
+        let next = u32::try_from(self.rows.len())
+            .map_err(|_| ViewError::too_large("more vertices than a fragment has room for"))?;
+        let number = *self.numbers.entry(row).or_insert(next);
+        if number == next {
+            self.rows.push(row);
+        }
+        Ok(number)
+    }
+}
+
+/// All fragments of a segment by name, in nanometres. Faces of more than three corners are cut into fans.
+async fn fragments(
+    opened: &ViewedStore,
+    budget: u64,
+    segment: u64,
+) -> Result<BTreeMap<String, Bytes>> {
+    let columns = vec![Column::Position, Column::Chunk];
+    let shape = Shape::read(
+        opened,
+        budget,
+        (segment, 0),
+        columns,
+        &Attributes::default(),
+    )
+    .await?;
+    let mut pieces: BTreeMap<&[i64], Piece> = BTreeMap::new();
+    let lost = || ViewError::malformed("a face with a corner that is no vertex");
+    for [a, b, c] in shape.triangles() {
+        let row = usize::try_from(a).map_err(|_| lost())?;
+        let chunk = shape.chunks.get(row).ok_or_else(lost)?;
+        let piece = pieces.entry(chunk.as_slice()).or_default();
+        let triangle = [piece.vertex(a)?, piece.vertex(b)?, piece.vertex(c)?];
+        piece.triangles.push(triangle);
+    }
+    let scales = nanometres(opened.space());
+    let mut found = BTreeMap::new();
+    for (chunk, piece) in pieces {
+        let mut positions = Vec::with_capacity(piece.rows.len().saturating_mul(3));
+        for row in &piece.rows {
+            let row = usize::try_from(*row).map_err(|_| lost())?;
+            let point = shape.positions.get(row).ok_or_else(lost)?;
+            positions.extend(point.iter().zip(&scales).map(|(p, scale)| p * scale));
+        }
+        let chunk: Vec<String> = chunk.iter().map(i64::to_string).collect();
+        let name = format!("{segment}:0:{}", chunk.join("."));
+        let bytes = mesh_fragment(&single(&positions), &piece.triangles)?;
+        found.insert(name, Bytes::from(bytes));
+    }
+    Ok(found)
+}

@@ -1,0 +1,196 @@
+//! Views as files, compared with what the stores were made from.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use zvf_neuroglancer::{Exported, Shards, export_precomputed};
+use zvf_store::Store;
+use zvf_store::blocking::Runtime;
+
+fn exported(case: &str, folder: &Path) -> Result<Exported> {
+    with_shards(case, folder, Shards::Auto)
+}
+
+fn with_shards(case: &str, folder: &Path, shards: Shards) -> Result<Exported> {
+    let store = zvf_testkit::unpack(case)?;
+    let runtime = Runtime::new()?;
+    let store = runtime.wait(Store::open(&store.path().display().to_string()))?;
+    Ok(runtime.wait(export_precomputed(store, folder, 16 << 20, shards))?)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Result<usize> {
+    let four = bytes.get(at..at + 4).context("cut")?;
+    Ok(usize::try_from(u32::from_le_bytes(four.try_into()?))?)
+}
+
+/// Names and contents of the files of a folder, without those of folders in it.
+fn files(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        if path.is_file() {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            found.push((name.into_owned(), std::fs::read(&path)?));
+        }
+    }
+    Ok(found)
+}
+
+#[test]
+fn points_have_a_file_each_and_stand_in_one_cell() -> Result<()> {
+    for case in ["points_ids", "0.9.4/additive_points"] {
+        let home = tempfile::tempdir()?;
+        let done = exported(case, home.path())?;
+        assert_eq!(done.views, ["points"], "{case}");
+        let count = zvf_testkit::truth(case)?.positions.rows();
+        let folder = home.path().join("points");
+        assert_eq!(files(&folder.join("by_id"))?.len(), count, "{case}");
+        let mut in_cells = 0;
+        for level in 0.. {
+            let level = folder.join(format!("s{level}"));
+            if !level.exists() {
+                break;
+            }
+            for (_, bytes) in files(&level)? {
+                in_cells += u32_at(&bytes, 0)?;
+            }
+        }
+        assert_eq!(in_cells, count, "{case}");
+    }
+    Ok(())
+}
+
+#[test]
+fn graphs_and_meshes_have_all_their_links() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let done = exported("graph", home.path())?;
+    assert_eq!(done.views, ["skeletons"]);
+    let folder = home.path().join("skeletons");
+    let edges = zvf_testkit::truth("graph")?.edges.context("edges")?.rows();
+    let mut found = 0;
+    for (name, bytes) in files(&folder)? {
+        if name != "info" {
+            found += u32_at(&bytes, 4)?;
+        }
+    }
+    assert_eq!(found, edges);
+    assert!(folder.join("properties/info").is_file());
+
+    let home = tempfile::tempdir()?;
+    let done = exported("mesh", home.path())?;
+    assert_eq!(done.views, ["multilod", "meshes"]);
+    let faces = zvf_testkit::truth("mesh")?.faces.context("faces")?.rows();
+    let mut found = 0;
+    for (name, bytes) in files(&home.path().join("meshes"))? {
+        if name.matches(':').count() == 2 {
+            found += (bytes.len() - 4 - 12 * u32_at(&bytes, 0)?) / 12;
+        }
+    }
+    assert_eq!(found, faces);
+    Ok(())
+}
+
+#[test]
+fn lines_are_there_as_annotations_and_as_skeletons() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let done = exported("streamlines", home.path())?;
+    assert_eq!(done.views, ["lines", "skeletons"]);
+    let vertices = zvf_testkit::truth("streamlines")?.positions.rows();
+    let mut found = 0;
+    for (_, bytes) in files(&home.path().join("lines/by_id"))? {
+        found += u32_at(&bytes, 0)?;
+    }
+    assert_eq!(found, vertices);
+    let mut found = 0;
+    for (name, bytes) in files(&home.path().join("skeletons"))? {
+        if name != "info" {
+            found += u32_at(&bytes, 0)?;
+        }
+    }
+    assert_eq!(found, vertices);
+    assert_eq!(done.bytes, sizes(home.path())?);
+    Ok(())
+}
+
+/// Bytes of all files below a folder.
+fn sizes(folder: &Path) -> Result<u64> {
+    let mut sum = 0;
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        sum += match path.is_dir() {
+            true => sizes(&path)?,
+            false => std::fs::metadata(&path)?.len(),
+        };
+    }
+    Ok(sum)
+}
+
+/// Vertices, objects and links of a folder, by the importer; and the values of each, in their order, by which nothing else can be meant.
+fn imported(folder: &Path) -> Result<(u64, u64, Vec<String>)> {
+    let home = tempfile::tempdir()?;
+    let address = home.path().join("store.zarrvectors");
+    let address = address.to_string_lossy().into_owned();
+    let import = zvf_convert::Import::open(&[folder.to_owned()], &zvf_convert::Options::default())?;
+    let counts = (import.vertices(), import.objects());
+    let runtime = Runtime::new()?;
+    let rows = runtime.wait(async {
+        let options = zvf_write::WriteOptions::new();
+        let spec = import.spec().clone();
+        let mut writer = zvf_write::StoreWriter::create(&address, spec, options).await?;
+        import.read(&mut writer)?;
+        writer.finish().await?;
+        let store = Store::open(&address).await?;
+        let answer = zvf_query::query(&store, zvf_query::Query::default()).await?;
+        let answer = answer.collect().await?;
+        let mut rows = Vec::new();
+        if let Some(batch) = answer.table(zvf_query::Table::Vertices)? {
+            for row in 0..batch.num_rows() {
+                rows.push(format!("{:?}", batch.slice(row, 1).columns()));
+            }
+        }
+        anyhow::Ok(rows)
+    })?;
+    let mut rows = rows;
+    rows.sort();
+    Ok((counts.0, counts.1, rows))
+}
+
+#[test]
+fn shards_import_as_files_do() -> Result<()> {
+    for (case, views) in [
+        ("points_ids", vec!["points"]),
+        ("0.9.4/additive_points", vec!["points"]),
+        ("skeleton", vec!["skeletons"]),
+        ("streamlines", vec!["lines", "skeletons"]),
+        ("mesh", vec!["multilod"]),
+    ] {
+        let files = tempfile::tempdir()?;
+        with_shards(case, files.path(), Shards::None)?;
+        for bits in [0, 3] {
+            let shards = tempfile::tempdir()?;
+            let done = with_shards(case, shards.path(), Shards::Bits(bits))?;
+            assert_eq!(done.bytes, sizes(shards.path())?, "{case}");
+            for view in &views {
+                let (one, other) = (files.path().join(view), shards.path().join(view));
+                assert_eq!(imported(&one)?, imported(&other)?, "{case} {view} {bits}");
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn levels_of_detail_are_one_for_a_mesh_without_levels() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    exported("mesh", home.path())?;
+    let truth = zvf_testkit::truth("mesh")?;
+    let faces = truth.faces.as_ref().context("faces")?.rows();
+    let import = zvf_convert::Import::open(
+        &[home.path().join("multilod")],
+        &zvf_convert::Options::default(),
+    )?;
+    // One fragment, so that nothing is cut.
+    assert_eq!(import.vertices(), truth.positions.rows() as u64);
+    assert!(faces > 0);
+    Ok(())
+}

@@ -1,0 +1,3 @@
+//! Views of the bundled stores as files.
+
+mod export;

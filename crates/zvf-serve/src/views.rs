@@ -1,0 +1,91 @@
+//! `/precomputed/NAME/VIEW/…`: Neuroglancer's views of a store, made on demand.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use zvf_neuroglancer::{Content, content, is_made};
+
+use crate::http_error::{Answer, HttpError};
+use crate::opened::Opened;
+use crate::path;
+use crate::reply::{check_match, is_known, part, with_tag};
+use crate::sources::{Sources, Work};
+
+/// Answers GET and HEAD.
+pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request) -> Answer {
+    let (parts, _) = request.into_parts();
+    let found = path::segments(parts.uri.path(), "/precomputed/")?;
+    let names: Vec<&str> = found.names.iter().map(String::as_str).collect();
+    let (Some((name, rest)), false) = (names.split_first(), found.folder) else {
+        return Err(HttpError::not_found("no such view"));
+    };
+    let source = sources.find(name)?;
+    let mut again = true;
+    // Fragments of a mesh that was made cost nothing.
+    let made = match rest {
+        ["multilod", _] => is_made(&source.opened().await?.views, rest),
+        _ => false,
+    };
+    let _permit = match made {
+        true => None,
+        false => Some(sources.permit_for(work(rest)).await?),
+    };
+    loop {
+        let opened = source.opened().await?;
+        match current(&opened, sources.budget, rest, &parts.headers).await {
+            Err(error) if error.is_changed() && again => {
+                again = false;
+                source.forget(&opened).await;
+            }
+            answered => return answered,
+        }
+    }
+}
+
+/// The memory class of an answer.
+fn work(rest: &[&str]) -> Work {
+    match rest {
+        ["lines", folder, _] if !folder.starts_with("by_") => Work::Scan,
+        ["multilod" | "meshes", key] if *key != "info" => Work::Mesh,
+        _ => Work::Query,
+    }
+}
+
+/// Answers from one snapshot of the store.
+async fn current(opened: &Arc<Opened>, budget: u64, rest: &[&str], headers: &HeaderMap) -> Answer {
+    let tag = opened.tag();
+    check_match(headers, tag)?;
+    if tag.is_some_and(|tag| is_known(headers, tag)) {
+        return Ok(with_tag(
+            StatusCode::NOT_MODIFIED,
+            tag.cloned(),
+            Body::empty(),
+        ));
+    }
+    let content = content(&opened.views, budget, rest).await?;
+    let (bytes, kind) = match content {
+        Content::File(bytes) => (bytes, "application/octet-stream"),
+        Content::Document(document) => (document.to_string().into(), "application/json"),
+    };
+    let part = part(headers, tag, bytes.len() as u64)?;
+    let cut = part.as_ref().and_then(|(range, _)| {
+        let start = usize::try_from(range.start).ok()?;
+        let end = usize::try_from(range.end).ok()?;
+        (end <= bytes.len()).then(|| bytes.slice(start..end))
+    });
+    let status = match part {
+        Some(_) => StatusCode::PARTIAL_CONTENT,
+        None => StatusCode::OK,
+    };
+    let body = Body::from(cut.unwrap_or(bytes));
+    let mut response = with_tag(status, tag.cloned(), body);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    if let Some((_, place)) = part {
+        headers.insert(header::CONTENT_RANGE, place);
+    }
+    Ok(response)
+}
