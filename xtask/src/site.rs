@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use crate::{Outcome, links, python, sh};
 
-/// Pages outside `docs`, and their names in the site.
+/// Pages that have another name in the site: those outside `docs`, and the first page, whose name mdBook would change.
 const PAGES: &[(&str, &str)] = &[
+    ("docs/README.md", "index.md"),
     ("README.md", "overview.md"),
     ("ARCHITECTURE.md", "architecture.md"),
     ("CHANGELOG.md", "changelog.md"),
@@ -32,12 +33,12 @@ pub(crate) fn run(_: &[String]) -> Outcome {
             .strip_prefix(&docs)?
             .to_string_lossy()
             .replace('\\', "/");
-        if name.ends_with(".md") {
+        if name.ends_with(".md") && name != "README.md" {
             fs::write(source.join(&name), page(&root, &path)?)?;
             if name != "SUMMARY.md" && !summary.contains(&format!("({name})")) {
                 findings.push(format!("docs/SUMMARY.md: {name} is missing"));
             }
-        } else if name != "book.toml" {
+        } else if !["README.md", "book.toml"].contains(&&*name) {
             fs::copy(&path, source.join(&name))?;
         }
     }
@@ -125,10 +126,10 @@ mod tests {
             rewrite(&root, &root.join("docs"), text),
             "[a](overview.md#the-crates) [b](guide.md) c [d](#e) [f](https://example.org)"
         );
-        let text = "![p](docs/pictures/tracts.png) [g](docs/guide.md#x)";
+        let text = "![p](docs/pictures/tracts.png) [g](docs/guide.md#x) [i](docs/README.md)";
         assert_eq!(
             rewrite(&root, &root, text),
-            "![p](pictures/tracts.png) [g](guide.md#x)"
+            "![p](pictures/tracts.png) [g](guide.md#x) [i](index.md)"
         );
     }
 }

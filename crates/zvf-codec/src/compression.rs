@@ -109,13 +109,13 @@ impl Compression {
         }
     }
 
-    /// Whether cells can be read that are arrays of their own, which the generic reader does not do.
+    /// Whether [`Chain`] decodes these codecs. Cells that are arrays of their own need that, because the generic reader cannot read them.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         Chain::new(&self.codecs()).is_ok()
     }
 
-    /// The codecs behind the array-to-bytes codec, in writing order.
+    /// The codecs after the array-to-bytes codec, in writing order.
     #[must_use]
     pub fn codecs(&self) -> Vec<Codec> {
         let codec = |name: &str, configuration| Codec {
@@ -148,23 +148,22 @@ impl Compression {
         }
     }
 
-    /// The compression of an array whose first codec has a name; `None`: it has another one, or codecs behind it that this build
-    /// does not write.
+    /// The compression of an array whose first codec has this name; `None` if it has another one, or is followed by codecs that this build cannot write.
     #[must_use]
     pub fn behind(first: &str, codecs: &[Codec]) -> Option<Self> {
         let (codec, rest) = codecs.split_first()?;
         (codec.name == first).then(|| Self::of(rest))?
     }
 
-    /// The compression that has written these codecs; `None` for a list that this build does not write. Where only the
-    /// effort differs, that of this crate is as good: readers do not see it.
+    /// The compression that writes these codecs; `None` for a list that this build cannot write. Levels of effort may differ, because readers do not depend on
+    /// them.
     #[must_use]
     pub fn of(codecs: &[Codec]) -> Option<Self> {
         let found = Self::known(codecs).unwrap_or_else(|| Self::Pipeline(codecs.to_vec()));
         found.check().is_ok().then_some(found)
     }
 
-    /// The compression that is not a pipeline and has written these codecs.
+    /// The compression, other than a pipeline, that writes these codecs.
     fn known(codecs: &[Codec]) -> Option<Self> {
         let (last, before) = match codecs.split_last() {
             None => return Some(Self::None),
@@ -176,7 +175,7 @@ impl Compression {
         if !before.is_empty() {
             return None;
         }
-        // Levels that are there are integers.
+        // Stated levels are integers.
         let level = match last.configuration.get("level") {
             Some(level) => Some(level.as_i64()?),
             None => None,

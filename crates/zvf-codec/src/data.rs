@@ -25,7 +25,7 @@ impl<'b> Data<'b> {
         }
     }
 
-    /// A range of the bytes; `None` where it ends behind them.
+    /// A range of the bytes; `None` if it ends after them.
     #[must_use]
     pub fn slice(self, range: std::ops::Range<usize>) -> Option<Bytes> {
         match self {
@@ -36,7 +36,7 @@ impl<'b> Data<'b> {
         }
     }
 
-    /// The bytes, copied where they were borrowed.
+    /// The bytes; copied if they are borrowed.
     #[must_use]
     pub fn into_bytes(self) -> Bytes {
         match self {

@@ -21,12 +21,12 @@ pub enum CodecError {
     /// The library failed, whatever the bytes are.
     #[error("{0}")]
     Library(#[from] std::io::Error),
-    /// A compression that cannot be.
+    /// An invalid compression.
     #[error("compression: found {found}, expected {expected}")]
     Specification {
-        /// What was asked for.
+        /// The requested compression.
         found: String,
-        /// What would be right.
+        /// The expected one.
         expected: String,
     },
 }

@@ -1,11 +1,11 @@
-//! The checksum of HDF5, as numcodecs has it.
+//! The checksum of HDF5, as in numcodecs.
 //!
-//! That of `zarrs` 0.23.14 leaves out the last byte of an odd number of them.
+//! `zarrs` 0.23.14 omits the last byte of data with an odd length.
 
 use crate::CodecError;
 use crate::data::Data;
 
-/// Both sums are folded once behind so many pairs of bytes: no more of them fit 32 bits.
+/// Both sums are folded after this number of pairs of bytes, before they exceed 32 bits.
 const PAIRS: usize = 360;
 
 const fn fold(sum: u32) -> u32 {

@@ -23,7 +23,7 @@ pub(crate) struct Foreign {
     made: Arc<dyn BytesToBytesCodecTraits>,
 }
 
-/// What a codec does follows from its document.
+/// The codec, created from its document.
 impl PartialEq for Foreign {
     fn eq(&self, other: &Self) -> bool {
         self.codec == other.codec

@@ -1,30 +1,30 @@
-//! Decoders of other projects: where one panics, its data is malformed, and the caller goes on.
+//! Third-party decoders: a panic becomes an error of the class malformed.
 //!
-//! The crates `zarrs`, `arrow-ipc`, `parquet`, `draco-core`, `zip`, `flate2` and `bzip2` are memory-safe, but partly made for data without
-//! damage: they assert what they expect. All crates of this workspace call them through [`isolate`] or [`isolate_future`], and nothing else catches
-//! panics.
+//! The crates `zarrs`, `arrow-ipc`, `parquet`, `draco-core`, `zip`, `flate2` and `bzip2` are memory-safe, but parts of them assert that their input is
+//! valid. All crates of this workspace call them through [`isolate`] or [`isolate_future`], and nothing else catches panics.
 //!
 //! # What is caught
 //!
-//! Panics that unwind out of the work: on its own thread, and on threads that pass theirs on, as rayon does.
+//! Panics that unwind out of the closure: on its own thread, and on threads that propagate theirs, as those of rayon do.
 //!
 //! # What is not
 //!
-//! An allocation that fails, a stack that overflows and a loop without end are no panics. So sizes, counts and depths of the data are compared with
-//! limits *before* a decoder gets it, by its caller. C libraries (Zstandard, LZ4) do not panic.
+//! Failed allocations, stack overflows and endless loops are not panics. Therefore callers compare sizes, counts and depths of the data with limits
+//! *before* they call a decoder. C libraries (Zstandard, LZ4) do not panic.
 //!
-//! In a program compiled with `panic = "abort"` nothing unwinds: the first panic of a decoder ends the program, as if it were not isolated. Programs
-//! that read files of others should not be compiled so.
+//! In a program compiled with `panic = "abort"` nothing unwinds: the first panic of a decoder ends the program. Do not compile programs that read
+//! untrusted files that way.
 //!
 //! # Messages
 //!
-//! The first line of the panic's message is part of the error, so the panic hook does not print it. A hook is installed at the first call; it
-//! passes the panics of all other code to the hook that was there before. Where a program sets a hook of its own later, messages of isolated
-//! decoders are printed as well; panics on threads of rayon always are.
+//! The first line of the panic's message is part of the error, so the panic hook does not print it. The first call installs a hook that passes the
+//! panics of all other code to the previous hook. If a program sets its own hook later, messages of isolated decoders are printed too; those of
+//! panics on threads of rayon always are.
 //!
 //! # Unwind safety
 //!
-//! What the work owned is dropped. What it borrowed mutably may be changed half: after an error the caller drops it, and does not read it.
+//! Values that the closure owns are dropped. Values that it borrows mutably may be changed partially: after an error the caller must drop them without
+//! reading.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -71,10 +71,10 @@ pub fn isolate<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     done.map_err(|panic| first_line(panic.as_ref()))
 }
 
-/// As [`isolate`], for a future: each time it is polled.
+/// As [`isolate`], for every poll of a future.
 ///
 /// # Errors
-/// The first line of the message, where the future panics.
+/// The first line of the panic's message.
 pub async fn isolate_future<T>(work: impl Future<Output = T>) -> Result<T, String> {
     let mut work = pin!(work);
     poll_fn(

@@ -61,12 +61,12 @@ impl Made {
 }
 
 thread_local! {
-    /// The list that was used last: making its codecs reads their configurations.
+    /// The codecs of the most recent list, cached because creating them parses their configurations.
     static LAST: RefCell<Option<Pipeline>> = const { RefCell::new(None) };
 }
 
 impl Pipeline {
-    /// Makes the codecs; else tells which one cannot be, and why.
+    /// Creates the codecs. The error names the one that cannot be created, and the reason.
     fn new(codecs: &[Codec]) -> Result<Self, String> {
         let made: Result<Arc<[_]>, String> = codecs.iter().map(Made::new).collect();
         Ok(Self {

@@ -1,14 +1,14 @@
-//! Compressions as a user writes them.
+//! Compressions as text of a user.
 
 use std::str::FromStr;
 
 use crate::{CodecError, Compression};
 
-/// What [`Compression`] is made from.
+/// The accepted texts, for messages.
 const EXPECTED: &str = "none, zstd, zstd:LEVEL (at most 22), gzip, gzip:LEVEL (0 to 9), blosc, or a list of codecs in JSON";
 
 /// `none`, `zstd`, `zstd:LEVEL`, `gzip`, `gzip:LEVEL`, `blosc`, or a list of codecs in JSON as
-/// [`Compression::from_codecs`] takes it. Levels that are not given are those of the libraries.
+/// [`Compression::from_codecs`] accepts it. The default levels are those of the libraries.
 ///
 /// # Errors
 /// Misuse: anything else, and codecs that this build does not have.

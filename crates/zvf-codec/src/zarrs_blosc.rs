@@ -17,13 +17,14 @@ use zarrs::plugin::{ExtensionName, ZarrVersion};
 
 use crate::blosc;
 
-/// The name of the codec, in documents of both versions.
+/// The name of the codec in documents of both versions of Zarr.
 const NAME: &str = "blosc";
 
-/// Most bytes of a chunk whose size `zarrs` does not know: no frame holds more.
+/// The limit for a chunk whose size `zarrs` does not know: the largest size of a frame.
 const MOST: u64 = i32::MAX as u64;
 
-/// Gives `zarrs` the codec `blosc` of `zvf-blosc`, to read and, with the feature `encode`, to write. To be called before arrays are opened; only the first call does anything.
+/// Registers the codec `blosc` of `zvf-blosc` with `zarrs`, for reading and, with the feature `encode`, writing. Call it before arrays are opened; further calls have no
+/// effect.
 pub fn register_blosc() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -9,11 +9,11 @@ use crate::data::{read_bounded, read_first};
 use crate::error::{CodecError, check};
 
 thread_local! {
-    /// A context costs more to make than a small cell to decompress.
+    /// Creating a context costs more than decompressing a small cell.
     static CONTEXT: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// Most bytes a block can stand for, and fewest bytes that a block takes.
+/// The largest decoded size of a block, and the smallest stored size.
 const BLOCK_OUT: u64 = 128 << 10;
 const BLOCK_IN: u64 = 4;
 
