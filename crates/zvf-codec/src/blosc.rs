@@ -292,7 +292,7 @@ fn check_claim(frame: &[u8], limit: u64) -> Result<(), CodecError> {
 
 /// Bytes of a block where the configuration leaves them open: the block and what is made of it stay in the cache of a core.
 #[cfg(feature = "encode")]
-const BLOCK: usize = 128 << 10;
+const BLOCK: usize = 16 << 10;
 
 /// How frames are written, by the configuration of the codec in documents. The effort of `lz4` and `blosclz` is one of this crate's:
 /// `clevel` 0 stores the bytes, all others are the same. `lz4hc` is written as `lz4`, which readers do not tell apart.
