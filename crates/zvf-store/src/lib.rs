@@ -104,6 +104,7 @@ mod presence;
 mod ragged;
 mod raw;
 mod redo;
+mod rows;
 mod snapshot;
 mod store;
 mod typed;
@@ -124,7 +125,7 @@ pub use zvf_io::{
 pub use cells::CellWant;
 pub use chunks::{
     CheckedFragment, CheckedFragments, ChunkColumn, ChunkParts, ChunkReader, DecodedChunk,
-    RowValues,
+    OpenChunk, RowValues, WantedCells,
 };
 pub use container::{ContainerKind, GridArray};
 pub use coord::ChunkCoord;
@@ -139,6 +140,7 @@ pub use objects::{IdTable, ManifestChunk, ObjectIndex};
 pub use options::{Deltas, KnownNames, Names, Need, OpenOptions};
 pub use presence::{InBox, Presence};
 pub use raw::{RawStore, undo_codecs};
+pub use rows::RowSet;
 pub use store::{Level, Store};
 pub use typed::{TypedArray, TypedValues};
 pub use warnings::Warning;
