@@ -3,7 +3,8 @@
 //! `zvf-bench rows make FOLDER COUNT SIDE CODEC` writes a store of COUNT lines of 100 points in bundles, in chunks of SIDE;
 //! `zvf-bench rows run ROUNDS STORE…` opens each store once and prints a line a job: store, job, median microseconds, vertices and a
 //! checksum of their positions, which is the same for every build and codec. `rows loop ROUNDS STORE JOB` runs one job alone, for a
-//! profiler.
+//! profiler. `rows codecs STORE…` encodes the cells of vertices of stores again, as Blosc frames of several kinds and as zstd, and prints
+//! size, time to decode all, and time to decode the first block and one in the middle.
 
 use std::time::Instant;
 
@@ -11,6 +12,9 @@ use anyhow::{Context, Result, bail};
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float32Type;
+use zvf_blosc::{
+    Chunk, Codec as Library, Codecs, Encoder, FirstFilter, Format, LastFilter, Settings,
+};
 use zvf_query::{BBox, Query, Select, Table};
 use zvf_store::Store;
 use zvf_store::blocking::Runtime;
@@ -40,9 +44,15 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
             }
             Ok(())
         }
+        ["codecs", stores @ ..] => {
+            for url in stores {
+                codecs(&runtime, url)?;
+            }
+            Ok(())
+        }
         ["loop", rounds, url, job] => measure(&runtime, url, rounds.parse()?, Some(job)),
         _ => bail!(
-            "rows make FOLDER COUNT SIDE CODEC | rows run ROUNDS STORE… | rows loop ROUNDS STORE JOB"
+            "rows codecs STORE… | rows make FOLDER COUNT SIDE CODEC | rows run ROUNDS STORE… | rows loop ROUNDS STORE JOB"
         ),
     }
 }
@@ -221,4 +231,118 @@ async fn answer(store: &Store, query: Query) -> Result<(u64, u64)> {
         }
     }
     Ok((vertices, sum))
+}
+
+/// Frames of the cells of vertices under several settings.
+fn codecs(runtime: &Runtime, url: &str) -> Result<()> {
+    let cells: Vec<Vec<u8>> = runtime.wait(async {
+        let store = Store::open(url).await?;
+        let level = store.level(0, &zvf_store::Need::default()).await?;
+        let array = level.vertices();
+        let chunks = array.presence().iter().take(200);
+        let wants = chunks
+            .map(|chunk| zvf_store::CellWant::new(array, chunk))
+            .collect();
+        let cells = store.fetch(9, wants).await?;
+        Ok::<_, anyhow::Error>(
+            cells
+                .into_iter()
+                .flatten()
+                .map(|cell| framed(&cell))
+                .collect(),
+        )
+    })?;
+    let raw: usize = cells.iter().map(Vec::len).sum();
+    println!("{url}: {} cells, {raw} bytes", cells.len());
+    let line = |name: &str, size: usize, all: u128, part: u128| {
+        let speed = raw as f64 * 1000.0 / all.max(1) as f64;
+        let part = part / cells.len().max(1) as u128;
+        println!(
+            "{name:24} {:.3} of raw, {speed:.0} MB/s whole, {part} ns for two blocks",
+            size as f64 / raw as f64
+        );
+    };
+    let packed: Vec<Vec<u8>> = cells
+        .iter()
+        .map(|cell| zstd::bulk::compress(cell, 0))
+        .collect::<Result<_, _>>()?;
+    let mut state = zstd::bulk::Decompressor::new()?;
+    let all = best(|| {
+        for (frame, cell) in packed.iter().zip(&cells) {
+            std::hint::black_box(state.decompress(frame, cell.len())?);
+        }
+        Ok(())
+    })?;
+    line("zstd", packed.iter().map(Vec::len).sum(), all, 0);
+    for (codec, level) in [(Library::Lz4, 0), (Library::Zstd, 3), (Library::Zstd, 9)] {
+        for (width, block) in [(4, 128), (4, 64), (4, 32), (4, 16), (4, 8), (12, 16)] {
+            let size = (block << 10) / width * width;
+            let mut settings = Settings::new(width, size)
+                .with_format(Format::Blosc1)
+                .with_codec(Some(codec))
+                .with_filters(FirstFilter::None, LastFilter::Shuffle);
+            settings.level = level;
+            let mut encoder = Encoder::new(settings)?;
+            let mut frames = Vec::new();
+            for cell in &cells {
+                let mut frame = Vec::new();
+                encoder.encode(cell, &mut frame)?;
+                frames.push(frame);
+            }
+            let mut state = Codecs::new();
+            let all = best(|| {
+                for frame in &frames {
+                    let chunk = Chunk::parse(frame)?;
+                    std::hint::black_box(chunk.decode_vec(width, usize::MAX, &mut state)?);
+                }
+                Ok(())
+            })?;
+            let (mut out, mut scratch) = (vec![0; size], vec![0; size]);
+            let part = best(|| {
+                for frame in &frames {
+                    let chunk = Chunk::parse(frame)?;
+                    let header = chunk.header();
+                    let pipeline = header.pipeline(width)?;
+                    for block in [0, header.block_count() / 2] {
+                        let length = header.block_len(block);
+                        let out = out.get_mut(..length).context("a block")?;
+                        chunk.decode_block(
+                            &pipeline,
+                            block,
+                            None,
+                            out,
+                            &mut scratch,
+                            &mut state,
+                        )?;
+                    }
+                }
+                Ok(())
+            })?;
+            let size = frames.iter().map(Vec::len).sum();
+            line(
+                &format!("{codec} {level}, {width} bytes, {block} KiB"),
+                size,
+                all,
+                part,
+            );
+        }
+    }
+    Ok(())
+}
+
+/// A cell as it is stored: a chunk of one element.
+fn framed(cell: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(cell.len()).unwrap_or(u32::MAX);
+    [&1_u32.to_le_bytes()[..], &length.to_le_bytes(), cell].concat()
+}
+
+/// The least nanoseconds of a few runs.
+fn best(mut run: impl FnMut() -> Result<()>) -> Result<u128> {
+    let mut least = u128::MAX;
+    for _ in 0..9 {
+        let start = Instant::now();
+        run()?;
+        least = least.min(start.elapsed().as_nanos());
+    }
+    Ok(least)
 }
