@@ -77,7 +77,9 @@ def cells(corpora: Corpora, codecs: list, paths: list[Path]) -> None:
             corpora.add("shard", b"\3" + path.read_bytes())
             corpora.add("shard", b"\7" + path.read_bytes()[:-4])
         elif names[1:] in (["zstd"], ["blosc"]):
-            corpora.add("codecs", bytes([["zstd", "gzip", "blosc"].index(names[1])]) + path.read_bytes())
+            chain = bytes([["zstd", "gzip", "blosc"].index(names[1])])
+            corpora.add("codecs", chain + path.read_bytes())
+            corpora.add("codec_ranges", chain + b"\x5a\x28" + path.read_bytes())
             corpora.add("shard", b"\2" + path.read_bytes())
         else:
             corpora.add("shard", b"\0" + path.read_bytes())
@@ -91,6 +93,8 @@ def made(corpora: Corpora) -> None:
         plain = bytes(k * k % 251 for k in range(size))
         packed = gzip.compress(plain, mtime=0)
         check = lambda data: data + google_crc32c.value(data).to_bytes(4, "little")
+        corpora.add("codec_ranges", b"\1\x5a\x28" + packed)
+        corpora.add("codec_ranges", b"\3\x5a\x28" + check(plain))
         corpora.add("codecs", b"\1" + packed)
         corpora.add("codecs", b"\3" + check(plain))
         corpora.add("codecs", b"\4" + check(packed))

@@ -310,23 +310,6 @@ impl<'a> Chunk<'a> {
 
 #[cfg(feature = "alloc")]
 impl Chunk<'_> {
-    /// Largest number of decoded bytes for a byte of a stream: Zstandard's runs.
-    const GAIN: usize = 1 << 18;
-
-    /// The decoded bytes, if there are at most `cap` and no more than the stored ones can produce.
-    fn possible(&self, cap: usize) -> Result<usize, DecodeError> {
-        let n = self.header.nbytes();
-        let possible = match self.header.body() {
-            Body::Compressed => self.bytes.len().saturating_mul(Self::GAIN),
-            _ => usize::MAX,
-        };
-        let most = cap.min(possible);
-        if n > most {
-            return Err(DecodeError::limit("chunk nbytes", 4, n as u64, most as u64));
-        }
-        Ok(n)
-    }
-
     /// Decodes every block and returns the first `keep` bytes of the chunk: memory for these and for three blocks.
     ///
     /// # Errors
@@ -338,7 +321,7 @@ impl Chunk<'_> {
         keep: usize,
         codecs: &mut (impl Expand + ?Sized),
     ) -> Result<alloc::vec::Vec<u8>, DecodeError> {
-        let (n, length) = (self.possible(usize::MAX)?, self.header.blocksize());
+        let (n, length) = (self.header.possible(usize::MAX)?, self.header.blocksize());
         let pipeline = self.pipeline(frame_typesize)?;
         let mut kept = alloc::vec::Vec::with_capacity(keep.min(n));
         let mut scratch = alloc::vec![0; length];
@@ -377,7 +360,7 @@ impl Chunk<'_> {
         cap: usize,
         codecs: &mut (impl Expand + ?Sized),
     ) -> Result<alloc::vec::Vec<u8>, DecodeError> {
-        let n = self.possible(cap)?;
+        let n = self.header.possible(cap)?;
         let mut out = alloc::vec![0; n];
         let needs = self.header.body() == Body::Compressed;
         let mut scratch = alloc::vec![0; if needs { self.header.blocksize() } else { 0 }];

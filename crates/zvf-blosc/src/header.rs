@@ -459,6 +459,26 @@ impl Header {
         ))
     }
 
+    /// The decoded bytes of the chunk, if there are at most `cap` and no more than its stored bytes can produce.
+    ///
+    /// # Errors
+    ///
+    /// Limit: the header states more.
+    pub fn possible(&self, cap: usize) -> Result<usize, DecodeError> {
+        /// Most decoded bytes for a byte of a stream: Zstandard's runs.
+        const GAIN: usize = 1 << 18;
+        let n = self.nbytes();
+        let possible = match self.body() {
+            Body::Compressed => self.cbytes().saturating_mul(GAIN),
+            _ => usize::MAX,
+        };
+        let most = cap.min(possible);
+        if n > most {
+            return Err(DecodeError::limit("chunk nbytes", 4, n as u64, most as u64));
+        }
+        Ok(n)
+    }
+
     /// Bytes of header and block table, which are needed before any block.
     #[must_use]
     pub const fn table_end(&self) -> usize {

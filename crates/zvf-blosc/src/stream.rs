@@ -49,6 +49,12 @@ impl<'a> Streams<'a> {
         })
     }
 
+    /// Bytes of the streams that were taken.
+    #[must_use]
+    pub const fn taken(&self) -> usize {
+        self.at
+    }
+
     /// Takes the next stream, with its position; none after the last.
     ///
     /// # Errors

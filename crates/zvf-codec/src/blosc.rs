@@ -1,9 +1,10 @@
 //! Blosc-1 frames, as numcodecs writes them: one chunk of `zvf-blosc` a cell, with a short header.
 
-#[cfg(feature = "encode")]
 use std::cell::RefCell;
+use std::ops::Range;
 
-use zvf_blosc::{Chunk, Class, Codecs, DecodeError, SHORT};
+use zvf_blosc::stream::{Context, Streams, decode_block};
+use zvf_blosc::{BlockTable, Body, Chunk, Class, Codecs, DecodeError, Header, Pipeline, SHORT};
 #[cfg(feature = "encode")]
 use zvf_blosc::{
     Codec as Library, EncodeError, Encoder, FirstFilter, Format, LastFilter, Settings,
@@ -12,21 +13,198 @@ use zvf_blosc::{
 use zvf_meta::Codec;
 
 use crate::error::{CodecError, check};
+use crate::stored::StoredBytes;
 
 /// The version that every Blosc-1 library writes; Blosc2 has higher ones.
 const VERSION: u8 = 2;
 
 /// Decompresses one frame.
 pub(crate) fn decode(frame: &[u8], limit: u64) -> Result<Vec<u8>, CodecError> {
-    // What is too large is said to be that, whatever else is wrong with it.
-    if let Some(claimed) = frame.get(4..8).and_then(<[u8]>::first_chunk) {
-        check(u64::from(u32::from_le_bytes(*claimed)), limit)?;
-    }
+    check_claim(frame, limit)?;
     let chunk = parse(frame)?;
     let header = chunk.header();
-    chunk
-        .decode_vec(header.typesize(), header.nbytes(), &mut Codecs::new())
+    for (block, extent) in extents(header, chunk.table())?.iter().enumerate() {
+        let bytes = frame.get(extent.clone()).unwrap_or_default();
+        check_streams(header, block, bytes)?;
+    }
+    with_codecs(|codecs| chunk.decode_vec(header.typesize(), header.nbytes(), codecs))
         .map_err(failed)
+}
+
+thread_local! {
+    /// The codecs that were used last: a state of zstd costs more to make than a block to decode.
+    static CODECS: RefCell<Codecs> = RefCell::new(Codecs::new());
+}
+
+fn with_codecs<R>(work: impl FnOnce(&mut Codecs) -> R) -> R {
+    let mut codecs = CODECS.take();
+    let done = work(&mut codecs);
+    CODECS.set(codecs);
+    done
+}
+
+/// The stored bytes of each block of a compressed frame: from its start to the next block or the end of the frame.
+///
+/// # Errors
+/// Malformed: a start outside of the frame, two blocks that start at the same byte.
+fn extents(header: &Header, table: &BlockTable<'_>) -> Result<Vec<Range<usize>>, CodecError> {
+    let mut starts = Vec::with_capacity(table.len());
+    for block in 0..table.len() {
+        starts.push((table.start(block).map_err(bad)?, block));
+    }
+    starts.sort_unstable();
+    let mut extents = vec![0..0; starts.len()];
+    let ends = starts.iter().skip(1).map(|(start, _)| *start);
+    for ((start, block), end) in starts.iter().zip(ends.chain([header.cbytes()])) {
+        if *start == end {
+            return Err(bad(format_args!("two blocks start at byte {start}")));
+        }
+        if let Some(extent) = extents.get_mut(*block) {
+            *extent = *start..end;
+        }
+    }
+    Ok(extents)
+}
+
+/// Checks that the streams of a block are its stored bytes, neither more nor fewer.
+fn check_streams(header: &Header, block: usize, bytes: &[u8]) -> Result<(), CodecError> {
+    let mut streams = Streams::new(header, block, bytes).map_err(bad)?;
+    while streams.take().map_err(bad)?.is_some() {}
+    if streams.taken() != bytes.len() {
+        let (found, expected) = (streams.taken(), bytes.len());
+        return Err(bad(format_args!(
+            "{found} bytes of streams found in block {block}, expected {expected}"
+        )));
+    }
+    Ok(())
+}
+
+/// A frame whose blocks are decoded one by one.
+#[derive(Debug)]
+pub(crate) struct Blocks {
+    header: Header,
+    pipeline: Option<Pipeline>,
+    /// As of [`extents`]; of none where the frame stores plain bytes.
+    extents: Vec<Range<usize>>,
+    /// Number and decoded bytes of the block that was decoded last.
+    last: Option<(usize, Vec<u8>)>,
+    scratch: Vec<u8>,
+}
+
+/// Bytes that are read of a frame for its header and most block tables.
+const HEAD: usize = 512;
+
+impl Blocks {
+    /// Reads header and block table.
+    ///
+    /// # Errors
+    /// Malformed: they are damaged; limit: more decoded bytes than `limit`, or than the stored ones can produce.
+    pub(crate) fn open(stored: &StoredBytes, limit: u64) -> Result<Self, CodecError> {
+        let mut head = stored.get(0..HEAD)?;
+        let header = parse_header(&head, stored.len(), limit)?;
+        let end = header.table_end();
+        if end > head.len() {
+            head = stored.get(0..end)?;
+        }
+        let table = BlockTable::parse(&header, &head).map_err(bad)?;
+        let compressed = header.body() == Body::Compressed;
+        Ok(Self {
+            pipeline: compressed
+                .then(|| header.pipeline(header.typesize()))
+                .transpose()
+                .map_err(failed)?,
+            extents: extents(&header, &table)?,
+            header,
+            last: None,
+            scratch: Vec::new(),
+        })
+    }
+
+    /// Number of decoded bytes.
+    pub(crate) fn decoded(&self) -> usize {
+        self.header.nbytes()
+    }
+
+    /// Whether ascending ranges are in three quarters of the blocks, or in half of plain bytes.
+    pub(crate) fn is_most(&self, ranges: impl Iterator<Item = Range<usize>>) -> bool {
+        let size = self.header.blocksize().max(1);
+        if self.pipeline.is_none() {
+            return ranges.map(|range| range.len()).sum::<usize>() >= self.decoded() / 2;
+        }
+        // The next block that is not counted yet.
+        let (mut next, mut count) = (0, 0_usize);
+        for range in ranges.filter(|range| !range.is_empty()) {
+            let first = (range.start / size).max(next);
+            next = next.max(range.end.div_ceil(size));
+            count = count.saturating_add(next.saturating_sub(first));
+        }
+        count.saturating_mul(4) >= self.extents.len().saturating_mul(3)
+    }
+
+    /// Appends the decoded bytes of a range inside the frame.
+    ///
+    /// # Errors
+    /// Malformed: a damaged block. I/O.
+    pub(crate) fn read(
+        &mut self,
+        stored: &StoredBytes,
+        range: Range<usize>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), CodecError> {
+        let short = || bad("the frame ends before its last block");
+        if self.pipeline.is_none() {
+            let start = self.header.len().saturating_add(range.start);
+            let plain = stored.get(start..start.saturating_add(range.len()))?;
+            if plain.len() != range.len() {
+                return Err(short());
+            }
+            out.extend_from_slice(&plain);
+            return Ok(());
+        }
+        let size = self.header.blocksize().max(1);
+        let mut at = range.start;
+        while at < range.end {
+            let block = at / size;
+            let from = at % size;
+            let until = size.min(range.end - block * size);
+            let part = self.block(stored, block)?.get(from..until);
+            out.extend_from_slice(part.ok_or_else(short)?);
+            at = block * size + until;
+        }
+        Ok(())
+    }
+
+    /// Decodes a block.
+    fn block(&mut self, stored: &StoredBytes, block: usize) -> Result<&[u8], CodecError> {
+        let known = matches!(&self.last, Some((last, _)) if *last == block);
+        if !known {
+            let mut decoded = self.last.take().map_or_else(Vec::new, |(_, bytes)| bytes);
+            let missing = || bad(format_args!("no block {block}"));
+            let extent = self.extents.get(block).ok_or_else(missing)?;
+            let bytes = stored.get(extent.clone())?;
+            if bytes.len() != extent.len() {
+                return Err(bad("the frame ends before its last block"));
+            }
+            check_streams(&self.header, block, &bytes)?;
+            let length = self.header.block_len(block);
+            decoded.resize(length, 0);
+            self.scratch.resize(length.max(self.scratch.len()), 0);
+            let context = Context {
+                header: &self.header,
+                pipeline: self.pipeline.as_ref().ok_or_else(missing)?,
+                dictionary: None,
+                // Frames of this version have no delta filter.
+                reference: None,
+            };
+            let scratch = &mut self.scratch;
+            with_codecs(|codecs| {
+                decode_block(context, block, &bytes, &mut decoded, scratch, codecs)
+            })
+            .map_err(|error| failed(error.shifted(extent.start as u64)))?;
+            self.last = Some((block, decoded));
+        }
+        Ok(self.last.as_ref().map_or(&[], |(_, bytes)| bytes))
+    }
 }
 
 /// Most bytes of a block that is decoded for the sake of the first bytes of a frame, whatever the limit: C-Blosc makes them as large as
@@ -71,25 +249,50 @@ fn failed(error: DecodeError) -> CodecError {
 
 fn parse(frame: &[u8]) -> Result<Chunk<'_>, CodecError> {
     let chunk = Chunk::parse(frame).map_err(bad)?;
-    let header = chunk.header();
+    check_header(
+        chunk.header(),
+        u64::try_from(frame.len()).unwrap_or(u64::MAX),
+    )?;
+    Ok(chunk)
+}
+
+/// Checks the header of a frame of so many stored bytes.
+fn check_header(header: &Header, stored: u64) -> Result<(), CodecError> {
     if header.version() != VERSION || header.len() != SHORT {
         let found = header.version();
         return Err(bad(format_args!(
             "format version {found} found, expected {VERSION}"
         )));
     }
-    if header.cbytes() != frame.len() {
-        let (found, expected) = (frame.len(), header.cbytes());
+    if u64::try_from(header.cbytes()) != Ok(stored) {
+        let expected = header.cbytes();
         return Err(bad(format_args!(
-            "{found} bytes found, expected {expected}"
+            "{stored} bytes found, expected {expected}"
         )));
     }
-    Ok(chunk)
+    Ok(())
+}
+
+/// The header at the start of a frame of so many stored bytes.
+fn parse_header(head: &[u8], stored: u64, limit: u64) -> Result<Header, CodecError> {
+    check_claim(head, limit)?;
+    let header = Header::parse(head).map_err(bad)?;
+    check_header(&header, stored)?;
+    header.possible(usize::MAX).map_err(bad)?;
+    Ok(header)
+}
+
+/// What is too large is said to be that, whatever else is wrong with it.
+fn check_claim(frame: &[u8], limit: u64) -> Result<(), CodecError> {
+    match frame.get(4..8).and_then(<[u8]>::first_chunk) {
+        Some(claimed) => check(u64::from(u32::from_le_bytes(*claimed)), limit),
+        None => Ok(()),
+    }
 }
 
 /// Bytes of a block where the configuration leaves them open: the block and what is made of it stay in the cache of a core.
 #[cfg(feature = "encode")]
-const BLOCK: usize = 128 << 10;
+const BLOCK: usize = 16 << 10;
 
 /// How frames are written, by the configuration of the codec in documents. The effort of `lz4` and `blosclz` is one of this crate's:
 /// `clevel` 0 stores the bytes, all others are the same. `lz4hc` is written as `lz4`, which readers do not tell apart.
@@ -231,6 +434,78 @@ mod tests {
             rest = more;
         }
         assert!(rest.is_empty());
+    }
+
+    /// Any range of a frame is that of the whole, and a block start that is replaced by that of another block, or by any byte near it, is
+    /// an error or changes nothing.
+    #[test]
+    fn ranges_of_frames_of_c_blosc_are_read_and_damaged_tables_refused() {
+        use crate::{Chain, CodecError, RangeDecoder, StoredBytes};
+        use bytes::Bytes;
+
+        let chain = Chain::new(&[zvf_meta::Codec::named("blosc")]).unwrap();
+        let open = |frame: &[u8]| -> Result<RangeDecoder, CodecError> {
+            let memory = Bytes::copy_from_slice(frame);
+            let length = u64::try_from(frame.len()).unwrap();
+            let read = move |range: std::ops::Range<u64>| {
+                let [start, end] = [range.start, range.end].map(|at| usize::try_from(at).unwrap());
+                Ok(memory.slice(start..end))
+            };
+            chain.ranges(StoredBytes::Source(length, Box::new(read)), CAP)
+        };
+        let mut rest = &include_bytes!("../testdata/blosc.bin")[..];
+        let index: Vec<(String, u8, usize, usize, usize, usize)> =
+            serde_json::from_str(include_str!("../testdata/blosc.json")).unwrap();
+        let mut state = 7_usize;
+        let mut next = |below: usize| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % below.max(1)
+        };
+        let mut refused = 0;
+        for one in index {
+            let (frame, more) = rest.split_at(one.5);
+            rest = more;
+            let whole = decode(frame, CAP).unwrap();
+            let mut decoder = open(frame).unwrap();
+            assert_eq!(decoder.whole().unwrap(), whole);
+            for _ in 0..20 {
+                let start = next(whole.len());
+                let end = start + next(whole.len() - start + 1);
+                let mut found = Vec::new();
+                decoder.read(start..end, &mut found).unwrap();
+                assert_eq!(found, whole[start..end], "{one:?}");
+            }
+            assert!(decoder.read(0..whole.len() + 1, &mut Vec::new()).is_err());
+            let chunk = zvf_blosc::Chunk::parse(frame).unwrap();
+            let (blocks, size) = (chunk.table().len(), chunk.header().blocksize());
+            for block in 0..blocks {
+                for _ in 0..20 {
+                    let mut damaged = frame.to_vec();
+                    let field = 16 + 4 * block..20 + 4 * block;
+                    let before: [u8; 4] = frame[field.clone()].try_into().unwrap();
+                    let other = 16 + 4 * next(blocks);
+                    let start = match next(2) {
+                        0 => frame[other..other + 4].try_into().unwrap(),
+                        _ => (u32::from_le_bytes(before) + 1 + next(40) as u32).to_le_bytes(),
+                    };
+                    if start == before {
+                        continue;
+                    }
+                    damaged[field].copy_from_slice(&start);
+                    let whole_too = decode(&damaged, CAP);
+                    assert!(whole_too.is_err(), "{one:?}");
+                    let mut found = Vec::new();
+                    let from = block * size;
+                    let until = (from + size).min(whole.len());
+                    let read = open(&damaged).and_then(|mut it| it.read(from..until, &mut found));
+                    assert!(read.is_err(), "{one:?} block {block}");
+                    refused += 1;
+                }
+            }
+        }
+        assert!(refused > 1000, "{refused}");
     }
 
     #[cfg(feature = "encode")]

@@ -142,6 +142,15 @@ impl Chain {
         Ok(Data::Shared(bytes.into()))
     }
 
+    /// The codecs that are decoded before the last one, if that is a codec of blocks.
+    pub(crate) fn split_blocks(&self) -> Option<Self> {
+        match self.0.split_last() {
+            #[cfg(feature = "blosc")]
+            Some((Step::Blosc, before)) => Some(Self(before.to_vec())),
+            _ => None,
+        }
+    }
+
     /// Whether there are no codecs: the bytes are stored as they are.
     #[must_use]
     pub fn is_plain(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Bytes-to-bytes codecs of Zarr arrays, in both directions.
 //!
 //! [`Chain`] decodes the chunks of an array by its list of codecs, within a limit on the decoded size. `Compression` encodes them
-//! (feature `encode`). Maintained crates apply Zstandard, gzip and checksums, `zvf-blosc` Blosc, and `zarrs` has all other
+//! (feature `encode`), and [`RangeDecoder`] decodes parts of a chunk. Maintained crates apply Zstandard, gzip and checksums, `zvf-blosc` Blosc, and `zarrs` has all other
 //! codecs, called through [`isolate`](mod@isolate).
 //!
 //! ```
@@ -44,6 +44,8 @@ mod gzip;
 pub mod isolate;
 #[cfg(all(feature = "encode", feature = "zarrs"))]
 mod pipeline;
+mod ranges;
+mod stored;
 #[cfg(feature = "encode")]
 mod text;
 #[cfg(feature = "zarrs")]
@@ -56,6 +58,8 @@ pub use chain::Chain;
 pub use compression::Compression;
 pub use data::Data;
 pub use error::{CodecError, names};
+pub use ranges::RangeDecoder;
+pub use stored::{ReadStored, StoredBytes};
 #[cfg(feature = "zarrs")]
 pub use zarrs_blosc::register_blosc;
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use zvf_codec::{Chain, Data, StoredBytes};
 use zvf_store::meta::ArrayDoc;
 use zvf_store::{CellWant, ChunkCoord, Level, Limits, Need, Store, undo_codecs};
 
@@ -144,4 +145,34 @@ async fn cells(store: &Store, level: &Level) {
         let _ = store.fetch(3, vec![one.clone()]).await;
     }
     let _ = store.fetch(3, wants).await;
+}
+
+/// Reads a range of the decoded bytes of one chunk. Parameters: the chain, where the range begins and how long it is, as parts of the whole.
+///
+/// # Panics
+///
+/// When a chunk that decodes whole has another range, or more bytes come out than the limit allows.
+pub fn codec_ranges(data: &[u8]) {
+    let ([chain, start, length], bytes) = parameters(data);
+    let codec = CHAINS[usize::from(chain) % CHAINS.len()];
+    let codecs: serde_json::Value =
+        serde_json::from_str(&format!("[{codec}]")).expect("our own document");
+    let codecs = zvf_meta::Codec::list(codecs).expect("our own document");
+    let chain = Chain::new(&codecs).expect("codecs of this build");
+    let whole = chain.decode(Data::Borrowed(bytes), CELL_BYTES);
+    let memory = StoredBytes::Memory(bytes.to_vec().into());
+    let Ok(mut decoder) = chain.ranges(memory, CELL_BYTES) else {
+        assert!(whole.is_err(), "only the whole is read");
+        return;
+    };
+    assert!(decoder.len() <= CELL_BYTES);
+    let count = usize::try_from(decoder.len()).expect("within the limit");
+    let start = count * usize::from(start) / 255;
+    let end = start + (count - start) * usize::from(length) / 255;
+    let mut found = Vec::new();
+    let read = decoder.read(start..end, &mut found);
+    if let Ok(whole) = whole {
+        read.expect("a range of a chunk that decodes");
+        assert_eq!(found, whole.as_slice()[start..end]);
+    }
 }

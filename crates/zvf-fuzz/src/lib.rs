@@ -28,7 +28,7 @@ mod tet;
 mod validation;
 
 pub use caterva::{blosc_chunk, caterva_frame};
-pub use cells::{array_document, codecs, shard};
+pub use cells::{array_document, codec_ranges, codecs, shard};
 pub use documents::document;
 pub use fragments::fragment_index;
 pub use import::import_file;
@@ -52,6 +52,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("blosc_chunk", blosc_chunk),
     ("broken_store", broken_store),
     ("caterva_frame", caterva_frame),
+    ("codec_ranges", codec_ranges),
     ("codecs", codecs),
     ("cross_cells", cross_cells),
     ("dense_manifests", dense_manifests),

@@ -113,6 +113,14 @@ impl OpenFile {
         Ok(meta)
     }
 
+    /// Bytes of the file.
+    ///
+    /// # Errors
+    /// I/O; malformed: a folder.
+    pub fn size(&self, key: &str) -> Result<u64, IoError> {
+        Ok(self.metadata(key)?.len())
+    }
+
     /// Bytes of the file, and a text that changes when the file is replaced or written to.
     ///
     /// # Errors

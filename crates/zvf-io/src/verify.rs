@@ -21,11 +21,11 @@ fn told(state: Option<&State>) -> &dyn fmt::Display {
 }
 
 impl Kv {
-    /// Looks again at the documents that answers came from.
+    /// Looks again at the documents that answers came from; at files of the local disk on the calling thread if `here`.
     ///
     /// # Errors
     /// I/O: a document or listing changed ([`IoError::SourceChanged`]), or cannot be read.
-    pub fn verify(&self) -> BoxFuture<'_, Result<(), IoError>> {
+    pub fn verify(&self, here: bool) -> BoxFuture<'_, Result<(), IoError>> {
         Box::pin(async move {
             match self.backend() {
                 Backend::Local(root) => {
@@ -44,6 +44,9 @@ impl Kv {
                         }
                         Ok(())
                     };
+                    if here {
+                        return look();
+                    }
                     blocking(look).await?
                 }
                 Backend::Remote(remote) => {

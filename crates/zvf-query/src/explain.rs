@@ -178,7 +178,7 @@ impl LevelPlan {
     pub fn steps(&self) -> impl Iterator<Item = Vec<CellWant>> {
         self.pass.iter().flat_map(|pass| {
             let groups = pass.pace.groups.iter();
-            let chunks = groups.map(|slots| pass.vertices.wants(slots));
+            let chunks = groups.map(|slots| pass.vertices.cells(slots));
             let (family, links) = self.prepared.link_parts(pass.links.clone());
             let links = links.into_iter();
             let links = links.filter_map(move |cells| Some(link_wants(family.as_ref()?, &cells)));

@@ -1,7 +1,9 @@
 //! The fragments of one chunk, checked and compact: eight bytes a fragment, regardless of the chunk's rows.
 
+use std::ops::Range;
+
 use zvf_store::format::DecodeError;
-use zvf_store::format::fragments::{Fragment as Stored, FragmentIndex};
+use zvf_store::{CheckedFragment, CheckedFragments, RowSet};
 
 use crate::columns::gather::{Kept, Rows};
 use crate::int;
@@ -9,22 +11,44 @@ use crate::int;
 /// The fragments of one chunk. Every row lies inside the chunk's buffer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fragments {
-    /// Start and count: of rows, or of entries in `rows` where `lists` is set.
-    spans: Vec<(u32, u32)>,
-    /// Which fragments are lists; empty when none is.
-    lists: Vec<bool>,
-    rows: Vec<u32>,
+    stored: CheckedFragments,
     disjoint: bool,
-    /// The row behind the last one of a range.
-    extent: u32,
+}
+
+impl From<CheckedFragments> for Fragments {
+    fn from(stored: CheckedFragments) -> Self {
+        let mut next = 0_u32;
+        let rises = stored.iter().all(|fragment| match fragment {
+            CheckedFragment::Range { start, count } => {
+                let rises = count == 0 || start >= next;
+                next = next.max(start.saturating_add(count));
+                rises
+            }
+            CheckedFragment::List(rows) => rows.is_empty(),
+        });
+        Self {
+            stored,
+            disjoint: rises,
+        }
+    }
+}
+
+impl<'a> From<CheckedFragment<'a>> for Rows<'a> {
+    fn from(fragment: CheckedFragment<'a>) -> Self {
+        match fragment {
+            CheckedFragment::Range { start, count } => Self::Range { start, count },
+            CheckedFragment::List(rows) => Self::List(rows),
+        }
+    }
 }
 
 impl Fragments {
     /// Whether all fragments together reach over a half, a quarter or an eighth of a chunk's rows: what comes of a type of
     /// elements that is too short.
     pub(crate) fn are_short(&self, rows: u32) -> bool {
-        let times = |n: u32| self.extent.checked_mul(n) == Some(rows);
-        self.lists.is_empty() && self.extent > 0 && (times(2) || times(4) || times(8))
+        let extent = self.stored.extent();
+        let times = |n: u32| extent.checked_mul(n) == Some(rows);
+        self.stored.are_ranges() && extent > 0 && (times(2) || times(4) || times(8))
     }
 
     /// Reads a fragment index over a buffer of `rows` rows.
@@ -33,49 +57,12 @@ impl Fragments {
     ///
     /// What a reader must refuse: a damaged blob, a row outside the buffer.
     pub(crate) fn decode(blob: &[u8], rows: u32) -> Result<Self, DecodeError> {
-        let index = FragmentIndex::parse(blob)?;
-        index.check_rows(u64::from(rows))?;
-        let mut found = Self {
-            spans: Vec::with_capacity(int::index(index.len())),
-            disjoint: true,
-            ..Self::default()
-        };
-        let mut next = 0_u32;
-        for fragment in &index {
-            // The check above has shown that every number fits; no buffer has a row of the number that is used otherwise.
-            let row = |row: i64| u32::try_from(row).unwrap_or(u32::MAX);
-            match fragment {
-                Stored::Range { start, count } => {
-                    let (start, count) = (row(start), row(count));
-                    found.disjoint &= count == 0 || start >= next;
-                    next = next.max(start.saturating_add(count));
-                    found.spans.push((start, count));
-                }
-                Stored::List(list) => {
-                    if found.lists.is_empty() {
-                        found.lists.resize(int::index(index.len()), false);
-                    }
-                    if let Some(flag) = found.lists.get_mut(found.spans.len()) {
-                        *flag = true;
-                    }
-                    let start = u32::try_from(found.rows.len()).unwrap_or(u32::MAX);
-                    found
-                        .rows
-                        .extend(list.iter().map(|stored| row(stored.get())));
-                    found.disjoint &= list.is_empty();
-                    found
-                        .spans
-                        .push((start, u32::try_from(list.len()).unwrap_or(u32::MAX)));
-                }
-            }
-        }
-        found.extent = next;
-        Ok(found)
+        Ok(CheckedFragments::decode(blob, Some(rows))?.into())
     }
 
     /// Number of fragments.
     pub(crate) fn len(&self) -> usize {
-        self.spans.len()
+        int::index(self.stored.len())
     }
 
     /// Whether the fragments are rising ranges, so that none shares a row with another.
@@ -85,25 +72,29 @@ impl Fragments {
 
     /// The rows of one fragment.
     pub(crate) fn get(&self, fragment: u32) -> Option<Rows<'_>> {
-        let (start, count) = *self.spans.get(int::index(fragment))?;
-        if self
-            .lists
-            .get(int::index(fragment))
-            .copied()
-            .unwrap_or(false)
-        {
-            let start = int::index(start);
-            return Some(Rows::List(
-                self.rows
-                    .get(start..start.checked_add(int::index(count))?)?,
-            ));
-        }
-        Some(Rows::Range { start, count })
+        Some(self.stored.get(fragment)?.into())
     }
 
     /// All fragments in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, Rows<'_>)> {
-        (0_u32..).map_while(|fragment| Some((fragment, self.get(fragment)?)))
+        (0_u32..).zip(self.stored.iter().map(Rows::from))
+    }
+
+    /// The rows of some fragments, given by first number and count, and of `more`. Fragments that are not there have none.
+    pub(crate) fn rows_of(&self, fragments: &[(u32, u32)], more: Range<u32>) -> RowSet {
+        let mut ranges = vec![more];
+        for (first, count) in fragments {
+            let numbers = *first..first.saturating_add(*count);
+            for rows in numbers.map_while(|number| self.get(number)) {
+                match rows {
+                    Rows::Range { start, count } => ranges.push(start..start.saturating_add(count)),
+                    Rows::List(rows) => {
+                        ranges.extend(rows.iter().map(|row| *row..row.saturating_add(1)));
+                    }
+                }
+            }
+        }
+        RowSet::new(ranges)
     }
 
     /// For every kept row the lowest fragment that contains it; `u32::MAX` where none does.

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::channel::oneshot;
 use serde_json::json;
+use zvf_store::format::dtype::DType;
 use zvf_store::meta::rules::{self, LevelAt};
 use zvf_store::meta::{Refinement, RootDoc};
 use zvf_store::owners::{OWNER_COLUMN, OwnerColumn};
-use zvf_store::{Class, Deltas, Level, Names, Need, Store, VertexAttribute};
+use zvf_store::{ChunkParts, Class, Deltas, Level, Names, Need, Store, VertexAttribute};
 
 use crate::columns::arrow;
 use crate::columns::attribute::ColumnSpec;
@@ -363,7 +364,37 @@ fn tie(
         None => None,
     };
     let round = level.next_round();
+    let arrays = columns.iter().filter_map(|column| column.array.as_ref());
+    let attributes = level.vertex_attributes().iter();
+    let attributes: Vec<VertexAttribute> = arrays
+        .filter_map(|array| {
+            attributes
+                .clone()
+                .find(|one| Arc::ptr_eq(&one.array, array))
+        })
+        .cloned()
+        .collect();
+    let chunks = level.chunks(ChunkParts {
+        attributes: &attributes,
+        ..ChunkParts::GEOMETRY
+    })?;
+    let mut next = 0..chunks.columns().len();
+    let stored = columns
+        .iter()
+        .map(|column| column.array.as_ref().and_then(|_| next.next()));
+    let stored = stored.collect();
+    let names = query
+        .filter
+        .as_ref()
+        .map_or_else(Vec::new, crate::Filter::names);
+    let tested = columns
+        .iter()
+        .map(|column| names.contains(&column.name))
+        .collect();
     let reader = Reader {
+        chunks,
+        stored,
+        tested,
         short: Arc::default(),
         probe: None,
         displaced: Arc::default(),
@@ -608,7 +639,8 @@ fn spec(attribute: &VertexAttribute) -> ColumnSpec {
         name: attribute.name.clone(),
         array: Some(Arc::clone(&attribute.array)),
         absent: false,
-        dtype: attribute.dtype,
+        // As it is read.
+        dtype: DType::little(attribute.dtype.kind),
         declared,
         wider: states_one.then(Arc::default),
         categories: attribute.categories.clone(),

@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bytes::Bytes;
-use zvf_store::{CellWant, ChunkCoord, ContainerKind, GridArray, Level};
+use futures::future::BoxFuture;
+use zvf_store::{
+    CellWant, ChunkCoord, ChunkReader, Level, OpenChunk, RowSet, RowValues, StoreError, WantedCells,
+};
 
 use crate::columns::attribute::{Cell, ColumnSpec};
 use crate::columns::gather::Kept;
@@ -38,6 +40,13 @@ pub(crate) struct What {
     pub(crate) attributes: Vec<bool>,
 }
 
+impl What {
+    /// Whether a column of the reader is wanted.
+    fn wants(&self, column: usize) -> bool {
+        self.attributes.get(column) == Some(&true)
+    }
+}
+
 /// One level, prepared for one query. Shared with worker threads.
 #[derive(Debug, Clone)]
 pub(crate) struct Reader {
@@ -48,6 +57,12 @@ pub(crate) struct Reader {
     pub(crate) position: PositionSpec,
     pub(crate) grid: Grid,
     pub(crate) columns: Vec<ColumnSpec>,
+    /// Reads the chunks of the level.
+    pub(crate) chunks: ChunkReader,
+    /// For each column its number in `chunks`; `None` where no array has it.
+    pub(crate) stored: Vec<Option<usize>>,
+    /// For each column whether the filter tests it.
+    pub(crate) tested: Vec<bool>,
     pub(crate) filter: Option<BoundFilter>,
     pub(crate) test: RowTest,
     /// Set once the fragments of a chunk are far from reaching over its rows.
@@ -69,8 +84,8 @@ pub(crate) struct Decoded {
     pub(crate) rows: u32,
     /// The chunk is listed, and its vertices are not there.
     pub(crate) absent: bool,
-    /// World positions, little-endian.
-    pub(crate) positions: Bytes,
+    /// World positions, of the rows that are used.
+    pub(crate) positions: RowValues,
     pub(crate) fragments: Option<Arc<Fragments>>,
     /// One for each column of the reader.
     pub(crate) cells: Vec<Cell>,
@@ -84,25 +99,25 @@ impl Decoded {
     /// Bytes that the chunk keeps in memory, about.
     pub(crate) fn bytes(&self) -> u64 {
         let cells = self.cells.iter().map(|cell| match cell {
-            Cell::Rows { bytes, .. } | Cell::Short { bytes, .. } => bytes.len(),
+            Cell::Rows { values, .. } | Cell::Short { values, .. } => values.bytes().len(),
             _ => 0,
         });
         let fragments = self
             .fragments
             .as_ref()
             .map_or(0, |fragments| fragments.len().saturating_mul(8));
-        int::wide(self.positions.len() + cells.sum::<usize>() + fragments + 256)
+        int::wide(self.positions.bytes().len() + cells.sum::<usize>() + fragments + 256)
     }
 }
 
 impl Decoded {
     /// Drops the values of the rows; what is known about the cells stays.
     pub(crate) fn forget_values(&mut self) {
-        self.positions = Bytes::new();
+        self.positions = RowValues::default();
         self.kept = Kept::Rows(Vec::new());
         for cell in &mut self.cells {
-            if let Cell::Rows { bytes, .. } | Cell::Short { bytes, .. } = cell {
-                *bytes = Bytes::new();
+            if let Cell::Rows { values, .. } | Cell::Short { values, .. } = cell {
+                *values = RowValues::default();
             }
         }
     }
@@ -125,44 +140,93 @@ impl Reader {
         self.grid.is_elsewhere(chunk, &extent.min, &extent.max)
     }
 
-    /// The cells that are wanted of one chunk. Cells that the array's presence list lacks are left out, except of
-    /// `vertices`: a manifest may know a chunk that the list does not.
-    pub(crate) fn wants(&self, slot: Slot, what: &What, out: &mut Vec<CellWant>) {
-        let chunk = self.table.get(slot);
-        let mut want = |array: &Arc<GridArray>| {
-            out.push(CellWant {
-                array: Arc::clone(array),
-                chunk: ChunkCoord::from(chunk),
-            });
-        };
-        if what.vertices {
-            want(self.level.vertices());
-        }
-        for array in self.side_arrays(what).flatten() {
-            if array.presence().contains(chunk) {
-                want(array);
+    /// The cells that are wanted of one chunk.
+    fn wanted(&self, what: &What) -> WantedCells {
+        let mut columns = vec![false; self.chunks.columns().len()];
+        for (stored, wanted) in self.stored.iter().zip(&what.attributes) {
+            if let Some(flag) = stored.and_then(|at| columns.get_mut(at)) {
+                *flag = *wanted;
             }
         }
+        WantedCells {
+            positions: what.vertices,
+            fragments: what.fragments,
+            columns,
+        }
     }
 
-    /// The arrays beside `vertices` that `what` names: fragments, then attributes; `None` where there is no array.
-    fn side_arrays<'a>(
-        &'a self,
-        what: &'a What,
-    ) -> impl Iterator<Item = Option<&'a Arc<GridArray>>> {
-        let fragments = what.fragments.then(|| self.level.vertex_fragments());
-        let wanted = self
-            .columns
-            .iter()
-            .zip(&what.attributes)
-            .filter(|(_, wanted)| **wanted);
-        fragments
-            .into_iter()
-            .chain(wanted.map(|(column, _)| column.array.as_ref()))
+    /// The cells that are requested of some chunks.
+    pub(crate) fn cells(&self, slots: impl Iterator<Item = Slot>, what: &What) -> Vec<CellWant> {
+        let wanted = self.wanted(what);
+        let cells = |slot| {
+            self.chunks
+                .cells(&ChunkCoord::from(self.table.get(slot)), &wanted)
+        };
+        slots.flat_map(cells).collect()
     }
 
-    /// Takes the cells of one chunk, in the order of [`wants`](Self::wants), and finds the rows that satisfy the
-    /// query.
+    /// Requests the cells of some chunks in a round of requests, then runs `work` on them, on a worker thread or, where it is little, `here`.
+    ///
+    /// # Errors
+    ///
+    /// I/O; those of `work`.
+    pub(crate) fn open<R: Send + 'static>(
+        &self,
+        round: u32,
+        chunks: impl IntoIterator<Item = (Slot, What)>,
+        here: bool,
+        work: impl FnOnce(Vec<OpenChunk>) -> Result<R, QueryError> + Send + 'static,
+    ) -> BoxFuture<'static, Result<R, QueryError>> {
+        let chunks = chunks.into_iter().map(|(slot, what)| {
+            let chunk = ChunkCoord::from(self.table.get(slot));
+            (chunk, self.wanted(&what))
+        });
+        let done = self.chunks.open_map(round, chunks.collect(), here, work);
+        Box::pin(async move { done.await? })
+    }
+
+    /// What is wrong with a cell of an array, with its place. Errors of stored objects have their keys.
+    fn placed(&self, path: &str, chunk: &[i64], error: StoreError) -> QueryError {
+        let is_cell = |key: &str| {
+            key.strip_prefix(path)
+                .is_some_and(|rest| rest.starts_with(" at "))
+        };
+        match error {
+            StoreError::Malformed { key, what } if is_cell(&key) => {
+                QueryError::malformed(self.place(path, chunk), what)
+            }
+            StoreError::Decode { key, source } if is_cell(&key) => {
+                QueryError::decode(self.place(path, chunk), source)
+            }
+            other => other.into(),
+        }
+    }
+
+    /// Whether all rows of a chunk are tested, or compared with its key.
+    pub(crate) fn tests_all(&self) -> bool {
+        self.test.bbox.is_some() || self.test.placed || self.filter.is_some()
+    }
+
+    /// The rows that are read of a chunk, given by numbers of fragments: `None` for all, where more than these are tested or compared with the
+    /// chunk's key.
+    fn picked(
+        &self,
+        slot: Slot,
+        rows: u32,
+        (fragments, named): (Option<&Fragments>, Option<&[(u32, u32)]>),
+    ) -> Option<Arc<RowSet>> {
+        if self.tests_all() {
+            return None;
+        }
+        let probed = match self.probe == Some(slot) {
+            true => u32::try_from(PROBED).unwrap_or(u32::MAX).min(rows),
+            false => 0,
+        };
+        Some(Arc::new(fragments?.rows_of(named?, 0..probed)))
+    }
+
+    /// Decodes one chunk and finds the rows that satisfy the query. Where the query needs no others, only the rows of the `named`
+    /// fragments, given by first number and count, are decoded, and attributes of the rows found alone.
     ///
     /// # Errors
     ///
@@ -172,37 +236,24 @@ impl Reader {
         &self,
         slot: Slot,
         what: &What,
-        cells: &mut impl Iterator<Item = Option<Bytes>>,
+        mut open: OpenChunk,
+        named: Option<&[(u32, u32)]>,
     ) -> Result<Decoded, QueryError> {
         let chunk = self.table.get(slot);
-        let stored = if what.vertices {
-            cells.next().flatten()
-        } else {
-            None
-        };
-        let absent = what.vertices && stored.is_none();
-        let mut next = |array: Option<&Arc<GridArray>>| match array {
-            Some(array) if array.presence().contains(chunk) => cells.next().flatten(),
-            _ => None,
-        };
-        let stored = stored.unwrap_or_default();
-        let rows = self.rows(chunk, &stored)?;
+        let vertices = self.level.vertices().path();
+        let of_vertices = |error| self.placed(vertices, chunk, error);
+        let rows = open.rows().map_err(of_vertices)?;
+        let absent = rows == 0;
         let fragments = match self.level.vertex_fragments().filter(|_| what.fragments) {
-            Some(array) => {
-                let blob = next(Some(array));
-                Some(Arc::new(self.fragments(chunk, rows, absent, blob)?))
-            }
+            Some(_) => Some(Arc::new(self.fragments(chunk, rows, &mut open)?)),
             None => None,
         };
-        let mut found = vec![Cell::Unread; self.columns.len()];
-        // Without vertices there is nothing that attributes could belong to.
-        let mut attribute = |array: Option<&Arc<GridArray>>| next(array).filter(|_| !absent);
-        self.read_columns(chunk, rows, what, &mut attribute, &mut found)?;
-        let little = self.position.little(&stored);
+        let picked = self.picked(slot, rows, (fragments.as_deref(), named));
+        let stored = open.positions(picked.as_ref()).map_err(of_vertices)?;
         let mut in_place = true;
         let mut extent = None;
         if self.test.placed {
-            let stored_extent = self.position.extent(&little);
+            let stored_extent = self.position.extent(stored.bytes());
             in_place = self
                 .grid
                 .in_place(chunk, &stored_extent.min, &stored_extent.max);
@@ -212,27 +263,44 @@ impl Reader {
                 .offset
                 .is_empty()
                 .then_some(stored_extent);
-        } else if self.probe == Some(slot) && self.is_displaced(chunk, &little) {
+        } else if self.probe == Some(slot) && self.is_displaced(chunk, stored.bytes()) {
             self.displaced.store(true, Ordering::Relaxed);
         }
-        let positions = match self.position.to_world(little) {
-            Cow::Borrowed(_) => stored.clone(),
-            Cow::Owned(world) => Bytes::from(world),
+        let positions = stored.map_bytes(|bytes| {
+            let world = match self.position.to_world(Cow::Borrowed(&bytes)) {
+                Cow::Borrowed(_) => None,
+                Cow::Owned(world) => Some(world),
+            };
+            world.map_or(bytes, Into::into)
+        });
+        let mut cells = vec![Cell::Unread; self.columns.len()];
+        let tested = |at: usize| self.tested.get(at) == Some(&true);
+        self.read_columns(chunk, rows, &mut open, (&mut cells, None), |at| {
+            what.wants(at) && tested(at)
+        })?;
+        let kept = self.kept(chunk, rows, positions.bytes(), extent.as_ref(), &cells)?;
+        let some = match &kept {
+            Kept::Rows(rows) => Some(Arc::new(RowSet::new(
+                rows.iter().map(|row| *row..row.saturating_add(1)),
+            ))),
+            Kept::All(_) => picked,
         };
-        let kept = self.kept(chunk, rows, &positions, extent.as_ref(), &found)?;
+        self.read_columns(chunk, rows, &mut open, (&mut cells, some.as_ref()), |at| {
+            what.wants(at) && !tested(at)
+        })?;
         Ok(Decoded {
             slot,
             rows,
             absent,
             positions,
             fragments,
-            cells: found,
+            cells,
             kept,
             in_place,
         })
     }
 
-    /// Adds attribute cells to a chunk that was decoded before, in the order of [`wants`](Self::wants).
+    /// Adds attribute cells to a chunk that was decoded before.
     ///
     /// # Errors
     ///
@@ -241,108 +309,72 @@ impl Reader {
         &self,
         mut chunk: Decoded,
         what: &What,
-        cells: &mut impl Iterator<Item = Option<Bytes>>,
+        mut open: OpenChunk,
+        named: Option<&[(u32, u32)]>,
     ) -> Result<Decoded, QueryError> {
         let coord = self.table.get(chunk.slot);
-        let mut next = |array: Option<&Arc<GridArray>>| match array {
-            Some(array) if array.presence().contains(coord) => cells.next().flatten(),
-            _ => None,
-        };
-        self.read_columns(coord, chunk.rows, what, &mut next, &mut chunk.cells)?;
+        let fragments = chunk.fragments.as_deref();
+        let picked = self.picked(chunk.slot, chunk.rows, (fragments, named));
+        let into = (&mut chunk.cells, picked.as_ref());
+        self.read_columns(coord, chunk.rows, &mut open, into, |at| what.wants(at))?;
         Ok(chunk)
     }
 
+    /// Reads wanted columns of a chunk with `rows` rows: of some of them, or of all.
     fn read_columns(
         &self,
         chunk: &[i64],
         rows: u32,
-        what: &What,
-        next: &mut impl FnMut(Option<&Arc<GridArray>>) -> Option<Bytes>,
-        into: &mut [Cell],
+        open: &mut OpenChunk,
+        (into, some): (&mut Vec<Cell>, Option<&Arc<RowSet>>),
+        wants: impl Fn(usize) -> bool,
     ) -> Result<(), QueryError> {
-        for ((column, wanted), into) in self.columns.iter().zip(&what.attributes).zip(into) {
-            if !wanted {
-                continue;
-            }
-            *into = match &column.array {
+        let columns = self.columns.iter().zip(&self.stored).zip(into).enumerate();
+        for (_, ((column, stored), into)) in columns.filter(|(at, _)| wants(*at)) {
+            *into = match stored {
                 None if column.absent => Cell::Missing,
                 None => self.key_cell(column, chunk)?,
-                Some(array) => match next(Some(array)) {
-                    Some(bytes) => self.attribute(column, chunk, rows, bytes)?,
-                    None => Cell::Missing,
-                },
+                // Without vertices there is nothing that attributes could belong to.
+                Some(_) if rows == 0 => Cell::Missing,
+                Some(stored) => {
+                    let path = column.array.as_ref().map_or("", |array| array.path());
+                    let values = open.column(*stored, rows, some);
+                    let values = values.map_err(|error| self.placed(path, chunk, error))?;
+                    let cell = values.map_or(Ok(Cell::Missing), |one| column.cell_of(one, rows));
+                    let cell = cell.and_then(|cell| column.check_codes(&cell).map(|()| cell));
+                    cell.map_err(|what| {
+                        QueryError::malformed(self.column_place(column, chunk), what)
+                    })?
+                }
             };
         }
         Ok(())
-    }
-
-    /// Rows of a `vertices` cell.
-    fn rows(&self, chunk: &[i64], stored: &[u8]) -> Result<u32, QueryError> {
-        let row = self.position.row_bytes();
-        let place = || self.place(self.level.vertices().path(), chunk);
-        if row == 0 || !stored.len().is_multiple_of(row) {
-            let what = format!("found {} bytes, expected a multiple of {row}", stored.len());
-            return Err(QueryError::malformed(place(), what));
-        }
-        let count = stored.len() / row;
-        u32::try_from(count).map_err(|_| {
-            QueryError::limit(
-                place(),
-                "rows of a chunk",
-                int::wide(count),
-                u64::from(u32::MAX),
-            )
-        })
     }
 
     fn fragments(
         &self,
         chunk: &[i64],
         rows: u32,
-        absent: bool,
-        blob: Option<Bytes>,
+        open: &mut OpenChunk,
     ) -> Result<Fragments, QueryError> {
-        let place = || {
-            let path = self
-                .level
-                .vertex_fragments()
-                .map_or("vertex_fragments", |array| array.path());
-            self.place(path, chunk)
-        };
-        match blob {
-            // Listed vertices that are not there have no rows, regardless of what their fragments say.
-            _ if absent => Ok(Fragments::default()),
-            Some(blob) => {
-                let found = Fragments::decode(&blob, rows)
-                    .map_err(|source| QueryError::decode(place(), source))?;
-                if found.are_short(rows) {
-                    self.short.store(true, Ordering::Relaxed);
-                }
-                Ok(found)
-            }
-            None if rows == 0 => Ok(Fragments::default()),
-            None => Err(QueryError::malformed(
-                place(),
-                format!("no fragment index for a chunk of {rows} rows"),
-            )),
+        // Listed vertices that are not there have no rows, regardless of what their fragments say.
+        if rows == 0 {
+            return Ok(Fragments::default());
         }
-    }
-
-    fn attribute(
-        &self,
-        column: &ColumnSpec,
-        chunk: &[i64],
-        rows: u32,
-        bytes: Bytes,
-    ) -> Result<Cell, QueryError> {
-        let blobs = column.array.as_ref().map(|array| array.container());
-        let cell = if blobs == Some(ContainerKind::Blobs) {
-            column.cell_of_appended(bytes, rows)
-        } else {
-            column.cell(bytes, rows)
+        let path = self.level.vertex_fragments();
+        let path = path.map_or("vertex_fragments", |array| array.path());
+        let found = open.fragments(rows);
+        let found = found.map_err(|error| self.placed(path, chunk, error))?;
+        let Some(found) = found.map(Fragments::from) else {
+            return Err(QueryError::malformed(
+                self.place(path, chunk),
+                format!("no fragment index for a chunk of {rows} rows"),
+            ));
         };
-        let cell = cell.and_then(|cell| column.check_codes(&cell).map(|()| cell));
-        cell.map_err(|what| QueryError::malformed(self.column_place(column, chunk), what))
+        if found.are_short(rows) {
+            self.short.store(true, Ordering::Relaxed);
+        }
+        Ok(found)
     }
 
     /// The value of an attribute that is the first component of the key.

@@ -216,12 +216,7 @@ impl Gathered {
     ) -> Result<(), QueryError> {
         for out in &plan.outs {
             match out {
-                Out::Position => gather(
-                    &chunk.positions,
-                    reader.position.row_bytes(),
-                    pick,
-                    &mut self.position,
-                )?,
+                Out::Position => gather(&chunk.positions, pick, &mut self.position)?,
                 Out::Chunk => {
                     let coord = reader.table.get(chunk.slot);
                     for _ in 0..pick.len() {

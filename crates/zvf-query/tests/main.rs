@@ -23,6 +23,7 @@ mod made;
 mod make;
 mod make_legacy;
 mod migrated;
+mod parts;
 mod plans;
 mod properties;
 mod rounds;

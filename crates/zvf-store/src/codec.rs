@@ -36,8 +36,9 @@ pub(crate) fn decode_first<'b>(
     decoded.map_err(|error| failed(key, cap, error))
 }
 
+/// What a codec found wrong with the bytes of an object.
 #[cold]
-fn failed(key: &str, cap: Cap, error: CodecError) -> StoreError {
+pub(crate) fn failed(key: &str, cap: Cap, error: CodecError) -> StoreError {
     match error {
         CodecError::Limit { bytes } => cap.exceeded(key, bytes).into(),
         CodecError::Unsupported(what) => StoreError::unsupported(key, what),

@@ -108,6 +108,7 @@ mod presence;
 mod ragged;
 mod raw;
 mod redo;
+mod rows;
 mod snapshot;
 mod store;
 mod typed;
@@ -128,7 +129,7 @@ pub use zvf_io::{
 pub use cells::CellWant;
 pub use chunks::{
     CheckedFragment, CheckedFragments, ChunkColumn, ChunkParts, ChunkReader, DecodedChunk,
-    RowValues,
+    OpenChunk, RowValues, WantedCells,
 };
 pub use container::{ContainerKind, GridArray};
 pub use coord::ChunkCoord;
@@ -143,6 +144,7 @@ pub use objects::{IdTable, ManifestChunk, ObjectIndex, state_ids};
 pub use options::{Deltas, KnownNames, Names, Need, OpenOptions};
 pub use presence::{InBox, Presence};
 pub use raw::{RawStore, undo_codecs};
+pub use rows::RowSet;
 pub use store::{Level, Store};
 pub use typed::{TypedArray, TypedValues};
 pub use warnings::Warning;

@@ -12,7 +12,8 @@ use zvf_meta::version::Gate;
 use zvf_meta::{Kind, LevelDoc, RootDoc};
 
 use crate::cells::cache::CellCache;
-use crate::cells::{self, CellWant, ShardCache};
+use crate::cells::later::FetchedCell;
+use crate::cells::{self, CellWant, Mode, ShardCache};
 use crate::level::{LevelInner, Refused, VertexAttribute};
 use crate::owners::OwnerColumn;
 use crate::snapshot::Tree;
@@ -269,7 +270,16 @@ impl Store {
     /// # Errors
     /// [`IoError::SourceChanged`](zvf_io::IoError::SourceChanged); I/O.
     pub fn verify(&self, round: u32) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(async move { Ok(self.inner.tree.kv.in_round(round).verify().await?) })
+        Box::pin(async move { Ok(self.inner.tree.kv.in_round(round).verify(false).await?) })
+    }
+
+    /// As [`verify`](Self::verify), where files of the local disk are looked at on the calling thread: a few microseconds for each document
+    /// in place of a change of threads.
+    ///
+    /// # Errors
+    /// As [`verify`](Self::verify).
+    pub fn verify_here(&self, round: u32) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move { Ok(self.inner.tree.kv.in_round(round).verify(true).await?) })
     }
 
     /// Loads the documents of a level that `need` names and that are not loaded yet.
@@ -462,18 +472,20 @@ impl Store {
         F: FnOnce(Vec<Option<Bytes>>) -> R + Send + 'static,
     {
         let (to, result) = Handover::pair();
-        let work = self.fetch_and(round, wants, Box::new(move |cells| to.put(f(cells))));
+        let then = move |cells| to.put(cells::decoded(cells).map(f));
+        let work = self.fetch_and(round, wants, Mode::default(), Box::new(then));
         async move {
             work.await?;
-            Ok(result.take()?)
+            result.take()?
         }
     }
 
     /// As [`fetch_map`](Self::fetch_map), of one type whatever is done with the cells.
-    fn fetch_and(
+    pub(crate) fn fetch_and(
         &self,
         round: u32,
         wants: Vec<CellWant>,
+        mode: Mode,
         then: cells::Then,
     ) -> BoxFuture<'static, Result<(), StoreError>> {
         let kv = self.inner.tree.kv.in_round(round);
@@ -481,12 +493,26 @@ impl Store {
         let cache = self.inner.cells.clone();
         Box::pin(async move {
             let Some(cache) = cache else {
-                return cells::fetch(kv, shards, wants, then).await;
+                return cells::fetch(kv, shards, wants, mode, then).await;
+            };
+            // What is kept is decoded.
+            let mode = Mode {
+                later: false,
+                ..mode
             };
             let (ready, places, rest) = cache.split(wants).into_parts();
             let names = rest.clone();
-            let join = move |fresh| then(cache.merge(ready, &places, names, fresh));
-            cells::fetch(kv, shards, rest, Box::new(join)).await
+            let (to, failed) = Handover::pair();
+            let join = move |fresh| match cells::decoded(fresh) {
+                Ok(fresh) => {
+                    let cells = cache.merge(ready, &places, names, fresh).into_iter();
+                    then(cells.map(|cell| cell.map(FetchedCell::Decoded)).collect());
+                    to.put(Ok(()));
+                }
+                Err(error) => to.put(Err(error)),
+            };
+            cells::fetch(kv, shards, rest, mode, Box::new(join)).await?;
+            failed.take()?
         })
     }
 

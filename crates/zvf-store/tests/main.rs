@@ -29,6 +29,7 @@ mod oracle;
 mod packed;
 mod padded;
 mod probe;
+mod ranges;
 mod remote;
 mod requests;
 mod side;

@@ -2,12 +2,13 @@
 //!
 //! `zvf-bench POINTS STREAMLINES`; a line is `JOB VARIANT ARGUMENT…` as in `xtask/python/bench_serve.py`, with two more
 //! variants: `floor1` and `floor2` read and decompress the objects that the job needs on one and on two threads. Jobs that
-//! write are in `write.rs`.
+//! write are in `write.rs`. `zvf-bench rows …` measures short queries without a driver: `rows.rs`.
 #![allow(clippy::print_stdout, reason = "it talks to its driver over stdout")]
 
 mod check;
 mod floor;
 mod job;
+mod rows;
 mod write;
 
 use std::io::Write;
@@ -24,7 +25,14 @@ use job::Job;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> Result<()> {
-    let mut arguments = std::env::args().skip(1);
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(("rows", rest)) = words
+        .split_first()
+        .map(|(first, rest)| (first.as_str(), rest))
+    {
+        return rows::run(rest);
+    }
+    let mut arguments = words.into_iter();
     let points = arguments.next().context("the points store is missing")?;
     let lines = arguments
         .next()

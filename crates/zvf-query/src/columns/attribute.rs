@@ -9,8 +9,8 @@ use arrow_buffer::MutableBuffer;
 use arrow_schema::{ArrowError, DataType, Field};
 use bytes::Bytes;
 use serde_json::Value;
-use zvf_store::GridArray;
 use zvf_store::format::dtype::{DType, DTypeKind};
+use zvf_store::{GridArray, RowValues};
 
 use super::arrow;
 use super::gather::{Rows, gather};
@@ -52,10 +52,10 @@ pub(crate) enum Cell {
     /// One code for the whole chunk.
     Code(i64),
     /// Rows of `width` elements.
-    Rows { bytes: Bytes, width: usize },
+    Rows { values: RowValues, width: usize },
     /// The same of the first `rows` rows; those that were appended later have no value.
     Short {
-        bytes: Bytes,
+        values: RowValues,
         width: usize,
         rows: u32,
     },
@@ -68,8 +68,8 @@ impl Cell {
             Self::Unread => Operand::Unread,
             Self::Missing => Operand::Missing,
             Self::Code(code) => Operand::Code(*code),
-            Self::Rows { bytes, width } | Self::Short { bytes, width, .. } => Operand::Rows {
-                bytes,
+            Self::Rows { values, width } | Self::Short { values, width, .. } => Operand::Rows {
+                bytes: values.bytes(),
                 width: *width,
             },
         }
@@ -80,12 +80,12 @@ impl Cell {
     pub(crate) fn operand_of(&self, from: u32, until: u32, size: usize) -> Operand<'_> {
         match self {
             Self::Short { rows, .. } if from >= *rows => Operand::Missing,
-            Self::Rows { bytes, width } | Self::Short { bytes, width, .. } => {
+            Self::Rows { values, width } | Self::Short { values, width, .. } => {
                 let row = width.saturating_mul(size);
                 let range =
                     int::index(from).saturating_mul(row)..int::index(until).saturating_mul(row);
                 Operand::Rows {
-                    bytes: bytes.get(range).unwrap_or(&[]),
+                    bytes: values.bytes().get(range).unwrap_or(&[]),
                     width: *width,
                 }
             }
@@ -125,7 +125,7 @@ impl ColumnSpec {
         }
     }
 
-    /// Width of a cell of `rows` rows: the bytes decide, the document is only a check (trap T8).
+    /// A cell of `rows` rows: the bytes decide how wide a row is, the document is only a check (trap T8).
     ///
     /// # Errors
     ///
@@ -143,6 +143,19 @@ impl ColumnSpec {
                 ));
             }
         };
+        let values = RowValues::new(width.saturating_mul(self.dtype.size()), bytes);
+        self.cell_of(values, rows)
+    }
+
+    /// A cell of a chunk with `rows` rows, of which all have a value or, in an array whose writer appends vertices without attributes, the
+    /// first ones (`zvf-0.7`, section 17.4).
+    ///
+    /// # Errors
+    ///
+    /// What does not fit, for the caller to place.
+    pub(crate) fn cell_of(&self, values: RowValues, rows: u32) -> Result<Cell, String> {
+        let width = values.row_bytes().checked_div(self.dtype.size());
+        let width = width.unwrap_or(1);
         if let Some(declared) = self
             .declared
             .filter(|declared| *declared != width && rows > 0)
@@ -157,33 +170,17 @@ impl ColumnSpec {
         if self.categories.is_some() && width > 1 {
             return Err(format!("found {width} codes a row, expected 1"));
         }
-        Ok(Cell::Rows { bytes, width })
-    }
-
-    /// As [`cell`](Self::cell), of an array whose writer appends vertices without attributes: a cell of fewer rows has
-    /// the values of the first ones (`zvf-0.7`, section 17.4).
-    ///
-    /// # Errors
-    ///
-    /// What cannot be assigned to rows, for the caller to place.
-    pub(crate) fn cell_of_appended(&self, bytes: Bytes, rows: u32) -> Result<Cell, String> {
-        // Only points are appended to, and their columns are named where there are several.
-        let width = self.declared.unwrap_or(1).max(1);
-        let row = width.saturating_mul(self.dtype.size());
-        let whole = bytes.len().is_multiple_of(row.max(1));
-        let found = bytes
-            .len()
-            .checked_div(row)
-            .and_then(|row| u32::try_from(row).ok());
-        match found.filter(|found| whole && *found < rows) {
-            Some(0) => Ok(Cell::Missing),
-            Some(found) => Ok(Cell::Short {
-                bytes,
-                width,
-                rows: found,
-            }),
-            None => self.cell(bytes, rows),
-        }
+        let found = u32::try_from(values.rows()).ok();
+        Ok(
+            match found.filter(|found| *found < rows && !values.is_picked()) {
+                Some(found) => Cell::Short {
+                    values,
+                    width,
+                    rows: found,
+                },
+                None => Cell::Rows { values, width },
+            },
+        )
     }
 
     /// Checks that every code has a category.
@@ -201,7 +198,8 @@ impl ColumnSpec {
         };
         match cell {
             Cell::Code(code) => check(i128::from(*code)),
-            Cell::Rows { bytes, width } | Cell::Short { bytes, width, .. } => {
+            Cell::Rows { values, width } | Cell::Short { values, width, .. } => {
+                let bytes = values.bytes();
                 let read = scalar::each(self.dtype, bytes, *width, 0, |value| {
                     if let scalar::Scalar::Int(code) = value {
                         check(code);
@@ -315,9 +313,13 @@ impl Column {
                 self.push_missing(count);
                 return Ok(Ok(()));
             }
-            Cell::Short { bytes, width, rows } => {
+            Cell::Short {
+                values,
+                width,
+                rows,
+            } => {
                 let known = Cell::Rows {
-                    bytes: bytes.clone(),
+                    values: values.clone(),
                     width: *width,
                 };
                 let picked: Vec<u32> = pick.iter().collect();
@@ -336,16 +338,11 @@ impl Column {
                     self.bytes.extend_from_slice(&code.to_le_bytes());
                 }
             }
-            Cell::Rows { bytes, width } => {
+            Cell::Rows { values, width } => {
                 if let Err(what) = self.agree(*width) {
                     return Ok(Err(what));
                 }
-                gather(
-                    bytes,
-                    width.saturating_mul(spec.dtype.size()),
-                    pick,
-                    &mut self.bytes,
-                )?;
+                gather(values, pick, &mut self.bytes)?;
             }
         }
         self.rows += count;

@@ -1,6 +1,7 @@
 //! Copies of the kept rows of a cell.
 
 use arrow_buffer::MutableBuffer;
+use zvf_store::RowValues;
 
 use crate::error::QueryError;
 use crate::int;
@@ -138,34 +139,37 @@ impl<'a> From<&'a Kept> for Rows<'a> {
     }
 }
 
-/// Appends rows of `row_bytes` bytes each.
+/// Appends rows.
 ///
 /// # Errors
 ///
-/// Bug: a row past the end of `cell`, which callers check before.
+/// Bug: a row that is not among the values, which callers check before.
 pub(crate) fn gather(
-    cell: &[u8],
-    row_bytes: usize,
+    values: &RowValues,
     pick: Rows<'_>,
     out: &mut MutableBuffer,
 ) -> Result<(), QueryError> {
     let outside = |row: u32| {
-        let bytes = cell.len();
+        let (row_bytes, bytes) = (values.row_bytes(), values.bytes().len());
         QueryError::bug(format!(
             "row {row} of {row_bytes} bytes in a cell of {bytes} bytes"
         ))
     };
     match pick {
         Rows::Range { start, count } => {
-            let range = int::index(start).checked_mul(row_bytes).and_then(|first| {
-                let bytes = int::index(count).checked_mul(row_bytes)?;
-                cell.get(first..first.checked_add(bytes)?)
-            });
+            let end = start.checked_add(count);
+            let range = end.and_then(|end| values.range(start..end));
             let last = start.saturating_add(count.saturating_sub(1));
             out.extend_from_slice(range.ok_or_else(|| outside(last))?);
             Ok(())
         }
-        Rows::List(rows) => gather_rows(cell, row_bytes, rows, out).map_err(outside),
+        Rows::List(rows) if values.is_picked() => rows.iter().try_for_each(|row| {
+            out.extend_from_slice(values.row(*row).ok_or_else(|| outside(*row))?);
+            Ok(())
+        }),
+        Rows::List(rows) => {
+            gather_rows(values.bytes(), values.row_bytes(), rows, out).map_err(outside)
+        }
     }
 }
 
@@ -239,9 +243,10 @@ mod tests {
             let cell: Vec<u8> = (0..5)
                 .flat_map(|row| std::iter::repeat_n(row, size))
                 .collect();
+            let cell = RowValues::new(size, cell.into());
             let mut out = MutableBuffer::new(0);
-            gather(&cell, size, Rows::List(&[0, 3, 4]), &mut out).unwrap();
-            gather(&cell, size, (&Kept::All(2)).into(), &mut out).unwrap();
+            gather(&cell, Rows::List(&[0, 3, 4]), &mut out).unwrap();
+            gather(&cell, (&Kept::All(2)).into(), &mut out).unwrap();
             let expected: Vec<u8> = [0, 3, 4, 0, 1]
                 .iter()
                 .flat_map(|row| std::iter::repeat_n(*row, size))
@@ -256,7 +261,7 @@ mod tests {
                 },
             ];
             for rows in outside {
-                let error = gather(&cell, size, rows, &mut out).unwrap_err();
+                let error = gather(&cell, rows, &mut out).unwrap_err();
                 assert!(
                     matches!(error, QueryError::Bug { .. }),
                     "{size} {rows:?}: {error}"

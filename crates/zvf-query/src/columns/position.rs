@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use half::f16;
-use zvf_store::format::dtype::{ByteOrder, DType, DTypeKind};
+use zvf_store::format::dtype::{DType, DTypeKind};
 
-use super::gather::{Kept, swap};
+use super::gather::Kept;
 use super::scalar::narrow;
 use crate::BBox;
 use crate::plan::candidates::World;
@@ -161,19 +161,9 @@ impl PositionSpec {
         self.dims.saturating_mul(self.dtype.size())
     }
 
-    /// The dtype of [`Self::little`] and [`Self::to_world`].
+    /// The dtype of positions as they are read, and of [`Self::to_world`].
     pub(crate) fn little_dtype(&self) -> DType {
         DType::little(self.dtype.kind)
-    }
-
-    /// The cell with every number little-endian.
-    pub(crate) fn little<'a>(&self, cell: &'a [u8]) -> Cow<'a, [u8]> {
-        if self.dtype.order == ByteOrder::Little {
-            return Cow::Borrowed(cell);
-        }
-        let mut copy = cell.to_vec();
-        swap(&mut copy, self.dtype.size());
-        Cow::Owned(copy)
     }
 
     /// Stored little-endian numbers as world coordinates, in the stored type.
@@ -390,15 +380,6 @@ mod tests {
             spec.to_world(Cow::Borrowed(&rows)).as_ref(),
             floats(&[101.0, 2.5])
         );
-    }
-
-    #[test]
-    fn big_endian_is_turned() {
-        let spec = spec(">f8", 1, &[]);
-        let mut cell = 2.5_f64.to_le_bytes();
-        cell.reverse();
-        let little = spec.little(&cell);
-        assert_eq!(spec.extent(&little).max, [2.5]);
     }
 
     #[test]

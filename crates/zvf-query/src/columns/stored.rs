@@ -135,6 +135,7 @@ mod tests {
     use crate::columns::attribute::{Cell, ColumnSpec};
     use crate::columns::gather::Rows;
     use bytes::Bytes;
+    use zvf_store::RowValues;
     use zvf_store::format::dtype::DType;
 
     /// Every range of a column with values and gaps is the same range of the values that went in.
@@ -148,7 +149,7 @@ mod tests {
             ..ColumnSpec::of_key("a", &[])
         };
         let cell = Cell::Rows {
-            bytes: Bytes::from_static(&[10, 11, 20, 21, 30, 31, 40, 41]),
+            values: RowValues::new(2, Bytes::from_static(&[10, 11, 20, 21, 30, 31, 40, 41])),
             width: 2,
         };
         let wanted: [Option<u8>; 9] = [

@@ -95,6 +95,13 @@ impl Run {
         }
         let chains = std::mem::take(&mut answer.chains);
         let lines = Lines { table, stored };
+        if answer.rows <= INLINE {
+            let mut sent = 0;
+            for part in parts(chains, int::wide(rows.max(1))) {
+                sent += emit.send(Table::Links, &lines.batch(&part)?, rows).await;
+            }
+            return Ok(sent);
+        }
         let mut batches = self.workers.produce(move |hand_over| {
             for part in parts(chains, int::wide(rows.max(1))) {
                 if !hand_over(lines.batch(&part)?) {

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::future::{BoxFuture, FutureExt, try_join_all};
-use zvf_store::CellWant;
 
 use super::batches::Batch;
 use crate::QueryError;
+use crate::by_slot::BySlot;
 use crate::columns::attribute::Cell;
 use crate::columns::gather::Kept;
 use crate::jobs::Jobs;
@@ -29,6 +29,10 @@ pub(crate) struct Fetch {
     pub(crate) reader: Arc<Reader>,
     pub(crate) what: What,
     pub(crate) round: u32,
+    /// The fragments that the result names of each chunk, by first number and count; `None` where it may be all of them.
+    pub(crate) named: Option<BySlot<(u32, u32)>>,
+    /// Whether chunks are read on the calling thread.
+    pub(crate) here: bool,
 }
 
 impl Fetch {
@@ -39,8 +43,11 @@ impl Fetch {
         mut held: HashMap<Slot, Decoded>,
     ) -> BoxFuture<'static, Result<Vec<Decoded>, QueryError>> {
         let mut parts = Vec::new();
-        for slots in slots.chunks(slots.len().div_ceil(2).clamp(LEAST, CHUNKS)) {
-            let mut wants: Vec<CellWant> = Vec::new();
+        let most = match self.here {
+            true => slots.len().max(1),
+            false => slots.len().div_ceil(2).clamp(LEAST, CHUNKS),
+        };
+        for slots in slots.chunks(most) {
             let mut work: Vec<(Slot, What, Option<Decoded>)> = Vec::with_capacity(slots.len());
             for slot in slots {
                 let known = held.remove(slot);
@@ -58,24 +65,30 @@ impl Fetch {
                     },
                     None => self.what.clone(),
                 };
-                self.reader.wants(*slot, &what, &mut wants);
                 work.push((*slot, what, known));
             }
-            let reader = Arc::clone(&self.reader);
-            let run = self
-                .reader
-                .level
-                .store()
-                .fetch_map(self.round, wants, move |cells| {
-                    let mut cells = cells.into_iter();
-                    work.into_iter()
-                        .map(|(slot, what, known)| match known {
-                            Some(chunk) => reader.complete(chunk, &what, &mut cells),
-                            None => reader.decode(slot, &what, &mut cells),
-                        })
-                        .collect::<Result<Vec<Decoded>, QueryError>>()
-                });
-            parts.push(async move { run.await? });
+            let wanted: Vec<_> = work
+                .iter()
+                .map(|(slot, what, _)| (*slot, what.clone()))
+                .collect();
+            let fetch = Arc::clone(self);
+            parts.push(
+                self.reader
+                    .open(self.round, wanted, self.here, move |chunks| {
+                        let reader = &fetch.reader;
+                        let decode = |((slot, what, known), open)| {
+                            let named = fetch.named.as_ref().map(|named| named.of(slot));
+                            match known {
+                                Some(chunk) => reader.complete(chunk, &what, open, named),
+                                None => reader.decode(slot, &what, open, named),
+                            }
+                        };
+                        work.into_iter()
+                            .zip(chunks)
+                            .map(decode)
+                            .collect::<Result<Vec<_>, _>>()
+                    }),
+            );
         }
         async move { Ok(try_join_all(parts).await?.into_iter().flatten().collect()) }.boxed()
     }

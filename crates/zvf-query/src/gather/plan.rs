@@ -10,13 +10,14 @@ use super::fetch::{Fetch, jobs, renumber};
 use super::outlet::Keep;
 use super::select::{self, Pick};
 use super::step::GatherPlan;
+use crate::by_slot::BySlot;
 use crate::error::Place;
 use crate::gaps::Gaps;
 use crate::jobs::Jobs;
 use crate::links::records::{LinkCellRef, Touch};
 use crate::links::table::LinkTable;
 use crate::links::{Rule, groups};
-use crate::manifests::{Chooser, Chosen, Entries};
+use crate::manifests::{Chooser, Chosen, Entries, Entry};
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::prepare::Prepared;
 use crate::reader::{Decoded, Reader, RowTest};
@@ -31,6 +32,9 @@ const MANIFESTS: usize = 1 << 14;
 
 /// Bytes of memory budget for each manifest of the stored chunks that are decoded together.
 const MANIFEST: u64 = 1 << 10;
+
+/// Chunks of which rows are decoded alone on the calling thread: some 20 µs each.
+const FEW_CHUNKS: usize = 16;
 
 /// Manifests that are worth a table of the listed chunks.
 const MANY: usize = 1 << 10;
@@ -177,10 +181,23 @@ impl Run {
         // Manifests came in the round before.
         let round = p.round + 1;
         let chunk_count = reader.table.len();
+        // All objects need all rows.
+        let named = (int::wide(names.len()) < ids.len()).then(|| {
+            let named = |entry: Entry| (entry.slot, (entry.first, entry.count));
+            BySlot::new(chunk_count, || entries.iter(0).map(named))
+        });
+        let load = load(p, &reader, &what);
+        let in_parts = named.is_some() && !reader.tests_all() && reader.chunks.reads_parts();
+        let here = match in_parts {
+            true => chunk_count <= FEW_CHUNKS,
+            false => load.is_small(chunk_count),
+        };
         let fetch = Arc::new(Fetch {
             reader: Arc::clone(&reader),
             what,
             round,
+            named,
+            here,
         });
         let held = renumber(held, &reader);
         let plan = GatherPlan {
@@ -191,7 +208,6 @@ impl Run {
             ids: names,
             most_rows: p.query.batch_rows.max(1).saturating_mul(4),
         };
-        let load = load(p, &reader, &fetch.what);
         let all = p.table.has(Out::ObjectIds);
         let mut run = Self {
             ids,

@@ -105,6 +105,7 @@ pub(crate) async fn deliver(
     let mut warnings = std::mem::take(&mut p.warnings);
     let links = link_table(&p)?;
     let mut run = Run::plan(&p, ids, picks, links.as_ref(), held, true).await?;
+    emit.here = run.fetch.here;
     let mut answer = run
         .vertices(&p, emit, links.as_ref(), &mut warnings)
         .await?;

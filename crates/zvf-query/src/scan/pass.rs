@@ -38,6 +38,8 @@ pub(crate) struct Scan {
     pub(crate) cells: u64,
     pub(crate) warnings: Vec<String>,
     pub(crate) workers: Workers,
+    /// Whether the pass is so small that it runs on the calling thread.
+    pub(crate) here: bool,
     pub(crate) jobs: Jobs<Box<GroupOut>>,
     ready: VecDeque<Box<GroupOut>>,
     stop: Arc<AtomicBool>,
@@ -77,7 +79,7 @@ impl Scan {
     async fn attempt(p: &Prepared, ask: &Ask, prune: bool) -> Result<(Self, bool), QueryError> {
         let pass = plan_pass(p, ask, prune)?;
         let (prune, scope, probe) = (pass.pruned, pass.scope.clone(), probe(p, &pass));
-        let reader = Arc::clone(&pass.vertices.reader);
+        let (reader, here) = (Arc::clone(&pass.vertices.reader), pass.vertices.here);
         let stop = Arc::new(AtomicBool::new(false));
         let mut jobs = jobs(p, pass, &stop);
         let side = side(p, ask, &reader, scope);
@@ -87,6 +89,7 @@ impl Scan {
         let mut scan = Self {
             kept: RowMap::new(reader.table.len()),
             gaps: Gaps::new(reader.columns.len()),
+            here,
             workers: Workers::new(p.level.store(), p.round),
             table: ask.table.clone(),
             reader,
@@ -228,7 +231,7 @@ impl Scan {
         }
         self.gaps.add(&group.gaps);
         for chunk in group.held.drain(..) {
-            let size = int::wide(chunk.positions.len());
+            let size = int::wide(chunk.positions.bytes().len());
             if size <= self.hold {
                 self.hold -= size;
                 self.held.push(chunk);

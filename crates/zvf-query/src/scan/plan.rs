@@ -111,16 +111,14 @@ pub(crate) struct VertexPlan {
     pub(crate) table: TablePlan,
     /// Keep what was decoded, for a second pass.
     pub(crate) hold: bool,
+    /// Whether chunks are read on the calling thread.
+    pub(crate) here: bool,
 }
 
 impl VertexPlan {
     /// The cells of a group.
-    pub(crate) fn wants(&self, slots: &Range<Slot>) -> Vec<CellWant> {
-        let mut wants = Vec::new();
-        for slot in slots.clone() {
-            self.reader.wants(slot, &self.what, &mut wants);
-        }
-        wants
+    pub(crate) fn cells(&self, slots: &Range<Slot>) -> Vec<CellWant> {
+        self.reader.cells(slots.clone(), &self.what)
     }
 }
 
@@ -160,11 +158,13 @@ pub(crate) fn plan_pass(p: &Prepared, ask: &Ask, prune: bool) -> Result<Pass, Qu
         }
         _ => Vec::new(),
     };
+    let chunk_count = reader.table.len();
     let vertices = VertexPlan {
         reader,
         what,
         table: ask.table.clone(),
         hold: ask.hold > 0,
+        here: load.is_small(chunk_count),
     };
     Ok(Pass {
         vertices: Arc::new(vertices),
@@ -241,7 +241,7 @@ fn pace(p: &Prepared, reader: &Reader, load: Load, limit: Option<u64>) -> Pace {
 
 /// The chunk that would show best whether rows lie where keys say, where that is in doubt: the listed chunks are not those that the store's
 /// bounds lead to (of a coarse level, whose rows may reach less far, where they lie beyond, or where the box meets none).
-pub(crate) fn probe(p: &Prepared, pass: &Pass) -> Option<CellWant> {
+pub(crate) fn probe(p: &Prepared, pass: &Pass) -> Option<Vec<i64>> {
     let presence = p.level.vertices().presence();
     let reader = &pass.vertices.reader;
     if !pass.pruned || reader.table.len() >= presence.len() {
@@ -268,7 +268,7 @@ pub(crate) fn probe(p: &Prepared, pass: &Pass) -> Option<CellWant> {
         return None;
     }
     let far = farthest(presence.iter(), dims).filter(|chunk| reader.table.slot(chunk).is_none());
-    far.map(|chunk| CellWant::new(p.level.vertices(), chunk))
+    far.map(<[i64]>::to_vec)
 }
 
 /// Most chunks of one group.
@@ -302,7 +302,15 @@ pub(crate) struct Load {
     pub(crate) limit: Option<u64>,
 }
 
+/// Decoded bytes that are not worth another thread: a change of threads takes as long as zstd takes for some 50 kB.
+const SMALL: u64 = 256 << 10;
+
 impl Load {
+    /// Whether so many chunks are decoded on the calling thread.
+    pub(crate) fn is_small(self, chunks: usize) -> bool {
+        self.chunk_bytes().saturating_mul(int::wide(chunks)) <= SMALL
+    }
+
     /// Rows that so many chunks have on average.
     fn rows(self, chunks: &Range<Slot>) -> u64 {
         let chunks = u64::from(chunks.end.saturating_sub(chunks.start));

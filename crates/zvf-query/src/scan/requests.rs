@@ -5,11 +5,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bytes::Bytes;
-use futures::future::FutureExt;
-use zvf_store::{CellWant, IdTable, ObjectIndex};
+use zvf_store::{IdTable, ObjectIndex, OpenChunk, WantedCells};
 
 use super::plan::{Ask, OfObjects, Pass, VertexPlan};
+use crate::QueryError;
 use crate::columns::gather::Rows;
 use crate::gaps::Gaps;
 use crate::jobs::Jobs;
@@ -22,7 +21,6 @@ use crate::prepare::Prepared;
 use crate::reader::{Decoded, Reader};
 use crate::row_map::ChunkRows;
 use crate::vertex_table::Gathered;
-use crate::{QueryError, int};
 
 /// What came beside the cells.
 #[derive(Debug, Default)]
@@ -38,16 +36,16 @@ pub(crate) struct Side {
 
 /// Groups of chunks, then link cells, as many at a time as the plan says, in order.
 pub(crate) fn jobs(p: &Prepared, pass: Pass, stop: &Arc<AtomicBool>) -> Jobs<Box<GroupOut>> {
-    let (store, round, stop) = (p.level.store().clone(), p.round, Arc::clone(stop));
+    let (round, stop) = (p.round, Arc::clone(stop));
     let (reader, links) = (Arc::clone(&pass.vertices.reader), p.link_parts(pass.links));
     let plan = pass.vertices;
     let groups = pass.pace.groups.into_iter();
     let groups = groups.take_while(move |_| !stop.load(Ordering::Relaxed));
     let chunks = groups.map(move |slots: Range<Slot>| {
-        let wants = plan.wants(&slots);
-        let plan = Arc::clone(&plan);
-        let done = store.fetch_map(round, wants, move |cells| plan.run(slots, cells));
-        async move { Ok(Box::new(done.await??)) }.boxed()
+        let wanted = slots.clone().map(|slot| (slot, plan.what.clone()));
+        let run = Arc::clone(&plan);
+        let work = move |chunks| run.run(slots, chunks).map(Box::new);
+        plan.reader.open(round, wanted, plan.here, work)
     });
     Jobs::new(&reader, round, chunks, links, pass.pace.window)
 }
@@ -129,19 +127,26 @@ async fn of_objects(
 pub(crate) async fn placed(
     p: &Prepared,
     reader: &Arc<Reader>,
-    probe: Option<CellWant>,
+    probe: Option<Vec<i64>>,
 ) -> Result<bool, QueryError> {
-    let Some(want) = probe else { return Ok(true) };
-    let (reader, chunk) = (Arc::clone(reader), want.chunk.clone());
-    let store = p.level.store();
-    let checked = store.fetch_map(p.round, vec![want], move |cells| {
-        let Some(cell) = cells.into_iter().next().flatten() else {
-            return true;
+    let Some(chunk) = probe else { return Ok(true) };
+    let positions = WantedCells {
+        positions: true,
+        ..WantedCells::default()
+    };
+    let (reader, wanted) = (Arc::clone(reader), vec![(chunk[..].into(), positions)]);
+    let chunks = reader.chunks.clone();
+    let checked = chunks.open_map(p.round, wanted, false, move |mut chunks| {
+        let positions = chunks.first_mut().map(|chunk| chunk.positions(None));
+        let Some(positions) = positions.transpose()? else {
+            return Ok(true);
         };
-        let extent = reader.position.extent(&reader.position.little(&cell));
-        reader.grid.in_place(&chunk, &extent.min, &extent.max)
+        let extent = reader.position.extent(positions.bytes());
+        Ok::<bool, QueryError>(
+            positions.rows() == 0 || reader.grid.in_place(&chunk, &extent.min, &extent.max),
+        )
     });
-    Ok(checked.await?)
+    checked.await?
 }
 
 /// A group of chunks, done.
@@ -165,18 +170,17 @@ impl VertexPlan {
     pub(crate) fn run(
         &self,
         slots: Range<Slot>,
-        cells: Vec<Option<Bytes>>,
+        chunks: Vec<OpenChunk>,
     ) -> Result<GroupOut, QueryError> {
         let mut out = GroupOut {
-            cells: int::wide(cells.len()),
+            cells: chunks.iter().map(OpenChunk::requested).sum(),
             gaps: Gaps::new(self.reader.columns.len()),
             ..GroupOut::default()
         };
-        let mut cells = cells.into_iter();
         let mut decoded = Vec::new();
         let mut rows = 0_usize;
-        for slot in slots {
-            let chunk = self.reader.decode(slot, &self.what, &mut cells)?;
+        for (slot, chunk) in slots.zip(chunks) {
+            let chunk = self.reader.decode(slot, &self.what, chunk, None)?;
             if !chunk.in_place {
                 out.misplaced.get_or_insert(slot);
             }

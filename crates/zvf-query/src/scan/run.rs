@@ -37,6 +37,7 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
     let owned = owned(&p);
     let sequential = links.is_some() && p.rule == Rule::Sequential;
     let mut scan = Scan::start(&p, &ask).await?;
+    emit.here = scan.here;
     let widths = scan.widths().await?;
     let schema = p.table.schema(&scan.reader, &widths)?;
     emit.schemas(Schemas {

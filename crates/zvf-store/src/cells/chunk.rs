@@ -6,14 +6,15 @@ use std::sync::Arc;
 use bytes::{Buf, Bytes};
 use zvf_format::vlen::VlenChunk;
 
-use super::decoder::{Cells, Decoder};
+use super::decoder::{Cells, Decoder, State};
+use super::later::StoredCell;
 use super::request::{Get, Part};
 use super::shard::{Cell, Head, ShardRead};
 use crate::container::GridArray;
 use crate::coord::Dotted;
 use crate::layout::{Layout, Shard};
 use crate::{ChunkCoord, StoreError, codec};
-use zvf_codec::Data;
+use zvf_codec::{Data, StoredBytes};
 use zvf_io::{Ask, Cap, Kv};
 
 /// A stored object and the wanted cells in it.
@@ -32,6 +33,12 @@ pub(super) struct ObjectWant {
     must_exist: bool,
     /// What is read of a shard.
     shard: Option<ShardRead>,
+    /// The chunks of the shard that are still to be read, as requests are numbered where each is one.
+    missing: Vec<usize>,
+    /// Those that are read when they are used.
+    taken: Vec<usize>,
+    /// Whether chunks of one cell are decoded when they are used.
+    pub(super) later: bool,
 }
 
 impl ObjectWant {
@@ -44,12 +51,37 @@ impl ObjectWant {
             cells: Vec::new(),
             chunks: Vec::new(),
             shard: None,
+            missing: Vec::new(),
+            taken: Vec::new(),
+            later: false,
         }
     }
 
     pub(super) fn add(&mut self, cell: Cell, chunk: ChunkCoord) {
         self.cells.push(cell);
         self.chunks.push(chunk);
+    }
+
+    /// The only cell of a chunk that is decoded when it is used.
+    fn later_cell<'c>(&self, cells: &'c [Cell]) -> Option<&'c Cell> {
+        let layout = self.array.layout()?;
+        match cells {
+            [cell] if self.later && layout.elements == 1 && layout.chain.decodes_ranges() => {
+                Some(cell)
+            }
+            _ => None,
+        }
+    }
+
+    /// A chunk that is decoded when it is used.
+    fn stored(&self, name: String, stored: StoredBytes, cells: &Cells) -> StoredCell {
+        StoredCell {
+            name,
+            array: Arc::clone(&self.array),
+            stored,
+            cap: cells.cap,
+            spent: Arc::clone(&cells.spent),
+        }
     }
 
     /// Nothing is stored for the cells that are not `there`: they are empty, unless a presence list says that they are not.
@@ -87,19 +119,38 @@ impl Decoder for ObjectWant {
             let there = chunks.flat_map(|chunk| chunk.cells.iter().map(|cell| cell.want));
             self.absent(&there.collect())?;
         }
+        self.missing = read.missing_chunks();
         self.shard = Some(read);
         Ok(())
     }
 
     fn requests(&self, kv: &Kv) -> Result<Vec<Get>, StoreError> {
         let get = |ask| Get::new(&self.key, ask, Cap::cell(kv.limits()));
+        let reads_ranges = self
+            .array
+            .layout()
+            .is_some_and(|it| it.chain.reads_ranges());
         Ok(match (&self.shard, self.shard()) {
+            // One request for each chunk: on a local disk only parts of it are read.
+            (Some(read), _) if reads_ranges && self.later && kv.is_local() => {
+                let chunks = self.missing.iter().filter_map(|at| read.chunks().get(*at));
+                let gets = chunks.map(|chunk| Get {
+                    in_ranges: self.later_cell(&chunk.cells).is_some(),
+                    ..get(Ask::Range(chunk.range.clone()))
+                });
+                gets.collect()
+            }
             (Some(read), _) => {
                 let ranges = kv.requests(read.missing()).into_iter();
                 ranges.map(|range| get(Ask::Range(range))).collect()
             }
             (None, Some(_)) => Vec::new(),
-            (None, None) => vec![get(Ask::Whole)],
+            (None, None) => {
+                vec![Get {
+                    in_ranges: reads_ranges && self.later_cell(&self.cells).is_some(),
+                    ..get(Ask::Whole)
+                }]
+            }
         })
     }
 
@@ -112,18 +163,60 @@ impl Decoder for ObjectWant {
         match (&mut self.shard, part, self.array.layout()) {
             (Some(read), part, _) => read.take(&self.key, part),
             (None, Some(part), Some(layout)) => {
+                if let Some(cell) = self.later_cell(&self.cells) {
+                    let stored = StoredBytes::Memory(part.data.into_bytes());
+                    cells.put_later(cell.want, self.stored(self.key.clone(), stored, cells));
+                    return Ok(());
+                }
                 decode(&self.key, layout, part.data, &self.cells, cells)
             }
             (None, _, _) => self.absent(&HashSet::new()),
         }
     }
 
+    fn take_source(
+        &mut self,
+        request: usize,
+        (stored, state): (StoredBytes, State),
+        cells: &mut Cells,
+    ) -> Result<(), StoreError> {
+        let chunk = match &self.shard {
+            Some(read) => {
+                read.check_state(&self.key, state)?;
+                let chunk = self
+                    .missing
+                    .get(request)
+                    .and_then(|at| read.chunks().get(*at));
+                Some(chunk.ok_or_else(|| StoreError::bug("ranges that were not asked for"))?)
+            }
+            None => None,
+        };
+        let (of, name) = match chunk {
+            Some(chunk) => (&chunk.cells, chunk.name(&self.key)),
+            None => (&self.cells, self.key.clone()),
+        };
+        let cell = self.later_cell(of);
+        let cell = cell.ok_or_else(|| StoreError::bug("ranges of several cells"))?;
+        cells.put_later(cell.want, self.stored(name, stored, cells));
+        self.taken.extend(self.missing.get(request));
+        Ok(())
+    }
+
     fn finish(self: Box<Self>, cells: &mut Cells) -> Result<(), StoreError> {
         let (Some(read), Some(layout)) = (&self.shard, self.array.layout()) else {
             return Ok(());
         };
-        for chunk in read.chunks() {
-            let data = Data::Shared(read.bytes_of(&self.key, chunk)?);
+        for (at, chunk) in read.chunks().iter().enumerate() {
+            if self.taken.contains(&at) {
+                continue;
+            }
+            let bytes = read.bytes_of(&self.key, chunk)?;
+            if let Some(cell) = self.later_cell(&chunk.cells) {
+                let (name, stored) = (chunk.name(&self.key), StoredBytes::Memory(bytes));
+                cells.put_later(cell.want, self.stored(name, stored, cells));
+                continue;
+            }
+            let data = Data::Shared(bytes);
             decode(&self.key, layout, data, &chunk.cells, cells)
                 .map_err(|error| error.renamed(chunk.name(&self.key)))?;
         }

@@ -3,15 +3,21 @@
 //! A decoder does no I/O. [`Disk`](super::local_disk::Disk) and [`remote`](super::remote) get the bytes, for decoders of
 //! every container alike.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
+use zvf_codec::StoredBytes;
 
 use super::Plan;
+use super::later::{FetchedCell, Spent, StoredCell};
 use super::request::{Get, Part};
 use super::shard::Head;
 use crate::StoreError;
 use crate::layout::Shard;
-use zvf_format::int::wide;
 use zvf_io::{Cap, Kv};
+
+/// Bytes of an object and its ETag, where they were looked at.
+pub(super) type State = Option<(u64, Option<String>)>;
 
 /// Turns the bytes of one or a few stored objects into the cells that want them.
 ///
@@ -53,6 +59,19 @@ pub(super) trait Decoder: std::fmt::Debug + Send + Sync {
         cells: &mut Cells,
     ) -> Result<(), StoreError>;
 
+    /// Takes what reads the bytes of a request of which ranges may be read later ([`Get::in_ranges`]).
+    ///
+    /// # Errors
+    /// Bug: a decoder that did not ask for it.
+    fn take_source(
+        &mut self,
+        _request: usize,
+        (_stored, _state): (StoredBytes, State),
+        _cells: &mut Cells,
+    ) -> Result<(), StoreError> {
+        Err(StoreError::bug("ranges that were not asked for"))
+    }
+
     /// Hands to the cells what could not be handed to them before all bytes were there.
     ///
     /// # Errors
@@ -66,10 +85,10 @@ pub(super) trait Decoder: std::fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub(super) struct Cells {
     cells: Vec<Option<Bytes>>,
+    /// Cells that are decoded when they are used, with their places.
+    later: Vec<(usize, StoredCell)>,
     pub(super) cap: Cap,
-    spent: u64,
-    /// Most decoded bytes of the batch.
-    most: Cap,
+    pub(super) spent: Arc<Spent>,
 }
 
 impl Cells {
@@ -77,9 +96,9 @@ impl Cells {
     pub(super) fn new(plan: &Plan, kv: &Kv) -> Result<Self, StoreError> {
         let mut cells = Self {
             cells: vec![None; plan.cells],
+            later: Vec::new(),
             cap: Cap::cell(kv.limits()),
-            spent: 0,
-            most: Cap::batch(kv.limits()),
+            spent: Arc::new(Spent::new(Cap::batch(kv.limits()))),
         };
         for (want, bytes) in &plan.ready {
             *cells.slot(*want)? = Some(bytes.clone());
@@ -99,14 +118,23 @@ impl Cells {
     /// # Errors
     /// Limit: more than [`Limits::batch_bytes`](crate::Limits::batch_bytes).
     pub(super) fn spend(&mut self, key: &str, bytes: usize) -> Result<(), StoreError> {
-        let bytes = wide(bytes);
-        self.spent = self.spent.saturating_add(bytes);
-        Ok(self.most.check(key, self.spent)?)
+        self.spent.add(key, bytes)
+    }
+
+    /// Puts a cell in its place that is decoded later.
+    pub(super) fn put_later(&mut self, want: usize, cell: StoredCell) {
+        self.later.push((want, cell));
     }
 
     /// The first `asked` cells.
-    pub(super) fn into_asked(mut self, asked: usize) -> Vec<Option<Bytes>> {
-        self.cells.truncate(asked);
-        self.cells
+    pub(super) fn into_asked(self, asked: usize) -> Vec<Option<FetchedCell>> {
+        let cells = self.cells.into_iter().take(asked);
+        let mut cells: Vec<_> = cells.map(|cell| cell.map(FetchedCell::Decoded)).collect();
+        for (want, cell) in self.later {
+            if let Some(place) = cells.get_mut(want) {
+                *place = Some(FetchedCell::Stored(Box::new(cell)));
+            }
+        }
+        cells
     }
 }

@@ -1,6 +1,7 @@
 //! Cells of a local disk: opened, read and decoded in one go. Everything here blocks.
 
 use std::borrow::Cow;
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,9 +12,9 @@ use super::request::{Get, Part};
 use super::shard::{self, Head, ShardCache, ShardHead};
 use crate::StoreError;
 use crate::layout::Shard;
-use zvf_codec::Data;
+use zvf_codec::{CodecError, Data, StoredBytes};
 use zvf_format::int::wide;
-use zvf_io::{Ask, Folder, Kv, Method, Object, local};
+use zvf_io::{Ask, Folder, IoError, Kv, Method, Object, local};
 
 /// One batch's view of the disk.
 pub(super) struct Disk<'a> {
@@ -21,6 +22,9 @@ pub(super) struct Disk<'a> {
     pub(super) root: &'a Folder,
     pub(super) shards: &'a ShardCache,
 }
+
+/// Bytes of a file that is read at once: as fast as two reads of a block.
+const WHOLE: u64 = 32 << 10;
 
 /// An open file, and its size and state if they were looked at.
 type Opened = (Arc<local::OpenFile>, Option<(u64, Option<String>)>);
@@ -54,8 +58,21 @@ impl Disk<'_> {
                 if opened.is_none() {
                     opened = self.open(&get.key, decoder.shard().is_some())?;
                 }
+                if get.in_ranges
+                    && range.end.saturating_sub(range.start) > WHOLE
+                    && let Some((file, state)) = opened.as_mut()
+                {
+                    let stored = source(kv, &get.key, Arc::clone(file), range.clone());
+                    decoder.take_source(request, (stored, state.take()), cells)?;
+                    continue;
+                }
                 let part = range_of(kv, &get.key, range, opened.as_mut())?;
                 decoder.take(request, part, cells)?;
+            } else if get.in_ranges {
+                match self.source(&get)? {
+                    Some(stored) => decoder.take_source(request, (stored, None), cells)?,
+                    None => decoder.take(request, None, cells)?,
+                }
             } else if self
                 .whole(&get, |part| decoder.take(request, Some(part), cells))?
                 .is_none()
@@ -88,6 +105,30 @@ impl Disk<'_> {
         let asked = (None, None);
         self.kv.record(start, Method::Read, &get.key, asked, size);
         Ok(result)
+    }
+
+    /// A file of which ranges are read later; a small one is read at once. `Ok(None)` when it does not exist.
+    fn source(&self, get: &Get) -> Result<Option<StoredBytes>, StoreError> {
+        let (kv, key) = (self.kv, &get.key);
+        let start = kv.trace().start();
+        let Some(file) = local::OpenFile::open(self.root, key)? else {
+            kv.record(start, Method::Read, key, (None, None), None);
+            return Ok(None);
+        };
+        let size = file.size(key)?;
+        get.cap.check(key, size)?;
+        if size <= WHOLE {
+            let bytes = file.at(key, 0, size)?;
+            kv.record(
+                start,
+                Method::Read,
+                key,
+                (None, None),
+                Some(wide(bytes.len())),
+            );
+            return Ok(Some(StoredBytes::Memory(bytes.into())));
+        }
+        Ok(Some(source(kv, key, Arc::new(file), 0..size)))
     }
 
     /// Opens a file for ranges; `None` when it does not exist.
@@ -127,6 +168,22 @@ impl Disk<'_> {
         self.shards.heads.insert(key.to_owned(), head.clone());
         Ok(head)
     }
+}
+
+/// A part of an open file of which ranges are read later.
+fn source(kv: &Kv, key: &str, file: Arc<local::OpenFile>, part: Range<u64>) -> StoredBytes {
+    let (kv, key) = (kv.clone(), key.to_owned());
+    let length = part.end.saturating_sub(part.start);
+    let read = move |range: Range<u64>| {
+        let (start, length) = (kv.trace().start(), range.end.saturating_sub(range.start));
+        let first = part.start.saturating_add(range.start);
+        let bytes = file.at(&key, first, length);
+        let bytes = bytes.map_err(|error: IoError| CodecError::Library(io::Error::other(error)))?;
+        let (asked, read) = ((Some(first), Some(length)), Some(wide(bytes.len())));
+        kv.record(start, Method::Read, &key, asked, read);
+        Ok(bytes.into())
+    };
+    StoredBytes::Source(length, Box::new(read))
 }
 
 /// Reads a range of an open file; its state counts for the first one.

@@ -9,6 +9,7 @@ pub(crate) mod cache;
 mod chunk;
 mod decoder;
 mod entries;
+pub(crate) mod later;
 mod local_disk;
 mod padded;
 mod remote;
@@ -34,6 +35,7 @@ use blobs::{BlobWant, PackPart, PackWant};
 use chunk::ObjectWant;
 use decoder::{Cells, Decoder};
 pub(crate) use entries::fetch_entries;
+use later::FetchedCell;
 use local_disk::Disk;
 use padded::{BlockWant, Trim};
 use shard::Cell;
@@ -75,7 +77,7 @@ struct Plan {
 
 impl Plan {
     /// Sorts wants by the objects they lie in. Equal wants share their bytes.
-    fn new(wants: Vec<CellWant>, kv: &Kv) -> Result<Self, StoreError> {
+    fn new(wants: Vec<CellWant>, mode: Mode, kv: &Kv) -> Result<Self, StoreError> {
         let asked = wants.len();
         let mut sorter = Sorter {
             verify: kv.versions().is_on(),
@@ -93,6 +95,11 @@ impl Plan {
         }
         let mut plan = sorter.plan;
         plan.asked = asked;
+        // The rows of padded cells are told by other cells.
+        if mode.later && plan.trims.is_empty() {
+            let objects = sorter.objects.decoders.iter_mut();
+            objects.for_each(|object| object.later = true);
+        }
         let decoders = &mut plan.decoders;
         decoders.extend(sorter.objects.into_decoders());
         decoders.extend(sorter.blobs.into_decoders());
@@ -275,24 +282,37 @@ impl<D: Decoder + 'static> ByKey<D> {
     }
 }
 
-/// What is done with cells as soon as they are decoded.
-pub(crate) type Then = Box<dyn FnOnce(Vec<Option<Bytes>>) + Send>;
+/// How a batch is read.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Mode {
+    /// Whether cells are decoded when they are used, where they lie in chunks of their own that this crate decodes.
+    pub(crate) later: bool,
+    /// Whether files of the local disk are read on the calling thread.
+    pub(crate) here: bool,
+}
+
+/// What is done with cells as soon as they are read.
+pub(crate) type Then = Box<dyn FnOnce(Vec<Option<FetchedCell>>) + Send>;
 
 /// Reads and decodes cells, then runs `then` on them. `cells[i]` belongs to `wants[i]`; `None` = empty or missing.
 pub(crate) async fn fetch(
     kv: Kv,
     shards: Arc<ShardCache>,
     wants: Vec<CellWant>,
+    mode: Mode,
     then: Then,
 ) -> Result<(), StoreError> {
     Cap::cells(kv.limits()).check("cells of one call", wide(wants.len()))?;
-    let plan = Plan::new(wants, &kv)?;
+    let plan = Plan::new(wants, mode, &kv)?;
     let cells = Cells::new(&plan, &kv)?;
     // With a slot at hand the work starts at the first poll and needs no task of its own.
     if let Backend::Local(root) = kv.backend()
         && plan.generic.is_empty()
         && let Some(permit) = kv.free_slot()
     {
+        if mode.here {
+            return read_here(&kv, root, &shards, (plan, cells), permit, then);
+        }
         return read_files(&kv, root, shards, (plan, cells), permit, then).await;
     }
     driven(fetch_all(kv, shards, (plan, cells), then)).await
@@ -305,9 +325,19 @@ pub(crate) async fn fetch_cells(
     wants: Vec<CellWant>,
 ) -> Result<Vec<Option<Bytes>>, StoreError> {
     let (to, result) = Handover::pair();
-    let then = Box::new(move |cells| to.put(cells));
-    fetch(kv, shards, wants, then).await?;
-    Ok(result.take()?)
+    let then = Box::new(move |cells| to.put(decoded(cells)));
+    fetch(kv, shards, wants, Mode::default(), then).await?;
+    result.take()?
+}
+
+/// All bytes of every cell.
+///
+/// # Errors
+/// Of cells that are decoded only now: as [`FetchedCell::open`].
+pub(crate) fn decoded(cells: Vec<Option<FetchedCell>>) -> Result<Vec<Option<Bytes>>, StoreError> {
+    let cells = cells.into_iter();
+    let whole = |cell: Option<FetchedCell>| cell.map_or(Ok(None), FetchedCell::whole);
+    cells.map(whole).collect()
 }
 
 /// Reads and decodes cells of local files and runs `then` on them, in one blocking task.
@@ -315,26 +345,35 @@ async fn read_files(
     kv: &Kv,
     root: &Arc<Folder>,
     shards: Arc<ShardCache>,
-    (plan, mut cells): (Plan, Cells),
+    plan: (Plan, Cells),
     permit: OwnedSemaphorePermit,
     then: Then,
 ) -> Result<(), StoreError> {
     let (kv, root) = (kv.clone(), Arc::clone(root));
-    blocking(move || {
-        let disk = Disk {
-            kv: &kv,
-            root: &root,
-            shards: &shards,
-        };
-        for decoder in plan.decoders {
-            disk.read(decoder, &mut cells)?;
-        }
-        padded::trim(&plan.trims, &mut cells)?;
-        drop(permit);
-        then(cells.into_asked(plan.asked));
-        Ok(())
-    })
-    .await?
+    blocking(move || read_here(&kv, &root, &shards, plan, permit, then)).await?
+}
+
+/// Reads and decodes cells of local files and runs `then` on them.
+fn read_here(
+    kv: &Kv,
+    root: &Arc<Folder>,
+    shards: &ShardCache,
+    (plan, mut cells): (Plan, Cells),
+    permit: OwnedSemaphorePermit,
+    then: Then,
+) -> Result<(), StoreError> {
+    let disk = Disk { kv, root, shards };
+    for decoder in plan.decoders {
+        disk.read(decoder, &mut cells)?;
+    }
+    padded::trim(&plan.trims, &mut cells)?;
+    let cells = cells.into_asked(plan.asked);
+    // Cells that are decoded later are read later, too.
+    let reads = |cell: &Option<FetchedCell>| matches!(cell, Some(FetchedCell::Stored(_)));
+    let permit = Some(permit).filter(|_| cells.iter().any(reads));
+    then(cells);
+    drop(permit);
+    Ok(())
 }
 
 /// Reads the cells of a plan one request at a time for generic ones, all at once for the others.

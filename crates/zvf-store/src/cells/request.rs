@@ -13,6 +13,8 @@ pub(super) struct Get {
     pub(super) denied_is_absent: bool,
     /// Whether a failure counts only where the request before this one found something.
     pub(super) depends: bool,
+    /// Whether the decoder takes a reader of ranges instead of the bytes, where reading them costs little each time.
+    pub(super) in_ranges: bool,
 }
 
 impl Get {
@@ -24,6 +26,7 @@ impl Get {
             cap,
             denied_is_absent: false,
             depends: false,
+            in_ranges: false,
         }
     }
 }

@@ -154,7 +154,7 @@ pub(super) struct Cell {
 /// One chunk of a shard that is wanted.
 #[derive(Debug)]
 pub(super) struct ShardChunk {
-    range: Range<u64>,
+    pub(super) range: Range<u64>,
     /// Its bytes, when they came with the index.
     bytes: Option<Bytes>,
     pub(super) cells: Vec<Cell>,
@@ -216,6 +216,30 @@ impl ShardRead {
         &self.chunks
     }
 
+    /// The chunks that did not come with the index, by their places in [`chunks`](Self::chunks); ascending in the shard.
+    pub(super) fn missing_chunks(&self) -> Vec<usize> {
+        let chunks = self.chunks.iter().enumerate();
+        let missing = chunks.filter(|(_, chunk)| chunk.bytes.is_none() && !chunk.range.is_empty());
+        let mut missing: Vec<_> = missing.map(|(at, chunk)| (chunk.range.start, at)).collect();
+        missing.sort_unstable();
+        missing.into_iter().map(|(_, at)| at).collect()
+    }
+
+    /// Refuses another state of the shard than the index was read from.
+    ///
+    /// # Errors
+    /// I/O: the shard changed since its index was read.
+    pub(super) fn check_state(
+        &self,
+        key: &str,
+        state: Option<(u64, Option<String>)>,
+    ) -> Result<(), StoreError> {
+        match state {
+            Some((size, etag)) => self.head.check_same(key, size, etag),
+            None => Ok(()),
+        }
+    }
+
     /// The ranges that did not come with the index, ascending.
     pub(super) fn missing(&self) -> Vec<Range<u64>> {
         let missing = self.chunks.iter().filter(|chunk| chunk.bytes.is_none());
@@ -232,9 +256,7 @@ impl ShardRead {
     pub(super) fn take(&mut self, key: &str, part: Option<Part<'_>>) -> Result<(), StoreError> {
         let part =
             part.ok_or_else(|| StoreError::malformed(key, "the shard vanished while it was read"))?;
-        if let Some((size, etag)) = part.state {
-            self.head.check_same(key, size, etag)?;
-        }
+        self.check_state(key, part.state)?;
         self.parts.push((part.start, part.data.into_bytes()));
         Ok(())
     }

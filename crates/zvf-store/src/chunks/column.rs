@@ -88,30 +88,42 @@ impl ChunkColumn {
         Some(value.repeat(self.width()))
     }
 
-    /// The values of a cell of a chunk with `rows` rows: whole rows, and no more of them than `rows`. The length of the cell
-    /// decides how wide a row is (trap T8). `None`: there are none.
+    /// Bytes of a row in a cell of `length` bytes of a chunk with `rows` rows: the length of the cell decides how wide a row is (trap T8).
+    /// `None`: no row has a value. The cell may have fewer rows than the chunk, never more.
     ///
     /// # Errors
     /// What is wrong with the cell.
-    pub(super) fn decode(&self, cell: Bytes, rows: u32) -> Result<Option<RowValues>, String> {
+    pub(super) fn row_bytes_of(&self, length: usize, rows: u32) -> Result<Option<usize>, String> {
         let size = self.attribute.dtype.size();
         let all = size.saturating_mul(index(rows));
         let declared = self.declared.saturating_mul(size).max(1);
         // Where points are appended without values, the values that are stored are those of the first rows (0.7, section 17.4).
         let some = self.attribute.array.may_lack_rows()
-            && cell.len().is_multiple_of(declared)
-            && cell.len() / declared < index(rows);
-        let width = match cell.len().checked_div(all) {
+            && length.is_multiple_of(declared)
+            && length / declared < index(rows);
+        let width = match length.checked_div(all) {
             _ if some => self.declared,
-            Some(width) if width > 0 && width.checked_mul(all) == Some(cell.len()) => width,
+            Some(width) if width > 0 && width.checked_mul(all) == Some(length) => width,
             _ => {
                 return Err(format!(
-                    "found {} bytes, expected a multiple of {all}: {rows} rows of {}",
-                    cell.len(),
+                    "found {length} bytes, expected a multiple of {all}: {rows} rows of {}",
                     self.dtype()
                 ));
             }
         };
+        Ok((length > 0).then(|| width.saturating_mul(size)))
+    }
+
+    /// The values of a cell of a chunk with `rows` rows: whole rows, and no more of them than `rows`, as wide as those of the cells before.
+    /// `None`: there are none.
+    ///
+    /// # Errors
+    /// What is wrong with the cell.
+    pub(super) fn decode(&self, cell: Bytes, rows: u32) -> Result<Option<RowValues>, String> {
+        let Some(row) = self.row_bytes_of(cell.len(), rows)? else {
+            return Ok(None);
+        };
+        let width = row.checked_div(self.attribute.dtype.size()).unwrap_or(0);
         let first = *self.width.get_or_init(|| width);
         if first != width {
             return Err(format!(
@@ -119,6 +131,6 @@ impl ChunkColumn {
             ));
         }
         let values = little_endian(self.attribute.dtype, cell);
-        Ok((!values.is_empty()).then(|| RowValues::new(width.saturating_mul(size), values)))
+        Ok(Some(RowValues::new(row, values)))
     }
 }

@@ -109,7 +109,7 @@ impl CheckedFragments {
     ///
     /// # Errors
     /// Malformed: a damaged blob, a row outside the chunk.
-    pub(super) fn decode(blob: &[u8], rows: Option<u32>) -> Result<Self, DecodeError> {
+    pub fn decode(blob: &[u8], rows: Option<u32>) -> Result<Self, DecodeError> {
         let stored = FragmentIndex::parse(blob)?;
         stored.check_rows(u64::from(rows.unwrap_or(u32::MAX)))?;
         let mut found = Self {
@@ -143,6 +143,12 @@ impl CheckedFragments {
             }
         }
         Ok(found)
+    }
+
+    /// Whether all fragments are ranges.
+    #[must_use]
+    pub fn are_ranges(&self) -> bool {
+        self.lists.is_empty()
     }
 
     /// Number of fragments.

@@ -8,6 +8,8 @@
 //! - `vertices` are requested wherever the grid has the chunk, since a manifest may name a chunk that the presence list lacks;
 //!   other arrays where their presence lists name it.
 //! - Values are little-endian and whole rows. They come in blocks: code above must not expect one slice for a chunk.
+//! - [`ChunkReader::open_map`] leaves cells undecoded: an [`OpenChunk`] decodes what is used of them, where rows are named
+//!   only the blocks that hold these.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -52,6 +54,7 @@
 
 mod column;
 mod fragments;
+mod open;
 mod values;
 
 use std::sync::Arc;
@@ -65,6 +68,7 @@ use crate::{CellWant, ChunkCoord, GridArray, Level, StoreError, VertexAttribute}
 
 pub use column::ChunkColumn;
 pub use fragments::{CheckedFragment, CheckedFragments};
+pub use open::{OpenChunk, WantedCells};
 pub use values::RowValues;
 use values::little_endian;
 
@@ -181,6 +185,13 @@ impl ChunkReader {
     #[must_use]
     pub fn fragment_columns(&self) -> &[ChunkColumn] {
         &self.0.fragment_columns
+    }
+
+    /// Whether rows of positions are decoded without the rest of their chunk: in frames of Blosc, and without codec.
+    #[must_use]
+    pub fn reads_parts(&self) -> bool {
+        let layout = self.0.level.vertices().layout();
+        layout.is_some_and(|layout| layout.elements == 1 && layout.chain.reads_ranges())
     }
 
     /// Bytes of a chunk in memory, about: by the vertices that the level's document counts, which may be anything.

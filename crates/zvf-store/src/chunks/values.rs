@@ -1,12 +1,15 @@
 //! Rows of values, and their byte order.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use bytes::Bytes;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
 use zvf_format::int::index;
 
-use crate::GridArray;
+use crate::{GridArray, RowSet};
 
-/// The values of consecutive rows of one chunk, from row 0 on.
+/// The values of rows of one chunk: of consecutive ones from row 0 on, or of those that were wanted.
 ///
 /// # Shape
 /// Whole rows of the same width, little-endian, row by row.
@@ -15,18 +18,40 @@ pub struct RowValues {
     /// 0 where there are no rows.
     row_bytes: usize,
     bytes: Bytes,
+    /// The rows that are there, if they are not the first ones.
+    picked: Option<Arc<RowSet>>,
 }
 
 impl RowValues {
-    /// `bytes` is a multiple of `row_bytes`.
-    pub(super) fn new(row_bytes: usize, bytes: Bytes) -> Self {
-        Self { row_bytes, bytes }
+    /// Rows from 0 on; bytes behind the last whole row are left out.
+    #[must_use]
+    pub fn new(row_bytes: usize, bytes: Bytes) -> Self {
+        Self {
+            row_bytes,
+            bytes,
+            picked: None,
+        }
     }
 
-    /// Number of rows.
+    /// The values of some rows, one after another.
+    pub(super) fn of_rows(row_bytes: usize, bytes: Bytes, rows: &Arc<RowSet>) -> Self {
+        Self {
+            row_bytes,
+            bytes,
+            picked: Some(Arc::clone(rows)),
+        }
+    }
+
+    /// Number of rows that are there.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.bytes.len().checked_div(self.row_bytes).unwrap_or(0)
+    }
+
+    /// Whether only some rows are there, and not the first ones.
+    #[must_use]
+    pub fn is_picked(&self) -> bool {
+        self.picked.is_some()
     }
 
     /// Bytes of a row.
@@ -35,26 +60,58 @@ impl RowValues {
         self.row_bytes
     }
 
-    /// The values of a row; `None` past the last one.
+    /// The values of a row; `None` if it is not there.
     #[must_use]
     #[inline]
     pub fn row(&self, row: u32) -> Option<&[u8]> {
+        let row = match &self.picked {
+            None => row,
+            Some(rows) => rows.rank(row)?,
+        };
         let start = index(row).checked_mul(self.row_bytes)?;
         self.bytes.get(start..)?.get(..self.row_bytes)
     }
 
-    /// All rows in order, in blocks of consecutive ones.
+    /// The values of consecutive rows; `None` if one of them is not there.
+    #[must_use]
+    pub fn range(&self, rows: Range<u32>) -> Option<&[u8]> {
+        if rows.is_empty() {
+            return Some(&[]);
+        }
+        let range = match &self.picked {
+            None => {
+                let start = index(rows.start).checked_mul(self.row_bytes)?;
+                start..index(rows.end).checked_mul(self.row_bytes)?
+            }
+            Some(picked) => picked.bytes_of(rows, self.row_bytes)?,
+        };
+        self.bytes.get(range)
+    }
+
+    /// The values of all rows that are there, in the order of the rows.
+    #[must_use]
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// All rows that are there in order, in blocks.
     pub fn blocks(&self) -> impl Iterator<Item = &[u8]> {
         std::iter::once(self.bytes.as_ref()).filter(|block| !block.is_empty())
     }
 
-    /// All rows in one piece.
-    ///
-    /// # Cost
-    /// A copy if the rows are in several blocks.
+    /// All rows that are there in one piece.
     #[must_use]
     pub fn into_bytes(self) -> Bytes {
         self.bytes
+    }
+
+    /// The same rows with other values of the same width.
+    #[must_use]
+    pub fn map_bytes(self, map: impl FnOnce(Bytes) -> Bytes) -> Self {
+        Self {
+            bytes: map(self.bytes),
+            ..self
+        }
     }
 }
 
@@ -110,5 +167,26 @@ mod tests {
         assert_eq!((values.rows(), values.row(1)), (2, Some(&[3, 4][..])));
         assert_eq!(values.row(2), None);
         assert_eq!(RowValues::default().rows(), 0);
+    }
+
+    #[test]
+    fn picked_rows_are_found_by_their_numbers() {
+        let rows = Arc::new(RowSet::new([2..4, 7..8]));
+        let bytes = Bytes::from_static(&[20, 21, 30, 31, 70, 71]);
+        let values = RowValues::of_rows(2, bytes, &rows);
+        assert_eq!(values.row(3), Some(&[30, 31][..]));
+        assert_eq!(values.row(7), Some(&[70, 71][..]));
+        assert_eq!(
+            (values.row(0), values.row(4), values.row(8)),
+            (None, None, None)
+        );
+        assert_eq!(values.range(2..4), Some(&[20, 21, 30, 31][..]));
+        assert_eq!((values.range(3..5), values.range(3..8)), (None, None));
+        assert_eq!(values.range(9..9), Some(&[][..]));
+        let whole = RowValues::new(2, Bytes::from_static(&[1, 2, 3, 4]));
+        assert_eq!(
+            (whole.range(1..2), whole.range(1..3)),
+            (Some(&[3, 4][..]), None)
+        );
     }
 }

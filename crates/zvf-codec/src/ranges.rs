@@ -1,0 +1,159 @@
+//! Ranges of the decoded bytes of one chunk, without the rest of it.
+//!
+//! A chunk without codecs is its own bytes, and a Blosc frame is a table of blocks that decode alone: [`RangeDecoder`] decodes the blocks
+//! that hold a range, and reads no others where the stored bytes come from a [`StoredBytes::Source`]. Every other chunk is decoded whole.
+//!
+//! # Checks
+//! A checksum behind the codec covers all stored bytes, so a chunk that has one is read as a whole and checked before any range of it is
+//! decoded. Without one, ranges are protected by what the frame itself states: the limits of its header, block starts that are all
+//! different, streams of a block that end where the next block begins, and a block that decodes to exactly its length. A block start
+//! that is damaged breaks at least one of them, so that no other block takes the place of the one that is wanted.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+#[cfg(feature = "blosc")]
+use crate::blosc::Blocks;
+use crate::chain::Chain;
+use crate::data::Data;
+use crate::error::{CodecError, check};
+use crate::stored::{StoredBytes, wide};
+
+/// The decoded bytes of one chunk, range by range.
+#[derive(Debug)]
+pub struct RangeDecoder {
+    stored: StoredBytes,
+    /// The blocks of the stored bytes; `None`: these are the decoded ones.
+    #[cfg(feature = "blosc")]
+    blocks: Option<Blocks>,
+    limit: u64,
+}
+
+impl Chain {
+    /// Whether ranges of a chunk are decoded without the rest: there is no codec, or Blosc is the first of them.
+    #[must_use]
+    pub fn decodes_ranges(&self) -> bool {
+        self.is_plain() || self.split_blocks().is_some()
+    }
+
+    /// Whether ranges of a chunk are read without the rest of its stored bytes: there is no codec, or Blosc alone.
+    #[must_use]
+    pub fn reads_ranges(&self) -> bool {
+        self.is_plain() || self.split_blocks().is_some_and(|before| before.is_plain())
+    }
+
+    /// A decoder of ranges of one chunk.
+    ///
+    /// # Cost
+    /// For a Blosc frame its header and block table. Other chunks are decoded as a whole.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode), of what is decoded so far; a frame that states more decoded bytes than `limit`.
+    pub fn ranges(&self, stored: StoredBytes, limit: u64) -> Result<RangeDecoder, CodecError> {
+        #[cfg(feature = "blosc")]
+        if let Some(before) = self.split_blocks() {
+            let stored = match before.is_plain() {
+                true => stored,
+                false => StoredBytes::Memory(
+                    before
+                        .decode(Data::Shared(stored.all()?), limit)?
+                        .into_bytes(),
+                ),
+            };
+            let blocks = Some(Blocks::open(&stored, limit)?);
+            return Ok(RangeDecoder {
+                stored,
+                blocks,
+                limit,
+            });
+        }
+        let stored = match self.is_plain() {
+            true => stored,
+            false => StoredBytes::Memory(
+                self.decode(Data::Shared(stored.all()?), limit)?
+                    .into_bytes(),
+            ),
+        };
+        check(stored.len(), limit)?;
+        Ok(RangeDecoder {
+            stored,
+            #[cfg(feature = "blosc")]
+            blocks: None,
+            limit,
+        })
+    }
+}
+
+impl RangeDecoder {
+    /// Number of decoded bytes.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        #[cfg(feature = "blosc")]
+        if let Some(blocks) = &self.blocks {
+            return wide(blocks.decoded());
+        }
+        self.stored.len()
+    }
+
+    /// Whether there are no decoded bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether ascending ranges cover so many blocks that all of them are decoded as well.
+    #[must_use]
+    pub fn is_mostly(&self, ranges: impl Iterator<Item = Range<usize>>) -> bool {
+        #[cfg(feature = "blosc")]
+        if let Some(blocks) = &self.blocks {
+            return blocks.is_most(ranges);
+        }
+        // Bytes in memory are shared, not copied; elsewhere one read is as cheap as many.
+        match &self.stored {
+            StoredBytes::Memory(_) => true,
+            StoredBytes::Source(length, _) => {
+                let wanted = ranges.map(|range| wide(range.len())).sum::<u64>();
+                wanted >= *length / 2
+            }
+        }
+    }
+
+    /// Appends the decoded bytes of a range to `out`. The block that was decoded last is kept for the next range.
+    ///
+    /// # Errors
+    /// Malformed: a range that ends behind the bytes, a damaged frame. I/O.
+    pub fn read(&mut self, range: Range<usize>, out: &mut Vec<u8>) -> Result<(), CodecError> {
+        let length = self.len();
+        if range.start > range.end || wide(range.end) > length {
+            let what = format!("{length} bytes found, expected {} at least", range.end);
+            return Err(CodecError::malformed(what));
+        }
+        #[cfg(feature = "blosc")]
+        if let Some(blocks) = &mut self.blocks {
+            return blocks.read(&self.stored, range, out);
+        }
+        let expected = range.len();
+        let found = self.stored.get(range)?;
+        if found.len() != expected {
+            let what = format!("{} bytes found, expected {expected}", found.len());
+            return Err(CodecError::malformed(what));
+        }
+        out.extend_from_slice(&found);
+        Ok(())
+    }
+
+    /// All decoded bytes.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn whole(&self) -> Result<Bytes, CodecError> {
+        let stored = self.stored.all()?;
+        #[cfg(feature = "blosc")]
+        if self.blocks.is_some() {
+            return Ok(crate::blosc::decode(&stored, self.limit)?.into());
+        }
+        check(wide(stored.len()), self.limit)?;
+        Ok(stored)
+    }
+}

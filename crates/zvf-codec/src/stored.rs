@@ -1,0 +1,64 @@
+//! Stored bytes of a chunk, in memory or read range by range.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use crate::error::CodecError;
+
+/// Reads a range of the stored bytes of a chunk; fewer bytes only where they end.
+pub type ReadStored = Box<dyn Fn(Range<u64>) -> Result<Bytes, CodecError> + Send + Sync>;
+
+/// The stored bytes of one chunk.
+pub enum StoredBytes {
+    /// In memory.
+    Memory(Bytes),
+    /// Somewhere else: their number, and what reads ranges of them.
+    Source(u64, ReadStored),
+}
+
+impl std::fmt::Debug for StoredBytes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "StoredBytes({})", self.len())
+    }
+}
+
+impl StoredBytes {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        match self {
+            Self::Memory(bytes) => wide(bytes.len()),
+            Self::Source(length, _) => *length,
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A range; one that ends behind the bytes is cut short.
+    pub(crate) fn get(&self, range: Range<usize>) -> Result<Bytes, CodecError> {
+        match self {
+            Self::Memory(bytes) => {
+                let end = range.end.min(bytes.len());
+                Ok(bytes.slice(range.start.min(end)..end))
+            }
+            Self::Source(length, read) => {
+                let end = wide(range.end).min(*length);
+                read(wide(range.start).min(end)..end)
+            }
+        }
+    }
+
+    pub(crate) fn all(&self) -> Result<Bytes, CodecError> {
+        self.get(0..usize::MAX)
+    }
+}
+
+/// A number of bytes.
+pub(crate) fn wide(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,268 @@
+//! Chunks whose cells were read, and are decoded as far as they are used.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use zvf_format::int::wide;
+use zvf_io::Handover;
+
+use super::column::ChunkColumn;
+use super::fragments::CheckedFragments;
+use super::values::{RowValues, little_endian};
+use super::{ChunkReader, Inner};
+use crate::cells::Mode;
+use crate::cells::later::{FetchedCell, OpenCell};
+use crate::{CellWant, ChunkCoord, GridArray, RowSet, StoreError};
+
+/// The cells of one chunk that are requested, of those that a [`ChunkReader`] was made for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WantedCells {
+    /// `vertices`, also where the presence list lacks the chunk.
+    pub positions: bool,
+    /// `vertex_fragments`, where their presence list names the chunk.
+    pub fragments: bool,
+    /// One flag for each of [`ChunkReader::columns`]; those that are not there are not requested.
+    pub columns: Vec<bool>,
+}
+
+/// A chunk whose cells were read. Each is decoded when it is used, and only the blocks that hold the wanted rows, where the codec has
+/// blocks and they are not most of them.
+///
+/// # Errors
+/// Of all methods: malformed, with array and chunk, where a cell is damaged or not of whole rows; I/O and limits, where cells are read in parts.
+#[derive(Debug)]
+pub struct OpenChunk {
+    inner: Arc<Inner>,
+    coord: ChunkCoord,
+    requested: u64,
+    /// Positions that are not opened yet.
+    stored: Option<FetchedCell>,
+    vertices: Option<OpenCell>,
+    fragments: Option<FetchedCell>,
+    /// One for each column.
+    columns: Vec<Option<FetchedCell>>,
+}
+
+impl ChunkReader {
+    /// The cells that are requested of one chunk: vertices, fragments, columns.
+    #[must_use]
+    pub fn cells(&self, chunk: &ChunkCoord, wanted: &WantedCells) -> Vec<CellWant> {
+        let arrays = self.0.wanted(chunk, wanted).flatten();
+        arrays
+            .map(|array| CellWant::new(array, chunk.clone()))
+            .collect()
+    }
+
+    /// Requests cells of several chunks together, then runs `f` on them: on the worker thread that read them, or where `here` is set and the
+    /// store is a local folder, on the calling thread, while the future is polled.
+    ///
+    /// `round` is what the trace records. [`OpenChunk`]s are in the order of `chunks`.
+    ///
+    /// # Cost
+    /// One round of requests. Nothing is decoded but what `f` uses; of local files in blocks or without codec only these parts are read.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), of the requests. Damaged cells fail where they are used.
+    pub fn open_map<R, F>(
+        &self,
+        round: u32,
+        chunks: Vec<(ChunkCoord, WantedCells)>,
+        here: bool,
+        f: F,
+    ) -> BoxFuture<'static, Result<R, StoreError>>
+    where
+        R: Send + 'static,
+        F: FnOnce(Vec<OpenChunk>) -> R + Send + 'static,
+    {
+        let wants = chunks.iter();
+        let wants = wants.flat_map(|(chunk, wanted)| self.cells(chunk, wanted));
+        let wants = wants.collect();
+        let inner = Arc::clone(&self.0);
+        let (to, result) = Handover::pair();
+        let then = Box::new(move |cells: Vec<Option<FetchedCell>>| {
+            let mut cells = cells.into_iter();
+            let opened = chunks
+                .into_iter()
+                .map(|(chunk, wanted)| OpenChunk::new(&inner, chunk, &wanted, &mut cells));
+            to.put(f(opened.collect()));
+        });
+        let mode = Mode { later: true, here };
+        let work = self.0.level.store().fetch_and(round, wants, mode, then);
+        Box::pin(async move {
+            work.await?;
+            Ok(result.take()?)
+        })
+    }
+}
+
+impl Inner {
+    /// The arrays of the wanted cells of a chunk: vertices, fragments, and columns; `None` where the cell is not requested.
+    fn wanted<'a>(
+        &'a self,
+        chunk: &'a ChunkCoord,
+        wanted: &'a WantedCells,
+    ) -> impl Iterator<Item = Option<&'a Arc<GridArray>>> {
+        let listed = |array: &&Arc<GridArray>| array.presence().contains(chunk);
+        let vertices = Some(self.level.vertices()).filter(|_| wanted.positions);
+        let fragments = self.level.vertex_fragments();
+        let fragments = fragments.filter(|_| wanted.fragments).filter(listed);
+        let columns = self.columns.iter().enumerate().map(move |(at, column)| {
+            let asked = wanted.columns.get(at) == Some(&true);
+            Some(&column.attribute().array)
+                .filter(|_| asked)
+                .filter(listed)
+        });
+        [vertices, fragments].into_iter().chain(columns)
+    }
+
+    fn place(array: &GridArray, chunk: &ChunkCoord) -> String {
+        format!("{} at {chunk}", array.path())
+    }
+}
+
+impl OpenChunk {
+    /// A chunk whose requested cells come next.
+    fn new(
+        inner: &Arc<Inner>,
+        coord: ChunkCoord,
+        wanted: &WantedCells,
+        cells: &mut impl Iterator<Item = Option<FetchedCell>>,
+    ) -> Self {
+        let mut requested = 0;
+        let arrays = inner.wanted(&coord, wanted);
+        let mut found = arrays.map(|array| {
+            array?;
+            requested += 1;
+            cells.next().flatten()
+        });
+        let stored = found.next().flatten();
+        let fragments = found.next().flatten();
+        let columns = found.collect();
+        Self {
+            requested,
+            stored,
+            vertices: None,
+            fragments,
+            columns,
+            inner: Arc::clone(inner),
+            coord,
+        }
+    }
+
+    /// The positions, opened by the first call.
+    fn vertices(&mut self) -> Result<&mut Option<OpenCell>, StoreError> {
+        if let Some(stored) = self.stored.take() {
+            self.vertices = stored.open()?;
+        }
+        Ok(&mut self.vertices)
+    }
+
+    /// The chunk.
+    #[must_use]
+    pub fn coord(&self) -> &ChunkCoord {
+        &self.coord
+    }
+
+    /// How many of its cells were requested.
+    #[must_use]
+    pub fn requested(&self) -> u64 {
+        self.requested
+    }
+
+    /// Rows of the chunk, by the length of its positions; 0 where there are none.
+    ///
+    /// # Errors
+    /// See [`OpenChunk`].
+    pub fn rows(&mut self) -> Result<u32, StoreError> {
+        let length = self.vertices()?.as_ref().map_or(0, OpenCell::len);
+        let vertices = self.inner.level.vertices();
+        let row = self.inner.position_bytes;
+        if row == 0 || !length.is_multiple_of(row) {
+            let what = format!("found {length} bytes, expected a multiple of {row}");
+            return Err(StoreError::malformed(
+                Inner::place(vertices, &self.coord),
+                what,
+            ));
+        }
+        let count = length / row;
+        u32::try_from(count).map_err(|_| {
+            let (place, most) = (Inner::place(vertices, &self.coord), u64::from(u32::MAX));
+            StoreError::limit(place, "rows of a chunk", wide(count), most)
+        })
+    }
+
+    /// The fragments of a chunk of so many rows; `None` where their cell is not there.
+    ///
+    /// # Errors
+    /// See [`OpenChunk`]; malformed: a row outside the chunk.
+    pub fn fragments(&mut self, rows: u32) -> Result<Option<CheckedFragments>, StoreError> {
+        let Some(array) = self.inner.level.vertex_fragments() else {
+            return Ok(None);
+        };
+        let blob = self.fragments.take().map(FetchedCell::whole).transpose()?;
+        let decode = |blob: bytes::Bytes| {
+            CheckedFragments::decode(&blob, Some(rows).filter(|rows| *rows > 0))
+                .map_err(|source| StoreError::decode(Inner::place(array, &self.coord), source))
+        };
+        blob.flatten().map(decode).transpose()
+    }
+
+    /// Positions as stored: of `rows`, or of all.
+    ///
+    /// # Errors
+    /// See [`OpenChunk`].
+    pub fn positions(&mut self, rows: Option<&Arc<RowSet>>) -> Result<RowValues, StoreError> {
+        let Some(cell) = self.vertices()?.take() else {
+            return Ok(RowValues::default());
+        };
+        let values = values_of(cell, self.inner.position_bytes, rows)?;
+        let dtype = self.inner.level.vertices().dtype();
+        Ok(values.map_bytes(|bytes| little_endian(dtype, bytes)))
+    }
+
+    /// The values of a column of a chunk with `of` rows: of `rows`, or of all. `None`: no row has one.
+    ///
+    /// Where vertices were appended without values, only the first rows have some.
+    ///
+    /// # Errors
+    /// See [`OpenChunk`].
+    pub fn column(
+        &mut self,
+        column: usize,
+        of: u32,
+        rows: Option<&Arc<RowSet>>,
+    ) -> Result<Option<RowValues>, StoreError> {
+        let inner = Arc::clone(&self.inner);
+        let spec: &ChunkColumn = inner
+            .columns
+            .get(column)
+            .ok_or_else(|| StoreError::bug("a column that the reader does not have"))?;
+        let cell = self.columns.get_mut(column).and_then(Option::take);
+        let Some(cell) = cell.map(FetchedCell::open).transpose()?.flatten() else {
+            return Ok(None);
+        };
+        let array = &spec.attribute().array;
+        let malformed = |what| StoreError::malformed(Inner::place(array, &self.coord), what);
+        let Some(row) = spec.row_bytes_of(cell.len(), of).map_err(malformed)? else {
+            return Ok(None);
+        };
+        let values = values_of(cell, row, rows)?;
+        Ok(Some(
+            values.map_bytes(|bytes| little_endian(array.dtype(), bytes)),
+        ))
+    }
+}
+
+/// The values of a cell of whole rows.
+fn values_of(
+    mut cell: OpenCell,
+    row_bytes: usize,
+    rows: Option<&Arc<RowSet>>,
+) -> Result<RowValues, StoreError> {
+    if let Some(rows) = rows
+        && let Some(bytes) = cell.rows(rows, row_bytes)?
+    {
+        return Ok(RowValues::of_rows(row_bytes, bytes, rows));
+    }
+    Ok(RowValues::new(row_bytes, cell.whole()?))
+}
