@@ -195,7 +195,7 @@ impl Answer {
             Table::Links => &mut self.summary.links,
             Table::Objects => &mut self.summary.objects,
         };
-        *count = count.saturating_add(crate::int::wide(rows));
+        *count = count.saturating_add(zvf_store::format::int::wide(rows));
     }
 }
 
@@ -273,7 +273,7 @@ impl Collected {
             .map_err(|_| {
                 let found = batches
                     .iter()
-                    .map(|batch| crate::int::wide(batch.num_rows()))
+                    .map(|batch| zvf_store::format::int::wide(batch.num_rows()))
                     .sum();
                 let limit = u64::from(i32::MAX.unsigned_abs());
                 QueryError::limit(crate::Place::default(), "rows of one batch", found, limit)
@@ -313,7 +313,7 @@ impl Emit {
             let piece = batch.slice(start, rows.min(batch.num_rows() - start));
             self.batch(table, piece).await;
         }
-        crate::int::wide(batch.num_rows())
+        zvf_store::format::int::wide(batch.num_rows())
     }
 
     /// Sends the batch that waits.

@@ -1,7 +1,7 @@
 //! Values sorted by the chunk they belong to.
 
-use crate::int;
 use crate::plan::chunks::Slot;
+use zvf_store::format::int;
 
 /// Values by chunk, in the order in which they were added.
 #[derive(Debug)]

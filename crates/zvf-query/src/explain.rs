@@ -9,7 +9,8 @@ use zvf_store::{CellWant, Store};
 use crate::jobs::link_wants;
 use crate::prepare::{Prepared, prepare};
 use crate::scan::plan::{Ask, OfObjects, Pass, plan_pass};
-use crate::{Query, QueryError, Select, gather, int, owner_cells, scan};
+use crate::{Query, QueryError, Select, gather, owner_cells, scan};
+use zvf_store::format::int;
 
 /// What a query reads of one level, as far as documents tell. Made by [`Query::plan`]; a query carries out the same steps.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use zvf_store::format::DecodeError;
 use zvf_store::{CheckedFragment, CheckedFragments, RowSet};
 
 use crate::columns::gather::{Kept, Rows};
-use crate::int;
+use zvf_store::format::int;
 
 /// The fragments of one chunk. Every row lies inside the chunk's buffer.
 #[derive(Debug, Clone, Default)]

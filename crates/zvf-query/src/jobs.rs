@@ -6,9 +6,10 @@ use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use zvf_store::CellWant;
 
+use crate::QueryError;
 use crate::links::records::{Family, LinkCellRef, RecordCell};
 use crate::reader::Reader;
-use crate::{QueryError, int};
+use zvf_store::format::int;
 
 /// What is read together.
 enum Job<T> {

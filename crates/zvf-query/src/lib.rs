@@ -121,8 +121,6 @@ mod union;
 mod vertex_table;
 mod workers;
 
-use zvf_store::format::int;
-
 pub use answer::{Answer, Collected, Summary, Table};
 pub use boxes::{ChunkBoxes, chunk_boxes};
 pub use error::{Place, QueryError};

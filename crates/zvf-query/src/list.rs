@@ -11,6 +11,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use zvf_store::format::manifest::Manifest;
 use zvf_store::{CellWant, ChunkCoord, Deltas, Endpoint, Level, LinkFamily, Names, Need, Store};
 
+use crate::QueryError;
 use crate::answer::{Answer, Emit, Schemas, Summary, Table};
 use crate::columns::arrow;
 use crate::columns::attribute::Column;
@@ -24,7 +25,7 @@ use crate::prepare::chain;
 use crate::scan::plan::{Load, Pace};
 use crate::union::objects::{ObjectUnion, Sums};
 use crate::union::schema::{self, Source, fitted};
-use crate::{QueryError, int};
+use zvf_store::format::int;
 
 /// Rows of one batch.
 const BATCH: usize = 1 << 14;

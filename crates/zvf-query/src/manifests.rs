@@ -8,11 +8,12 @@ use futures::stream::{FuturesOrdered, TryStreamExt};
 use zvf_store::format::manifest::{FragmentRefs, Manifest};
 use zvf_store::{IdTable, ManifestChunk, ObjectIndex};
 
+use crate::QueryError;
 use crate::error::{OrBug, Place};
 use crate::plan::candidates::Candidates;
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::reader::Reader;
-use crate::{QueryError, int};
+use zvf_store::format::int;
 
 /// Stored chunks of manifests on their way at once, and while it is not known how large they are.
 const AHEAD: RangeInclusive<usize> = 2..=64;

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use zvf_store::IdTable;
 
+use crate::QueryError;
 use crate::by_slot::BySlot;
 use crate::error::Place;
 use crate::fragments::Fragments;
 use crate::manifests::{Entry, Walk};
 use crate::reader::Reader;
 use crate::row_map::{ChunkRows, Key, RowMap};
-use crate::{QueryError, int};
+use zvf_store::format::int;
 
 /// Facts about a result that follow from the manifests.
 #[derive(Debug, Default)]

@@ -11,10 +11,11 @@ use serde_json::json;
 use zvf_store::format::dtype::DTypeKind;
 use zvf_store::{TypedArray, TypedValues};
 
+use crate::QueryError;
 use crate::answer::{Emit, Table};
 use crate::columns::arrow;
 use crate::error::Place;
-use crate::{QueryError, int};
+use zvf_store::format::int;
 
 /// Columns of the object table beside ids and attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

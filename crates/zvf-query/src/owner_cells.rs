@@ -6,12 +6,13 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use zvf_store::owners::{NOBODY, SEVERAL};
 use zvf_store::{CellWant, ChunkCoord, IdTable, Level, ObjectIndex};
 
+use crate::QueryError;
 use crate::error::Place;
 use crate::manifests::{Scope, Walk, narrow, walk_all, walk_rows};
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::reader::Reader;
 use crate::row_map::RowMap;
-use crate::{QueryError, int};
+use zvf_store::format::int;
 
 /// Cells that are read together, and how many times as many are on their way at once.
 const CELLS: usize = 1024;

@@ -23,7 +23,8 @@ use crate::plan::candidates::Grid;
 use crate::plan::chunks::ChunkTable;
 use crate::reader::{Reader, RowTest, What};
 use crate::vertex_table::{Out, TablePlan};
-use crate::{Column, Query, QueryError, Select, int};
+use crate::{Column, Query, QueryError, Select};
+use zvf_store::format::int;
 
 /// A query with everything that the documents say.
 #[derive(Debug)]

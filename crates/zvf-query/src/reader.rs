@@ -17,7 +17,8 @@ use crate::filter::{BoundFilter, Fault, Operand, Truths};
 use crate::fragments::Fragments;
 use crate::plan::candidates::{Grid, farthest};
 use crate::plan::chunks::{ChunkTable, Slot};
-use crate::{BBox, QueryError, int};
+use crate::{BBox, QueryError};
+use zvf_store::format::int;
 
 /// The rows of a chunk that satisfy a query.
 #[derive(Debug, Clone, Default)]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::columns::gather::Kept;
 use crate::fragments::Fragments;
-use crate::int;
 use crate::plan::chunks::Slot;
+use zvf_store::format::int;
 
 /// The rows of one chunk in the result.
 #[derive(Debug, Clone)]

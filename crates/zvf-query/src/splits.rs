@@ -9,7 +9,8 @@ use zvf_store::{IoError, Level, Names, Need, Store, StoreError};
 use crate::error::OrBug;
 use crate::plan::chunks::ChunkTable;
 use crate::prepare::chain;
-use crate::{Answer, BBox, ChunkRange, Column, Filter, Outputs, Query, QueryError, Select, int};
+use crate::{Answer, BBox, ChunkRange, Column, Filter, Outputs, Query, QueryError, Select};
+use zvf_store::format::int;
 
 /// How large the pieces of a query are to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

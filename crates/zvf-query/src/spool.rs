@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::sync::{Mutex, PoisonError};
 
+use crate::QueryError;
 use crate::error::OrBug;
-use crate::{QueryError, int};
+use zvf_store::format::int;
 
 /// A range of bytes of a [`Spool`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
+use crate::QueryError;
 use crate::columns::stored::{self, StoredColumn};
 use crate::error::OrBug;
 use crate::spool::{put, put_bytes, take, take_bytes};
 use crate::vertex_table::Gathered;
-use crate::{QueryError, int};
+use zvf_store::format::int;
 
 /// Rows that [`write`] wrote.
 #[derive(Debug)]

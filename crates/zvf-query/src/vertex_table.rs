@@ -10,13 +10,14 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, MutableBuffer, NullBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
+use crate::QueryError;
 use crate::columns::arrow;
 use crate::columns::attribute::Column;
 use crate::columns::gather::{Kept, Rows, gather};
 use crate::error::{OrBug, Place};
 use crate::objects::free_name;
 use crate::reader::{Decoded, Reader};
-use crate::{QueryError, int};
+use zvf_store::format::int;
 
 /// Name of the column [`Out::Pick`].
 pub(crate) const PICK: &str = "zvf.pick";

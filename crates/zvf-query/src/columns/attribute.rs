@@ -17,7 +17,7 @@ use super::gather::{Rows, gather};
 use super::scalar;
 use crate::error::QueryError;
 use crate::filter::{Operand, OperandType};
-use crate::int;
+use zvf_store::format::int;
 
 /// Most bytes that stand for missing values in one batch: a declared width is only a claim.
 const MOST: usize = 1 << 30;

@@ -4,7 +4,7 @@ use arrow_buffer::MutableBuffer;
 use zvf_store::RowValues;
 
 use crate::error::QueryError;
-use crate::int;
+use zvf_store::format::int;
 
 /// Which rows of a chunk are in the answer.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use super::attribute::Column;
+use crate::QueryError;
 use crate::error::OrBug;
 use crate::spool::{put, put_bytes, take, take_bytes};
-use crate::{QueryError, int};
+use zvf_store::format::int;
 
 /// What stands for a width that no cell told.
 const UNKNOWN: u64 = u64::MAX;

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::bind::{BoundFilter, FALSE, Leaf, Node, TRUE, Test, Truths, UNKNOWN, float, passes};
 use super::parse::Literal;
 use crate::columns::scalar::{self, Scalar};
-use crate::int;
+use zvf_store::format::int;
 
 /// The values of one attribute in one chunk.
 #[derive(Debug, Clone, Copy)]

@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::scatter::{BUCKET, Page, Record, Run};
 use super::step::{GatherPlan, MOST_PIECES, Piece, Step, gap};
+use crate::QueryError;
 use crate::error::{OrBug, internal};
 use crate::manifests::Entry;
 use crate::plan::chunks::Slot;
 use crate::spool::{Extent, Spool, take_bytes};
 use crate::stored_rows::StoredRows;
 use crate::vertex_table::Gathered;
-use crate::{QueryError, int};
+use zvf_store::format::int;
 
 /// Most entries that are put together at one time.
 const ENTRIES: usize = 1 << 16;

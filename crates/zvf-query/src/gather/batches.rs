@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use crate::int;
 use crate::manifests::Entries;
 use crate::plan::chunks::Slot;
+use zvf_store::format::int;
 
 /// Most chunks that one batch adds.
 const CHUNKS: usize = 32;

@@ -19,7 +19,8 @@ use crate::links::table::LinkTable;
 use crate::objects::{ObjectRow, ObjectTable, ObjectValues};
 use crate::plan::chunks::Slot;
 use crate::prepare::Prepared;
-use crate::{QueryError, Select, int};
+use crate::{QueryError, Select};
+use zvf_store::format::int;
 
 impl Run {
     pub(super) async fn links(

@@ -7,6 +7,7 @@ use arrow_array::RecordBatch;
 
 use super::row_index::{Hit, RowIndex, rows_of};
 use super::step::Piece;
+use crate::QueryError;
 use crate::columns::gather::Rows;
 use crate::error::OrBug;
 use crate::fragments::Fragments;
@@ -15,7 +16,7 @@ use crate::links::records::RecordCell;
 use crate::links::sequential::Stored;
 use crate::links::table::{LinkSink, LinkTable};
 use crate::manifests::Entry;
-use crate::{QueryError, int};
+use zvf_store::format::int;
 
 /// The contents of the answer.
 #[derive(Debug)]

@@ -25,7 +25,8 @@ use crate::row_map::ChunkRows;
 use crate::scan::owners::Owners;
 use crate::vertex_table::{Out, OwnerColumns};
 use crate::workers::{Workers, started};
-use crate::{QueryError, Select, int};
+use crate::{QueryError, Select};
+use zvf_store::format::int;
 
 /// Rows below which a step is not worth a change of thread.
 pub(crate) const INLINE: u64 = 20_000;

@@ -25,7 +25,8 @@ use crate::scan::plan::Load;
 use crate::scan::plan::load;
 use crate::vertex_table::Out;
 use crate::workers::Workers;
-use crate::{QueryError, Select, int};
+use crate::{QueryError, Select};
+use zvf_store::format::int;
 
 /// Manifests that are asked for together.
 const MANIFESTS: usize = 1 << 14;

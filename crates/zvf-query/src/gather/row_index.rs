@@ -7,9 +7,9 @@ use crate::QueryError;
 use crate::columns::gather::Rows;
 use crate::error::OrBug;
 use crate::fragments::Fragments;
-use crate::int;
 use crate::manifests::Entry;
 use crate::row_map::Key;
+use zvf_store::format::int;
 
 /// Consecutive rows of a chunk that became consecutive rows of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -34,7 +34,8 @@ use crate::scan::run::link_table;
 use crate::spool::Spool;
 use crate::vertex_table::Out;
 use crate::workers::WORKERS;
-use crate::{QueryError, Select, int};
+use crate::{QueryError, Select};
+use zvf_store::format::int;
 
 /// The objects of an answer, chosen.
 pub(crate) struct Choice {

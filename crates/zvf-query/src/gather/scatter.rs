@@ -12,6 +12,7 @@
 use std::sync::Arc;
 
 use super::step::{GatherPlan, Piece, gap};
+use crate::QueryError;
 use crate::by_slot::BySlot;
 use crate::error::{OrBug, internal};
 use crate::manifests::Entry;
@@ -19,7 +20,7 @@ use crate::reader::Decoded;
 use crate::spool::{Extent, Spool, put_bytes};
 use crate::stored_rows;
 use crate::vertex_table::Gathered;
-use crate::{QueryError, int};
+use zvf_store::format::int;
 
 /// Bytes after which a page ends.
 const PAGE: usize = 16 << 10;

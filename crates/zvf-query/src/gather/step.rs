@@ -7,12 +7,12 @@ use std::sync::Arc;
 use crate::QueryError;
 use crate::columns::gather::{Kept, Rows};
 use crate::error::{OrBug, Place};
-use crate::int;
 use crate::manifests::{Entries, Entry};
 use crate::object_counts::no_fragment;
 use crate::plan::chunks::Slot;
 use crate::reader::{Decoded, Reader};
 use crate::vertex_table::{Gathered, TablePlan};
+use zvf_store::format::int;
 
 /// Pieces after which a step ends.
 pub(super) const MOST_PIECES: usize = 1 << 18;

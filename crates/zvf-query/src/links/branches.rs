@@ -8,11 +8,12 @@ use arrow_array::RecordBatch;
 
 use super::records::{Family, RecordCell};
 use super::table::{LinkSink, LinkTable};
+use crate::QueryError;
 use crate::error::{OrBug, Place};
 use crate::fragments::Fragments;
 use crate::plan::chunks::Slot;
 use crate::row_map::{Key, RowMap};
-use crate::{QueryError, int};
+use zvf_store::format::int;
 
 /// Stored parents, by child.
 #[derive(Debug, Default)]

@@ -9,13 +9,14 @@ use zvf_store::format::fragments::FragmentIndex;
 use zvf_store::{Endpoint, GridArray, Level};
 
 use super::records::{Family, FoundGroups, LinkCellRef, RecordCell, WantedGroups};
+use crate::QueryError;
 use crate::columns::gather::Rows;
 use crate::error::{OrBug, Place};
 use crate::fragments::Fragments;
 use crate::manifests::Entries;
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::row_map::Key;
-use crate::{QueryError, int};
+use zvf_store::format::int;
 
 /// The array of the groups of links; `None` if the level does not claim that groups follow fragments.
 ///

@@ -11,12 +11,13 @@ use zvf_store::{
 
 pub(crate) use zvf_store::Touch;
 
+use crate::QueryError;
 use crate::columns::arrow;
 use crate::columns::attribute::{Cell, ColumnSpec};
 use crate::error::{OrBug, Place, count_warning};
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::row_map::Key;
-use crate::{QueryError, int};
+use zvf_store::format::int;
 
 /// Most cells that are read together.
 const MOST_CELLS: usize = 64;

@@ -96,7 +96,7 @@ impl Sequential {
             match &self.resolved {
                 Some(resolved) => resolved.bridges.of(slot, &self.kept, &mut bridges),
                 None => {
-                    let end = chunk.base + crate::int::wide(chunk.kept.len());
+                    let end = chunk.base + zvf_store::format::int::wide(chunk.kept.len());
                     let from = own.partition_point(|(a, _)| *a < chunk.base);
                     let until = own.partition_point(|(a, _)| *a < end);
                     bridges.clear();
@@ -138,7 +138,7 @@ impl Sequential {
         let mut bridges = bridges.iter().copied().peekable();
         let mut ranks = Vec::new();
         for (fragment, rows) in fragments.iter() {
-            let at = crate::int::index(fragment);
+            let at = zvf_store::format::int::index(fragment);
             if used.is_some_and(|used| used.get(at).is_none_or(|mark| *mark == 0)) {
                 continue;
             }
@@ -186,7 +186,7 @@ impl Sequential {
             .map(|resolved| resolved.used.of(slot));
         for (fragment, rows) in fragments.iter() {
             let used = used.is_none_or(|used| {
-                used.get(crate::int::index(fragment))
+                used.get(zvf_store::format::int::index(fragment))
                     .is_some_and(|mark| *mark > 0)
             });
             if used {
@@ -213,7 +213,9 @@ fn pairs(rows: Rows<'_>, chunk: &ChunkRows, out: &mut Vec<(u64, u64)>) {
             let from = kept.partition_point(|row| *row < start);
             let until = kept.partition_point(|row| *row < start.saturating_add(count));
             let inside = kept.get(from..until).unwrap_or(&[]);
-            for (rank, pair) in (chunk.base + crate::int::wide(from)..).zip(inside.windows(2)) {
+            for (rank, pair) in
+                (chunk.base + zvf_store::format::int::wide(from)..).zip(inside.windows(2))
+            {
                 if matches!(pair, [a, b] if *b == a + 1) {
                     out.push((rank, rank + 1));
                 }

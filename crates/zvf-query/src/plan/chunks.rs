@@ -1,6 +1,6 @@
 //! The chunks of a query, numbered.
 
-use crate::int::index;
+use zvf_store::format::int::index;
 
 /// Number of a chunk within one query, in lex order of coordinates.
 pub(crate) type Slot = u32;

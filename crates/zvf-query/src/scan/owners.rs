@@ -5,12 +5,12 @@ use std::sync::Arc;
 use zvf_store::IdTable;
 
 use crate::by_slot::BySlot;
-use crate::int;
 use crate::manifests::{Entry, Walk};
 use crate::owner_cells::OwnerCells;
 use crate::plan::chunks::Slot;
 use crate::row_map::ChunkRows;
 use crate::vertex_table::OwnerColumns;
+use zvf_store::format::int;
 
 /// Where the objects of fragments are known from.
 #[derive(Debug)]

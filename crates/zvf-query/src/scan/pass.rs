@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::owners::Owners;
 use super::plan::{Ask, plan_pass, probe};
 use super::requests::{GroupOut, Side, jobs, placed, side};
+use crate::QueryError;
 use crate::error::{OrBug, Place};
 use crate::gaps::Gaps;
 use crate::jobs::Jobs;
@@ -20,7 +21,7 @@ use crate::reader::{Decoded, Reader};
 use crate::row_map::RowMap;
 use crate::vertex_table::{Out, TablePlan};
 use crate::workers::Workers;
-use crate::{QueryError, int};
+use zvf_store::format::int;
 
 /// Groups of a box that are read before the first row goes out.
 const LOOK_AHEAD: usize = 16;

@@ -13,7 +13,8 @@ use crate::plan::chunks::{ChunkTable, Slot};
 use crate::prepare::Prepared;
 use crate::reader::{Reader, What};
 use crate::vertex_table::TablePlan;
-use crate::{BBox, QueryError, Select, int};
+use crate::{BBox, QueryError, Select};
+use zvf_store::format::int;
 
 /// The chunks a box leads to: those that may hold rows of it, and where whole chunks are selected in a chain of levels,
 /// those that overlap what is selected on its first level.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::pass::Scan;
 use super::plan::{Ask, OfObjects};
+use crate::QueryError;
 use crate::answer::{Emit, Schemas, Summary, Table};
 use crate::error::count_warning;
 use crate::link_batches::{ranges, send_ranges, send_stored};
@@ -20,7 +21,7 @@ use crate::plan::chunks::Slot;
 use crate::prepare::Prepared;
 use crate::row_map::RowMap;
 use crate::vertex_table::{Gathered, Out, OwnerColumns};
-use crate::{QueryError, int};
+use zvf_store::format::int;
 
 /// Runs a query whose result is in chunk order.
 ///

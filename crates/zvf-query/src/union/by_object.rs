@@ -20,7 +20,8 @@ use crate::gather::select::{self, Pick};
 use crate::objects::Form;
 use crate::prepare::{Part, Prepared};
 use crate::vertex_table::Out;
-use crate::{Query, QueryError, Select, int};
+use crate::{Query, QueryError, Select};
+use zvf_store::format::int;
 
 /// Runs a query over a chain of levels with a result by object.
 ///

@@ -9,11 +9,12 @@ use super::level_answer::LevelAnswer;
 use super::objects::Sums;
 use super::schema::fitted;
 use super::tables::{Tables, object_table, plain};
+use crate::QueryError;
 use crate::answer::{Emit, Summary, Table};
 use crate::error::OrBug;
 use crate::objects::Form;
 use crate::prepare::{Part, Prepared};
-use crate::{QueryError, int};
+use zvf_store::format::int;
 
 /// Runs a query over a chain of levels with a result in chunk order.
 ///

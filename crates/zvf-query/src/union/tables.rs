@@ -9,12 +9,13 @@ use super::level_answer::LevelAnswer;
 use super::links::renumbered;
 use super::objects::ObjectUnion;
 use super::schema::{self, Source, fitted, wrong};
+use crate::QueryError;
 use crate::answer::{Emit, Schemas, Summary, Table};
 use crate::error::OrBug;
 use crate::objects::Form;
 use crate::prepare::Prepared;
 use crate::vertex_table::{Out, PICK};
-use crate::{QueryError, int};
+use zvf_store::format::int;
 
 /// The schemas of a chain's tables.
 #[derive(Debug)]
