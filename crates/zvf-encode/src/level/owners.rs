@@ -18,9 +18,9 @@ use crate::values::number::NumberType;
 use crate::{WriteError, documents};
 use zvf_format::int::index;
 
-/// Most cells of a shard of the column. Its cells are small, and a file for each would be a third more files; a shard of 512 cells has an
-/// index of 8 KiB.
-const SHARD: u64 = 512;
+/// Most cells of a shard of the column. Its cells are small, and a file for each would be a third more files; a shard of 128 cells has an
+/// index of 2 KiB, which a reader of one cell reads, too.
+const SHARD: u64 = 128;
 
 /// A fragment and its object. Sorted by place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, FromBytes, IntoBytes, Immutable)]
@@ -62,7 +62,7 @@ pub fn is_distinct(id: i64) -> bool {
 }
 
 /// Where the cells of the column lie, given where those of vertices do: where each cell of the level is an object of its own or lies in shards
-/// of an array, in shards of up to 512 cells that follow each other in the order of chunks.
+/// of an array, in shards of up to 128 cells that follow each other in the order of chunks.
 #[must_use]
 pub fn cells_of(cells: &Cells) -> Cells {
     if cells.container == Container::Blobs {
@@ -203,10 +203,11 @@ mod tests {
 
     #[test]
     fn shards_are_runs_of_chunks_in_lex_order() {
-        assert_eq!(shards(&[6, 6, 6]), [6, 6, 6]);
-        assert_eq!(shards(&[34, 34, 34]), [1, 15, 34]);
-        assert_eq!(shards(&[2, 3, 900]), [1, 1, 512]);
-        assert_eq!(shards(&[4, 1, 1, 512]), [1, 1, 1, 512]);
+        assert_eq!(shards(&[5, 5, 5]), [5, 5, 5]);
+        assert_eq!(shards(&[6, 6, 6]), [3, 6, 6]);
+        assert_eq!(shards(&[34, 34, 34]), [1, 3, 34]);
+        assert_eq!(shards(&[2, 3, 900]), [1, 1, 128]);
+        assert_eq!(shards(&[4, 1, 1, 128]), [1, 1, 1, 128]);
         assert_eq!(shards(&[3, 0, 2]), [3, 1, 2]);
     }
 
