@@ -3,7 +3,7 @@
 //! ```text
 //! vertices   chunk for chunk, of all levels         cells
 //! objects    manifests, ids, values, groups         objects, tables
-//! links      record for record, to all levels       records, links
+//! links      record for record, to all levels       family, links
 //! the rest   headers, parametric objects, …         side
 //! documents  unknown members are kept               documents
 //! ── the root makes the store ──
@@ -42,7 +42,6 @@
 mod cells;
 mod destinations;
 mod documents;
-mod entries;
 mod extras;
 mod family;
 mod journal;
@@ -50,8 +49,8 @@ mod new_level;
 mod objects;
 mod options;
 mod order;
+mod reading;
 mod rechunk;
-mod records;
 mod report;
 mod rows;
 mod shapes;
@@ -436,7 +435,7 @@ impl Job {
             target: below,
             chunk_shape: &stage.chunk_shape,
             notes: &self.notes,
-            keep_ends: self.makes_chains(stage) || self.groups_links(stage),
+            keep_ends: self.makes_chains(stage) || self.groups_links(),
             journal,
             progress: match &self.options.progress {
                 Some(progress) => &**progress,
@@ -455,10 +454,10 @@ impl Job {
     }
 
     /// Whether groups of links may follow the fragments of vertices: links inside chunks are stored, and none is implied.
-    fn groups_links(&self, stage: &Stage) -> bool {
+    fn groups_links(&self) -> bool {
         let explicit = match self.store.kind() {
             Kind::Graph | Kind::Mesh => true,
-            Kind::Skeleton => !records::is_implied_tree(&stage.source),
+            Kind::Skeleton => !self.store.implies_edges(),
             _ => false,
         };
         explicit && self.form().members == Members::All
@@ -470,7 +469,7 @@ impl Job {
         stage: &Stage,
         level: &NewLevel,
     ) -> Result<Option<ChunkFragments>, WriteError> {
-        if !level.tiles || !self.groups_links(stage) {
+        if !level.tiles || !self.groups_links() {
             return Ok(None);
         }
         let budget = self.options.write.memory_budget / 16;
@@ -553,7 +552,7 @@ impl Job {
         for family in source.level.link_families() {
             placed.extend(self.family(stages, new_level, at, family, &mut cut)?);
         }
-        if records::is_implied_tree(source)
+        if self.store.implies_edges()
             && let Some(cut) = cut.take()
         {
             let new_level = new_level

@@ -683,7 +683,12 @@ fn changed_bytes_of_copies_of_older_stores_are_reported() {
                 let (old, new) = copied(case, chunk).await;
                 let old = Store::open(&old.url().unwrap()).await.unwrap();
                 let mut all = 0;
-                for folder in ["/vertices/", "/manifests/", "/vertex_attributes/", "/links/"] {
+                for folder in [
+                    "/vertices/",
+                    "/manifests/",
+                    "/vertex_attributes/",
+                    "/links/",
+                ] {
                     let (count, unseen) = changed_bytes(&old, &new, folder, 811).await;
                     all += count;
                     assert!(unseen.is_empty(), "{case}, {chunk:?}: {unseen:#?}");

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use zvf_format::keys::parse_level;
 use zvf_meta::rules::{Rule, check_root_for};
 use zvf_meta::version::Gate;
-use zvf_meta::{Kind, LevelDoc, RootDoc};
+use zvf_meta::{Kind, LevelDoc, LinksConvention, RootDoc};
 
 use crate::cells::cache::CellCache;
 use crate::cells::{self, CellWant, ShardCache};
@@ -187,6 +187,15 @@ impl Store {
     /// The geometry kind that decides how the store is read.
     pub fn kind(&self) -> Kind {
         self.inner.kind
+    }
+
+    /// Whether the order of rows implies the edges of trees, from a row to the one before it in its fragment: in skeletons, unless the
+    /// root states another convention.
+    pub fn implies_edges(&self) -> bool {
+        // The convention that holds where none is stated.
+        let convention = self.root().links_convention().unwrap_or_default();
+        self.kind() == Kind::Skeleton
+            && convention == LinksConvention::ImplicitSequentialWithBranches
     }
 
     /// The address as given.

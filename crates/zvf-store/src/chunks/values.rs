@@ -18,9 +18,14 @@ pub struct RowValues {
 }
 
 impl RowValues {
-    /// `bytes` is a multiple of `row_bytes`.
-    pub(super) fn new(row_bytes: usize, bytes: Bytes) -> Self {
+    /// `bytes` is a multiple of `row_bytes`, see [`is_whole`](Self::is_whole).
+    pub(crate) fn new(row_bytes: usize, bytes: Bytes) -> Self {
         Self { row_bytes, bytes }
+    }
+
+    /// Whether no row is cut short.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.rows().checked_mul(self.row_bytes) == Some(self.bytes.len())
     }
 
     /// Number of rows.
