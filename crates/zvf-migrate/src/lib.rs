@@ -136,15 +136,16 @@ pub fn migrate<'a>(
 
 /// Compares two stores by what they hold: levels, vertices with their attributes, objects, links, tables and groups.
 ///
-/// Where the shapes of chunks are the same, chunks are compared byte for byte; else by hashes of what rows hold, in any
-/// order of rows, each of which has to be in the chunk of its position. `old` may hold what [`migrate`] would repair.
+/// Each store is summed up on its own. Where the shapes of chunks are the same, by hashes of whole columns of chunks; else by hashes of
+/// what rows hold, in any order of rows, each of which has to be in the chunk of its position. `old` may hold what [`migrate`] would
+/// repair.
 ///
 /// # Cost
-/// Every cell of both stores is read once, of links also the chunks of their ends. Memory: 8 bytes a chunk; where shapes
-/// differ 24 bytes a fragment of each, of lines 32 more a fragment of the copy, and of trees 16 a stored edge.
+/// Every cell of both stores is read once, of links also the chunks of their ends. Memory: 8 bytes a chunk of each; where shapes
+/// differ 16 bytes a fragment of each, of lines 32 more a fragment of the copy, and of trees 16 a stored edge.
 ///
 /// # Errors
-/// [`WriteError::Differs`] with the first difference: level, and chunk, object or attribute. As the stores say.
+/// [`WriteError::Differs`] with the first difference: level, and object, column, chunk or family of links. As the stores say.
 pub fn compare<'a>(old: &'a Store, new: &'a Store) -> BoxFuture<'a, Result<Verified, WriteError>> {
     Box::pin(async move {
         let (old, new, handle) = (old.clone(), new.clone(), Handle::current());
@@ -449,7 +450,7 @@ impl Job {
     fn makes_chains(&self, stage: &Stage) -> bool {
         let level = &stage.source.level;
         let untrusted = level.links(0).is_some_and(|family| !family.rows_trusted());
-        let chain = self.store.kind().is_chain();
+        let chain = self.store.implies_chains();
         level.object_index().is_some() && (untrusted || (stage.moves && chain))
     }
 
@@ -464,11 +465,7 @@ impl Job {
     }
 
     /// The fragments of the chunks of a new level, where groups of links may follow them.
-    fn fragments(
-        &self,
-        stage: &Stage,
-        level: &NewLevel,
-    ) -> Result<Option<ChunkFragments>, WriteError> {
+    fn fragments(&self, level: &NewLevel) -> Result<Option<ChunkFragments>, WriteError> {
         if !level.tiles || !self.groups_links() {
             return Ok(None);
         }
@@ -576,7 +573,7 @@ impl Job {
         let missing = |one: &LinkColumn, missing, links| {
             family::report_missing(one, missing, links, &self.notes);
         };
-        let fragments = self.fragments(stage, here)?;
+        let fragments = self.fragments(here)?;
         let mut fragment_link_groups = false;
         for placer in placed {
             counts.links += placer.links();

@@ -455,7 +455,7 @@ fn values_of_fragments_are_compared_where_chunks_stay() {
         let one = write([1, 1, 2, 3]).await;
         compared(&one, &write([1, 1, 2, 3]).await).await.unwrap();
         for other in [[1, 1, 2, 4], [1, 2, 2, 3], [2, 2, 1, 3]] {
-            assert_differs("run", compared(&one, &write(other).await).await, "chunk");
+            assert_differs("run", compared(&one, &write(other).await).await, "\"run\"");
         }
     });
 }

@@ -198,6 +198,11 @@ impl Store {
             && convention == LinksConvention::ImplicitSequentialWithBranches
     }
 
+    /// Whether the order of rows implies links from each row of an object to the next: in lines, polylines and streamlines.
+    pub fn implies_chains(&self) -> bool {
+        self.kind().is_chain()
+    }
+
     /// The address as given.
     pub fn url(&self) -> &str {
         &self.inner.url
