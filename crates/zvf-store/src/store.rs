@@ -190,17 +190,20 @@ impl Store {
     }
 
     /// Whether the order of rows implies the edges of trees, from a row to the one before it in its fragment: in skeletons, unless the
-    /// root states another convention.
+    /// root states that links are explicit.
     pub fn implies_edges(&self) -> bool {
-        // The convention that holds where none is stated.
-        let convention = self.root().links_convention().unwrap_or_default();
-        self.kind() == Kind::Skeleton
-            && convention == LinksConvention::ImplicitSequentialWithBranches
+        self.kind() == Kind::Skeleton && !self.states_explicit_links()
     }
 
-    /// Whether the order of rows implies links from each row of an object to the next: in lines, polylines and streamlines.
+    /// Whether the order of rows implies links from each row of an object to the next: in lines, polylines and streamlines, unless the
+    /// root states that links are explicit.
     pub fn implies_chains(&self) -> bool {
-        self.kind().is_chain()
+        self.kind().is_chain() && !self.states_explicit_links()
+    }
+
+    fn states_explicit_links(&self) -> bool {
+        let convention = self.root().links_convention();
+        convention.is_ok_and(|one| one == LinksConvention::Explicit)
     }
 
     /// The address as given.
