@@ -97,19 +97,23 @@ impl Side {
     pub(super) fn new(level: Level, handle: &Handle) -> Result<Self, WriteError> {
         let vertices = level.vertices();
         vertices.check_presence()?;
-        let listed = vertices.presence().iter().map(ChunkCoord::new);
-        let mut chunks: BTreeSet<ChunkCoord> = listed.collect();
+        let mut chunks: Vec<_> = vertices.presence().iter().map(ChunkCoord::new).collect();
+        chunks.sort_unstable();
+        let mut unlisted = BTreeSet::new();
         if let Some(objects) = level.object_index() {
             each_manifest(objects, handle, |_, entries| {
                 let named = entries.map(|(chunk, _)| chunk);
-                chunks.extend(named.filter(|chunk| vertices.in_grid(chunk)));
+                let new = |chunk: &ChunkCoord| chunks.binary_search(chunk).is_err();
+                unlisted.extend(named.filter(|chunk| new(chunk) && vertices.in_grid(chunk)));
                 Ok(())
             })?;
         }
+        chunks.extend(unlisted);
+        chunks.sort_unstable();
         narrow("chunks", chunks.len())?;
         Ok(Self {
             reader: level.chunks(ChunkParts::all_of(&level))?,
-            chunks: chunks.into_iter().collect(),
+            chunks,
             handle: handle.clone(),
             counts: Vec::new(),
             sequences: Vec::new(),
