@@ -109,7 +109,7 @@ impl Pair {
                 Some(other) if other.count != sum.count => {
                     format!("{} {of}, expected {}", other.count, sum.count)
                 }
-                Some(_) => format!("{of} differ"),
+                Some(_) => "the sums of their hashes differ".to_owned(),
                 None => "is missing".to_owned(),
             };
             return Err(self.differs(name, what));
