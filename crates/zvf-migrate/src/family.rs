@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use zvf_format::dtype::DType;
+use zvf_format::dtype::{DType, DTypeKind};
 use zvf_format::keys::format_delta;
 use zvf_meta::{ArrayAttributes, Kind, LinkStore};
-use zvf_store::{LinkAttribute, LinkFamily};
+use zvf_store::{LinkAttribute, LinkFamily, LinkReader};
 
 use super::new_level::NewLevel;
+use super::reading;
 use super::rechunk::Cut;
-use super::records::{self, Family};
 use super::report::Notes;
 use super::source::Source;
 use super::{Job, Stage};
@@ -78,15 +78,18 @@ impl Job {
             self.notes.lost(path, "links to a level that is not there");
             return Ok(None);
         };
-        let family = Family::new(source, links);
-        for name in family.lost() {
-            self.notes.lost(
-                format!("{path}, attribute {name}"),
-                "holds memory addresses, no values",
-            );
+        let reader = source.level.link_reader(links);
+        for attribute in links.attributes() {
+            if attribute.dtype.kind == DTypeKind::Object {
+                let name = &attribute.name;
+                self.notes.lost(
+                    format!("{path}, attribute {name}"),
+                    "holds memory addresses, no values",
+                );
+            }
         }
         let kind = self.store.kind();
-        if kind == Kind::Mesh && links.delta() == 0 && links.width() < 3 && family.cells() == 0 {
+        if kind == Kind::Mesh && links.delta() == 0 && links.width() < 3 && has_no_cells(links) {
             self.notes.repaired(
                 &path,
                 "a placeholder with two ends for a face is not copied",
@@ -94,13 +97,17 @@ impl Job {
             );
             return Ok(None);
         }
-        let mut placer = self.placer(stage, stages.get(there), &family)?;
+        let mut placer = self.placer(stage, stages.get(there), links, &reader)?;
         let mut gone = 0_u64;
         let mut ends: Vec<(u32, u32)> = Vec::new();
         let rank = source.level.key_rank().max(1);
-        let tree = records::is_implied_tree(source) && links.delta() == 0;
+        let tree = self.store.implies_edges() && links.delta() == 0;
         let mut children: Vec<u64> = Vec::new();
-        let read = family.each(source, |record| {
+        let (mut turned, mut counted) = (0_u64, 0_u64);
+        reading::each_link(&reader, &source.handle, |cell, record| {
+            turned += u64::from(cell.turned);
+            let array = links.arrays().get(cell.array);
+            counted += u64::from(array.is_some_and(|array| links.counts(array)));
             ends.clear();
             for (which, (chunk, &row)) in record.chunks.chunks(rank).zip(record.rows).enumerate() {
                 let level = if which == 0 { at } else { there };
@@ -137,12 +144,9 @@ impl Job {
         })?;
         // Trap T5.
         let what = "pairs from parent to child were turned around";
-        self.notes.repaired(&path, what, read.turned);
-        if let Some(stated) = links.stated_links().filter(|&stated| read.counted < stated) {
-            let what = format!(
-                "num_links is {stated}, but there are {} links",
-                read.counted
-            );
+        self.notes.repaired(&path, what, turned);
+        if let Some(stated) = links.stated_links().filter(|&stated| counted < stated) {
+            let what = format!("num_links is {stated}, but there are {counted} links");
             if links.by_offsets() {
                 let help = "restore what is missing, or accept the loss with `zvf repair STORE --apply --accept-loss`";
                 return Err(WriteError::source(path, format!("{what}: {help}")));
@@ -178,10 +182,11 @@ impl Job {
         &self,
         stage: &Stage,
         there: Option<&Stage>,
-        family: &Family<'_>,
+        links: &LinkFamily,
+        reader: &LinkReader<'_>,
     ) -> Result<LinkPlacer, WriteError> {
-        let (source, links) = (&stage.source, family.links);
-        let tree = records::is_implied_tree(source) && links.delta() == 0;
+        let source = &stage.source;
+        let tree = self.store.implies_edges() && links.delta() == 0;
         let dtypes: Vec<_> = links
             .arrays()
             .iter()
@@ -190,7 +195,7 @@ impl Job {
         // A family without arrays has no type yet.
         let dtype = dtypes.first().copied().unwrap_or(DType::I64);
         let same = dtypes.iter().all(|one| *one == dtype);
-        let columns = family.attributes.iter().map(|one| column(one, links));
+        let columns = reader.attributes().iter().map(|one| column(one, links));
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
         let kind = self.store.kind();
         let inner = links.delta() == 0 && matches!(kind, Kind::Graph | Kind::Skeleton | Kind::Mesh);
@@ -239,6 +244,12 @@ impl Job {
     }
 }
 
+/// Whether no cell of any array is stored.
+fn has_no_cells(links: &LinkFamily) -> bool {
+    let mut arrays = links.arrays().iter();
+    arrays.all(|one| one.array.presence().len() == 0)
+}
+
 /// An attribute of links as it is written.
 fn column(attribute: &LinkAttribute, family: &LinkFamily) -> Result<LinkColumn, WriteError> {
     let array = attribute.arrays.iter().flatten().next();
@@ -247,12 +258,11 @@ fn column(attribute: &LinkAttribute, family: &LinkFamily) -> Result<LinkColumn, 
     let old = old.unwrap_or_default();
     let dtype = DType::little(attribute.dtype.kind);
     let width = attribute.width;
-    let values = to_index("values of a link", width)?;
     let names = old.channel_names.clone();
     Ok(LinkColumn {
         name: attribute.name.clone(),
-        size: records::value_bytes(attribute)?,
-        absent: records::absent(attribute).map(|one| one.repeat(values.max(1))),
+        size: attribute.row_bytes()?,
+        absent: attribute.absent_row(),
         complete: attribute.is_complete(family),
         attributes: ArrayAttributes {
             dtype: Some(dtype.to_string()),

@@ -5,7 +5,7 @@
 //! ```text
 //! vertices   chunk for chunk, of all levels         cells
 //! objects    manifests, ids, values, groups         objects, tables
-//! links      record for record, to all levels       records, links
+//! links      record for record, to all levels       family, links
 //! the rest   headers, parametric objects, …         side
 //! documents  unknown members are kept               documents
 //! ── the root makes the store ──
@@ -44,7 +44,6 @@
 mod cells;
 mod destinations;
 mod documents;
-mod entries;
 mod extras;
 mod family;
 mod journal;
@@ -52,8 +51,8 @@ mod new_level;
 mod objects;
 mod options;
 mod order;
+mod reading;
 mod rechunk;
-mod records;
 mod report;
 mod rows;
 mod shapes;
@@ -140,15 +139,16 @@ pub fn migrate<'a>(
 
 /// Compares the contents of two stores: levels, vertices with their attributes, objects, links, tables and groups.
 ///
-/// If the shapes of chunks are the same, chunks are compared byte for byte; else by hashes of rows, in any
-/// order of rows, each of which must be in the chunk of its position. `old` may have defects that [`migrate`] would repair.
+/// Each store is summarised on its own: if the shapes of chunks are the same, by hashes of whole columns of chunks; else by hashes of
+/// rows, in any order of rows, each of which must be in the chunk of its position. `old` may have defects that [`migrate`] would
+/// repair.
 ///
 /// # Cost
-/// Every cell of both stores is read once, of links also the chunks of their ends. Memory: 8 bytes a chunk; where shapes
-/// differ 24 bytes a fragment of each, of lines 32 more a fragment of the copy, and of trees 16 a stored edge.
+/// Every cell of both stores is read once, of links also the chunks of their ends. Memory: 8 bytes a chunk of each; where shapes
+/// differ 16 bytes a fragment of each, of lines 32 more a fragment of the copy, and of trees 16 a stored edge.
 ///
 /// # Errors
-/// [`WriteError::Differs`] with the first difference: level, and chunk, object or attribute. As the stores say.
+/// [`WriteError::Differs`] with the first difference: level, and object, column, chunk or family of links. As the stores say.
 pub fn compare<'a>(old: &'a Store, new: &'a Store) -> BoxFuture<'a, Result<Verified, WriteError>> {
     Box::pin(async move {
         let (old, new, handle) = (old.clone(), new.clone(), Handle::current());
@@ -439,7 +439,7 @@ impl Job {
             target: below,
             chunk_shape: &stage.chunk_shape,
             notes: &self.notes,
-            keep_ends: self.makes_chains(stage) || self.groups_links(stage),
+            keep_ends: self.makes_chains(stage) || self.groups_links(),
             journal,
             progress: match &self.options.progress {
                 Some(progress) => &**progress,
@@ -453,27 +453,23 @@ impl Job {
     fn makes_chains(&self, stage: &Stage) -> bool {
         let level = &stage.source.level;
         let untrusted = level.links(0).is_some_and(|family| !family.rows_trusted());
-        let chain = self.store.kind().is_chain();
+        let chain = self.store.implies_chains();
         level.object_index().is_some() && (untrusted || (stage.moves && chain))
     }
 
     /// Whether groups of links may follow the fragments of vertices: links inside chunks are stored, and none is implied.
-    fn groups_links(&self, stage: &Stage) -> bool {
+    fn groups_links(&self) -> bool {
         let explicit = match self.store.kind() {
             Kind::Graph | Kind::Mesh => true,
-            Kind::Skeleton => !records::is_implied_tree(&stage.source),
+            Kind::Skeleton => !self.store.implies_edges(),
             _ => false,
         };
         explicit && self.rules().members == Members::All
     }
 
     /// The fragments of the chunks of a new level, where groups of links may follow them.
-    fn fragments(
-        &self,
-        stage: &Stage,
-        level: &NewLevel,
-    ) -> Result<Option<ChunkFragments>, WriteError> {
-        if !level.tiles || !self.groups_links(stage) {
+    fn fragments(&self, level: &NewLevel) -> Result<Option<ChunkFragments>, WriteError> {
+        if !level.tiles || !self.groups_links() {
             return Ok(None);
         }
         let budget = self.options.write.memory_budget / 16;
@@ -557,7 +553,7 @@ impl Job {
         for family in source.level.link_families() {
             placed.extend(self.family(stages, new_level, at, family, &mut cut)?);
         }
-        if records::is_implied_tree(source)
+        if self.store.implies_edges()
             && let Some(cut) = cut.take()
         {
             let new_level = new_level
@@ -581,7 +577,7 @@ impl Job {
         let missing = |one: &LinkColumn, missing, links| {
             family::report_missing(one, missing, links, &self.notes);
         };
-        let fragments = self.fragments(stage, here)?;
+        let fragments = self.fragments(here)?;
         let mut fragment_link_groups = false;
         for placer in placed {
             counts.links += placer.links();

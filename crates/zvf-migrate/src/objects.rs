@@ -7,7 +7,6 @@ use zvf_meta::ObjectIndexDoc;
 use zvf_store::ChunkCoord;
 use zvf_store::owners::index_document;
 
-use super::entries::entries;
 use super::new_level::NewLevel;
 use super::report::Notes;
 use super::rows::{Parts, Rows};
@@ -103,7 +102,7 @@ pub(super) fn write(
                 // Trap T31.
                 notes.repaired(&path, "manifests of no bytes became empty ones", 1);
             }
-            for (chunk, fragment) in entries(&blob, index_, old)? {
+            for (chunk, fragment) in index_.entries(old, &blob)? {
                 let slot = source.slot(&chunk);
                 let there = slot.zip(u32::try_from(fragment).ok());
                 let count = match there {

@@ -115,7 +115,7 @@ pub(super) fn gather(
 ) -> Result<Gathered, WriteError> {
     source.read_widths()?;
     let starts = fragment_starts(source)?;
-    let order = order(source, &starts, super::records::is_implied_tree(source))?;
+    let order = order(source, &starts, source.level.store().implies_edges())?;
     let sizes = |columns: &[ChunkColumn]| columns.iter().map(ChunkColumn::row_bytes).collect();
     let bins = bins.and_then(|bins| Some((bins_per_chunk(shape, &bins)?, bins)));
     let mut gathered = Gathered {
@@ -343,7 +343,7 @@ pub(super) fn write(
         items.push((object, size, (slot, rows, members)));
     }
     let paths = sink.paths();
-    let tree = super::records::is_implied_tree(sink.source);
+    let tree = sink.source.level.store().implies_edges();
     let sorted = &sorted;
     let number = sink.source.level.number();
     // Chunks, and whether they were written just now.

@@ -12,7 +12,7 @@ use zvf_store::{
     RowValues, VertexAttribute,
 };
 
-use super::entries::entries;
+use super::reading;
 use super::report::Notes;
 use zvf_encode::error::{OrBug, narrow};
 use zvf_encode::spec::{Members, VersionRules};
@@ -189,7 +189,7 @@ impl Source {
     fn find_unlisted(&mut self, notes: &Notes) -> Result<(), WriteError> {
         let mut unknown: BTreeSet<ChunkCoord> = BTreeSet::new();
         self.each_manifest(|_, manifest| {
-            let chunks = manifest.into_iter().map(|(chunk, _)| chunk);
+            let chunks = manifest.map(|(chunk, _)| chunk);
             unknown.extend(chunks.filter(|chunk| {
                 self.slot(chunk).is_none() && self.level.vertices().in_grid(chunk)
             }));
@@ -218,19 +218,12 @@ impl Source {
     /// Calls `each` with every row of the object index, and the chunks and fragments that its manifest names.
     pub(crate) fn each_manifest(
         &self,
-        mut each: impl FnMut(u64, Vec<(ChunkCoord, i64)>) -> Result<(), WriteError>,
+        each: impl FnMut(u64, &mut dyn Iterator<Item = (ChunkCoord, i64)>) -> Result<(), WriteError>,
     ) -> Result<(), WriteError> {
-        let Some(objects) = self.level.object_index() else {
-            return Ok(());
-        };
-        for number in 0..objects.manifest_chunks() {
-            let part = self.handle.block_on(objects.manifest_chunk(number))?;
-            let first = part.first_slot();
-            for row in first..(first + wide(part.len())).min(objects.len()) {
-                each(row, entries(part.blob(row), objects, row)?)?;
-            }
-        }
-        Ok(())
+        let objects = self.level.object_index();
+        objects.map_or(Ok(()), |objects| {
+            reading::each_manifest(objects, &self.handle, each)
+        })
     }
 
     /// The attributes of vertices whose values can be carried.

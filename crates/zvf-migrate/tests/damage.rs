@@ -91,7 +91,8 @@ struct Input {
     links: Vec<u64>,
     weights: Vec<u16>,
     ids: Vec<i64>,
-    names: Vec<&'static str>,
+    /// `None`: the object has no value.
+    names: Vec<Option<&'static str>>,
     sizes: Vec<i32>,
     groups: Vec<Vec<i64>>,
     group_names: [&'static str; 2],
@@ -108,7 +109,7 @@ impl Input {
                 1., 1., 9., 2., 12., 2., 25., 3., -3., 0., -4., 0., 31., 1., 41., 1., 30., 2.,
             ],
             runs: vec![(7, 4), (9, 2), (11, 3)],
-            mass: Some((1..=9).map(f64::from).collect()),
+            mass: Some(vec![1., 2., 3., 4., 5., 6., 7., f64::NAN, 9.]),
             links: if graph {
                 vec![0, 1, 2, 1, 3, 5, 6, 8]
             } else {
@@ -120,7 +121,7 @@ impl Input {
                 Vec::new()
             },
             ids: vec![7, 9, 11],
-            names: vec!["CST", "AF", "CC"],
+            names: vec![Some("CST"), Some("AF"), None],
             sizes: vec![70, 90, 110],
             groups: vec![vec![9, 7], vec![11]],
             group_names: ["left", "middle"],
@@ -154,13 +155,14 @@ impl Input {
                 .with_link_attribute("weight", &self.weights[..]);
         }
         writer.push(&batch).unwrap();
+        let names = self.names.iter().map(|name| name.map(str::to_owned));
         let table = ObjectTable::new(&self.ids[..])
-            .with_attribute("name", Values::texts(self.names.iter().copied()))
+            .with_attribute("name", Values::Text(names.collect()))
             .with_attribute("size", &self.sizes[..]);
         writer.push_objects(&table).unwrap();
         let groups = Groups::new(self.groups.clone())
-            .with_names(self.group_names)
-            .with_attribute("score", &self.scores[..]);
+            .with_names(self.group_names.iter().take(self.groups.len()).copied())
+            .with_attribute("score", &self.scores[..self.groups.len()]);
         writer.set_groups(&groups).unwrap();
         writer.finish().await.unwrap();
         made
@@ -204,7 +206,48 @@ const CHANGES: &[(&str, Change, &str)] = &[
         |i| i.mass.as_mut().unwrap().swap(0, 3),
         "\"mass\"",
     ),
+    (
+        "value that becomes absent",
+        |i| i.mass.as_mut().unwrap()[3] = f64::NAN,
+        "\"mass\"",
+    ),
+    (
+        "absent value that becomes one",
+        |i| i.mass.as_mut().unwrap()[7] = 0.0,
+        "\"mass\"",
+    ),
     ("missing attribute", |i| i.mass = None, "\"mass\""),
+    (
+        "vertex in another chunk",
+        |i| i.positions[4] = 22.0,
+        "level 0",
+    ),
+    (
+        "vertex twice",
+        |i| {
+            i.positions.extend([30., 2.]);
+            i.mass.as_mut().unwrap().push(9.0);
+            i.runs[2].1 = 4;
+        },
+        "level 0",
+    ),
+    (
+        "order of vertices",
+        |i| {
+            i.positions.swap(12, 16);
+            i.positions.swap(13, 17);
+            i.mass.as_mut().unwrap().swap(6, 8);
+            if i.kind == Kind::Graph {
+                i.links.swap(6, 7);
+            }
+        },
+        "level 0",
+    ),
+    (
+        "vertices of two objects",
+        |i| i.runs = vec![(9, 4), (7, 2), (11, 3)],
+        "level 0",
+    ),
     (
         "missing vertex",
         |i| {
@@ -237,7 +280,7 @@ const CHANGES: &[(&str, Change, &str)] = &[
         "extra object",
         |i| {
             i.ids.push(13);
-            i.names.push("UF");
+            i.names.push(Some("UF"));
             i.sizes.push(130);
         },
         "object_ids",
@@ -258,9 +301,25 @@ const CHANGES: &[(&str, Change, &str)] = &[
     ),
     (
         "text of an object",
-        |i| i.names[1] = "SLF",
+        |i| i.names[1] = Some("SLF"),
         "object_attributes/name",
     ),
+    (
+        "text that becomes absent",
+        |i| i.names[1] = None,
+        "object_attributes/name",
+    ),
+    (
+        "absent text that becomes one",
+        |i| i.names[2] = Some("CC"),
+        "object_attributes/name",
+    ),
+    (
+        "attributes of two objects",
+        |i| i.names.swap(0, 1),
+        "object_attributes/name",
+    ),
+    ("missing group", |i| i.groups.truncate(1), "group"),
     ("group member", |i| i.groups[1][0] = 9, "group 1"),
     (
         "order of group members",
@@ -337,6 +396,119 @@ fn every_change_of_a_copy_is_reported() {
                     let found = compared(&one, &other.write().await).await;
                     assert_differs(&format!("{case}, {kind:?}, {chunk}"), found, wanted);
                 }
+            }
+        }
+    });
+}
+
+/// A store of one batch of 2D positions.
+async fn written(spec: StoreSpec, batch: &Batch<'_>, table: &ObjectTable<'_>) -> Made {
+    let made = Made::new();
+    let options = WriteOptions::new().with_threads(1).with_durable(false);
+    let spec = spec.with_compression(Compression::None);
+    let writer = StoreWriter::create(&made.address(), spec, options).await;
+    let mut writer = writer.unwrap();
+    writer.push(batch).unwrap();
+    writer.push_objects(table).unwrap();
+    writer.finish().await.unwrap();
+    made
+}
+
+/// Numbers of objects that are not in the table are absent.
+#[test]
+fn numbers_of_objects_that_become_absent_or_present_are_reported() {
+    Runtime::new().unwrap().wait(async {
+        let write = async |chunk: f64, ids: &[i64], sizes: &[i32]| {
+            let spec = StoreSpec::new(Kind::Streamline, [chunk; 2])
+                .with_object_attribute(AttributeSpec::number("size", NumberType::I32));
+            let batch = Batch::new(&[1_f32, 1., 12., 2., 3., 3., 25., 4.][..])
+                .with_object_runs(&[(7, 2), (9, 2)][..]);
+            let table = ObjectTable::new(ids).with_attribute("size", sizes);
+            written(spec, &batch, &table).await
+        };
+        let (both, one) = (write(10.0, &[7, 9], &[70, 90]), write(10.0, &[7], &[70]));
+        let (both, one) = (both.await, one.await);
+        for chunk in [10.0, 16.0] {
+            let copy = write(chunk, &[7], &[70]).await;
+            compared(&one, &copy).await.unwrap();
+            assert_differs("absent", compared(&both, &copy).await, "size");
+            let copy = write(chunk, &[7, 9], &[70, 0]).await;
+            assert_differs("present", compared(&one, &copy).await, "size");
+        }
+    });
+}
+
+#[test]
+fn values_of_fragments_are_compared_where_chunks_stay() {
+    Runtime::new().unwrap().wait(async {
+        let write = async |runs: [u8; 4]| {
+            let spec = StoreSpec::new(Kind::Streamline, [10.0; 2])
+                .with_fragment_attribute(AttributeSpec::number("run", NumberType::U8));
+            let batch = Batch::new(&[1_f32, 1., 2., 2., 3., 3., 25., 4.][..])
+                .with_object_runs(&[(7, 4)][..])
+                .with_fragment_attribute("run", &runs[..]);
+            written(spec, &batch, &ObjectTable::new(&[7_i64][..])).await
+        };
+        let one = write([1, 1, 2, 3]).await;
+        compared(&one, &write([1, 1, 2, 3]).await).await.unwrap();
+        for (other, place) in [([2, 2, 1, 3], "\"run\""), ([1, 2, 2, 3], "fragments")] {
+            assert_differs("run", compared(&one, &write(other).await).await, place);
+        }
+    });
+}
+
+/// Edges of trees are implied by the order of rows, or stored.
+#[test]
+fn nodes_of_trees_with_other_parents_are_reported() {
+    Runtime::new().unwrap().wait(async {
+        let write = async |chunk: f64, links: &[u64]| {
+            let spec = StoreSpec::new(Kind::Skeleton, [chunk; 2]);
+            let positions = [1_f32, 1., 5., 2., 12., 3., 14., 4., 25., 5., 27., 6.];
+            let batch = Batch::new(&positions[..])
+                .with_object_runs(&[(7, 6)][..])
+                .with_links(links);
+            written(spec, &batch, &ObjectTable::new(&[7_i64][..])).await
+        };
+        let links = [1, 0, 2, 1, 3, 2, 4, 3, 5, 1];
+        let one = write(10.0, &links).await;
+        for chunk in [10.0, 16.0, 4.0] {
+            compared(&one, &write(chunk, &links).await).await.unwrap();
+            for (child, parent) in [(2, 0), (3, 1), (4, 2), (5, 0), (5, 4)] {
+                let mut other = links;
+                other[child * 2 - 1] = parent;
+                let found = compared(&one, &write(chunk, &other).await).await;
+                assert_differs(&format!("{parent} of {child}, {chunk}"), found, "level 0");
+            }
+            let shorter = write(chunk, &links[..8]).await;
+            assert_differs("root", compared(&one, &shorter).await, "level 0");
+        }
+    });
+}
+
+#[test]
+fn faces_with_other_corners_are_reported() {
+    Runtime::new().unwrap().wait(async {
+        let write = async |chunk: f64, links: &[u64]| {
+            let spec = StoreSpec::new(Kind::Mesh, [chunk; 3]);
+            let places = [1_f32, 5., 12., 14., 22.].map(|x| [x, x / 5.0, 1.0]);
+            let batch = Batch::new(places.concat())
+                .with_object_runs(&[(7, 5)][..])
+                .with_links(links);
+            written(spec, &batch, &ObjectTable::new(&[7_i64][..])).await
+        };
+        let links = [0, 1, 2, 0, 2, 3, 4, 0, 3];
+        let one = write(10.0, &links).await;
+        for chunk in [10.0, 16.0] {
+            compared(&one, &write(chunk, &links).await).await.unwrap();
+            for (case, other) in [
+                ("corner", &[0, 1, 2, 0, 2, 3, 4, 1, 3][..]),
+                ("turned over", &[0, 1, 2, 0, 3, 2, 4, 0, 3]),
+                ("corner first", &[0, 1, 2, 2, 3, 0, 4, 0, 3]),
+                ("missing", &[0, 1, 2, 0, 2, 3]),
+                ("twice", &[0, 1, 2, 0, 2, 3, 4, 0, 3, 0, 1, 2]),
+            ] {
+                let found = compared(&one, &write(chunk, other).await).await;
+                assert_differs(case, found, "links/0");
             }
         }
     });
@@ -466,18 +638,44 @@ async fn changed_bytes(old: &Store, new: &Made, folder: &str, step: usize) -> (u
 #[test]
 fn every_changed_byte_of_a_cell_is_reported() {
     Runtime::new().unwrap().wait(async {
-        for kind in [Kind::Streamline, Kind::Graph] {
-            let old = Input::new(kind, 10.0).write().await;
-            let new = Input::new(kind, 10.0).write().await;
-            let (count, unseen) = changed_bytes(&old.open().await, &new, "0/", 3).await;
-            let other = Input::new(kind, 16.0).write().await;
-            let (links, unseen_links) =
-                changed_bytes(&old.open().await, &other, "0/links/", 2).await;
+        for (kind, chunk) in [Kind::Streamline, Kind::Graph]
+            .into_iter()
+            .flat_map(|kind| [(kind, 10.0), (kind, 16.0)])
+        {
+            let (old, new) = (Input::new(kind, 10.0), Input::new(kind, chunk));
+            let (old, new) = (old.write().await, new.write().await);
+            let store = old.open().await;
+            let (count, unseen) = changed_bytes(&store, &new, "0/", 3).await;
+            let (links, unseen_links) = changed_bytes(&store, &new, "0/links/", 2).await;
             assert!(links > 0 && unseen_links.is_empty(), "{unseen_links:#?}");
             // Padding of the bits that tell lists from ranges, which readers leave alone.
             let padding = |name: &String| name.starts_with("0/vertex_fragments/");
             assert!(unseen.iter().all(padding), "{unseen:#?}");
             assert!(unseen.len() * 20 < count, "{} of {count}", unseen.len());
+        }
+    });
+}
+
+#[test]
+fn changed_bytes_of_copies_of_older_stores_are_reported() {
+    Runtime::new().unwrap().wait(async {
+        for case in ["0.9/skeleton", "0.8/mesh", "0.7/lines", "0.6/streamlines"] {
+            for chunk in [None, Some(2.0)] {
+                let (old, new) = copied(case, chunk).await;
+                let old = Store::open(&old.url().unwrap()).await.unwrap();
+                let mut all = 0;
+                for folder in [
+                    "/vertices/",
+                    "/manifests/",
+                    "/vertex_attributes/",
+                    "/links/",
+                ] {
+                    let (count, unseen) = changed_bytes(&old, &new, folder, 811).await;
+                    all += count;
+                    assert!(unseen.is_empty(), "{case}, {chunk:?}: {unseen:#?}");
+                }
+                assert!(all > 10, "{case}: {all}");
+            }
         }
     });
 }

@@ -314,3 +314,94 @@ async fn what_cannot_be_repaired_stays_and_is_told() {
     let got = ask(&new, Query::default()).await.unwrap();
     assert_eq!(got.column("n"), ["0", "null", "2"]);
 }
+
+/// The links of a store as pairs of positions.
+async fn joined(store: &Store) -> Vec<Vec<String>> {
+    let got = ask(store, Query::default()).await.unwrap();
+    let positions = got.column("position");
+    let links = got.links().into_iter();
+    let mut links: Vec<Vec<String>> = links
+        .map(|ends| ends.iter().map(|row| positions[*row].clone()).collect())
+        .collect();
+    links.sort();
+    links
+}
+
+/// Links follow from the order of rows, or are stored, as the convention says: where lines are explicit, and where that of skeletons
+/// is not the one of its kind.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn links_of_another_convention_stay_in_chunks_of_another_shape() {
+    let (a, b) = ([0, 0, 0], [1, 0, 0]);
+    let line = [1.0, 4.0, 9.0, 12.0].map(|x| [x, 1.0, 1.0]).to_vec();
+    let mut lines = Made::streamlines(&[(4, line)]);
+    lines.convention = "explicit";
+    let records = [vec![(a, 0), (a, 2)], vec![(a, 1), (b, 0)]];
+    lines.links = Some(crate::make::place(&records, false));
+    let mut skeleton = crate::traps::streamed();
+    skeleton.convention = "implicit_sequential";
+    for (made, count) in [(lines, 2), (skeleton, 7)] {
+        let old = crate::support::memory(&made.files()).await;
+        let wanted = joined(&old).await;
+        assert_eq!(wanted.len(), count, "{wanted:?}");
+        for shape in [4.0, 30.0] {
+            let options = MigrateOptions::new().with_chunk_shape([shape; 3]);
+            let (new, report, _) = copy(&old, options).await.unwrap();
+            assert_eq!(joined(&new).await, wanted, "{report:#?}");
+        }
+    }
+}
+
+/// Why the verification does not ask queries: they refuse, round or leave out what a copy keeps and reports.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn copies_are_verified_of_sources_that_queries_refuse_or_round() {
+    let options = || {
+        let options = MigrateOptions::new();
+        [options.clone(), options.with_chunk_shape([4.0, 30.0, 30.0])]
+    };
+    // A manifest names a fragment that is not there.
+    let line = vec![[1.0, 1.0, 1.0], [1.0, 2.0, 1.0], [5.0, 1.0, 1.0]];
+    let mut made = Made::streamlines(&[(4, line)]);
+    made.objects = Some(vec![(4, vec![([0, 0, 0], 0), ([0, 0, 0], 7)])]);
+    let old = crate::support::memory(&made.files()).await;
+    let objects = Query {
+        objects: Some(vec![4]),
+        ..Query::default()
+    };
+    assert!(ask(&old, objects).await.is_err());
+    for options in options() {
+        let (_, report, _) = copy(&old, options).await.unwrap();
+        assert_eq!(report.losses.len(), 1);
+        assert_eq!(report.verified.unwrap().vertices, 3);
+    }
+
+    // A code without a category.
+    let mut made = Made::points(&[[1.0, 1.0, 1.0]]);
+    let words = serde_json::json!({"dtype": "int8", "categories": ["x"], "encoding": "dictionary", "_FillValue": -1});
+    made.attributes.insert("word".into(), words);
+    let chunk = made.chunks.get_mut(&[0, 0, 0]).unwrap();
+    chunk.attributes.insert("word".into(), vec![7]);
+    let old = crate::support::memory(&made.files()).await;
+    assert!(ask(&old, Query::default()).await.is_err());
+    for options in options() {
+        let (_, report, _) = copy(&old, options).await.unwrap();
+        assert_eq!(report.verified.unwrap().vertices, 1);
+    }
+
+    // Two stored positions that are one number of the type with the offset.
+    let mut opened = Vec::new();
+    for x in [1.0, f32::from_bits(1_f32.to_bits() + 1)] {
+        let mut made = Made::points(&[[x, 1.0, 1.0]]);
+        made.root = serde_json::json!({"coordinate_offset": [1e6, 0.0, 0.0]});
+        opened.push(crate::support::memory(&made.files()).await);
+    }
+    let mut answers = Vec::new();
+    for store in &opened {
+        answers.push(ask(store, Query::default()).await.unwrap().rows());
+    }
+    assert_eq!(answers[0], answers[1]);
+    for options in options() {
+        let (new, ..) = copy(&opened[0], options).await.unwrap();
+        zvf_migrate::compare(&opened[0], &new).await.unwrap();
+        zvf_migrate::compare(&opened[1], &new).await.unwrap_err();
+    }
+}

@@ -138,7 +138,8 @@ pub use extras::{Composite, Header, Packing, Parametric, ParametricType, SideGro
 pub use groups::{Groups, group_of};
 pub use level::{Refused, VertexAttribute};
 pub use links::{
-    Chunks, Endpoint, LinkArray, LinkAttribute, LinkCell, LinkFamily, Placement, Touch,
+    Chunks, DecodedLinks, Endpoint, LinkArray, LinkAttribute, LinkBatch, LinkCell, LinkFamily,
+    LinkReader, Placement, StoredLink, Touch,
 };
 pub use objects::{IdTable, ManifestChunk, ObjectIndex, state_ids};
 pub use options::{Deltas, KnownNames, Names, Need, OpenOptions};

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use zvf_format::keys::parse_level;
 use zvf_meta::rules::{Rule, check_root_for};
 use zvf_meta::version::Gate;
-use zvf_meta::{Kind, LevelDoc, RootDoc};
+use zvf_meta::{Kind, LevelDoc, LinksConvention, RootDoc};
 
 use crate::cells::cache::CellCache;
 use crate::cells::later::FetchedCell;
@@ -189,6 +189,23 @@ impl Store {
     /// The geometry kind that decides how the store is read.
     pub fn kind(&self) -> Kind {
         self.inner.kind
+    }
+
+    /// Whether the order of rows implies the edges of trees, from a row to the one before it in its fragment: in skeletons, unless the
+    /// root states that links are explicit.
+    pub fn implies_edges(&self) -> bool {
+        self.kind() == Kind::Skeleton && !self.states_explicit_links()
+    }
+
+    /// Whether the order of rows implies links from each row of an object to the next: in lines, polylines and streamlines, unless the
+    /// root states that links are explicit.
+    pub fn implies_chains(&self) -> bool {
+        self.kind().is_chain() && !self.states_explicit_links()
+    }
+
+    fn states_explicit_links(&self) -> bool {
+        let convention = self.root().links_convention();
+        convention.is_ok_and(|one| one == LinksConvention::Explicit)
     }
 
     /// The address as given.

@@ -1,29 +1,56 @@
 //! Verification of a copy: both stores are opened and read again, and everything is compared.
 //!
-//! Nothing is used that reads, places, encodes or writes for the copier (`stored.rs` says what reads instead). Objects, links and
-//! tables are compared in one way, whatever happened to the chunks: only what a vertex is known by differs (`vertices.rs`).
-//! Links, which are stored in other cells of the new store, are compared as multisets.
+//! Chunks, manifests and links are read with `zvf-store`, which shares no code with the encode side, and summed up: a level is the
+//! same if the sums of the hashes of its columns, fragments and links are. Where chunks kept their shapes, what is hashed is identified by
+//! its place, else by what vertices hold (`level.rs`). Objects, tables and groups are compared one by one.
 
-mod ids;
+mod level;
 mod links;
-mod pair;
-mod stored;
-mod vertices;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use zvf_encode::WriteError;
 use zvf_encode::error::to_index;
 use zvf_format::dtype::DTypeKind;
 use zvf_format::int::wide;
-use zvf_meta::ObjectLayout;
-use zvf_store::{ChunkCoord, Groups, Need, Store, TypedArray};
+use zvf_meta::{Kind, ObjectLayout};
+use zvf_store::{Groups, IdTable, Need, Store, TypedArray};
 
+use super::reading::each_manifest;
 use super::report::Verified;
-use super::shapes::is_binned;
-use ids::RowMap;
-use pair::Pair;
-use stored::Stored;
-use vertices::{Base, Sequence, Vertices};
+use level::{Side, Sum};
+
+/// Sums of hashes by the names of what was summed up.
+type Sums = BTreeMap<String, Sum>;
+
+/// One level of both stores.
+struct Pair {
+    old: Side,
+    new: Side,
+    /// Chunks, and fragments that are bins, have the same shapes.
+    same_shapes: bool,
+}
+
+/// The ids of all objects, which have the same rows unless the copy has rows for ids that the source lacks.
+struct Ids {
+    old: Arc<IdTable>,
+    new: Arc<IdTable>,
+    same: bool,
+}
+
+impl Ids {
+    /// The row of an object in the copy. Of two old rows with one id the first is copied.
+    fn row(&self, row: u64) -> Option<u64> {
+        if self.same {
+            return Some(row);
+        }
+        let id = self.old.get(row)?;
+        let first = self.old.slot(id) == Some(row);
+        first.then(|| self.new.slot(id)).flatten()
+    }
+}
 
 /// Compares a store with what it was copied from.
 pub(super) fn verify(old: &Store, new: &Store, handle: &Handle) -> Result<Verified, WriteError> {
@@ -34,227 +61,187 @@ pub(super) fn verify(old: &Store, new: &Store, handle: &Handle) -> Result<Verifi
     let same_bins = old.root().base_bin_shape() == new.root().base_bin_shape();
     let mut pairs = Vec::new();
     for &number in old.levels() {
-        let level = |store: &Store| handle.block_on(store.level(number, &Need::all()));
-        let (old, new) = (level(old)?, level(new)?);
-        let same = old.chunk_shape() == new.chunk_shape();
+        let side = |store: &Store| {
+            let level = handle.block_on(store.level(number, &Need::all()));
+            Side::new(level?, handle)
+        };
+        let (before, after) = (side(old)?, side(new)?);
+        let points = old.kind() == Kind::PointCloud && before.level.object_index().is_none();
+        let same_shapes = before.level.chunk_shape() == after.level.chunk_shape();
         pairs.push(Pair {
-            same_chunks: same,
-            same_shapes: same && (same_bins || !is_binned(&old)),
-            old: Stored::new(old, handle.clone())?,
-            new: Stored::new(new, handle.clone())?,
-            number,
+            same_shapes: same_shapes && (same_bins || !points || number > 0),
+            old: before,
+            new: after,
         });
     }
-    // Links between levels join vertices that are known by the same.
-    let same = pairs.iter().all(|pair| pair.same_chunks);
-    for pair in &mut pairs {
-        pair.same_chunks = same && pair.same_shapes;
-    }
+    // Links between levels join vertices that are identified in one way.
+    let by_place = pairs.iter().all(|pair| pair.same_shapes);
     let mut verified = Verified::default();
+    for pair in &mut pairs {
+        let (moved, chained) = (!pair.same_shapes, pair.is_chained());
+        let wanted = pair.old.scan(by_place, false, false)?;
+        let found = pair.new.scan(by_place, moved, chained)?;
+        pair.same("vertices", &wanted, &found)?;
+        verified.vertices += pair.old.rows();
+    }
     for pair in &pairs {
-        pair.compare(&pairs, &mut verified)?;
+        let ids = pair.ids()?;
+        let chains = pair.objects(ids.as_ref(), &mut verified)?;
+        links::compare(pair, &pairs, (by_place, chains), &mut verified)?;
+        pair.tables(ids.as_ref(), &mut verified)?;
+        pair.groups(&mut verified)?;
     }
     Ok(verified)
 }
 
 impl Pair {
-    fn compare(&self, all: &[Self], verified: &mut Verified) -> Result<(), WriteError> {
-        let base = Base::draw();
-        let rows = self.row_map()?;
-        if self.same_chunks {
-            let vertices = vertices::compare_chunks(self, links::are_implied(&self.old))?;
-            verified.vertices += vertices::count(&vertices);
-            self.objects(rows.as_ref(), (&vertices, None), base, verified)?;
-            links::compare(self, all, [&vertices, &vertices], verified)?;
-        } else {
-            let [old, new] = vertices::compare_rows(self, links::are_chains(&self.new), base)?;
-            verified.vertices += vertices::count(&old);
-            self.objects(rows.as_ref(), (&old, Some(&new)), base, verified)?;
-            links::compare(self, all, [&old, &new], verified)?;
-        }
-        self.tables(rows.as_ref(), verified)?;
-        self.groups(verified)
+    /// An error that names the level.
+    fn differs(&self, place: impl std::fmt::Display, what: impl Into<String>) -> WriteError {
+        let level = self.old.level.number();
+        WriteError::differs(format!("level {level}, {place}"), what)
     }
 
-    /// Where the objects of the old level are in the new one; `None` where it has none.
-    fn row_map(&self) -> Result<Option<RowMap>, WriteError> {
-        let Some(old) = self.old.level.object_index() else {
+    /// Compares sums.
+    fn same(&self, of: &str, wanted: &Sums, found: &Sums) -> Result<(), WriteError> {
+        for (name, sum) in wanted {
+            let what = match found.get(name) {
+                Some(other) if other == sum => continue,
+                Some(other) if other.count != sum.count => {
+                    format!("{} {of}, expected {}", other.count, sum.count)
+                }
+                Some(_) => "the sums of their hashes differ".to_owned(),
+                None => "is missing".to_owned(),
+            };
+            return Err(self.differs(name, what));
+        }
+        match found.keys().find(|name| !wanted.contains_key(*name)) {
+            Some(name) => Err(self.differs(name, "is in the copy only")),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the stored links between the fragments of an object are those that its manifest implies: rows of links were not
+    /// stored before, or fragments are others now.
+    fn is_chained(&self) -> bool {
+        let level = &self.old.level;
+        let links = level.links(0);
+        let untrusted = links.is_some_and(|links| !links.rows_trusted());
+        let moved = !self.same_shapes && level.store().implies_chains();
+        level.object_index().is_some() && (untrusted || moved)
+    }
+
+    /// Compares ids; `None`: there are no objects.
+    fn ids(&self) -> Result<Option<Ids>, WriteError> {
+        let (level, handle) = (&self.new.level, &self.new.handle);
+        let Some(index) = self.old.level.object_index() else {
             return Ok(None);
         };
-        let Some(new) = self.new.level.object_index() else {
-            let place = self.place("object_index");
-            return Err(WriteError::differs(place, "is missing"));
-        };
-        let handle = &self.old.handle;
-        let (old, ids) = (handle.block_on(old.ids())?, handle.block_on(new.ids())?);
-        let by_row = new.layout() == Some(ObjectLayout::V1);
-        let map = RowMap::new(old, ids, by_row).map_err(|id| {
-            let what = match id {
-                Some(id) => format!("ids differ: {id} is not there"),
-                None => "ids differ".to_owned(),
-            };
-            WriteError::differs(self.place("object_index/object_ids"), what)
-        })?;
-        for row in map.gaps() {
-            let part = handle.block_on(new.manifest_chunk(new.chunk_of(row)))?;
-            let mut entries = 0_u64;
-            self.new.each_entry(new, row, part.blob(row), |_, _| {
-                entries += 1;
-                Ok(())
-            })?;
-            if entries > 0 {
-                let place = self.place(format_args!("object {}", map.new_id(row)));
-                return Err(WriteError::differs(place, "is in the copy only"));
+        let copy = level.object_index();
+        let copy = copy.ok_or_else(|| self.differs("object_index", "is missing"))?;
+        let (old, new) = (handle.block_on(index.ids())?, handle.block_on(copy.ids())?);
+        let same = old.iter().eq(new.iter());
+        if !same {
+            let by_row = copy.layout() == Some(ObjectLayout::V1);
+            if let Some(id) = old.iter().find(|id| !by_row || new.slot(*id).is_none()) {
+                let what = format!("ids differ, such as {id}");
+                return Err(self.differs("object_index/object_ids", what));
+            }
+            for row in (0..new.len()).filter(|row| old.slot(new.id(*row)).is_none()) {
+                let part = handle.block_on(copy.manifest_chunk(copy.chunk_of(row)))?;
+                if copy.entries(row, part.blob(row))?.next().is_some() {
+                    let place = format!("object {}", new.id(row));
+                    return Err(self.differs(place, "is in the copy only"));
+                }
             }
         }
-        Ok(Some(map))
+        Ok(Some(Ids { old, new, same }))
     }
 
-    /// Compares the sequences of vertices, or where chunks are the same those of fragments, of all objects. Without `new`
-    /// the fragments of the copy are known by where they are.
-    fn objects(
-        &self,
-        rows: Option<&RowMap>,
-        (old, new): (&Vertices, Option<&Vertices>),
-        base: Base,
-        verified: &mut Verified,
-    ) -> Result<(), WriteError> {
-        let indexes = self
-            .old
-            .level
-            .object_index()
-            .zip(self.new.level.object_index());
-        let Some(((index, copy), rows)) = indexes.zip(rows) else {
-            return Ok(());
+    /// Compares the sequences of vertices of all objects. Returns the links that the manifests of the copy imply between fragments.
+    fn objects(&self, ids: Option<&Ids>, verified: &mut Verified) -> Result<Sum, WriteError> {
+        let mut chains = Sum::default();
+        let indexes = [&self.old, &self.new].map(|side| side.level.object_index());
+        let ([Some(index), Some(copy)], Some(ids)) = (indexes, ids) else {
+            return Ok(chains);
         };
-        self.old.each_manifest(index, |row, manifest| {
-            let Some(there) = rows.row(row) else {
+        each_manifest(index, &self.old.handle, |row, entries| {
+            let Some(there) = ids.row(row) else {
                 return Ok(());
             };
-            let place = || self.place(format_args!("object {}", rows.old_id(row)));
-            let (mut wanted, mut found) = (Sequence::EMPTY, Sequence::EMPTY);
-            self.old
-                .each_entry(index, row, manifest, |chunk, fragment| {
-                    // What is not there was reported and left out.
-                    let one = old.fragment(&self.old, (chunk, fragment), base);
-                    one.into_iter().for_each(|one| wanted.append(one));
-                    Ok(())
-                })?;
+            // Fragments that the source does not have were reported and left out.
+            let (wanted, _) = self.old.object(entries, &mut Sum::default());
             let part = copy.manifest_chunk(copy.chunk_of(there));
-            let part = self.old.handle.block_on(part)?;
-            self.new.each_entry(
-                copy,
-                there,
-                part.blob(there),
-                |chunk: &ChunkCoord, fragment| {
-                    let one = match new {
-                        Some(new) => new.fragment(&self.new, (chunk, fragment), base),
-                        None => Some(vertices::by_place((chunk, fragment), base)),
-                    };
-                    let Some(one) = one else {
-                        let what = format!(
-                            "names fragment {fragment} of chunk {chunk}, which is not there"
-                        );
-                        return Err(WriteError::differs(place(), what));
-                    };
-                    found.append(one);
-                    Ok(())
-                },
-            )?;
-            if wanted != found {
-                let what = match new {
-                    None => "its fragments differ".to_owned(),
-                    Some(_) => format!(
-                        "{} vertices, expected {}, or their positions, attributes or order differ",
-                        found.len, wanted.len
-                    ),
-                };
-                return Err(WriteError::differs(place(), what));
+            let part = self.new.handle.block_on(part)?;
+            let mut entries = copy.entries(there, part.blob(there))?;
+            let (found, missing) = self.new.object(&mut entries, &mut chains);
+            if wanted != found || missing > 0 {
+                let place = format!("object {}", ids.old.id(row));
+                let what = "its vertices, their values, their order or its fragments differ";
+                return Err(self.differs(place, what));
             }
             verified.objects += 1;
             Ok(())
-        })
+        })?;
+        Ok(chains)
     }
 
-    /// Values of objects and groups.
-    fn tables(&self, rows: Option<&RowMap>, verified: &mut Verified) -> Result<(), WriteError> {
-        let (old, new) = (&self.old.level, &self.new.level);
-        let count = |level: &zvf_store::Level| level.object_index().map_or(0, |one| one.len());
+    /// Compares the values of objects and groups.
+    fn tables(&self, ids: Option<&Ids>, verified: &mut Verified) -> Result<(), WriteError> {
+        let (old, new, handle) = (&self.old.level, &self.new.level, &self.old.handle);
         let groups = old.groups().map_or(0, Groups::len);
-        let of_objects = (old.object_attributes(), new.object_attributes());
+        let (from, count) = ids.map_or((0, 0), |ids| (ids.old.len(), ids.new.len()));
+        let objects = (old.object_attributes(), new.object_attributes());
         let of_groups = (old.group_attributes(), new.group_attributes());
-        let lists = [
-            (of_objects, count(old), count(new), rows),
-            (of_groups, groups, groups, None),
-        ];
-        for ((old, new), from, count, rows) in lists {
-            let kept = |table: &&TypedArray| table.dtype().kind != DTypeKind::Object && from > 0;
-            for table in old.iter().filter(kept) {
-                let Some(copy) = new.iter().find(|copy| copy.name() == table.name()) else {
-                    return Err(WriteError::differs(self.place(table.path()), "is missing"));
-                };
-                self.table(table, copy, (from, count), rows)?;
+        let lists = [(objects, from, count), (of_groups, groups, groups)];
+        for (((tables, copies), from, count), ids) in lists.into_iter().zip([ids, None]) {
+            let read = |table: &&TypedArray| table.dtype().kind != DTypeKind::Object && from > 0;
+            for table in tables.iter().filter(read) {
+                let copy = copies.iter().find(|copy| copy.name() == table.name());
+                let copy = copy.ok_or_else(|| self.differs(table.path(), "is missing"))?;
+                let (values, copy) = (
+                    handle.block_on(table.read())?,
+                    handle.block_on(copy.read())?,
+                );
+                if (wide(copy.rows), copy.width) != (count, values.width) {
+                    let what = format!("{} rows of {}, expected {count}", copy.rows, copy.width);
+                    return Err(self.differs(table.path(), what));
+                }
+                for row in 0..from {
+                    let there = ids.map_or(Some(row), |ids| ids.row(row));
+                    let Some(there) = there else { continue };
+                    let at = to_index("rows of a table", row)?;
+                    let there = to_index("rows of a table", there)?;
+                    let absent = at >= values.rows || values.is_absent(at);
+                    // Where a type has no value for absence, that was reported; an empty text means it anyway.
+                    let same = if absent {
+                        copy.is_absent(there)
+                    } else {
+                        values.row(at) == copy.row(there)
+                    };
+                    if !same {
+                        return Err(self.differs(table.path(), format!("row {row} differs")));
+                    }
+                }
                 verified.values += from;
             }
         }
         Ok(())
     }
 
-    /// Compares a table row for row: so many rows of the old one, and of the new one.
-    fn table(
-        &self,
-        old: &TypedArray,
-        new: &TypedArray,
-        (from, count): (u64, u64),
-        rows: Option<&RowMap>,
-    ) -> Result<(), WriteError> {
-        let place = || self.place(old.path());
-        let handle = &self.old.handle;
-        let (values, copies) = (handle.block_on(old.read())?, handle.block_on(new.read())?);
-        if wide(copies.rows) != count || values.width != copies.width {
-            let what = format!(
-                "{} rows of {}, expected {count} of {}",
-                copies.rows, copies.width, values.width
-            );
-            return Err(WriteError::differs(place(), what));
-        }
-        for row in 0..from {
-            let Some(there) = rows.map_or(Some(row), |rows| rows.row(row)) else {
-                continue;
-            };
-            let there = to_index("rows of a table", there)?;
-            let row = to_index("rows of a table", row)?;
-            let is_absent = row >= values.rows || values.is_absent(row);
-            let same = match (is_absent, copies.is_absent(there)) {
-                (true, true) => true,
-                // Where a type has no value for absence, that was reported; an empty text says it anyway.
-                (false, _) => values.row(row) == copies.row(there),
-                (true, false) => false,
-            };
-            if !same {
-                return Err(WriteError::differs(place(), format!("row {row} differs")));
-            }
-        }
-        Ok(())
-    }
-
+    /// Compares names and members of groups.
     fn groups(&self, verified: &mut Verified) -> Result<(), WriteError> {
-        let Some(old) = self.old.level.groups().filter(|groups| !groups.is_empty()) else {
-            return Ok(());
-        };
+        let groups = |side: &Side| side.level.groups().map_or(0, Groups::len);
         let handle = &self.old.handle;
-        for group in 0..old.len() {
-            let place = || self.place(format_args!("group {group}"));
-            let new = self.new.level.groups();
-            let Some(new) = new.filter(|new| new.len() == old.len()) else {
-                return Err(WriteError::differs(place(), "the number of groups differs"));
+        for number in 0..groups(&self.old).max(groups(&self.new)) {
+            let group = |side: &Side| match side.level.groups().filter(|all| number < all.len()) {
+                Some(all) => Ok(Some((
+                    all.name(number),
+                    handle.block_on(all.members(number))?,
+                ))),
+                None => Ok::<_, WriteError>(None),
             };
-            let same = handle.block_on(old.members(group))?
-                == handle.block_on(new.members(group))?
-                && old.name(group) == new.name(group);
-            if !same {
-                let what = "its members or its name differ";
-                return Err(WriteError::differs(place(), what));
+            if group(&self.old)? != group(&self.new)? {
+                return Err(self.differs(format!("group {number}"), "its members or name differ"));
             }
             verified.values += 1;
         }

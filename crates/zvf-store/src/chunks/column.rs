@@ -10,6 +10,16 @@ use zvf_format::int::{index, wide};
 use super::values::{RowValues, little_endian};
 use crate::{StoreError, VertexAttribute};
 
+/// NaN, least significant byte first; `None`: the type has none.
+pub(crate) fn nan(kind: DTypeKind) -> Option<Vec<u8>> {
+    match kind {
+        DTypeKind::F16 => Some(f16::NAN.to_le_bytes().to_vec()),
+        DTypeKind::F32 => Some(f32::NAN.to_le_bytes().to_vec()),
+        DTypeKind::F64 => Some(f64::NAN.to_le_bytes().to_vec()),
+        _ => None,
+    }
+}
+
 /// An attribute of vertices or fragments whose values are read.
 #[derive(Debug)]
 pub struct ChunkColumn {
@@ -80,10 +90,7 @@ impl ChunkColumn {
                 .to_le_bytes()
                 .get(..size)?
                 .to_vec(),
-            (None, DTypeKind::F16) => f16::NAN.to_le_bytes().to_vec(),
-            (None, DTypeKind::F32) => f32::NAN.to_le_bytes().to_vec(),
-            (None, DTypeKind::F64) => f64::NAN.to_le_bytes().to_vec(),
-            _ => return None,
+            (None, kind) => nan(kind)?,
         };
         Some(value.repeat(self.width()))
     }

@@ -1,5 +1,7 @@
 //! The fragments of one chunk, checked and compact.
 
+use std::hash::{Hash, Hasher};
+
 use zvf_format::DecodeError;
 use zvf_format::fragments::{Fragment, FragmentIndex};
 use zvf_format::int::index;
@@ -74,6 +76,25 @@ impl PartialEq for CheckedFragment<'_> {
 }
 
 impl Eq for CheckedFragment<'_> {}
+
+impl Hash for CheckedFragment<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let first = self.ends().map(|(first, _)| first);
+        (first, self.len()).hash(state);
+        // A list of consecutive rows is the range of them.
+        let mut next = first;
+        let mut follows = |row: &u32| {
+            let follows = next == Some(*row);
+            next = row.checked_add(1);
+            follows
+        };
+        if let Self::List(rows) = self
+            && !rows.iter().all(&mut follows)
+        {
+            rows.hash(state);
+        }
+    }
+}
 
 /// The fragments of one chunk: eight bytes for each, regardless of the rows that ranges have.
 #[derive(Debug, Clone, Default)]
@@ -232,6 +253,15 @@ mod tests {
         assert_eq!(found.get(1).unwrap().ends(), Some((4, 2)));
         assert_eq!(found.get(2).unwrap().ends(), None);
         assert_eq!((found.len(), found.get(4), found.extent()), (4, None, 5));
+        let hash = |fragment: CheckedFragment<'_>| {
+            let mut hasher = std::hash::DefaultHasher::new();
+            fragment.hash(&mut hasher);
+            hasher.finish()
+        };
+        let range = CheckedFragment::Range { start: 2, count: 3 };
+        let lists = [&[2, 3, 4][..], &[2, 4, 3], &[2, 3]].map(CheckedFragment::List);
+        assert_eq!((lists[0], hash(lists[0])), (range, hash(range)));
+        assert!(lists[1..].iter().all(|list| hash(*list) != hash(range)));
         assert!(!found.tile(5));
     }
 

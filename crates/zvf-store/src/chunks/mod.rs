@@ -67,6 +67,7 @@ use zvf_format::int::wide;
 use crate::{CellWant, ChunkCoord, GridArray, Level, StoreError, VertexAttribute};
 
 pub use column::ChunkColumn;
+pub(crate) use column::nan;
 pub use fragments::{CheckedFragment, CheckedFragments};
 pub use open::{OpenChunk, WantedCells};
 pub use values::RowValues;

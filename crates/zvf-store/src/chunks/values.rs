@@ -42,7 +42,12 @@ impl RowValues {
         }
     }
 
-    /// Number of rows that are there.
+    /// Whether no row is cut short.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.rows().checked_mul(self.row_bytes) == Some(self.bytes.len())
+    }
+
+    /// Number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.bytes.len().checked_div(self.row_bytes).unwrap_or(0)

@@ -15,6 +15,7 @@
 mod array;
 mod cell;
 mod near;
+mod reader;
 pub(crate) mod records;
 
 use std::sync::Arc;
@@ -28,6 +29,7 @@ pub(crate) use array::dtype;
 pub use array::{LinkArray, Placement};
 pub use cell::{Endpoint, LinkCell};
 pub use near::{Chunks, Touch};
+pub use reader::{DecodedLinks, LinkBatch, LinkReader, StoredLink};
 
 /// The links of one level that span `delta` levels.
 #[derive(Debug, Clone)]

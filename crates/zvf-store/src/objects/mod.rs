@@ -14,11 +14,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use zvf_format::manifest::Manifest;
 use zvf_meta::{ObjectIndexDoc, ObjectLayout};
 
-use crate::StoreError;
 use crate::typed::TypedArray;
 use crate::warnings::Warnings;
+use crate::{ChunkCoord, StoreError};
 use zvf_io::Once;
 use zvf_io::{Kv, driven};
 
@@ -229,6 +230,29 @@ impl ObjectIndex {
                 .await?;
             Ok(Arc::new(part))
         })
+    }
+
+    /// What the manifest of a row names: chunks and fragments, in the order of the object.
+    ///
+    /// # Cost
+    /// Nothing says that a chunk or a fragment exists, and a few bytes can name 2^32 fragments.
+    ///
+    /// # Errors
+    /// A damaged manifest.
+    pub fn entries<'m>(
+        &self,
+        slot: u64,
+        manifest: &'m [u8],
+    ) -> Result<impl Iterator<Item = (ChunkCoord, i64)> + use<'m>, StoreError> {
+        let parsed = Manifest::parse(manifest, self.key_rank);
+        let place = || format!("{}, row {slot}", self.source.path);
+        let blocks = parsed.map_err(|source| StoreError::decode(place(), source))?;
+        Ok(blocks.blocks().flat_map(|block| {
+            let chunk: Vec<i64> = block.chunk.iter().map(|part| part.get()).collect();
+            let chunk = ChunkCoord::new(&chunk);
+            let fragments = block.fragments.iter();
+            fragments.map(move |fragment| (chunk.clone(), fragment))
+        }))
     }
 
     /// Frees the memory of the manifests that are loaded; they are read again when they are asked for again.
