@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use super::murmur::murmur;
 use super::*;
-use crate::precomputed::{DRACO_BITS, DracoError, encode_draco};
+use crate::precomputed::{DRACO_BITS, encode_draco};
 
 /// As `ShardingSpecification.hashfn` of cloud-volume computes it.
 #[test]
