@@ -760,3 +760,37 @@ fn numbers_that_a_float_column_does_not_hold_are_refused() -> Result<()> {
     }
     Ok(())
 }
+
+/// The file that a store was made from is appended with all of its columns, also those whose names a store does not hold.
+#[test]
+fn columns_have_the_names_that_an_import_gives_them() -> Result<()> {
+    let table = |x: usize| format!("x,y,z,gene/name,gene_name,\"v/2\"\n{x},1,1,a{x},b{x},{x}.5\n");
+    let home = Home::made(&[
+        ("../1.csv", table(1).into()),
+        ("../2.csv", table(2).into()),
+        ("../new.csv", "x,y,z,gene/name\n1,1,1,q\n2,1,1,r\n".into()),
+    ])?;
+    home.text(&["import", "1.csv", "s.zv"])?;
+    let ran = home.zvf(&["append", "s.zv", "2.csv"])?;
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    let found = |names: &str| home.text(&["query", "s.zv", "--columns", names, "--format", "csv"]);
+    let names = "x,gene_name,gene_name_2,v_2";
+    let columns = "position,gene_name,gene_name_2,v_2";
+    assert_eq!(
+        found(columns)?,
+        format!(
+            "{}\n1.0,1.0,1.0,b1,a1,1.5\n2.0,1.0,1.0,b2,a2,2.5\n",
+            names.replace("x,", "x,y,z,")
+        )
+    );
+    home.text(&["import", "new.csv", "n.zv"])?;
+    home.text(&[
+        "edit",
+        "n.zv",
+        "set-attribute",
+        "gene_name",
+        "--from",
+        "new.csv",
+    ])?;
+    Ok(())
+}

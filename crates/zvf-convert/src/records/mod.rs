@@ -12,7 +12,7 @@ mod npz;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod ply;
-mod rename;
+pub(crate) mod rename;
 mod survey;
 mod tally;
 pub(crate) mod text_table;
