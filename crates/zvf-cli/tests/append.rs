@@ -794,3 +794,46 @@ fn columns_have_the_names_that_an_import_gives_them() -> Result<()> {
     ])?;
     Ok(())
 }
+
+/// Floats of typed tables are rounded to those of the store, but never become infinite.
+#[test]
+fn floats_of_typed_tables_never_become_infinite() -> Result<()> {
+    let home = Home::made(&[
+        ("../s.csv", "x,y,z,v\n1,2,3,0.5\n".into()),
+        ("../d.csv", "x,y,z,v\n4,5,6,1e39\n".into()),
+        ("../e.csv", "x,y,z,v\n4,5,6,0.1\n".into()),
+    ])?;
+    home.text(&["import", "s.csv", "s.zv"])?;
+    let before = home.text(&["query", "s.zv", "--format", "csv"])?;
+    for (table, fits) in [("d", false), ("e", true)] {
+        let (csv, wide) = (format!("{table}.csv"), format!("{table}.zv"));
+        home.text(&["import", &csv, &wide, "--attribute-type", "v=float64"])?;
+        for ending in ["arrow", "parquet"] {
+            let file = format!("{table}.{ending}");
+            home.text(&["query", &wide, "-o", &file])?;
+            let set = [
+                "edit",
+                "s.zv",
+                "set-attribute",
+                "w",
+                "--from",
+                &file,
+                "--by-order",
+            ];
+            for args in [
+                &["append", "s.zv", &file][..],
+                &["edit", "s.zv", "append", &file],
+            ] {
+                let ran = home.zvf(args)?;
+                assert_eq!(ran.code == 0, fits, "{args:?}: {}", ran.stderr);
+            }
+            let more = ["--type", "float32", "--rename", "v=w"];
+            if !fits {
+                let ran = home.zvf(&[&set[..], &more].concat())?;
+                assert_eq!(ran.code, 2, "{}", ran.stderr);
+                assert_eq!(home.text(&["query", "s.zv", "--format", "csv"])?, before);
+            }
+        }
+    }
+    Ok(())
+}
