@@ -23,7 +23,7 @@ import pandas as pd
 
 from checks import Board, conclude
 
-KINDS = ["point_cloud", "polyline", "graph", "mesh"]
+KINDS = ["point_cloud", "line", "polyline", "streamline", "graph", "skeleton", "mesh"]
 FORMATS = ["csv", "tsv", "ndjson", "arrow", "feather", "parquet"]
 VERTICES = ["id", "tag", "grp,num", "position", "chunk", "vertex", "order"]
 OF_OBJECTS = ["object_id,vertex", "object_id,position", "object_id,id", "object", "object name", "object n", "object order"]
@@ -42,7 +42,7 @@ class Case:
         return ran.stdout
 
     def make(self) -> None:
-        rng, n = self.rng, int(self.rng.integers(30, 120))
+        rng, n = self.rng, 2 * int(self.rng.integers(15, 60))
         places = rng.permutation(16**3)[:n]
         self.rows = pd.DataFrame(
             {
@@ -56,6 +56,8 @@ class Case:
         )
         if self.kind == "point_cloud":
             del self.rows["object_id"]
+        if self.kind == "line":
+            self.rows["object_id"] = np.repeat(rng.permutation(n * 3)[: n // 2], 2)
         # A text, and a number that is unique together with another text.
         self.rows["tag"] = [f"t{number}" for number in self.rows["id"]]
         self.rows["num"] = self.rows.groupby("grp").cumcount().astype("i4")
@@ -63,12 +65,12 @@ class Case:
         words = ["--chunk-shape", "20,20,20", "-q"]
         if self.kind != "point_cloud":
             words += ["--object-column", "object_id"]
-        if self.kind == "polyline":
+        if self.kind in ("line", "polyline", "streamline", "skeleton"):
             words += ["--kind", self.kind]
-        if self.kind in ("graph", "mesh"):
-            self.links = self.make_links(n)
+        if self.kind in ("graph", "skeleton", "mesh"):
+            self.links = self.make_tree(n) if self.kind == "skeleton" else self.make_links(n)
             self.links.to_csv(self.folder / "links.csv", index=False)
-            words += ["--edges" if self.kind == "graph" else "--faces", self.folder / "links.csv", "--links-by-row"]
+            words += ["--faces" if self.kind == "mesh" else "--edges", self.folder / "links.csv", "--links-by-row"]
         self.zvf("import", self.folder / "rows.parquet", self.store, *words)
         if self.kind != "point_cloud":
             ids = self.rows["object_id"].unique()
@@ -76,6 +78,13 @@ class Case:
             for name, type_ in [("name", "text"), ("n", "int16")]:
                 path = self.write(self.objects[["object_id", name]], "csv")
                 self.zvf("edit", self.store, "set-attribute", name, "--object", "--type", type_, "--from", path)
+
+    def make_tree(self, n: int) -> pd.DataFrame:
+        """Each vertex but the first of its object has one before it as its parent."""
+        of = self.rows["object_id"].to_numpy()
+        child = np.flatnonzero(np.r_[False, of[1:] == of[:-1]])
+        first = np.searchsorted(of, of[child])
+        return pd.DataFrame({"child": child, "parent": self.rng.integers(first, child)})
 
     def make_links(self, n: int) -> pd.DataFrame:
         width = 2 if self.kind == "graph" else 3
@@ -220,7 +229,9 @@ def main() -> int:
     board, broken = Board(), []
     shutil.rmtree(options.folder, ignore_errors=True)
     all_ways = [(kind, way) for kind in KINDS for way in ways(kind)]
-    cases = itertools.cycle((way, format, new) for new in (True, False) for format in FORMATS for way in all_ways)
+    every = [(way, format, new) for way in all_ways for format in FORMATS for new in (True, False)]
+    order = np.random.default_rng(options.seed).permutation(len(every))
+    cases = itertools.cycle(every[at] for at in order)
     for number, ((kind, way), format, new) in zip(range(options.cases), cases):
         folder = options.folder / str(number)
         folder.mkdir(parents=True)

@@ -28,6 +28,7 @@ mod inspect_blobs;
 mod inspect_volumes;
 mod interrupt;
 mod killed;
+mod linked;
 mod links;
 mod lost;
 mod matching;

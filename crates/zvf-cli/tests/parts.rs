@@ -320,3 +320,68 @@ fn a_busy_store_has_a_code_of_its_own() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn parts_with_gaps_and_objects_of_their_own_are_one_store() -> Result<()> {
+    let home = Home::made(&[
+        ("../a.csv", "x,y,z,t,n\n1,1,1,red,1\n2,2,2,blue,2\n".into()),
+        ("../b.csv", "x,y,z,t,n\n31,1,1,,\n32,2,2,,4\n".into()),
+        ("../c.csv", "x,y,z\n1,1,1\n2,2,2\n".into()),
+        ("../d.csv", "x,y,z\n31,1,1\n32,2,2\n".into()),
+    ])?;
+    let step = |words: &[&str]| home.zvf(&[&["import"], words, &STEPS].concat());
+    let done = |words: &[&str]| -> Result<String> {
+        let ran = step(words)?;
+        ensure!(ran.code == 0, "{words:?}: {}", ran.stderr);
+        Ok(ran.stderr)
+    };
+    // Columns that are empty in one part, or have gaps there: the message names what helps.
+    done(&["a.csv", STORE, "--begin"])?;
+    let ran = step(&["b.csv", STORE, "--part", "b"])?;
+    ensure!(ran.code == 2, "{}", ran.stderr);
+    for word in ["--attribute-type", "--nulls"] {
+        ensure!(ran.stderr.contains(word), "{}", ran.stderr);
+    }
+    fs::remove_dir_all(home.file(STORE))?;
+    let same = ["--attribute-type", "t=text", "--nulls", "-1"];
+    for words in [
+        &["a.csv", STORE, "--begin"][..],
+        &["b.csv", STORE, "--part", "b"],
+        &["a.csv", STORE, "--part", "a"],
+        &["a.csv", STORE, "--commit"],
+    ] {
+        done(&[words, &same].concat())?;
+    }
+    let text = home.text(&["query", STORE, "--columns", "t,n", "--format", "ndjson"])?;
+    let mut rows = BTreeSet::new();
+    for line in text.lines() {
+        let row: Value = serde_json::from_str(line)?;
+        rows.insert((row["n"].as_i64(), row["t"].as_str().map(str::to_owned)));
+    }
+    let text = |text: &str| Some(text.to_owned());
+    let wanted = [
+        (Some(-1), None),
+        (Some(1), text("red")),
+        (Some(2), text("blue")),
+        (Some(4), None),
+    ];
+    assert_eq!(rows, BTreeSet::from(wanted));
+    // Objects that files only number: said, and kept apart by an offset.
+    let lines = ["--kind", "polyline"];
+    done(&[&["c.csv", "l.zv", "--begin"][..], &lines].concat())?;
+    let told = done(&[&["c.csv", "l.zv", "--part", "c"][..], &lines].concat())?;
+    ensure!(told.contains("--id-offset"), "{told}");
+    let offset = [
+        &["d.csv", "l.zv", "--part", "d", "--id-offset", "7"][..],
+        &lines,
+    ]
+    .concat();
+    let told = done(&offset)?;
+    ensure!(!told.contains("--id-offset"), "{told}");
+    done(&[&["c.csv", "l.zv", "--commit"][..], &lines].concat())?;
+    let list = home.json(&["objects", "l.zv", "--json"])?;
+    let list = list["objects"].as_array().context("objects")?.clone();
+    let ids: Vec<_> = list.iter().map(|one| one["object_id"].as_i64()).collect();
+    assert_eq!(ids, [Some(0), Some(7)]);
+    Ok(())
+}

@@ -540,3 +540,58 @@ fn coarse_levels_do_not_mix_times() -> Result<()> {
     }
     Ok(())
 }
+
+/// TRK, TCK and TRX are in millimetres, whatever the store is in.
+#[test]
+fn tractograms_are_written_in_millimetres() -> Result<()> {
+    let home = Home::made(&[(
+        "../l.csv",
+        "object_id,x,y,z\n0,1000,2000,3000\n0,4000,5000,6500\n".into(),
+    )])?;
+    let wanted = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.5]];
+    for (unit, factor) in [("um", 1.0), ("8nm", 8e-3), ("mm", 1e3)] {
+        let store = format!("{unit}.zv");
+        home.text(&[
+            "import",
+            "l.csv",
+            &store,
+            "--kind",
+            "streamline",
+            "--unit",
+            unit,
+        ])?;
+        for format in ["trk", "tck", "trx"] {
+            let (file, again) = (format!("{unit}.{format}"), format!("{unit}-{format}.zv"));
+            let note = said(&home, &["export", &store, &file])?;
+            assert_eq!(note.contains("to millimeter"), unit != "mm", "{note}");
+            home.text(&["import", &file, &again])?;
+            let found = positions(&home, &again)?;
+            for (row, wanted) in found.iter().zip(wanted) {
+                for (value, wanted) in row.iter().zip(wanted) {
+                    let wanted: f64 = wanted * factor;
+                    let near = (value - wanted).abs() <= 1e-5 * wanted;
+                    ensure!(near, "{file}: {found:?}");
+                }
+            }
+            let kept = format!("kept-{file}");
+            home.text(&["export", &store, &kept, "--keep-frame"])?;
+        }
+    }
+    // A unit that is no length is refused, and so is an axis of time.
+    std::fs::write(home.file("t.csv"), "object_id,t,x,y\n0,0,1,1\n0,5,2,2\n")?;
+    home.text(&[
+        "import",
+        "t.csv",
+        "t.zv",
+        "--kind",
+        "polyline",
+        "--position",
+        "t,x,y",
+    ])?;
+    for format in ["trk", "tck", "trx", "obj"] {
+        let ran = home.zvf(&["export", "t.zv", &format!("t.{format}")])?;
+        ensure!(ran.code == 2, "{format}: {}", ran.stderr);
+        ensure!(ran.stderr.contains("type time"), "{format}: {}", ran.stderr);
+    }
+    Ok(())
+}

@@ -8,9 +8,9 @@ use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch, UInt64Array};
 use arrow_select::take::take_record_batch;
 use futures::future::BoxFuture;
+use zvf_encode::tables::Held;
 use zvf_query::{Column, LevelPlan, Outputs, Query, Select, Table, list_objects, query};
 use zvf_store::{Names, Need, Store};
-use zvf_encode::tables::Held;
 use zvf_write::{Groups, StoreSpec, Values};
 
 use crate::error::{ConvertError, Place, shown};

@@ -202,10 +202,14 @@ impl Format {
                 Kind::Graph,
                 Kind::Polyline,
                 Kind::Streamline,
+                Kind::Line,
             ],
-            Self::Csv | Self::Ndjson | Self::Xyz | Self::Npy | Self::Arrow | Self::Parquet => {
-                &[Kind::PointCloud, Kind::Polyline, Kind::Streamline]
-            }
+            Self::Csv | Self::Ndjson | Self::Xyz | Self::Npy | Self::Arrow | Self::Parquet => &[
+                Kind::PointCloud,
+                Kind::Polyline,
+                Kind::Streamline,
+                Kind::Line,
+            ],
         }
     }
 }

@@ -10,8 +10,8 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch};
 use arrow_schema::{DataType, Schema};
-pub use zvf_query::numbers::{Floats, floats, shape};
 use zvf_encode::error::OrBug;
+pub use zvf_query::numbers::{Floats, floats, shape};
 use zvf_write::{WriteError, narrow};
 
 use crate::records::values::wide;

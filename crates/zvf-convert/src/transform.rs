@@ -17,7 +17,7 @@ use crate::store_frame::{APPLIED, GIVEN, Placed};
 use crate::{ConvertError, Format};
 
 /// The unit of all tractograms.
-const MILLIMETER: &str = "millimeter";
+pub(crate) const MILLIMETER: &str = "millimeter";
 
 /// The map of an import.
 #[derive(Debug, Clone)]

@@ -207,3 +207,26 @@ fn corners_of_stl_at_one_place_are_one_vertex() {
         assert_eq!(folder.objects(&[1]).num_rows(), CORNERS.len());
     }
 }
+
+/// The number of corners is that of when the file was looked at: faces of others are an error, not left out.
+#[test]
+fn faces_that_changed_their_corners_are_refused() {
+    let folder = Folder::new();
+    let file = |faces: &[&str]| {
+        let header = "ply\nformat ascii 1.0\nelement vertex 4\nproperty float x\nproperty float y\nproperty float z\n";
+        let list =
+            "property list uchar int vertex_indices\nend_header\n0 0 0\n1 0 0\n1 1 0\n0 1 0\n";
+        let count = faces.len();
+        let faces: String = faces.iter().map(|face| format!("{face}\n")).collect();
+        format!("{header}element face {count}\n{list}{faces}")
+    };
+    let path = folder.file("a.ply", file(&["4 0 1 2 3"]));
+    let import = open(&[path], &small());
+    assert_eq!(import.links(), 1);
+    folder.file("a.ply", file(&["3 0 1 2"]));
+    let told = folder.fails(&import).to_string();
+    assert!(
+        told.contains("a link of 3 ends") && told.contains("expected 4"),
+        "{told}"
+    );
+}

@@ -1,12 +1,12 @@
 //! Edits by tables as queries return them.
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, RecordBatch};
 use futures::future::BoxFuture;
 
 use super::matching::Matching;
 use super::{Edit, Fitted, Matched};
-use zvf_encode::arrow::{attributes, column, stated_axes, values};
-use zvf_encode::{AttributeSpec, Batch, Kind, NumberType, Values, WriteError};
+use zvf_encode::arrow::{attributes, column, column_type, stated_axes, values};
+use zvf_encode::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, Values, WriteError};
 use zvf_meta::{Affine, map_of_axes};
 
 /// Columns of vertices that are no attributes.
@@ -24,6 +24,28 @@ fn fit<'s>(
     for (name, values) in given {
         if let Some(one) = known.clone().find(|one| one.name == *name) {
             *values = values.fitted(one)?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses tables whose positions have another number of axes than the store, or whose links another number of ends: a batch only has all of
+/// their numbers together.
+fn check_widths(
+    spec: &StoreSpec,
+    vertices: &RecordBatch,
+    links: Option<&RecordBatch>,
+) -> Result<(), WriteError> {
+    let positions = Some((vertices, "position", spec.dims()));
+    let ends = links.map(|links| (links, "vertices", spec.links.width));
+    for (table, name, expected) in positions.into_iter().chain(ends) {
+        let kind = table.column_by_name(name).map(Array::data_type);
+        let width = kind.and_then(column_type).map(|(_, width)| width);
+        if let Some(found) = width.filter(|found| *found != expected) {
+            let what = format!("column {name}");
+            let found = format!("{found} numbers a row");
+            let expected = format!("{expected}, as in the store");
+            return Err(WriteError::input(what, found, expected));
         }
     }
     Ok(())
@@ -96,6 +118,7 @@ impl Edit {
         links: Option<&'a RecordBatch>,
     ) -> BoxFuture<'a, Result<Fitted, WriteError>> {
         Box::pin(async move {
+            check_widths(self.spec(), vertices, links)?;
             let mut batch = Batch::from_records(vertices)?;
             if let Some(map) = self.map_of(vertices)? {
                 let lengths = matches!(self.spec().kind, Kind::Skeleton | Kind::Graph)
@@ -210,6 +233,7 @@ impl Edit {
     ) -> BoxFuture<'a, Result<Matched, WriteError>> {
         Box::pin(async move {
             self.usable()?;
+            check_widths(self.spec(), vertices, None)?;
             let mut given = values("position", column(vertices, "position")?)?;
             if let Some(map) = self.map_of(vertices)? {
                 let mapped = Batch::new(given).mapped(&map, NumberType::F64, None);
@@ -218,5 +242,43 @@ impl Edit {
             let positions = self.positions(&given)?;
             self.move_matched(vertices, how, &positions).await
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::types::{Float32Type, UInt64Type};
+    use arrow_array::{ArrayRef, FixedSizeListArray};
+
+    use super::*;
+
+    fn table(name: &str, column: FixedSizeListArray) -> RecordBatch {
+        RecordBatch::try_from_iter([(name, Arc::new(column) as ArrayRef)]).unwrap()
+    }
+
+    /// Six numbers are two positions in space or three in a plane, and twelve ends are faces of three or of four corners.
+    #[test]
+    fn rows_of_another_width_are_refused() {
+        let spec = StoreSpec::new(Kind::Mesh, [1.0; 3]);
+        let vertices = |dims: i32| {
+            let row = (0..dims).map(|_| Some(1.0));
+            let rows = [Some(row.collect::<Vec<_>>())];
+            let list = FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(rows, dims);
+            table("position", list)
+        };
+        let faces = |corners: i32| {
+            let face = (0..corners).map(|_| Some(0));
+            let rows = [Some(face.collect::<Vec<_>>())];
+            let list = FixedSizeListArray::from_iter_primitive::<UInt64Type, _, _>(rows, corners);
+            table("vertices", list)
+        };
+        assert!(check_widths(&spec, &vertices(3), Some(&faces(3))).is_ok());
+        for (dims, corners, what) in [(2, 3, "position"), (3, 4, "vertices")] {
+            let told = check_widths(&spec, &vertices(dims), Some(&faces(corners)));
+            let told = told.unwrap_err().to_string();
+            assert!(told.contains(what) && told.contains("expected 3"), "{told}");
+        }
     }
 }

@@ -3,9 +3,9 @@
 //! The copier and the verification read with `zvf-store`, each through these loops.
 
 use tokio::runtime::Handle;
+use zvf_encode::WriteError;
 use zvf_format::int::wide;
 use zvf_store::{ChunkCoord, DecodedLinks, LinkReader, ObjectIndex, StoredLink};
-use zvf_encode::WriteError;
 
 /// Calls `each` with every row of an object index, and the chunks and fragments that its manifest names.
 pub(crate) fn each_manifest(

@@ -46,6 +46,10 @@ pub(crate) struct ColumnArgs {
     /// Tables with links: they name rows of the vertex table, from 0, whatever its columns id, node_id or index have
     #[arg(long)]
     pub(crate) links_by_row: bool,
+    /// Tables with links: the columns of the links that name vertices [default: vertices, or vertices_0, vertices_1, ..; source, target;
+    /// from, to; child, parent; a, b, c]
+    #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
+    pub(crate) link_columns: Option<Vec<String>>,
 }
 
 impl TableArgs {
@@ -91,7 +95,10 @@ impl TableArgs {
 impl ColumnArgs {
     /// Whether any of them is given.
     pub(crate) fn any(&self) -> bool {
-        self.table.any() || self.node_id.is_some() || self.links_by_row
+        self.table.any()
+            || self.node_id.is_some()
+            || self.links_by_row
+            || self.link_columns.is_some()
     }
 
     /// Sets them in the options of a reader; ids of vertices keep to the memory budget.
@@ -99,6 +106,7 @@ impl ColumnArgs {
         self.table.apply(options);
         options.node_id.clone_from(&self.node_id);
         options.links_by_row = self.links_by_row;
+        options.link_columns.clone_from(&self.link_columns);
         if let Some(bytes) = memory_budget {
             options.limits.ids = bytes;
         }

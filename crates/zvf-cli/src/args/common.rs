@@ -128,7 +128,7 @@ pub(crate) struct IdArgs {
     #[arg(long, group = "rule")]
     pub(crate) new_ids: bool,
     /// Adds N to the ids of one file, 2 N to those of the next and so on: nothing to the first file of a new store, N to the first file that
-    /// is appended
+    /// is appended or of a --part
     #[arg(long, value_name = "N", group = "rule", allow_negative_numbers = true)]
     pub(crate) id_offset: Option<i64>,
     /// Each file is one object, by the only number in its name, such as 17 of sub-017.csv

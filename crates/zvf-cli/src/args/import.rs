@@ -129,10 +129,6 @@ pub(crate) struct ImportArgs {
     /// Tables: another table with faces, a row a face of three or four corners
     #[arg(long, value_name = "FILE")]
     pub(crate) faces: Option<PathBuf>,
-    /// The columns of --edges or --faces that name vertices [default: vertices, or vertices_0, vertices_1, ..; source, target;
-    /// from, to; child, parent; a, b, c]
-    #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
-    pub(crate) link_columns: Option<Vec<String>>,
     /// Unit of all axes of space, e.g. micrometer, um, nm; 8nm multiplies positions by 8; t=second is the unit of one axis, um,t=second both
     /// [default: as the format, the table or the image of --affine states]
     #[arg(long, value_name = "UNIT,..")]

@@ -196,13 +196,13 @@ fn options(args: &ImportArgs, memory_budget: Option<u64>) -> Result<Options> {
         names => Some(names.to_vec()),
     };
     options.exclude.clone_from(&args.exclude);
-    options.ids = args.ids.rule(0);
+    // As files that are appended, parts are not the first ones.
+    options.ids = args.ids.rule(i64::from(args.part.is_some()));
     options.nulls = args.nulls;
     options.format = args.format;
     args.columns.apply(&mut options, memory_budget);
     options.edges.clone_from(&args.edges);
     options.faces.clone_from(&args.faces);
-    options.link_columns.clone_from(&args.link_columns);
     options.unit.clone_from(&args.unit);
     options.axis_types.clone_from(&args.axis_types);
     options.space = args.space.map(Space::from);

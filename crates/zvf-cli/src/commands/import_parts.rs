@@ -53,10 +53,32 @@ pub(super) fn run(
         let before = context.wait(begun)??.was_begun_before();
         return begun_said(store, names.as_deref(), before, context);
     }
-    let parted = context.wait(PartedStore::join(store, spec, write))??;
+    let numbered = spec.has_objects() && !import.names_objects();
+    let parted = context.wait(PartedStore::join(store, spec, write))?;
+    let parted = parted.map_err(refused)?;
     match &args.part {
-        Some(name) => part(args, name, (import, files), &parted, context),
+        Some(name) => {
+            if numbered {
+                context.remark(NUMBERED);
+            }
+            part(args, name, (import, files), &parted, context)
+        }
         None => commit(args, parted, context),
+    }
+}
+
+/// What keeps the objects of parts apart.
+const NUMBERED: &str = "objects of files that name none are numbered from 0 in each part, and no two parts can have the same: a column \
+    object_id (--object-column), files named by numbers, --id-from-file or --id-offset with another number in each part keep them apart";
+
+/// An error of the place of a store in parts, with what makes parts alike.
+fn refused(error: WriteError) -> CliError {
+    match error {
+        WriteError::Exists { root: false, .. } => CliError::usage(format!(
+            "{error}; all parts have the same options and types of columns: --attribute-type NAME=TYPE gives a column of text one type in all, \
+             and --nulls NUMBER keeps whole numbers that are missing in some"
+        )),
+        error => error.into(),
     }
 }
 

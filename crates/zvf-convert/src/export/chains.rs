@@ -9,10 +9,10 @@ use std::collections::HashMap;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_schema::{DataType, Schema, SchemaRef};
-use zvf_meta::Affine;
-use zvf_query::{Query, Table};
 use zvf_encode::error::OrBug;
 use zvf_encode::internal;
+use zvf_meta::Affine;
+use zvf_query::{Query, Table};
 
 use super::job::{Batches, Job, OBJECTS, VERTICES};
 use super::schemas::{Schemas, attribute, own_columns};

@@ -9,15 +9,16 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use zvf_meta::Affine;
+use zvf_encode::error::OrBug;
+use zvf_meta::{Affine, Axis, map_of_axes};
 use zvf_query::{Answer, Column, Outputs, Query, Select, Table, list_objects, query};
 use zvf_store::{Names, Need, Store};
 use zvf_write::Kind;
-use zvf_encode::error::OrBug;
 
 use super::options::{ExportOptions, Exported, chained};
 use super::schemas::Schemas;
 use crate::frame::{Frame, Space};
+use crate::transform::MILLIMETER;
 use crate::{ConvertError, Format};
 
 /// One export under way.
@@ -82,13 +83,18 @@ impl<'a> Job<'a> {
             ));
         }
         let dims = root.chunk_shape.len();
-        if !matches!(
+        let any = matches!(
             format,
             Format::Csv | Format::Npy | Format::Npz | Format::Arrow | Format::Parquet | Format::Ply
-        ) && dims != 3
-        {
+        );
+        if !any && dims != 3 {
             let found = format!("a store of {dims} axes");
             return Err(ConvertError::usage(format.name(), found, "3 axes"));
+        }
+        let mut axes = root.axes().iter();
+        if let Some(axis) = axes.find(|axis| !any && !axis.is_space()) {
+            let found = format!("axis {} of type {}", axis.name, axis.kind());
+            return Err(ConvertError::usage(format.name(), found, "3 axes of space"));
         }
         Ok(Self {
             store,
@@ -110,7 +116,7 @@ impl<'a> Job<'a> {
     /// TRK or has voxels; all others have scanner millimetres.
     pub(crate) fn choose_frame(&mut self) -> Result<(), ConvertError> {
         let Some(frame) = self.frame.clone() else {
-            return Ok(());
+            return self.choose_unit();
         };
         if !self.options.keep_frame {
             frame.check()?;
@@ -158,6 +164,43 @@ impl<'a> Job<'a> {
             }
         }
         self.frame = Some(Arc::new(own));
+        Ok(())
+    }
+
+    /// The map to millimetres, which tractograms are in, from the unit of a store that was made of other files.
+    fn choose_unit(&mut self) -> Result<(), ConvertError> {
+        if self.options.keep_frame {
+            return Ok(());
+        }
+        let axes = self.store.root().axes();
+        let units: BTreeSet<&str> = axes
+            .iter()
+            .filter_map(|axis| axis.unit.as_deref())
+            .collect();
+        let in_millimeters = |axis: &Axis| Axis {
+            unit: Some(MILLIMETER.to_owned()),
+            ..axis.clone()
+        };
+        let to: Vec<Axis> = axes.iter().map(in_millimeters).collect();
+        let map = map_of_axes(axes, &to).map_err(|differ| {
+            let expected = format!(
+                "{}; --keep-frame writes the numbers of the store",
+                differ.expected
+            );
+            ConvertError::usage(
+                format!("unit of {}", self.format.name()),
+                differ.found,
+                expected,
+            )
+        })?;
+        if !map.is_identity() {
+            let units: Vec<&str> = units.into_iter().collect();
+            self.note(format!(
+                "positions were converted from {} to {MILLIMETER}, the unit of the format",
+                units.join(", ")
+            ));
+            self.map = Some(map);
+        }
         Ok(())
     }
 

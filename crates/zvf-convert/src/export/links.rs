@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{RecordBatch, UInt64Array};
+use zvf_encode::error::OrBug;
 use zvf_query::numbers::elements;
 use zvf_write::Kind;
-use zvf_encode::error::OrBug;
 
 use crate::{ConvertError, Format};
 

@@ -5,9 +5,9 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use arrow_array::RecordBatch;
-use zvf_query::Table;
 use zvf_encode::error::OrBug;
 use zvf_encode::internal;
+use zvf_query::Table;
 
 use crate::ConvertError;
 use crate::export::job::{ALL, Batches, Job};

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field};
-use zvf_query::Table;
 use zvf_encode::error::OrBug;
 use zvf_encode::internal;
+use zvf_query::Table;
 
 use crate::export::job::{ALL, Batches, Job};
 use crate::export::links::ends;

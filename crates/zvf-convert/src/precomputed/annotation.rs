@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use zvf_meta::Affine;
 use zvf_encode::error::OrBug;
+use zvf_meta::Affine;
 use zvf_write::{AttributeSpec, Axis, Kind, NumberType};
 
 use super::axes;

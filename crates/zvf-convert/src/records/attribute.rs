@@ -167,7 +167,15 @@ impl Attribute {
                 }
                 number(*float)
             }
-            Raw::Number(own) if missing == 0 => number(*own),
+            Raw::Number(own) if missing == 0 => match nulls {
+                // As where values are missing: the files of one store may be read one by one.
+                Nulls::Value(fill)
+                    if *own != NumberType::Bool && !census.taken && holds(*own, fill) =>
+                {
+                    stands_for_missing(number(*own), fill)
+                }
+                _ => number(*own),
+            },
             Raw::Number(NumberType::Bool) if self.channels == 1 => {
                 how = How::Truths;
                 note = Some(format!(
@@ -189,7 +197,7 @@ impl Attribute {
                     }
                     how = How::Filled(fill);
                     note = Some(format!("column {name}: {missing} {gaps} become {fill}"));
-                    number(*own).with_description(format!("{fill} is a missing value"))
+                    stands_for_missing(number(*own), fill)
                 }
                 _ if *own == NumberType::Bool || census.rough => {
                     return Err(format!(
@@ -349,6 +357,11 @@ impl<'c> Absent<'c> {
         }
         (0..self.items.len()).filter(|at| self.is(*at)).count() as u64
     }
+}
+
+/// Notes which number stands for a missing value.
+fn stands_for_missing(spec: AttributeSpec, fill: i64) -> AttributeSpec {
+    spec.with_description(format!("{fill} is a missing value"))
 }
 
 fn holds(number: NumberType, value: i64) -> bool {

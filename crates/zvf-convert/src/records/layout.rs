@@ -6,9 +6,9 @@ use std::path::Path;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
+use zvf_encode::error::OrBug;
 use zvf_query::numbers::elements;
 use zvf_write::arrow::stated_axes;
-use zvf_encode::error::OrBug;
 use zvf_write::{AttributeType, Axis, NumberType, Values, WriteError};
 
 use super::attribute::Attribute;

@@ -162,13 +162,7 @@ impl LinkTable {
         own.attribute_types
             .retain(|(name, _)| names.contains(&name.as_str()));
         let schema = source.schema();
-        let ends = ends(
-            path,
-            &schema,
-            format,
-            faces,
-            options.link_columns.as_deref(),
-        )?;
+        let ends = link_ends(path, &schema, faces, options.link_columns.as_deref())?;
         let name = |at: &usize| schema.fields().get(*at).map_or("", |field| field.name());
         let own_names: Vec<&str> = ends.iter().map(name).collect();
         let ids = match naming {
@@ -437,11 +431,14 @@ impl LinkTable {
     }
 }
 
-/// The columns that are ends.
-fn ends(
+/// The columns of a table of links that are their ends: those that are `named`, else the only column, a list `vertices`, or those of the
+/// usual names, such as `vertices_0` and `vertices_1`, or `source` and `target`.
+///
+/// # Errors
+/// Misuse: no column of a name. Malformed data: none of these columns.
+pub fn link_ends(
     path: &Path,
     schema: &SchemaRef,
-    format: Format,
     faces: bool,
     named: Option<&[String]>,
 ) -> Result<Vec<usize>, ConvertError> {
@@ -457,7 +454,7 @@ fn ends(
         });
         return ends.collect();
     }
-    if format == Format::Npy {
+    if schema.fields().len() == 1 {
         return Ok(vec![0]);
     }
     let listed = |at: &usize| {

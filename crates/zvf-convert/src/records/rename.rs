@@ -63,6 +63,21 @@ pub(crate) fn hold(attributes: &mut [Attribute], schema: &Schema) {
     }
 }
 
+/// The names of columns as those of attributes: the ones that a store cannot hold are others, as an import makes them.
+#[must_use]
+pub fn held_names(names: &[&str]) -> Vec<String> {
+    let mut taken: HashSet<String> = names.iter().map(|&name| name.to_owned()).collect();
+    let one = |&name: &&str| {
+        if zvf_write::is_name(name) || super::columns::unnamed(name) {
+            return name.to_owned();
+        }
+        let held = held(name, &taken);
+        taken.insert(held.clone());
+        held
+    };
+    names.iter().map(one).collect()
+}
+
 /// Remarks on columns that [`hold`] gave other names.
 pub(crate) fn notes(attributes: &[Attribute], schema: &Schema) -> Vec<String> {
     let notes = attributes.iter().filter_map(|attribute| {

@@ -7,11 +7,11 @@ use std::io::Write;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
+use zvf_encode::error::OrBug;
+use zvf_encode::records::Sorter;
 use zvf_query::{Column, Table};
 use zvf_store::Names;
 use zvf_store::format::int::index;
-use zvf_encode::error::OrBug;
-use zvf_encode::records::Sorter;
 
 use crate::export::job::{ALL, Batches, Job, VERTICES};
 use crate::export::links::ends;

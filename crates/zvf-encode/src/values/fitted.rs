@@ -71,10 +71,10 @@ impl Values<'_> {
         }
     }
 
-    /// The numbers in another type, if it holds all of them; floats are rounded to floats.
+    /// The numbers in another type, if it holds all of them; floats are rounded to floats, unless they would be infinite.
     pub fn exactly(&self, wanted: NumberType) -> Option<Values<'static>> {
         if let Some(bytes) = self.bytes_as(wanted) {
-            return Some(Values::of_bytes(wanted, &bytes));
+            return (!self.overflows(wanted, &bytes)).then(|| Values::of_bytes(wanted, &bytes));
         }
         if matches!(self, Values::Text(list) if list.is_empty()) {
             return Some(Values::of_bytes(wanted, &[]));
@@ -107,6 +107,17 @@ impl Values<'_> {
                 Some(Values::of_bytes(wanted, &bytes))
             }
         }
+    }
+
+    /// Whether floats become infinite in a shorter type, whose `bytes` these are.
+    fn overflows(&self, wanted: NumberType, bytes: &[u8]) -> bool {
+        let longer = |own: &NumberType| own.is_float() && own.size() > wanted.size();
+        if self.number_type().filter(longer).is_none() {
+            return false;
+        }
+        let (given, stored) = (self.to_f64(), wanted.to_f64(bytes));
+        let mut pairs = given.iter().zip(&stored);
+        pairs.any(|(given, stored)| given.is_finite() && stored.is_infinite())
     }
 
     /// Whole numbers; `None` for floats, truth values and texts.
@@ -175,6 +186,15 @@ mod tests {
             Values::from(vec![(1_i32 << 24) + 1]).exactly(NumberType::F32),
             None
         );
+        assert_eq!(Values::from(vec![1e39_f64]).exactly(NumberType::F32), None);
+        assert_eq!(
+            Values::from(vec![70_000.0_f32]).exactly(NumberType::F16),
+            None
+        );
+        let all = [f64::INFINITY, f64::NEG_INFINITY, 1e-60, 3e38];
+        let narrow = Values::from(all.to_vec()).exactly(NumberType::F32);
+        let wanted = [f32::INFINITY, f32::NEG_INFINITY, 0.0, 3e38];
+        assert_eq!(narrow, Some(Values::from(wanted.to_vec())));
         assert_eq!(
             Values::from(vec![0.5_f64]).exactly(NumberType::F32),
             Some(Values::from(vec![0.5_f32]))

@@ -4,15 +4,15 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use tokio::runtime::Handle;
+use zvf_encode::NumberType;
+use zvf_encode::WriteError;
+use zvf_encode::error::{OrBug, narrow};
 use zvf_format::int::index;
 use zvf_store::owners::is_owner_column;
 use zvf_store::{
     CheckedFragments, ChunkColumn, ChunkCoord, ChunkParts, ChunkReader, DecodedChunk, Level,
     RowValues, VertexAttribute,
 };
-use zvf_encode::WriteError;
-use zvf_encode::error::{OrBug, narrow};
-use zvf_encode::NumberType;
 
 use super::super::reading::{each_link, each_manifest};
 use super::Sums;

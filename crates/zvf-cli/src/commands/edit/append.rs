@@ -3,6 +3,7 @@
 mod frames;
 mod numbers;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ use zvf_edit::{Edit, EditSummary};
 use zvf_encode::error::OrBug;
 use zvf_query::Query;
 use zvf_store::{Need, Store};
-use zvf_write::{AttributeSpec, Batch, Groups, Kind, ObjectTable, WriteError};
+use zvf_write::{AttributeSpec, Batch, Groups, Kind, ObjectTable, StoreSpec, WriteError};
 
 use super::super::import::from_stdin;
 use super::place::Place;
@@ -227,6 +228,7 @@ impl Given {
             unknown: BTreeSet::new(),
             missing: BTreeSet::new(),
             filled: BTreeSet::new(),
+            quads: None,
         };
         match self {
             Self::Tables(list) => {
@@ -238,8 +240,18 @@ impl Given {
                     notes.extend(one.notes.iter().cloned());
                 }
             }
-            Self::Import(import) => import.read(&mut gathered)?,
+            Self::Import(import) => {
+                gathered.quads = cut_quads(import, gathered.edit.spec())?.then_some(0);
+                import.read(&mut gathered)?;
+            }
         }
+        let quads = gathered.quads.filter(|quads| *quads > 0);
+        notes.extend(quads.map(|quads| {
+            format!(
+                "{} of four corners were cut into triangles from their first corner, as the store has them",
+                counted(quads, "face")
+            )
+        }));
         let Gathered {
             batches,
             objects,
@@ -402,6 +414,31 @@ fn import(
     Ok(Import::open(files, &options)?)
 }
 
+/// Whether faces of four corners are cut into triangles, since the store has these.
+///
+/// # Errors
+///
+/// Usage: faces of three corners for a store of faces of four.
+fn cut_quads(import: &Import, spec: &StoreSpec) -> Result<bool> {
+    let (theirs, own) = (import.spec().links.width, spec.links.width);
+    if spec.kind != Kind::Mesh || theirs == own || import.links() == 0 {
+        return Ok(false);
+    }
+    match (theirs, own) {
+        (4, 3) => Ok(true),
+        _ => Err(CliError::usage(format!(
+            "faces: found {theirs} corners, expected {own} as in the store; `zvf import` makes a store of triangles of all files together"
+        ))),
+    }
+}
+
+/// Faces of four corners as two triangles each, from their first corner.
+fn triangles(quads: &[u64]) -> Vec<u64> {
+    let (quads, _) = quads.as_chunks::<4>();
+    let cut = |&[a, b, c, d]: &[u64; 4]| [a, b, c, a, c, d];
+    quads.iter().flat_map(cut).collect()
+}
+
 /// Takes all batches of a reader or of tables, in the types of the store.
 struct Gathered<'e> {
     edit: &'e Edit,
@@ -417,6 +454,8 @@ struct Gathered<'e> {
     unknown: BTreeSet<String>,
     missing: BTreeSet<String>,
     filled: BTreeSet<String>,
+    /// Faces of four corners that were cut into triangles, if they are.
+    quads: Option<u64>,
 }
 
 impl Gathered<'_> {
@@ -451,7 +490,7 @@ impl Gathered<'_> {
         }
         let links = tables.links.as_ref().filter(|_| spec.takes_links());
         if let Some(links) = links {
-            self.unknown.extend(links.unknown_of_links(spec));
+            self.unknown.extend(links.unknown_of_links(spec)?);
         }
         let ids = tables.ids.as_ref();
         let links = links.map(|links| links.links(edit, ids)).transpose()?;
@@ -492,7 +531,13 @@ impl Gathered<'_> {
 impl Sink for Gathered<'_> {
     fn batch(&mut self, batch: &Batch<'_>) -> std::result::Result<(), WriteError> {
         let (file, numbers) = (self.file, &mut *self.numbers);
-        let fitted = self.edit.fit(batch, |id| numbers.of_file(file, id))?;
+        let mut batch = Cow::Borrowed(batch);
+        if let Some(quads) = &mut self.quads {
+            let cut = triangles(&batch.links);
+            *quads = quads.saturating_add(cut.len() as u64 / 6);
+            batch.to_mut().links = cut.into();
+        }
+        let fitted = self.edit.fit(&batch, |id| numbers.of_file(file, id))?;
         self.batches.push(fitted.batch);
         self.unknown.extend(fitted.unknown);
         self.missing.extend(fitted.missing);

@@ -13,7 +13,8 @@ use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::SchemaRef;
 use zvf_convert::output::{cells, column_names};
 use zvf_convert::{
-    Fields, Format, NodeIds, Options, Placed, check_node_rows, read_table, time_number,
+    Fields, Format, NodeIds, Options, Placed, check_node_rows, held_names, link_ends, read_table,
+    time_number,
 };
 use zvf_edit::{Edit, axis_columns};
 use zvf_encode::error::OrBug;
@@ -37,6 +38,8 @@ pub(super) struct Table {
     object: Option<usize>,
     /// The columns of positions, if they were named.
     position: Vec<usize>,
+    /// The columns of the ends of links, where they were named.
+    link_columns: Option<Vec<String>>,
     /// How positions are brought into the store.
     placed: Option<Placed>,
     /// How texts are read as values.
@@ -80,6 +83,7 @@ impl Table {
         let batch = read_table(path, &options)?;
         let mut table = Self::of(&path.display().to_string(), batch)?;
         (table.first, table.fields) = (first, Fields::of(&options));
+        table.link_columns = options.link_columns;
         Ok(table)
     }
 
@@ -105,6 +109,7 @@ impl Table {
             fields: Fields::of(&Options::default()),
             object: None,
             position: Vec::new(),
+            link_columns: None,
         })
     }
 
@@ -162,9 +167,50 @@ impl Table {
         self.besides(&own, known)
     }
 
-    /// Columns of a table of links that are no attributes of the store.
-    pub(super) fn unknown_of_links(&self, spec: &StoreSpec) -> BTreeSet<String> {
-        self.besides(&["vertices"], &spec.links.attributes)
+    /// Columns of a table of links that are neither their ends nor attributes of the store.
+    ///
+    /// # Errors
+    ///
+    /// As [`ends_by_row`](Self::ends_by_row).
+    pub(super) fn unknown_of_links(&self, spec: &StoreSpec) -> Result<BTreeSet<String>> {
+        let ends = self.ends_by_row(spec.links.width)?;
+        let ends = ends.iter().filter_map(|at| self.columns.get(*at));
+        let fields = self.batch.schema_ref().fields();
+        let ends = ends.filter_map(|(_, at, _)| fields.get(*at));
+        let ends: Vec<&str> = ends.map(|field| field.name().as_str()).collect();
+        Ok(self.besides(&ends, &spec.links.attributes))
+    }
+
+    /// The columns of the ends of links, by rows or ids of a table of vertices.
+    ///
+    /// # Errors
+    ///
+    /// Usage: no such columns, or another number of ends than links of the store have.
+    fn ends_by_row(&self, width: usize) -> Result<Vec<usize>> {
+        let path = Path::new(&self.file);
+        let named = self.link_columns.as_deref();
+        let found = link_ends(path, self.batch.schema_ref(), width > 2, named)?;
+        let of = |end: &usize| {
+            let all = self.columns.iter().enumerate();
+            let all = all.filter(|(_, (_, at, _))| at == end);
+            all.map(|(column, _)| column).collect::<Vec<_>>()
+        };
+        let ends: Vec<usize> = found.iter().flat_map(of).collect();
+        if ends.len() == width {
+            return Ok(ends);
+        }
+        let names = ends.iter().filter_map(|at| self.columns.get(*at));
+        let names: Vec<&str> = names.map(|(name, ..)| name.as_str()).collect();
+        let cut = match (ends.len(), width) {
+            (4, 3) => "; faces of a mesh file, such as .ply, are cut into triangles",
+            _ => "",
+        };
+        Err(CliError::usage(format!(
+            "{}: found {} ends of a link ({}), expected {width} as in the store (--link-columns names them){cut}",
+            self.file,
+            ends.len(),
+            names.join(", ")
+        )))
     }
 
     /// Attributes of an answer besides those of the store.
@@ -220,10 +266,26 @@ impl Table {
             None => self.numbered(name),
         };
         let renamed = of(&format!("attribute:{name}"));
-        if renamed.is_empty() {
-            of(name)
-        } else {
-            renamed
+        if !renamed.is_empty() {
+            return renamed;
+        }
+        let own = of(name);
+        if !own.is_empty() {
+            return own;
+        }
+        // As an import names what a store cannot hold, such as `gene/name`.
+        let names: Vec<&str> = self
+            .columns
+            .iter()
+            .map(|(name, ..)| name.as_str())
+            .collect();
+        let held = held_names(&names);
+        let find = |name: &str| held.iter().position(|one| one == name);
+        match find(name) {
+            Some(at) => vec![at],
+            None => (0..)
+                .map_while(|channel: usize| find(&format!("{name}_{channel}")))
+                .collect(),
         }
     }
 
@@ -507,6 +569,10 @@ impl Table {
             });
             let column = match (moment, self.batch.columns().get(*at)) {
                 (Some(moment), _) => self.array(moment, &columns, Some("a moment"), None)?,
+                // Decimals, and moments that are the texts of a category.
+                (None, Some(column)) if column_type(column.data_type()).is_none() => {
+                    self.text_column(first.or_bug("a column without a number")?)
+                }
                 (None, Some(column)) => column.clone(),
                 (None, None) => return Err(WriteError::bug("a column behind its table").into()),
             };
@@ -580,20 +646,11 @@ impl Table {
         self.records(columns, &edit.vertex_attributes(), fills(edit))
     }
 
-    /// New links: their ends are rows of the table of vertices, in columns `vertices_0`, …, or the first ones.
+    /// New links: their ends are rows of the table of vertices, or ids of them.
     pub(super) fn links(&self, edit: &Edit, ids: Option<&NodeIds>) -> Result<RecordBatch> {
         let spec = edit.spec();
         let width = spec.links.width;
-        let mut ends = self.numbered("vertices");
-        if ends.len() != width {
-            ends = (0..width).collect();
-        }
-        if self.columns.len() < width {
-            let file = &self.file;
-            return Err(CliError::usage(format!(
-                "{file}: expected {width} columns of ends"
-            )));
-        }
+        let ends = self.ends_by_row(width)?;
         let ends = match ids {
             None => self.numbers("vertices", &ends)?,
             Some(ids) => {
@@ -626,11 +683,11 @@ impl Table {
             let ids = NodeIds::of(name, &self.text_column(at), options.limits.ids)?;
             return Ok(Some(ids));
         }
-        let ends: Vec<&str> = links
-            .columns
-            .iter()
-            .map(|(name, ..)| name.as_str())
-            .collect();
+        let all = links.columns.iter().map(|(name, ..)| name.as_str());
+        let ends: Vec<&str> = match &links.link_columns {
+            Some(named) => named.iter().map(String::as_str).collect(),
+            None => all.collect(),
+        };
         if !options.links_by_row && !ends.iter().any(|name| name.starts_with("vertices")) {
             let texts = (0..self.columns.len()).map(|at| self.text_column(at));
             let texts: Vec<ArrayRef> = texts.collect();
