@@ -133,3 +133,8 @@ pub use values::{NumberType, TextSet, Values, decimal, narrow};
 pub use zvf_codec::Compression;
 pub use zvf_meta::{Axis, JsonObject, Kind, LinkStore};
 pub use zvf_store::Class;
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -44,3 +44,8 @@ pub use error::ViewError;
 pub use export::{ExportError, Exported, Shards, export_precomputed};
 pub use viewed_store::ViewedStore;
 pub use views::{Content, View, content, is_made};
+
+/// Compiles the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
