@@ -149,9 +149,8 @@ mod tests {
     use zvf_meta::Kind;
 
     use super::describe;
-    use zvf_codec::Compression;
     use zvf_encode::{
-        AttributeSpec, ChunkBy, NumberType, Outside, Parametric, ParametricType, StoreSpec,
+        AttributeSpec, Compression, NumberType, Outside, Parametric, ParametricType, StoreSpec,
         TargetVersion, Values,
     };
 
@@ -170,14 +169,12 @@ mod tests {
             .insert("trk".to_owned(), zvf_meta::JsonObject::new());
         let mut compressed = plain();
         compressed.compression = Compression::ZstdLevel(7);
-        let chunk_by = |values| {
-            let mut spec = plain();
-            spec.chunk_by = Some(ChunkBy {
-                attribute: AttributeSpec::number("k", NumberType::I64),
-                values,
-                stored: false,
-            });
-            spec
+        let chunk_by = |values: Option<Values<'static>>| {
+            let spec = plain().with_attribute_chunks(AttributeSpec::number("k", NumberType::I64));
+            match values {
+                Some(values) => spec.with_attribute_chunk_values(values),
+                None => spec,
+            }
         };
         let all = [
             plain(),
