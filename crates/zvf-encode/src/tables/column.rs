@@ -384,7 +384,11 @@ fn table_rows(
 }
 
 /// A column of values that are a multiple of the rows, of which every row has one, in one chunk.
-pub fn plain_column(what: &str, values: &Values<'_>, rows: usize) -> Result<Typed, WriteError> {
+pub(crate) fn plain_column(
+    what: &str,
+    values: &Values<'_>,
+    rows: usize,
+) -> Result<Typed, WriteError> {
     let channels = values
         .len()
         .checked_div(rows)

@@ -6,5 +6,5 @@
 pub(crate) mod column;
 pub(crate) mod typed;
 
-pub use column::{Absence, Held, TableOf, TableRows, column, described, plain_column};
+pub use column::{Absence, Held, TableOf, TableRows, column, described};
 pub use typed::{Element, ROWS, Typed};

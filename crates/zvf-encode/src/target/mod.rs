@@ -543,6 +543,10 @@ pub fn node(path: impl fmt::Display, json: String) -> Object {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use object_store::ObjectStore;
+    use object_store::memory::InMemory;
     use zvf_store::OpenOptions;
 
     use super::Target;
@@ -550,7 +554,9 @@ mod tests {
 
     #[test]
     fn a_bucket_without_a_runtime_is_refused() {
-        let target = Target::new("memory:///", &OpenOptions::new(), true);
+        let bucket = Arc::new(InMemory::new()) as Arc<dyn ObjectStore>;
+        let options = OpenOptions::new().with_object_store(bucket);
+        let target = Target::new("memory:///", &options, true);
         assert!(
             matches!(target, Err(WriteError::Input { .. })),
             "{target:?}"
