@@ -287,3 +287,26 @@ fn texts_of_parts_are_joined_within_the_memory_budget() -> Result<()> {
     }
     Ok(())
 }
+
+/// The store that is appended is held as a whole: more of it than the budget allows is refused, with the budget that it needs.
+#[test]
+fn a_store_is_appended_within_the_memory_budget() -> Result<()> {
+    let home = Home::made(&[])?;
+    table(&home, 300_000)?;
+    home.text(&IMPORT)?;
+    fs::write(
+        home.file("small.csv"),
+        "object_id,x,y,z,v\n1,1,2,3,4\n1,5,6,7,8\n",
+    )?;
+    home.text(&["import", "small.csv", "small", "--kind", "polyline"])?;
+    // Twice this holds the numbers of the vertices, and not what an edit makes of them.
+    let ran = home.zvf(&["append", "small", "line", "--memory-budget", "2500000"])?;
+    ensure!(ran.code == 2, "{}: {}", ran.code, ran.stderr);
+    let budget = ran.stderr.split("--memory-budget ").nth(1);
+    let budget = budget.and_then(|text| text.split_whitespace().next());
+    let budget: u64 = budget.context("no budget")?.parse()?;
+    let most = peak(&home, &["append", "small", "line"], budget)?;
+    let bound = 2 * budget + 64_000_000;
+    ensure!(most <= bound, "{most} bytes, at most {bound} with {budget}");
+    Ok(())
+}

@@ -5,6 +5,7 @@
 mod absent;
 mod additive;
 mod append;
+mod appended;
 #[cfg(target_os = "linux")]
 mod budget;
 mod chunk_by;

@@ -10,8 +10,8 @@ use arrow_select::take::take_record_batch;
 use futures::future::BoxFuture;
 use zvf_encode::tables::Held;
 use zvf_query::{Column, LevelPlan, Outputs, Query, Select, Table, list_objects, query};
-use zvf_store::{Names, Need, Store};
-use zvf_write::{Groups, StoreSpec, Values};
+use zvf_store::{Level, Names, Need, Store};
+use zvf_write::{Groups, Kind, StoreSpec, Values};
 
 use crate::error::{ConvertError, Place, shown};
 use crate::table::arrow;
@@ -36,7 +36,7 @@ impl Whole {
     /// Reads level 0 of a store, within a budget of memory.
     ///
     /// # Cost
-    /// The whole level, once or twice; the memory of its tables, of which the budget is half.
+    /// The whole level, once or twice; the memory of its tables. A level is refused of which an append would hold more than twice the budget.
     ///
     /// # Errors
     /// Misuse: vertices that belong to no object beside others that do; more than the budget allows. As the query.
@@ -48,22 +48,25 @@ impl Whole {
                 ..Query::default()
             };
             let plans = all.plan(store).await?;
+            let need = Need {
+                objects: true,
+                vertex_attributes: Names::All,
+                ..Need::nothing()
+            };
+            let level = store.level(0, &need).await?;
             let bytes: u64 = plans.iter().map(LevelPlan::bytes).sum();
-            if bytes > budget.saturating_mul(2) {
-                let found = format!("{bytes} bytes of vertices");
+            let rows: u64 = plans.iter().map(LevelPlan::rows).sum();
+            let held = held_by_edit(store.kind(), &level, rows, bytes);
+            if held > budget.saturating_mul(2) {
+                let found = format!("{rows} vertices, of which an edit holds some {held} bytes");
                 let expected = format!(
                     "{} at most: --memory-budget {} takes all of them, or `zvf query {} --objects .. -o DIR` some",
                     budget.saturating_mul(2),
-                    bytes.div_ceil(2),
+                    held.div_ceil(2),
                     store.url()
                 );
                 return Err(ConvertError::usage(store.url(), found, expected));
             }
-            let need = Need {
-                objects: true,
-                ..Need::nothing()
-            };
-            let level = store.level(0, &need).await?;
             let mut objects = None;
             if level.object_index().is_some() {
                 let apart = Query {
@@ -131,6 +134,23 @@ impl Whole {
             })
         })
     }
+}
+
+/// The bytes that an append of a whole level holds at most: its tables, the rows that are made of them, and what is written. Measured.
+fn held_by_edit(kind: Kind, level: &Level, rows: u64, bytes: u64) -> u64 {
+    let texts = level.vertex_attributes().iter();
+    let texts = texts.filter(|one| one.categories.is_some()).count() as u64;
+    let objects = u64::from(level.object_index().is_some());
+    // A vertex of a graph has about one link, one of a mesh two faces.
+    let links = match kind {
+        Kind::Graph | Kind::Skeleton => 160,
+        Kind::Mesh => 400,
+        _ => 0,
+    };
+    let row = 96 + 64 * objects + 64_u64.saturating_mul(texts) + links;
+    bytes
+        .saturating_mul(4)
+        .saturating_add(rows.saturating_mul(row))
 }
 
 /// Groups, and what of their attributes is left out, for people.
