@@ -58,7 +58,8 @@ impl<'a> Points<'a> {
         let count = most.min(BLOCK.checked_div(size).unwrap_or(0).max(1));
         let at = bytes.at();
         let wanted = count.saturating_mul(size);
-        (self.positions.clear(), self.scalars.clear());
+        self.positions.clear();
+        self.scalars.clear();
         bytes.block(wanted, &mut self.raw)?;
         (self.decode)(self, at)?;
         if self.raw.len() < wanted {
