@@ -80,7 +80,7 @@ struct Made {
 
 fn cell(rows: u32, width: u32, seed: u32) -> Vec<u8> {
     (0..rows * width)
-        .flat_map(|i| (seed + i / 3 + (i * i * seed) % 5).to_le_bytes())
+        .flat_map(|i| (seed + i / 3 + (i % 97 * seed) % 5).to_le_bytes())
         .collect()
 }
 
@@ -241,7 +241,8 @@ async fn large_files_are_read_in_parts() {
             let few = [RowSet::new([8000..8005]), RowSet::new([17..18])];
             let found = read(&level, few.clone(), true).await.unwrap();
             assert_eq!(compare(&name, &made, &few, &found), in_parts, "{name}");
-            if codecs == json!([]) {
+            // The index of a shard comes with bytes beside it.
+            if codecs == json!([]) && !sharded {
                 // The lengths of four cells, and rows of each.
                 let read: Option<Vec<u64>> = trace.take().iter().map(|one| one.bytes).collect();
                 assert_eq!(
@@ -284,7 +285,9 @@ async fn damaged_block_tables_never_give_other_rows() {
             for _ in 0..4 {
                 let rows = [numbers.rows(600), numbers.rows(600)];
                 match read(&level, rows.clone(), true).await {
-                    Ok(found) => drop(compare("damaged", &good, &rows, &found)),
+                    Ok(found) => {
+                        compare("damaged", &good, &rows, &found);
+                    }
                     Err(error) => {
                         assert_eq!(error.class(), zvf_store::Class::Malformed, "{error}");
                         refused += 1;
