@@ -4,13 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use zvf_edit::{At, Edit};
 use zvf_query::{BBox, Column, Query, Select, Table, list_objects, query};
-use zvf_store::format::manifest::Manifest;
-use zvf_store::owners::{NOBODY, OwnerColumn, SEVERAL};
 use zvf_write::{
     AttributeSpec, Batch, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter, Values, WriteError,
 };
 
 use crate::edited_draw::Draw;
+use crate::owners::check_owners;
 use crate::support::{ADDRESS, Memory, ask, check_documents, column, float, sorted};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -754,46 +753,6 @@ impl Model {
         }
         self.links.clone()
     }
-}
-
-/// What the owner column says of every fragment is what the manifests say, and it is stated to be.
-async fn check_owners(memory: &Memory) {
-    let store = memory.open().await;
-    let level = store.level(0, &zvf_store::Need::all()).await.unwrap();
-    let Some(index) = level.object_index() else {
-        return;
-    };
-    let ids = index.ids().await.unwrap();
-    let OwnerColumn::Current(column) = level.owner_column() else {
-        let found = level.owner_column();
-        assert!(
-            ids.iter().any(|id| [NOBODY, SEVERAL].contains(&id)),
-            "{found:?}"
-        );
-        return;
-    };
-    let mut wanted: BTreeMap<Vec<i64>, Vec<i64>> = BTreeMap::new();
-    let rows: Vec<u64> = (0..index.len()).collect();
-    for (row, blob) in rows.iter().zip(index.manifests(&rows).await.unwrap()) {
-        let manifest = Manifest::parse(&blob, index.key_rank()).unwrap();
-        for (chunk, fragment) in manifest.fragment_refs() {
-            let chunk = chunk.iter().map(|part| part.get()).collect();
-            let owners = wanted.entry(chunk).or_default();
-            let at = usize::try_from(fragment).unwrap();
-            owners.resize(owners.len().max(at + 1), NOBODY);
-            assert_eq!(std::mem::replace(&mut owners[at], ids.id(*row)), NOBODY);
-        }
-    }
-    let mut found: BTreeMap<Vec<i64>, Vec<i64>> = BTreeMap::new();
-    for chunk in column.array.presence().iter() {
-        let want = zvf_store::CellWant::new(&column.array, chunk);
-        let cells = store.fetch(level.next_round(), vec![want]).await.unwrap();
-        let (owners, rest) = cells[0].as_ref().unwrap().as_chunks::<8>();
-        assert!(rest.is_empty());
-        let owners = owners.iter().map(|id| i64::from_le_bytes(*id)).collect();
-        found.insert(chunk.to_vec(), owners);
-    }
-    assert_eq!(found, wanted);
 }
 
 /// Some vertices and their addresses.
