@@ -247,7 +247,7 @@ impl Job {
 /// Whether no cell of any array is stored.
 fn has_no_cells(links: &LinkFamily) -> bool {
     let mut arrays = links.arrays().iter();
-    arrays.all(|one| one.array.presence().len() == 0)
+    arrays.all(|one| one.array.presence().is_empty())
 }
 
 /// An attribute of links as it is written.
