@@ -91,7 +91,7 @@ impl<'a> Job<'a> {
             let found = format!("a store of {dims} axes");
             return Err(ConvertError::usage(format.name(), found, "3 axes"));
         }
-        let mut axes = root.axes().iter();
+        let mut axes = store.root().axes().iter();
         if let Some(axis) = axes.find(|axis| !any && !axis.is_space()) {
             let found = format!("axis {} of type {}", axis.name, axis.kind());
             return Err(ConvertError::usage(format.name(), found, "3 axes of space"));

@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashMap};
 
 use zvf_encode::WriteError;
-use zvf_encode::error::OrBug;
 use zvf_format::int::index;
 use zvf_store::{LinkFamily, StoredLink};
 
