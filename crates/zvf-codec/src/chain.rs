@@ -137,7 +137,11 @@ impl Chain {
         let Some(first) = first.filter(|_| whole <= MOST_STREAMED) else {
             return self.decode(data, limit);
         };
-        let data = Self(before.to_vec()).decode(data, limit)?;
+        // Stored bytes are in memory already, whatever the limit on decoded ones.
+        let data = match before.is_empty() {
+            true => data,
+            false => Self(before.to_vec()).decode(data, limit)?,
+        };
         let bytes = first(data.as_slice(), keep, whole, limit)?;
         Ok(Data::Shared(bytes.into()))
     }

@@ -362,7 +362,15 @@ impl From<IoError> for Stop {
 fn folders(root: &Folder, key: &str, cap: Cap) -> Result<Vec<String>, IoError> {
     let mut names = Vec::new();
     entries(root, key, &mut |name, kind| {
-        if kind == Entry::File {
+        // A symbolic link to a file is a file; one that leads nowhere counts, so that its absence is noticed.
+        let file = match kind {
+            Entry::File => true,
+            Entry::Folder => false,
+            Entry::Other => root
+                .metadata(&below(key, &name))
+                .is_ok_and(|metadata| metadata.is_file()),
+        };
+        if file {
             return Ok(());
         }
         names.push(name);

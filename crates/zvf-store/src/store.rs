@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use zvf_format::keys::parse_level;
 use zvf_meta::rules::{Rule, check_root_for};
 use zvf_meta::version::Gate;
 use zvf_meta::{Kind, LevelDoc, LinksConvention, RootDoc};
@@ -17,9 +16,9 @@ use crate::cells::{self, CellWant, Mode, ShardCache};
 use crate::level::{LevelInner, Refused, VertexAttribute};
 use crate::owners::OwnerColumn;
 use crate::snapshot::Tree;
+use crate::snapshot::levels::{finished, levels};
 use crate::warnings::Warning;
-use crate::writing::MARKER;
-use crate::writing::Redo;
+use crate::writing::{MARKER, Redo};
 use crate::{
     GridArray, Groups, IoError, IoTrace, Limits, LinkFamily, Need, ObjectIndex, OpenOptions,
     RawStore, StoreError, TypedArray,
@@ -727,46 +726,6 @@ impl Level {
     pub fn store(&self) -> &Store {
         &self.store
     }
-}
-
-/// The levels: folders of the root that are numbers, else the data sets of `multiscales`.
-fn levels(tree: &Tree, root: &RootDoc) -> Vec<u32> {
-    let listed = tree.state().folders("").flatten();
-    let mut levels: Vec<u32> = match (listed, &tree.names) {
-        (Some(names), _) => names.iter().filter_map(|name| parse_level(name)).collect(),
-        (None, Some(names)) if !names.levels.is_empty() => names.levels.clone(),
-        (None, _) => {
-            tree.warnings
-                .add("the backend cannot list: levels are taken from multiscales".to_owned());
-            let sets = root
-                .multiscales
-                .entries
-                .iter()
-                .flat_map(|entry| &entry.datasets);
-            sets.filter_map(|set| parse_level(&set.path)).collect()
-        }
-    };
-    levels.sort_unstable();
-    levels.dedup();
-    levels
-}
-
-/// Leaves out levels that a writer is still making or never finished: the root does not name them, and their group has the marker
-/// of a writer. Writers name new levels last.
-///
-/// # Cost
-/// None if the root names all levels; else one request.
-async fn finished(tree: &Tree, root: &RootDoc, levels: Vec<u32>) -> Result<Vec<u32>, StoreError> {
-    let named = |level: &u32| *level == 0 || root.multiscales.dataset(*level).is_some();
-    if levels.iter().all(named) {
-        return Ok(levels);
-    }
-    let marker = Question::Document(MARKER.to_owned());
-    tree.ask(vec![marker]).await?;
-    if tree.document(MARKER).is_none() {
-        return Ok(levels);
-    }
-    Ok(levels.into_iter().filter(named).collect())
 }
 
 /// Why a root is refused: an old version is named as such, also where other members are missing.

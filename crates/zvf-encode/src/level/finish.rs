@@ -470,7 +470,7 @@ impl<'s> LevelWriter<'s> {
         };
         let document = match owners {
             Some(owners) => {
-                let (document, cells) = (index_document(&doc), self.owner_cells());
+                let (document, cells) = (index_document(&doc), owners::cells_of(self.cells));
                 nodes.extend(owners.write(self.chunks, &cells, &document, target)?);
                 document
             }
@@ -480,14 +480,6 @@ impl<'s> LevelWriter<'s> {
         nodes.arrays.extend(written.arrays);
         documents.summary.objects = wide(written.rows.len());
         Ok(())
-    }
-
-    /// Where the cells of the owner column lie: in older versions where all others do.
-    fn owner_cells(&self) -> Cells {
-        match self.spec.target.rules().members {
-            Members::All => owners::cells_of(self.cells),
-            Members::Early => self.cells.clone(),
-        }
     }
 
     /// Encodes and puts the cells of the links that were pushed, of which there are so many, and of those that are placed.

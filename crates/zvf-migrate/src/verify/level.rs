@@ -112,7 +112,7 @@ impl Side {
         chunks.extend(unlisted);
         chunks.sort_unstable();
         narrow("chunks", chunks.len())?;
-        // An owner column is made from the manifests, which are compared.
+        // The owner column is compared with the manifests of the copy (`owners.rs`).
         let columns = level.fragment_attributes().iter();
         let columns = columns.filter(|one| !is_owner_column(one));
         let columns: Vec<VertexAttribute> = columns.cloned().collect();

@@ -6,6 +6,7 @@
 
 mod level;
 mod links;
+mod owners;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -87,6 +88,12 @@ pub(super) fn verify(old: &Store, new: &Store, handle: &Handle) -> Result<Verifi
     for pair in &pairs {
         let ids = pair.ids()?;
         let chains = pair.objects(ids.as_ref(), &mut verified)?;
+        if let Some(ids) = &ids
+            && !owners::agree(&pair.new, &ids.new)?
+        {
+            let what = "the owners of fragments are not those of the manifests";
+            return Err(pair.differs("fragment_attributes/object_id", what));
+        }
         links::compare(pair, &pairs, (by_place, chains), &mut verified)?;
         pair.tables(ids.as_ref(), &mut verified)?;
         pair.groups(&mut verified)?;

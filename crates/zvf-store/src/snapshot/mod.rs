@@ -11,6 +11,7 @@ mod damaged;
 mod declared;
 mod denied;
 mod families;
+pub(crate) mod levels;
 mod linkattributes;
 mod linkplan;
 mod links;

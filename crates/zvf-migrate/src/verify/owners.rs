@@ -1,0 +1,63 @@
+//! The owner column of a copy, compared with the manifests of the copy, from which it is made (0.9 §11.7).
+
+use std::collections::BTreeSet;
+
+use zvf_encode::WriteError;
+use zvf_format::int::wide;
+use zvf_store::owners::{NOBODY, SEVERAL};
+use zvf_store::{CellWant, IdTable};
+
+use super::super::reading::each_manifest;
+use super::level::{Side, Sum, hash, join};
+
+/// Cells that are read together.
+const BATCH: usize = 64;
+
+/// Whether the column names the objects that the manifests name. True without a column, and if a fragment has several objects: queries read
+/// manifests then.
+///
+/// # Cost
+/// All manifests and all cells of the column, once.
+///
+/// # Errors
+/// I/O; malformed manifests; a cell that is not made of whole rows.
+pub(super) fn agree(side: &Side, ids: &IdTable) -> Result<bool, WriteError> {
+    let (level, handle) = (&side.level, &side.handle);
+    let (Some(objects), Some(column)) = (level.object_index(), level.owner_column().current())
+    else {
+        return Ok(true);
+    };
+    let element =
+        |chunk: &[i64], fragment: u64, owner: i64| join(hash(&(chunk, fragment)), hash(&owner));
+    let mut wanted = Sum::default();
+    each_manifest(objects, handle, |row, entries| {
+        let named: BTreeSet<_> = entries.collect();
+        for (chunk, fragment) in named {
+            let fragment = u64::try_from(fragment).unwrap_or(u64::MAX);
+            wanted.add(1, element(chunk.as_slice(), fragment, ids.id(row)));
+        }
+        Ok(())
+    })?;
+    let (mut found, array) = (Sum::default(), &column.array);
+    let listed: Vec<&[i64]> = array.presence().iter().collect();
+    for chunks in listed.chunks(BATCH) {
+        let wants = chunks.iter().map(|chunk| CellWant::new(array, *chunk));
+        let wants = wants.collect();
+        let cells = handle.block_on(level.store().fetch(level.next_round(), wants))?;
+        for (chunk, cell) in chunks.iter().zip(cells) {
+            let cell = cell.unwrap_or_default();
+            let (owners, rest) = cell.as_chunks();
+            if !rest.is_empty() {
+                return Ok(false);
+            }
+            for (fragment, owner) in owners.iter().enumerate() {
+                match i64::from_le_bytes(*owner) {
+                    NOBODY => {}
+                    SEVERAL => return Ok(true),
+                    owner => found.add(1, element(chunk, wide(fragment), owner)),
+                }
+            }
+        }
+    }
+    Ok(found == wanted)
+}
