@@ -466,10 +466,9 @@ fn batch(
             })?
             .into_iter()
             .zip(&mut columns)
-            .zip(&family.columns)
-            .try_for_each(|(((values, count), column), spec)| {
+            .try_for_each(|((values, count), column)| {
                 column
-                    .push(spec, &values, Rows::Range { start: 0, count })?
+                    .push(&values, Rows::Range { start: 0, count })?
                     .map_err(|what| QueryError::malformed(place.clone(), what))
             })?;
     }

@@ -214,7 +214,8 @@ impl Reader {
         &self,
         slot: Slot,
         rows: u32,
-        (fragments, named): (Option<&Fragments>, Option<&[(u32, u32)]>),
+        fragments: Option<&Fragments>,
+        named: Option<&[(u32, u32)]>,
     ) -> Option<Arc<RowSet>> {
         if self.tests_all() {
             return None;
@@ -249,7 +250,7 @@ impl Reader {
             Some(_) => Some(Arc::new(self.fragments(chunk, rows, &mut open)?)),
             None => None,
         };
-        let picked = self.picked(slot, rows, (fragments.as_deref(), named));
+        let picked = self.picked(slot, rows, fragments.as_deref(), named);
         let stored = open.positions(picked.as_ref()).map_err(of_vertices)?;
         let mut in_place = true;
         let mut extent = None;
@@ -315,7 +316,7 @@ impl Reader {
     ) -> Result<Decoded, QueryError> {
         let coord = self.table.get(chunk.slot);
         let fragments = chunk.fragments.as_deref();
-        let picked = self.picked(chunk.slot, chunk.rows, (fragments, named));
+        let picked = self.picked(chunk.slot, chunk.rows, fragments, named);
         let into = (&mut chunk.cells, picked.as_ref());
         self.read_columns(coord, chunk.rows, &mut open, into, |at| what.wants(at))?;
         Ok(chunk)

@@ -233,7 +233,7 @@ impl Gathered {
                         .zip(reader.columns.get(*index))
                         .zip(chunk.cells.get(*index));
                     if let Some(((column, spec), cell)) = found {
-                        column.push(spec, cell, pick)?.map_err(|what| {
+                        column.push(cell, pick)?.map_err(|what| {
                             let place = reader.column_place(spec, reader.table.get(chunk.slot));
                             QueryError::malformed(place, what)
                         })?;

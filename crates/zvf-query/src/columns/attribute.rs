@@ -300,7 +300,6 @@ impl Column {
     /// When another cell had another width, for the caller to place, in the inner result. Bug: a row past the end of the cell.
     pub(crate) fn push(
         &mut self,
-        spec: &ColumnSpec,
         cell: &Cell,
         pick: Rows<'_>,
     ) -> Result<Result<(), String>, QueryError> {
@@ -326,7 +325,7 @@ impl Column {
                 for part in picked.chunk_by(|a, b| (a < rows) == (b < rows)) {
                     let has = part.first().is_some_and(|row| row < rows);
                     let cell = if has { &known } else { &Cell::Missing };
-                    if let Err(what) = self.push(spec, cell, Rows::List(part))? {
+                    if let Err(what) = self.push(cell, Rows::List(part))? {
                         return Ok(Err(what));
                     }
                 }
@@ -459,21 +458,15 @@ mod tests {
             .cell(Bytes::from_static(&[1, 0, 2, 0, 3, 0]), 3)
             .unwrap();
         column
-            .push(&spec, &Cell::Missing, Rows::Range { start: 0, count: 2 })
+            .push(&Cell::Missing, Rows::Range { start: 0, count: 2 })
             .unwrap()
             .unwrap();
+        column.push(&cell, Rows::List(&[0, 2])).unwrap().unwrap();
         column
-            .push(&spec, &cell, Rows::List(&[0, 2]))
+            .push(&Cell::Missing, Rows::List(&[7]))
             .unwrap()
             .unwrap();
-        column
-            .push(&spec, &Cell::Missing, Rows::List(&[7]))
-            .unwrap()
-            .unwrap();
-        column
-            .push(&spec, &cell, Rows::List(&[1]))
-            .unwrap()
-            .unwrap();
+        column.push(&cell, Rows::List(&[1])).unwrap().unwrap();
         let array = spec.finish(column, 1, 6).unwrap();
         let array = array.as_primitive::<Int16Type>();
         assert_eq!(
@@ -487,7 +480,7 @@ mod tests {
         let numbers = ColumnSpec::of_key("n", &[Value::from(7), Value::from(9)]);
         let mut column = Column::default();
         column
-            .push(&numbers, &Cell::Code(1), Rows::Range { start: 0, count: 2 })
+            .push(&Cell::Code(1), Rows::Range { start: 0, count: 2 })
             .unwrap()
             .unwrap();
         let array = numbers.finish(column, 1, 2).unwrap();
@@ -496,7 +489,7 @@ mod tests {
         let words = ColumnSpec::of_key("w", &[Value::from("g1")]);
         let mut column = Column::default();
         column
-            .push(&words, &Cell::Code(0), Rows::Range { start: 0, count: 1 })
+            .push(&Cell::Code(0), Rows::Range { start: 0, count: 1 })
             .unwrap()
             .unwrap();
         let array = words.finish(column, 1, 1).unwrap();

@@ -133,22 +133,14 @@ impl<'a> StoredColumn<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::columns::attribute::{Cell, ColumnSpec};
+    use crate::columns::attribute::Cell;
     use crate::columns::gather::Rows;
     use bytes::Bytes;
     use zvf_store::RowValues;
-    use zvf_store::format::dtype::DType;
 
     /// Every range of a column with values and gaps is the same range of the values that went in.
     #[test]
     fn any_range_comes_back() {
-        let spec = ColumnSpec {
-            dtype: DType::parse("uint8").unwrap(),
-            declared: None,
-            categories: None,
-            dictionary: None,
-            ..ColumnSpec::of_key("a", &[])
-        };
         let cell = Cell::Rows {
             values: RowValues::new(2, Bytes::from_static(&[10, 11, 20, 21, 30, 31, 40, 41])),
             width: 2,
@@ -170,10 +162,7 @@ mod tests {
                 Some(value) => (&cell, u32::from(value / 10 - 1)),
                 None => (&Cell::Missing, 0),
             };
-            column
-                .push(&spec, cell, Rows::List(&[row]))
-                .unwrap()
-                .unwrap();
+            column.push(cell, Rows::List(&[row])).unwrap().unwrap();
         }
         let mut bytes = Vec::new();
         write(&column, &mut bytes);

@@ -137,12 +137,10 @@ impl LinkSink {
             .zip(&family.columns)
             .zip(&cell.attributes)
         {
-            column
-                .push(spec, values, Rows::List(rows))?
-                .map_err(|what| {
-                    let path = format!("link_attributes/{}", spec.name);
-                    QueryError::malformed(Place::cell(family.level, &path, &cell.at.source), what)
-                })?;
+            column.push(values, Rows::List(rows))?.map_err(|what| {
+                let path = format!("link_attributes/{}", spec.name);
+                QueryError::malformed(Place::cell(family.level, &path, &cell.at.source), what)
+            })?;
         }
         Ok(())
     }
