@@ -29,7 +29,7 @@ impl Numbers {
     fn rows(&mut self, of: u32) -> RowSet {
         match self.below(20) {
             0 => RowSet::default(),
-            1 => RowSet::new([0..of]),
+            1 => RowSet::new(std::iter::once(0..of)),
             _ => RowSet::new((0..=self.below(4)).map(|_| {
                 let start = self.below(of);
                 start..of.min(start + 1 + self.below(30))
@@ -238,7 +238,10 @@ async fn large_files_are_read_in_parts() {
             let name = format!("{codecs} sharded {sharded}");
             check(&made, &level, &name, 6, &mut numbers).await;
             drop(trace.take());
-            let few = [RowSet::new([8000..8005]), RowSet::new([17..18])];
+            let few = [
+                RowSet::new(std::iter::once(8000..8005)),
+                RowSet::new(std::iter::once(17..18)),
+            ];
             let found = read(&level, few.clone(), true).await.unwrap();
             assert_eq!(compare(&name, &made, &few, &found), in_parts, "{name}");
             // The index of a shard comes with bytes beside it.
@@ -308,7 +311,7 @@ async fn a_checksum_is_checked_also_where_few_rows_are_read() {
     let at = last.len() - 5;
     last[at] ^= 1;
     let store = open_memory(&made.files).await;
-    let first = [RowSet::new([0..1]), RowSet::default()];
+    let first = [RowSet::new(std::iter::once(0..1)), RowSet::default()];
     let error = read(&level(&store).await, first, false).await.unwrap_err();
     assert!(error.to_string().contains("crc32c"), "{error}");
 }
