@@ -1,7 +1,7 @@
 //! Files of other formats to and from Zarr Vectors stores: [`Import`] here, [`export`] in its module.
 //!
-//! [`Import::open`] reads the files once and returns the specification of a store for them: a [`StoreSpec`] with kind, axes, number
-//! types, attributes and a chunk size chosen from the data. [`Import::read`] reads them again and pushes [`Batch`]es;
+//! [`Import::open`] reads the files once and returns the specification of a store for them: a [`zvf_encode::StoreSpec`] with kind, axes, number
+//! types, attributes and a chunk size chosen from the data. [`Import::read`] reads them again and pushes batches;
 //! [`Import::record_batches`] returns them as Arrow record batches, for programs that need no store. Each holds at most
 //! one batch, one skeleton, or the vertices of one file of corners in memory.
 //!

@@ -177,7 +177,7 @@ impl Spool {
         Ok(())
     }
 
-    /// As [`push`](Self::push), of a value that [`typed`](crate::records::typed) reads again.
+    /// As `push`, of a value that [`typed`](crate::records::typed) reads again.
     pub fn push_value(&mut self, value: &(impl IntoBytes + Immutable)) -> Result<(), WriteError> {
         self.push(value.as_bytes())
     }

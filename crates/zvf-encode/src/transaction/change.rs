@@ -108,7 +108,7 @@ impl Change {
     /// `what` and `details` stand in the marker, for people and for whoever has to clear up.
     ///
     /// # Errors
-    /// Misuse: no store; another change that is running, or was interrupted ([`Change::interrupted`] says which). I/O.
+    /// Misuse: no store; another change that is running, or was interrupted (its marker in the store says which). I/O.
     pub fn begin(
         target: Arc<Target>,
         address: &str,
