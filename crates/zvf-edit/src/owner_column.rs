@@ -128,8 +128,11 @@ async fn kept(state: &mut State, index: &Index) -> Result<Option<ByChunk>, Write
         .fetch(state.level.next_round(), wants.collect())
         .await?;
     let mut before: HashMap<u32, Vec<i64>> = HashMap::new();
-    for ((slot, _), cell) in stored.iter().zip(cells) {
-        let cell = cell.unwrap_or_default();
+    for ((slot, chunk), cell) in stored.iter().zip(cells) {
+        let Some(cell) = cell else {
+            let what = format!("nonempty_chunks lists chunk {chunk}, and its cell is not stored");
+            return Err(WriteError::source(array.path(), what));
+        };
         let (owners, rest) = cell.as_chunks();
         if !rest.is_empty() {
             let what = format!("found {} bytes, expected a multiple of 8", cell.len());

@@ -56,7 +56,7 @@ impl OwnerCells {
             let read = store.fetch_map(round, wants, move |cells| {
                 let cells = slots.into_iter().zip(cells);
                 let decode = |(slot, cell): (Slot, Option<bytes::Bytes>)| {
-                    let owners = decode(&reader, slot, &cell.unwrap_or_default())?;
+                    let owners = decode(&reader, slot, cell)?;
                     Ok::<_, QueryError>((slot, owners))
                 };
                 cells.map(decode).collect::<Result<Vec<_>, _>>()
@@ -158,7 +158,16 @@ fn row_of(reader: &Reader, ids: &IdTable, slot: Slot, id: i64) -> Result<u64, Qu
     })
 }
 
-fn decode(reader: &Reader, slot: Slot, bytes: &[u8]) -> Result<Box<[i64]>, QueryError> {
+/// The owners in a cell. Only cells that are listed are read: one that is not there is lost, and must not be taken for one without owners.
+fn decode(
+    reader: &Reader,
+    slot: Slot,
+    cell: Option<bytes::Bytes>,
+) -> Result<Box<[i64]>, QueryError> {
+    let Some(bytes) = cell else {
+        let what = "nonempty_chunks lists the cell, and it is not stored";
+        return Err(QueryError::malformed(place(reader, slot), what));
+    };
     let (owners, rest) = bytes.as_chunks();
     if rest.is_empty() {
         return Ok(owners.iter().map(|id| i64::from_le_bytes(*id)).collect());
