@@ -187,6 +187,37 @@ fn assert_differs(case: &str, found: Result<Verified, WriteError>, wanted: &str)
     );
 }
 
+/// Points without objects, of which two have the same position.
+async fn twins(chunk: f64, b: [i32; 3]) -> Made {
+    let made = Made::new();
+    let spec = StoreSpec::new(Kind::PointCloud, [chunk; 2])
+        .with_vertex_attribute(AttributeSpec::number("a", NumberType::I32))
+        .with_vertex_attribute(AttributeSpec::number("b", NumberType::I32));
+    let options = WriteOptions::new().with_durable(false);
+    let mut writer = StoreWriter::create(&made.address(), spec, options)
+        .await
+        .unwrap();
+    let batch = Batch::new(&[1_f32, 1., 1., 1., 35., 2.][..])
+        .with_attribute("a", &[1_i32, 2, 3][..])
+        .with_attribute("b", &b[..]);
+    writer.push(&batch).unwrap();
+    writer.finish().await.unwrap();
+    made
+}
+
+#[tokio::test]
+async fn values_of_a_row_stay_together() {
+    let source = twins(10.0, [10, 20, 30]).await;
+    for chunk in [10.0, 20.0] {
+        compared(&source, &twins(chunk, [10, 20, 30]).await)
+            .await
+            .unwrap();
+        // Each attribute has the same values at each position.
+        let swapped = twins(chunk, [20, 10, 30]).await;
+        assert_differs("swapped", compared(&source, &swapped).await, "level 0");
+    }
+}
+
 type Change = fn(&mut Input);
 
 /// What a wrong copier could write of any kind, and the place that verification names.

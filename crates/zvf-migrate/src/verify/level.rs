@@ -200,6 +200,9 @@ impl Side {
                     return Err(WriteError::differs(place, what));
                 }
                 let hashes = self.hash_rows(&chunk, &mut sums)?;
+                let rows = sums.get_mut(reader.columns().len() + 1);
+                let rows = rows.or_bug("no sum of rows")?;
+                hashes.iter().for_each(|hash| rows.add(1, *hash));
                 let stored = trees.then_some(|row| children.contains(&(slot, row)));
                 let sequences = self.sequences_of(&hashes, &chunk.fragments, stored)?;
                 self.sequences.push(sequences);
@@ -219,6 +222,8 @@ impl Side {
             let columns = reader.fragment_columns().iter();
             names.extend(columns.map(|column| format!("fragment {}", name(column))));
             names.push("fragments".to_owned());
+        } else {
+            names.push("rows".to_owned());
         }
         Ok(names.into_iter().zip(sums).collect())
     }

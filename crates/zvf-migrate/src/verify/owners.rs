@@ -33,7 +33,11 @@ pub(super) fn agree(side: &Side, ids: &IdTable) -> Result<bool, WriteError> {
     each_manifest(objects, handle, |row, entries| {
         let named: BTreeSet<_> = entries.collect();
         for (chunk, fragment) in named {
-            let fragment = u64::try_from(fragment).unwrap_or(u64::MAX);
+            let Ok(fragment) = u64::try_from(fragment) else {
+                let what = format!("object {} has fragment {fragment}", ids.id(row));
+                let place = format!("{}/object_index", level.number());
+                return Err(WriteError::source(place, what));
+            };
             wanted.add(1, element(chunk.as_slice(), fragment, ids.id(row)));
         }
         Ok(())
@@ -45,6 +49,7 @@ pub(super) fn agree(side: &Side, ids: &IdTable) -> Result<bool, WriteError> {
         let wants = wants.collect();
         let cells = handle.block_on(level.store().fetch(level.next_round(), wants))?;
         for (chunk, cell) in chunks.iter().zip(cells) {
+            // A lost one: its fragments are missing from what is found.
             let cell = cell.unwrap_or_default();
             let (owners, rest) = cell.as_chunks();
             if !rest.is_empty() {
