@@ -13,7 +13,7 @@ use zvf_blosc::{
 use zvf_meta::Codec;
 
 use crate::error::{CodecError, check};
-use crate::stored::StoredBytes;
+use crate::stored::{StoredBytes, wide};
 
 /// The version that every Blosc-1 library writes; Blosc2 has higher ones.
 const VERSION: u8 = 2;
@@ -24,8 +24,8 @@ pub(crate) fn decode(frame: &[u8], limit: u64) -> Result<Vec<u8>, CodecError> {
     let chunk = parse(frame)?;
     let header = chunk.header();
     for (block, extent) in extents(header, chunk.table())?.iter().enumerate() {
-        let bytes = frame.get(extent.clone()).unwrap_or_default();
-        check_streams(header, block, bytes)?;
+        let bytes = frame.get(extent.clone());
+        check_streams(header, block, bytes.ok_or_else(short)?)?;
     }
     with_codecs(|codecs| chunk.decode_vec(header.typesize(), header.nbytes(), codecs))
         .map_err(failed)
@@ -151,7 +151,6 @@ impl Blocks {
         range: Range<usize>,
         out: &mut Vec<u8>,
     ) -> Result<(), CodecError> {
-        let short = || bad("the frame ends before its last block");
         if self.pipeline.is_none() {
             let start = self.header.len().saturating_add(range.start);
             let plain = stored.get(start..start.saturating_add(range.len()))?;
@@ -183,7 +182,7 @@ impl Blocks {
             let extent = self.extents.get(block).ok_or_else(missing)?;
             let bytes = stored.get(extent.clone())?;
             if bytes.len() != extent.len() {
-                return Err(bad("the frame ends before its last block"));
+                return Err(short());
             }
             check_streams(&self.header, block, &bytes)?;
             let length = self.header.block_len(block);
@@ -221,7 +220,6 @@ pub(crate) fn decode_first(
 ) -> Result<Vec<u8>, CodecError> {
     let chunk = parse(frame)?;
     let header = chunk.header();
-    let wide = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
     if wide(header.nbytes()) != whole {
         let found = header.nbytes();
         let what = format!("blosc: {found} bytes found, expected {whole}");
@@ -233,6 +231,10 @@ pub(crate) fn decode_first(
     chunk
         .decode_first(header.typesize(), keep, &mut Codecs::new())
         .map_err(failed)
+}
+
+fn short() -> CodecError {
+    bad("the frame ends before its last block")
 }
 
 fn bad(what: impl std::fmt::Display) -> CodecError {
@@ -249,10 +251,7 @@ fn failed(error: DecodeError) -> CodecError {
 
 fn parse(frame: &[u8]) -> Result<Chunk<'_>, CodecError> {
     let chunk = Chunk::parse(frame).map_err(bad)?;
-    check_header(
-        chunk.header(),
-        u64::try_from(frame.len()).unwrap_or(u64::MAX),
-    )?;
+    check_header(chunk.header(), wide(frame.len()))?;
     Ok(chunk)
 }
 
