@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use zerocopy::byteorder::{BigEndian, F32, F64, LittleEndian};
+use zvf_encode::error::OrBug;
 use zvf_format::layout::Wire;
 use zvf_write::Kind;
 
@@ -115,7 +116,7 @@ fn parse(path: &Path, visit: &mut dyn Visit<f64>) -> Result<Header, ConvertError
         let triplets = raw.chunks_exact(3 * size);
         let rest = triplets.remainder().len();
         for (number, triplet) in triplets.enumerate() {
-            let point = triplet_of(triplet, header.stored);
+            let point = triplet_of(triplet, header.stored).or_bug("a short triplet")?;
             if point.iter().all(|value| value.is_finite()) {
                 run.extend(point);
                 continue;
@@ -153,23 +154,21 @@ fn parse(path: &Path, visit: &mut dyn Visit<f64>) -> Result<Header, ConvertError
     }
 }
 
-/// The numbers of three times four or eight bytes.
-fn triplet_of(raw: &[u8], stored: Stored) -> [f64; 3] {
-    let mut point = [0.0; 3];
+/// The numbers of three times four or eight bytes; `None` for fewer bytes.
+fn triplet_of(raw: &[u8], stored: Stored) -> Option<[f64; 3]> {
     match (stored.double, stored.big) {
-        (false, false) => numbers(&mut point, raw, |one: F32<LittleEndian>| one.get().into()),
-        (false, true) => numbers(&mut point, raw, |one: F32<BigEndian>| one.get().into()),
-        (true, false) => numbers(&mut point, raw, F64::<LittleEndian>::get),
-        (true, true) => numbers(&mut point, raw, F64::<BigEndian>::get),
+        (false, false) => numbers(raw, |one: F32<LittleEndian>| one.get().into()),
+        (false, true) => numbers(raw, |one: F32<BigEndian>| one.get().into()),
+        (true, false) => numbers(raw, F64::<LittleEndian>::get),
+        (true, true) => numbers(raw, F64::<BigEndian>::get),
     }
-    point
 }
 
-fn numbers<T: Wire + Copy>(point: &mut [f64; 3], raw: &[u8], number: impl Fn(T) -> f64) {
-    let stored = T::several(raw, 3).unwrap_or_default();
-    for (value, stored) in point.iter_mut().zip(stored) {
-        *value = number(*stored);
-    }
+fn numbers<T: Wire + Copy>(raw: &[u8], number: impl Fn(T) -> f64) -> Option<[f64; 3]> {
+    let [x, y, z] = T::several(raw, 3)? else {
+        return None;
+    };
+    Some([*x, *y, *z].map(number))
 }
 
 /// Reads `key: value` lines to the line `END`.
