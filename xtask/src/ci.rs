@@ -213,6 +213,10 @@ fn size() -> Outcome {
 /// Runs the stages of a lane, those from `--from STAGE` on, or `--only STAGE`; `--skip STAGE` leaves one out. The lane is what a submission
 /// needs, or that of `--lane weekly`.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
+    let options = ["--lane", "--from", "--only", "--skip"].map(|name| (name, 2));
+    if let Some(other) = sh::without(arguments, &options).first() {
+        return Err(format!("found {other}; `cargo xtask ci --help` lists the options").into());
+    }
     let lane: Option<String> = sh::option(arguments, "--lane")?;
     let weekly = match lane.as_deref() {
         Some("weekly") => true,
