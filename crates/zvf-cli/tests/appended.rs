@@ -38,7 +38,7 @@ fn columns_have_the_names_that_an_import_gives_them() -> Result<()> {
     Ok(())
 }
 
-/// Floats of typed tables are rounded to those of the store, but never become infinite.
+/// A float64 of a typed table is rounded to the float32 of the store, and refused if float32 has no such number.
 #[test]
 fn floats_of_typed_tables_never_become_infinite() -> Result<()> {
     let home = Home::made(&[

@@ -5,7 +5,7 @@
 //!
 //! # What is caught
 //!
-//! Panics that unwind out of the closure: on its own thread, and on threads that propagate theirs, as those of rayon do.
+//! Panics that unwind out of the closure, on the calling thread or on worker threads that pass panics on to their caller (rayon's do).
 //!
 //! # What is not
 //!

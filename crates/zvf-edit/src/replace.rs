@@ -5,7 +5,7 @@
 //! <kept>/before/<key>       each as it was
 //! <kept>/after/<key>        each as it shall be
 //! ── the kept documents are durable ──
-//! the store                 as an edit changes it: `edit/journal.rs`
+//! the store                 as an edit changes it: `zvf_encode::transaction::Transaction`
 //! ```
 //!
 //! A root that cannot be read names no edit, so that it is replaced alone: first where it is to become readable, last where

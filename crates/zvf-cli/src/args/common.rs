@@ -127,8 +127,8 @@ pub(crate) struct IdArgs {
     /// Gives all objects new ids, counted from 0, or from the largest id of the store plus 1
     #[arg(long, group = "rule")]
     pub(crate) new_ids: bool,
-    /// Adds N to the ids of one file, 2 N to those of the next and so on: nothing to the first file of a new store, N to the first file that
-    /// is appended or of a --part
+    /// Adds K times N to the ids of the K-th file. A new store counts its files from 0, so the first keeps its ids; `append` and --part
+    /// count from 1
     #[arg(long, value_name = "N", group = "rule", allow_negative_numbers = true)]
     pub(crate) id_offset: Option<i64>,
     /// Each file is one object, by the only number in its name, such as 17 of sub-017.csv

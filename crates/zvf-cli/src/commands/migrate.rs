@@ -52,7 +52,7 @@ pub(super) fn copy(
     let report = context
         .wait(migrate(&store, to, options))?
         .map_err(|error| {
-            // Malformed data are those of the source, unless the two stores were compared.
+            // Only the comparison reads the copy; any other malformed data is in the source.
             let compared = matches!(error, WriteError::Differs { .. });
             let read = !compared && error.class() == zvf_store::Class::Malformed;
             CliError::from(error).at(if read { from } else { to })

@@ -288,7 +288,7 @@ fn matched(args: &SampleArgs, info: &VolumeInfo, world: &[Axis]) -> Result<Match
     })
 }
 
-/// Converts a map from the units of an image to those of the store. `units` are those of the image, by axis of the store.
+/// Converts a map in the units of an image to one in the units of the store. `units`: the unit of the image along each axis of the store.
 ///
 /// # Errors
 ///

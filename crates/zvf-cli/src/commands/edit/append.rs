@@ -389,7 +389,7 @@ fn is_chain(kind: Kind) -> bool {
     matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline)
 }
 
-/// Whether a file is read as a table of texts: its moments and missing values are converted to those of the store.
+/// Whether a file is a text table. Its timestamps and missing values have no type, so they are converted to what the store uses.
 fn is_table(file: &Path, format: Option<&str>) -> bool {
     let known = match format {
         Some(name) => Format::from_name(name),

@@ -48,7 +48,7 @@ impl Place {
         Ok(take(&mut tables.vertices, placed))
     }
 
-    /// Converts a table with vertices of the store; without units of its own it has those of the store.
+    /// Converts a table of vertices to the units of the store. A table that states no units is taken to be in the store's.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! Tables that edits take: what `zvf query` and `zvf links` write, read back, and every other table that `zvf import` reads, brought
 //! to the columns and types of a store.
 //!
-//! Columns have the names of a CSV file: a list is a column for each of its values. Numbers of a file with types are
-//! taken as they are, those of a text file are parsed as the type of their attribute: both are exact.
+//! Columns are named as in CSV output: a list has a column for each of its values. Numbers from typed files (Arrow, Parquet) keep their type;
+//! numbers in text files are parsed as the type of their attribute. Neither rounds.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -203,7 +203,7 @@ fn side(side: &SideGroups) -> Value {
     })
 }
 
-/// Names of the codecs of an array, if it has any; for a sharded array those of its inner chunks.
+/// Names of the codecs that compress the cells of an array. In a sharded array these are the codecs inside the shards.
 fn codecs(doc: &ArrayDoc) -> Option<Vec<String>> {
     let inner = doc.sharding().ok().flatten();
     let codecs = inner.as_ref().map_or(&doc.codecs, |inner| &inner.codecs);
