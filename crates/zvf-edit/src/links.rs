@@ -360,6 +360,7 @@ pub(super) async fn place(
             };
             groups.insert("0/links/0".to_owned(), doc.to_group().to_json_line());
         }
+        None if groups.is_empty() => {}
         None => {
             groups.insert("0/links".to_owned(), documents::plain_group());
         }

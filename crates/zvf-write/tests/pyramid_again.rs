@@ -182,6 +182,13 @@ async fn edited_and_refreshed(which: usize, pyramid_number: usize, seed: u64, ed
     assert_eq!(with.files().await, before);
 }
 
+/// An edit of chains without links left the group `0/links`, which only levels had made before; refreshed levels removed it.
+#[test]
+fn edits_without_links_make_no_group_of_links() {
+    let edits = [vec![3, 6], vec![0, 2, 2]];
+    block_on(edited_and_refreshed(2, 0, 2_020_123_196_688_911_044, &edits));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: sample::cases(120, 24), max_shrink_iters: 200, ..ProptestConfig::default() })]
 
