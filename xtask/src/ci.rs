@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::{
     Outcome, browser, conformance, cortex_m, demo, dependencies, features, fixtures, history, msrv,
-    no_std, package, pictures, release, sh, site, stages, targets, test, tidy, wheel,
+    no_std, package, pictures, release, sh, site, stages, targets, tasks, test, tidy, wheel,
 };
 
 /// One stage of CI.
@@ -76,6 +76,10 @@ const STAGES: &[Stage] = &[
     Stage {
         name: "python",
         run: || wheel::run(&[]),
+    },
+    Stage {
+        name: "tasks",
+        run: || tasks::run(&[]),
     },
     Stage {
         name: "site",

@@ -47,6 +47,7 @@ mod site;
 mod soak;
 mod stages;
 mod targets;
+mod tasks;
 mod test;
 mod tet;
 mod tidy;
@@ -161,6 +162,11 @@ const TASKS: &[Task] = &[
         name: "latency",
         help: "a cold 1 % box from a bucket whose every request waits [--ms N] [--rounds N]",
         run: latency::run,
+    },
+    Task {
+        name: "tasks",
+        help: "the examples of docs/tasks in the shell, Python and Rust, which print the same [--write]",
+        run: tasks::run,
     },
     Task {
         name: "history",

@@ -86,6 +86,11 @@ fn pytest(python: &Path, scratch: Option<&Scratch>) -> Command {
     command
 }
 
+/// Builds the wheel of tests, installs it into a fresh environment, and returns the interpreter there.
+pub(crate) fn environment() -> Outcome<PathBuf> {
+    install(&build(&python::interpreter()?, false)?)
+}
+
 /// Builds the wheel and returns its path. A wheel for tests is built as the tests of the workspace are, so that the crates of other
 /// people are compiled once.
 fn build(tools: &Path, release: bool) -> Outcome<PathBuf> {

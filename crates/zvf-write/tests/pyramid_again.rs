@@ -186,7 +186,12 @@ async fn edited_and_refreshed(which: usize, pyramid_number: usize, seed: u64, ed
 #[test]
 fn edits_without_links_make_no_group_of_links() {
     let edits = [vec![3, 6], vec![0, 2, 2]];
-    block_on(edited_and_refreshed(2, 0, 2_020_123_196_688_911_044, &edits));
+    block_on(edited_and_refreshed(
+        2,
+        0,
+        2_020_123_196_688_911_044,
+        &edits,
+    ));
 }
 
 proptest! {

@@ -1,0 +1,1 @@
+zvf info tracts.zarrvectors | grep -E '^(version|kind) '
