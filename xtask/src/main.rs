@@ -33,6 +33,7 @@ mod lock;
 mod memory;
 mod minimal;
 mod msrv;
+mod mutants;
 mod no_std;
 mod package;
 mod packages;
@@ -181,6 +182,11 @@ const TASKS: &[Task] = &[
         name: "fuzz",
         help: "runs fuzz targets [TARGET] [--seconds N] [--seed]",
         run: fuzz::run,
+    },
+    Task {
+        name: "mutants",
+        help: "faults in a copy of the sources, and whether the tests find them [--sample N] [--seed S] [--crates A,B] [--list]",
+        run: mutants::run,
     },
     Task {
         name: "timings",

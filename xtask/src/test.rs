@@ -50,7 +50,7 @@ fn tests_of(arguments: &[String]) -> Vec<String> {
 }
 
 /// The variable by which property tests draw.
-const PROPERTY_SEED: &str = "PROPTEST_RNG_SEED";
+pub(crate) const PROPERTY_SEED: &str = "PROPTEST_RNG_SEED";
 
 /// How many programs run at a time unless `--jobs` says otherwise. Each runs its tests on all cores; two, because many tests wait:
 /// for servers, for retries, for the disk, for the programs that they start.
