@@ -180,7 +180,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "fuzz",
-        help: "runs fuzz targets [TARGET] [--seconds N] [--seed]",
+        help: "runs fuzz targets [TARGET] [--seconds N]",
         run: fuzz::run,
     },
     Task {
