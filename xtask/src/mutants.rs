@@ -16,7 +16,7 @@ const VERSION: &str = "27.1.0";
 /// How many faults are tried, unless `--sample` says otherwise.
 const SAMPLE: usize = 60;
 
-/// Seconds after which a build or a run of tests is ended; such a fault counts as found.
+/// Seconds after which a run of tests is ended; such a fault counts as found. A build is never ended for its time.
 const LONGEST: &str = "600";
 
 /// Crates with faults, and those whose tests are asked: first the crate's own tests, and of what they do not find, these.
@@ -113,16 +113,20 @@ fn tool() -> Outcome<PathBuf> {
     Ok(program)
 }
 
-/// A tree of the current commit below the target folder.
+/// The files of the current commit, in a folder below the target folder. What is not committed is not tried.
 fn copy() -> Outcome<PathBuf> {
-    let tree = sh::target().join("mutants").join("tree");
-    let git = || sh::command("git");
+    let folder = sh::target().join("mutants");
+    let (tree, archive) = (folder.join("tree"), folder.join("tree.tar"));
     if tree.exists() {
-        sh::run(git().args(["worktree", "remove", "--force"]).arg(&tree))?;
+        std::fs::remove_dir_all(&tree)?;
     }
-    sh::run(git().args(["worktree", "prune"]))?;
-    let add = ["worktree", "add", "--quiet", "--force", "--detach"];
-    sh::run(git().args(add).arg(&tree).arg("HEAD"))?;
+    std::fs::create_dir_all(&tree)?;
+    let mut git = sh::command("git");
+    git.args(["archive", "--format=tar", "--output"]);
+    sh::run(git.arg(&archive).arg("HEAD"))?;
+    let mut tar = sh::command("tar");
+    sh::run(tar.arg("xf").arg(&archive).arg("-C").arg(&tree))?;
+    std::fs::remove_file(archive)?;
     Ok(tree)
 }
 
@@ -181,7 +185,7 @@ impl Attempt {
         let mut command: Command = sh::independent(&self.tool);
         command.current_dir(&self.tree);
         command.args(["mutants", "--in-place", "--baseline=skip", "--colors=never"]);
-        command.args(["--timeout", LONGEST, "--build-timeout", LONGEST]);
+        command.args(["--timeout", LONGEST, "--build-timeout", "86400"]);
         command
             .args(["--package", package])
             .arg("--output")
