@@ -8,14 +8,8 @@ use crate::{Outcome, python, sh, test, viewer};
 
 /// Serves the bundled stores to all of them; the viewer that is embedded in a `zvf` draws them as well. Without Chromium and its
 /// driver the drawing is left out, without npm the embedded viewer; with `CI=true` that is an error. Arguments are passed on:
-/// `--picture FILE` and `--page FILE` keep a picture. `--first-picture STORE…` measures how soon the page shows stores, and nothing else.
+/// `--picture FILE` and `--page FILE` keep a picture.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
-    if let Some((_, stores)) = arguments
-        .split_first()
-        .filter(|(first, _)| *first == "--first-picture")
-    {
-        return first_picture(stores);
-    }
     let zvf = sh::build_zvf()?;
     import(&zvf)?;
     let mut command = python::run_with(python::NEUROGLANCER, "browser.py")?;
@@ -69,29 +63,6 @@ fn build_with_viewer() -> Outcome<PathBuf> {
         sh::run(sh::cargo().args(asked).args(everything))?;
     }
     Ok(sh::debug("examples/zvf-viewer"))
-}
-
-/// How soon the page of a release program shows stores.
-fn first_picture(stores: &[String]) -> Outcome {
-    viewer::fetch()?;
-    viewer::build()?;
-    let example = [
-        "build",
-        "--release",
-        "--package",
-        "zvf-cli",
-        "--example",
-        "zvf-viewer",
-    ];
-    sh::run(sh::cargo().args(example).args(["--features", "viewer"]))?;
-    let mut command = python::run("first_picture.py")?;
-    command.arg(
-        sh::target()
-            .join("release")
-            .join("examples")
-            .join("zvf-viewer"),
-    );
-    sh::run(command.arg(sh::target().join("first-picture")).args(stores))
 }
 
 /// Folders of cloud-volume and of our own exports become stores, and the values are compared.

@@ -1,11 +1,13 @@
-//! Whether the program that users build has what the tests had, and whether crates build with fewer features.
+//! `cargo xtask features`: whether the program that users build has what the tests had, and whether crates build with fewer features.
 //!
 //! Cargo unites the features that anybody in the workspace asks for, tests included, so a codec that only a test asks for
 //! is missing in `zvf` when it is built alone, and no test sees it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Outcome, sh, test};
+use zvf_testkit::sample::Sample;
+
+use crate::{Outcome, sh, test, wheel};
 
 /// Features of our crates, by crate.
 type Features = BTreeMap<String, BTreeSet<String>>;
@@ -25,17 +27,31 @@ const SETS: &[(&str, &str)] = &[
     ("zvf-validate", "repair"),
     ("zvf-cli", ""),
     ("zvf-cli", "cloud"),
-    ("zvf-cli", "plot"),
     ("zvf-cli", "serve"),
     ("zvf-cli", "viewer"),
     ("zvf-cli", "volumes"),
     ("zvf-cli", "zarrs,parquet"),
 ];
 
-/// Compares the program with the tests, then checks every one of [`SETS`], without a warning.
-pub(crate) fn check() -> Outcome {
+/// The set of the program that `cargo xtask demo` builds; it is always checked.
+const DEMO: (&str, &str) = ("zvf-cli", "plot");
+
+/// Compares the program and the wheel with the tests, then checks a third of [`SETS`] without a warning, chosen by the day or by `--seed N`;
+/// `--whole` checks all.
+pub(crate) fn run(arguments: &[String]) -> Outcome {
+    let seed = match sh::option(arguments, "--seed")? {
+        Some(seed) => seed,
+        None => test::day()?,
+    };
     compare()?;
-    for (package, features) in SETS {
+    let whole = sh::flag(arguments, "--whole");
+    if !whole {
+        println!(
+            "a third of the sets, by seed {seed}: --seed {seed} repeats them, --whole checks all"
+        );
+    }
+    let sample = Sample::of("features", seed, whole);
+    for (package, features) in std::iter::once(&DEMO).chain(sample.some(SETS, 3)) {
         println!("{package} with [{features}]");
         // Any folder with a page will do where nothing runs: npm is not needed.
         let page = sh::root().join("xtask/viewer");
@@ -56,30 +72,44 @@ pub(crate) fn check() -> Outcome {
 }
 
 /// Compares the features of our crates in `zvf` alone with those under which the tests run. What [`test::FEATURES`] asks
-/// for by name may be missing, and the mere name `default`.
+/// for by name may be missing, and the mere name `default`. The wheel for tests has the features of the tests: otherwise all of our crates
+/// would be compiled again for it.
 fn compare() -> Outcome {
     let alone = tree(&["--package", "zvf-cli", "--edges", "normal"])?;
     let everything = ["--workspace", "--features", test::FEATURES];
     let tested = tree(&[&everything[..], &["--edges", "normal,dev"]].concat())?;
-    let mut missing = Vec::new();
+    let mut findings = Vec::new();
     for (name, found) in &alone {
         for feature in tested.get(name).into_iter().flatten() {
             let full = format!("{name}/{feature}");
             let asked = feature == "default" || test::FEATURES.split(',').any(|one| one == full);
             if !found.contains(feature) && !asked {
-                missing.push(full);
+                findings.push(format!(
+                    "{full}: tested, and not in a `zvf` that is built alone"
+                ));
             }
         }
     }
-    if missing.is_empty() {
-        println!("{} crates, as tested", alone.len());
+    let extension = ["--package", "zvf-python", "--features", wheel::AS_TESTED];
+    let extension = tree(&[&extension[..], &["--edges", "normal"]].concat())?;
+    for (name, found) in &extension {
+        let wanted = tested.get(name).unwrap_or(found);
+        // The extension itself is not tested by the workspace.
+        if name != "zvf-python" && found != wanted {
+            findings.push(format!(
+                "{name}: the wheel for tests has the features {found:?}, the tests {wanted:?}"
+            ));
+        }
+    }
+    if findings.is_empty() {
+        println!(
+            "{} crates of the program, {} of the wheel, as tested",
+            alone.len(),
+            extension.len()
+        );
         return Ok(());
     }
-    Err(format!(
-        "tested, and not in a `zvf` that is built alone: {}",
-        missing.join(", ")
-    )
-    .into())
+    Err(findings.join("\n").into())
 }
 
 fn tree(asked: &[&str]) -> Outcome<Features> {

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Outcome, python, sh};
+use crate::{Outcome, sh};
 
 /// Coverage instrumentation without a nightly compiler: the passes that `-Zsanitizer` would switch on.
 const FLAGS: &[&str] = &[
@@ -22,14 +22,8 @@ const FLAGS: &[&str] = &[
 /// Largest input that a fuzzer makes.
 const LARGEST: &str = "-max_len=4096";
 
-/// Runs one target, or all of them, `--seconds N` each (60); `--seed` first takes blobs from the bundled stores.
+/// Runs one target, or all of them, `--seconds N` each (60).
 pub(crate) fn run(arguments: &[String]) -> Outcome {
-    if sh::flag(arguments, "--seed") {
-        sh::run(python::run("fuzz_seeds.py")?.arg(sh::root().join("testdata")))?;
-        if arguments.len() == 1 {
-            return Ok(());
-        }
-    }
     let seconds = sh::option(arguments, "--seconds")?.unwrap_or(60_u64);
     let only = arguments.first().filter(|name| !name.starts_with("--"));
     let all = targets()?;

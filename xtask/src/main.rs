@@ -33,6 +33,7 @@ mod lock;
 mod memory;
 mod minimal;
 mod msrv;
+mod mutants;
 mod no_std;
 mod package;
 mod packages;
@@ -99,8 +100,13 @@ const TASKS: &[Task] = &[
         run: cortex_m::run,
     },
     Task {
+        name: "features",
+        help: "compares the features of the program and of the wheel with those of the tests, and checks crates with fewer features: a third of the sets, by the day [--whole] [--seed N]",
+        run: features::run,
+    },
+    Task {
         name: "targets",
-        help: "checks the crates for 32-bit, big-endian and wasm32 targets; --tests runs the tests of the codecs on a big-endian machine",
+        help: "checks the crates for big-endian and wasm32 targets, with --all for 32-bit x86, too; --tests runs the tests of the codecs on a big-endian machine",
         run: targets::run,
     },
     Task {
@@ -180,8 +186,13 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "fuzz",
-        help: "runs fuzz targets [TARGET] [--seconds N] [--seed]",
+        help: "runs fuzz targets [TARGET] [--seconds N]",
         run: fuzz::run,
+    },
+    Task {
+        name: "mutants",
+        help: "faults in a copy of the sources, and whether the tests find them [--sample N] [--seed S] [--crates A,B] [--list]",
+        run: mutants::run,
     },
     Task {
         name: "timings",
@@ -253,19 +264,23 @@ fn main() -> ExitCode {
         println!("cargo xtask {name}: {}", task.help);
         return ExitCode::SUCCESS;
     }
-    let start = std::time::Instant::now();
-    let mut done = (task.run)(rest);
-    // The stages of CI say it themselves.
-    if let Some(file) = stages::given().filter(|_| task.name != "ci") {
-        done = stages::add(&file, task.name, start.elapsed()).and(done);
-    }
-    match done {
+    match run(task, rest) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{name}: {error}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// Runs a task. If it is one of the commands of CI, its costs are added to the table; the stages of `ci` do so themselves.
+fn run(task: &Task, arguments: &[String]) -> Outcome {
+    let Some(file) = stages::given().filter(|_| task.name != "ci") else {
+        return (task.run)(arguments);
+    };
+    let running = stages::Running::start()?;
+    let done = (task.run)(arguments);
+    running.end(&file, task.name).and(done)
 }
 
 fn help() {

@@ -16,9 +16,10 @@ use crate::scratch::Scratch;
 use crate::{Outcome, python, sh};
 
 /// Features of tests that `cargo test --workspace` leaves out: real servers, the Blosc encoder, maps and buckets of TET, buckets of
-/// Caterva, repairs; and Parquet, whatever the program's own features are.
+/// Caterva, repairs; Parquet, whatever the program's own features are; and what the Python package asks for, which shares the tests' build.
 pub(crate) const FEATURES: &str = "zvf-trials/servers,zvf-write/zarrs,zvf-convert/parquet,zvf-tet/mmap,\
-     zvf-tet/object_store,zvf-caterva/object_store,zvf-sys/mmap,zvf-validate/repair";
+     zvf-tet/object_store,zvf-caterva/object_store,zvf-sys/mmap,zvf-sys/dynamic-tls,\
+     zvf-validate/repair";
 
 /// Cargo's arguments that test everything, or the packages that its `-p` or `--package` names, with those of [`FEATURES`] that they
 /// have.
@@ -49,7 +50,7 @@ fn tests_of(arguments: &[String]) -> Vec<String> {
 }
 
 /// The variable by which property tests draw.
-const PROPERTY_SEED: &str = "PROPTEST_RNG_SEED";
+pub(crate) const PROPERTY_SEED: &str = "PROPTEST_RNG_SEED";
 
 /// How many programs run at a time unless `--jobs` says otherwise. Each runs its tests on all cores; two, because many tests wait:
 /// for servers, for retries, for the disk, for the programs that they start.
@@ -179,7 +180,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
 }
 
 /// The number of today since 1970-01-01, in UTC.
-fn day() -> Outcome<u64> {
+pub(crate) fn day() -> Outcome<u64> {
     Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() / 86_400)
 }
 

@@ -8,7 +8,8 @@ use crate::{Outcome, sh};
 /// Builds the program that holds both: for measuring with release optimisation, which takes minutes, otherwise without.
 fn peer(measures: bool) -> Outcome<PathBuf> {
     let folder = sh::root().join("xtask").join("tetration");
-    let target = sh::target().join("tetration");
+    // The dependencies of the tests serve it, too, where versions and features are the same.
+    let target = sh::target();
     let mut build = sh::cargo();
     build.current_dir(&folder).env("CARGO_TARGET_DIR", &target);
     build.args(["build", "--quiet", "--locked"]);

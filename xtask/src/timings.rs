@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use crate::{Outcome, sh, test};
+use crate::{Outcome, sh, stages, test};
 
 /// One build that somebody waits for.
 struct Job {
@@ -76,14 +76,14 @@ fn measure(folder: &Path, name: &str, arguments: &[String]) -> Outcome {
     if target.exists() {
         std::fs::remove_dir_all(&target)?;
     }
-    let (start, before) = (Instant::now(), children()?);
+    let (start, before) = (Instant::now(), stages::children()?);
     sh::run(
         sh::cargo()
             .args(arguments)
             .args(["--quiet", "--timings"])
             .env("CARGO_TARGET_DIR", &target),
     )?;
-    let (wall, cpu) = (start.elapsed().as_secs_f64(), children()? - before);
+    let (wall, cpu) = (start.elapsed().as_secs_f64(), stages::children()? - before);
     let size: u64 = sh::files(&target)?
         .iter()
         .filter_map(|file| file.metadata().ok())
@@ -95,21 +95,4 @@ fn measure(folder: &Path, name: &str, arguments: &[String]) -> Outcome {
         std::fs::copy(report, folder.join(format!("{name}.html")))?;
     }
     Ok(())
-}
-
-/// CPU seconds of the processes that this one has waited for, and of theirs; 0 where the system has no /proc.
-fn children() -> Outcome<f64> {
-    let Ok(text) = std::fs::read_to_string("/proc/self/stat") else {
-        return Ok(0.0);
-    };
-    // The name of the program, in parentheses, may hold spaces; cutime and cstime are fields 16 and 17 of proc(5).
-    let behind = text.rsplit_once(") ").map_or("", |(_, behind)| behind);
-    let ticks: u64 = behind
-        .split(' ')
-        .skip(13)
-        .take(2)
-        .map(str::parse::<u64>)
-        .sum::<Result<u64, _>>()?;
-    // The kernel reports in hundredths of a second on every platform that Rust runs on.
-    Ok(std::time::Duration::from_millis(ticks * 10).as_secs_f64())
 }

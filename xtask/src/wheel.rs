@@ -1,6 +1,5 @@
 //! `cargo xtask python`: builds the Python package, installs it into a fresh environment, and runs its tests there.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -15,7 +14,6 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         Some(at) => (&arguments[..at], &arguments[at + 1..]),
         None => (arguments, &[][..]),
     };
-    check_shared()?;
     let mut times = Vec::new();
     let mut start = Instant::now();
     let mut lap = |name: &'static str| {
@@ -33,8 +31,6 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     let installed = install(&wheel)?;
     lap("install");
     import_time(&installed)?;
-    lint()?;
-    lap("clippy");
     let folder = sh::root().join("python");
     let sample = folder.join("samples").join("tour.py");
     for what in [&["-p".as_ref(), "zvf".as_ref()], &[sample.as_os_str()][..]] {
@@ -86,13 +82,16 @@ fn pytest(python: &Path, scratch: Option<&Scratch>) -> Command {
     command
 }
 
+/// The feature of the extension by which it has the features of the workspace's tests.
+pub(crate) const AS_TESTED: &str = "as-tested";
+
 /// Builds the wheel of tests, installs it into a fresh environment, and returns the interpreter there.
 pub(crate) fn environment() -> Outcome<PathBuf> {
     install(&build(&python::interpreter()?, false)?)
 }
 
-/// Builds the wheel and returns its path. A wheel for tests is built as the tests of the workspace are, so that the crates of other
-/// people are compiled once.
+/// Builds the wheel and returns its path. A wheel for tests is built as the tests of the workspace are, so that only the extension and PyO3
+/// are compiled; the stage `features` of CI compares the features.
 fn build(tools: &Path, release: bool) -> Outcome<PathBuf> {
     let out = sh::target().join(if release { "wheels" } else { "wheels-dev" });
     if out.exists() {
@@ -111,7 +110,7 @@ fn build(tools: &Path, release: bool) -> Outcome<PathBuf> {
         command.arg("--release");
     } else {
         // Neither packed nor made fit for other systems: it is installed once, here.
-        command.args(["--profile", "dev", "--features", "as-tested"]);
+        command.args(["--profile", "dev", "--features", AS_TESTED]);
         command.args(["--compression-method", "stored", "--auditwheel", "skip"]);
     }
     sh::run(&mut command)?;
@@ -168,82 +167,4 @@ fn import_time(python: &Path) -> Outcome {
     times.sort_by(f64::total_cmp);
     println!("import zvf: {:.0} ms", times[2]);
     Ok(())
-}
-
-/// What clippy and rustfmt say of the extension.
-fn lint() -> Outcome {
-    let manifest = sh::root().join("python").join("Cargo.toml");
-    sh::run(
-        sh::cargo()
-            .args(["fmt", "--check", "--manifest-path"])
-            .arg(&manifest),
-    )?;
-    sh::run(
-        sh::cargo()
-            .args(["clippy", "--quiet", "--features", "as-tested"])
-            .arg("--manifest-path")
-            .arg(&manifest)
-            .args(["--", "-D", "warnings"]),
-    )
-}
-
-/// Fails if the profiles or the locked versions of both workspaces differ: cargo would then compile all dependencies again for the
-/// package, without saying so.
-fn check_shared() -> Outcome {
-    let read = |name: &str| std::fs::read_to_string(sh::root().join(name));
-    let profiles = |text: &str| {
-        let mut kept = String::new();
-        let mut inside = false;
-        for line in text.lines() {
-            if line.starts_with('[') {
-                // No task builds the package in the profile of the demo.
-                inside = line.starts_with("[profile.") && !line.starts_with("[profile.lean");
-            }
-            if inside && !line.trim().is_empty() && !line.starts_with('#') {
-                kept.push_str(line);
-                kept.push('\n');
-            }
-        }
-        kept
-    };
-    if profiles(&read("Cargo.toml")?) != profiles(&read("python/Cargo.toml")?) {
-        return Err("python/Cargo.toml: found other profiles than in Cargo.toml".into());
-    }
-    let (main, ours) = (
-        versions(&read("Cargo.lock")?),
-        versions(&read("python/Cargo.lock")?),
-    );
-    for (name, found) in ours {
-        let wrong = main
-            .get(&name)
-            .and_then(|known| found.iter().find(|one| !known.contains(one)));
-        if let Some(version) = wrong {
-            return Err(format!(
-                "python/Cargo.lock: found {name} {version}, expected a version of Cargo.lock: cargo update --manifest-path python/Cargo.toml \
-                 --precise VERSION {name}"
-            )
-            .into());
-        }
-    }
-    Ok(())
-}
-
-/// Versions of each package of a lock file.
-fn versions(lock: &str) -> BTreeMap<String, Vec<String>> {
-    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut name = String::new();
-    let text = |line: &str| line.trim_matches('"').to_owned();
-    for line in lock.lines() {
-        if let Some(rest) = line.strip_prefix("name = ") {
-            name = text(rest);
-        } else if let Some(rest) = line.strip_prefix("version = ")
-            && !name.is_empty()
-        {
-            found
-                .entry(std::mem::take(&mut name))
-                .or_default()
-                .push(text(rest));
-        }
-    }
-    found
 }

@@ -488,13 +488,13 @@ fn damaged_arrow_files_are_errors_or_the_same_table() {
     let folder = Folder::new();
     let whole = std::fs::read(ipc(&folder, "a.arrow", &[sample()])).unwrap();
     let sample = Sample::new("bytes of an Arrow file");
-    for length in sample.some((0..whole.len()).step_by(7), 4) {
+    for length in sample.some((0..whole.len()).step_by(7), 8) {
         let _ = refused(
             &[folder.file("b.arrow", &whole[..length])],
             &Options::default(),
         );
     }
-    for at in sample.some(0..whole.len(), 8) {
+    for at in sample.some(0..whole.len(), 16) {
         for change in [0x01, 0x80, 0xff] {
             let mut bytes = whole.clone();
             bytes[at] ^= change;

@@ -218,3 +218,48 @@ pub(crate) fn wholes(name: &str, column: &ArrayRef) -> Result<Vec<Option<i128>>,
     })?;
     Ok(all)
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Int64Array;
+
+    use super::*;
+
+    fn table(columns: &[(&str, [Option<i64>; 2])]) -> RecordBatch {
+        let columns = columns.iter().map(|(name, values)| {
+            let values: ArrayRef = Arc::new(Int64Array::from(values.to_vec()));
+            (*name, values)
+        });
+        RecordBatch::try_from_iter(columns).unwrap()
+    }
+
+    /// Beside a missing value that is filled, and in columns side by side, whose values are written one by one.
+    #[test]
+    fn values_that_the_type_does_not_hold_are_refused() {
+        let seven = Values::from(vec![7_u8]);
+        let fill = Given::new(&seven, 1).unwrap();
+        let one = AttributeSpec::number("n", NumberType::U8);
+        let fits = table(&[("n", [None, Some(255)])]);
+        let found = fitted(&fits, &one, Some(&fill)).unwrap();
+        assert_eq!(found, Values::from(vec![7_u8, 255]));
+        let large = table(&[("n", [None, Some(256)])]);
+        let told = fitted(&large, &one, Some(&fill)).unwrap_err().to_string();
+        assert!(
+            told.contains("column n, row 1: found another value"),
+            "{told}"
+        );
+
+        let two = one.with_channels(2);
+        let pairs = |last| table(&[("n_0", [Some(1), Some(2)]), ("n_1", [Some(3), last])]);
+        let found = fitted(&pairs(Some(4)), &two, None).unwrap();
+        assert_eq!(found, Values::from(vec![1_u8, 3, 2, 4]));
+        let told = fitted(&pairs(Some(-1)), &two, None).unwrap_err();
+        let told = told.to_string();
+        assert!(
+            told.contains("column n, row 1: found another value"),
+            "{told}"
+        );
+        let told = fitted(&pairs(None), &two, None).unwrap_err().to_string();
+        assert!(told.contains("column n, row 1: found nothing"), "{told}");
+    }
+}

@@ -87,7 +87,7 @@ async fn check(name: &str, target: TargetVersion) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_bundled_store_answers_right_after_migration() {
     let sample = Sample::new("migration");
-    for name in sample.some(zvf_testkit::all_cases().unwrap(), 2) {
+    for name in sample.some(zvf_testkit::all_cases().unwrap(), 4) {
         check(&name, TargetVersion::V0_9_2).await;
     }
 }
@@ -152,7 +152,7 @@ async fn absence_stays_absence() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_bundled_store_answers_right_in_chunks_of_another_shape() {
     let sample = Sample::new("chunks of another shape");
-    for name in sample.some(zvf_testkit::all_cases().unwrap(), 4) {
+    for name in sample.some(zvf_testkit::all_cases().unwrap(), 8) {
         // Which links lost their values in such a store follows from its old chunks.
         if zvf_testkit::case(&name).unwrap().link_weight_incomplete {
             continue;

@@ -18,7 +18,7 @@ use zvf_codec::{Compression, names};
 pub const ID_END: u64 = 1 << 26;
 
 /// Most rows of an object index: readers number them by 32 bits.
-pub const MOST_ROWS: u64 = (1 << 32) - 1;
+pub const MOST_ROWS: u64 = u32::MAX as u64;
 
 /// How links between chunks are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -110,7 +110,7 @@ async fn a_writer_that_dies_leaves_nothing_or_all() {
     let bucket: Arc<dyn ObjectStore> = Arc::new(client("data").build().unwrap());
     let mut whole = 0;
     let sample = Sample::new("writes in a bucket");
-    for at in sample.some((1..).step_by(9), 4) {
+    for at in sample.some((1..).step_by(9), 8) {
         let address = format!("s3://data/written/dies-{at}.zarrvectors");
         let mut open = OpenOptions::new().with_object_store(Arc::new(Dying::new(
             bucket.clone(),
