@@ -5,7 +5,7 @@
 //! | Blosc frames of LZ4 | where no other frames are smaller by [`SLOWER`] |
 //! | Blosc frames of zstd, blocks of 16 KiB | where they are smaller than LZ4 by that |
 //! | Blosc frames of zstd, blocks of 128 KiB | where they are smaller by [`LARGER_BLOCKS`] than those of 16 KiB: one row costs eight times as much |
-//! | zstd | where all frames are larger; where cells have several blocks, by more than [`WITHOUT_BLOCKS`] |
+//! | zstd | where all frames, with the longer [document](DOCUMENT), are larger; where cells have several blocks, by more than [`WITHOUT_BLOCKS`] |
 //! | none | where nothing makes a sample of [`EVIDENCE`] or more smaller |
 //!
 //! The items of frames are the numbers of the array, rows of two to four of them, words of 4 bytes, or single bytes without a shuffle.
@@ -24,6 +24,9 @@ const LONGEST: usize = LARGE_BLOCK as usize;
 const MOST_CELLS: usize = 16;
 /// Bytes of a sample below which compression is not given up, since the array may grow.
 const EVIDENCE: usize = 64 << 10;
+
+/// Bytes by which the configuration of frames is longer in the document of an array.
+const DOCUMENT: usize = 128;
 
 /// Percent by which frames of zstd have to be smaller than those of LZ4, which are decoded twice as fast.
 const SLOWER: usize = 4;
@@ -151,7 +154,7 @@ impl CodecSample {
         let chosen = ranked
             .into_iter()
             .flatten()
-            .filter(|((bytes, _), _)| *bytes <= most)
+            .filter(|((bytes, _), _)| bytes + DOCUMENT <= most)
             .min_by_key(|((bytes, _), weight)| bytes * weight);
         Ok(chosen.map_or(Compression::Zstd, |((_, frames), _)| {
             Compression::Frames(frames)
