@@ -28,6 +28,9 @@ const EVIDENCE: usize = 64 << 10;
 /// Bytes by which the configuration of frames is longer in the document of an array.
 const DOCUMENT: usize = 128;
 
+/// Bytes of the head of a frame.
+const HEAD: usize = 16;
+
 /// Percent by which frames of zstd have to be smaller than those of LZ4, which are decoded twice as fast.
 const SLOWER: usize = 4;
 /// Percent by which frames of large blocks have to be smaller.
@@ -111,6 +114,10 @@ impl CodecSample {
             return Ok(Compression::Zstd);
         }
         let zstd = self.compressed(&Compression::Zstd)?;
+        // Frames of nothing but heads are not that much smaller.
+        if zstd <= DOCUMENT + HEAD * self.cells.len() {
+            return Ok(Compression::Zstd);
+        }
         let mut widths: Vec<u8> = Vec::new();
         for width in [1, items, 4, 2 * items, 3 * items, 4 * items] {
             match u8::try_from(width) {
