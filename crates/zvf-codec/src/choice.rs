@@ -4,20 +4,21 @@
 //! |---|---|
 //! | Blosc frames of LZ4 | where no other frames are smaller by [`SLOWER`] |
 //! | Blosc frames of zstd, blocks of 16 KiB | where they are smaller than LZ4 by that |
-//! | Blosc frames of zstd, blocks of 128 KiB | where they are smaller by [`LARGER_BLOCKS`] than those of 16 KiB: one row costs eight times as much |
+//! | Blosc frames of zstd, blocks of 64 KiB | where they are smaller by [`LARGER_BLOCKS`] than those of 16 KiB: one row costs four times as much |
 //! | zstd | where all frames, with the longer [document](DOCUMENT), are larger; where cells have several blocks, by more than [`WITHOUT_BLOCKS`] |
 //! | none | where nothing makes a sample of [`EVIDENCE`] or more smaller |
 //!
-//! The items of frames are the numbers of the array, rows of two to four of them, words of 4 bytes, or single bytes without a shuffle.
+//! The items of frames are the numbers of the array, rows of two to four of them, words of 4 bytes, or single bytes without a shuffle: those that are
+//! smallest with LZ4, and with zstd the better of the two that are smallest with LZ4.
 
 use crate::{BloscFrames, BloscLibrary, CodecError, Compression};
 
 /// Bytes of a block from which a few rows are read.
 const BLOCK: u32 = 16 << 10;
 /// Bytes of the blocks that compress better.
-const LARGE_BLOCK: u32 = 128 << 10;
+const LARGE_BLOCK: u32 = 64 << 10;
 /// Bytes of a sample.
-const SAMPLE: usize = 256 << 10;
+const SAMPLE: usize = 128 << 10;
 /// Bytes of one cell in a sample; the rest of larger cells is left out.
 const LONGEST: usize = LARGE_BLOCK as usize;
 /// Cells of a sample.
@@ -34,7 +35,7 @@ const HEAD: usize = 16;
 /// Percent by which frames of zstd have to be smaller than those of LZ4, which are decoded twice as fast.
 const SLOWER: usize = 4;
 /// Percent by which frames of large blocks have to be smaller.
-const LARGER_BLOCKS: usize = 5;
+const LARGER_BLOCKS: usize = 10;
 /// Percent by which plain zstd has to be smaller than frames, where cells have several blocks.
 const WITHOUT_BLOCKS: usize = 1;
 
@@ -45,7 +46,7 @@ pub struct CodecSample {
 }
 
 impl CodecSample {
-    /// A sample of `count` cells: up to 16 of them, spread evenly, of at most 256 KiB together. `cell` returns the first bytes of a cell, up to the given
+    /// A sample of `count` cells: up to 16 of them, spread evenly, of about 128 KiB together. `cell` returns the first bytes of a cell, up to the given
     /// number.
     ///
     /// # Errors
@@ -92,19 +93,15 @@ impl CodecSample {
         sizes.sum()
     }
 
-    /// The smallest of some frames, the first of equal ones, and its bytes.
-    fn smallest(
+    /// Some frames and their bytes, the smallest first, equal ones in their order.
+    fn by_size(
         &self,
         all: impl Iterator<Item = BloscFrames>,
-    ) -> Result<Option<(usize, BloscFrames)>, CodecError> {
-        let mut best: Option<(usize, BloscFrames)> = None;
-        for frames in all {
-            let bytes = self.compressed(&Compression::Frames(frames))?;
-            if best.is_none_or(|(least, _)| bytes < least) {
-                best = Some((bytes, frames));
-            }
-        }
-        Ok(best)
+    ) -> Result<Vec<(usize, BloscFrames)>, CodecError> {
+        let sized = |frames| Ok((self.compressed(&Compression::Frames(frames))?, frames));
+        let mut sizes: Vec<_> = all.map(sized).collect::<Result<_, CodecError>>()?;
+        sizes.sort_by_key(|(bytes, _)| *bytes);
+        Ok(sizes)
     }
 
     /// The compression of an array of numbers of so many bytes.
@@ -125,23 +122,24 @@ impl CodecSample {
                 _ => {}
             }
         }
-        let of = |library, block| {
-            let frames = move |items| BloscFrames {
-                library,
-                items,
-                block,
-            };
-            widths.iter().copied().map(frames)
-        };
-        let fast = self.smallest(of(BloscLibrary::Lz4, BLOCK))?;
-        let small = self.smallest(of(BloscLibrary::Zstd, BLOCK))?;
-        let large = small.map(|(_, frames)| BloscFrames {
+        let fast = self.by_size(widths.into_iter().map(|items| BloscFrames {
+            library: BloscLibrary::Lz4,
+            items,
+            block: BLOCK,
+        }))?;
+        let small = fast.iter().take(2).map(|(_, frames)| BloscFrames {
+            library: BloscLibrary::Zstd,
+            ..*frames
+        });
+        let small = self.by_size(small)?.into_iter().next();
+        let fast = fast.into_iter().next();
+        // Cells of one block are the same in larger ones.
+        let blocks = self.cells.iter().any(|cell| cell.len() > BLOCK as usize);
+        let large = small.filter(|_| blocks).map(|(_, frames)| BloscFrames {
             block: LARGE_BLOCK,
             ..frames
         });
-        // Cells of one block are the same in larger ones.
-        let blocks = self.cells.iter().any(|cell| cell.len() > BLOCK as usize);
-        let large = self.smallest(large.into_iter().filter(|_| blocks))?;
+        let large = self.by_size(large.into_iter())?.into_iter().next();
         let least = [fast, small, large].into_iter().flatten();
         let least = least.map(|(bytes, _)| bytes).fold(zstd, usize::min);
         if bytes >= EVIDENCE && bytes <= least {
@@ -174,7 +172,7 @@ impl Compression {
     /// [`of_items`](Self::of_items). The same sample gives the same compression.
     ///
     /// # Cost
-    /// Compresses the sample some fifteen times: a few milliseconds.
+    /// Compresses the sample up to ten times: a few milliseconds.
     ///
     /// # Errors
     /// A library that fails.
