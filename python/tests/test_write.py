@@ -172,6 +172,36 @@ def test_skeletons_of_more_than_one_batch(tmp_path: Path, apart: bool) -> None:
     np.testing.assert_array_equal(*(one[np.lexsort(one.T)] for one in joined))
 
 
+def test_the_released_reader_and_zarr_take_chosen_codecs(tmp_path: Path) -> None:
+    import zarr
+    from zarr_vectors.types.points import read_points
+
+    url = tmp_path / "points.zarrvectors"
+    # Smooth, rounded, noise, and one value: data for which other codecs are chosen.
+    positions = np.cumsum(RNG.normal(scale=0.01, size=(60_000, 3)), axis=0).astype(np.float32)
+    attributes = {
+        "rounded": np.round(positions[:, 0], 1),
+        "noise": RNG.integers(0, 256, len(positions)).astype(np.uint8),
+        "one": np.full(len(positions), 7, np.int64),
+    }
+    zvf.write(url, kind="point_cloud", positions=positions, attributes=attributes, chunk_shape=(100.0,) * 3)
+    codecs = {}
+    for name in ("vertices", *(f"vertex_attributes/{name}" for name in attributes)):
+        *_, codec = json.loads((url / "0" / name / "zarr.json").read_text())["codecs"]
+        codecs[name] = codec["name"]
+        array = zarr.open_array(url / "0" / name, mode="r")
+        cells = [bytes(cell) for cell in np.asarray(array[...]).reshape(-1)]
+        stored = positions if name == "vertices" else attributes[name.split("/")[1]]
+        assert sum(map(len, cells)) == stored.nbytes, name
+    assert codecs["vertices"] == "blosc", codecs
+    found = read_points(str(url), attribute_names=list(attributes))
+    ours, theirs = order(found["positions"]), order(positions)
+    np.testing.assert_array_equal(found["positions"][ours], positions[theirs])
+    for name, values in attributes.items():
+        np.testing.assert_array_equal(found["vertex_attributes"][name][ours], values[theirs], err_msg=name)
+    assert zvf.validate(url, depth=5).ok
+
+
 def test_the_released_reader_takes_blosc(tmp_path: Path) -> None:
     from zarr_vectors.types.points import read_points
 

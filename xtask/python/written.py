@@ -38,7 +38,7 @@ KINDS = ["points", "points with objects", "lines", "polylines", "streamlines", "
 POSITIONS = ["f4"] * 5 + ["f8"] * 3 + ["f2", "i4", "i2", "i8"]
 ATTRIBUTES = ["f4", "f8", "f2", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"]
 # Those behind the first line are codecs that the writer has by way of zarrs.
-CODECS = ["none", "zstd", "zstd", "blosc", "gzip:5", '["zstd", "crc32c"]'] + [
+CODECS = ["auto", "auto", "none", "zstd", "blosc", "gzip:5", '["zstd", "crc32c"]'] + [
     json.dumps(codecs)
     for codecs in (
         [{"name": "zstd", "configuration": {"level": 3, "checksum": True}}],

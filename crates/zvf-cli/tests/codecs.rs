@@ -89,3 +89,61 @@ fn levels_and_names_are_taken_and_others_refused_before_anything_is_there() -> R
     assert!(!home.names()?.iter().any(|name| name == "refused"));
     Ok(())
 }
+
+/// Codec of the array at a path of level 0, from `info --sizes`.
+fn codec_of(info: &Value, level: usize, path: &str) -> String {
+    let sizes = info["levels"][level]["sizes"].as_array();
+    let found = sizes.into_iter().flatten().find(|one| {
+        let name = one["path"].as_str().unwrap_or_default();
+        name.ends_with(path)
+    });
+    let codec = found.and_then(|one| one["codec"].as_str());
+    codec.unwrap_or_default().to_owned()
+}
+
+#[test]
+fn the_default_follows_the_data_and_is_shown_by_array() -> Result<()> {
+    let rows = (0..20_000).map(|n| {
+        let at = f64::from(n) / 200.0;
+        format!("{at},{},{},{}\n", at.sin(), at.cos(), n % 3)
+    });
+    let rows: String = rows.collect();
+    let home = Home::made(&[(FILE, format!("x,y,z,n\n{rows}").into())])?;
+    for (store, codec) in [("chosen", "auto"), ("zstd", "zstd")] {
+        let chunk = ["--chunk-shape", "50,50,50", "--codec", codec];
+        home.text(&[&["import", "points.csv", store][..], &chunk].concat())?;
+        home.text(&["pyramid", store, "--factors", "2"])?;
+        home.text(&["validate", store])?;
+    }
+    let info = home.json(&["info", "chosen", "--sizes", "--json"])?;
+    for level in 0..2 {
+        let codec = codec_of(&info, level, "/vertices");
+        assert!(codec.starts_with("blosc "), "{level}: {codec}");
+    }
+    let ratio = &info["levels"][0]["sizes"];
+    let ratio = ratio
+        .as_array()
+        .and_then(|all| all.last())
+        .map(|one| &one["ratio"]);
+    assert!(ratio.is_some(), "{info}");
+    let text = home.text(&["info", "chosen", "--sizes"])?;
+    assert!(text.contains("sizes of level 0"), "{text}");
+    // What was asked for is kept by coarse levels and copies; what was chosen is chosen again.
+    home.text(&["rechunk", "zstd", "copy", "--chunk-shape", "100,100,100"])?;
+    home.text(&["rechunk", "chosen", "other", "--chunk-shape", "100,100,100"])?;
+    home.text(&["rechunk", "zstd", "anew", "--codec", "auto"])?;
+    for (store, begin) in [
+        ("zstd", "zstd"),
+        ("copy", "zstd"),
+        ("other", "blosc"),
+        ("anew", "blosc"),
+    ] {
+        let info = home.json(&["info", store, "--sizes", "--json"])?;
+        for level in 0..2 {
+            let codec = codec_of(&info, level, "/vertices");
+            assert!(codec.starts_with(begin), "{store} {level}: {codec}");
+        }
+        home.text(&["validate", store])?;
+    }
+    Ok(())
+}

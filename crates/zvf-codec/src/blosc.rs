@@ -377,9 +377,11 @@ thread_local! {
 /// More bytes than a frame holds; a library that fails.
 #[cfg(feature = "encode")]
 pub(crate) fn encode(settings: Settings, bytes: &[u8]) -> Result<Vec<u8>, EncodeError> {
-    let last = LAST.take().filter(|last| *last.settings() == settings);
-    let mut encoder = match last {
-        Some(encoder) => encoder,
+    let mut encoder = match LAST.take() {
+        Some(mut encoder) => {
+            encoder.set(settings)?;
+            encoder
+        }
         None => Encoder::new(settings)?,
     };
     let mut frame = Vec::new();

@@ -12,7 +12,7 @@ use zvf_meta::Codec;
 use crate::names;
 #[cfg(feature = "zarrs")]
 use crate::pipeline;
-use crate::{Chain, CodecError, blosc};
+use crate::{BloscFrames, Chain, CodecError, blosc};
 
 /// How chunks are compressed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -20,6 +20,9 @@ use crate::{Chain, CodecError, blosc};
 pub enum Compression {
     /// Not at all.
     None,
+    /// The codec of each array follows its data: writers [choose](Self::chosen) it from a sample of the array's cells. Without a sample it is the
+    /// same as [`Zstd`](Self::Zstd).
+    Auto,
     /// Zstandard at its default level, as the released writers do.
     #[default]
     Zstd,
@@ -31,6 +34,8 @@ pub enum Compression {
     /// than zstd alone, which spends most of the time of a scan. Writers take the size of the items of each array: see
     /// [`of_items`](Self::of_items).
     Blosc(u8),
+    /// Blosc-1 frames with all settings stated.
+    Frames(BloscFrames),
     /// Another compression, followed by a CRC-32C.
     Checksum(Box<Compression>),
     /// Any other list of bytes-to-bytes codecs that the `zarrs` crate has, in writing order, as documents have them:
@@ -40,6 +45,9 @@ pub enum Compression {
 
 impl Serialize for Compression {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        if *self == Self::Auto {
+            return to.serialize_str("auto");
+        }
         let codecs = self.codecs().into_iter();
         to.collect_seq(codecs.map(|one| (one.name, one.configuration, one.extra)))
     }
@@ -77,7 +85,8 @@ impl Compression {
     pub fn check(&self) -> Result<(), CodecError> {
         let bad = |found: String, expected: &str| Err(CodecError::specification(found, expected));
         match self {
-            Self::None | Self::Zstd => Ok(()),
+            Self::None | Self::Zstd | Self::Auto => Ok(()),
+            Self::Frames(frames) => frames.check(),
             Self::Blosc(0) => bad("blosc of items of 0 bytes".to_owned(), "1 to 255"),
             Self::Blosc(_) => Ok(()),
             Self::ZstdLevel(level) if zstd::compression_level_range().contains(level) => Ok(()),
@@ -104,6 +113,7 @@ impl Compression {
     pub fn of_items(&self, bytes: usize) -> Self {
         match (self, u8::try_from(bytes)) {
             (Self::Blosc(_), Ok(items @ 1..)) => Self::Blosc(items),
+            (Self::Frames(frames), Ok(items @ 1..)) => Self::Frames(frames.of_items(items)),
             (Self::Checksum(inner), _) => Self::Checksum(Box::new(inner.of_items(bytes))),
             _ => self.clone(),
         }
@@ -124,7 +134,8 @@ impl Compression {
         };
         match self {
             Self::None => Vec::new(),
-            Self::Zstd => vec![codec("zstd", json!({"level": 0, "checksum": false}))],
+            Self::Zstd | Self::Auto => vec![codec("zstd", json!({"level": 0, "checksum": false}))],
+            Self::Frames(frames) => vec![codec("blosc", frames.configuration())],
             Self::ZstdLevel(level) => {
                 vec![codec("zstd", json!({"level": level, "checksum": false}))]
             }
@@ -189,8 +200,12 @@ impl Compression {
             "gzip" => Self::Gzip(level.map_or(Ok(6), u32::try_from).ok()?),
             "blosc" => {
                 let items = last.configuration.get("typesize")?.as_u64()?;
-                let found = Self::Blosc(u8::try_from(items).ok()?);
-                (*last == found.codecs().pop()?).then_some(found)?
+                let found = [
+                    Some(Self::Blosc(u8::try_from(items).ok()?)),
+                    BloscFrames::of(&last.configuration).map(Self::Frames),
+                ];
+                let same = |one: &Self| one.codecs().pop().is_some_and(|codec| codec == *last);
+                found.into_iter().flatten().find(same)?
             }
             _ => return None,
         };
@@ -205,7 +220,7 @@ impl Compression {
         let failed = |source| CodecError::Library(source);
         match self {
             Self::None => Ok(bytes),
-            Self::Zstd => zstd(&bytes, 0).map_err(failed),
+            Self::Zstd | Self::Auto => zstd(&bytes, 0).map_err(failed),
             Self::ZstdLevel(level) => zstd(&bytes, *level).map_err(failed),
             Self::Gzip(level) => {
                 let level = flate2::Compression::new(*level);
@@ -214,6 +229,9 @@ impl Compression {
                 encoder.finish().map_err(failed)
             }
             Self::Blosc(items) => blosc::encode(blosc::of_items(*items), &bytes)
+                .map_err(|error| failed(Error::other(error))),
+            Self::Frames(frames) => frames
+                .encode(&bytes)
                 .map_err(|error| failed(Error::other(error))),
             #[cfg(feature = "zarrs")]
             Self::Pipeline(codecs) => pipeline::encode(codecs, bytes),
@@ -248,6 +266,7 @@ fn zstd(bytes: &[u8], level: i32) -> std::io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::Compression;
+    use crate::{BloscFrames, BloscLibrary};
 
     #[test]
     fn what_is_compressed_comes_back_by_the_libraries() {
@@ -283,6 +302,18 @@ mod tests {
         }
         let blosc = Compression::of(&Compression::Blosc(8).codecs());
         assert_eq!(blosc, Some(Compression::Blosc(8)));
+        for library in [BloscLibrary::Lz4, BloscLibrary::Zstd] {
+            for items in [1, 12] {
+                // Documents state the bytes of whole items.
+                let block = (16 << 10) / 12 * 12;
+                let frames = Compression::Frames(BloscFrames {
+                    library,
+                    items,
+                    block,
+                });
+                assert_eq!(Compression::of(&frames.codecs()), Some(frames));
+            }
+        }
         let twice = [Compression::Zstd.codecs(), Compression::Zstd.codecs()].concat();
         assert_eq!(Compression::of(&twice).is_some(), cfg!(feature = "zarrs"));
         assert_eq!(Compression::of(&[zvf_meta::Codec::named("lz77")]), None);

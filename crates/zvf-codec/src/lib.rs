@@ -33,12 +33,16 @@ mod blosc;
 mod bz2;
 mod chain;
 #[cfg(feature = "encode")]
+mod choice;
+#[cfg(feature = "encode")]
 mod compression;
 mod data;
 mod error;
 mod fletcher32;
 #[cfg(feature = "zarrs")]
 mod foreign;
+#[cfg(feature = "encode")]
+mod frames;
 #[cfg(feature = "gzip")]
 mod gzip;
 pub mod isolate;
@@ -55,9 +59,13 @@ mod zstd;
 
 pub use chain::Chain;
 #[cfg(feature = "encode")]
+pub use choice::CodecSample;
+#[cfg(feature = "encode")]
 pub use compression::Compression;
 pub use data::Data;
 pub use error::{CodecError, names};
+#[cfg(feature = "encode")]
+pub use frames::{BloscFrames, BloscLibrary};
 pub use ranges::RangeDecoder;
 pub use stored::{ReadStored, StoredBytes};
 #[cfg(feature = "zarrs")]

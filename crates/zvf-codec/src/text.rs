@@ -5,9 +5,9 @@ use std::str::FromStr;
 use crate::{CodecError, Compression};
 
 /// The accepted texts, for messages.
-const EXPECTED: &str = "none, zstd, zstd:LEVEL (at most 22), gzip, gzip:LEVEL (0 to 9), blosc, or a list of codecs in JSON";
+const EXPECTED: &str = "auto, none, zstd, zstd:LEVEL (at most 22), gzip, gzip:LEVEL (0 to 9), blosc, or a list of codecs in JSON";
 
-/// `none`, `zstd`, `zstd:LEVEL`, `gzip`, `gzip:LEVEL`, `blosc`, or a list of codecs in JSON as
+/// `auto`, `none`, `zstd`, `zstd:LEVEL`, `gzip`, `gzip:LEVEL`, `blosc`, or a list of codecs in JSON as
 /// [`Compression::from_codecs`] accepts it. The default levels are those of the libraries.
 ///
 /// # Errors
@@ -28,6 +28,7 @@ impl FromStr for Compression {
             Some((name, level)) => (name, Some(level.parse::<i32>().map_err(|_| bad())?)),
         };
         let found = match (name, level) {
+            ("auto", None) => Self::Auto,
             ("none", None) => Self::None,
             ("zstd", None) => Self::Zstd,
             ("zstd", Some(level)) => Self::ZstdLevel(level),
@@ -47,6 +48,7 @@ mod tests {
     #[test]
     fn compressions_have_names() {
         for (text, wanted) in [
+            ("auto", Compression::Auto),
             ("none", Compression::None),
             ("zstd", Compression::Zstd),
             ("zstd:19", Compression::ZstdLevel(19)),

@@ -11,6 +11,7 @@ use zvf_store::{CellWant, ChunkCoord};
 use super::commit::{declare, level_doc};
 use super::grid::{document_of, packing};
 use super::{Added, Edit, EditSummary, Scope, mark_stale, ops};
+use zvf_codec::Compression;
 use zvf_encode::documents::{grid_doc, presence};
 use zvf_encode::error::OrBug;
 use zvf_encode::level::Cells;
@@ -252,7 +253,7 @@ impl ColumnEdit {
             dtype: Some(self.spec.values.name()),
             ..documents::channels(&self.spec)
         };
-        let document = grid_doc(&self.cells, present, attributes);
+        let document = grid_doc(&self.cells, &self.path, present, attributes);
         let mut objects = vec![node(&self.path, document.to_json())];
         let state = &self.edit.state;
         if state.level.vertex_attributes().is_empty() {
@@ -316,9 +317,9 @@ type Planned = (Cells, Vec<ChunkCoord>, BTreeSet<String>, String);
 fn plan(edit: &Edit, spec: &AttributeSpec, replace: bool) -> Result<Planned, WriteError> {
     let what = || format!("vertex attribute {}", spec.name);
     let level = &edit.state.level;
-    if !matches!(spec.values, AttributeType::Number(_)) {
+    let AttributeType::Number(number) = spec.values else {
         return Err(WriteError::input(what(), "texts", "numbers"));
-    }
+    };
     if edit.is_key(&spec.name) {
         let expected = "another name: vertices of another value lie in other chunks";
         return Err(WriteError::input(
@@ -358,7 +359,11 @@ fn plan(edit: &Edit, spec: &AttributeSpec, replace: bool) -> Result<Planned, Wri
             "an array of rows of 0.9",
         ));
     };
-    let cells = packing(vertices.path(), doc)?;
+    let mut cells = packing(vertices.path(), doc)?.of_items(number.size());
+    if let Compression::Frames(_) = cells.compression {
+        // Chosen for positions: the new array has other data.
+        cells.compression = Compression::Auto;
+    }
     let mut chunks: Vec<(Vec<u64>, ChunkCoord)> = Vec::new();
     for chunk in vertices.presence().iter() {
         chunks.push((cells.object_index(chunk)?, ChunkCoord::new(chunk)));

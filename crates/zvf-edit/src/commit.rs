@@ -300,7 +300,8 @@ fn vertex_cells(
                     dtype: Some(one.values.name()),
                     ..documents::channels(shown.map_or(one, |added| &added.spec))
                 };
-                GridEdit::new(path, grid_doc(template, KeyList::new(), attributes))?
+                let document = grid_doc(template, &path, KeyList::new(), attributes);
+                GridEdit::new(path, document)?
             }
         });
         let words = edit.words.get(at);

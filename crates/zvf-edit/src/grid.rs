@@ -85,15 +85,12 @@ pub(crate) fn packing(path: &str, doc: &ArrayDoc) -> Result<Cells, WriteError> {
     let compression = Compression::behind("vlen-bytes", inner);
     let compression = compression.ok_or_else(|| unwritten(path, inner))?;
     let origin = doc.attributes.chunk_grid_origin.clone();
-    Ok(Cells {
-        grid: Grid {
-            origin: origin.unwrap_or_else(|| vec![0; doc.shape.len()]),
-            shape: doc.shape.clone(),
-        },
-        shards: sharding.map(|_| doc.chunk_shape.clone()),
-        compression,
-        container: Container::Grid,
-    })
+    let grid = Grid {
+        origin: origin.unwrap_or_else(|| vec![0; doc.shape.len()]),
+        shape: doc.shape.clone(),
+    };
+    let shards = sharding.map(|_| doc.chunk_shape.clone());
+    Ok(Cells::new(grid, shards, compression, Container::Grid))
 }
 
 /// Codecs that an edit cannot keep.

@@ -76,8 +76,9 @@ pub(super) async fn place(
         Some(column) => GridEdit::of(&column.array)?,
         None => {
             let cells = owners::cells_of(template);
-            let doc = grid_doc(&cells, KeyList::new(), owners::attributes());
-            GridEdit::new(format!("0/{}", owners::path()), doc)?
+            let path = format!("0/{}", owners::path());
+            let doc = grid_doc(&cells, &path, KeyList::new(), owners::attributes());
+            GridEdit::new(path, doc)?
         }
     };
     if whole && let Some(stored) = column_of(state) {

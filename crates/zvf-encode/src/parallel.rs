@@ -6,6 +6,53 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::WriteError;
 
+/// The turns of jobs, in the order in which they were started.
+#[derive(Debug, Default)]
+struct Turns {
+    next: Mutex<usize>,
+    passed: Condvar,
+}
+
+/// The turn of one job. It passes also where the job ends without taking it.
+#[derive(Debug)]
+pub struct Turn<'t> {
+    turns: &'t Turns,
+    number: usize,
+}
+
+impl Turns {
+    fn of(&self, number: usize) -> Turn<'_> {
+        Turn {
+            turns: self,
+            number,
+        }
+    }
+}
+
+impl Turn<'_> {
+    /// Waits until all jobs that were started before have had their turn, and runs `work`, which decides what depends on the order of jobs.
+    pub fn take<R>(self, work: impl FnOnce() -> R) -> R {
+        self.wait();
+        work()
+    }
+
+    fn wait(&self) {
+        let next = self.turns.next.lock();
+        let next = next.unwrap_or_else(PoisonError::into_inner);
+        let waits = |next: &mut usize| *next < self.number;
+        drop(self.turns.passed.wait_while(next, waits));
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.wait();
+        let next = self.turns.next.lock();
+        *next.unwrap_or_else(PoisonError::into_inner) += 1;
+        self.turns.passed.notify_all();
+    }
+}
+
 /// What jobs that are under way may take together.
 #[derive(Debug)]
 struct Room {
@@ -39,12 +86,12 @@ impl Drop for Share<'_> {
     }
 }
 
-/// As [`each`], of jobs with weights: those that are under way weigh no more than `most` together, or are one alone.
+/// As [`each_in_turn`], of jobs with weights: those that are under way weigh no more than `most` together, or are one alone.
 pub fn each_within<J: Send, R: Send>(
     threads: usize,
     most: u64,
     jobs: impl Iterator<Item = (u64, J)> + Send,
-    work: impl Fn(J) -> Result<R, WriteError> + Sync,
+    work: impl Fn(J, Turn<'_>) -> Result<R, WriteError> + Sync,
     take: impl FnMut(R) -> Result<(), WriteError>,
 ) -> Result<(), WriteError> {
     let room = Room {
@@ -52,11 +99,26 @@ pub fn each_within<J: Send, R: Send>(
         most,
         freed: Condvar::new(),
     };
-    let work = |(weight, job): (u64, J)| {
-        let _share = room.share(weight);
-        work(job)
+    let (entry, turns) = (Turns::default(), Turns::default());
+    let work = |(number, (weight, job)): (usize, (u64, J))| {
+        let turn = turns.of(number);
+        // Jobs get room in their order: one that has room and waits for its turn waits for jobs that have room, too.
+        let _share = entry.of(number).take(|| room.share(weight));
+        work(job, turn)
     };
-    each(threads, jobs, work, take)
+    each(threads, jobs.enumerate(), work, take)
+}
+
+/// As [`each`], with a turn for every job, in the order in which they come.
+pub fn each_in_turn<J: Send, R: Send>(
+    threads: usize,
+    jobs: impl Iterator<Item = J> + Send,
+    work: impl Fn(J, Turn<'_>) -> Result<R, WriteError> + Sync,
+    take: impl FnMut(R) -> Result<(), WriteError>,
+) -> Result<(), WriteError> {
+    let turns = Turns::default();
+    let work = |(number, job): (usize, J)| work(job, turns.of(number));
+    each(threads, jobs.enumerate(), work, take)
 }
 
 /// Applies `work` to every job on `threads` threads, and `take` to every result on the calling one, in the order in which
@@ -164,7 +226,7 @@ pub async fn blocking<T: Send + 'static>(
 
 #[cfg(test)]
 mod tests {
-    use super::{each, each_within, ordered};
+    use super::{each, each_in_turn, each_within, ordered};
     use crate::WriteError;
 
     #[test]
@@ -198,7 +260,7 @@ mod tests {
             let weight = if job % 10 == 0 { 50 } else { 4 };
             (weight, weight)
         });
-        let work = |weight: u64| {
+        let work = |weight: u64, _: super::Turn<'_>| {
             let before = now.fetch_add(weight, Ordering::SeqCst);
             most.fetch_max(before + weight, Ordering::SeqCst);
             assert!(before == 0 || before + weight <= 9, "{before} and {weight}");
@@ -212,6 +274,31 @@ mod tests {
         })
         .unwrap();
         assert_eq!((done, most.into_inner()), (200, 50));
+    }
+
+    #[test]
+    fn turns_are_taken_in_the_order_of_the_jobs() {
+        for threads in [1, 4] {
+            let order = std::sync::Mutex::new(Vec::new());
+            let work = |job: usize, turn: super::Turn<'_>| {
+                (0..job % 5).for_each(|_| std::thread::yield_now());
+                // Every third job ends without its turn.
+                if job % 3 != 0 {
+                    turn.take(|| order.lock().unwrap().push(job));
+                }
+                Ok(())
+            };
+            each_in_turn(threads, 0..200, work, |()| Ok(())).unwrap();
+            let weighed = (0..200).map(|job| (if job % 10 == 0 { 50 } else { 4 }, job));
+            each_within(threads, 9, weighed, work, |()| Ok(())).unwrap();
+            let expected = (0..200).chain(0..200).filter(|job| job % 3 != 0);
+            assert!(order.into_inner().unwrap().into_iter().eq(expected));
+        }
+        let failing = |job: u32, _: super::Turn<'_>| match job {
+            7 => Err(WriteError::limit("jobs", 7, 6)),
+            _ => Ok(()),
+        };
+        assert!(each_in_turn(3, 0..1000, failing, |()| Ok(())).is_err());
     }
 
     #[test]

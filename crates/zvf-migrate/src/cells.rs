@@ -11,11 +11,11 @@ use super::report::Notes;
 use super::source::{Chunk, Source, tiles};
 use zvf_encode::batches::Corners;
 use zvf_encode::documents::Nodes;
-use zvf_encode::error::{OrBug, internal};
+use zvf_encode::error::{OrBug, internal, narrow, to_index};
 use zvf_encode::level::Cells;
-use zvf_encode::parallel::pack;
+use zvf_encode::parallel::{Turn, pack};
 use zvf_encode::target::{Below, Object, Payloads};
-use zvf_encode::{WriteError, documents, parallel};
+use zvf_encode::{Compression, WriteError, documents, parallel};
 use zvf_format::int::wide;
 use zvf_store::ChunkColumn;
 
@@ -40,6 +40,10 @@ pub(super) struct Sink<'s> {
 
 /// Rows whose positions are checked together.
 const ROWS: usize = 4096;
+
+/// Bytes, and chunks, that are read to choose compressions.
+const SAMPLE: u64 = 1 << 20;
+const SAMPLE_CHUNKS: usize = 8;
 
 impl Sink<'_> {
     /// Paths of the arrays in the order of payloads.
@@ -228,6 +232,45 @@ impl Sink<'_> {
         Ok(())
     }
 
+    /// Chooses the compressions of arrays by the payloads of some chunks, where they follow the data.
+    pub(super) fn choose(&self, columns: &[(&ArrayPath, Payloads<'_>)]) -> Result<(), WriteError> {
+        let mut columns = columns.iter();
+        columns.try_for_each(|((path, items), column)| {
+            self.cells.of_items(*items).choose(path, column)
+        })
+    }
+
+    /// Chooses the compressions of all arrays by chunks that are read for that: a copy that is resumed does not read all chunks again.
+    fn choose_by_sample(&self, paths: &[ArrayPath]) -> Result<(), WriteError> {
+        if self.cells.compression != Compression::Auto {
+            return Ok(());
+        }
+        let notes = Notes::default();
+        let sink = Sink {
+            notes: &notes,
+            ..*self
+        };
+        let mut columns: Vec<(&ArrayPath, Payloads<'_>)> =
+            paths.iter().map(|path| (path, Vec::new())).collect();
+        let count = self.source.chunks.len();
+        let many = SAMPLE / self.source.chunk_bytes().max(1);
+        let many = to_index("chunks of a sample", many)?
+            .clamp(1, SAMPLE_CHUNKS)
+            .min(count);
+        for part in 0..many {
+            let slot = narrow("chunks", (2 * part + 1) * count / (2 * many))?;
+            for chunk in self.source.read(&[slot])? {
+                let coord = self.source.chunk(chunk.slot)?;
+                let (payloads, _) = sink.payloads(coord, chunk)?;
+                let into = columns.iter_mut().zip(payloads);
+                into.for_each(|((_, column), payload)| column.push((coord, payload)));
+            }
+        }
+        self.choose(&columns)?;
+        paths.iter().for_each(|(path, _)| self.cells.settle(path));
+        Ok(())
+    }
+
     /// Puts the payloads of some chunks.
     pub(super) fn put(&self, columns: Vec<(&ArrayPath, Payloads<'_>)>) -> Result<(), WriteError> {
         let mut objects: Vec<Object> = Vec::new();
@@ -257,7 +300,8 @@ pub(super) fn copy(sink: Sink<'_>, threads: usize, budget: usize) -> Result<NewL
         source.read_widths()?;
     }
     // Chunks, and notes about those that were just written.
-    let work = |job: Vec<u32>| -> Result<(Vec<Done>, Option<Notes>), WriteError> {
+    sink.choose_by_sample(&paths)?;
+    let work = |job: Vec<u32>, _: Turn<'_>| -> Result<(Vec<Done>, Option<Notes>), WriteError> {
         let kept = sink.journal.and_then(|one| one.written(number, &job));
         if let Some(kept) = kept {
             kept.iter()

@@ -390,7 +390,7 @@ impl Job {
     fn stage(&self, level: Level) -> Result<Stage, WriteError> {
         let chunk_shape = self.chunk_shape(&level);
         // An unknown storage is not imitated.
-        let (stored, shards) = stored_as(level.vertices()).unwrap_or_default();
+        let (stored, shards) = stored_as(&level).unwrap_or_default();
         let rank = level.key_rank();
         let source = Source::new(level, self.handle.clone(), self.rules(), &self.notes)?;
         let binned = shapes::is_binned(&source.level);

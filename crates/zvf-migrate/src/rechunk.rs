@@ -24,7 +24,7 @@ use super::report::Notes;
 use super::source::{Chunk, Rows, Source};
 use zvf_encode::error::{OrBug, internal, narrow, signed64};
 use zvf_encode::level::bin_of;
-use zvf_encode::parallel::pack;
+use zvf_encode::parallel::{Turn, pack};
 use zvf_encode::records::{
     Bucket, Buckets, Places, Sorter, SpillFile, put_flagged, row_of, take_array, take_flagged,
 };
@@ -347,7 +347,9 @@ pub(super) fn write(
     let sorted = &sorted;
     let number = sink.source.level.number();
     // Chunks, and whether they were written just now.
-    let work = |job: Vec<(u32, Bucket, Bucket)>| -> Result<(Vec<Kept>, bool), WriteError> {
+    let work = |job: Vec<(u32, Bucket, Bucket)>,
+                turn: Turn<'_>|
+     -> Result<(Vec<Kept>, bool), WriteError> {
         let slots: Vec<u32> = job.iter().map(|(slot, ..)| *slot).collect();
         let written = sink.journal.and_then(|one| one.written(number, &slots));
         let mut kept = Vec::new();
@@ -371,6 +373,8 @@ pub(super) fn write(
                 cut,
             });
         }
+        // Of chunks that an earlier run wrote, too: so both choose the same.
+        turn.take(|| sink.choose(&columns))?;
         if written.is_none() {
             sink.put(columns)?;
         }

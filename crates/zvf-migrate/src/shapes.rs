@@ -54,7 +54,7 @@ impl Job {
             return Ok(asked.clone());
         }
         let stored = stored.filter(|one| self.rules().check_codecs(one, sharded).is_ok());
-        Ok(stored.unwrap_or_default())
+        Ok(stored.unwrap_or(Compression::Auto))
     }
 
     /// The shards of a level: the requested ones, or those of the old one if the new one can have them.

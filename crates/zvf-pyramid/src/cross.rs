@@ -261,15 +261,11 @@ mod tests {
 
     #[test]
     fn no_link_between_levels_is_left_out() {
-        let cells = Cells {
-            grid: Grid {
-                origin: vec![0],
-                shape: vec![2],
-            },
-            shards: None,
-            compression: Compression::None,
-            container: Container::Grid,
+        let grid = Grid {
+            origin: vec![0],
+            shape: vec![2],
         };
+        let cells = Cells::new(grid, None, Compression::None, Container::Grid);
         let chunks = Arc::new(vec![ChunkCoord::new(&[0]), ChunkCoord::new(&[1])]);
         let side = |level: u32, starts: &[u32]| Side {
             level,

@@ -19,6 +19,7 @@ use super::reference::{self, ObjectColumn, Step};
 use super::root;
 use super::sink::Sink;
 use super::spec::{BaseBins, CrossLevel, Method};
+use zvf_encode::Compression;
 use zvf_encode::error::{OrBug, internal};
 use zvf_encode::level::{Cells, Container, stored_as};
 use zvf_encode::{WriteError, documents};
@@ -130,15 +131,12 @@ impl Maker<'_> {
             .handle
             .block_on(self.store.level(0, &Need::nothing()))?;
         // What is not known is not imitated: every array says for itself how it is compressed.
-        let (compression, shards) = stored_as(level.vertices())?;
-        let compression = compression.unwrap_or_default();
+        let (compression, shards) = stored_as(&level)?;
+        let compression = compression.unwrap_or(Compression::Auto);
         Ok(move |chunk_shape: &[f64]| {
-            Ok(Cells {
-                grid: documents::grid(bounds, chunk_shape)?,
-                shards: shards.clone(),
-                compression: compression.clone(),
-                container: Container::Grid,
-            })
+            let grid = documents::grid(bounds, chunk_shape)?;
+            let (shards, compression) = (shards.clone(), compression.clone());
+            Ok(Cells::new(grid, shards, compression, Container::Grid))
         })
     }
 

@@ -13,7 +13,7 @@ use super::sample;
 use zvf_encode::documents::{Docs, Nodes};
 use zvf_encode::error::OrBug;
 use zvf_encode::level::{Cells, ManifestArray, fragment_index, index_doc};
-use zvf_encode::parallel::pack;
+use zvf_encode::parallel::{Turn, pack};
 use zvf_encode::tables::{Absence, Element, ROWS, TableOf, TableRows};
 use zvf_encode::target::{Below, Object, Payloads};
 use zvf_encode::{WriteError, documents, parallel};
@@ -164,7 +164,7 @@ fn write_vertices(
         items.push((cells.object_index(chunk)?, bytes, slot));
     }
     let dims = metas.chunks.first().map_or(1, |chunk| chunk.len());
-    let work = |job: Vec<usize>| {
+    let work = |job: Vec<usize>, turn: Turn<'_>| {
         let (mut positions, mut fragments): (Payloads<'_>, Payloads<'_>) = (Vec::new(), Vec::new());
         for slot in job {
             let chunk = metas.chunks.get(slot).map(ChunkCoord::as_slice);
@@ -182,11 +182,17 @@ fn write_vertices(
             let ones = rows.map(|_| 1);
             fragments.push((chunk, fragment_index("vertex_fragments", ones)?));
         }
-        let mut objects: Vec<Object> = cells.objects("vertices", positions)?;
-        objects.extend(cells.objects("vertex_fragments", fragments)?);
+        let positions_of = cells.of_items(size_of::<f32>());
+        let fragments_of = cells.of_items(documents::INDEX);
+        turn.take(|| {
+            positions_of.choose("vertices", &positions)?;
+            fragments_of.choose("vertex_fragments", &fragments)
+        })?;
+        let mut objects: Vec<Object> = positions_of.objects("vertices", positions)?;
+        objects.extend(fragments_of.objects("vertex_fragments", fragments)?);
         target.put(objects)
     };
-    parallel::each(threads, pack(items).into_iter(), work, |()| Ok(()))
+    parallel::each_in_turn(threads, pack(items).into_iter(), work, |()| Ok(()))
 }
 
 fn vertex_nodes(metas: &Metas, cells: &Cells) -> Result<Nodes, WriteError> {

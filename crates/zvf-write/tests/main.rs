@@ -9,6 +9,7 @@
 
 mod answers;
 mod chains;
+mod codecs;
 mod compare;
 mod crash;
 mod cuts;

@@ -2,13 +2,15 @@
 //!
 //! `zvf-bench POINTS STREAMLINES`; a line is `JOB VARIANT ARGUMENT…` as in `xtask/python/bench_serve.py`, with two more
 //! variants: `floor1` and `floor2` read and decompress the objects that the job needs on one and on two threads. Jobs that
-//! write are in `write.rs`. `zvf-bench rows …` measures short queries without a driver: `rows.rs`.
+//! write are in `write.rs`. `zvf-bench rows …` measures short queries without a driver: `rows.rs`. `zvf-bench shapes …` writes the shapes of the package's
+//! published benchmark: `shapes.rs`.
 #![allow(clippy::print_stdout, reason = "it talks to its driver over stdout")]
 
 mod check;
 mod floor;
 mod job;
 mod rows;
+mod shapes;
 mod write;
 
 use std::io::Write;
@@ -31,6 +33,12 @@ fn main() -> Result<()> {
         .map(|(first, rest)| (first.as_str(), rest))
     {
         return rows::run(rest);
+    }
+    if let Some(("shapes", rest)) = words
+        .split_first()
+        .map(|(first, rest)| (first.as_str(), rest))
+    {
+        return shapes::run(rest);
     }
     let mut arguments = words.into_iter();
     let points = arguments.next().context("the points store is missing")?;

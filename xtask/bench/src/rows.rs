@@ -58,10 +58,10 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
 }
 
 /// Numbers that look random and are the same everywhere.
-struct Numbers(u64);
+pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -69,12 +69,12 @@ impl Numbers {
     }
 
     /// From 0 to 1.
-    fn unit(&mut self) -> f32 {
+    pub(crate) fn unit(&mut self) -> f32 {
         f32::from((self.next() >> 48) as u16) / 65536.0
     }
 
     /// About normally distributed.
-    fn normal(&mut self) -> f32 {
+    pub(crate) fn normal(&mut self) -> f32 {
         (0..12).map(|_| self.unit()).sum::<f32>() - 6.0
     }
 

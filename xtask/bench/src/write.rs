@@ -12,7 +12,9 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow};
 use zvf_pyramid::{CrossLevel, LevelStep, Method, PyramidSpec, build_pyramid};
 use zvf_store::blocking::Runtime;
-use zvf_write::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, StoreWriter, WriteOptions};
+use zvf_write::{
+    AttributeSpec, Batch, Compression, Kind, NumberType, StoreSpec, StoreWriter, WriteOptions,
+};
 
 /// World size of a chunk of both stores, along every axis.
 const SIDE: f64 = 10.0;
@@ -171,7 +173,8 @@ impl Job {
         } else {
             Kind::Streamline
         };
-        let mut spec = StoreSpec::new(kind, [SIDE; 3]);
+        // The floor does the same work only with the same codec.
+        let mut spec = StoreSpec::new(kind, [SIDE; 3]).with_compression(Compression::Zstd);
         let mut batch = Batch::new(&columns.positions[..]);
         if self.points {
             spec = spec

@@ -64,12 +64,7 @@ impl Encoder {
     ///
     /// [`EncodeError`]: settings that the format or this build does not support.
     pub fn new(settings: Settings) -> Result<Self, EncodeError> {
-        settings.check()?;
-        if let Some(codec) = settings.codec
-            && !Packers::writes(codec)
-        {
-            return Err(EncodeError::Codec { codec });
-        }
+        Self::check(settings)?;
         Ok(Self {
             settings,
             packers: Packers::default(),
@@ -77,6 +72,25 @@ impl Encoder {
             last: Vec::new(),
             stream: Vec::new(),
         })
+    }
+
+    fn check(settings: Settings) -> Result<(), EncodeError> {
+        settings.check()?;
+        match settings.codec {
+            Some(codec) if !Packers::writes(codec) => Err(EncodeError::Codec { codec }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Encodes later chunks with other settings; keeps buffers and the state of codecs, which cost more to make than a small chunk to encode.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new); the settings are as before.
+    pub fn set(&mut self, settings: Settings) -> Result<(), EncodeError> {
+        Self::check(settings)?;
+        self.settings = settings;
+        Ok(())
     }
 
     /// The settings of the encoder.

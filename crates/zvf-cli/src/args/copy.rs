@@ -42,9 +42,10 @@ pub(crate) struct MigrateArgs {
 /// How a copy is stored, and what is an error.
 #[derive(Debug, Args)]
 pub(crate) struct StorageArgs {
-    /// How chunks are compressed: none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
-    /// shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON
-    /// [default: as in SRC, where that can be told]
+    /// How chunks are compressed: auto (the codec of each array follows its data), none, zstd,
+    /// zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over shuffled bytes: faster to read and write),
+    /// or a list of Zarr codecs in JSON
+    /// [default: as in SRC, where that can be told; auto where SRC has what auto chose]
     #[arg(long, value_name = "CODEC")]
     pub(crate) codec: Option<Compression>,
     /// Chunks of a shard along each axis; `none`: every chunk is a file of its own [default: as in SRC]

@@ -53,9 +53,10 @@ pub(crate) struct CreateArgs {
     /// Ends of a link: 3 for triangles, 4 for quads
     #[arg(long, value_name = "N")]
     pub(crate) link_width: Option<usize>,
-    /// How chunks are compressed: none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
-    /// shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON
-    #[arg(long, value_name = "CODEC", default_value = "zstd")]
+    /// How chunks are compressed: auto (the codec of each array follows its data), none, zstd,
+    /// zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over shuffled bytes: faster to read and write),
+    /// or a list of Zarr codecs in JSON
+    #[arg(long, value_name = "CODEC", default_value = "auto")]
     pub(crate) codec: Compression,
     /// Chunks of a shard along each axis [default: every chunk is a file of its own]
     #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = super::common::chunks)]

@@ -147,9 +147,10 @@ pub(crate) struct ImportArgs {
     /// Size of a bin on each axis: a whole part of the chunk's [default: chosen for points without objects]
     #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = super::common::size)]
     pub(crate) bin_shape: Option<Vec<f64>>,
-    /// How chunks are compressed: none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
-    /// shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON
-    #[arg(long, value_name = "CODEC", default_value = "zstd")]
+    /// How chunks are compressed: auto (the codec of each array follows its data), none, zstd,
+    /// zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over shuffled bytes: faster to read and write),
+    /// or a list of Zarr codecs in JSON
+    #[arg(long, value_name = "CODEC", default_value = "auto")]
     pub(crate) codec: Compression,
     /// Chunks of a shard along each axis [default: every chunk is a file of its own]
     #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = super::common::chunks)]

@@ -1,6 +1,7 @@
 //! `zvf info`: the contents of a store.
 
 mod facts;
+mod sizes;
 mod text;
 
 use std::collections::BTreeMap;
@@ -56,7 +57,11 @@ fn gather(args: &InfoArgs, context: &mut Context<'_>) -> Result<Facts> {
         } else {
             None
         };
-        levels.push(LevelFacts::of(&level, usage, counted));
+        let mut facts = LevelFacts::of(&level, usage, counted);
+        if args.sizes {
+            facts.sizes = sizes::of(&facts, &raw, context)?;
+        }
+        levels.push(facts);
     }
     let side = context.wait(store.side_groups())??;
     let formats: Vec<&str> = side.headers.iter().map(|one| one.format.as_str()).collect();

@@ -5,8 +5,9 @@ use zvf_format::vlen::VlenBuilder;
 use zvf_meta::{ArrayAttributes, ArrayDoc, Codec, DataType, JsonObject, KeyEncoding};
 
 use crate::WriteError;
+use crate::documents::build::INDEX;
 use crate::target::Object;
-use zvf_codec::Compression;
+use zvf_codec::{CodecSample, Compression};
 
 /// An array document.
 pub(crate) fn array_doc(
@@ -40,6 +41,8 @@ pub(crate) fn byte_strings(
     attributes: ArrayAttributes,
 ) -> Result<(ArrayDoc, Vec<Object>), WriteError> {
     let count = u64::from(rows.len());
+    let rows = rows.finish();
+    let compression = compression.chosen(INDEX, &sample_of(&rows)?)?;
     let attributes = ArrayAttributes {
         stored_chunks: Some(count.min(1)),
         ..attributes
@@ -49,14 +52,22 @@ pub(crate) fn byte_strings(
         DataType::named("variable_length_bytes"),
         vec![count.max(1)],
         Value::from(""),
-        vlen_codecs(compression),
+        vlen_codecs(&compression),
         attributes,
     );
     let mut chunks = Vec::new();
     if count > 0 {
-        chunks.push((format!("{path}/c/0"), compression.encode(rows.finish())?));
+        chunks.push((format!("{path}/c/0"), compression.encode(rows)?));
     }
     Ok((doc, chunks))
+}
+
+/// A sample of an array that has one chunk, or of its first.
+pub(crate) fn sample_of(chunk: &[u8]) -> Result<CodecSample, WriteError> {
+    let count = usize::from(!chunk.is_empty());
+    CodecSample::of(count, |_, most| {
+        Ok(chunk.get(..most).unwrap_or(chunk).to_vec())
+    })
 }
 
 /// Lists of ids, such as the members of groups, as byte strings.

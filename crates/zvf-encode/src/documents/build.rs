@@ -22,9 +22,14 @@ use zvf_format::int::wide;
 /// The attribute of the root with the list of chunks whose coarse levels are out of date.
 pub const STALE: &str = "zvf_stale";
 
-/// Makes the document of an array of cells; `present` lists the chunks that have a cell, and `attributes` describes the items.
-pub fn grid_doc(cells: &Cells, present: KeyList, attributes: ArrayAttributes) -> ArrayDoc {
-    let (chunk_shape, codecs) = cells.of_items(items(&attributes)).document();
+/// Makes the document of the array of cells at `path`, once they are encoded; `present` lists the chunks that have a cell, and `attributes` describes the items.
+pub fn grid_doc(
+    cells: &Cells,
+    path: &str,
+    present: KeyList,
+    attributes: ArrayAttributes,
+) -> ArrayDoc {
+    let (chunk_shape, codecs) = cells.of_items(items(&attributes)).document(path);
     let attributes = ArrayAttributes {
         nonempty_chunks: Some(present),
         chunk_grid_origin: cells

@@ -144,7 +144,7 @@ pub fn write_extras(spec: &StoreSpec, target: &Target) -> Result<(), WriteError>
         );
     }
     if let Some(parametric) = &spec.parametric {
-        out.extend(parametric.objects(&spec.compression)?);
+        out.extend(parametric.objects(&spec.settled_compression())?);
     }
     target.put(out)
 }

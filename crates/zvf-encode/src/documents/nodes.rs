@@ -37,8 +37,9 @@ impl Nodes {
     ) {
         match cells.container {
             Container::Grid => {
-                let doc = build::grid_doc(cells, present, attributes);
-                self.arrays.push((path.into(), doc));
+                let path = path.into();
+                let doc = build::grid_doc(cells, &path, present, attributes);
+                self.arrays.push((path, doc));
             }
             Container::Blobs => self.stand_in(path, blobs::group(&attributes)),
         }

@@ -24,7 +24,7 @@ use crate::level::shard::Cells;
 use crate::links::{
     CUT, ChunkFragments, Family, FragmentRows, LinkPlacer, Sink, Stored, queued_size, split,
 };
-use crate::parallel::pack;
+use crate::parallel::{Turn, pack};
 use crate::records::bucket::{Bucket, Buckets};
 use crate::records::places::Places;
 use crate::records::record::records;
@@ -309,7 +309,8 @@ impl<'s> LevelWriter<'s> {
                 (slot, bucket),
             ));
         }
-        let work = |job: Vec<(u32, Bucket)>| self.write_job(encoder, job, file);
+        let work =
+            |job: Vec<(u32, Bucket)>, turn: Turn<'_>| self.write_job(encoder, job, file, turn);
         let take = |done: Vec<Noted>| {
             for noted in done {
                 steps.add(noted.rows);
@@ -327,7 +328,7 @@ impl<'s> LevelWriter<'s> {
             }
             Ok(())
         };
-        parallel::each(self.threads, pack(items).into_iter(), work, take)?;
+        parallel::each_in_turn(self.threads, pack(items).into_iter(), work, take)?;
         Ok(RowsWritten {
             sorter,
             places,
@@ -340,6 +341,7 @@ impl<'s> LevelWriter<'s> {
         encoder: &Encoder<'_>,
         job: Vec<(u32, Bucket)>,
         file: &SpillFile,
+        turn: Turn<'_>,
     ) -> Result<Vec<Noted>, WriteError> {
         let mut paths = vec![
             ("vertices".to_owned(), self.spec.positions.size()),
@@ -393,6 +395,13 @@ impl<'s> LevelWriter<'s> {
                 vertices,
             });
         }
+        turn.take(|| {
+            let mut written = paths.iter().zip(&columns).zip(&codes);
+            written.try_for_each(|(((path, items), column), coded)| match coded {
+                true => Ok(()),
+                false => self.cells.of_items(*items).choose(path, column),
+            })
+        })?;
         let mut objects: Vec<Object> = Vec::new();
         for (((path, items), column), coded) in paths.iter().zip(columns).zip(codes) {
             objects.extend(if coded {

@@ -10,7 +10,7 @@ use zvf_meta::{ArrayAttributes, ArrayDoc, DataType, Kind, ObjectIndexDoc};
 use crate::WriteError;
 use crate::batches::batch::{Groups, ObjectTable};
 use crate::documents::array;
-use crate::documents::array::{array_doc, vlen_codecs};
+use crate::documents::array::{array_doc, sample_of, vlen_codecs};
 use crate::documents::build::{Docs, INDEX};
 use crate::error::{OrBug, narrow};
 use crate::level::owners::Owners;
@@ -222,6 +222,8 @@ pub(crate) struct Written {
 #[derive(Debug)]
 pub struct ManifestArray<'t> {
     compression: Compression,
+    /// That of the manifests, once there is a chunk of them.
+    manifests: Compression,
     target: &'t Below<'t>,
     /// Manifests until it is known how many come into a chunk.
     first: Vec<Vec<u8>>,
@@ -237,7 +239,8 @@ impl<'t> ManifestArray<'t> {
     /// An index without rows, in the level at `target`.
     pub fn new(compression: &Compression, target: &'t Below<'t>) -> Self {
         Self {
-            compression: compression.of_items(INDEX),
+            compression: compression.clone(),
+            manifests: compression.of_items(INDEX),
             target,
             first: Vec::new(),
             first_bytes: 0,
@@ -279,9 +282,12 @@ impl<'t> ManifestArray<'t> {
             None => Ok(bucket.finish()),
         };
         let bytes = bytes.map_err(|source| WriteError::encode("object_index/manifests", source))?;
+        if self.full == 0 {
+            self.manifests = self.compression.chosen(INDEX, &sample_of(&bytes)?)?;
+        }
         self.target.put(vec![(
             format!("object_index/manifests/c/{}", self.full),
-            self.compression.encode(bytes)?,
+            self.manifests.encode(bytes)?,
         )])?;
         self.full += 1;
         Ok(())
@@ -333,7 +339,7 @@ impl<'t> ManifestArray<'t> {
             DataType::named("variable_length_bytes"),
             vec![self.count.clamp(1, u64::from(rows))],
             Value::from(""),
-            vlen_codecs(&self.compression),
+            vlen_codecs(&self.manifests),
             ArrayAttributes {
                 stored_chunks: Some(self.full),
                 ..ArrayAttributes::default()
@@ -373,7 +379,7 @@ pub(crate) fn write_manifests(
     declared.sort_unstable();
     let mut declared = declared.into_iter().peekable();
     let mut written = Written::default();
-    let mut array = ManifestArray::new(&spec.compression, sinks.target);
+    let mut array = ManifestArray::new(&spec.settled_compression(), sinks.target);
     let form = spec.target.rules().ids;
     let mut parts = Vec::new();
     let mut waiting = 0_u64;
@@ -509,13 +515,14 @@ pub(crate) fn write_attributes(
         by_id.get(at).map(|(_, row)| *row)
     };
     let rows: Vec<Option<usize>> = ids.iter().map(row_of).collect();
+    let compression = spec.settled_compression();
     let mut docs = Vec::new();
     for (one, held) in spec.object_attributes.iter().zip(&tables.columns) {
         let what = format!("object attribute {}", one.name);
         let form = spec.target.rules().ids;
         let typed = column(&what, one.channels, held, (&rows, ids), form)?;
         let (of, given) = (TableOf::Objects, described(one));
-        docs.push(typed.write(of, &one.name, given, &spec.compression, target)?);
+        docs.push(typed.write(of, &one.name, given, &compression, target)?);
     }
     Ok(docs)
 }
@@ -544,14 +551,15 @@ pub(crate) fn write_groups(
         ..ArrayAttributes::default()
     };
     let members = groups.members.iter().map(Ok);
-    let (doc, objects) = array::groups(members, &spec.compression, attributes)?;
+    let compression = spec.settled_compression();
+    let (doc, objects) = array::groups(members, &compression, attributes)?;
     target.put(objects)?;
     let mut docs = vec![("groups".to_owned(), doc)];
     for (name, values) in &groups.attributes {
         let what = format!("group attribute {name}");
         let typed = plain_column(&what, values, groups.members.len())?;
         let given = ArrayAttributes::default();
-        docs.push(typed.write(TableOf::Groups, name, given, &spec.compression, target)?);
+        docs.push(typed.write(TableOf::Groups, name, given, &compression, target)?);
     }
     Ok(docs)
 }

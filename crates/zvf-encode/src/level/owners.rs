@@ -75,10 +75,9 @@ pub fn cells_of(cells: &Cells) -> Cells {
         *cells = extent.clamp(1, room.max(1));
         room = if *cells < extent { 0 } else { room / *cells };
     }
-    Cells {
-        shards: Some(shards),
-        ..cells.clone()
-    }
+    let mut column = cells.clone();
+    column.shards = Some(shards);
+    column
 }
 
 /// One cell: an owner for each fragment up to the last one that has any.
@@ -189,15 +188,11 @@ mod tests {
     use zvf_meta::space::Grid;
 
     fn shards(shape: &[u64]) -> Vec<u64> {
-        let cells = Cells {
-            grid: Grid {
-                origin: vec![0; shape.len()],
-                shape: shape.to_vec(),
-            },
-            shards: None,
-            compression: Compression::None,
-            container: Container::Grid,
+        let grid = Grid {
+            origin: vec![0; shape.len()],
+            shape: shape.to_vec(),
         };
+        let cells = Cells::new(grid, None, Compression::None, Container::Grid);
         cells_of(&cells).shards.unwrap()
     }
 

@@ -1,6 +1,7 @@
 //! Cells to objects: one object a cell, shards (0.9 §4.2 and §4.4), or an array a cell (0.8 §3.1).
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::json;
 use zerocopy::IntoBytes;
@@ -8,14 +9,15 @@ use zvf_format::shard::ShardEntry;
 use zvf_format::vlen::VlenBuilder;
 use zvf_meta::space::Grid;
 use zvf_meta::{Codec, KeyEncoding};
-use zvf_store::GridArray;
+use zvf_store::{GridArray, Level};
 
 use crate::WriteError;
 use crate::documents::array::vlen_codecs;
+use crate::documents::build::INDEX;
 use crate::error::{OrBug, internal, to_index};
 use crate::level::blobs;
 use crate::target::{Object, Payloads};
-use zvf_codec::Compression;
+use zvf_codec::{CodecSample, Compression};
 use zvf_format::int::wide;
 
 /// A cell of a shard: its places along the curve and in the index, and its bytes.
@@ -37,19 +39,98 @@ pub struct Cells {
     pub grid: Grid,
     /// Cells of a shard along each component of chunk keys; none: every cell is an object of its own.
     pub shards: Option<Vec<u64>>,
-    /// How cells are compressed.
+    /// How cells are compressed; [`Compression::Auto`]: as is [chosen](Self::choose) for each array.
     pub compression: Compression,
     /// The container of the cells.
     pub container: Container,
+    /// Bytes of an item.
+    items: usize,
+    chosen: Chosen,
+}
+
+/// The compressions that were chosen for arrays, by path; shared by all clones of the cells of a level.
+#[derive(Debug, Clone, Default)]
+struct Chosen(Arc<Mutex<BTreeMap<String, Compression>>>);
+
+impl Chosen {
+    fn get(&self, path: &str) -> Option<Compression> {
+        let chosen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        chosen.get(path).cloned()
+    }
+
+    fn set(&self, path: &str, compression: &Compression) {
+        let mut chosen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        chosen.insert(path.to_owned(), compression.clone());
+    }
 }
 
 impl Cells {
+    /// Cells of a level of which no compression is chosen yet.
+    pub fn new(
+        grid: Grid,
+        shards: Option<Vec<u64>>,
+        compression: Compression,
+        container: Container,
+    ) -> Self {
+        Self {
+            grid,
+            shards,
+            compression,
+            container,
+            items: INDEX,
+            chosen: Chosen::default(),
+        }
+    }
+
     /// The same for an array with items of `bytes` bytes: codecs that depend on the item size are adapted.
     pub fn of_items(&self, bytes: usize) -> Self {
         Self {
             compression: self.compression.of_items(bytes),
+            items: bytes,
             ..self.clone()
         }
+    }
+
+    /// Chooses the compression of the array at `path` from a sample of these cells, where [`Compression::Auto`] is asked for and none is chosen
+    /// yet. Without bytes nothing is chosen. Jobs that write one array on several threads call it in [turn](crate::parallel::Turn), so that the choice
+    /// does not depend on the threads; [`objects`](Self::objects) calls it for all others.
+    ///
+    /// # Errors
+    /// Limit: a payload of more than 4 GiB.
+    pub fn choose(&self, path: &str, cells: &Payloads<'_>) -> Result<(), WriteError> {
+        if self.compression != Compression::Auto || self.chosen.get(path).is_some() {
+            return Ok(());
+        }
+        let cells: Vec<_> = cells.iter().filter(|(_, cell)| !cell.is_empty()).collect();
+        if cells.is_empty() {
+            return Ok(());
+        }
+        let first_bytes = |at: usize, most: usize| -> Result<Vec<u8>, WriteError> {
+            let (chunk, payload) = cells.get(at).or_bug("a cell beyond those of a sample")?;
+            let payload = payload.get(..most).unwrap_or(payload);
+            let cell = VlenBuilder::cell(payload);
+            cell.map_err(|source| WriteError::encode(format!("{path} at {chunk:?}"), source))
+        };
+        let sample = CodecSample::of(cells.len(), first_bytes)?;
+        let chosen = self.compression.chosen(self.items, &sample)?;
+        self.chosen.set(path, &chosen);
+        Ok(())
+    }
+
+    /// Settles the array at `path`, of which no cells were in a sample, for the compression of arrays without one.
+    pub fn settle(&self, path: &str) {
+        if self.compression == Compression::Auto && self.chosen.get(path).is_none() {
+            self.chosen.set(path, &Compression::Zstd);
+        }
+    }
+
+    /// The compression of the array at `path`.
+    fn compression_of(&self, path: &str) -> Compression {
+        let chosen = match self.compression {
+            Compression::Auto => self.chosen.get(path),
+            _ => None,
+        };
+        chosen.unwrap_or_else(|| self.compression.clone())
     }
 
     /// The same codecs, with an array for every cell.
@@ -99,12 +180,14 @@ impl Cells {
         if self.container == Container::Blobs {
             return blobs::objects(path, cells, &self.compression);
         }
+        self.choose(path, &cells)?;
+        let compression = self.compression_of(path);
         let failed =
             |chunk: &[i64], source| WriteError::encode(format!("{path} at {chunk:?}"), source);
         let mut together: BTreeMap<Vec<u64>, Vec<Inner>> = BTreeMap::new();
         for (chunk, payload) in cells.into_iter().filter(|(_, payload)| !payload.is_empty()) {
             let bytes = VlenBuilder::cell(&payload).map_err(|source| failed(chunk, source))?;
-            let bytes = self.compression.encode(bytes)?;
+            let bytes = compression.encode(bytes)?;
             let (curve, place) = self.inside(chunk)?;
             together
                 .entry(self.object_index(chunk)?)
@@ -152,10 +235,10 @@ impl Cells {
         Ok((curve, to_index("cells of a shard", place)?))
     }
 
-    /// Chunk shape and codecs of the documents of these arrays.
-    pub(crate) fn document(&self) -> (Vec<u64>, Vec<Codec>) {
+    /// Chunk shape and codecs of the document of the array at `path`, whose cells are encoded.
+    pub(crate) fn document(&self, path: &str) -> (Vec<u64>, Vec<Codec>) {
         let ones = vec![1; self.grid.shape.len()];
-        let plain = vlen_codecs(&self.compression);
+        let plain = vlen_codecs(&self.compression_of(path));
         let Some(shards) = &self.shards else {
             return (ones, plain);
         };
@@ -190,12 +273,29 @@ pub fn object_key(path: &str, index: &[u64]) -> String {
     format!("{path}/{}", KeyEncoding::default().object_key(index))
 }
 
-/// Returns how the cells of a stored array are compressed and sharded: `None` for codecs that are not written, and for cells that are not
-/// in shards or in a grid.
+/// Returns how the cells of a stored level are compressed and sharded, by its positions: `None` for codecs that are not written, and for cells
+/// that are not in shards or in a grid. Codecs that followed the data are [`Compression::Auto`].
 ///
 /// # Errors
 /// Malformed: a document of shards that are none.
-pub fn stored_as(array: &GridArray) -> Result<(Option<Compression>, Option<Vec<u64>>), WriteError> {
+pub fn stored_as(level: &Level) -> Result<(Option<Compression>, Option<Vec<u64>>), WriteError> {
+    let (found, shards) = array_stored_as(level.vertices())?;
+    let compression = match (found, level.vertex_fragments()) {
+        (Some(Compression::Frames(_)), _) => Some(Compression::Auto),
+        // Incompressible positions beside other compressed cells.
+        (Some(Compression::None), Some(fragments))
+            if array_stored_as(fragments)?.0 != Some(Compression::None) =>
+        {
+            Some(Compression::Auto)
+        }
+        (found, _) => found,
+    };
+    Ok((compression, shards))
+}
+
+fn array_stored_as(
+    array: &GridArray,
+) -> Result<(Option<Compression>, Option<Vec<u64>>), WriteError> {
     let Some(doc) = array.grid_doc() else {
         return Ok((None, None));
     };
@@ -245,15 +345,11 @@ mod tests {
 
     #[test]
     fn cells_of_one_place_are_a_bug() {
-        let cells = Cells {
-            grid: Grid {
-                origin: vec![0],
-                shape: vec![2],
-            },
-            shards: None,
-            compression: Compression::None,
-            container: Container::Grid,
+        let grid = Grid {
+            origin: vec![0],
+            shape: vec![2],
         };
+        let cells = Cells::new(grid, None, Compression::None, Container::Grid);
         let two = vec![(&[1_i64][..], vec![1]), (&[1][..], vec![2])];
         assert!(matches!(
             cells.objects("vertices", two),
@@ -267,12 +363,12 @@ mod tests {
             origin: vec![-1, 0, 0],
             shape: vec![3, 3, 3],
         };
-        let cells = Cells {
+        let cells = Cells::new(
             grid,
-            shards: Some(vec![2, 2, 2]),
-            compression: Compression::None,
-            container: Container::Grid,
-        };
+            Some(vec![2, 2, 2]),
+            Compression::None,
+            Container::Grid,
+        );
         let all: Vec<[i64; 3]> = (0..8)
             .map(|i| [(i >> 2) - 1, (i >> 1) & 1, i & 1])
             .collect();
@@ -315,12 +411,7 @@ mod tests {
             origin: vec![-2],
             shape: vec![5],
         };
-        let cells = Cells {
-            grid,
-            shards: None,
-            compression: Compression::None,
-            container: Container::Grid,
-        };
+        let cells = Cells::new(grid, None, Compression::None, Container::Grid);
         let objects = cells
             .objects("a", vec![(&[-1], vec![7]), (&[0], Vec::new())])
             .unwrap();

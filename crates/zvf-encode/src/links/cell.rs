@@ -12,7 +12,7 @@ use crate::error::{OrBug, to_index};
 use crate::level::blobs;
 use crate::level::cell::fragment_index;
 use crate::level::shard::Cells;
-use crate::parallel::pack;
+use crate::parallel::{Turn, pack};
 use crate::records::record::{records, take_flagged, take_link};
 use crate::target::{Below, Object, Payloads};
 use crate::{WriteError, parallel};
@@ -188,12 +188,19 @@ impl Family {
             object.extend(cells_of(array).object_index(chunk)?);
             all.push((object, size, (key, item)));
         }
-        let work = |job: Vec<(ChunkCoord, T)>| {
+        let work = |job: Vec<(ChunkCoord, T)>, turn: Turn<'_>| {
             let cells = job.into_iter().map(|(key, item)| encode(key, item));
             let mut cells = cells.collect::<Result<Vec<Cell>, _>>()?;
             let stored = cells.iter().map(StoredCell::of).collect();
             let mut objects: Vec<Object> = Vec::new();
-            for (path, (array, payloads)) in self.payloads(&mut cells)? {
+            let arrays = self.payloads(&mut cells)?;
+            turn.take(|| {
+                let mut arrays = arrays.iter();
+                arrays.try_for_each(|(path, (array, payloads))| {
+                    cells_of(*array).of_items(INDEX).choose(path, payloads)
+                })
+            })?;
+            for (path, (array, payloads)) in arrays {
                 objects.extend(cells_of(array).of_items(INDEX).objects(&path, payloads)?);
             }
             sink.target.put(objects)?;
@@ -205,7 +212,7 @@ impl Family {
             stored.append(&mut some);
             Ok(())
         };
-        parallel::each(sink.threads, pack(all).into_iter(), work, take)?;
+        parallel::each_in_turn(sink.threads, pack(all).into_iter(), work, take)?;
         Ok(stored)
     }
 }

@@ -36,15 +36,11 @@ fn written(policy: Policy, links: &[&Ends]) -> BTreeMap<String, Vec<i64>> {
     let address = folder.path().to_string_lossy().into_owned();
     let target = Target::new(&address, &OpenOptions::new(), false).unwrap();
     let below = target.below("0");
-    let cells = Cells {
-        grid: Grid {
-            origin: Vec::new(),
-            shape: Vec::new(),
-        },
-        shards: None,
-        compression: Compression::None,
-        container: Container::Blobs,
+    let grid = Grid {
+        origin: Vec::new(),
+        shape: Vec::new(),
     };
+    let cells = Cells::new(grid, None, Compression::None, Container::Blobs);
     let family = Family::new(policy, Vec::new());
     let mut placer = LinkPlacer::new(family, 1 << 20, folder.path());
     for ends in links {

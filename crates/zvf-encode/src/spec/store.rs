@@ -295,7 +295,8 @@ pub struct StoreSpec {
     pub object_attributes: Vec<AttributeSpec>,
     /// How links are stored, and their attributes.
     pub links: LinkSpec,
-    /// How chunks are compressed. Default zstd.
+    /// How chunks are compressed. Default [`Compression::Auto`]: the codec of each array follows its data; in stores of 0.8.1, and in cells that several
+    /// programs write, zstd.
     pub compression: Compression,
     /// Cells of a shard along each component of chunk keys: the axes, and the attribute in front where chunks are
     /// [cut by one](Self::with_attribute_chunks). None: every cell is an object of its own.
@@ -343,7 +344,7 @@ impl StoreSpec {
             fragment_owners: None,
             object_attributes: Vec::new(),
             links: LinkSpec::of(kind),
-            compression: Compression::Zstd,
+            compression: Compression::Auto,
             shard_shape: None,
             target: TargetVersion::default(),
             name: None,
@@ -452,6 +453,11 @@ impl StoreSpec {
     pub fn with_explicit_links(mut self) -> Self {
         self.links.explicit = true;
         self
+    }
+
+    /// How chunks are compressed, after what the version allows.
+    pub(crate) fn settled_compression(&self) -> Compression {
+        self.target.rules().compression(&self.compression)
     }
 
     /// Sets how chunks are compressed.

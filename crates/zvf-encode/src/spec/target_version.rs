@@ -115,12 +115,22 @@ impl VersionRules {
                 })?;
             }
         }
-        Ok(Cells {
+        Ok(Cells::new(
             grid,
             shards,
-            compression,
+            self.compression(&compression),
             container,
-        })
+        ))
+    }
+
+    /// The compression of a store of the version, given the one that is asked for. Readers of 0.8.1 are not known to have Blosc, so that arrays
+    /// whose codec follows their data have zstd there.
+    #[must_use]
+    pub fn compression(self, asked: &Compression) -> Compression {
+        match asked {
+            Compression::Auto if self.members == Members::Early => Compression::Zstd,
+            asked => asked.clone(),
+        }
     }
 
     /// Whether an array of cells can be a group of blobs.

@@ -9,7 +9,7 @@ use crate::documents::array::array_doc;
 use crate::error::{OrBug, to_index};
 use crate::target::Object;
 use crate::values::number::{Fill, NumberType};
-use zvf_codec::Compression;
+use zvf_codec::{CodecSample, Compression};
 use zvf_format::int::{index, wide};
 
 /// Rows of a chunk of object attributes.
@@ -172,7 +172,6 @@ impl Typed {
         compression: &Compression,
         attributes: ArrayAttributes,
     ) -> Result<(ArrayDoc, Vec<Object>), WriteError> {
-        let compression = compression.of_items(self.element.size());
         let rows = *self.shape.first().or_bug("a table without a shape")?;
         let width = self.row_bytes()?;
         let chunk_rows = match self.chunk_rows {
@@ -184,7 +183,13 @@ impl Typed {
         })?;
         let mut objects = Vec::new();
         let step = to_index("bytes of a chunk", chunk_bytes)?.max(1);
-        for (at, part) in self.bytes.chunks(step).enumerate() {
+        let chunks: Vec<&[u8]> = self.bytes.chunks(step).collect();
+        let sample = CodecSample::of(chunks.len(), |at, most| {
+            let chunk = chunks.get(at).or_bug("a chunk beyond those of a sample")?;
+            Ok::<_, WriteError>(chunk.get(..most).unwrap_or(chunk).to_vec())
+        })?;
+        let compression = compression.chosen(self.element.size(), &sample)?;
+        for (at, part) in chunks.into_iter().enumerate() {
             let mut chunk = part.to_vec();
             while chunk.len() < step && !self.fill.0.is_empty() {
                 chunk.extend_from_slice(&self.fill.0);

@@ -20,7 +20,9 @@ use zvf_encode::transaction::ROOT;
 use zvf_encode::transaction::partition::{Begun, FinishedPart, Folder, Log, State, listed, owner};
 use zvf_encode::transaction::record_log::to_bytes;
 use zvf_encode::values::packed;
-use zvf_encode::{Holder, ObjectTable, StoreSpec, Summary, WriteError, documents, level};
+use zvf_encode::{
+    Compression, Holder, ObjectTable, StoreSpec, Summary, WriteError, documents, level,
+};
 use zvf_format::int::wide;
 
 /// The folder of a store in parts, if it was begun here and does not exist yet.
@@ -52,15 +54,15 @@ pub(crate) fn bounds(spec: &StoreSpec) -> Result<Corners, WriteError> {
 
 pub(crate) fn cells(spec: &StoreSpec) -> Result<Cells, WriteError> {
     let bounds = bounds(spec)?;
-    Ok(Cells {
-        grid: Split::grid(
-            Split::known(spec).as_ref(),
-            documents::grid(&bounds, &spec.chunk_shape)?,
-        ),
-        shards: spec.shard_shape.clone(),
-        compression: spec.compression.clone(),
-        container: Container::Grid,
-    })
+    let grid = documents::grid(&bounds, &spec.chunk_shape)?;
+    let grid = Split::grid(Split::known(spec).as_ref(), grid);
+    // No program sees the cells of the others, so none can choose by them.
+    let compression = match &spec.compression {
+        Compression::Auto => Compression::Zstd,
+        stated => stated.clone(),
+    };
+    let shards = spec.shard_shape.clone();
+    Ok(Cells::new(grid, shards, compression, Container::Grid))
 }
 
 pub(crate) fn encoder(

@@ -9,6 +9,7 @@ use zvf_store::{
     ContainerKind, GridArray, Level, LinkFamily, SideGroups, Store, TypedArray, Usage,
 };
 
+use super::sizes::ArraySize;
 use crate::commands::summary::numbers;
 
 /// Everything about a store.
@@ -69,6 +70,8 @@ pub(crate) struct LevelFacts {
     /// The level and those that complete it.
     pub(super) chain: Vec<u32>,
     pub(super) refused: Vec<RefusedFacts>,
+    /// How each array is stored, if that was asked for.
+    pub(super) sizes: Option<Vec<ArraySize>>,
 }
 
 /// Something of a level that is not read.
@@ -363,11 +366,12 @@ impl LevelFacts {
                     why: refused.why.clone(),
                 })
                 .collect(),
+            sizes: None,
         }
     }
 
     fn document(&self) -> Value {
-        json!({
+        let mut document = json!({
             "level": self.level,
             "vertices": self.vertices,
             "vertices_counted": self.counted,
@@ -392,7 +396,11 @@ impl LevelFacts {
             "arrays": self.arrays,
             "links": self.links,
             "refused": self.refused,
-        })
+        });
+        if let Some(sizes) = &self.sizes {
+            document["sizes"] = json!(sizes);
+        }
+        document
     }
 }
 

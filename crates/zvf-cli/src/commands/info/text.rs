@@ -302,6 +302,9 @@ impl LevelFacts {
         for refused in &self.refused {
             let _ = writeln!(out, "  not read: {}: {}", refused.path, refused.why);
         }
+        if let Some(sizes) = &self.sizes {
+            out.push_str(&super::sizes::text(self.level, sizes));
+        }
     }
 }
 

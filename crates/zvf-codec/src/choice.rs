@@ -1,0 +1,275 @@
+//! The choice of a compression by a sample of the cells of an array.
+//!
+//! | candidate | chosen |
+//! |---|---|
+//! | Blosc frames of LZ4 | where no other frames are smaller by [`SLOWER`] |
+//! | Blosc frames of zstd, blocks of 16 KiB | where they are smaller than LZ4 by that |
+//! | Blosc frames of zstd, blocks of 64 KiB | where they are smaller by [`LARGER_BLOCKS`] than those of 16 KiB: one row costs four times as much |
+//! | zstd | where all frames, with the longer [document](DOCUMENT), are larger; where cells have several blocks, by more than [`WITHOUT_BLOCKS`] |
+//! | none | where nothing makes a sample of [`EVIDENCE`] or more smaller |
+//!
+//! The items of frames are the numbers of the array, rows of two to four of them, words of 4 bytes, or single bytes without a shuffle: those that are
+//! smallest with LZ4, and with zstd the better of the two that are smallest with LZ4.
+
+use crate::{BloscFrames, BloscLibrary, CodecError, Compression};
+
+/// Bytes of a block from which a few rows are read.
+const BLOCK: u32 = 16 << 10;
+/// Bytes of the blocks that compress better.
+const LARGE_BLOCK: u32 = 64 << 10;
+/// Bytes of a sample.
+const SAMPLE: usize = 128 << 10;
+/// Bytes of one cell in a sample; the rest of larger cells is left out.
+const LONGEST: usize = LARGE_BLOCK as usize;
+/// Cells of a sample.
+const MOST_CELLS: usize = 16;
+/// Bytes of a sample below which compression is not given up, since the array may grow.
+const EVIDENCE: usize = 64 << 10;
+
+/// Bytes by which the configuration of frames is longer in the document of an array.
+const DOCUMENT: usize = 128;
+
+/// Bytes of the head of a frame.
+const HEAD: usize = 16;
+
+/// Percent by which frames of zstd have to be smaller than those of LZ4, which are decoded twice as fast.
+const SLOWER: usize = 4;
+/// Percent by which frames of large blocks have to be smaller.
+const LARGER_BLOCKS: usize = 10;
+/// Percent by which plain zstd has to be smaller than frames, where cells have several blocks.
+const WITHOUT_BLOCKS: usize = 1;
+
+/// Some cells of an array, in the bytes that are compressed.
+#[derive(Debug, Clone, Default)]
+pub struct CodecSample {
+    cells: Vec<Vec<u8>>,
+}
+
+impl CodecSample {
+    /// A sample of `count` cells: up to 16 of them, spread evenly, of about 128 KiB together. `cell` returns the first bytes of a cell, up to the given
+    /// number.
+    ///
+    /// # Errors
+    /// Those of `cell`.
+    pub fn of<E>(
+        count: usize,
+        mut cell: impl FnMut(usize, usize) -> Result<Vec<u8>, E>,
+    ) -> Result<Self, E> {
+        let mut cells = Vec::new();
+        let mut bytes = 0;
+        // Each further cell is in the middle of the largest gap, so that those taken are spread wherever the sample ends.
+        let bits = MOST_CELLS.trailing_zeros();
+        let order = (0..MOST_CELLS).map(|n| n.reverse_bits() >> (usize::BITS - bits));
+        let mut taken = Vec::with_capacity(MOST_CELLS);
+        for at in order.map(|part| part * count / MOST_CELLS) {
+            if bytes >= SAMPLE {
+                break;
+            }
+            if at < count && !taken.contains(&at) {
+                taken.push(at);
+                let one = cell(at, LONGEST)?;
+                bytes += one.len();
+                cells.push(one);
+            }
+        }
+        Ok(Self { cells })
+    }
+
+    fn bytes(&self) -> usize {
+        self.cells.iter().map(Vec::len).sum()
+    }
+
+    /// Bytes of the sample under a compression.
+    fn compressed(&self, by: &Compression) -> Result<usize, CodecError> {
+        let sizes = self.cells.iter().map(|cell| match by {
+            Compression::Frames(frames) => {
+                let frame = frames.encode(cell);
+                let frame =
+                    frame.map_err(|error| CodecError::Library(std::io::Error::other(error)));
+                Ok(frame?.len())
+            }
+            other => Ok(other.encode(cell.clone())?.len()),
+        });
+        sizes.sum()
+    }
+
+    /// Some frames and their bytes, the smallest first, equal ones in their order.
+    fn by_size(
+        &self,
+        all: impl Iterator<Item = BloscFrames>,
+    ) -> Result<Vec<(usize, BloscFrames)>, CodecError> {
+        let sized = |frames| Ok((self.compressed(&Compression::Frames(frames))?, frames));
+        let mut sizes: Vec<_> = all.map(sized).collect::<Result<_, CodecError>>()?;
+        sizes.sort_by_key(|(bytes, _)| *bytes);
+        Ok(sizes)
+    }
+
+    /// The compression of an array of numbers of so many bytes.
+    fn choose(&self, items: usize) -> Result<Compression, CodecError> {
+        let bytes = self.bytes();
+        if bytes == 0 {
+            return Ok(Compression::Zstd);
+        }
+        let zstd = self.compressed(&Compression::Zstd)?;
+        // Frames of nothing but heads are not that much smaller.
+        if zstd <= DOCUMENT + HEAD * self.cells.len() {
+            return Ok(Compression::Zstd);
+        }
+        let mut widths: Vec<u8> = Vec::new();
+        for width in [1, items, 4, 2 * items, 3 * items, 4 * items] {
+            match u8::try_from(width) {
+                Ok(width @ 1..) if !widths.contains(&width) => widths.push(width),
+                _ => {}
+            }
+        }
+        let fast = self.by_size(widths.into_iter().map(|items| BloscFrames {
+            library: BloscLibrary::Lz4,
+            items,
+            block: BLOCK,
+        }))?;
+        let small = fast.iter().take(2).map(|(_, frames)| BloscFrames {
+            library: BloscLibrary::Zstd,
+            ..*frames
+        });
+        let small = self.by_size(small)?.into_iter().next();
+        let fast = fast.into_iter().next();
+        // Cells of one block are the same in larger ones.
+        let blocks = self.cells.iter().any(|cell| cell.len() > BLOCK as usize);
+        let large = small.filter(|_| blocks).map(|(_, frames)| BloscFrames {
+            block: LARGE_BLOCK,
+            ..frames
+        });
+        let large = self.by_size(large.into_iter())?.into_iter().next();
+        let least = [fast, small, large].into_iter().flatten();
+        let least = least.map(|(bytes, _)| bytes).fold(zstd, usize::min);
+        if bytes >= EVIDENCE && bytes <= least {
+            return Ok(Compression::None);
+        }
+        let several = bytes / self.cells.len().max(1) > 2 * BLOCK as usize;
+        let most = match several {
+            true => zstd + zstd * WITHOUT_BLOCKS / 100,
+            false => zstd,
+        };
+        // What a candidate weighs: its bytes, and more for what it costs readers.
+        let ranked = [
+            fast.map(|one| (one, 100)),
+            small.map(|one| (one, 100 + SLOWER)),
+            large.map(|one| (one, (100 + SLOWER) * (100 + LARGER_BLOCKS) / 100)),
+        ];
+        let chosen = ranked
+            .into_iter()
+            .flatten()
+            .filter(|((bytes, _), _)| bytes + DOCUMENT <= most)
+            .min_by_key(|((bytes, _), weight)| bytes * weight);
+        Ok(chosen.map_or(Compression::Zstd, |((_, frames), _)| {
+            Compression::Frames(frames)
+        }))
+    }
+}
+
+impl Compression {
+    /// The compression of an array of numbers of so many bytes: of [`Auto`](Self::Auto) the one that suits a sample of its cells best, of others
+    /// [`of_items`](Self::of_items). The same sample gives the same compression.
+    ///
+    /// # Cost
+    /// Compresses the sample up to ten times: a few milliseconds.
+    ///
+    /// # Errors
+    /// A library that fails.
+    pub fn chosen(&self, items: usize, sample: &CodecSample) -> Result<Self, CodecError> {
+        match self {
+            Self::Auto => sample.choose(items),
+            other => Ok(other.of_items(items)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(cells: &[Vec<u8>]) -> CodecSample {
+        let cell = |at: usize, most: usize| {
+            let cell = &cells[at];
+            Ok::<_, CodecError>(cell[..most.min(cell.len())].to_vec())
+        };
+        CodecSample::of(cells.len(), cell).unwrap()
+    }
+
+    fn chosen(items: usize, cells: &[Vec<u8>]) -> Compression {
+        Compression::Auto.chosen(items, &sample(cells)).unwrap()
+    }
+
+    /// Bytes without a pattern.
+    fn noise(count: usize) -> Vec<u8> {
+        let mut state = 1_u64;
+        let next = || {
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            (state >> 56) as u8
+        };
+        std::iter::repeat_with(next).take(count).collect()
+    }
+
+    #[test]
+    fn samples_are_spread_and_bounded() {
+        for count in [0, 1, 2, 3, 15, 16, 17, 1000] {
+            let mut seen = Vec::new();
+            let cell = |at, most: usize| {
+                seen.push(at);
+                Ok::<_, CodecError>(vec![0; most.min(10)])
+            };
+            CodecSample::of(count, cell).unwrap();
+            seen.sort_unstable();
+            let all: Vec<usize> = (0..count.min(16))
+                .map(|n| n * count / count.min(16))
+                .collect();
+            assert_eq!(seen, all, "{count}");
+        }
+        let large = sample(&vec![vec![0; 1 << 20]; 100]);
+        assert_eq!((large.cells.len(), large.bytes()), (2, SAMPLE));
+    }
+
+    #[test]
+    fn smooth_numbers_are_shuffled_in_blocks() {
+        let walk =
+            |seed: u32| (0..40_000_u32).map(move |i| ((i ^ seed) % 977) as f32 * 0.37 + i as f32);
+        let cells: Vec<Vec<u8>> = (0..3)
+            .map(|seed| walk(seed).flat_map(f32::to_le_bytes).collect())
+            .collect();
+        let found = chosen(4, &cells);
+        let Compression::Frames(frames) = &found else {
+            panic!("{found:?}");
+        };
+        assert!(frames.items >= 4, "{frames:?}");
+        let bytes = sample(&cells).compressed(&found).unwrap();
+        let zstd = sample(&cells).compressed(&Compression::Zstd).unwrap();
+        assert!(bytes < zstd, "{bytes} of {zstd}");
+        assert_eq!(found, chosen(4, &cells));
+    }
+
+    #[test]
+    fn noise_is_not_compressed_and_small_cells_do_not_grow() {
+        assert_eq!(chosen(1, &[noise(100_000)]), Compression::None);
+        // The array may grow, and what comes may be other data.
+        assert_eq!(chosen(1, &[noise(1000)]), Compression::Zstd);
+        assert_eq!(chosen(4, &[]), Compression::Zstd);
+        for size in [1, 40, 300] {
+            let cells: Vec<Vec<u8>> = (0..9_u8).map(|n| vec![n; size]).collect();
+            let found = chosen(8, &cells);
+            let bytes = sample(&cells).compressed(&found).unwrap();
+            let zstd = sample(&cells).compressed(&Compression::Zstd).unwrap();
+            assert!(bytes <= zstd, "{size}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn stated_compressions_are_not_chosen_again() {
+        let noise = [noise(100_000)];
+        let stated = Compression::Zstd.chosen(4, &sample(&noise)).unwrap();
+        assert_eq!(stated, Compression::Zstd);
+        let blosc = Compression::Blosc(4).chosen(8, &sample(&noise)).unwrap();
+        assert_eq!(blosc, Compression::Blosc(8));
+    }
+}
