@@ -26,7 +26,8 @@ const BOX: f64 = 21.5;
 const SCATTERED: u64 = 200;
 
 /// Measures the kinds of `--kinds A,B` (all) up to `--max N` (1,000,000) vertices, each question `--times N` (3) times; with `--remote` also
-/// through a server that is `--ms N` (30) away, at `--mbs N` (50) MB/s a connection. `--zvf FILE` takes a program that was built before,
+/// through a server that is `--ms N` (30) away, at `--mbs N` (50) MB/s a connection. `--questions` leaves out validation, edits and coarse
+/// levels. `--zvf FILE` takes a program that was built before,
 /// else the release program is built. Writes `growth.csv`, `growth.md` and `growth.svg` to `--out DIR`, else below the target folder.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     if !cfg!(target_os = "linux") {
@@ -71,6 +72,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         sh::option(arguments, "--mbs")?.unwrap_or(50_u64),
     );
     let trials = Trials {
+        changes: !sh::flag(arguments, "--questions"),
         program: Program {
             zvf,
             trace: folder.join("trace.ndjson"),
@@ -103,6 +105,8 @@ struct Trials {
     program: Program,
     folder: PathBuf,
     times: u32,
+    /// Whether stores are also validated and changed.
+    changes: bool,
     distance: Option<Distance>,
 }
 
@@ -173,7 +177,7 @@ impl Trials {
             ("delete one", delete),
             ("pyramid", words(&["pyramid", &place])),
         ];
-        for (job, words) in changes {
+        for (job, words) in changes.into_iter().filter(|_| self.changes) {
             add("local", job, self.program.traced(&words)?, (0, None))?;
         }
         std::fs::remove_dir_all(&files)?;

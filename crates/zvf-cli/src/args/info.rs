@@ -12,6 +12,7 @@ use super::LevelArgs;
 Examples:
   zvf info brain.zarrvectors
   zvf info brain.zarrvectors --json | jq '.levels[].vertices'
+  zvf info brain.zarrvectors --sizes
   zvf info https://example.org/brain.zarrvectors --count")]
 pub(crate) struct InfoArgs {
     /// Path or URL of the store
@@ -19,6 +20,9 @@ pub(crate) struct InfoArgs {
     /// Count vertices from the data instead of trusting the metadata
     #[arg(long)]
     pub(crate) count: bool,
+    /// Bytes and files of each level, which lists the whole store
+    #[arg(long)]
+    pub(crate) sizes: bool,
 }
 
 /// `zvf objects`
