@@ -25,6 +25,7 @@ mod dependencies;
 mod features;
 mod fixtures;
 mod fuzz;
+mod growth;
 mod history;
 mod latency;
 mod levels;
@@ -163,6 +164,11 @@ const TASKS: &[Task] = &[
         name: "levels",
         help: "coarse levels of large datasets: time, memory, files, and how alike they look [--small] [--debug] [--only NAME]",
         run: levels::run,
+    },
+    Task {
+        name: "growth",
+        help: "imports, questions, edits and coarse levels of stores of growing size: what they cost, how that grows, as tables and curves [--max N] [--kinds points,lines,skeletons,meshes,graphs] [--remote [--ms N] [--mbs N]] [--times N] [--questions] [--zvf FILE] [--out DIR]",
+        run: growth::run,
     },
     Task {
         name: "latency",

@@ -18,6 +18,41 @@ fn text_and_documents_are_as_blessed() -> Result<()> {
     Ok(())
 }
 
+/// Only sizes are a reason to list everything: names of families are one listing each.
+#[test]
+fn a_store_is_listed_only_for_its_sizes() -> Result<()> {
+    let home = Home::new("graph")?;
+    let listed = |flags: &[&str]| -> Result<u64> {
+        let trace = home.file("trace.ndjson");
+        let trace = trace.to_str().context("a path")?;
+        home.text(&[&["info", STORE, "--trace-io", trace][..], flags].concat())?;
+        let text = std::fs::read_to_string(trace)?;
+        let mut names = 0;
+        for line in text.lines() {
+            let request: Value = serde_json::from_str(line)?;
+            if request["method"] == "LIST" {
+                names += request["bytes"].as_u64().unwrap_or(0);
+            }
+        }
+        Ok(names)
+    };
+    let (plain, sized) = (listed(&[])?, listed(&["--sizes"])?);
+    assert!(
+        plain < 200 && sized > plain + 400,
+        "{plain} and {sized} names"
+    );
+    let text = home.text(&["info", STORE, "--sizes"])?;
+    let level = text
+        .lines()
+        .find(|line| line.trim_start().starts_with("0 "));
+    let level = level.context("no level")?;
+    assert!(
+        level.contains(" KiB ") && level.contains(" 628 "),
+        "{level}"
+    );
+    Ok(())
+}
+
 /// The bundled stores that can be read, of every generation.
 fn readable() -> Result<Vec<String>> {
     let mut cases = zvf_testkit::all_cases()?;
@@ -40,7 +75,7 @@ fn counting_agrees_with_the_input() -> Result<()> {
     for case in readable()? {
         let home = Home::new(&case)?;
         let rows = zvf_testkit::truth(&case)?.positions.rows() as u64;
-        let info = home.json(&["info", STORE, "--json", "--count", "-q"])?;
+        let info = home.json(&["info", STORE, "--json", "--count", "--sizes", "-q"])?;
         let level = &info["levels"][0];
         let levels = level["complete_with"]
             .as_array()

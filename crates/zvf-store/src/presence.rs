@@ -10,7 +10,8 @@ use zvf_format::keys::parse_key;
 /// `len()` coordinates of `rank()` components, flat, sorted component by component, without duplicates.
 ///
 /// # Cost
-/// Eight bytes a component. Look-ups are binary searches; a box visits only stretches that can hold members.
+/// Memory: eight bytes a component; while keys are sorted, eight bytes a cell more. Look-ups are binary searches; a box visits only stretches
+/// that can hold members.
 ///
 /// Source: specification 0.9, section 7.4.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -305,15 +306,72 @@ fn sorted<const N: usize>(flat: Vec<i64>, problems: &mut Problems) -> Vec<i64> {
     if rows.is_sorted_by(|a, b| a.cmp(b) == Ordering::Less) {
         return flat;
     }
-    let mut rows = rows.to_vec();
-    // A stable sort uses the long runs that the ASCII order of keys leaves.
-    rows.sort();
     let before = rows.len();
-    rows.dedup();
+    let rows = match Packing::of(rows) {
+        Some(packing) => {
+            let mut packed: Vec<u64> = rows.iter().map(|row| packing.pack(row)).collect();
+            // A stable sort uses the long runs that the ASCII order of keys leaves.
+            packed.sort();
+            packed.dedup();
+            packed.iter().map(|one| packing.unpack(*one)).collect()
+        }
+        None => {
+            let mut rows = rows.to_vec();
+            rows.sort();
+            rows.dedup();
+            rows
+        }
+    };
     if rows.len() < before {
         problems.add(|| format!("{} keys come more than once", before - rows.len()));
     }
     rows.into_flattened()
+}
+
+/// Coordinates as single numbers in the same order: cells of the box that holds all of them, counted in C order.
+struct Packing<const N: usize> {
+    low: [i64; N],
+    /// Cells of the box along each axis.
+    extent: [u64; N],
+}
+
+impl<const N: usize> Packing<N> {
+    /// `None` if 64 bits cannot count the cells of the box, or if there are no rows.
+    fn of(rows: &[[i64; N]]) -> Option<Self> {
+        let (mut low, mut high) = (*rows.first()?, *rows.first()?);
+        for row in rows {
+            for ((low, high), one) in low.iter_mut().zip(&mut high).zip(row) {
+                *low = (*low).min(*one);
+                *high = (*high).max(*one);
+            }
+        }
+        let mut extent = [0; N];
+        let mut cells = 1_u64;
+        for ((extent, low), high) in extent.iter_mut().zip(&low).zip(&high) {
+            *extent = high.abs_diff(*low).checked_add(1)?;
+            cells = cells.checked_mul(*extent)?;
+        }
+        Some(Self { low, extent })
+    }
+
+    /// The number of a row of those that the box was made of. Nothing overflows: the cells of the box are counted by 64 bits.
+    fn pack(&self, row: &[i64; N]) -> u64 {
+        let axes = row.iter().zip(&self.low).zip(&self.extent);
+        axes.fold(0, |packed: u64, ((one, low), extent)| {
+            packed
+                .wrapping_mul(*extent)
+                .wrapping_add(one.abs_diff(*low))
+        })
+    }
+
+    fn unpack(&self, mut packed: u64) -> [i64; N] {
+        let mut row = self.low;
+        for (one, extent) in row.iter_mut().zip(&self.extent).rev() {
+            *one = one.wrapping_add_unsigned(packed % extent);
+            packed /= extent;
+        }
+        row
+    }
 }
 
 fn sorted_any(rank: usize, flat: Vec<i64>, problems: &mut Problems) -> Vec<i64> {
@@ -352,6 +410,38 @@ mod tests {
         let p = of(&["0.0", "0.0", "5.0", "x", "1"], &[0, 0], &[2, 2]);
         assert_eq!(p.len(), 1);
         assert_eq!(p.problems().len(), 4, "{:?}", p.problems());
+    }
+
+    #[test]
+    fn coordinates_at_the_ends_of_their_type_are_sorted() {
+        let (low, high) = (i64::MIN, i64::MAX);
+        let keys = [
+            format!("{high}.0"),
+            format!("0.{high}"),
+            format!("{low}.{high}"),
+            format!("{low}.{low}"),
+            "0.-1".to_owned(),
+        ];
+        let p = Presence::from_known_names(keys.iter().map(String::as_str), 2);
+        let all: Vec<&[i64]> = p.iter().collect();
+        assert_eq!(
+            all,
+            [
+                &[low, low][..],
+                &[low, high],
+                &[0, -1],
+                &[0, high],
+                &[high, 0]
+            ]
+        );
+        let near = [
+            "9223372036854775807.3",
+            "9223372036854775806.-2",
+            "9223372036854775806.-3",
+        ];
+        let p = Presence::from_known_names(near.into_iter(), 2);
+        let all: Vec<&[i64]> = p.iter().collect();
+        assert_eq!(all, [&[high - 1, -3][..], &[high - 1, -2], &[high, 3]]);
     }
 
     #[test]

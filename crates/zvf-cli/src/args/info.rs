@@ -20,7 +20,7 @@ pub(crate) struct InfoArgs {
     /// Count vertices from the data instead of trusting the metadata
     #[arg(long)]
     pub(crate) count: bool,
-    /// Shows codec, files, bytes and ratio of each array
+    /// Files and bytes of each level, and codec and ratio of each array, which lists the whole store
     #[arg(long)]
     pub(crate) sizes: bool,
 }

@@ -47,19 +47,25 @@ pub(crate) fn run(args: &InfoArgs, context: &mut Context<'_>) -> Result<()> {
 fn gather(args: &InfoArgs, context: &mut Context<'_>) -> Result<Facts> {
     let url = args.store.as_str();
     let store = context.open(url, 0, Need::all())?;
-    let raw = RawStore::open(url, &context.options().io)?;
+    let raw = match args.sizes {
+        true => Some(RawStore::open(url, &context.options().io)?),
+        false => None,
+    };
     let mut levels = Vec::new();
     for &number in store.levels() {
         let level = context.wait(store.level(number, &Need::all()))??;
-        let usage = context.wait(raw.usage(&number.to_string()))??;
+        let usage = match &raw {
+            Some(raw) => context.wait(raw.usage(&number.to_string()))??,
+            None => None,
+        };
         let counted = if args.count {
             Some(count(&store, number, context)?)
         } else {
             None
         };
         let mut facts = LevelFacts::of(&level, usage, counted);
-        if args.sizes {
-            facts.sizes = sizes::of(&facts, &raw, context)?;
+        if let Some(raw) = &raw {
+            facts.sizes = sizes::of(&facts, raw, context)?;
         }
         levels.push(facts);
     }

@@ -87,6 +87,8 @@ pub struct GridArray {
     origin: Vec<i64>,
     container: Container,
     presence: OnceLock<Arc<Presence>>,
+    /// An array of the same level, which may list the same cells.
+    beside: Option<Shared>,
     /// Elements of a row, if they were detected from a cell.
     columns: OnceLock<u64>,
 }
@@ -124,6 +126,7 @@ impl GridArray {
             origin,
             container,
             presence: OnceLock::new(),
+            beside: None,
             columns: OnceLock::new(),
         })
     }
@@ -145,6 +148,7 @@ impl GridArray {
             origin: vec![0; rank],
             container,
             presence: OnceLock::from(presence),
+            beside: None,
             columns: OnceLock::new(),
         }
     }
@@ -275,6 +279,23 @@ impl GridArray {
         self
     }
 
+    /// Names an array of the same level. Where both list the same cells, the list is sorted once, and held once.
+    pub(crate) fn beside(mut self, other: Option<Shared>) -> Self {
+        self.beside = other;
+        self
+    }
+
+    /// The sorted list of the array beside, if its document lists the same cells of the same grid.
+    fn presence_beside(&self) -> Option<&Arc<Presence>> {
+        let other = self.beside.as_ref()?;
+        let keys = self.attributes().nonempty_chunks.as_ref()?;
+        let shape = self.shape()?;
+        let same = other.attributes().nonempty_chunks.as_ref() == Some(keys)
+            && other.shape() == Some(shape)
+            && other.origin == self.origin;
+        same.then(|| other.shared_presence())
+    }
+
     /// Path inside the store, such as `0/vertices`.
     pub fn path(&self) -> &str {
         &self.path
@@ -377,7 +398,8 @@ impl GridArray {
     /// The cells that have content.
     ///
     /// # Cost
-    /// The first call sorts the list, later ones are free.
+    /// The first call sorts the list, later ones are free. Memory: [`Presence`], shared by the arrays of a level that list the same cells,
+    /// and the text of the keys with four bytes for each of them, which each array keeps as part of its document.
     pub fn presence(&self) -> &Presence {
         self.shared_presence()
     }
@@ -385,6 +407,9 @@ impl GridArray {
     /// The cells that have content, to be shared with other arrays.
     pub(crate) fn shared_presence(&self) -> &Arc<Presence> {
         self.presence.get_or_init(|| {
+            if let Some(shared) = self.presence_beside() {
+                return Arc::clone(shared);
+            }
             let keys = self.attributes().nonempty_chunks.as_ref();
             Arc::new(match (keys, self.shape()) {
                 (Some(keys), Some(shape)) => Presence::from_keys(keys.iter(), &self.origin, shape),

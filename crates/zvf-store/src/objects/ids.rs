@@ -19,7 +19,8 @@ const ROWS: &str = "rows";
 
 /// States in the attributes of a table of ids whether these ids are row numbers.
 pub fn state_ids(attributes: &mut ArrayAttributes, ids: &[i64]) {
-    if !ids.is_empty() && ids.iter().copied().eq(0..) {
+    // Not `eq(0..)`: a range without an end is equal to no list.
+    if !ids.is_empty() && ids.iter().zip(0..).all(|(id, row)| *id == row) {
         attributes.extra.insert(IDS.to_owned(), ROWS.into());
     } else {
         attributes.extra.remove(IDS);
@@ -251,7 +252,34 @@ fn invert(ids: &[i64]) -> HashMap<i64, u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::IdTable;
+    use zvf_meta::ArrayAttributes;
+
+    use super::{IdTable, state_ids};
+
+    #[test]
+    fn ids_that_are_row_numbers_are_stated() {
+        for (ids, expected) in [
+            (&[0, 1, 2][..], true),
+            (&[0], true),
+            (&[], false),
+            (&[1, 2], false),
+            (&[0, 2, 1], false),
+        ] {
+            // A statement from before is taken back where it does not hold.
+            for before in [true, false] {
+                let mut attributes = ArrayAttributes::default();
+                if before {
+                    state_ids(&mut attributes, &[0]);
+                }
+                state_ids(&mut attributes, ids);
+                let stated = attributes
+                    .extra
+                    .get("zvf_ids")
+                    .is_some_and(|one| one == "rows");
+                assert_eq!(stated, expected, "{ids:?}");
+            }
+        }
+    }
 
     #[test]
     fn sorted_any_and_row_tables_answer_alike() {

@@ -175,7 +175,10 @@ impl Tree {
 
     /// Keeps an array that is complete, in the place of its document.
     fn keep(&self, path: &str, array: GridArray) -> Shared {
-        let array = Arc::new(array);
+        // Most arrays of a level have cells in the same chunks as its vertices.
+        let level = path.split('/').next().unwrap_or_default();
+        let vertices = self.built(&format!("{level}/vertices"));
+        let array = Arc::new(array.beside(vertices));
         let mut state = self.state();
         state.forget(&format!("{path}/zarr.json"));
         state.grids.insert(path.to_owned(), Arc::clone(&array));

@@ -7,6 +7,7 @@
     reason = "helpers of tests stand outside test functions"
 )]
 
+mod growth;
 mod local;
 mod permanent;
 mod points;

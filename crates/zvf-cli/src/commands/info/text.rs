@@ -148,37 +148,32 @@ impl Facts {
     }
 
     fn levels_table(&self) -> String {
-        let mut table = TextTable::new([
-            "level",
-            "vertices",
-            "chunks",
-            "objects",
-            "size",
-            "files",
-            "chunk shape",
-            "bin shape",
-        ]);
+        // Sizes are known where they were asked for.
+        let sized = self.levels.iter().any(|level| level.usage.is_some());
+        let columns = |sizes: [String; 2]| sized.then_some(sizes).into_iter().flatten();
+        let head = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let mut names = head(&["level", "vertices", "chunks", "objects"]);
+        names.extend(columns(["size", "files"].map(str::to_owned)));
+        names.extend(head(&["chunk shape", "bin shape"]));
+        let mut table = TextTable::new(names);
         for level in &self.levels {
             let dash = || "-".to_owned();
-            table.row([
+            let counted = if level.counted { " counted" } else { "" };
+            let objects = level.objects.as_ref();
+            let mut row = vec![
                 level.level.to_string(),
-                format!(
-                    "{}{}",
-                    level.vertices,
-                    if level.counted { " counted" } else { "" }
-                ),
+                format!("{}{counted}", level.vertices),
                 level.chunks.to_string(),
-                level
-                    .objects
-                    .as_ref()
-                    .map_or_else(dash, |objects| objects.count().to_string()),
-                level.usage.map_or_else(dash, |usage| size(usage.bytes)),
-                level
-                    .usage
-                    .map_or_else(dash, |usage| usage.objects.to_string()),
-                product(&level.chunk_shape),
-                level.bin_shape.as_deref().map_or_else(dash, product),
-            ]);
+                objects.map_or_else(dash, |objects| objects.count().to_string()),
+            ];
+            let usage = level.usage;
+            row.extend(columns([
+                usage.map_or_else(dash, |usage| size(usage.bytes)),
+                usage.map_or_else(dash, |usage| usage.objects.to_string()),
+            ]));
+            row.push(product(&level.chunk_shape));
+            row.push(level.bin_shape.as_deref().map_or_else(dash, product));
+            table.row(row);
         }
         table.render(0)
     }
