@@ -210,3 +210,19 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_a_forked_process_is_told_so(tracts: Path) -> None:
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED, str(tracts)], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "7\n"
+
+
+def test_archives_keep_names_and_units_of_axes(tmp_path: Path) -> None:
+    positions = np.arange(12.0).reshape(3, 4)
+    names, units = ["t", "z", "y", "x"], ["second", "micrometer", "micrometer", ""]
+    np.savez(tmp_path / "a.npz", positions=positions, axes=names, units=units, v=np.arange(3))
+    zvf.import_(tmp_path / "a.zarrvectors", tmp_path / "a.npz")
+    axes = zvf.open(tmp_path / "a.zarrvectors").info["axes"]
+    assert [(axis["name"], axis["type"], axis["unit"] or "") for axis in axes] == list(
+        zip(names, ["time", "space", "space", "space"], units, strict=True)
+    )
+    zvf.export(tmp_path / "a.zarrvectors", tmp_path / "b.npz")
+    with np.load(tmp_path / "b.npz") as found:
+        assert sorted(found.files) == ["axes", "positions", "units", "v"]
+        assert (found["axes"].tolist(), found["units"].tolist()) == (names, units)
+        np.testing.assert_array_equal(found["positions"][np.argsort(found["v"])], positions)

@@ -224,7 +224,7 @@ def main() -> int:
     parser.add_argument("program")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--cases", type=int, default=500)
+    parser.add_argument("--cases", type=int, default=96)
     options = parser.parse_args()
     board, broken = Board(), []
     shutil.rmtree(options.folder, ignore_errors=True)

@@ -319,7 +319,7 @@ fn every_table_names_objects_and_comes_back_with_them() -> Result<()> {
             [json!(17), json!(42)],
             "{file}"
         );
-        let states = ["arrow", "feather", "parquet"].contains(&ending);
+        let states = ["arrow", "feather", "parquet", "npz"].contains(&ending);
         for axis in info["axes"].as_array().context("axes")? {
             assert_eq!(
                 axis["unit"].as_str(),

@@ -53,6 +53,7 @@ mod serve;
 mod server;
 #[cfg(unix)]
 mod special;
+mod unit_formats;
 mod units;
 mod upload;
 mod validate;

@@ -14,9 +14,19 @@ pub(crate) struct Found {
     /// Complete but for the chunk size, which is 1.
     pub(crate) spec: StoreSpec,
     pub(crate) frame: Option<Value>,
-    /// Whether the files state the axes of the specification, with their units.
-    pub(crate) stated: bool,
+    pub(crate) stated: Stated,
     pub(crate) notes: Vec<String>,
+}
+
+/// What files say about the axes of their positions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stated {
+    /// Nothing: the axes of the specification are in the order of the coordinates, whatever their names.
+    Nothing,
+    /// Their names.
+    Names,
+    /// Their names, and the units of the positions.
+    Units,
 }
 
 /// A specification for one kind; the chunk size is chosen later.

@@ -8,7 +8,7 @@ use zvf_write::{Kind, StoreSpec};
 
 use crate::error::{ConvertError, Place};
 use crate::format::Format;
-use crate::found::Found;
+use crate::found::{Found, Stated};
 use crate::ids::ObjectIds;
 use crate::options::{self, Options};
 use crate::shape::Chosen;
@@ -141,7 +141,7 @@ impl Import {
                     transform::of_tractogram(format, options, &found)?
                 } else {
                     let axes = &found.spec.axes;
-                    let stated = found.stated.then_some(axes.as_slice());
+                    let stated = (found.stated == Stated::Units).then_some(axes.as_slice());
                     let given = transform::given(format, options, axes, stated)?;
                     units = given.units;
                     found.notes.extend(given.notes);
@@ -311,16 +311,15 @@ fn into_store(
     found: &mut Found,
 ) -> Result<(Option<Transform>, Vec<String>), ConvertError> {
     let mut remarks = Vec::new();
-    let stated = found.stated.then(|| found.spec.axes.clone());
+    let stated = (found.stated == Stated::Units).then(|| found.spec.axes.clone());
     if found.spec.axes.len() != store.axes().len() {
         let expected = format!("{}, as the store has", store.axes().len());
         let found = found.spec.axes.len().to_string();
         return Err(ConvertError::usage("axes of positions", found, expected));
     }
-    // Formats that name their axes; arrays do not.
-    let order = match format {
-        Format::Npy | Format::Npz => None,
-        _ => axes::order(&found.spec.axes, store.axes()),
+    let order = match found.stated {
+        Stated::Nothing => None,
+        Stated::Names | Stated::Units => axes::order(&found.spec.axes, store.axes()),
     };
     let stated = match &order {
         Some(_) => stated.map(|axes| store.in_order(axes)),

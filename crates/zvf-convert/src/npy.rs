@@ -1,5 +1,6 @@
-//! NPY: one array of positions, `(N, D)`.
+//! NPY: one array of positions, `(N, D)`. Other formats have arrays of this form, also of texts.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,12 +15,14 @@ use zvf_encode::error::OrBug;
 
 use crate::bytes::Bytes;
 use crate::error::{ConvertError, shown};
-use crate::records::source::{Source, TakeBatch};
+use crate::records::source::{AXES, Source, TakeBatch};
 
 /// Bytes of an array that are held at once.
 const BATCH: usize = 64 << 20;
 /// A header that is longer is none.
 const LONGEST: usize = 1 << 20;
+/// Characters of an array of texts.
+const MOST_CHARACTERS: usize = 1 << 16;
 
 /// What an array is, as its header says.
 #[derive(Debug, Clone, PartialEq)]
@@ -114,6 +117,15 @@ impl Parts {
 impl Header {
     /// Reads the header of an array of one or two axes.
     pub(crate) fn read(bytes: &mut Bytes) -> Result<Self, ConvertError> {
+        let text = Self::text(bytes)?;
+        parse(&text).ok_or_else(|| {
+            let expected = "a header of numbers or truth values, `(N,)` or `(N, D)`";
+            bytes.bad(shown(text.trim()), expected)
+        })
+    }
+
+    /// Reads the text of a header.
+    fn text(bytes: &mut Bytes) -> Result<String, ConvertError> {
         let magic: [u8; 6] = bytes.take("the magic of NPY")?;
         if magic != *b"\x93NUMPY" {
             return Err(bytes.bad("another beginning", "\"\\x93NUMPY\""));
@@ -134,11 +146,7 @@ impl Header {
             ));
         }
         let text = bytes.take_some(length, "a header")?;
-        let text = String::from_utf8_lossy(&text).into_owned();
-        parse(&text).ok_or_else(|| {
-            let expected = "a header of numbers or truth values, `(N,)` or `(N, D)`";
-            bytes.bad(shown(text.trim()), expected)
-        })
+        Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
     /// An array without a header, little-endian, by its type and the bytes it has.
@@ -246,8 +254,48 @@ fn items(element: &DataType, big: bool, raw: &[u8]) -> Option<ArrayRef> {
     })
 }
 
-/// The members of a header: a Python dictionary of three keys.
-fn parse(text: &str) -> Option<Header> {
+/// Reads an array of texts of one axis, as NumPy has them: `<U8`, characters of four bytes, zeros behind the last one.
+///
+/// # Errors
+/// As [`Header::read`]; an array of another type or shape, or a large one.
+pub(crate) fn read_texts(bytes: &mut Bytes) -> Result<Vec<String>, ConvertError> {
+    let header = Header::text(bytes)?;
+    let found = members(&header).and_then(|(descr, _, shape)| {
+        let (big, length) = match descr.split_at_checked(2)? {
+            ("<U" | "=U", length) => (false, length),
+            (">U", length) => (true, length),
+            _ => return None,
+        };
+        let length: usize = length.parse().ok()?;
+        let [rows] = shape.as_slice() else {
+            return None;
+        };
+        let rows = usize::try_from(*rows).ok()?;
+        let all = rows.checked_mul(length)?;
+        (all <= MOST_CHARACTERS && rows <= MOST_CHARACTERS).then_some((big, length, rows))
+    });
+    let Some((big, length, rows)) = found else {
+        return Err(bytes.bad(shown(header.trim()), "a short array of texts, `(N,)`"));
+    };
+    let mut texts = Vec::with_capacity(rows);
+    for _ in 0..rows {
+        let mut text = String::new();
+        for _ in 0..length {
+            let mut code = bytes.take::<4>("a character")?;
+            if big {
+                code.reverse();
+            }
+            let code = u32::from_le_bytes(code);
+            let one = char::from_u32(code);
+            text.push(one.ok_or_else(|| bytes.bad(format!("{code:#x}"), "a code point"))?);
+        }
+        texts.push(text.trim_end_matches('\0').to_owned());
+    }
+    Ok(texts)
+}
+
+/// The members of a header, a Python dictionary of three keys: the type, whether it is in Fortran order, the shape.
+fn members(text: &str) -> Option<(&str, bool, Vec<u64>)> {
     let member = |key: &str| {
         let at = text.find(&format!("'{key}'"))?;
         let rest = text.get(at..)?.split_once(':')?.1;
@@ -265,6 +313,12 @@ fn parse(text: &str) -> Option<Header> {
         .map(str::trim)
         .filter(|part| !part.is_empty());
     let shape: Vec<u64> = shape.map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    Some((descr, columns, shape))
+}
+
+/// The header of an array of numbers.
+fn parse(text: &str) -> Option<Header> {
+    let (descr, columns, shape) = members(text)?;
     let (rows, width, listed) = match shape.as_slice() {
         [rows] => (*rows, 1, false),
         [rows, width] => (*rows, usize::try_from(*width).ok()?, true),
@@ -334,7 +388,9 @@ impl Npy {
             );
             return Err(bytes.bad(format!("a file of {length} bytes"), wanted));
         }
-        let schema = Schema::new(vec![Field::new("position", header.column(), false)]);
+        let fields = vec![Field::new("position", header.column(), false)];
+        let metadata = HashMap::from([(AXES.to_owned(), "[]".to_owned())]);
+        let schema = Schema::new_with_metadata(fields, metadata);
         Ok(Self {
             path: path.to_owned(),
             header,

@@ -671,7 +671,15 @@ fn npz_arrays_are_read_and_written_by_name() {
         assert!(done.notes.is_empty(), "{:?}", done.notes);
         let arrays = parse::npz(&std::fs::read(&out).unwrap());
         let names: Vec<&str> = arrays.keys().map(String::as_str).collect();
-        let wanted = ["faces", "object_id", "positions", "shade", "weight"];
+        let wanted = [
+            "axes",
+            "faces",
+            "object_id",
+            "positions",
+            "shade",
+            "units",
+            "weight",
+        ];
         assert_eq!(names, wanted.map(|name| format!("{name}.npy")));
         let (head, data) = &arrays["shade.npy"];
         assert!(
@@ -687,6 +695,80 @@ fn npz_arrays_are_read_and_written_by_name() {
             spec.chunk_shape = vec![3.0; 3]
         });
         assert_eq!(ends(&got, "shade").len(), 2);
+    }
+}
+
+/// Texts as NumPy has them, little-endian.
+fn words(words: &[&str]) -> Vec<u8> {
+    let longest = words.iter().map(|word| word.chars().count()).max();
+    let longest = longest.unwrap_or(1).max(1);
+    let mut codes = Vec::new();
+    for word in words {
+        let own = word.chars().map(u32::from).chain(std::iter::repeat(0));
+        codes.extend(own.take(longest).flat_map(u32::to_le_bytes));
+    }
+    npy(
+        &format!("<U{longest}"),
+        &format!("({},)", words.len()),
+        &codes,
+    )
+}
+
+#[test]
+fn archives_say_what_their_axes_are() {
+    let positions: Vec<u8> = (0..8_u8)
+        .flat_map(|number| f32::from(number).to_le_bytes())
+        .collect();
+    let axes = |arrays: &[(&str, &[&str])]| {
+        let mut all = vec![("positions", npy("<f4", "(2, 4)", &positions))];
+        all.extend(arrays.iter().map(|(name, texts)| (*name, words(texts))));
+        let folder = Folder::new();
+        let import = open(&[folder.file("a.npz", npz(&all, false))], &small());
+        let axes = import.spec().axes.clone().into_iter();
+        let axes = axes.map(|axis| (axis.name.clone(), axis.kind().to_owned(), axis.unit));
+        (axes.collect::<Vec<_>>(), import.notes().to_vec())
+    };
+    let texts = |list: &[(&str, &str, &str)]| -> Vec<(String, String, Option<String>)> {
+        let unit = |unit: &str| Some(unit.to_owned()).filter(|unit| !unit.is_empty());
+        let one = |(name, kind, of): &(&str, &str, &str)| {
+            ((*name).to_owned(), (*kind).to_owned(), unit(of))
+        };
+        list.iter().map(one).collect()
+    };
+    let names: &[&str] = &["time", "x", "gr\u{f6}\u{df}e", "z"];
+    let units: &[&str] = &["second", "", "micrometer", "micrometer"];
+    let (found, notes) = axes(&[("axes", names), ("units", units)]);
+    let wanted = [
+        ("time", "time", "second"),
+        ("x", "space", ""),
+        ("gr\u{f6}\u{df}e", "space", "micrometer"),
+        ("z", "space", "micrometer"),
+    ];
+    assert_eq!((found, notes.len()), (texts(&wanted), 0));
+    let types: &[&str] = &["time", "channel", "space", "space"];
+    let (found, _) = axes(&[("axes", names), ("units", units), ("axis_types", types)]);
+    assert_eq!(found[1].1, "channel");
+    let (found, notes) = axes(&[("axes", names)]);
+    assert_eq!((found[0].0.as_str(), found[0].1.as_str()), ("time", "time"));
+    assert_eq!((&found[0].2, notes.len()), (&None, 0));
+    // What does not fit is said, and the axes have the usual names.
+    let usual = texts(&[
+        ("x", "space", ""),
+        ("y", "space", ""),
+        ("z", "space", ""),
+        ("w", "space", ""),
+    ]);
+    for (arrays, note) in [
+        (vec![("axes", &names[..3])], "3 texts"),
+        (
+            vec![("axes", &["x", "x", "y", "z"][..])],
+            "a name of its own",
+        ),
+        (vec![("units", units)], "an array axes beside it"),
+    ] {
+        let (found, notes) = axes(&arrays);
+        assert_eq!(found, usual, "{note}");
+        assert!(notes.iter().any(|one| one.contains(note)), "{notes:?}");
     }
 }
 

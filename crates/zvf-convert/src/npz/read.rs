@@ -6,25 +6,33 @@
 //! | `edges` | `(M, 2)`, whole numbers | edges of a graph, by vertices from 0 |
 //! | `faces` | `(M, 3)` or `(M, 4)`, whole numbers | faces of a mesh |
 //! | `object_id` | `(N,)`, whole numbers | the object that a vertex belongs to |
+//! | `axes` | `(D,)`, texts | names of the axes; those of time are `t`, `time` and `frame` |
+//! | `units` | `(D,)`, texts | units of the axes, empty where there is none: positions are in the frame of a store |
+//! | `axis_types` | `(D,)`, texts | types of the axes, beside `units` |
 //! | any other | `(N,)` or `(N, C)` | an attribute of vertices |
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use serde_json::{Value, json};
 use zvf_query::numbers::elements;
-use zvf_write::Kind;
+use zvf_write::{Axis, Kind};
 
 use crate::archive::{Archive, Member};
 use crate::error::{ConvertError, Place, shown};
-use crate::npy::{Header, Parts};
+use crate::npy::{Header, Parts, read_texts};
 use crate::numbers::{floats, whole_number};
-use crate::records::source::{OBJECT, Source, TakeBatch, TakeLink};
+use crate::output;
+use crate::records::source::{AXES, OBJECT, Source, TakeBatch, TakeLink};
 
 /// The name of positions in the table.
 const POSITIONS: &str = "positions";
+
+/// The names of arrays of texts, a text an axis: names, types, units.
+pub(crate) const OF_AXES: [&str; 3] = ["axes", "axis_types", "units"];
 
 /// An open archive.
 #[derive(Debug)]
@@ -47,14 +55,22 @@ impl Npz {
         let Some(positions) = archive.find("positions.npy") else {
             return bad("no array positions".to_owned(), "one, (N, D)");
         };
-        let rows = header(&archive, positions)?.rows;
+        let positions = header(&archive, positions)?;
+        let rows = positions.rows;
         let (mut columns, mut fields) = (Vec::new(), Vec::new());
         let (mut links, mut notes, mut metadata) = (None, Vec::new(), HashMap::new());
+        let mut of_axes = AxisTexts::default();
         for member in &archive.members {
             let Some(name) = member.name.strip_suffix(".npy") else {
                 notes.push(format!("{} is not kept: no array", shown(&member.name)));
                 continue;
             };
+            if let Some(at) = OF_AXES.iter().position(|known| *known == name)
+                && let Ok(texts) = read_texts(&mut archive.read(member)?)
+            {
+                of_axes.take(at, texts, &positions, &mut notes);
+                continue;
+            }
             let header = match header(&archive, member) {
                 Ok(header) => header,
                 Err(error) if name == POSITIONS || name == "edges" || name == "faces" => {
@@ -107,6 +123,7 @@ impl Npz {
                 ));
             }
         }
+        of_axes.describe(&mut metadata, &mut notes);
         Ok(Self {
             path: path.to_owned(),
             archive,
@@ -116,6 +133,74 @@ impl Npz {
             links,
             notes,
         })
+    }
+}
+
+/// What an archive says of its axes, by [`OF_AXES`].
+#[derive(Debug, Default)]
+struct AxisTexts([Option<Vec<String>>; 3]);
+
+impl AxisTexts {
+    fn take(&mut self, at: usize, texts: Vec<String>, positions: &Header, notes: &mut Vec<String>) {
+        let axes = match positions.column() {
+            DataType::FixedSizeList(_, width) => usize::try_from(width).unwrap_or_default(),
+            _ => 1,
+        };
+        let name = OF_AXES.get(at).copied().unwrap_or_default();
+        let distinct: HashSet<&String> = texts.iter().collect();
+        let names = at == 0;
+        if texts.len() != axes {
+            notes.push(format!(
+                "array {name} of {} texts is not kept: positions have {axes} axes",
+                texts.len()
+            ));
+        } else if names && (distinct.len() < axes || texts.iter().any(String::is_empty)) {
+            notes.push(format!(
+                "array {name} is not kept: an axis without a name of its own"
+            ));
+        } else if let Some(place) = self.0.get_mut(at) {
+            *place = Some(texts);
+        }
+    }
+
+    /// Puts it into the metadata of the table.
+    fn describe(self, metadata: &mut HashMap<String, String>, notes: &mut Vec<String>) {
+        let [names, types, units] = self.0;
+        let mut alone = |name: &str, beside: &str| {
+            notes.push(format!(
+                "array {name} is not kept: expected an array {beside} beside it"
+            ));
+        };
+        let Some(names) = names else {
+            metadata.insert(AXES.to_owned(), "[]".to_owned());
+            if units.is_some() {
+                alone("units", "axes");
+            }
+            return;
+        };
+        metadata.insert(AXES.to_owned(), json!(names).to_string());
+        let Some(units) = units else {
+            if types.is_some() {
+                alone("axis_types", "units");
+            }
+            return;
+        };
+        let axes = names
+            .iter()
+            .zip(&units)
+            .enumerate()
+            .map(|(at, (name, unit))| {
+                let given = types.as_ref().and_then(|types| types.get(at));
+                let named = Axis::named(name);
+                let unit = Some(unit).filter(|unit| !unit.is_empty());
+                json!({
+                    "name": name,
+                    "type": given.map_or_else(|| named.kind(), String::as_str),
+                    "unit": unit,
+                })
+            });
+        let axes: Vec<Value> = axes.collect();
+        metadata.insert(output::AXES.to_owned(), json!(axes).to_string());
     }
 }
 

@@ -8,12 +8,14 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 use zvf_query::Table;
 use zvf_query::numbers::elements;
+use zvf_write::Axis;
 
 use crate::ConvertError;
 use crate::archive::ArchiveWriter;
 use crate::export::chained;
 use crate::export::job::{ALL, Batches, Job};
 use crate::export::schemas::{Schemas, attribute};
+use crate::npz::read::OF_AXES;
 use crate::numbers::shape;
 use crate::output::npy::header;
 use crate::output::raw::{descr, write_raw};
@@ -50,6 +52,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     } = sink;
     job.done.links = links.as_ref().map_or(0, |links| links.rows);
     (job.done.vertices, job.done.objects) = (vertices, objects);
+    let taken: Vec<String> = arrays.iter().map(|array| array.name.clone()).collect();
     let mut archive = ArchiveWriter::new(job.create()?);
     for mut array in arrays.into_iter().chain(links) {
         let done = array.finish(&mut archive);
@@ -61,7 +64,14 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
             ));
         }
     }
+    let lost = write_axes(job.store.root().axes(), &taken, &mut archive);
+    let lost = lost.map_err(|error| job.failed(error))?;
     archive.finish().map_err(|error| job.failed(error))?;
+    if let Some(name) = lost {
+        job.note(format!(
+            "names and units of the axes are not kept: an attribute is named {name}"
+        ));
+    }
     job.not_kept(
         "attributes of vertices that are no numbers",
         others.iter().map(String::as_str),
@@ -71,6 +81,44 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
         job.not_kept("attributes of objects", schemas.object_attributes());
     }
     Ok(())
+}
+
+/// Writes the names and units of the axes, and their types where the names do not say them, as arrays of texts; or returns the name that an
+/// attribute has of such an array.
+fn write_axes<W: Write + Seek>(
+    axes: &[Axis],
+    taken: &[String],
+    archive: &mut ArchiveWriter<W>,
+) -> io::Result<Option<&'static str>> {
+    let is_taken = |name: &&&str| taken.iter().any(|taken| taken == **name);
+    if let Some(name) = OF_AXES.iter().find(is_taken) {
+        return Ok(Some(name));
+    }
+    let typed = |axis: &Axis| axis.kind() != Axis::named(&axis.name).kind();
+    let types = axes.iter().any(typed);
+    let texts = |name: &str| -> Vec<&str> {
+        let texts = axes.iter().map(|axis| match name {
+            "axes" => axis.name.as_str(),
+            "units" => axis.unit.as_deref().unwrap_or_default(),
+            _ => axis.kind(),
+        });
+        texts.collect()
+    };
+    for name in OF_AXES
+        .iter()
+        .filter(|name| types || **name != "axis_types")
+    {
+        let texts = texts(name);
+        let longest = texts.iter().map(|text| text.chars().count()).max();
+        let longest = longest.unwrap_or_default().max(1);
+        let mut bytes = header(&format!("<U{longest}"), &format!("({},)", texts.len()), 64)?;
+        for text in texts {
+            let codes = text.chars().map(u32::from).chain(std::iter::repeat(0));
+            bytes.extend(codes.take(longest).flat_map(u32::to_le_bytes));
+        }
+        archive.add(&format!("{name}.npy"), &mut bytes.as_slice())?;
+    }
+    Ok(None)
 }
 
 /// An array that is being written: its numbers wait in a temporary file, because the header needs their count.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use zvf_write::{AttributeSpec, Batch, Kind};
 
 use crate::error::{ConvertError, Place, shown};
-use crate::found::{Found, draft, float_type};
+use crate::found::{Found, Stated, draft, float_type};
 use crate::names;
 use crate::options::Options;
 use crate::shape::Extent;
@@ -154,7 +154,7 @@ impl Obj {
             links,
             spec,
             frame: None,
-            stated: false,
+            stated: Stated::Names,
             notes,
         };
         let reader = Self {

@@ -13,7 +13,7 @@ use super::info::Document;
 use super::segments::Segments;
 use super::skeleton;
 use crate::error::{ConvertError, Place};
-use crate::found::Found;
+use crate::found::{Found, Stated};
 use crate::ids::ObjectIds;
 use crate::options::Options;
 use crate::sink::Sink;
@@ -130,7 +130,7 @@ impl Precomputed {
             links: census.links,
             spec: plan.spec(kind, content.axes()),
             frame: None,
-            stated: true,
+            stated: Stated::Units,
             notes,
         };
         let reader = Self {

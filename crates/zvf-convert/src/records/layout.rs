@@ -15,9 +15,10 @@ use super::attribute::Attribute;
 use super::columns::{check_exclude, names_of, unnamed};
 use super::nodes;
 use super::rename::hold;
-use super::source::OBJECT;
+use super::source;
 use super::values::{kind, values};
 use crate::error::{ConvertError, Place, shown};
+use crate::found::Stated;
 use crate::numbers::floats;
 use crate::options::{Nulls, Options};
 use crate::output::axis_names;
@@ -34,8 +35,8 @@ pub(crate) struct Layout {
     /// One column of lists, or one a coordinate.
     position: Vec<usize>,
     pub(crate) axes: Vec<Axis>,
-    /// Whether the file states the types and units of its axes.
-    pub(crate) stated: bool,
+    /// What the file states about its axes.
+    pub(crate) stated: Stated,
     pub(crate) number: NumberType,
     pub(crate) object: Option<usize>,
     /// The columns that say how links name vertices.
@@ -126,7 +127,7 @@ impl Roles {
             }
         }
         let object = options.object_column.as_deref();
-        let object = object.or_else(|| schema.metadata().get(OBJECT).map(String::as_str));
+        let object = object.or_else(|| schema.metadata().get(source::OBJECT).map(String::as_str));
         let object = object.map(|name| find("object column", name)).transpose()?;
         let object = object.or_else(|| own_object(schema, &position, options));
         if let Some(at) = object.filter(|at| position.contains(at)) {
@@ -478,10 +479,14 @@ fn numbered(names: &[&str]) -> Option<Vec<usize>> {
 
 /// The axes of those names, with the types and units that the table states for them by name, or in order where its names are others; and
 /// whether it states any.
-fn states(schema: &Schema, names: Vec<String>) -> Result<(Vec<Axis>, bool), ConvertError> {
+fn states(schema: &Schema, names: Vec<String>) -> Result<(Vec<Axis>, Stated), ConvertError> {
     let stated = stated_axes(schema)?.filter(|stated| stated.len() == names.len());
     let Some(stated) = stated else {
-        return Ok((names.into_iter().map(Axis::named).collect(), false));
+        let own = match names_of_axes(schema) {
+            Some(own) if own.is_empty() => Stated::Nothing,
+            _ => Stated::Names,
+        };
+        return Ok((names.into_iter().map(Axis::named).collect(), own));
     };
     let by_name = |name: &String| stated.iter().find(|one| one.name == *name).cloned();
     let named: Option<Vec<Axis>> = names.iter().map(by_name).collect();
@@ -489,7 +494,12 @@ fn states(schema: &Schema, names: Vec<String>) -> Result<(Vec<Axis>, bool), Conv
         let pairs = names.into_iter().zip(stated);
         pairs.map(|(name, one)| Axis { name, ..one }).collect()
     });
-    Ok((axes, true))
+    Ok((axes, Stated::Units))
+}
+
+/// The names that the reader of a format gives the axes of its positions.
+fn names_of_axes(schema: &Schema) -> Option<Vec<String>> {
+    serde_json::from_str(schema.metadata().get(source::AXES)?).ok()
 }
 
 /// The names of the axes and the number type of coordinates; `named` columns name their axes.
@@ -533,7 +543,7 @@ fn axes(
         };
         let listed = matches!(field.data_type(), DataType::FixedSizeList(..));
         if listed && fields.len() == 1 {
-            let own = axis_names(schema);
+            let own = names_of_axes(schema).unwrap_or_else(|| axis_names(schema));
             let names = if own.len() == width {
                 own
             } else {

@@ -12,6 +12,9 @@ pub(crate) type TakeLink<'a> = dyn FnMut(&[u64], Place) -> Result<(), ConvertErr
 /// Key in the metadata of a schema: the default column of objects.
 pub(crate) const OBJECT: &str = "object";
 
+/// Member of a schema's metadata: the names of the axes of a column of positions, as a list in JSON. An empty list: the file has none.
+pub(crate) const AXES: &str = "axes";
+
 /// Member of a field's metadata, and its value, of columns of identifiers of sixteen bytes.
 pub(crate) const UUID: (&str, &str) = ("ARROW:extension:name", "arrow.uuid");
 

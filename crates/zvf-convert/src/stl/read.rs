@@ -11,7 +11,7 @@ use zvf_write::{AttributeSpec, Batch, Kind};
 use super::layout::{Head, Triangle};
 use crate::bytes::Bytes;
 use crate::error::{ConvertError, Place, shown};
-use crate::found::{Found, draft, float_type};
+use crate::found::{Found, Stated, draft, float_type};
 use crate::names;
 use crate::options::Options;
 use crate::shape::Extent;
@@ -114,7 +114,7 @@ impl Stl {
             links,
             spec: spec.with_object_attribute(AttributeSpec::text("name")),
             frame: None,
-            stated: false,
+            stated: Stated::Names,
             notes,
         };
         let reader = Self {

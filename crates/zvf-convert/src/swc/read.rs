@@ -10,7 +10,7 @@ use zvf_meta::{Affine, units};
 use zvf_write::{AttributeSpec, Batch, Kind, NumberType};
 
 use crate::error::{ConvertError, Place, shown};
-use crate::found::{Found, draft, float_type};
+use crate::found::{Found, Stated, draft, float_type};
 use crate::names;
 use crate::options::{Limits, Options};
 use crate::shape::Extent;
@@ -111,7 +111,10 @@ impl Swc {
             links,
             spec,
             frame: None,
-            stated: unit.flatten().is_some() && !explicit,
+            stated: match unit.flatten() {
+                Some(_) if !explicit => Stated::Units,
+                _ => Stated::Names,
+            },
             notes,
         };
         let reader = Self {

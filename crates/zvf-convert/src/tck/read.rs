@@ -11,7 +11,7 @@ use zvf_write::Kind;
 
 use crate::bytes::Bytes;
 use crate::error::{ConvertError, Place, shown};
-use crate::found::{Found, draft, float_type};
+use crate::found::{Found, Stated, draft, float_type};
 use crate::ids;
 use crate::options::Options;
 use crate::shape::Extent;
@@ -77,7 +77,7 @@ impl Tck {
             links: 0,
             spec: spec.with_unit("millimeter"),
             frame: Some(json!({"source": "tck", "space": "rasmm", "headers": headers})),
-            stated: true,
+            stated: Stated::Units,
             notes,
         };
         let reader = Self {

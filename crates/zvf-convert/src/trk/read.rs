@@ -16,7 +16,7 @@ use super::points::{Points, read_properties};
 use crate::Format;
 use crate::bytes::Bytes;
 use crate::error::{ConvertError, Place, shown};
-use crate::found::{Found, draft};
+use crate::found::{Found, Stated, draft};
 use crate::frame::{self, Space};
 use crate::ids;
 use crate::options::Options;
@@ -104,7 +104,7 @@ impl Trk {
             links: 0,
             spec,
             frame: Some(Value::Object(frame)),
-            stated: true,
+            stated: Stated::Units,
             notes,
         };
         let reader = Self {

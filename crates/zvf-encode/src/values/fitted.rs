@@ -71,7 +71,8 @@ impl Values<'_> {
         }
     }
 
-    /// The numbers in another type, if it holds all of them; floats are rounded to floats, unless they would be infinite.
+    /// The numbers in another type, if it holds all of them; floats are rounded to floats, unless they would be infinite. Floats that are whole
+    /// numbers are these, as long as no other whole number is rounded to the same float.
     pub fn exactly(&self, wanted: NumberType) -> Option<Values<'static>> {
         if let Some(bytes) = self.bytes_as(wanted) {
             return (!self.overflows(wanted, &bytes)).then(|| Values::of_bytes(wanted, &bytes));
@@ -79,7 +80,7 @@ impl Values<'_> {
         if matches!(self, Values::Text(list) if list.is_empty()) {
             return Some(Values::of_bytes(wanted, &[]));
         }
-        let whole = self.whole()?;
+        let whole = self.whole().or_else(|| self.whole_floats())?;
         macro_rules! whole {
             ($type:ty) => {{
                 let list: Option<Vec<$type>> = whole
@@ -138,6 +139,26 @@ impl Values<'_> {
             Values::U64(list) => widen!(list),
             _ => return None,
         })
+    }
+
+    /// Floats that all are whole numbers, below the first one that floats of their type round.
+    fn whole_floats(&self) -> Option<Vec<i128>> {
+        let limit = match self.number_type()? {
+            NumberType::F16 => f64::from(1 << 11),
+            NumberType::F32 => f64::from(1 << 24),
+            NumberType::F64 => 9_007_199_254_740_992.0,
+            _ => return None,
+        };
+        let bytes = self.bytes_as(NumberType::F64)?;
+        let (floats, _) = bytes.as_chunks::<8>();
+        let floats = floats.iter().map(|bytes| f64::from_le_bytes(*bytes));
+        let whole = |one: f64| {
+            let sign_counts = one == 0.0 && one.is_sign_negative();
+            #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53")]
+            let number = i128::from(one as i64);
+            (one.fract() == 0.0 && one.abs() < limit && !sign_counts).then_some(number)
+        };
+        floats.map(whole).collect()
     }
 }
 
@@ -199,7 +220,25 @@ mod tests {
             Values::from(vec![0.5_f64]).exactly(NumberType::F32),
             Some(Values::from(vec![0.5_f32]))
         );
-        assert_eq!(Values::from(vec![1.0_f64]).exactly(NumberType::I32), None);
+        let whole = Values::from(vec![1.0_f32, -16_777_215.0, 0.0]);
+        let wanted = Some(Values::from(vec![1_i32, -16_777_215, 0]));
+        assert_eq!(whole.exactly(NumberType::I32), wanted);
+        assert_eq!(whole.exactly(NumberType::I16), None);
+        // What 2^24 + 1 becomes as float32 may have been that.
+        for no in [16_777_216.0_f32, 0.5, -0.0, f32::NAN, f32::INFINITY] {
+            assert_eq!(
+                Values::from(vec![no]).exactly(NumberType::I64),
+                None,
+                "{no}"
+            );
+        }
+        let large = Values::from(vec![16_777_217.0_f64, 9_007_199_254_740_991.0]);
+        assert_eq!(
+            large.exactly(NumberType::U64),
+            Some(Values::from(vec![16_777_217_u64, 9_007_199_254_740_991]))
+        );
+        let large = Values::from(vec![9_007_199_254_740_992.0_f64]);
+        assert_eq!(large.exactly(NumberType::I64), None);
         assert_eq!(Values::from(vec![true]).exactly(NumberType::I32), None);
     }
 }

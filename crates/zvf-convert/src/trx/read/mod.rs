@@ -13,7 +13,7 @@ use zvf_write::{AttributeSpec, AttributeType, Batch, JsonObject, Kind, ObjectTab
 
 use crate::Format;
 use crate::error::{ConvertError, Place};
-use crate::found::{Found, draft};
+use crate::found::{Found, Stated, draft};
 use crate::frame::{self, Space};
 use crate::ids;
 use crate::numbers::floats;
@@ -128,7 +128,7 @@ impl Trx {
             links: 0,
             spec,
             frame: Some(stated(&header, options.space.unwrap_or_default())),
-            stated: true,
+            stated: Stated::Units,
             notes,
         };
         let reader = Self {

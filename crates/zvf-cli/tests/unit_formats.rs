@@ -1,0 +1,406 @@
+//! Units of positions through every format, from one store to a new one and into one of other units. What is compared is where positions are
+//! in metres and seconds; formats that state no unit have the numbers of the store.
+
+use std::fmt::Write as _;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use crate::run::Home;
+use zvf_testkit::sample::Sample;
+
+/// What a format says of the units of positions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Says {
+    Units,
+    Nothing,
+}
+use Says::{Nothing, Units};
+
+/// A way from a store to a file, and what files of the format say. `DIR` and `STORE` are the folder that a query writes, and the store itself.
+const FORMATS: [(&str, &[&str], Says); 18] = [
+    (
+        "arrow",
+        &["points", "timed", "graph", "mesh", "lines"],
+        Units,
+    ),
+    (
+        "parquet",
+        &["points", "timed", "graph", "mesh", "lines"],
+        Units,
+    ),
+    ("npz", &["points", "timed", "graph", "mesh"], Units),
+    ("swc", &["skeleton"], Units),
+    ("trk", &["lines"], Units),
+    ("tck", &["lines"], Units),
+    ("trx", &["lines"], Units),
+    (
+        "precomputed",
+        &["points", "lines", "skeleton", "mesh"],
+        Units,
+    ),
+    (
+        "DIR",
+        &["points", "timed", "graph", "mesh", "lines", "skeleton"],
+        Units,
+    ),
+    (
+        "STORE",
+        &["points", "timed", "graph", "mesh", "lines", "skeleton"],
+        Units,
+    ),
+    (
+        "csv",
+        &["points", "timed", "graph", "mesh", "lines"],
+        Nothing,
+    ),
+    ("tsv", &["points", "timed"], Nothing),
+    ("ndjson", &["points", "timed"], Nothing),
+    ("npy", &["points", "timed"], Nothing),
+    ("ply", &["points", "mesh"], Nothing),
+    ("obj", &["mesh"], Nothing),
+    ("stl", &["mesh"], Nothing),
+    ("feather", &["points", "timed"], Units),
+];
+
+/// Units of length and of time: as an option has them, the number before the unit, the name, and how much one is.
+const LENGTHS: [(&str, f64, &str, f64); 5] = [
+    ("nm", 1.0, "nanometer", 1e-9),
+    ("8nm", 8.0, "nanometer", 1e-9),
+    ("um", 1.0, "micrometer", 1e-6),
+    ("0.5um", 0.5, "micrometer", 1e-6),
+    ("2mm", 2.0, "millimeter", 1e-3),
+];
+const TIMES: [(&str, f64, &str, f64); 4] = [
+    ("s", 1.0, "second", 1.0),
+    ("30s", 30.0, "second", 1.0),
+    ("ms", 1.0, "millisecond", 1e-3),
+    ("minute", 1.0, "minute", 60.0),
+];
+
+type Unit = (usize, usize);
+
+/// How much one is of the unit of each axis.
+fn sizes(kind: &str, (length, time): Unit) -> Vec<f64> {
+    let mut all = vec![LENGTHS[length].3; 3];
+    if kind == "timed" {
+        all.insert(0, TIMES[time].3);
+    }
+    all
+}
+
+/// Numbers by which those of files are multiplied.
+fn factors(kind: &str, (length, time): Unit) -> Vec<f64> {
+    let mut all = vec![LENGTHS[length].1; 3];
+    if kind == "timed" {
+        all.insert(0, TIMES[time].1);
+    }
+    all
+}
+
+fn names(kind: &str, (length, time): Unit) -> Vec<Value> {
+    let mut all = vec![Value::from(LENGTHS[length].2); 3];
+    if kind == "timed" {
+        all.insert(0, Value::from(TIMES[time].2));
+    }
+    all
+}
+
+/// The numbers of a file of a kind: seven rows, the first coordinate of which rises; all are on one side of 0.
+fn numbers(kind: &str, seed: usize, sign: f64) -> Vec<Vec<f64>> {
+    let axes = if kind == "timed" { 4 } else { 3 };
+    let one = |row: usize, axis: usize| {
+        let number = 100 * (row + 1) + (seed * 7 + row * 13 + axis * 29) % 97;
+        sign * number as f64 / 4.0
+    };
+    let row = |row| (0..axes).map(|axis| one(row, axis)).collect();
+    (0..7).map(row).collect()
+}
+
+/// Makes a store of a kind in a unit, of these numbers, with objects of this id.
+fn make(
+    home: &Home,
+    store: &str,
+    kind: &str,
+    unit: Unit,
+    rows: &[Vec<f64>],
+    id: &str,
+) -> Result<()> {
+    let length = LENGTHS[unit.0].0;
+    let option = match kind {
+        "timed" => format!("{length},t={}", TIMES[unit.1].0),
+        _ => length.to_owned(),
+    };
+    let mut text = String::new();
+    let file = match kind {
+        "skeleton" => {
+            for (at, row) in rows.iter().enumerate() {
+                let parent = i64::try_from(at)?;
+                let parent = if at == 0 { -1 } else { parent };
+                let number = at + 1;
+                writeln!(
+                    text,
+                    "{number} 3 {} {} {} 2 {parent}",
+                    row[0], row[1], row[2]
+                )?;
+            }
+            format!("{id}.swc")
+        }
+        _ => {
+            let axes = if kind == "timed" { "t,x,y,z" } else { "x,y,z" };
+            let owned = !["points", "timed"].contains(&kind);
+            writeln!(text, "{axes}{}", if owned { ",object_id" } else { "" })?;
+            for row in rows {
+                let row: Vec<String> = row.iter().map(ToString::to_string).collect();
+                let owner = if owned {
+                    format!(",{id}")
+                } else {
+                    String::new()
+                };
+                writeln!(text, "{}{owner}", row.join(","))?;
+            }
+            format!("{id}.csv")
+        }
+    };
+    std::fs::write(home.file(&file), text)?;
+    std::fs::write(
+        home.file("edges.csv"),
+        "source,target\n0,1\n1,2\n2,3\n3,4\n4,5\n5,6\n",
+    )?;
+    std::fs::write(
+        home.file("faces.csv"),
+        "a,b,c\n0,1,2\n1,2,3\n2,3,4\n3,4,5\n4,5,6\n",
+    )?;
+    let more: &[&str] = match kind {
+        "timed" => &["--position", "t,x,y,z"],
+        "lines" => &["--object-column", "object_id", "--kind", "polyline"],
+        "graph" => &["--object-column", "object_id", "--edges", "edges.csv"],
+        "mesh" => &["--object-column", "object_id", "--faces", "faces.csv"],
+        _ => &[],
+    };
+    home.text(&[&["import", &file, store, "--unit", &option], more].concat())?;
+    Ok(())
+}
+
+/// The positions of a store by their first coordinate, each once, and radii where there are any.
+fn positions(home: &Home, store: &str, radii: bool) -> Result<Vec<Vec<f64>>> {
+    let columns = if radii { "position,radius" } else { "position" };
+    let text = home.text(&["query", store, "--columns", columns, "--format", "csv"])?;
+    let row = |line: &str| {
+        line.split(',')
+            .map(str::parse::<f64>)
+            .collect::<Result<Vec<_>, _>>()
+    };
+    let rows = text.lines().skip(1).map(row);
+    let mut rows = rows.collect::<Result<Vec<_>, _>>().context(text.clone())?;
+    rows.sort_by(|a, b| a[0].total_cmp(&b[0]));
+    // A file of triangles has a corner for each of them.
+    rows.dedup();
+    Ok(rows)
+}
+
+/// Writes a store to a file or folder, and returns its name.
+fn write(home: &Home, store: &str, kind: &str, format: &str) -> Result<String> {
+    let file = match format {
+        "DIR" => "out".to_owned(),
+        "STORE" => return Ok(store.to_owned()),
+        "precomputed" => "out.precomputed".to_owned(),
+        _ => format!("out.{format}"),
+    };
+    let links = match kind {
+        "graph" => "--edges",
+        _ => "--faces",
+    };
+    let line: Vec<&str> = match (format, kind) {
+        ("DIR", _) => vec!["query", store, "-o", &file],
+        ("precomputed", _) => vec!["export", store, &file, "--format", "precomputed"],
+        ("tsv" | "ndjson" | "feather", _) => vec!["query", store, "-o", &file],
+        ("arrow" | "parquet", "lines") => vec!["query", store, "--select", "objects", "-o", &file],
+        ("csv" | "arrow" | "parquet", "graph" | "mesh") => {
+            vec!["export", store, &file, links, "links.csv"]
+        }
+        _ => vec!["export", store, &file],
+    };
+    home.text(&line)?;
+    if format == "precomputed" {
+        // One view of the store is read back.
+        let view = match kind {
+            "points" | "lines" | "skeleton" | "mesh" => kind,
+            other => other,
+        };
+        let views = std::fs::read_dir(home.file(&file))?;
+        let views =
+            views.filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()));
+        let mut views: Vec<String> = views
+            .filter(|name| home.file(&file).join(name).join("info").is_file())
+            .collect();
+        views.sort();
+        let wanted = [
+            "points",
+            "polylines",
+            "lines",
+            "skeletons",
+            "meshes",
+            "mesh",
+        ];
+        let found = views
+            .iter()
+            .find(|name| wanted.iter().any(|word| name.as_str() == *word));
+        let found = found.with_context(|| format!("{view}: {views:?}"))?;
+        return Ok(format!("{file}/{found}"));
+    }
+    Ok(file)
+}
+
+/// Whether rows are the same but for rounding: of each number at most a part of the largest one.
+fn near(found: &[Vec<f64>], expected: &[Vec<f64>], part: f64) -> bool {
+    let largest = |axis: usize| {
+        expected
+            .iter()
+            .map(|row| row[axis].abs())
+            .fold(0.0, f64::max)
+    };
+    found.len() == expected.len()
+        && found.iter().zip(expected).all(|(found, expected)| {
+            found.len() == expected.len()
+                && (0..found.len())
+                    .all(|axis| (found[axis] - expected[axis]).abs() <= part * largest(axis))
+        })
+}
+
+fn scaled(rows: &[Vec<f64>], by: &[f64]) -> Vec<Vec<f64>> {
+    let last = by.last().copied().unwrap_or(1.0);
+    // A radius behind the axes is a length.
+    let by = |axis: usize| by.get(axis).copied().unwrap_or(last);
+    let row = |row: &Vec<f64>| {
+        row.iter()
+            .enumerate()
+            .map(|(axis, one)| one * by(axis))
+            .collect()
+    };
+    rows.iter().map(row).collect()
+}
+
+fn case(kind: &str, format: &str, says: Says, seed: usize) -> Result<()> {
+    let home = Home::made(&[])?;
+    std::fs::create_dir_all(home.path())?;
+    let unit = |at: usize| (at % LENGTHS.len(), at % TIMES.len());
+    let (own, other) = (unit(seed), unit(seed / 3 + 1));
+    let radii = kind == "skeleton" && format != "precomputed";
+    let (ours, theirs) = (numbers(kind, seed, 1.0), numbers(kind, seed + 1, -1.0));
+    make(&home, "a.zv", kind, own, &ours, "17")?;
+    make(&home, "b.zv", kind, other, &theirs, "42")?;
+    let stored = positions(&home, "a.zv", radii)?;
+    let mut wanted = scaled(&ours, &factors(kind, own));
+    if radii {
+        wanted
+            .iter_mut()
+            .for_each(|row| row.push(2.0 * LENGTHS[own.0].1));
+    }
+    ensure!(
+        near(&stored, &wanted, 1e-6),
+        "import: found {stored:?}, expected {wanted:?}"
+    );
+    let there = scaled(&stored, &sizes(kind, own));
+    let part = if format == "precomputed" { 1e-4 } else { 2e-6 };
+    let file = write(&home, "a.zv", kind, format)?;
+    // Into a new store.
+    if !["DIR", "STORE"].contains(&format) {
+        let more: &[&str] = match (format, kind) {
+            ("csv" | "tsv", "timed") => &["--position", "t,x,y,z"],
+            ("csv" | "arrow" | "parquet", "graph") => &["--edges", "links.csv", "--links-by-row"],
+            ("csv" | "arrow" | "parquet", "mesh") => &["--faces", "links.csv", "--links-by-row"],
+            ("csv" | "arrow" | "parquet", "lines") => &["--kind", "polyline"],
+            _ => &[],
+        };
+        home.text(&[&["import", &file, "n.zv"], more].concat())?;
+        let found = positions(&home, "n.zv", radii)?;
+        let info = home.json(&["info", "n.zv", "--json"])?;
+        let axes = info["axes"].as_array().context("axes")?;
+        let mut stated = Vec::new();
+        for axis in axes {
+            let unit = LENGTHS
+                .iter()
+                .chain(&TIMES)
+                .find(|unit| axis["unit"].as_str() == Some(unit.2));
+            stated.push(unit.map_or(1.0, |unit| unit.3));
+        }
+        match says {
+            Units => {
+                ensure!(
+                    near(&scaled(&found, &stated), &there, part),
+                    "new store: found {found:?} in {axes:?}, expected {there:?} m"
+                );
+                if !["trk", "tck", "trx", "precomputed"].contains(&format) {
+                    let units: Vec<Value> = axes.iter().map(|axis| axis["unit"].clone()).collect();
+                    ensure!(units == names(kind, own), "new store: {axes:?}");
+                }
+            }
+            Nothing => {
+                ensure!(axes.iter().all(|axis| axis["unit"].is_null()), "{axes:?}");
+                ensure!(
+                    near(&found, &stored, 2e-6),
+                    "new store: found {found:?}, expected {stored:?}"
+                );
+            }
+        }
+        let named = |store: &str| -> Result<Vec<Value>> {
+            let info = home.json(&["info", store, "--json"])?;
+            Ok(info["axes"]
+                .as_array()
+                .context("axes")?
+                .iter()
+                .map(|axis| axis["name"].clone())
+                .collect())
+        };
+        // A list of coordinates has no names.
+        if !["precomputed", "npy", "ndjson"].contains(&format) {
+            ensure!(named("n.zv")? == named("a.zv")?, "names of axes");
+        }
+    }
+    // Into a store of another unit, beside what is there.
+    let more: &[&str] = match (format, kind) {
+        ("csv" | "arrow" | "parquet", "graph" | "mesh") => &["--links", "links.csv"],
+        _ => &[],
+    };
+    home.text(&[&["append", "b.zv", &file, "--new-ids"], more].concat())?;
+    let mut found = positions(&home, "b.zv", radii)?;
+    found.retain(|row| row[0] > 0.0);
+    let wanted = match says {
+        Units => {
+            let ratio = sizes(kind, other)
+                .into_iter()
+                .map(f64::recip)
+                .collect::<Vec<_>>();
+            scaled(&there, &ratio)
+        }
+        Nothing => scaled(&stored, &factors(kind, other)),
+    };
+    ensure!(
+        near(&found, &wanted, part),
+        "append: found {found:?}, expected {wanted:?}"
+    );
+    home.text(&["validate", "b.zv", "--level", "3", "--quiet"])?;
+    Ok(())
+}
+
+#[test]
+fn positions_are_where_they_were_in_every_unit() -> Result<()> {
+    let all = FORMATS.iter().flat_map(|(format, kinds, says)| {
+        let of_one = kinds.iter().map(move |kind| (*format, *kind, *says));
+        of_one.collect::<Vec<_>>()
+    });
+    let all: Vec<_> = all.enumerate().collect();
+    let sample = Sample::new("formats that state units");
+    let mut wrong = Vec::new();
+    let mut tried = 0;
+    for (at, (format, kind, says)) in sample.some(all, 6) {
+        let seed = at + usize::try_from(sample.seed() % 1000)?;
+        tried += 1;
+        if let Err(error) = case(kind, format, says, seed) {
+            wrong.push(format!("{kind} by {format}, {seed}: {error:#}"));
+        }
+    }
+    ensure!(tried > 0 && wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
