@@ -114,6 +114,7 @@ mod query;
 mod reader;
 mod row_map;
 mod scan;
+mod spec;
 mod splits;
 mod spool;
 mod stored_rows;
@@ -130,6 +131,7 @@ pub use groups::group_numbers;
 pub use list::{largest_chunk, list_links, list_objects};
 pub use plan::bbox::BBox;
 pub use query::{ChunkRange, Column, Outputs, Query, Select};
+pub use spec::{GroupRef, PieceOf, QuerySpec, parse_ids};
 pub use splits::{Split, Target};
 pub use zvf_store::{Class, Names};
 

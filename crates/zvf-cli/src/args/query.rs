@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use zvf_query::Select;
+use zvf_query::{PieceOf, Select};
 
 /// `zvf query`
 #[derive(Debug, Args)]
@@ -45,34 +45,14 @@ pub(crate) struct QueryArgs {
     #[arg(long, value_enum)]
     pub(crate) select: Option<SelectArg>,
     /// Only piece I of the N pieces that `zvf splits --count N` lists, I from 0
-    #[arg(long, value_name = "I/N", value_parser = split, conflicts_with = "limit")]
-    pub(crate) split: Option<SplitArg>,
+    #[arg(long, value_name = "I/N", conflicts_with = "limit")]
+    pub(crate) split: Option<PieceOf>,
     /// Shows what the query would read: chunks, cells of each array, steps of requests; only documents are read
     #[arg(long, conflicts_with_all = ["output", "format"])]
     pub(crate) explain: bool,
     /// What is written and how
     #[command(flatten)]
     pub(crate) result: ResultArgs,
-}
-
-/// One of several pieces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SplitArg {
-    /// Which, from 1.
-    pub(crate) number: u32,
-    /// Of how many.
-    pub(crate) count: u32,
-}
-
-pub(super) fn split(text: &str) -> Result<SplitArg, String> {
-    let parts = text.split_once('/');
-    let numbers = parts.and_then(|(number, count)| {
-        let (number, count) = (number.trim().parse().ok()?, count.trim().parse().ok()?);
-        Some(SplitArg { number, count })
-    });
-    numbers
-        .filter(|split: &SplitArg| split.number < split.count)
-        .ok_or_else(|| format!("found {text:?}, expected I/N with I from 0 and below N, e.g. 3/16"))
 }
 
 /// `zvf splits`

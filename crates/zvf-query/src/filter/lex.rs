@@ -97,7 +97,7 @@ fn number(rest: &str) -> (Token, &str) {
 
 /// An error at a byte of the expression.
 pub(super) fn error(at: usize, what: &str) -> QueryError {
-    QueryError::misuse(format!("filter, at byte {at}: {what}"))
+    QueryError::misuse(format!("where, at byte {at}: {what}"))
 }
 
 #[cfg(test)]

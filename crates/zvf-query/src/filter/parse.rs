@@ -439,7 +439,7 @@ mod tests {
         ] {
             assert_eq!(
                 parse(text).unwrap_err().to_string(),
-                format!("filter, {what}")
+                format!("where, {what}")
             );
         }
     }
