@@ -264,7 +264,7 @@ pub(crate) fn existing<'a>(names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// The name that was probably meant, if one is near: at most a third of its letters differ.
+/// The name that was probably meant, if one is near: at most half of its letters differ.
 pub(crate) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     const LONGEST: usize = 64;
     let letters: Vec<char> = word.to_lowercase().chars().take(LONGEST).collect();
@@ -287,7 +287,7 @@ pub(crate) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> O
         row.last().copied().unwrap_or(0)
     };
     let near = names.map(|name| (distance(name), name)).min()?;
-    (near.0 * 3 <= word.chars().count().max(near.1.chars().count())).then_some(near.1)
+    (near.0 * 2 <= word.chars().count().max(near.1.chars().count())).then_some(near.1)
 }
 
 /// A warning if a count in a document differs from the count of what was read.

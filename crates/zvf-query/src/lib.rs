@@ -106,6 +106,7 @@ mod list;
 mod manifests;
 pub mod numbers;
 mod object_counts;
+mod object_terms;
 mod objects;
 mod owner_cells;
 mod plan;
@@ -160,6 +161,7 @@ pub fn query<'a>(
     query: Query,
 ) -> futures::future::BoxFuture<'a, Result<Answer, QueryError>> {
     Box::pin(async move {
+        let query = object_terms::resolve(store, query).await?;
         let by_object = query.is_by_object();
         let alone = !query.outputs.links && !query.outputs.objects;
         let some = query.chunks.is_some() || query.within.is_some();

@@ -15,15 +15,16 @@ use zvf_store::{ChunkParts, Class, Deltas, Level, Names, Need, Store, VertexAttr
 use crate::columns::arrow;
 use crate::columns::attribute::ColumnSpec;
 use crate::columns::position::PositionSpec;
-use crate::error::{Place, existing};
-use crate::filter::BoundFilter;
+use crate::error::{Place, existing, nearest};
+use crate::filter::{BoundFilter, OperandType};
 use crate::links::Rule;
 use crate::links::records::{Family, LinkCellRef};
+use crate::object_terms::axis_number;
 use crate::plan::candidates::Grid;
 use crate::plan::chunks::ChunkTable;
 use crate::reader::{Reader, RowTest, What};
 use crate::vertex_table::{Out, TablePlan};
-use crate::{Column, Query, QueryError, Select};
+use crate::{BBox, Column, Query, QueryError, Select};
 use zvf_store::format::int;
 
 /// A query with everything that the documents say.
@@ -134,8 +135,15 @@ pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Vec<Prepared>
         });
         found.push((columns, warnings));
     }
-    if let Some(name) = unknown.iter().flatten().next() {
-        return Err(unknown_name(store, query.level, name).await);
+    // Names of a condition may be axes.
+    let output = output_names(&query);
+    let shown = |name: &String| match &output {
+        Names::List(names) => names.contains(name),
+        _ => false,
+    };
+    let is_axis = |name: &String| axis_number(store, name).is_some() && !shown(name);
+    if let Some(name) = unknown.iter().flatten().find(|name| !is_axis(name)) {
+        return Err(unknown_name(store, &query, name).await);
     }
     share(&mut found);
     let round = levels
@@ -286,10 +294,39 @@ fn share(levels: &mut [(Vec<ColumnSpec>, Vec<String>)]) {
     }
 }
 
+/// The box of a query, no larger than what its condition says of axes.
+fn narrowed(
+    store: &Store,
+    query: &Query,
+    columns: &[ColumnSpec],
+    position: &PositionSpec,
+) -> Option<BBox> {
+    let axis = |name: &str| {
+        let attribute = columns.iter().any(|column| column.name == name);
+        axis_number(store, name).filter(|_| !attribute)
+    };
+    let rounded = |number: f64| position.rounded(number);
+    let ranges = query
+        .filter
+        .as_ref()?
+        .ranges(position.dims, &axis, &rounded)?;
+    let mut corners: (Vec<f64>, Vec<f64>) = ranges.into_iter().unzip();
+    if let Some(bbox) = &query.bbox {
+        let sides = corners.0.iter_mut().zip(&mut corners.1);
+        for ((low, high), (lo, hi)) in sides.zip(bbox.lo().iter().zip(bbox.hi())) {
+            (*low, *high) = (low.max(*lo), high.min(*hi));
+        }
+    }
+    // Where nothing is left, any point does: no row satisfies the condition.
+    let sides = corners.0.iter().zip(&mut corners.1);
+    sides.for_each(|(low, high)| *high = high.max(*low));
+    BBox::new(corners.0, corners.1).ok()
+}
+
 /// Ties a query to one level.
 fn tie(
     store: &Store,
-    query: Query,
+    mut query: Query,
     level: Level,
     columns: Vec<ColumnSpec>,
     mut warnings: Vec<String>,
@@ -306,13 +343,27 @@ fn tie(
             let what = format!("positions of dtype {}", level.vertices().dtype());
             QueryError::unsupported(Place::array(query.level, "vertices"), what)
         })?;
+    if let Some(bbox) = narrowed(store, &query, &columns, &position) {
+        query.bbox = Some(bbox);
+    }
     let filter = match &query.filter {
-        Some(filter) => Some(BoundFilter::bind(filter, &|name| {
+        Some(filter) => Some(BoundFilter::bind(filter.condition(), &|name| {
             let found = columns
                 .iter()
                 .enumerate()
                 .find(|(_, column)| column.name == name);
             let found = found.map(|(index, column)| (index, column.operand_type()));
+            // Positions are the operand after all columns.
+            let axis = |axis| {
+                let kind = OperandType {
+                    dtype: position.little_dtype(),
+                    categories: None,
+                    fill_code: None,
+                    axis: Some(axis),
+                };
+                (columns.len(), kind)
+            };
+            let found = found.or_else(|| axis_number(store, name).map(axis));
             found.ok_or_else(|| {
                 QueryError::misuse(format!(
                     "the filter names attribute {name:?}, which is not there"
@@ -597,7 +648,10 @@ fn columns(
 }
 
 /// Says which names there are.
-async fn unknown_name(store: &Store, number: u32, name: &str) -> QueryError {
+async fn unknown_name(store: &Store, query: &Query, name: &str) -> QueryError {
+    let number = query.level;
+    let mark = |filter: &crate::Filter| filter.marked(name);
+    let mark = query.filter.as_ref().map_or_else(String::new, mark);
     let need = Need {
         vertex_attributes: Names::All,
         ..Need::default()
@@ -605,7 +659,7 @@ async fn unknown_name(store: &Store, number: u32, name: &str) -> QueryError {
     let level = match Box::pin(store.level(number, &need)).await {
         Ok(level) => level,
         Err(error) if error.class() == Class::Io => return error.into(),
-        Err(_) => return QueryError::misuse(format!("no vertex attribute {name:?}")),
+        Err(_) => return QueryError::misuse(format!("no vertex attribute {name:?}{mark}")),
     };
     let key = level.doc().chunk_attribute_name.as_deref();
     let names = level
@@ -613,8 +667,10 @@ async fn unknown_name(store: &Store, number: u32, name: &str) -> QueryError {
         .iter()
         .map(|attribute| attribute.name.as_str())
         .chain(key);
+    let near = nearest(name, names.clone());
+    let near = near.map_or_else(String::new, |near| format!(" (did you mean {near:?}?)"));
     QueryError::misuse(format!(
-        "no vertex attribute {name:?} on level {number}: {}",
+        "no vertex attribute {name:?} on level {number}{near}: {}{mark}",
         existing(names)
     ))
 }

@@ -28,7 +28,7 @@ pub struct Query {
     pub objects: Option<Vec<i64>>,
     /// Group numbers: the union of their members, ids ascending.
     pub groups: Option<Vec<u64>>,
-    /// Condition on vertex attributes.
+    /// Condition on vertices and objects.
     pub filter: Option<Filter>,
     /// Largest number of vertices.
     pub limit: Option<u64>,

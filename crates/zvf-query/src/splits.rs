@@ -83,6 +83,9 @@ impl Query {
                 let place = crate::Place::default();
                 return Err(QueryError::limit(place, "splits", u64::from(count), MOST));
             }
+            if let Some(found) = self.of_objects(store).await? {
+                return found.splits(store, target).await;
+            }
             let need = Need {
                 vertex_attributes: self.attributes.clone(),
                 objects: true,
@@ -107,6 +110,12 @@ impl Query {
             };
             Ok((0..).zip(pieces).map(split).collect())
         })
+    }
+
+    /// The query without conditions on objects, if it has some.
+    async fn of_objects(&self, store: &Store) -> Result<Option<Self>, QueryError> {
+        let found = crate::object_terms::resolve(store, self.clone()).await?;
+        Ok((found.filter != self.filter).then_some(found))
     }
 
     fn by_chunk(&self, levels: &[Level], target: Target) -> Vec<(QuerySpec, u64)> {
@@ -158,28 +167,7 @@ impl Query {
         levels: &[Level],
         target: Target,
     ) -> Result<Vec<(QuerySpec, u64)>, QueryError> {
-        let mut all: Vec<i64> = Vec::new();
-        let mut known: HashSet<i64> = HashSet::new();
-        let mut any = false;
-        for level in levels {
-            let Some(index) = level.object_index() else {
-                continue;
-            };
-            any = true;
-            let ids = index.ids_in(level.next_round()).await?;
-            let more = levels.len() > 1;
-            all.extend(
-                ids.objects()
-                    .map(|(_, id)| id)
-                    .filter(|id| !more || known.insert(*id)),
-            );
-        }
-        if !any {
-            return Err(QueryError::misuse(format!(
-                "level {} has no object index: objects and groups cannot be asked for",
-                self.level
-            )));
-        }
+        let mut all = ids_of(levels, self.level).await?;
         let rows: u64 = levels.iter().map(rows_of).sum();
         let per = rows.div_ceil(int::wide(all.len()).max(1));
         if let Some(asked) = &self.objects {
@@ -269,6 +257,50 @@ impl Split {
             crate::query(store, query).await
         })
     }
+}
+
+/// The ids of the objects of a level.
+///
+/// # Errors
+///
+/// Misuse: no such level, no objects. I/O.
+pub(crate) async fn object_ids(
+    store: &Store,
+    level: u32,
+    own_level_only: bool,
+) -> Result<Vec<i64>, QueryError> {
+    let need = Need {
+        objects: true,
+        ..Need::default()
+    };
+    let levels = chain(store, level, own_level_only, &need).await?;
+    ids_of(&levels, level).await
+}
+
+/// The ids of the objects of a chain of levels.
+async fn ids_of(levels: &[Level], number: u32) -> Result<Vec<i64>, QueryError> {
+    let mut all: Vec<i64> = Vec::new();
+    let mut known: HashSet<i64> = HashSet::new();
+    let mut any = false;
+    for level in levels {
+        let Some(index) = level.object_index() else {
+            continue;
+        };
+        any = true;
+        let ids = index.ids_in(level.next_round()).await?;
+        let more = levels.len() > 1;
+        all.extend(
+            ids.objects()
+                .map(|(_, id)| id)
+                .filter(|id| !more || known.insert(*id)),
+        );
+    }
+    if !any {
+        return Err(QueryError::misuse(format!(
+            "level {number} has no object index: objects and groups cannot be asked for"
+        )));
+    }
+    Ok(all)
 }
 
 /// The documents of the root and of levels with their tags.

@@ -156,7 +156,7 @@ mod tests {
         ] {
             let error = BBox::parse(text).unwrap_err();
             assert_eq!(error.class(), zvf_store::Class::Misuse, "{text}: {error}");
-            let place = format!("box, axis {axis}: ");
+            let place = format!("bbox, axis {axis}: ");
             assert!(error.to_string().starts_with(&place), "{text}: {error}");
         }
         assert!(BBox::new(vec![2.0], vec![1.0]).is_err());
