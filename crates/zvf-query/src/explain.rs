@@ -29,7 +29,8 @@ impl Query {
     ///
     /// # Cost
     ///
-    /// The documents of the levels, as of [`query`](crate::query); no cell, no manifest.
+    /// The documents of the levels, as of [`query`](crate::query); no cell, no manifest. Conditions on objects are answered first,
+    /// for what they cost in a query.
     ///
     /// # Errors
     ///

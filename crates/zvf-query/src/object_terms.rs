@@ -14,6 +14,7 @@ use arrow_schema::{DataType, TimeUnit as ArrowUnit};
 use zvf_store::format::dtype::{DType, DTypeKind, TimeUnit};
 use zvf_store::{Names, Need, Store};
 
+use crate::axes::axis_number;
 use crate::error::{OrBug, existing, nearest};
 use crate::filter::{BoundFilter, Expr, Filter, Function, Operand, OperandType, Val};
 use crate::splits::object_ids;
@@ -41,7 +42,7 @@ fn columns_of(part: &Expr) -> Vec<String> {
 }
 
 /// Whether a name is of the object, whatever attributes there are.
-fn is_of_object(name: &str) -> bool {
+pub(crate) fn is_of_object(name: &str) -> bool {
     matches!(name, "object_id" | "count()") || name.starts_with("object.") || is_geometry(name)
 }
 
@@ -54,12 +55,6 @@ fn is_geometry(name: &str) -> bool {
 fn end_of(name: &str) -> Option<(bool, &str)> {
     let start = name.strip_prefix("start.").map(|axis| (false, axis));
     start.or_else(|| name.strip_prefix("end.").map(|axis| (true, axis)))
-}
-
-/// The number of an axis.
-pub(crate) fn axis_number(store: &Store, name: &str) -> Option<usize> {
-    let mut axes = store.root().axes().iter();
-    axes.position(|axis| axis.name == name)
 }
 
 /// Takes the conditions on objects out of a query: it asks for the objects that satisfy them.

@@ -12,6 +12,7 @@ use zvf_store::meta::{Refinement, RootDoc};
 use zvf_store::owners::{OWNER_COLUMN, OwnerColumn};
 use zvf_store::{ChunkParts, Class, Deltas, Level, Names, Need, Store, VertexAttribute};
 
+use crate::axes::{axis_number, narrowed};
 use crate::columns::arrow;
 use crate::columns::attribute::ColumnSpec;
 use crate::columns::position::PositionSpec;
@@ -19,12 +20,12 @@ use crate::error::{Place, existing, nearest};
 use crate::filter::{BoundFilter, OperandType};
 use crate::links::Rule;
 use crate::links::records::{Family, LinkCellRef};
-use crate::object_terms::axis_number;
+use crate::object_terms::is_of_object;
 use crate::plan::candidates::Grid;
 use crate::plan::chunks::ChunkTable;
 use crate::reader::{Reader, RowTest, What};
 use crate::vertex_table::{Out, TablePlan};
-use crate::{BBox, Column, Query, QueryError, Select};
+use crate::{Column, Query, QueryError, Select};
 use zvf_store::format::int;
 
 /// A query with everything that the documents say.
@@ -294,35 +295,6 @@ fn share(levels: &mut [(Vec<ColumnSpec>, Vec<String>)]) {
     }
 }
 
-/// The box of a query, no larger than what its condition says of axes.
-fn narrowed(
-    store: &Store,
-    query: &Query,
-    columns: &[ColumnSpec],
-    position: &PositionSpec,
-) -> Option<BBox> {
-    let axis = |name: &str| {
-        let attribute = columns.iter().any(|column| column.name == name);
-        axis_number(store, name).filter(|_| !attribute)
-    };
-    let rounded = |number: f64| position.rounded(number);
-    let ranges = query
-        .filter
-        .as_ref()?
-        .ranges(position.dims, &axis, &rounded)?;
-    let mut corners: (Vec<f64>, Vec<f64>) = ranges.into_iter().unzip();
-    if let Some(bbox) = &query.bbox {
-        let sides = corners.0.iter_mut().zip(&mut corners.1);
-        for ((low, high), (lo, hi)) in sides.zip(bbox.lo().iter().zip(bbox.hi())) {
-            (*low, *high) = (low.max(*lo), high.min(*hi));
-        }
-    }
-    // Where nothing is left, any point does: no row satisfies the condition.
-    let sides = corners.0.iter().zip(&mut corners.1);
-    sides.for_each(|(low, high)| *high = high.max(*low));
-    BBox::new(corners.0, corners.1).ok()
-}
-
 /// Ties a query to one level.
 fn tie(
     store: &Store,
@@ -495,7 +467,8 @@ fn wanted_names(query: &Query) -> Names {
         Names::None => Vec::new(),
         Names::List(names) => names,
     };
-    names.extend(query.filter.iter().flat_map(crate::Filter::names));
+    let tested = query.filter.iter().flat_map(crate::Filter::names);
+    names.extend(tested.filter(|name| !is_of_object(name)));
     if names.is_empty() {
         Names::None
     } else {

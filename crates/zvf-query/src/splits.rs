@@ -52,7 +52,8 @@ impl Query {
     ///
     /// # Cost
     ///
-    /// The documents of the level; for objects also the table of ids.
+    /// The documents of the level; for objects also the table of ids. Conditions on objects are answered first, for what they cost in a
+    /// query.
     ///
     /// # Errors
     ///

@@ -93,6 +93,33 @@ async fn axes_are_conditions_that_leave_chunks_out() {
 }
 
 #[tokio::test]
+async fn a_box_and_a_condition_on_axes_both_hold() {
+    let points = [
+        [1.0, 0.0, 0.0],
+        [5.0, 0.0, 0.0],
+        [6.0, 0.0, 0.0],
+        [15.0, 0.0, 0.0],
+    ];
+    let store = memory(&Made::points(&points).files()).await;
+    for (bbox, text, rows) in [
+        (Some("0,0,0:1,1,1"), "x between 5 and 6", 0),
+        (Some("0,0,0:5,1,1"), "x >= 5", 1),
+        (Some("0,0,0:20,1,1"), "x > 5 and x <= 15", 2),
+        (None, "x > 5 and x < 5", 0),
+        (None, "5 <= x", 3),
+        (None, "x in (1, 15)", 2),
+        (None, "not x > 5", 2),
+    ] {
+        let query = Query {
+            bbox: bbox.map(|text| BBox::parse(text).unwrap()),
+            ..asked(text)
+        };
+        let got = ask(&store, query).await.unwrap();
+        assert_eq!(got.all.summary.vertices, rows, "{bbox:?} {text}");
+    }
+}
+
+#[tokio::test]
 async fn conditions_of_objects_choose_objects() {
     let store = memory(&lines().files()).await;
     for (text, expected) in [
