@@ -10,7 +10,7 @@ use zvf_convert::{Format, Import, ObjectIds, Options, Sink, Space};
 use zvf_encode::parallel::blocking;
 use zvf_migrate::MigrateOptions;
 use zvf_pyramid::{BaseBins, CrossLevel, Existing, LevelStep, Method, PyramidSpec, build_pyramid};
-use zvf_query::{BBox, Filter, Query, Select};
+use zvf_query::{BBox, QuerySpec, Select};
 use zvf_store::writing::{is_store, store_around};
 use zvf_store::{Names, Need, OpenOptions, Stop};
 use zvf_validate::repair::RepairOptions;
@@ -277,22 +277,20 @@ pub(crate) struct Selection {
 
 impl Selection {
     fn options(&self) -> PyResult<ExportOptions> {
-        let mut query = Query {
-            level: self.level,
-            objects: self.objects.clone(),
-            ..Query::default()
-        };
+        let mut spec = QuerySpec::new();
+        spec.level = self.level;
+        spec.objects.clone_from(&self.objects);
         if let Some((low, high)) = self.bbox.clone() {
-            query.bbox = Some(BBox::new(low, high).map_err(Failure::from)?);
+            spec.bbox = Some(BBox::new(low, high).map_err(Failure::from)?);
         }
         if let Some(text) = &self.r#where {
-            query.filter = Some(Filter::parse(text).map_err(Failure::from)?);
+            spec.set("where", text).map_err(Failure::from)?;
         }
         if let Some(names) = &self.attributes {
-            query.attributes = Names::List(names.clone());
+            spec.attributes = Names::List(names.clone());
         }
         let mut options = ExportOptions::default();
-        options.query = query;
+        options.query = spec.plain().map_err(Failure::from)?;
         options.select = match self.select.as_deref() {
             None => None,
             Some("vertices") => Some(Select::Vertices),

@@ -12,8 +12,8 @@ use futures::future::{Either, select};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use zvf_cli::fold;
-use zvf_query::{BBox, Column, Filter, LevelPlan, Outputs, Query, Select, Summary};
-use zvf_store::{Limits, Names, OpenOptions, Retry};
+use zvf_query::{BBox, Column, GroupRef, LevelPlan, Outputs, Query, QuerySpec, Summary};
+use zvf_store::{Limits, OpenOptions, Retry};
 
 use crate::dataset::{self, Flat};
 use crate::errors::{Failure, misuse};
@@ -155,52 +155,49 @@ enum Group {
 }
 
 impl Asked {
-    fn query(self, outputs: (bool, bool, bool)) -> PyResult<(Query, Option<Vec<Group>>)> {
-        let select = match self.select.as_str() {
-            "vertices" => Select::Vertices,
-            "objects" => Select::Objects,
-            "chunks" => Select::Chunks,
-            other => {
-                return Err(misuse(format!(
-                    "select: found {other:?}, expected \"vertices\", \"objects\" or \"chunks\""
-                )));
-            }
-        };
-        if self.batch_rows == 0 {
-            return Err(misuse("batch_rows: found 0, expected at least 1"));
-        }
-        let mut query = Query {
-            level: self.level,
-            objects: self.objects,
-            limit: self.limit,
-            select,
-            own_level_only: self.own_level_only,
-            ignore_missing: self.ignore_missing,
-            batch_rows: self.batch_rows,
-            outputs: Outputs {
-                vertices: outputs.0,
-                links: outputs.1,
-                objects: outputs.2,
-            },
-            ..Query::default()
+    /// The description that these arguments are.
+    fn spec(self, (vertices, links, objects): (bool, bool, bool)) -> PyResult<QuerySpec> {
+        let mut spec = QuerySpec::new();
+        spec.level = self.level;
+        spec.objects = self.objects;
+        spec.limit = self.limit;
+        spec.own_level_only = self.own_level_only;
+        spec.ignore_missing = self.ignore_missing;
+        spec.batch_rows = self.batch_rows;
+        spec.tables = Outputs {
+            vertices,
+            links,
+            objects,
         };
         if let Some((low, high)) = self.bbox {
-            query.bbox = Some(BBox::new(low, high).map_err(Failure::from)?);
+            spec.bbox = Some(BBox::new(low, high).map_err(Failure::from)?);
         }
+        spec.select = self.select.parse().map_err(Failure::from)?;
         if let Some(text) = &self.r#where {
-            query.filter = Some(Filter::parse(text).map_err(Failure::from)?);
+            spec.set("where", text).map_err(Failure::from)?;
         }
-        if let Some(columns) = self.columns {
-            query.columns = column_list(&columns)?;
-            if !query.columns.contains(&Column::Attributes) {
-                let names = query.columns.iter().filter_map(|column| match column {
-                    Column::Attribute(name) => Some(name.clone()),
-                    _ => None,
-                });
-                query.attributes = Names::List(names.collect());
+        if let Some(columns) = &self.columns {
+            spec.columns = column_list(columns)?;
+        }
+        let groups = self
+            .groups
+            .map(|groups| groups.into_iter().map(GroupRef::from));
+        spec.groups = groups.map(Iterator::collect);
+        spec.check().map_err(Failure::from)?;
+        Ok(spec)
+    }
+}
+
+impl From<Group> for GroupRef {
+    fn from(group: Group) -> Self {
+        match group {
+            Group::Number(number) => Self::Number(number),
+            // A text is a name, never a number.
+            Group::Name(name) if name.bytes().all(|byte| byte.is_ascii_digit()) => {
+                Self::Word(format!("name:{name}"))
             }
+            Group::Name(name) => Self::Word(name),
         }
-        Ok((query, self.groups))
     }
 }
 
@@ -233,9 +230,9 @@ impl Store {
 
     /// Starts a query; `outputs` says which of the tables vertices, links and objects are wanted.
     fn query(&self, py: Python<'_>, asked: Asked, outputs: (bool, bool, bool)) -> PyResult<Answer> {
-        let (query, groups) = self.asked(asked, outputs)?;
+        let spec = self.asked(asked, outputs)?;
         let start = async {
-            let query = self.grouped(query, groups).await?;
+            let query = self.resolved(&spec).await?;
             let answer = zvf_query::query(&self.store, query).await;
             answer.map_err(|error| Failure::from(error).at(self.store.url()))
         };
@@ -245,8 +242,8 @@ impl Store {
 
     /// The flat table of a query.
     fn flat(&self, py: Python<'_>, asked: Asked) -> PyResult<Flat> {
-        let (query, groups) = self.asked(asked, (true, false, false))?;
-        let query = wait(py, OnInterrupt::Drop, self.grouped(query, groups))?;
+        let spec = self.asked(asked, (true, false, false))?;
+        let query = wait(py, OnInterrupt::Drop, self.resolved(&spec))?;
         let flat = Flat::of(py, self, query)?;
         if let Some(trace) = &self.trace {
             trace.write()?;
@@ -256,9 +253,9 @@ impl Store {
 
     /// What a query reads of each level, as JSON.
     fn plan(&self, py: Python<'_>, asked: Asked) -> PyResult<String> {
-        let (query, groups) = self.asked(asked, (true, true, true))?;
+        let spec = self.asked(asked, (true, true, true))?;
         let plan = async {
-            let query = self.grouped(query, groups).await?;
+            let query = self.resolved(&spec).await?;
             let plan = query.plan(&self.store).await;
             plan.map_err(|error| Failure::from(error).at(self.store.url()))
         };
@@ -270,9 +267,9 @@ impl Store {
     /// Cuts a query into pieces, by one of `count`, `rows` and `bytes`, and returns each as JSON.
     fn splits(&self, py: Python<'_>, asked: Asked, by: &str, size: u64) -> PyResult<Vec<String>> {
         let target = splits::target(by, size)?;
-        let (query, groups) = self.asked(asked, (true, true, true))?;
+        let spec = self.asked(asked, (true, true, true))?;
         let cut = async {
-            let query = self.grouped(query, groups).await?;
+            let query = self.resolved(&spec).await?;
             let splits = query.splits(&self.store, target).await;
             splits.map_err(|error| Failure::from(error).at(self.store.url()))
         };
@@ -309,29 +306,19 @@ impl Store {
         &self.store
     }
 
-    /// A query with the store's budget, and the groups that are still to be looked up.
-    fn asked(
-        &self,
-        asked: Asked,
-        outputs: (bool, bool, bool),
-    ) -> PyResult<(Query, Option<Vec<Group>>)> {
-        let (mut query, groups) = asked.query(outputs)?;
+    /// The description with the store's budget.
+    fn asked(&self, asked: Asked, outputs: (bool, bool, bool)) -> PyResult<QuerySpec> {
+        let mut spec = asked.spec(outputs)?;
         if let Some(bytes) = self.memory_budget {
-            query.memory_budget = bytes;
+            spec.memory_budget = bytes;
         }
-        Ok((query, groups))
+        Ok(spec)
     }
 
-    /// The query with the numbers of its groups.
-    async fn grouped(
-        &self,
-        mut query: Query,
-        groups: Option<Vec<Group>>,
-    ) -> Result<Query, Failure> {
-        if let Some(groups) = groups {
-            query.groups = Some(numbered(&self.store, query.level, groups).await?);
-        }
-        Ok(query)
+    /// The query of a description.
+    async fn resolved(&self, spec: &QuerySpec) -> Result<Query, Failure> {
+        let query = spec.resolve(&self.store).await;
+        query.map_err(|error| Failure::from(error).at(self.store.url()))
     }
 
     pub(crate) fn answer(&self, answer: zvf_query::Answer) -> Answer {
@@ -364,31 +351,6 @@ fn column_list(columns: &[String]) -> PyResult<Vec<Column>> {
     }
     let parsed = columns.iter().map(|name| name.parse::<Column>());
     Ok(parsed.collect::<Result<_, _>>().map_err(Failure::from)?)
-}
-
-/// The numbers of groups.
-async fn numbered(
-    store: &zvf_store::Store,
-    level: u32,
-    groups: Vec<Group>,
-) -> Result<Vec<u64>, Failure> {
-    let mut numbers = Vec::with_capacity(groups.len());
-    for group in groups {
-        let word = match group {
-            Group::Number(number) => {
-                numbers.push(number);
-                continue;
-            }
-            // A text is a name, never a number.
-            Group::Name(name) if name.bytes().all(|byte| byte.is_ascii_digit()) => {
-                format!("name:{name}")
-            }
-            Group::Name(name) => name,
-        };
-        let found = zvf_query::group_numbers(store, level, &[word]).await;
-        numbers.extend(found.map_err(|error| Failure::from(error).at(store.url()))?);
-    }
-    Ok(numbers)
 }
 
 /// A running query: its batches come when they are asked for.

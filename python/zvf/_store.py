@@ -124,8 +124,8 @@ class Store:
     ) -> Query:
         """A question, which is asked when its rows are. All conditions combine with *and*.
 
-        `bbox` is the lowest and the highest corner, both inside, in world coordinates; `where` a condition on attributes, such as
-        `"radius > 200 and type in ('axon', 'soma')"`; `objects` ids; `groups` numbers or names. `select="objects"` brings whole objects of
+        `bbox` is the lowest and the highest corner, both inside, in world coordinates; `where` a condition on attributes, axes
+        and objects, such as `"radius > 200 and x < 10 and length() > 40"`; `objects` ids; `groups` numbers or names. `select="objects"` brings whole objects of
         which any vertex fits, `"chunks"` whole chunks. `columns` are `position`, names of attributes, `attributes` for all of them,
         and on request `object_id`, `object_ids`, `chunk`, `row` and `fragment`.
         """

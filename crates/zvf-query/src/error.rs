@@ -264,6 +264,32 @@ pub(crate) fn existing<'a>(names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
+/// The name that was probably meant, if one is near: at most half of its letters differ.
+pub(crate) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    const LONGEST: usize = 64;
+    let letters: Vec<char> = word.to_lowercase().chars().take(LONGEST).collect();
+    let distance = |name: &str| {
+        let name: Vec<char> = name.to_lowercase().chars().take(LONGEST).collect();
+        let mut row: Vec<usize> = (0..=letters.len()).collect();
+        for (number, one) in name.iter().enumerate() {
+            let mut corner = number;
+            let mut left = number + 1;
+            if let Some(first) = row.first_mut() {
+                *first = left;
+            }
+            for (other, place) in letters.iter().zip(row.iter_mut().skip(1)) {
+                let changed = corner + usize::from(one != other);
+                corner = *place;
+                *place = changed.min(left + 1).min(corner + 1);
+                left = *place;
+            }
+        }
+        row.last().copied().unwrap_or(0)
+    };
+    let near = names.map(|name| (distance(name), name)).min()?;
+    (near.0 * 2 <= word.chars().count().max(near.1.chars().count())).then_some(near.1)
+}
+
 /// A warning if a count in a document differs from the count of what was read.
 pub(crate) fn count_warning(
     place: &str,

@@ -1,7 +1,7 @@
 //! Objects, boxes, links and filters of Zarr Vectors stores, as Arrow record batches.
 //!
-//! A [`Query`] selects from one level of a store by a box, object ids, groups, a condition on vertex attributes and a limit; all
-//! conditions combine with *and*. [`query`] plans it from the level's documents, sends all independent requests
+//! A [`Query`] selects from one level of a store by a box, object ids, groups, a condition on vertices and objects ([`Filter`]) and a limit; all
+//! conditions combine with *and*. A [`QuerySpec`] is the same as data: from texts, from JSON and back, with groups by name. [`query`] plans it from the level's documents, sends all independent requests
 //! at once, and returns an [`Answer`]: up to three tables, each a stream of record batches.
 //!
 //! ```
@@ -89,6 +89,7 @@
 //! [`Summary`] and null or absent in the answer. Nothing panics on input.
 
 mod answer;
+mod axes;
 mod boxes;
 mod by_slot;
 mod columns;
@@ -106,6 +107,7 @@ mod list;
 mod manifests;
 pub mod numbers;
 mod object_counts;
+mod object_terms;
 mod objects;
 mod owner_cells;
 mod plan;
@@ -114,6 +116,7 @@ mod query;
 mod reader;
 mod row_map;
 mod scan;
+mod spec;
 mod splits;
 mod spool;
 mod stored_rows;
@@ -130,6 +133,7 @@ pub use groups::group_numbers;
 pub use list::{largest_chunk, list_links, list_objects};
 pub use plan::bbox::BBox;
 pub use query::{ChunkRange, Column, Outputs, Query, Select};
+pub use spec::{GroupRef, PieceOf, QuerySpec, parse_ids};
 pub use splits::{Split, Target};
 pub use zvf_store::{Class, Names};
 
@@ -143,7 +147,8 @@ pub use zvf_store::{Class, Names};
 /// One round of requests for documents that are not loaded yet; one for a box, two for objects. Few cells are asked for
 /// twice: where objects need more chunks at one time than the memory budget holds, at most half of them before all that is
 /// left is read in one pass; and where the first cells show that chunk keys are worthless, so that all chunks are read (trap T12).
-/// More only where objects share most of their rows and are larger than the budget.
+/// More only where objects share most of their rows and are larger than the budget. Conditions on objects are answered first: by the
+/// table of ids, by the fragment indexes for attributes and `count()`, by the vertices of the objects that are left for lengths and ends.
 ///
 /// # Errors
 ///
@@ -158,6 +163,7 @@ pub fn query<'a>(
     query: Query,
 ) -> futures::future::BoxFuture<'a, Result<Answer, QueryError>> {
     Box::pin(async move {
+        let query = object_terms::resolve(store, query).await?;
         let by_object = query.is_by_object();
         let alone = !query.outputs.links && !query.outputs.objects;
         let some = query.chunks.is_some() || query.within.is_some();

@@ -12,13 +12,15 @@ use zvf_store::meta::{Refinement, RootDoc};
 use zvf_store::owners::{OWNER_COLUMN, OwnerColumn};
 use zvf_store::{ChunkParts, Class, Deltas, Level, Names, Need, Store, VertexAttribute};
 
+use crate::axes::{axis_number, narrowed};
 use crate::columns::arrow;
 use crate::columns::attribute::ColumnSpec;
 use crate::columns::position::PositionSpec;
-use crate::error::{Place, existing};
-use crate::filter::BoundFilter;
+use crate::error::{Place, existing, nearest};
+use crate::filter::{BoundFilter, OperandType};
 use crate::links::Rule;
 use crate::links::records::{Family, LinkCellRef};
+use crate::object_terms::is_of_object;
 use crate::plan::candidates::Grid;
 use crate::plan::chunks::ChunkTable;
 use crate::reader::{Reader, RowTest, What};
@@ -134,8 +136,15 @@ pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Vec<Prepared>
         });
         found.push((columns, warnings));
     }
-    if let Some(name) = unknown.iter().flatten().next() {
-        return Err(unknown_name(store, query.level, name).await);
+    // Names of a condition may be axes.
+    let output = output_names(&query);
+    let shown = |name: &String| match &output {
+        Names::List(names) => names.contains(name),
+        _ => false,
+    };
+    let is_axis = |name: &String| axis_number(store, name).is_some() && !shown(name);
+    if let Some(name) = unknown.iter().flatten().find(|name| !is_axis(name)) {
+        return Err(unknown_name(store, &query, name).await);
     }
     share(&mut found);
     let round = levels
@@ -289,7 +298,7 @@ fn share(levels: &mut [(Vec<ColumnSpec>, Vec<String>)]) {
 /// Ties a query to one level.
 fn tie(
     store: &Store,
-    query: Query,
+    mut query: Query,
     level: Level,
     columns: Vec<ColumnSpec>,
     mut warnings: Vec<String>,
@@ -306,13 +315,27 @@ fn tie(
             let what = format!("positions of dtype {}", level.vertices().dtype());
             QueryError::unsupported(Place::array(query.level, "vertices"), what)
         })?;
+    if let Some(bbox) = narrowed(store, &query, &columns, &position) {
+        query.bbox = Some(bbox);
+    }
     let filter = match &query.filter {
-        Some(filter) => Some(BoundFilter::bind(filter, &|name| {
+        Some(filter) => Some(BoundFilter::bind(filter.condition(), &|name| {
             let found = columns
                 .iter()
                 .enumerate()
                 .find(|(_, column)| column.name == name);
             let found = found.map(|(index, column)| (index, column.operand_type()));
+            // Positions are the operand after all columns.
+            let axis = |axis| {
+                let kind = OperandType {
+                    dtype: position.little_dtype(),
+                    categories: None,
+                    fill_code: None,
+                    axis: Some(axis),
+                };
+                (columns.len(), kind)
+            };
+            let found = found.or_else(|| axis_number(store, name).map(axis));
             found.ok_or_else(|| {
                 QueryError::misuse(format!(
                     "the filter names attribute {name:?}, which is not there"
@@ -444,7 +467,8 @@ fn wanted_names(query: &Query) -> Names {
         Names::None => Vec::new(),
         Names::List(names) => names,
     };
-    names.extend(query.filter.iter().flat_map(crate::Filter::names));
+    let tested = query.filter.iter().flat_map(crate::Filter::names);
+    names.extend(tested.filter(|name| !is_of_object(name)));
     if names.is_empty() {
         Names::None
     } else {
@@ -597,7 +621,10 @@ fn columns(
 }
 
 /// Says which names there are.
-async fn unknown_name(store: &Store, number: u32, name: &str) -> QueryError {
+async fn unknown_name(store: &Store, query: &Query, name: &str) -> QueryError {
+    let number = query.level;
+    let mark = |filter: &crate::Filter| filter.marked(name);
+    let mark = query.filter.as_ref().map_or_else(String::new, mark);
     let need = Need {
         vertex_attributes: Names::All,
         ..Need::default()
@@ -605,7 +632,7 @@ async fn unknown_name(store: &Store, number: u32, name: &str) -> QueryError {
     let level = match Box::pin(store.level(number, &need)).await {
         Ok(level) => level,
         Err(error) if error.class() == Class::Io => return error.into(),
-        Err(_) => return QueryError::misuse(format!("no vertex attribute {name:?}")),
+        Err(_) => return QueryError::misuse(format!("no vertex attribute {name:?}{mark}")),
     };
     let key = level.doc().chunk_attribute_name.as_deref();
     let names = level
@@ -613,8 +640,10 @@ async fn unknown_name(store: &Store, number: u32, name: &str) -> QueryError {
         .iter()
         .map(|attribute| attribute.name.as_str())
         .chain(key);
+    let near = nearest(name, names.clone());
+    let near = near.map_or_else(String::new, |near| format!(" (did you mean {near:?}?)"));
     QueryError::misuse(format!(
-        "no vertex attribute {name:?} on level {number}: {}",
+        "no vertex attribute {name:?} on level {number}{near}: {}{mark}",
         existing(names)
     ))
 }

@@ -1,9 +1,9 @@
 //! The description of a query.
 
+use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use zvf_store::Names;
 
 use crate::{BBox, Filter, QueryError};
@@ -28,7 +28,7 @@ pub struct Query {
     pub objects: Option<Vec<i64>>,
     /// Group numbers: the union of their members, ids ascending.
     pub groups: Option<Vec<u64>>,
-    /// Condition on vertex attributes.
+    /// Condition on vertices and objects.
     pub filter: Option<Filter>,
     /// Largest number of vertices.
     pub limit: Option<u64>,
@@ -97,8 +97,34 @@ pub enum Select {
     Chunks,
 }
 
+impl Select {
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Vertices => "vertices",
+            Self::Objects => "objects",
+            Self::Chunks => "chunks",
+        }
+    }
+}
+
+impl FromStr for Select {
+    type Err = QueryError;
+
+    fn from_str(text: &str) -> Result<Self, QueryError> {
+        let all = [Self::Vertices, Self::Objects, Self::Chunks];
+        let found = all.into_iter().find(|one| one.name() == text);
+        found.ok_or_else(|| {
+            QueryError::misuse(format!(
+                "select: found {text:?}, expected vertices, objects or chunks"
+            ))
+        })
+    }
+}
+
 /// Consecutive chunks: from the coordinates `from` until before `until`, in lexicographic order.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ChunkRange {
     /// The first coordinate; `None`: no chunk is before the range.
     pub from: Option<Vec<i64>>,
@@ -171,8 +197,29 @@ impl FromStr for Column {
             "object_id" => Self::ObjectId,
             "object_ids" => Self::ObjectIds,
             "attributes" => Self::Attributes,
-            "" => return Err(QueryError::misuse("a column name is empty")),
+            "" => {
+                return Err(QueryError::misuse(
+                    "columns: found an empty name, expected some of position, chunk, row, fragment, object_id, object_ids, attributes \
+                     and names of attributes",
+                ));
+            }
             other => Self::Attribute(other.strip_prefix("attribute:").unwrap_or(other).to_owned()),
+        })
+    }
+}
+
+impl fmt::Display for Column {
+    /// As it is parsed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Position => "position",
+            Self::Chunk => "chunk",
+            Self::Row => "row",
+            Self::Fragment => "fragment",
+            Self::ObjectId => "object_id",
+            Self::ObjectIds => "object_ids",
+            Self::Attributes => "attributes",
+            Self::Attribute(name) => return write!(f, "attribute:{name}"),
         })
     }
 }

@@ -412,15 +412,15 @@ impl Reader {
         let Some(filter) = self.filter.as_ref().filter(|_| kept.len() > 0) else {
             return Ok(kept);
         };
-        let truths = self
-            .truths(filter, rows, cells)
-            .map_err(|fault| match fault {
-                Fault::Misuse(what) => QueryError::misuse(what),
-                Fault::Malformed { name, what } => {
-                    let path = format!("vertex_attributes/{name}");
-                    QueryError::malformed(self.place(&path, chunk), what)
-                }
-            })?;
+        let truths =
+            self.truths(filter, rows, (positions, cells))
+                .map_err(|fault| match fault {
+                    Fault::Misuse(what) => QueryError::misuse(what),
+                    Fault::Malformed { name, what } => {
+                        let path = format!("vertex_attributes/{name}");
+                        QueryError::malformed(self.place(&path, chunk), what)
+                    }
+                })?;
         let holds = |row: &u32| {
             truths
                 .get(int::index(*row))
@@ -438,7 +438,20 @@ impl Reader {
     }
 
     /// What the filter says of every row.
-    fn truths(&self, filter: &BoundFilter, rows: u32, cells: &[Cell]) -> Result<Truths, Fault> {
+    fn truths(
+        &self,
+        filter: &BoundFilter,
+        rows: u32,
+        (positions, cells): (&[u8], &[Cell]),
+    ) -> Result<Truths, Fault> {
+        let (row, width) = (self.position.row_bytes(), self.position.dims);
+        let position = |from: u32, until: u32| {
+            let at = |end: u32| int::index(end).saturating_mul(row);
+            Operand::Rows {
+                bytes: positions.get(at(from)..at(until)).unwrap_or(&[]),
+                width,
+            }
+        };
         // Between the ends of short cells every cell has all rows or none.
         let mut ends: Vec<u32> = cells
             .iter()
@@ -448,7 +461,8 @@ impl Reader {
             })
             .collect();
         if ends.is_empty() {
-            let operands: Vec<Operand<'_>> = cells.iter().map(Cell::operand).collect();
+            let operands = cells.iter().map(Cell::operand);
+            let operands: Vec<Operand<'_>> = operands.chain([position(0, rows)]).collect();
             return filter.eval(int::index(rows), &operands);
         }
         ends.push(rows);
@@ -461,6 +475,7 @@ impl Reader {
                 .iter()
                 .zip(&self.columns)
                 .map(|(cell, column)| cell.operand_of(from, until, column.dtype.size()))
+                .chain([position(from, until)])
                 .collect();
             truths.extend(filter.eval(int::index(until - from), &operands)?);
             from = until;
@@ -486,6 +501,7 @@ impl Reader {
                     Operand::Unread
                 }
             })
+            .chain([Operand::Unread])
             .collect();
         filter.rules_out(&operands)
     }

@@ -9,7 +9,7 @@ use zvf_store::{IoError, Level, Names, Need, Store, StoreError};
 use crate::error::OrBug;
 use crate::plan::chunks::ChunkTable;
 use crate::prepare::chain;
-use crate::{Answer, BBox, ChunkRange, Column, Filter, Outputs, Query, QueryError, Select};
+use crate::{Answer, ChunkRange, Column, Outputs, Query, QueryError, QuerySpec};
 use zvf_store::format::int;
 
 /// How large the pieces of a query are to be.
@@ -44,28 +44,7 @@ pub struct Split {
     pub bytes: u64,
     /// The documents from which the plan is made, with their ETags; without an ETag if the backend has none.
     pub documents: BTreeMap<String, Option<String>>,
-    query: Asked,
-}
-
-/// A query in a form that can be serialised.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Asked {
-    level: u32,
-    bbox: Option<String>,
-    filter: Option<String>,
-    groups: Option<Vec<u64>>,
-    /// First id and how many follow it by one each.
-    objects: Option<Vec<(i64, u64)>>,
-    chunks: Option<ChunkRange>,
-    select: String,
-    attributes: Option<Vec<String>>,
-    columns: Vec<String>,
-    outputs: (bool, bool, bool),
-    owners: bool,
-    own_level_only: bool,
-    ignore_missing: bool,
-    batch_rows: u64,
-    memory_budget: u64,
+    query: QuerySpec,
 }
 
 impl Query {
@@ -73,7 +52,8 @@ impl Query {
     ///
     /// # Cost
     ///
-    /// The documents of the level; for objects also the table of ids.
+    /// The documents of the level; for objects also the table of ids. Conditions on objects are answered first, for what they cost in a
+    /// query.
     ///
     /// # Errors
     ///
@@ -104,6 +84,9 @@ impl Query {
                 let place = crate::Place::default();
                 return Err(QueryError::limit(place, "splits", u64::from(count), MOST));
             }
+            if let Some(found) = self.of_objects(store).await? {
+                return found.splits(store, target).await;
+            }
             let need = Need {
                 vertex_attributes: self.attributes.clone(),
                 objects: true,
@@ -117,7 +100,7 @@ impl Query {
             };
             let documents = tags(store, &levels);
             let count = u32::try_from(pieces.len()).ok().or_bug("too many pieces")?;
-            let split = |(number, (asked, rows)): (u32, (Asked, u64))| Split {
+            let split = |(number, (asked, rows)): (u32, (QuerySpec, u64))| Split {
                 url: store.url().to_owned(),
                 number,
                 count,
@@ -130,45 +113,13 @@ impl Query {
         })
     }
 
-    fn asked(&self) -> Asked {
-        let corner = |corner: &[f64]| {
-            let numbers: Vec<String> = corner.iter().map(f64::to_string).collect();
-            numbers.join(",")
-        };
-        let select = match self.select {
-            Select::Vertices => "vertices",
-            Select::Objects => "objects",
-            Select::Chunks => "chunks",
-        };
-        Asked {
-            level: self.level,
-            bbox: (self.bbox.as_ref())
-                .map(|bbox| format!("{}:{}", corner(bbox.lo()), corner(bbox.hi()))),
-            filter: self.filter.as_ref().map(ToString::to_string),
-            groups: self.groups.clone(),
-            objects: None,
-            chunks: None,
-            select: select.to_owned(),
-            attributes: match &self.attributes {
-                Names::All => None,
-                Names::None => Some(Vec::new()),
-                Names::List(names) => Some(names.clone()),
-            },
-            columns: self.columns.iter().map(word).collect(),
-            outputs: (
-                self.outputs.vertices,
-                self.outputs.links,
-                self.outputs.objects,
-            ),
-            owners: self.owners,
-            own_level_only: self.own_level_only,
-            ignore_missing: self.ignore_missing,
-            batch_rows: int::wide(self.batch_rows),
-            memory_budget: self.memory_budget,
-        }
+    /// The query without conditions on objects, if it has some.
+    async fn of_objects(&self, store: &Store) -> Result<Option<Self>, QueryError> {
+        let found = crate::object_terms::resolve(store, self.clone()).await?;
+        Ok((found.filter != self.filter).then_some(found))
     }
 
-    fn by_chunk(&self, levels: &[Level], target: Target) -> Vec<(Asked, u64)> {
+    fn by_chunk(&self, levels: &[Level], target: Target) -> Vec<(QuerySpec, u64)> {
         // The chunks that the query reads, of all levels, by coordinate.
         let mut chunks: Vec<(Vec<i64>, u64)> = Vec::new();
         for level in levels {
@@ -196,13 +147,17 @@ impl Query {
         let piece = |number: usize| {
             let next = number.saturating_add(1);
             let own = chunks.get(bound(number)..bound(next)).unwrap_or(&[]);
-            let mut asked = self.asked();
+            let mut asked = self.spec();
             // The first and the last piece reach beyond what is listed, so that no chunk is in none.
             asked.chunks = Some(ChunkRange {
                 from: (number > 0).then(|| coord(number)),
                 until: (next < count).then(|| coord(next)),
             });
-            asked.outputs = (true, false, false);
+            asked.tables = Outputs {
+                vertices: true,
+                links: false,
+                objects: false,
+            };
             (asked, own.iter().map(|(_, rows)| *rows).sum())
         };
         (0..count).map(piece).collect()
@@ -212,29 +167,8 @@ impl Query {
         &self,
         levels: &[Level],
         target: Target,
-    ) -> Result<Vec<(Asked, u64)>, QueryError> {
-        let mut all: Vec<i64> = Vec::new();
-        let mut known: HashSet<i64> = HashSet::new();
-        let mut any = false;
-        for level in levels {
-            let Some(index) = level.object_index() else {
-                continue;
-            };
-            any = true;
-            let ids = index.ids_in(level.next_round()).await?;
-            let more = levels.len() > 1;
-            all.extend(
-                ids.objects()
-                    .map(|(_, id)| id)
-                    .filter(|id| !more || known.insert(*id)),
-            );
-        }
-        if !any {
-            return Err(QueryError::misuse(format!(
-                "level {} has no object index: objects and groups cannot be asked for",
-                self.level
-            )));
-        }
+    ) -> Result<Vec<(QuerySpec, u64)>, QueryError> {
+        let mut all = ids_of(levels, self.level).await?;
         let rows: u64 = levels.iter().map(rows_of).sum();
         let per = rows.div_ceil(int::wide(all.len()).max(1));
         if let Some(asked) = &self.objects {
@@ -257,9 +191,9 @@ impl Query {
         let piece = |number: usize| {
             let ids = all.get(bound(number)..bound(number.saturating_add(1)));
             let ids = ids.unwrap_or(&[]);
-            let mut asked = self.asked();
-            asked.objects = Some(runs(ids));
-            asked.outputs.1 &= inside;
+            let mut asked = self.spec();
+            asked.objects = Some(ids.to_vec());
+            asked.tables.links &= inside;
             (asked, per.saturating_mul(int::wide(ids.len())))
         };
         Ok((0..count).map(piece).collect())
@@ -271,59 +205,21 @@ impl Split {
     ///
     /// # Errors
     ///
-    /// Misuse: a piece that was changed so that it is no query any more. Limit: more ids than memory should hold.
+    /// Misuse: a piece that was changed so that it is no piece any more.
     pub fn query(&self) -> Result<Query, QueryError> {
-        let asked = &self.query;
-        let columns = asked.columns.iter().map(|column| column.parse());
-        let (vertices, links, objects) = asked.outputs;
-        Ok(Query {
-            level: asked.level,
-            bbox: asked.bbox.as_deref().map(BBox::parse).transpose()?,
-            objects: asked.objects.as_deref().map(ids).transpose()?,
-            groups: asked.groups.clone(),
-            filter: asked.filter.as_deref().map(Filter::parse).transpose()?,
-            limit: None,
-            select: match asked.select.as_str() {
-                "vertices" => Select::Vertices,
-                "objects" => Select::Objects,
-                "chunks" => Select::Chunks,
-                other => {
-                    return Err(QueryError::misuse(format!(
-                        "split: found select {other:?}, expected vertices, objects or chunks"
-                    )));
-                }
-            },
-            attributes: match &asked.attributes {
-                None => Names::All,
-                Some(names) if names.is_empty() => Names::None,
-                Some(names) => Names::List(names.clone()),
-            },
-            columns: columns.collect::<Result<_, _>>()?,
-            owners: asked.owners,
-            own_level_only: asked.own_level_only,
-            ignore_missing: asked.ignore_missing,
-            outputs: Outputs {
-                vertices,
-                links,
-                objects,
-            },
-            batch_rows: usize::try_from(asked.batch_rows).unwrap_or(usize::MAX),
-            memory_budget: asked.memory_budget,
-            chunks: asked.chunks.clone(),
-            within: None,
-        })
+        if self.query.chunks.is_none() && self.query.objects.is_none() {
+            return Err(QueryError::misuse(
+                "split: found a query of neither chunks nor objects, expected those of a piece",
+            ));
+        }
+        self.query.plain()
     }
 
     /// The same piece with other columns of the vertex table; none: position, then all attributes.
     #[must_use]
     pub fn with_columns(mut self, columns: &[Column]) -> Self {
-        let names = columns.iter().filter_map(|column| match column {
-            Column::Attribute(name) => Some(name.clone()),
-            _ => None,
-        });
-        let all = columns.is_empty() || columns.contains(&Column::Attributes);
-        self.query.attributes = (!all).then(|| names.collect());
-        self.query.columns = columns.iter().map(word).collect();
+        self.query.attributes = Names::All;
+        self.query.columns = columns.to_vec();
         self
     }
 
@@ -362,6 +258,50 @@ impl Split {
             crate::query(store, query).await
         })
     }
+}
+
+/// The ids of the objects of a level.
+///
+/// # Errors
+///
+/// Misuse: no such level, no objects. I/O.
+pub(crate) async fn object_ids(
+    store: &Store,
+    level: u32,
+    own_level_only: bool,
+) -> Result<Vec<i64>, QueryError> {
+    let need = Need {
+        objects: true,
+        ..Need::default()
+    };
+    let levels = chain(store, level, own_level_only, &need).await?;
+    ids_of(&levels, level).await
+}
+
+/// The ids of the objects of a chain of levels.
+async fn ids_of(levels: &[Level], number: u32) -> Result<Vec<i64>, QueryError> {
+    let mut all: Vec<i64> = Vec::new();
+    let mut known: HashSet<i64> = HashSet::new();
+    let mut any = false;
+    for level in levels {
+        let Some(index) = level.object_index() else {
+            continue;
+        };
+        any = true;
+        let ids = index.ids_in(level.next_round()).await?;
+        let more = levels.len() > 1;
+        all.extend(
+            ids.objects()
+                .map(|(_, id)| id)
+                .filter(|id| !more || known.insert(*id)),
+        );
+    }
+    if !any {
+        return Err(QueryError::misuse(format!(
+            "level {number} has no object index: objects and groups cannot be asked for"
+        )));
+    }
+    Ok(all)
 }
 
 /// The documents of the root and of levels with their tags.
@@ -406,70 +346,4 @@ fn pieces(target: Target, rows: u64, row_bytes: u64) -> usize {
         Target::Bytes(most) => rows.saturating_mul(row_bytes).div_ceil(most.max(1)),
     };
     usize::try_from(count.clamp(1, MOST)).unwrap_or(usize::MAX)
-}
-
-/// Ids as runs that rise by one.
-fn runs(ids: &[i64]) -> Vec<(i64, u64)> {
-    let follows = |a: &i64, b: &i64| a.checked_add(1) == Some(*b);
-    let runs = ids.chunk_by(follows);
-    runs.filter_map(|run| Some((*run.first()?, int::wide(run.len()))))
-        .collect()
-}
-
-fn ids(runs: &[(i64, u64)]) -> Result<Vec<i64>, QueryError> {
-    const MOST: u64 = 1 << 27;
-    let count = runs
-        .iter()
-        .fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
-    if count > MOST {
-        return Err(QueryError::limit(
-            crate::Place::default(),
-            "ids of a split",
-            count,
-            MOST,
-        ));
-    }
-    let mut ids = Vec::new();
-    for (first, count) in runs {
-        let end = i64::try_from(*count)
-            .ok()
-            .and_then(|count| first.checked_add(count));
-        let end = end.ok_or_else(|| QueryError::misuse("split: ids beyond 64 bits"))?;
-        ids.extend(*first..end);
-    }
-    Ok(ids)
-}
-
-/// The name of a column.
-fn word(column: &Column) -> String {
-    match column {
-        Column::Position => "position".to_owned(),
-        Column::Chunk => "chunk".to_owned(),
-        Column::Row => "row".to_owned(),
-        Column::Fragment => "fragment".to_owned(),
-        Column::ObjectId => "object_id".to_owned(),
-        Column::ObjectIds => "object_ids".to_owned(),
-        Column::Attributes => "attributes".to_owned(),
-        Column::Attribute(name) => format!("attribute:{name}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_come_back_from_runs() {
-        for list in [
-            vec![],
-            vec![5],
-            vec![1, 2, 3, 7, 8, -4, 5, 5],
-            vec![i64::MAX - 1, i64::MIN],
-        ] {
-            assert_eq!(ids(&runs(&list)).unwrap(), list);
-        }
-        assert_eq!(runs(&[1, 2, 3, 9]), [(1, 3), (9, 1)]);
-        assert!(ids(&[(0, u64::MAX)]).is_err());
-        assert!(ids(&[(i64::MAX, 2)]).is_err());
-    }
 }

@@ -10,6 +10,7 @@
 mod additive;
 mod additive_random;
 mod changing;
+mod conditions;
 mod fixtures;
 mod gather;
 mod graphs;

@@ -14,8 +14,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use zvf_convert::output::{Style, batch_with_times, with_times, write_json_str, write_value};
-use zvf_query::{BBox, Column, Filter, Outputs, Query, Select, Table, group_numbers, query};
-use zvf_store::Names;
+use zvf_query::{Outputs, QuerySpec, Table};
 
 use crate::http_error::{Answer, HttpError};
 use crate::opened::Opened;
@@ -31,8 +30,8 @@ const TRIES: u32 = 5;
 /// Bytes of an answer that are made before any are sent: a shorter one is known to be of one state of the store by then.
 const HELD: usize = 1 << 20;
 
-const KNOWN: &str =
-    "store, level, bbox, objects, groups, where, select, limit, attributes, columns, table, format";
+/// Members of a description that a client does not set.
+const OURS: [&str; 4] = ["tables", "owners", "batch_rows", "memory_budget"];
 
 /// The format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,34 +44,120 @@ enum Format {
     Lines,
 }
 
-type Given = BTreeMap<String, String>;
+/// What a request asks for.
+#[derive(Debug, Clone)]
+struct Asked {
+    store: Option<String>,
+    table: Table,
+    format: Format,
+    spec: QuerySpec,
+}
 
-/// Answers GET and HEAD.
+/// Answers GET and HEAD: the parameters have the text form of the members of [`QuerySpec`].
 pub(crate) async fn answer(
     State(sources): State<Arc<Sources>>,
     headers: HeaderMap,
-    given: Result<Parameters<Given>, axum::extract::rejection::QueryRejection>,
+    given: Result<Parameters<BTreeMap<String, String>>, axum::extract::rejection::QueryRejection>,
 ) -> Answer {
-    check_match(&headers, None)?;
     let Parameters(given) =
         given.map_err(|_| HttpError::bad_request("found a query string that cannot be read"))?;
-    if let Some(unknown) = given
-        .keys()
-        .find(|name| !KNOWN.split(", ").any(|known| known == *name))
-    {
-        return Err(HttpError::bad_request(format!(
-            "found the parameter {unknown:?}, expected some of {KNOWN}"
-        )));
+    let mut own = OwnWords::default();
+    let mut spec = QuerySpec::new();
+    for (member, text) in &given {
+        if !own.take(member, Some(text))? {
+            spec.set(member, text)?;
+        }
     }
-    let source = source(&sources, &given)?;
-    let (table, format) = (table(&given)?, format(&given)?);
-    let mut wanted = wanted(&given, table)?;
-    wanted.memory_budget = sources.budget;
+    spec.check()?;
+    reply(&sources, &headers, own.asked(spec)).await
+}
+
+/// Answers POST: the body is the JSON of [`QuerySpec`], with `store`, `table` and `format` beside its members.
+pub(crate) async fn answer_body(
+    State(sources): State<Arc<Sources>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Answer {
+    let mut given: serde_json::Value = serde_json::from_slice(&body)
+        .map_err(|error| HttpError::bad_request(format!("query: found no JSON: {error}")))?;
+    let mut own = OwnWords::default();
+    if let Some(members) = given.as_object_mut() {
+        let mut rest = serde_json::Map::new();
+        for (member, value) in std::mem::take(members) {
+            if !own.take(&member, value.as_str())? {
+                rest.insert(member, value);
+            }
+        }
+        *members = rest;
+    }
+    reply(&sources, &headers, own.asked(QuerySpec::from_json(&given)?)).await
+}
+
+/// The parts of a request that are of the server alone.
+#[derive(Debug, Default)]
+struct OwnWords {
+    store: Option<String>,
+    table: Option<Table>,
+    format: Option<Format>,
+}
+
+impl OwnWords {
+    /// Takes a member, if it is one of these.
+    ///
+    /// # Errors
+    /// 400.
+    fn take(&mut self, member: &str, text: Option<&str>) -> Answer<bool> {
+        let wrong = |expected: &str| {
+            let found = text.map_or_else(|| "no text".to_owned(), |text| format!("{text:?}"));
+            HttpError::bad_request(format!("{member}: found {found}, expected {expected}"))
+        };
+        match (member, text) {
+            ("store", Some(name)) => self.store = Some(name.to_owned()),
+            ("table", Some("vertices")) => self.table = Some(Table::Vertices),
+            ("table", Some("links")) => self.table = Some(Table::Links),
+            ("table", Some("objects")) => self.table = Some(Table::Objects),
+            ("format", Some("arrow")) => self.format = Some(Format::Arrow),
+            ("format", Some("json")) => self.format = Some(Format::Json),
+            ("format", Some("ndjson")) => self.format = Some(Format::Lines),
+            ("store", None) => return Err(wrong("the name of a store")),
+            ("table", _) => return Err(wrong("vertices, links or objects")),
+            ("format", _) => return Err(wrong("arrow, json or ndjson")),
+            (other, _) if OURS.contains(&other) => {
+                return Err(HttpError::bad_request(format!(
+                    "{member}: found a member that the server sets itself, expected none"
+                )));
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn asked(self, mut spec: QuerySpec) -> Asked {
+        let table = self.table.unwrap_or(Table::Vertices);
+        spec.tables = Outputs {
+            vertices: table == Table::Vertices,
+            links: table == Table::Links,
+            objects: table == Table::Objects,
+        };
+        Asked {
+            store: self.store,
+            table,
+            format: self.format.unwrap_or(Format::Arrow),
+            spec,
+        }
+    }
+}
+
+async fn reply(sources: &Arc<Sources>, headers: &HeaderMap, mut asked: Asked) -> Answer {
+    check_match(headers, None)?;
+    let source = source(sources, asked.store.as_deref())?;
+    let (table, format) = (asked.table, asked.format);
+    asked.spec.memory_budget = sources.budget;
     let permit = sources.permit().await?;
     let mut tries = 1;
     let (begun, opened) = loop {
         let opened = source.opened().await?;
-        match begin(&opened, &given, wanted.clone(), (table, format)).await {
+        match begin(&opened, &asked).await {
             Err(error) if error.is_changed() && tries < TRIES => {
                 tries += 1;
                 source.forget(&opened).await;
@@ -112,8 +197,8 @@ pub(crate) async fn answer(
     Ok(response)
 }
 
-fn source<'s>(sources: &'s Sources, given: &Given) -> Answer<&'s Source> {
-    match given.get("store") {
+fn source<'s>(sources: &'s Sources, name: Option<&str>) -> Answer<&'s Source> {
+    match name {
         Some(name) => sources.find(name),
         None => {
             let mut all = sources.iter();
@@ -125,101 +210,6 @@ fn source<'s>(sources: &'s Sources, given: &Given) -> Answer<&'s Source> {
             }
         }
     }
-}
-
-fn table(given: &Given) -> Answer<Table> {
-    match given.get("table").map(String::as_str) {
-        None | Some("vertices") => Ok(Table::Vertices),
-        Some("links") => Ok(Table::Links),
-        Some("objects") => Ok(Table::Objects),
-        Some(other) => Err(HttpError::bad_request(format!(
-            "table: found {other:?}, expected vertices, links or objects"
-        ))),
-    }
-}
-
-fn format(given: &Given) -> Answer<Format> {
-    match given.get("format").map(String::as_str) {
-        None | Some("arrow") => Ok(Format::Arrow),
-        Some("json") => Ok(Format::Json),
-        Some("ndjson") => Ok(Format::Lines),
-        Some(other) => Err(HttpError::bad_request(format!(
-            "format: found {other:?}, expected arrow, json or ndjson"
-        ))),
-    }
-}
-
-/// The query that the parameters describe.
-///
-/// # Errors
-/// 400.
-fn wanted(given: &Given, table: Table) -> Answer<Query> {
-    let number = |name: &'static str| {
-        given
-            .get(name)
-            .map(|text| text.parse::<u64>())
-            .transpose()
-            .map_err(|_| HttpError::bad_request(format!("{name}: expected a whole number")))
-    };
-    let level = number("level")?.unwrap_or(0);
-    let level = u32::try_from(level).map_err(|_| HttpError::not_found("no such level"))?;
-    let select = match given.get("select").map(String::as_str) {
-        None | Some("vertices") => Select::Vertices,
-        Some("objects") => Select::Objects,
-        Some("chunks") => Select::Chunks,
-        Some(other) => {
-            return Err(HttpError::bad_request(format!(
-                "select: found {other:?}, expected vertices, objects or chunks"
-            )));
-        }
-    };
-    let attributes = match given.get("attributes").map(String::as_str) {
-        None | Some("all") => Names::All,
-        Some("none") => Names::None,
-        Some(list) => Names::List(list.split(',').map(str::to_owned).collect()),
-    };
-    let columns = given.get("columns").map(|list| {
-        let columns = list.split(',').map(str::parse::<Column>);
-        columns.collect::<Result<Vec<_>, _>>()
-    });
-    Ok(Query {
-        level,
-        bbox: given
-            .get("bbox")
-            .map(|text| BBox::parse(text))
-            .transpose()?,
-        objects: numbers(given, "objects")?,
-        // They may be names, which need the store.
-        groups: None,
-        filter: given
-            .get("where")
-            .map(|text| Filter::parse(text))
-            .transpose()?,
-        limit: number("limit")?,
-        select,
-        attributes,
-        columns: columns.transpose()?.unwrap_or_default(),
-        outputs: Outputs {
-            vertices: table == Table::Vertices,
-            links: table == Table::Links,
-            objects: table == Table::Objects,
-        },
-        ..Query::default()
-    })
-}
-
-/// Comma-separated numbers.
-fn numbers<T: std::str::FromStr>(given: &Given, name: &str) -> Answer<Option<Vec<T>>> {
-    let Some(list) = given.get(name) else {
-        return Ok(None);
-    };
-    let numbers = list.split(',').map(str::parse::<T>);
-    numbers
-        .collect::<Result<Vec<_>, _>>()
-        .map(Some)
-        .map_err(|_| {
-            HttpError::bad_request(format!("{name}: expected whole numbers between commas"))
-        })
 }
 
 /// The beginning of an answer, before anything is sent to the client.
@@ -234,17 +224,9 @@ enum Begun {
 ///
 /// # Errors
 /// 404 without such a table; the errors of the query.
-async fn begin(
-    opened: &Opened,
-    given: &Given,
-    mut wanted: Query,
-    (table, format): (Table, Format),
-) -> Answer<Begun> {
-    if let Some(words) = given.get("groups") {
-        let words: Vec<String> = words.split(',').map(str::to_owned).collect();
-        wanted.groups = Some(group_numbers(opened.store(), wanted.level, &words).await?);
-    }
-    let mut answer = query(opened.store(), wanted).await?;
+async fn begin(opened: &Opened, asked: &Asked) -> Answer<Begun> {
+    let (table, format) = (asked.table, asked.format);
+    let mut answer = asked.spec.run(opened.store()).await?;
     let schema = answer.schema(table);
     let schema = schema.ok_or_else(|| HttpError::not_found("the store has no such table"))?;
     let unwritable = |error: std::io::Error| HttpError::malformed(error.to_string());

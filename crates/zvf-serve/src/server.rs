@@ -227,7 +227,7 @@ fn app(sources: Arc<Sources>, base: Base, token: Option<Token>, log: Option<Log>
     #[cfg(feature = "viewer")]
     let pages = pages.merge(crate::viewer::routes());
     let routes = Router::new()
-        .route("/query", get(query::answer))
+        .route("/query", get(query::answer).post(query::answer_body))
         .route(
             "/store/{*path}",
             get(store_files::answer).head(store_files::answer),
@@ -245,7 +245,7 @@ fn app(sources: Arc<Sources>, base: Base, token: Option<Token>, log: Option<Log>
     };
     let cors = CorsLayer::new()
         .allow_origin(Any)
-        .allow_methods([Method::GET, Method::HEAD, Method::OPTIONS])
+        .allow_methods([Method::GET, Method::HEAD, Method::POST, Method::OPTIONS])
         .allow_headers(Any)
         .allow_private_network(true)
         .expose_headers([

@@ -58,6 +58,17 @@ impl Served {
         self.ask("GET", path, &[])
     }
 
+    /// POST of a body.
+    pub(crate) fn post(&self, path: &str, body: &[u8]) -> Result<Reply> {
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+            self.address,
+            body.len()
+        );
+        let reply = self.send(&[head.as_bytes(), body].concat())?;
+        Reply::parse(&reply, false).with_context(|| format!("POST {path}"))
+    }
+
     /// The bytes of a path that has to be there.
     pub(crate) fn bytes(&self, path: &str) -> Result<Vec<u8>> {
         let reply = self.get(path)?;

@@ -273,6 +273,49 @@ fn queries_are_answered_in_arrow_and_json() -> Result<()> {
 }
 
 #[test]
+fn a_query_as_json_is_the_same_query() -> Result<()> {
+    let (_store, served) = served("graph")?;
+    let asked = "bbox=0,0,0:60,60,60&limit=5&columns=position,row&format=ndjson";
+    let by_text = served.bytes(&format!("/query?{asked}"))?;
+    let body = br#"{"bbox": [[0, 0, 0], [60, 60, 60]], "limit": 5, "columns": ["position", "row"], "format": "ndjson"}"#;
+    let reply = served.post("/query", body)?;
+    assert_eq!(
+        (reply.status, reply.body.as_slice()),
+        (200, by_text.as_slice())
+    );
+    for (wrong, message) in [
+        (&b"["[..], "query: found no JSON"),
+        (b"[]", "query: found [], expected an object"),
+        (
+            b"{\"limt\": 1}",
+            "limt: found a member that is not known (did you mean \"limit\"?)",
+        ),
+        (b"{\"objects\": [1, {}]}", "objects[1]: found {}, expected"),
+        (
+            b"{\"memory_budget\": 1}",
+            "memory_budget: found a member that the server sets itself",
+        ),
+        (
+            b"{\"table\": 3}",
+            "table: found no text, expected vertices, links or objects",
+        ),
+    ] {
+        let reply = served.post("/query", wrong)?;
+        let text = String::from_utf8_lossy(&reply.body);
+        assert!(
+            reply.status == 400 && text.starts_with(message),
+            "{} {text}",
+            reply.status
+        );
+    }
+    // The same text from the query string.
+    let reply = served.get("/query?objects=1,x")?;
+    let text = String::from_utf8_lossy(&reply.body);
+    assert!(text.starts_with("objects: found \"x\", expected"), "{text}");
+    Ok(())
+}
+
+#[test]
 fn a_server_that_stops_ends_what_it_began() -> Result<()> {
     let (_store, served) = served("graph")?;
     let waiting = std::net::TcpStream::connect(served.address)?;

@@ -6,8 +6,9 @@ use clap::Args;
 use clap::ValueEnum;
 
 use zvf_neuroglancer::Shards;
+use zvf_query::PieceOf;
 
-use super::{LevelArgs, SelectArg, SplitArg, TermArgs};
+use super::{LevelArgs, SelectArg, TermArgs};
 
 /// `zvf export`
 #[derive(Debug, Args)]
@@ -58,8 +59,8 @@ pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub(crate) at: LevelArgs,
     /// Only piece I of the N pieces of the selection, I from 0: cut by object if the file has whole objects, else by chunk
-    #[arg(long, value_name = "I/N", value_parser = super::query::split, conflicts_with = "limit")]
-    pub(crate) split: Option<SplitArg>,
+    #[arg(long, value_name = "I/N", conflicts_with = "limit")]
+    pub(crate) split: Option<PieceOf>,
     /// The first N vertices; of whole objects as many as fit
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,

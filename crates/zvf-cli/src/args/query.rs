@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use zvf_query::Select;
+use zvf_query::{PieceOf, Select};
 
 /// `zvf query`
 #[derive(Debug, Args)]
@@ -24,13 +24,17 @@ EXPR is made of
   name between 1 and 2, not between 1 and 2; both ends included
   name is nan         is not nan: floats; a float that an imported file lacks is NaN
   name is null        is not null: missing texts and other values; NaN is not null
-joined with and, or, not and parentheses. name[1] is a channel of several; other names stand in backquotes or double quotes. A
-comparison with a missing value is not true, nor is `not` of it.
+  name like 'AF%'     not like; % is any text, _ any character
+joined with and, or, not and parentheses. A name is an attribute or an axis, a value also a sum or product (+ - * / %, with blanks around /)
+or abs(v), sqrt(v), min(v, ..), max(v, ..); dates are compared with texts such as '2024-05-31'. Of objects are object_id, object.NAME,
+count(), length(), start.x and end.x; parts of objects are joined to those of vertices by and. name[1] is a channel of several; other
+names stand in backquotes or double quotes. A comparison with a missing value is not true, nor is `not` of it.
 
 Examples:
   zvf query brain.zarrvectors --bbox 0,0,0:10,10,10
   zvf query brain.zarrvectors --bbox -10,-10,-inf:5,5,inf --where 'intensity > 0.5 and label == 3' -o box.csv
   zvf query tracts.zarrvectors --bbox 60,80,60:80,90,70 --select objects -o bundle
+  zvf query tracts.zarrvectors --where 'length() > 40 and start.x < 0 and fa > 0.3' -o long.csv
   zvf query brain.zarrvectors --objects @ids.txt --columns position,object_id --format ndjson
   zvf query brain.zarrvectors --groups AF_left,2 --level 1 --limit 1000 --json
   zvf query s3://bucket/tracts.zarrvectors --bbox 60,80,60:80,90,70 --explain")]
@@ -45,34 +49,14 @@ pub(crate) struct QueryArgs {
     #[arg(long, value_enum)]
     pub(crate) select: Option<SelectArg>,
     /// Only piece I of the N pieces that `zvf splits --count N` lists, I from 0
-    #[arg(long, value_name = "I/N", value_parser = split, conflicts_with = "limit")]
-    pub(crate) split: Option<SplitArg>,
+    #[arg(long, value_name = "I/N", conflicts_with = "limit")]
+    pub(crate) split: Option<PieceOf>,
     /// Shows what the query would read: chunks, cells of each array, steps of requests; only documents are read
     #[arg(long, conflicts_with_all = ["output", "format"])]
     pub(crate) explain: bool,
     /// What is written and how
     #[command(flatten)]
     pub(crate) result: ResultArgs,
-}
-
-/// One of several pieces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SplitArg {
-    /// Which, from 1.
-    pub(crate) number: u32,
-    /// Of how many.
-    pub(crate) count: u32,
-}
-
-pub(super) fn split(text: &str) -> Result<SplitArg, String> {
-    let parts = text.split_once('/');
-    let numbers = parts.and_then(|(number, count)| {
-        let (number, count) = (number.trim().parse().ok()?, count.trim().parse().ok()?);
-        Some(SplitArg { number, count })
-    });
-    numbers
-        .filter(|split: &SplitArg| split.number < split.count)
-        .ok_or_else(|| format!("found {text:?}, expected I/N with I from 0 and below N, e.g. 3/16"))
 }
 
 /// `zvf splits`
@@ -150,7 +134,7 @@ pub(crate) struct TermArgs {
     /// Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one
     #[arg(long, value_name = "NAME|N,..", value_delimiter = ',')]
     pub(crate) groups: Option<Vec<String>>,
-    /// A condition on vertex attributes, e.g. 'intensity > 0.5 and label in (3, 4)'; `zvf query --help` has all forms
+    /// A condition, e.g. 'intensity > 0.5 and x < 10 and label in (3, 4)'; `zvf query --help` has all forms
     #[arg(long = "where", value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) filter: Option<String>,
     /// Ids that the store does not have are left out instead of being an error

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use zvf_convert::Format;
 use zvf_convert::export::{ExportOptions, Exported, LinksFile, export};
-use zvf_query::{Query, Select};
+use zvf_query::{Query, QuerySpec, Select};
 
 use super::{select, splits};
 use crate::args::ExportArgs;
@@ -179,13 +179,12 @@ fn renamed(error: CliError, temporary: &Path, name: &Path) -> CliError {
 }
 
 fn query(args: &ExportArgs, context: &mut Context<'_>) -> Result<Query> {
-    Ok(Query {
-        level: args.at.level,
-        own_level_only: args.at.own_level_only,
-        limit: args.limit,
-        attributes: select::names(&args.attributes)?,
-        ..select::terms(&args.terms, (&args.store, args.at.level), context)?
-    })
+    let mut spec = QuerySpec::new();
+    select::terms(&args.terms, &mut spec)?;
+    select::level(&args.at, &mut spec);
+    spec.limit = args.limit;
+    spec.set("attributes", &args.attributes)?;
+    select::resolved(spec, &args.store, context)
 }
 
 /// The separator of the columns of a file, if it is not a comma, and whether the file is compressed by gzip.

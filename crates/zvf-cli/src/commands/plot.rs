@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use zvf_plot::{Drawn, DrawnLayer, Layer, Picture, PlotOptions, Projection, View, plot, plot_svg};
-use zvf_query::{Query, Select};
+use zvf_query::{QuerySpec, Select};
 
 use super::select;
 use crate::args::{PictureFormat, PlotArgs};
@@ -138,10 +138,10 @@ fn layers(args: &PlotArgs, context: &mut Context<'_>) -> Result<Vec<Layer>> {
         )));
     }
     let first = args.stores.first().map_or("", String::as_str);
-    let query = Query {
-        own_level_only: args.own_level_only,
-        ..select::terms(terms, (first, 0), context)?
-    };
+    let mut spec = QuerySpec::new();
+    select::terms(terms, &mut spec)?;
+    spec.own_level_only = args.own_level_only;
+    let query = select::resolved(spec, first, context)?;
     let mut layers = Vec::new();
     for (number, url) in args.stores.iter().enumerate() {
         let store = context.open(url, 0, query.need())?;

@@ -60,7 +60,7 @@ pub(crate) fn query(args: &QueryArgs, context: &mut Context<'_>) -> Result<()> {
 pub(crate) fn get(args: &GetArgs, context: &mut Context<'_>) -> Result<()> {
     let output = output(&args.store, &args.result, context)?;
     let target = target(&args.result, output.as_ref(), context)?;
-    let query = select::of_get(args, &target, context.common.memory_budget)?;
+    let query = select::of_get(args, &target, context)?;
     match (&target, output) {
         (Target::Export(_, format), Some(output)) => {
             export(&args.store, query, (output, *format), None, context)

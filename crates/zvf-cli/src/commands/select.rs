@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use zvf_query::{BBox, Column, Filter, Outputs, Query, Select, group_numbers};
-use zvf_store::{Names, Need};
+use zvf_query::{Outputs, Query, QuerySpec, Select, parse_ids};
+use zvf_store::Need;
 
-use crate::args::{GetArgs, QueryArgs, ResultArgs, TermArgs};
+use crate::args::{GetArgs, LevelArgs, QueryArgs, ResultArgs, TermArgs};
 use crate::context::Context;
-use crate::error::{Class, CliError, Result};
+use crate::error::{CliError, Result};
 use crate::output::Target;
 
 /// The query that the flags of `zvf query` describe.
@@ -20,50 +20,11 @@ pub(crate) fn of_query(
     target: &Target,
     context: &mut Context<'_>,
 ) -> Result<Query> {
-    let level = args.result.at.level;
-    let mut query = terms(&args.terms, (&args.store, level), context)?;
-    query.select = args.select.map_or(Select::Vertices, Select::from);
-    result(&args.result, target, query)
-}
-
-/// The query of the terms of a selection of a level of a store, within the budget of memory.
-///
-/// # Errors
-///
-/// As [`of_query`].
-pub(crate) fn terms(
-    args: &TermArgs,
-    (url, level): (&str, u32),
-    context: &mut Context<'_>,
-) -> Result<Query> {
-    let groups = match &args.groups {
-        None => None,
-        Some(words) => {
-            let need = Need {
-                groups: true,
-                ..Need::nothing()
-            };
-            let store = context.open(url, level, need)?;
-            Some(context.wait_at(url, group_numbers(&store, level, words))?)
-        }
-    };
-    Ok(Query {
-        objects: args.objects.as_deref().map(ids).transpose()?,
-        bbox: args.bbox.as_deref().map(BBox::parse).transpose()?,
-        groups,
-        filter: args.filter.as_deref().map(Filter::parse).transpose()?,
-        ignore_missing: args.ignore_missing,
-        ..within(context.common.memory_budget)
-    })
-}
-
-/// A query of everything, within a budget of memory.
-fn within(budget: Option<u64>) -> Query {
-    let all = Query::default();
-    Query {
-        memory_budget: budget.unwrap_or(all.memory_budget),
-        ..all
-    }
+    let mut spec = QuerySpec::new();
+    terms(&args.terms, &mut spec)?;
+    spec.select = args.select.map_or(Select::Vertices, Select::from);
+    result(&args.result, target, &mut spec)?;
+    resolved(spec, &args.store, context)
 }
 
 /// The query that the arguments of `zvf get` describe.
@@ -71,110 +32,103 @@ fn within(budget: Option<u64>) -> Query {
 /// # Errors
 ///
 /// As [`of_query`].
-pub(crate) fn of_get(args: &GetArgs, target: &Target, budget: Option<u64>) -> Result<Query> {
+pub(crate) fn of_get(args: &GetArgs, target: &Target, context: &mut Context<'_>) -> Result<Query> {
+    let mut spec = QuerySpec::new();
     let mut objects = Vec::new();
     for text in &args.ids {
         objects.extend(ids(text)?);
     }
-    let query = Query {
-        objects: Some(objects),
-        ignore_missing: args.ignore_missing,
-        ..within(budget)
-    };
-    result(&args.result, target, query)
+    spec.objects = Some(objects);
+    spec.ignore_missing = args.ignore_missing;
+    result(&args.result, target, &mut spec)?;
+    resolved(spec, &args.store, context)
 }
 
-/// The query with the tables and columns that are written.
-fn result(args: &ResultArgs, target: &Target, query: Query) -> Result<Query> {
-    let column = |name: &String| name.trim().parse::<Column>().map_err(CliError::from);
-    let columns = args
-        .columns
-        .iter()
-        .map(column)
-        .collect::<Result<Vec<_>>>()?;
-    let mut query = Query {
-        level: args.at.level,
-        own_level_only: args.at.own_level_only,
-        limit: args.limit,
-        columns,
-        attributes: names(&args.attributes)?,
-        ..query
+/// Adds the terms of a selection to a description.
+///
+/// # Errors
+///
+/// As [`of_query`].
+pub(crate) fn terms(args: &TermArgs, spec: &mut QuerySpec) -> Result<()> {
+    if let Some(text) = &args.objects {
+        spec.objects = Some(ids(text)?);
+    }
+    let groups = args.groups.as_ref().map(|words| words.join(","));
+    member(spec, "bbox", args.bbox.as_deref())?;
+    member(spec, "groups", groups.as_deref())?;
+    member(spec, "where", args.filter.as_deref())?;
+    spec.ignore_missing = args.ignore_missing;
+    Ok(())
+}
+
+/// Sets a member of a description, if its flag is given.
+///
+/// # Errors
+///
+/// Usage.
+pub(crate) fn member(spec: &mut QuerySpec, member: &str, text: Option<&str>) -> Result<()> {
+    Ok(text.map_or(Ok(()), |text| spec.set(member, text))?)
+}
+
+/// Adds the level that is read.
+pub(crate) fn level(args: &LevelArgs, spec: &mut QuerySpec) {
+    spec.level = args.level;
+    spec.own_level_only = args.own_level_only;
+}
+
+/// The query of a description, within the budget of memory. The store is opened where groups are named.
+///
+/// # Errors
+///
+/// As the store says.
+pub(crate) fn resolved(mut spec: QuerySpec, url: &str, context: &mut Context<'_>) -> Result<Query> {
+    if let Some(budget) = context.common.memory_budget {
+        spec.memory_budget = budget;
+    }
+    if !spec.needs_store() {
+        return Ok(spec.plain()?);
+    }
+    let need = Need {
+        groups: true,
+        ..Need::nothing()
     };
+    let store = context.open(url, spec.level, need)?;
+    context.wait_at(url, spec.resolve(&store))
+}
+
+/// Adds the tables and columns that are written.
+fn result(args: &ResultArgs, target: &Target, spec: &mut QuerySpec) -> Result<()> {
+    level(&args.at, spec);
+    spec.limit = args.limit;
+    if !args.columns.is_empty() {
+        spec.set("columns", &args.columns.join(","))?;
+    }
+    spec.set("attributes", &args.attributes)?;
     if target.vertices_only() {
-        query.outputs = Outputs {
+        spec.tables = Outputs {
             vertices: true,
             links: false,
             objects: false,
         };
     }
-    query.owners = target.has_owners();
-    Ok(query)
-}
-
-/// `all`, `none`, or names between commas.
-pub(super) fn names(text: &str) -> Result<Names> {
-    match text.trim() {
-        "all" => Ok(Names::All),
-        "none" => Ok(Names::None),
-        list => {
-            let names: Vec<String> = list.split(',').map(|name| name.trim().to_owned()).collect();
-            if names.iter().any(String::is_empty) {
-                return Err(CliError::usage(format!(
-                    "--attributes: found {text:?}, expected all, none or names between commas"
-                )));
-            }
-            Ok(Names::List(names))
-        }
-    }
+    spec.owners = target.has_owners();
+    Ok(())
 }
 
 /// Ids between commas, or from `@FILE`.
+///
+/// # Errors
+///
+/// Usage; I/O.
 pub(super) fn ids(text: &str) -> Result<Vec<i64>> {
-    let (place, text) = match text.strip_prefix('@') {
-        Some(file) => {
-            let path = Path::new(file);
-            let text = zvf_store::open_file(path)
-                .and_then(std::io::read_to_string)
-                .map_err(|e| CliError::file("read ids from", path, &e))?;
-            (file.to_owned(), text)
-        }
-        None => ("object ids".to_owned(), text.to_owned()),
+    let Some(file) = text.strip_prefix('@') else {
+        return Ok(parse_ids(text)?);
     };
-    let words = text
-        .split(|c: char| c == ',' || c.is_whitespace())
-        .filter(|word| !word.is_empty());
-    let mut ids = Vec::new();
-    for word in words {
-        let Some((first, last)) = range(word) else {
-            return Err(CliError::usage(format!(
-                "{place}: found {word:?}, expected a whole number of 64 bits, or two as in 1-5"
-            )));
-        };
-        let count = last.abs_diff(first).saturating_add(ids.len() as u64);
-        if count >= MOST_IDS {
-            return Err(CliError::new(
-                Class::Limit,
-                format!("{place}: found {word:?}, expected at most {MOST_IDS} ids"),
-            ));
-        }
-        ids.extend(first..=last);
-    }
-    Ok(ids)
-}
-
-/// Ids of one selection.
-const MOST_IDS: u64 = 100_000_000;
-
-/// One id, or the first and the last of a range such as `1-5`.
-fn range(word: &str) -> Option<(i64, i64)> {
-    if let Ok(id) = word.parse() {
-        return Some((id, id));
-    }
-    // The first character may be a sign.
-    let (at, _) = word.char_indices().skip(1).find(|(_, c)| *c == '-')?;
-    let (first, last) = (word.get(..at)?, word.get(at..)?.strip_prefix('-')?);
-    let (first, last) = (first.parse().ok()?, last.parse().ok()?);
-    (first <= last).then_some((first, last))
+    let path = Path::new(file);
+    let text = zvf_store::open_file(path)
+        .and_then(std::io::read_to_string)
+        .map_err(|e| CliError::file("read ids from", path, &e))?;
+    parse_ids(&text).map_err(|e| CliError::from(e).at(file))
 }
 
 #[cfg(test)]
@@ -184,41 +138,17 @@ mod tests {
     #[test]
     fn ids_of_a_list_and_of_a_file() -> std::io::Result<()> {
         assert_eq!(ids("-4,7, 9").unwrap(), [-4, 7, 9]);
-        assert_eq!(ids("1-3 8").unwrap(), [1, 2, 3, 8]);
-        assert_eq!(ids("-4--2,5-5").unwrap(), [-4, -3, -2, 5]);
-        for wrong in [
-            "3-1",
-            "1-",
-            "1-2-3",
-            "a-b",
-            "1..3",
-            "0-100000000",
-            "-9223372036854775808-9223372036854775807",
-        ] {
-            assert!(ids(wrong).is_err(), "{wrong}");
-        }
         let file = tempfile::NamedTempFile::new()?;
         std::fs::write(file.path(), "1 2\n3,\t4\n")?;
         assert_eq!(
             ids(&format!("@{}", file.path().display())).unwrap(),
             [1, 2, 3, 4]
         );
-        let error = ids("1,x").unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "object ids: found \"x\", expected a whole number of 64 bits, or two as in 1-5"
-        );
         assert!(ids("@/no/such/file").is_err());
+        std::fs::write(file.path(), "1 x")?;
+        let error = ids(&format!("@{}", file.path().display())).unwrap_err();
+        let path = file.path().display().to_string();
+        assert!(error.to_string().contains(&path), "{error}");
         Ok(())
-    }
-
-    #[test]
-    fn attribute_names() {
-        assert_eq!(names("all").unwrap(), Names::All);
-        assert_eq!(
-            names("a, b").unwrap(),
-            Names::List(vec!["a".into(), "b".into()])
-        );
-        assert!(names("a,,b").is_err());
     }
 }

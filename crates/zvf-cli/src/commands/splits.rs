@@ -3,12 +3,12 @@
 use serde_json::json;
 use zvf_convert::Format;
 use zvf_convert::export::chained;
-use zvf_query::{Query, Select, Split, Target};
+use zvf_query::{PieceOf, Query, QuerySpec, Select, Split, Target};
 use zvf_store::{Names, Store};
 use zvf_write::Kind;
 
 use super::select;
-use crate::args::{SplitArg, SplitsArgs};
+use crate::args::SplitsArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::output::table::{TextTable, count, size};
@@ -23,13 +23,12 @@ const BYTES: u64 = 64 << 20;
 ///
 /// As the store and the query say.
 pub(crate) fn run(args: &SplitsArgs, context: &mut Context<'_>) -> Result<()> {
-    let query = Query {
-        level: args.at.level,
-        own_level_only: args.at.own_level_only,
-        select: args.select.map_or(Select::Vertices, Select::from),
-        attributes: select::names(&args.attributes)?,
-        ..select::terms(&args.terms, (&args.store, args.at.level), context)?
-    };
+    let mut spec = QuerySpec::new();
+    select::terms(&args.terms, &mut spec)?;
+    select::level(&args.at, &mut spec);
+    spec.select = args.select.map_or(Select::Vertices, Select::from);
+    spec.set("attributes", &args.attributes)?;
+    let query = select::resolved(spec, &args.store, context)?;
     let target = match (args.count, args.rows, args.bytes) {
         (Some(count), _, _) => Target::Count(count),
         (_, Some(rows), _) => Target::Rows(rows),
@@ -60,7 +59,7 @@ pub(crate) fn run(args: &SplitsArgs, context: &mut Context<'_>) -> Result<()> {
 pub(crate) fn one(
     url: &str,
     query: &Query,
-    split: SplitArg,
+    split: PieceOf,
     context: &mut Context<'_>,
 ) -> Result<Query> {
     let store = open(url, query, context)?;
@@ -77,7 +76,7 @@ pub(crate) fn of_file(
     url: &str,
     query: &Query,
     (format, select, links): (Format, Option<Select>, bool),
-    split: SplitArg,
+    split: PieceOf,
     context: &mut Context<'_>,
 ) -> Result<Query> {
     let store = open(url, query, context)?;
@@ -114,21 +113,10 @@ pub(crate) fn of_file(
 fn of_store(
     store: &Store,
     query: &Query,
-    split: SplitArg,
+    split: PieceOf,
     context: &mut Context<'_>,
 ) -> Result<Query> {
-    let url = store.url();
-    let splits = cut(store, query, Target::Count(split.count), context)?;
-    let found = splits.iter().find(|one| one.number == split.number);
-    let found = found.map(Split::query);
-    let found = found.ok_or_else(|| {
-        CliError::usage(format!(
-            "--split: found {} of {}",
-            split.number,
-            splits.len()
-        ))
-    })?;
-    found.map_err(|e| CliError::from(e).at(url))
+    context.wait_at(store.url(), query.piece(store, split))
 }
 
 fn open(url: &str, query: &Query, context: &mut Context<'_>) -> Result<Store> {

@@ -122,6 +122,7 @@ impl ColumnSpec {
             dtype: self.dtype,
             categories: self.categories.clone(),
             fill_code: self.fill_code,
+            axis: None,
         }
     }
 

@@ -156,6 +156,15 @@ impl PositionSpec {
         with_type!(dtype, T => Some(Self { dtype, dims, world: { let _: T = T::nearest(0.0); world } }), None)
     }
 
+    /// The nearest number of the type of positions, as conditions compare it; of whole numbers itself.
+    pub(crate) fn rounded(&self, number: f64) -> f64 {
+        match self.dtype.kind {
+            DTypeKind::F16 => f16::from_f64(number).to_f64(),
+            DTypeKind::F32 => f64::from(narrow(number)),
+            _ => number,
+        }
+    }
+
     /// Bytes of one row.
     pub(crate) fn row_bytes(&self) -> usize {
         self.dims.saturating_mul(self.dtype.size())

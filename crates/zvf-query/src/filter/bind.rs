@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::Value;
 use zvf_store::format::dtype::DType;
 
-use super::Filter;
-use super::parse::{Condition, Literal, Op};
+use super::expr::{Expr, Literal, Op};
+use super::value::{Check, incomparable, like_truths, of_times};
 use crate::QueryError;
 use crate::columns::scalar;
 
@@ -24,6 +24,8 @@ pub(crate) struct OperandType {
     pub(crate) dtype: DType,
     pub(crate) categories: Option<Arc<Vec<Value>>>,
     pub(crate) fill_code: Option<i64>,
+    /// The channel that the name stands for: an axis is a channel of positions.
+    pub(crate) axis: Option<usize>,
 }
 
 /// Gives the number and type of an attribute.
@@ -43,6 +45,8 @@ pub(super) enum Node {
     Any(Vec<Node>),
     Not(Box<Node>),
     Leaf(Leaf),
+    /// A test of other values than those of one attribute against literals.
+    Check(Check),
 }
 
 #[derive(Debug, Clone)]
@@ -74,102 +78,199 @@ pub(super) enum Test {
 }
 
 impl BoundFilter {
-    /// Ties a filter to attributes. `find` gives the number and type of an attribute.
+    /// Ties a condition to attributes. `find` gives the number and type of an attribute.
     ///
     /// # Errors
     ///
     /// Misuse: a value that the attribute cannot be compared with. Unknown names are whatever `find` says.
-    pub(crate) fn bind(filter: &Filter, find: &Find<'_>) -> Result<Self, QueryError> {
-        let mut remarks = Vec::new();
-        Ok(Self {
-            root: bind(&filter.condition, find, &mut remarks)?,
-            remarks,
-        })
+    pub(crate) fn bind(condition: &Expr, find: &Find<'_>) -> Result<Self, QueryError> {
+        let mut binder = Binder {
+            find,
+            leaves: true,
+            remarks: Vec::new(),
+        };
+        let root = binder.node(condition)?;
+        let remarks = binder.remarks;
+        Ok(Self { root, remarks })
+    }
+
+    /// The same, where operands are [`Operand::Values`](super::Operand::Values).
+    ///
+    /// # Errors
+    ///
+    /// As [`bind`](Self::bind).
+    pub(crate) fn bind_values(condition: &Expr, find: &Find<'_>) -> Result<Self, QueryError> {
+        let mut binder = Binder {
+            find,
+            leaves: false,
+            remarks: Vec::new(),
+        };
+        let root = binder.node(condition)?;
+        let remarks = binder.remarks;
+        Ok(Self { root, remarks })
     }
 }
 
-fn bind(
-    condition: &Condition,
-    find: &Find<'_>,
-    remarks: &mut Vec<String>,
-) -> Result<Node, QueryError> {
-    let mut many = |terms: &[Condition]| {
-        terms
-            .iter()
-            .map(|term| bind(term, find, remarks))
-            .collect::<Result<Vec<_>, _>>()
-    };
-    let (name, channel) = match condition {
-        Condition::All(terms) => return Ok(Node::All(many(terms)?)),
-        Condition::Any(terms) => return Ok(Node::Any(many(terms)?)),
-        Condition::Not(term) => return Ok(Node::Not(Box::new(bind(term, find, remarks)?))),
-        Condition::Compare { name, channel, .. }
-        | Condition::In { name, channel, .. }
-        | Condition::IsNull { name, channel }
-        | Condition::IsNan { name, channel } => (name, *channel),
-    };
-    let (operand, kind) = find(name)?;
-    let (op, values) = match condition {
-        Condition::Compare { op, value, .. } => (*op, vec![value.clone()]),
-        Condition::In { values, .. } => (Op::Equal, values.clone()),
-        _ => {
-            let float =
-                kind.categories.is_none() && scalar::family(kind.dtype) == scalar::Family::Float;
-            let test = match condition {
-                Condition::IsNan { .. } if !float => {
-                    return Err(QueryError::misuse(format!(
-                        "attribute {name:?} has no NaN, since its values are no floats: `is null` finds missing ones"
-                    )));
+struct Binder<'f> {
+    find: &'f Find<'f>,
+    /// Whether an attribute that stands alone is compared as it is stored.
+    leaves: bool,
+    remarks: Vec<String>,
+}
+
+impl Binder<'_> {
+    fn node(&mut self, condition: &Expr) -> Result<Node, QueryError> {
+        Ok(match condition {
+            Expr::All(parts) => Node::All(self.nodes(parts)?),
+            Expr::Any(parts) => Node::Any(self.nodes(parts)?),
+            Expr::Not(part) => Node::Not(Box::new(self.node(part)?)),
+            Expr::Compare(op, left, right) => match (left.as_ref(), right.as_ref()) {
+                (Expr::Name { name, channel }, Expr::Literal(value)) if self.leaves => {
+                    self.values((name, *channel), *op, vec![value.clone()])?
                 }
-                Condition::IsNan { .. } => Test::IsNan,
-                _ => Test::IsNull {
+                (Expr::Literal(value), Expr::Name { name, channel }) if self.leaves => {
+                    self.values((name, *channel), op.flipped(), vec![value.clone()])?
+                }
+                (left, right) => Node::Check(Check::compare(*op, (left, right), self.find)?),
+            },
+            Expr::Between(parts) => {
+                let [value, low, high] = parts.as_ref();
+                let end = |op, end: &Expr| {
+                    Expr::Compare(op, Box::new(value.clone()), Box::new(end.clone()))
+                };
+                let ends = [end(Op::AtLeast, low), end(Op::AtMost, high)];
+                Node::All(self.nodes(&ends)?)
+            }
+            Expr::In(value, items) => {
+                let literals = items.iter().map(|item| match item {
+                    Expr::Literal(literal) => Some(literal.clone()),
+                    _ => None,
+                });
+                let literals: Option<Vec<Literal>> = literals.collect();
+                match (value.as_ref(), literals) {
+                    (Expr::Name { name, channel }, Some(literals)) if self.leaves => {
+                        self.values((name, *channel), Op::Equal, literals)?
+                    }
+                    (value, _) => {
+                        let equal = |item: &Expr| {
+                            Expr::Compare(
+                                Op::Equal,
+                                Box::new(value.clone()),
+                                Box::new(item.clone()),
+                            )
+                        };
+                        let items: Vec<Expr> = items.iter().map(equal).collect();
+                        Node::Any(self.nodes(&items)?)
+                    }
+                }
+            }
+            Expr::Like(value, pattern) => {
+                if let (Expr::Name { name, channel }, true) = (value.as_ref(), self.leaves) {
+                    let (operand, kind) = (self.find)(name)?;
+                    if let Some(categories) = &kind.categories {
+                        let truths = like_truths(categories, pattern);
+                        let fill = kind.fill_code;
+                        let test = Test::Codes { truths, fill };
+                        return Ok(leaf((name, *channel), operand, &kind, test));
+                    }
+                }
+                Node::Check(Check::like(value, pattern, self.find)?)
+            }
+            Expr::IsNull(value) => match value.as_ref() {
+                Expr::Name { name, channel } if self.leaves => self.is_null((name, *channel))?,
+                value => Node::Check(Check::is_null(value, self.find)?),
+            },
+            Expr::IsNan(value) => match value.as_ref() {
+                Expr::Name { name, channel } if self.leaves => self.is_nan((name, *channel))?,
+                value => Node::Check(Check::is_nan(value, self.find)?),
+            },
+            value => {
+                return Err(QueryError::misuse(format!(
+                    "where: found the value `{value}`, expected a comparison"
+                )));
+            }
+        })
+    }
+
+    fn nodes(&mut self, parts: &[Expr]) -> Result<Vec<Node>, QueryError> {
+        parts.iter().map(|part| self.node(part)).collect()
+    }
+
+    /// An attribute against literals: true when one comparison is.
+    fn values(
+        &mut self,
+        at: (&str, Option<usize>),
+        op: Op,
+        values: Vec<Literal>,
+    ) -> Result<Node, QueryError> {
+        let name = at.0;
+        let (operand, kind) = (self.find)(name)?;
+        let test = match &kind.categories {
+            Some(categories) => {
+                self.remarks.extend(no_category(name, categories, &values));
+                Test::Codes {
+                    truths: category_truths(name, categories, op, &values)?,
                     fill: kind.fill_code,
-                    coded: kind.categories.is_some(),
-                },
-            };
-            if float && matches!(test, Test::IsNull { .. }) {
-                remarks.push(format!(
-                    "attribute {name:?} holds floats: NaN, which missing floats of a file become, is not null; `{name} is nan` \
-                     finds it"
-                ));
-            }
-            return Ok(Node::Leaf(Leaf {
-                name: name.clone(),
-                operand,
-                channel,
-                dtype: kind.dtype,
-                test,
-            }));
-        }
-    };
-    let test = match &kind.categories {
-        Some(categories) => {
-            remarks.extend(no_category(name, categories, &values));
-            Test::Codes {
-                truths: category_truths(name, categories, op, &values)?,
-                fill: kind.fill_code,
-            }
-        }
-        None => {
-            for value in &values {
-                if !comparable(kind.dtype, value) {
-                    return Err(QueryError::misuse(format!(
-                        "attribute {name:?} of type {} cannot be compared with {}",
-                        kind.dtype,
-                        shown(value)
-                    )));
                 }
             }
-            Test::Values { op, values }
+            None => {
+                let values = of_times(kind.dtype.kind, values)?;
+                for value in &values {
+                    if !comparable(kind.dtype, value) {
+                        return Err(incomparable(name, kind.dtype, value));
+                    }
+                }
+                Test::Values { op, values }
+            }
+        };
+        Ok(leaf(at, operand, &kind, test))
+    }
+
+    fn is_null(&mut self, at: (&str, Option<usize>)) -> Result<Node, QueryError> {
+        let name = at.0;
+        let (operand, kind) = (self.find)(name)?;
+        if is_float(&kind) && kind.axis.is_none() {
+            self.remarks.push(format!(
+                "attribute {name:?} holds floats: NaN, which missing floats of a file become, is not null; `{name} is nan` \
+                 finds it"
+            ));
         }
-    };
-    Ok(Node::Leaf(Leaf {
-        name: name.clone(),
+        let test = Test::IsNull {
+            fill: kind.fill_code,
+            coded: kind.categories.is_some(),
+        };
+        Ok(leaf(at, operand, &kind, test))
+    }
+
+    fn is_nan(&mut self, at: (&str, Option<usize>)) -> Result<Node, QueryError> {
+        let name = at.0;
+        let (operand, kind) = (self.find)(name)?;
+        if !is_float(&kind) {
+            return Err(QueryError::misuse(format!(
+                "attribute {name:?} has no NaN, since its values are no floats: `is null` finds missing ones"
+            )));
+        }
+        Ok(leaf(at, operand, &kind, Test::IsNan))
+    }
+}
+
+fn is_float(kind: &OperandType) -> bool {
+    kind.categories.is_none() && scalar::family(kind.dtype) == scalar::Family::Float
+}
+
+fn leaf(
+    (name, channel): (&str, Option<usize>),
+    operand: usize,
+    kind: &OperandType,
+    test: Test,
+) -> Node {
+    Node::Leaf(Leaf {
+        name: name.to_owned(),
         operand,
-        channel,
+        channel: kind.axis.or(channel),
         dtype: kind.dtype,
         test,
-    }))
+    })
 }
 
 /// Says which texts are no category, where all categories are texts.
@@ -276,7 +377,7 @@ pub(super) fn passes(op: Op, order: Option<Ordering>) -> bool {
     }
 }
 
-fn shown(value: &Literal) -> String {
+pub(super) fn shown(value: &Literal) -> String {
     match value {
         Literal::Int(value) => format!("number {value}"),
         Literal::Float(value) => format!("number {value}"),

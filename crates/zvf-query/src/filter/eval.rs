@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 
 use super::bind::{BoundFilter, FALSE, Leaf, Node, TRUE, Test, Truths, UNKNOWN, float, passes};
-use super::parse::Literal;
+use super::expr::Literal;
+use super::value::Val;
 use crate::columns::scalar::{self, Scalar};
 use zvf_store::format::int;
 
@@ -18,6 +19,8 @@ pub(crate) enum Operand<'a> {
     Rows { bytes: &'a [u8], width: usize },
     /// One code for all rows.
     Code(i64),
+    /// Row-major values of `width` a row.
+    Values { values: &'a [Val<'a>], width: usize },
 }
 
 /// Why a filter could not be evaluated.
@@ -27,6 +30,16 @@ pub(crate) enum Fault {
     Misuse(String),
     /// The attribute's values contradict its document.
     Malformed { name: String, what: String },
+}
+
+impl Fault {
+    /// The message.
+    pub(crate) fn what(self) -> String {
+        match self {
+            Self::Misuse(what) => what,
+            Self::Malformed { name, what } => format!("{name}: {what}"),
+        }
+    }
 }
 
 impl BoundFilter {
@@ -68,6 +81,7 @@ fn eval(node: &Node, rows: usize, operands: &[Operand<'_>]) -> Result<Truths, Fa
             all.iter_mut().for_each(|truth| *truth = TRUE - *truth);
             Ok(all)
         }
+        Node::Check(check) => check.eval(rows, operands),
         Node::Leaf(leaf) => leaf.eval(
             rows,
             operands
@@ -75,6 +89,25 @@ fn eval(node: &Node, rows: usize, operands: &[Operand<'_>]) -> Result<Truths, Fa
                 .copied()
                 .unwrap_or(Operand::Missing),
         ),
+    }
+}
+
+/// The channel that is meant of `width`.
+pub(super) fn channel_of(
+    name: &str,
+    channel: Option<usize>,
+    width: usize,
+    rows: usize,
+) -> Result<usize, Fault> {
+    match channel {
+        Some(channel) if channel < width => Ok(channel),
+        Some(channel) => Err(Fault::Misuse(format!(
+            "filter names channel {channel} of attribute {name:?}, which has {width}"
+        ))),
+        None if width == 1 || rows == 0 => Ok(0),
+        None => Err(Fault::Misuse(format!(
+            "attribute {name:?} has {width} channels: name one, as in {name}[0]"
+        ))),
     }
 }
 
@@ -92,23 +125,10 @@ impl Leaf {
             }
             Operand::Code(code) => return Ok(vec![self.code(i128::from(code))?; rows]),
             Operand::Rows { bytes, width } => (bytes, width),
+            // Leaves are not bound to values.
+            Operand::Values { .. } => return Ok(vec![UNKNOWN; rows]),
         };
-        let channel = match self.channel {
-            Some(channel) if channel < width => channel,
-            Some(channel) => {
-                return Err(Fault::Misuse(format!(
-                    "filter names channel {channel} of attribute {:?}, which has {width}",
-                    self.name
-                )));
-            }
-            None if width == 1 || rows == 0 => 0,
-            None => {
-                return Err(Fault::Misuse(format!(
-                    "attribute {0:?} has {width} channels: name one, as in {0}[0]",
-                    self.name
-                )));
-            }
-        };
+        let channel = channel_of(&self.name, self.channel, width, rows)?;
         let mut truths = Vec::with_capacity(rows);
         let mut fault = None;
         let read = scalar::each(self.dtype, bytes, width, channel, |value| {

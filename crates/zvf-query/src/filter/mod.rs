@@ -1,11 +1,14 @@
-//! Conditions on vertex attributes.
+//! Conditions on vertices and objects.
 
 mod bind;
+mod dates;
 mod eval;
+mod expr;
 mod lex;
 mod parse;
 #[cfg(test)]
 mod tests;
+mod value;
 
 use std::fmt;
 
@@ -13,36 +16,47 @@ use crate::QueryError;
 
 pub(crate) use bind::{BoundFilter, OperandType, Truths};
 pub(crate) use eval::{Fault, Operand};
-use parse::Condition;
+pub(crate) use expr::{Expr, Function};
+use expr::{Literal, Op};
+pub(crate) use value::Val;
 
-/// A condition on vertex attributes.
+/// A condition: what rows or objects have to satisfy.
 ///
 /// # Grammar
 ///
-/// Comparisons `==` (or `=`), `!=` (or `<>`), `<`, `<=`, `>`, `>=` of an attribute with a number, a `'text'`, `true`
-/// or `false`; `name in (1, 2)`, `name between 1 and 2` (both included), `name is null`, `name is nan`, each of them with `not`
-/// before the last word or words (`not in`, `not between`, `is not null`, `is not nan`); joined by `and`, `or`, `not` and parentheses. Names that are not
-/// plain words are written in backquotes or double quotes; `name[1]` is a channel of an attribute with several.
+/// Comparisons `==` (or `=`), `!=` (or `<>`), `<`, `<=`, `>`, `>=` of two values; `value in (1, 2)`, `value between 1 and 2` (both included),
+/// `text like 'a%'` (`%` is any text, `_` any character), `value is null`, `value is nan`, each of them with `not`
+/// before the last word or words (`not in`, `not between`, `not like`, `is not null`, `is not nan`); joined by `and`, `or`, `not` and parentheses.
+///
+/// A value is a number, a `'text'`, `true` or `false`, a name, or made of others by `+`, `-`, `*`, `/`, `%` and the functions `abs`, `sqrt`,
+/// `min` and `max`; blanks stand around `/`, which may be part of a name. A name is that of a vertex attribute, else of an axis, else
+/// of an object attribute; names that are not plain words are written in backquotes or double quotes; `name[1]` is a channel of an
+/// attribute with several. Of the object are `object_id`, `object.NAME` (its attribute), `length()` (along its links), `count()` (its vertices),
+/// `start.x` and `end.x` (coordinates of its first and last vertex).
 ///
 /// # Meaning
 ///
 /// A missing value makes a comparison unknown, and a row is kept when the whole condition is true. Integers are
-/// compared exactly. A number is first rounded to the attribute's float type, so that `score == 0.3` finds a stored
+/// compared exactly. A number that is compared with an attribute is first rounded to the attribute's float type, so that `score == 0.3` finds a stored
 /// `float32` that prints as 0.3. NaN is a value, unequal to every number, which
 /// `is nan` finds; floats that a file lacks become NaN, which is not null. Categorical attributes are compared
-/// by category.
+/// by category, times with numbers of their unit or with texts such as `'2024-05-31T12:30:00'`. Whole numbers stay whole in sums and products; `/` divides
+/// as floats do. What is computed of a missing value is missing, and so is the remainder by zero.
+///
+/// Parts that `and` joins are either of vertices or of objects. Those of objects choose objects, as [`Query::objects`](crate::Query::objects) does:
+/// the answer is grouped by object then. `text` and `Display` are one form: what is printed is parsed to the same condition.
 ///
 /// ```
 /// # fn main() -> Result<(), zvf_query::QueryError> {
-/// let filter = zvf_query::Filter::parse("intensity > 0.5 and label in (3, 4)")?;
-/// assert_eq!(filter.names(), ["intensity", "label"]);
+/// let filter = zvf_query::Filter::parse("intensity > 0.5 and label in (3, 4) and x < y + 10")?;
+/// assert_eq!(filter.names(), ["intensity", "label", "x", "y"]);
+/// assert_eq!(filter.to_string(), "intensity > 0.5 and label in (3, 4) and x < y + 10");
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filter {
-    text: String,
-    condition: Condition,
+    condition: Expr,
 }
 
 impl Filter {
@@ -50,25 +64,140 @@ impl Filter {
     ///
     /// # Errors
     ///
-    /// Misuse, with the byte at which the expression goes wrong. Whether the attributes exist shows when a query
+    /// Misuse, with the byte at which the expression goes wrong, and a mark under it. Whether the names exist shows when a query
     /// runs.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
-        Ok(Self {
-            text: text.to_owned(),
-            condition: parse::parse(text)?,
-        })
+        let wrong = |wrong: lex::Wrong| {
+            let lex::Wrong { at, what } = wrong;
+            QueryError::misuse(format!("where, at byte {at}: {what}{}", marked(text, at)))
+        };
+        let condition = parse::parse(text).map_err(wrong)?;
+        Ok(Self { condition })
     }
 
-    /// The attributes named, each once, in order of first appearance.
+    /// The names, each once, in order of first appearance.
     pub fn names(&self) -> Vec<String> {
-        let mut names = Vec::new();
-        self.condition.names(&mut names);
-        names
+        self.condition.names()
     }
+
+    /// The condition of a part.
+    pub(crate) fn of(condition: Expr) -> Self {
+        Self { condition }
+    }
+
+    pub(crate) fn condition(&self) -> &Expr {
+        &self.condition
+    }
+
+    /// The text with a mark under a name.
+    pub(crate) fn marked(&self, name: &str) -> String {
+        let text = self.to_string();
+        let at = text.find(name);
+        at.map_or_else(String::new, |at| marked(&text, at))
+    }
+
+    /// The parts that `and` joins.
+    pub(crate) fn conjuncts(&self) -> Vec<&Expr> {
+        let mut found = Vec::new();
+        let mut left = vec![&self.condition];
+        while let Some(part) = left.pop() {
+            match part {
+                Expr::All(parts) => left.extend(parts.iter().rev()),
+                other => found.push(other),
+            }
+        }
+        found
+    }
+
+    /// The range of each axis, inclusive, beyond which no row satisfies the condition; `None` where it limits no axis.
+    /// `rounded` is what a literal becomes in the type of positions.
+    pub(crate) fn ranges(
+        &self,
+        dims: usize,
+        axis: &dyn Fn(&str) -> Option<usize>,
+        rounded: &dyn Fn(f64) -> f64,
+    ) -> Option<Vec<(f64, f64)>> {
+        let mut ranges = vec![(f64::NEG_INFINITY, f64::INFINITY); dims];
+        let mut any = false;
+        for part in self.conjuncts() {
+            let Some((name, low, high)) = range(part) else {
+                continue;
+            };
+            if let Some(range) = axis(name).and_then(|axis| ranges.get_mut(axis)) {
+                any = true;
+                range.0 = range.0.max(low.min(rounded(low)).next_down());
+                range.1 = range.1.min(high.max(rounded(high)).next_up());
+            }
+        }
+        any.then_some(ranges)
+    }
+}
+
+/// A name without a channel.
+fn plain_name(value: &Expr) -> Option<&str> {
+    match value {
+        Expr::Name {
+            name,
+            channel: None,
+        } => Some(name),
+        _ => None,
+    }
+}
+
+/// The name and the range that a part limits it to; nothing that is not a number satisfies it.
+fn range(part: &Expr) -> Option<(&str, f64, f64)> {
+    const ALL: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
+    let number = |value: &Expr| match value {
+        Expr::Literal(Literal::Int(number)) => Some(bind::float(*number)),
+        Expr::Literal(Literal::Float(number)) => Some(*number),
+        _ => None,
+    };
+    match part {
+        Expr::Compare(op, left, right) => {
+            let (op, name, bound) = match (plain_name(left), plain_name(right)) {
+                (Some(name), None) => (*op, name, number(right)?),
+                (None, Some(name)) => (op.flipped(), name, number(left)?),
+                _ => return None,
+            };
+            let (low, high) = match op {
+                Op::Equal => (bound, bound),
+                Op::Less | Op::AtMost => (ALL.0, bound),
+                Op::Greater | Op::AtLeast => (bound, ALL.1),
+                Op::NotEqual => return None,
+            };
+            Some((name, low, high))
+        }
+        Expr::Between(parts) => {
+            let [value, low, high] = parts.as_ref();
+            Some((plain_name(value)?, number(low)?, number(high)?))
+        }
+        Expr::In(value, items) => {
+            let name = plain_name(value)?;
+            let numbers = items.iter().map(number).collect::<Option<Vec<f64>>>()?;
+            let low = numbers.iter().copied().fold(f64::INFINITY, f64::min);
+            let high = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            Some((name, low, high))
+        }
+        _ => None,
+    }
+}
+
+/// The part of a text around a byte, and a mark under it.
+fn marked(text: &str, at: usize) -> String {
+    // Characters that are shown before and after the place.
+    const AROUND: usize = 50;
+    let at = at.min(text.len());
+    let (before, after) = (text.get(..at).unwrap_or(text), text.get(at..).unwrap_or(""));
+    let skip = before.chars().count().saturating_sub(AROUND);
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let before: String = before.chars().skip(skip).map(plain).collect();
+    let after: String = after.chars().take(AROUND).map(plain).collect();
+    let gap = " ".repeat(before.chars().count());
+    format!("\n  {before}{after}\n  {gap}^")
 }
 
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        write!(f, "{}", self.condition)
     }
 }

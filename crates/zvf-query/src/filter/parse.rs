@@ -1,84 +1,32 @@
-//! Conditions, and the way from words to them.
+//! The way from words to the tree of a condition.
 
-use super::lex::{Token, error, tokens};
-use crate::QueryError;
+use super::expr::{Expr, Function, Literal, Math, Op};
+use super::lex::{Token, Wrong, error, tokens};
+use crate::error::nearest;
 
-/// Deepest nesting of parentheses and `not`. Beyond it an expression is refused, so that no input exhausts the stack.
+/// Deepest nesting of a condition. Beyond it a text is refused, so that no input exhausts the stack.
 const DEPTH: usize = 200;
 
-/// A parsed condition.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Condition {
-    All(Vec<Condition>),
-    Any(Vec<Condition>),
-    Not(Box<Condition>),
-    Compare {
-        name: String,
-        channel: Option<usize>,
-        op: Op,
-        value: Literal,
-    },
-    In {
-        name: String,
-        channel: Option<usize>,
-        values: Vec<Literal>,
-    },
-    IsNull {
-        name: String,
-        channel: Option<usize>,
-    },
-    IsNan {
-        name: String,
-        channel: Option<usize>,
-    },
-}
+/// Longest text.
+const MOST_BYTES: usize = 1 << 20;
 
-impl Condition {
-    pub(super) fn names(&self, found: &mut Vec<String>) {
-        match self {
-            Self::All(terms) | Self::Any(terms) => terms.iter().for_each(|term| term.names(found)),
-            Self::Not(term) => term.names(found),
-            Self::Compare { name, .. }
-            | Self::In { name, .. }
-            | Self::IsNull { name, .. }
-            | Self::IsNan { name, .. } => {
-                if !found.contains(name) {
-                    found.push(name.clone());
-                }
-            }
-        }
+/// A part, and how deeply its own parts are nested.
+type Part = (Expr, usize);
+
+/// Parses a whole condition.
+pub(super) fn parse(text: &str) -> Result<Expr, Wrong> {
+    if text.len() > MOST_BYTES {
+        let what = format!("found {} bytes, expected at most {MOST_BYTES}", text.len());
+        return Err(error(MOST_BYTES, &what));
     }
-}
-
-/// A comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Op {
-    Equal,
-    NotEqual,
-    Less,
-    AtMost,
-    Greater,
-    AtLeast,
-}
-
-/// A value as written.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Literal {
-    Int(i128),
-    Float(f64),
-    Text(String),
-    Bool(bool),
-}
-
-/// Parses a whole expression.
-pub(super) fn parse(text: &str) -> Result<Condition, QueryError> {
     let tokens = tokens(text)?;
     let mut parser = Parser {
         tokens: &tokens,
         next: 0,
         end: text.len(),
     };
-    let condition = parser.any(DEPTH)?;
+    let (condition, _) = parser.any(DEPTH)?;
+    parser.is_condition(&condition)?;
     match parser.peek() {
         None => Ok(condition),
         Some(token) => Err(error(
@@ -103,12 +51,6 @@ impl<'a> Parser<'a> {
         self.tokens.get(self.next).map_or(self.end, |(at, _)| *at)
     }
 
-    fn take(&mut self) -> Option<&'a Token> {
-        let token = self.peek();
-        self.next += 1;
-        token
-    }
-
     fn sign(&mut self, sign: &str) -> bool {
         let found = matches!(self.peek(), Some(Token::Sign(found)) if *found == sign);
         self.next += usize::from(found);
@@ -121,7 +63,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    fn expect(&mut self, sign: &str) -> Result<(), QueryError> {
+    fn expect(&mut self, sign: &str) -> Result<(), Wrong> {
         if self.sign(sign) {
             Ok(())
         } else {
@@ -129,111 +71,145 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn expected(&self, what: &str) -> QueryError {
+    fn expected(&self, what: &str) -> Wrong {
         let found = self.peek().map_or_else(|| "the end".to_owned(), shown);
         error(self.at(), &format!("expected {what}, found {found}"))
     }
 
-    /// `all (or all)*`
-    fn any(&mut self, depth: usize) -> Result<Condition, QueryError> {
-        let mut terms = vec![self.all(depth)?];
-        while self.word("or") {
-            terms.push(self.all(depth)?);
+    /// Refuses a value where a condition ends here.
+    fn is_condition(&self, part: &Expr) -> Result<(), Wrong> {
+        match part.is_condition() {
+            true => Ok(()),
+            false => Err(self.expected("a comparison")),
         }
-        Ok(one_or(terms, Condition::Any))
+    }
+
+    /// Refuses a condition that began at `at`, where a value is needed.
+    fn is_value(part: &Expr, at: usize) -> Result<(), Wrong> {
+        match part.is_condition() {
+            true => Err(error(at, "expected a value, found a condition")),
+            false => Ok(()),
+        }
+    }
+
+    /// One level deeper than the deepest of some parts.
+    fn deeper(at: usize, depths: impl IntoIterator<Item = usize>) -> Result<usize, Wrong> {
+        let depth = depths.into_iter().max().unwrap_or(0) + 1;
+        match depth > DEPTH {
+            true => Err(error(at, "nested too deeply")),
+            false => Ok(depth),
+        }
+    }
+
+    /// `all (or all)*`
+    fn any(&mut self, left: usize) -> Result<Part, Wrong> {
+        self.joined(left, "or", Self::all, Expr::Any)
     }
 
     /// `not (and not)*`
-    fn all(&mut self, depth: usize) -> Result<Condition, QueryError> {
-        let mut terms = vec![self.not(depth)?];
-        while self.word("and") {
-            terms.push(self.not(depth)?);
-        }
-        Ok(one_or(terms, Condition::All))
+    fn all(&mut self, left: usize) -> Result<Part, Wrong> {
+        self.joined(left, "and", Self::not, Expr::All)
     }
 
-    fn not(&mut self, depth: usize) -> Result<Condition, QueryError> {
-        let Some(depth) = depth.checked_sub(1) else {
-            return Err(error(self.at(), "nested too deeply"));
+    fn joined(
+        &mut self,
+        left: usize,
+        word: &str,
+        part: fn(&mut Self, usize) -> Result<Part, Wrong>,
+        join: fn(Vec<Expr>) -> Expr,
+    ) -> Result<Part, Wrong> {
+        let at = self.at();
+        let (first, mut depth) = part(self, left)?;
+        if !matches!(self.peek(), Some(Token::Name { text, quoted: false }) if text.eq_ignore_ascii_case(word))
+        {
+            return Ok((first, depth));
+        }
+        self.is_condition(&first)?;
+        let mut parts = vec![first];
+        while self.word(word) {
+            let (next, more) = part(self, left)?;
+            self.is_condition(&next)?;
+            parts.push(next);
+            depth = depth.max(more);
+        }
+        Ok((join(parts), Self::deeper(at, [depth])?))
+    }
+
+    fn not(&mut self, left: usize) -> Result<Part, Wrong> {
+        let at = self.at();
+        let Some(left) = left.checked_sub(1) else {
+            return Err(error(at, "nested too deeply"));
         };
         if self.word("not") {
-            return Ok(Condition::Not(Box::new(self.not(depth)?)));
+            let (part, depth) = self.not(left)?;
+            self.is_condition(&part)?;
+            return Ok((Expr::Not(Box::new(part)), Self::deeper(at, [depth])?));
         }
-        if self.sign("(") {
-            let inner = self.any(depth)?;
-            self.expect(")")?;
-            return Ok(inner);
-        }
-        self.comparison()
+        self.comparison(left)
     }
 
-    fn comparison(&mut self) -> Result<Condition, QueryError> {
-        let (name, channel) = self.name()?;
+    fn comparison(&mut self, left: usize) -> Result<Part, Wrong> {
+        let at = self.at();
+        let (value, depth) = self.sum(left)?;
+        if value.is_condition() {
+            if self.op().is_some() {
+                return Err(error(at, "expected a value, found a condition"));
+            }
+            return Ok((value, depth));
+        }
+        let value = Box::new(value);
         if self.word("is") {
             let negated = self.word("not");
             let test = if self.word("null") {
-                Condition::IsNull { name, channel }
+                Expr::IsNull(value)
             } else if self.word("nan") {
-                Condition::IsNan { name, channel }
+                Expr::IsNan(value)
             } else {
                 return Err(self.expected("`null` or `nan`"));
             };
-            return Ok(if negated {
-                Condition::Not(Box::new(test))
-            } else {
-                test
-            });
+            return Self::negated(at, test, depth, negated);
         }
         let negated = self.word("not");
         if self.word("in") {
             self.expect("(")?;
-            let mut values = vec![self.literal()?];
-            while self.sign(",") {
-                values.push(self.literal()?);
-            }
-            self.expect(")")?;
-            let test = Condition::In {
-                name,
-                channel,
-                values,
-            };
-            return Ok(if negated {
-                Condition::Not(Box::new(test))
-            } else {
-                test
-            });
+            let (items, more) = self.items(left)?;
+            return Self::negated(at, Expr::In(value, items), depth.max(more), negated);
         }
         if self.word("between") {
-            let low = self.literal()?;
+            let (low, more) = self.value(left)?;
             if !self.word("and") {
                 return Err(self.expected("`and`"));
             }
-            let high = self.literal()?;
-            let end = |op, value| Condition::Compare {
-                name: name.clone(),
-                channel,
-                op,
-                value,
+            let (high, most) = self.value(left)?;
+            let depth = depth.max(more).max(most);
+            let test = Expr::Between(Box::new([*value, low, high]));
+            return Self::negated(at, test, depth, negated);
+        }
+        if self.word("like") {
+            let Some(Token::Text(pattern)) = self.peek() else {
+                return Err(self.expected("a 'pattern', in which % is any text"));
             };
-            let test = Condition::All(vec![end(Op::AtLeast, low), end(Op::AtMost, high)]);
-            return Ok(if negated {
-                Condition::Not(Box::new(test))
-            } else {
-                test
-            });
+            self.next += 1;
+            return Self::negated(at, Expr::Like(value, pattern.clone()), depth, negated);
         }
         if negated {
-            return Err(self.expected("`in` or `between`"));
+            return Err(self.expected("`in`, `between` or `like`"));
         }
         let Some(op) = self.op() else {
-            return Err(self.expected("a comparison"));
+            return Ok((*value, depth));
         };
-        Ok(Condition::Compare {
-            name,
-            channel,
-            op,
-            value: self.literal()?,
-        })
+        let (right, more) = self.value(left)?;
+        let depth = Self::deeper(at, [depth, more])?;
+        Ok((Expr::Compare(op, value, Box::new(right)), depth))
+    }
+
+    /// A test, or its opposite.
+    fn negated(at: usize, test: Expr, depth: usize, negated: bool) -> Result<Part, Wrong> {
+        let depth = Self::deeper(at, [depth])?;
+        match negated {
+            true => Ok((Expr::Not(Box::new(test)), Self::deeper(at, [depth])?)),
+            false => Ok((test, depth)),
+        }
     }
 
     fn op(&mut self) -> Option<Op> {
@@ -253,69 +229,204 @@ impl<'a> Parser<'a> {
         Some(op)
     }
 
-    fn name(&mut self) -> Result<(String, Option<usize>), QueryError> {
-        let name = match self.peek() {
-            Some(Token::Name { text, quoted }) if *quoted || !is_keyword(text) => text.clone(),
-            _ => return Err(self.expected("an attribute name")),
+    /// Values between commas, up to the closing parenthesis.
+    fn items(&mut self, left: usize) -> Result<(Vec<Expr>, usize), Wrong> {
+        let (first, mut depth) = self.value(left)?;
+        let mut items = vec![first];
+        while self.sign(",") {
+            let (next, more) = self.value(left)?;
+            items.push(next);
+            depth = depth.max(more);
+        }
+        self.expect(")")?;
+        Ok((items, depth))
+    }
+
+    fn value(&mut self, left: usize) -> Result<Part, Wrong> {
+        let at = self.at();
+        let part = self.sum(left)?;
+        Self::is_value(&part.0, at)?;
+        Ok(part)
+    }
+
+    /// `product ((+|-) product)*`
+    fn sum(&mut self, left: usize) -> Result<Part, Wrong> {
+        let signs = [("+", Math::Add), ("-", Math::Subtract)];
+        self.chain(left, &signs, Self::product)
+    }
+
+    /// `unary ((*|/|%) unary)*`
+    fn product(&mut self, left: usize) -> Result<Part, Wrong> {
+        let signs = [
+            ("*", Math::Multiply),
+            ("/", Math::Divide),
+            ("%", Math::Remainder),
+        ];
+        self.chain(left, &signs, Self::unary)
+    }
+
+    fn chain(
+        &mut self,
+        left: usize,
+        signs: &[(&str, Math)],
+        part: fn(&mut Self, usize) -> Result<Part, Wrong>,
+    ) -> Result<Part, Wrong> {
+        let at = self.at();
+        let (mut value, mut depth) = part(self, left)?;
+        while let Some((_, math)) = signs.iter().find(|(sign, _)| self.sign(sign)) {
+            Self::is_value(&value, at)?;
+            let then = self.at();
+            let (right, more) = part(self, left)?;
+            Self::is_value(&right, then)?;
+            depth = Self::deeper(at, [depth, more])?;
+            value = Expr::Math(*math, Box::new(value), Box::new(right));
+        }
+        Ok((value, depth))
+    }
+
+    fn unary(&mut self, left: usize) -> Result<Part, Wrong> {
+        let at = self.at();
+        let Some(left) = left.checked_sub(1) else {
+            return Err(error(at, "nested too deeply"));
+        };
+        let negative = self.sign("-");
+        if !negative && !self.sign("+") {
+            return self.atom(left);
+        }
+        if let Some(literal) = self.number(at, negative)? {
+            return Ok((Expr::Literal(literal), 1));
+        }
+        let then = self.at();
+        let (value, depth) = self.unary(left)?;
+        Self::is_value(&value, then)?;
+        match negative {
+            true => Ok((Expr::Negate(Box::new(value)), Self::deeper(at, [depth])?)),
+            false => Ok((value, depth)),
+        }
+    }
+
+    /// A number, if one is next.
+    fn number(&mut self, at: usize, negative: bool) -> Result<Option<Literal>, Wrong> {
+        let found = match self.peek() {
+            Some(Token::Number(digits)) => number(digits, negative)
+                .ok_or_else(|| error(at, &format!("{digits:?} is not a number")))?,
+            Some(Token::Name {
+                text,
+                quoted: false,
+            }) if text.eq_ignore_ascii_case("inf") => Literal::Float(if negative {
+                f64::NEG_INFINITY
+            } else {
+                f64::INFINITY
+            }),
+            _ => return Ok(None),
         };
         self.next += 1;
+        Ok(Some(found))
+    }
+
+    fn atom(&mut self, left: usize) -> Result<Part, Wrong> {
+        let at = self.at();
+        if let Some(literal) = self.number(at, false)? {
+            return Ok((Expr::Literal(literal), 1));
+        }
+        if self.sign("(") {
+            let part = self.any(left)?;
+            self.expect(")")?;
+            return Ok(part);
+        }
+        match self.peek() {
+            Some(Token::Text(text)) => {
+                self.next += 1;
+                Ok((Expr::Literal(Literal::Text(text.clone())), 1))
+            }
+            Some(Token::Name { text, quoted }) => {
+                let bare = |word: &str| !quoted && text.eq_ignore_ascii_case(word);
+                for (word, truth) in [("true", true), ("false", false)] {
+                    if bare(word) {
+                        self.next += 1;
+                        return Ok((Expr::Literal(Literal::Bool(truth)), 1));
+                    }
+                }
+                if ["and", "or", "not", "in", "is", "null"]
+                    .iter()
+                    .any(|word| bare(word))
+                {
+                    return Err(self.expected("a name, a number, a 'text', true or false"));
+                }
+                self.next += 1;
+                if !quoted && self.sign("(") {
+                    return self.call(text, at, left);
+                }
+                if bare("nan") && self.compared() {
+                    let expected = "expected a name, a number, a 'text', true or false, found `nan`: `name is nan` finds it";
+                    return Err(error(at, expected));
+                }
+                let channel = self.channel()?;
+                let name = text.clone();
+                Ok((Expr::Name { name, channel }, 1))
+            }
+            _ => Err(self.expected("a name, a number, a 'text', true or false")),
+        }
+    }
+
+    /// Whether the word that was taken stands behind a comparison: a name stands before one, too, a value that is sought does not.
+    fn compared(&self) -> bool {
+        let before = self.next.checked_sub(2).and_then(|at| self.tokens.get(at));
+        matches!(
+            before,
+            Some((
+                _,
+                Token::Sign("==" | "=" | "!=" | "<>" | "<" | "<=" | ">" | ">=")
+            ))
+        )
+    }
+
+    fn call(&mut self, name: &str, at: usize, left: usize) -> Result<Part, Wrong> {
+        let all = Function::ALL.map(Function::name);
+        let function = Function::ALL
+            .into_iter()
+            .find(|function| function.name().eq_ignore_ascii_case(name));
+        let Some(function) = function else {
+            let near = nearest(name, all.into_iter());
+            let near = near.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
+            let what = format!("no function `{name}`{near}: there are {}", all.join(", "));
+            return Err(error(at, &what));
+        };
+        let (items, depth) = match self.sign(")") {
+            true => (Vec::new(), 0),
+            false => self.items(left)?,
+        };
+        let (least, most) = function.arity();
+        if !(least..=most).contains(&items.len()) {
+            let expected = match (least, most) {
+                (0, _) => "none".to_owned(),
+                (1, _) => "1".to_owned(),
+                (least, most) => format!("{least} to {most}"),
+            };
+            let what = format!(
+                "{}: found {} arguments, expected {expected}",
+                function.name(),
+                items.len()
+            );
+            return Err(error(at, &what));
+        }
+        Ok((Expr::Call(function, items), Self::deeper(at, [depth])?))
+    }
+
+    fn channel(&mut self) -> Result<Option<usize>, Wrong> {
         if !self.sign("[") {
-            return Ok((name, None));
+            return Ok(None);
         }
         let at = self.at();
-        let Some(Token::Number(digits)) = self.take() else {
+        let Some(Token::Number(digits)) = self.peek() else {
             return Err(error(at, "expected a channel number"));
         };
+        self.next += 1;
         let channel = digits
             .parse::<usize>()
             .map_err(|_| error(at, &format!("{digits:?} is not a channel number")))?;
         self.expect("]")?;
-        Ok((name, Some(channel)))
-    }
-
-    fn literal(&mut self) -> Result<Literal, QueryError> {
-        let at = self.at();
-        let negative = self.sign("-");
-        if !negative {
-            self.sign("+");
-        }
-        let signed = self.at() != at;
-        let found = self.take();
-        match found {
-            Some(Token::Number(digits)) => number(digits, negative)
-                .ok_or_else(|| error(at, &format!("{digits:?} is not a number"))),
-            Some(Token::Name {
-                text,
-                quoted: false,
-            }) if text.eq_ignore_ascii_case("inf") => Ok(Literal::Float(if negative {
-                f64::NEG_INFINITY
-            } else {
-                f64::INFINITY
-            })),
-            Some(Token::Text(text)) if !signed => Ok(Literal::Text(text.clone())),
-            Some(Token::Name {
-                text,
-                quoted: false,
-            }) if !signed && text.eq_ignore_ascii_case("true") => Ok(Literal::Bool(true)),
-            Some(Token::Name {
-                text,
-                quoted: false,
-            }) if !signed && text.eq_ignore_ascii_case("false") => Ok(Literal::Bool(false)),
-            Some(Token::Name {
-                text,
-                quoted: false,
-            }) if text.eq_ignore_ascii_case("nan") => {
-                let expected = "expected a number, a 'text', true or false, found `nan`: `name is nan` finds it";
-                Err(error(at, expected))
-            }
-            found => {
-                let found = found.map_or_else(|| "the end".to_owned(), shown);
-                Err(error(
-                    at,
-                    &format!("expected a number, a 'text', true or false, found {found}"),
-                ))
-            }
-        }
+        Ok(Some(channel))
     }
 }
 
@@ -330,22 +441,6 @@ fn number(digits: &str, negative: bool) -> Option<Literal> {
     Some(Literal::Float(if negative { -value } else { value }))
 }
 
-fn is_keyword(word: &str) -> bool {
-    ["and", "or", "not", "in", "is", "null", "true", "false"]
-        .iter()
-        .any(|key| word.eq_ignore_ascii_case(key))
-}
-
-fn one_or(mut terms: Vec<Condition>, join: fn(Vec<Condition>) -> Condition) -> Condition {
-    match (terms.pop(), terms.is_empty()) {
-        (Some(only), true) => only,
-        (last, _) => {
-            terms.extend(last);
-            join(terms)
-        }
-    }
-}
-
 fn shown(token: &Token) -> String {
     match token {
         Token::Name { text, .. } => format!("`{text}`"),
@@ -357,33 +452,55 @@ fn shown(token: &Token) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::expr::strategies;
     use super::*;
     use proptest::prelude::*;
 
-    fn compare(name: &str, op: Op, value: Literal) -> Condition {
-        Condition::Compare {
+    fn name(name: &str) -> Box<Expr> {
+        Box::new(Expr::Name {
             name: name.into(),
             channel: None,
-            op,
-            value,
-        }
+        })
+    }
+
+    fn compare(left: &str, op: Op, value: Literal) -> Expr {
+        Expr::Compare(op, name(left), Box::new(Expr::Literal(value)))
     }
 
     #[test]
     fn and_binds_before_or() {
         let parsed = parse("a > 0.5 and b == 3 or not c != 'x'").unwrap();
-        let expected = Condition::Any(vec![
-            Condition::All(vec![
+        let expected = Expr::Any(vec![
+            Expr::All(vec![
                 compare("a", Op::Greater, Literal::Float(0.5)),
                 compare("b", Op::Equal, Literal::Int(3)),
             ]),
-            Condition::Not(Box::new(compare(
+            Expr::Not(Box::new(compare(
                 "c",
                 Op::NotEqual,
                 Literal::Text("x".into()),
             ))),
         ]);
         assert_eq!(parsed, expected);
+    }
+
+    #[test]
+    fn products_bind_before_sums_and_both_from_the_left() {
+        let same = [
+            ("a + b * 2 > 0", "a + (b * 2) > 0"),
+            ("a - b - c > 0", "(a - b) - c > 0"),
+            ("-a * b > 0", "(-a) * b > 0"),
+            ("(a) > (0)", "a > 0"),
+            ("a - -1 > +2", "a - (-1) > 2"),
+            ("a not like 'x%'", "not a like 'x%'"),
+        ];
+        for (one, other) in same {
+            assert_eq!(parse(one).unwrap(), parse(other).unwrap(), "{one}");
+        }
+        assert_ne!(
+            parse("a - (b - c) > 0").unwrap(),
+            parse("a - b - c > 0").unwrap()
+        );
     }
 
     #[test]
@@ -405,54 +522,95 @@ mod tests {
             "a is not NaN and b between 1 and 2",
             "a not between -1.5 and +2 or not b[0] is nan",
             "nan > 1 and between is null",
+            "a[0] * 2 > b / 3 - 1",
+            "sqrt(x * x + y * y) < 5 and abs(z) between min(a, 1) and Max(a, b, 3)",
+            "length() > 40 and count() < 100 and start.x < end.z",
+            "time >= '2020-01-01' and name like '%a_b'",
+            "3 < a and 'x' == b",
+            "(a + 1) * (b - (c)) > 0 and (a > 1 or (b < 2))",
         ] {
-            parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+            parse(text).unwrap_or_else(|error| panic!("{text}: {error:?}"));
         }
     }
 
     #[test]
     fn what_is_wrong_is_said_with_its_place() {
-        for (text, what) in [
-            ("", "at byte 0: expected an attribute name, found the end"),
+        let value = "expected a name, a number, a 'text', true or false, found";
+        for (text, at, what) in [
+            ("", 0, format!("{value} the end")),
+            ("a >", 3, format!("{value} the end")),
+            ("a > 1 b", 6, "expected `and`, `or` or the end, found `b`".into()),
+            ("a[x] > 1", 2, "expected a channel number".into()),
+            ("(a > 1", 6, "expected `)`, found the end".into()),
+            ("and > 1", 0, format!("{value} `and`")),
+            ("a > 1x", 4, "\"1x\" is not a number".into()),
+            ("a is 3", 5, "expected `null` or `nan`, found 3".into()),
             (
-                "a >",
-                "at byte 3: expected a number, a 'text', true or false, found the end",
+                "a not 3",
+                6,
+                "expected `in`, `between` or `like`, found 3".into(),
             ),
-            (
-                "a > 1 b",
-                "at byte 6: expected `and`, `or` or the end, found `b`",
-            ),
-            ("a[x] > 1", "at byte 2: expected a channel number"),
-            ("(a > 1", "at byte 6: expected `)`, found the end"),
-            (
-                "and > 1",
-                "at byte 0: expected an attribute name, found `and`",
-            ),
-            ("a > 1x", "at byte 4: \"1x\" is not a number"),
-            ("a is 3", "at byte 5: expected `null` or `nan`, found 3"),
-            ("a not 3", "at byte 6: expected `in` or `between`, found 3"),
-            ("a between 1, 2", "at byte 11: expected `and`, found `,`"),
+            ("a between 1, 2", 11, "expected `and`, found `,`".into()),
             (
                 "a == nan",
-                "at byte 5: expected a number, a 'text', true or false, found `nan`: `name is nan` finds it",
+                5,
+                format!("{value} `nan`: `name is nan` finds it"),
             ),
+            ("a", 1, "expected a comparison, found the end".into()),
+            ("a + 1 and b > 2", 6, "expected a comparison, found `and`".into()),
+            (
+                "(a > 1) > 2",
+                0,
+                "expected a value, found a condition".into(),
+            ),
+            (
+                "a + (b > 1) > 2",
+                4,
+                "expected a value, found a condition".into(),
+            ),
+            (
+                "abz(a) > 1",
+                0,
+                "no function `abz` (did you mean `abs`?): there are abs, sqrt, min, max, length, count"
+                    .into(),
+            ),
+            (
+                "abs(a, b) > 1",
+                0,
+                "abs: found 2 arguments, expected 1".into(),
+            ),
+            ("a like b", 7, "expected a 'pattern', in which % is any text, found `b`".into()),
         ] {
-            assert_eq!(
-                parse(text).unwrap_err().to_string(),
-                format!("filter, {what}")
-            );
+            assert_eq!(parse(text).unwrap_err(), Wrong { at, what }, "{text}");
         }
     }
 
     #[test]
-    fn deep_nesting_is_refused() {
-        let text = "(".repeat(100_000);
-        assert!(parse(&text).unwrap_err().to_string().contains("too deeply"));
-        let text = "not ".repeat(100_000);
-        assert!(parse(&text).unwrap_err().to_string().contains("too deeply"));
+    fn deep_nesting_and_long_texts_are_refused() {
+        for deep in [
+            "(".repeat(100_000),
+            "not ".repeat(100_000),
+            "-".repeat(100_000),
+            format!("a{} > 1", " + a".repeat(100_000)),
+            format!("a{} > 1", " * a".repeat(300)),
+            format!("{}1{} > 1", "abs(".repeat(300), ")".repeat(300)),
+        ] {
+            let error = parse(&deep).unwrap_err();
+            assert!(error.what.contains("too deeply"), "{error:?}");
+        }
+        assert!(parse(&format!("a > 1{}", " or a > 1".repeat(50_000))).is_ok());
+        let error = parse(&"a".repeat(MOST_BYTES + 1)).unwrap_err();
+        assert!(error.what.contains("expected at most"), "{error:?}");
     }
 
     proptest! {
+        #[test]
+        fn a_tree_comes_back_from_its_text(tree in strategies::condition()) {
+            let text = tree.to_string();
+            let parsed = parse(&text);
+            prop_assert_eq!(parsed.as_ref().ok(), Some(&tree), "{}: {:?}", text, parsed);
+        }
+
         #[test]
         fn nothing_panics(text in "\\PC*") {
             let _ = parse(&text);
@@ -463,12 +621,15 @@ mod tests {
             words in proptest::collection::vec(
                 proptest::sample::select(vec![
                     "a", "`b c`", "and", "or", "not", "in", "is", "null", "nan", "between", "(", ")", "[", "]", ",", "==", "<", ">=", "1",
-                    "-2.5", "'x'", "true", "0", "9999999999999999999999999999999999999999999", "1e999", "é",
+                    "-2.5", "'x'", "true", "0", "9999999999999999999999999999999999999999999", "1e999", "é", "+", "-", "*", "/", "%",
+                    "like", "abs(", "min(", "length()",
                 ]),
                 0..24,
             )
         ) {
-            let _ = parse(&words.join(" "));
+            if let Ok(tree) = parse(&words.join(" ")) {
+                prop_assert_eq!(parse(&tree.to_string()).ok(), Some(tree));
+            }
         }
     }
 }

@@ -16,7 +16,7 @@ fn bound(
     categories: Option<Vec<Value>>,
 ) -> Result<BoundFilter, QueryError> {
     let filter = Filter::parse(text)?;
-    BoundFilter::bind(&filter, &|name| {
+    BoundFilter::bind(filter.condition(), &|name| {
         let fill_code = categories.is_some().then_some(-1);
         let categories = categories.clone().map(Arc::new);
         let dtype = DType::parse(dtype).map_err(|_| QueryError::misuse("no dtype"))?;
@@ -26,6 +26,7 @@ fn bound(
                 dtype,
                 categories,
                 fill_code,
+                axis: None,
             },
         ))
     })
@@ -154,4 +155,129 @@ fn texts_are_compared_without_padding() {
     assert_eq!(truths("a == 'a'", "<U2", &bytes, 2), [2, 0]);
     assert_eq!(truths("a > 'a'", "|S2", b"a\0ab", 2), [0, 2]);
     assert!(bound("a > 1", "<U2", None).is_err());
+}
+
+#[test]
+fn computed_values_have_three_truths() {
+    let bytes: Vec<u8> = [1_i16, 2, 3, 4, -5, 6]
+        .iter()
+        .flat_map(|v| v.to_le_bytes())
+        .collect();
+    for (text, expected) in [
+        ("a[0] < a[1]", [2, 2, 2]),
+        ("a[0] + a[1] == 7", [0, 2, 0]),
+        ("a[0] / 2 > 1", [0, 2, 0]),
+        ("a[0] % 2 == 1 or a[0] < 0", [2, 2, 2]),
+        ("abs(a[0]) > 4", [0, 0, 2]),
+        ("min(a[0], a[1], 3) == 3", [0, 2, 0]),
+        ("max(a[0], a[1]) in (2, a[1] + 0)", [2, 2, 2]),
+        ("-a[0] between 4 and 5", [0, 0, 2]),
+        ("sqrt(a[0]) is nan", [0, 0, 2]),
+        ("sqrt(a[0]) == 1", [2, 0, 0]),
+        ("a[0] + b > 1", [1, 1, 1]),
+        ("not a[0] + b > 1", [1, 1, 1]),
+        ("a[0] + b is null", [2, 2, 2]),
+        ("a[0] % 0 is null", [2, 2, 2]),
+        ("3 < a[1]", [0, 2, 2]),
+    ] {
+        assert_eq!(truths(text, "int16", &bytes, 3), expected, "{text}");
+    }
+    assert_eq!(truths("a like 'a_'", "|S2", b"a\0ab", 2), [0, 2]);
+    assert_eq!(truths("a not like '%b'", "|S2", b"a\0ab", 2), [2, 0]);
+    let words = bound(
+        "a like '%t%'",
+        "int8",
+        Some(vec!["water".into(), "ice".into()]),
+    )
+    .unwrap();
+    let eval = |bytes: &[u8]| words.eval(bytes.len(), &[Operand::Rows { bytes, width: 1 }]);
+    assert_eq!(eval(&[0, 1, 0xff]).unwrap(), [2, 0, 1]);
+    assert!(words.rules_out(&[Operand::Code(1)]));
+    let equal = bound("a == b", "int8", Some(vec!["x".into(), "y".into()])).unwrap();
+    assert_eq!(
+        equal
+            .eval(
+                2,
+                &[
+                    Operand::Rows {
+                        bytes: &[0, 1],
+                        width: 1
+                    },
+                    Operand::Code(1)
+                ]
+            )
+            .unwrap(),
+        [0, 2]
+    );
+    for wrong in [
+        "a + 'x' > 1",
+        "a < 'x'",
+        "abs(a like 'x') > 1",
+        "a + 1 like 'x'",
+        "a + 1 == true + 1",
+    ] {
+        assert!(bound(wrong, "int8", None).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn times_are_compared_with_dates() {
+    let bytes: Vec<u8> = [0_i64, 1_717_158_601, i64::MIN]
+        .iter()
+        .flat_map(|v| v.to_le_bytes())
+        .collect();
+    let time = "datetime64[s]";
+    assert_eq!(truths("a >= '2024-05-31'", time, &bytes, 3), [0, 2, 1]);
+    assert_eq!(truths("'1970-01-01' == a", time, &bytes, 3), [2, 0, 1]);
+    assert_eq!(truths("a in ('1970-01-01', 3)", time, &bytes, 3), [2, 0, 1]);
+    assert!(bound("a > 'soon'", time, None).is_err());
+}
+
+#[test]
+fn errors_have_a_mark_under_the_place() {
+    let error = Filter::parse("fa > 0.5 and\tmd >> 2").unwrap_err();
+    let lines: Vec<String> = error.to_string().lines().map(str::to_owned).collect();
+    assert_eq!(
+        lines,
+        [
+            "where, at byte 17: expected a name, a number, a 'text', true or false, found `>`",
+            "  fa > 0.5 and md >> 2",
+            "                   ^",
+        ]
+    );
+    let long = format!("{} > 1x{}", "a".repeat(500), " or b > 1".repeat(100));
+    let error = Filter::parse(&long).unwrap_err().to_string();
+    assert!(error.lines().all(|line| line.len() < 120), "{error}");
+}
+
+#[test]
+fn axes_are_limited_by_parts_that_must_hold() {
+    let ranges = |text: &str| {
+        let axis = |name: &str| ["x", "y"].iter().position(|axis| *axis == name);
+        Filter::parse(text)
+            .unwrap()
+            .ranges(2, &axis, &|number| number)
+    };
+    let all = (f64::NEG_INFINITY, f64::INFINITY);
+    let wide = |low: f64, high: f64| (low.next_down(), high.next_up());
+    assert_eq!(
+        ranges("x > 1 and (y < 5 and 3 >= x)"),
+        Some(vec![wide(1.0, 3.0), (all.0, 5.0_f64.next_up())])
+    );
+    assert_eq!(ranges("x in (4, 2, 3)"), Some(vec![wide(2.0, 4.0), all]));
+    assert_eq!(
+        ranges("y between -1 and 2 and z > 1"),
+        Some(vec![all, wide(-1.0, 2.0)])
+    );
+    for none in [
+        "x > 1 or y < 2",
+        "not x > 1",
+        "x != 1",
+        "x > y",
+        "x + 1 > 2",
+        "x[0] > 1",
+        "z > 1",
+    ] {
+        assert_eq!(ranges(none), None, "{none}");
+    }
 }

@@ -1,5 +1,7 @@
 //! Axis-aligned boxes in world coordinates.
 
+use std::fmt;
+
 use crate::QueryError;
 
 /// An axis-aligned box in world coordinates, inclusive on both sides.
@@ -27,16 +29,20 @@ impl BBox {
     pub fn new(lo: Vec<f64>, hi: Vec<f64>) -> Result<Self, QueryError> {
         if lo.len() != hi.len() {
             return Err(QueryError::misuse(format!(
-                "a box needs corners of one length, found {} and {} coordinates",
+                "bbox: found corners of {} and {} coordinates, expected as many of both",
                 lo.len(),
                 hi.len()
             )));
         }
         if lo.is_empty() {
-            return Err(QueryError::misuse("a box needs at least one axis"));
+            return Err(QueryError::misuse(
+                "bbox: found no axis, expected at least one",
+            ));
         }
         if lo.iter().chain(&hi).any(|corner| corner.is_nan()) {
-            return Err(QueryError::misuse("a corner of the box is not a number"));
+            return Err(QueryError::misuse(
+                "bbox: found a corner that is not a number, expected numbers, inf or -inf",
+            ));
         }
         let inverted = lo.iter().zip(&hi).position(|(lo, hi)| lo > hi);
         if let Some((axis, (from, to))) = inverted.and_then(|axis| {
@@ -44,7 +50,7 @@ impl BBox {
             Some((axis, corners))
         }) {
             return Err(QueryError::misuse(format!(
-                "box, axis {axis}: found {from} to {to}, expected a lower corner that is not above the upper one: LO:HI"
+                "bbox, axis {axis}: found {from} to {to}, expected a lower corner that is not above the upper one: LO:HI"
             )));
         }
         Ok(Self { lo, hi })
@@ -59,7 +65,7 @@ impl BBox {
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         let Some((lo, hi)) = text.split_once(':') else {
             return Err(QueryError::misuse(format!(
-                "box {text:?} lacks the colon of LO:HI"
+                "bbox: found {text:?}, expected LO:HI, each with a number an axis between commas"
             )));
         };
         Self::new(corner(lo)?, corner(hi)?)
@@ -91,12 +97,28 @@ impl BBox {
     }
 }
 
+impl fmt::Display for BBox {
+    /// As it is parsed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (side, corner) in [("", &self.lo), (":", &self.hi)] {
+            f.write_str(side)?;
+            for (axis, number) in corner.iter().enumerate() {
+                write!(f, "{}{number}", if axis == 0 { "" } else { "," })?;
+            }
+        }
+        Ok(())
+    }
+}
+
 fn corner(text: &str) -> Result<Vec<f64>, QueryError> {
     text.split(',')
         .map(|part| {
             let part = part.trim();
-            part.parse::<f64>()
-                .map_err(|_| QueryError::misuse(format!("box coordinate {part:?} is not a number")))
+            part.parse::<f64>().map_err(|_| {
+                QueryError::misuse(format!(
+                    "bbox: found the coordinate {part:?}, expected a number, inf or -inf"
+                ))
+            })
         })
         .collect()
 }
@@ -134,7 +156,7 @@ mod tests {
         ] {
             let error = BBox::parse(text).unwrap_err();
             assert_eq!(error.class(), zvf_store::Class::Misuse, "{text}: {error}");
-            let place = format!("box, axis {axis}: ");
+            let place = format!("bbox, axis {axis}: ");
             assert!(error.to_string().starts_with(&place), "{text}: {error}");
         }
         assert!(BBox::new(vec![2.0], vec![1.0]).is_err());

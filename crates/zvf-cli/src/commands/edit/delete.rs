@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 use zvf_edit::{Edit, EditSummary};
-use zvf_query::{BBox, Column, Filter, Outputs, Query, Select, Table};
+use zvf_query::{Column, Outputs, Query, QuerySpec, Select, Table};
 use zvf_store::Names;
 use zvf_write::arrow::{column, numbers};
 
 use super::{finish, opened};
 use crate::args::DeleteArgs;
+use crate::commands::select;
 use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::output::table::counted;
@@ -33,13 +34,14 @@ pub(super) fn run(
     args: &DeleteArgs,
     context: &mut Context<'_>,
 ) -> Result<Option<EditSummary>> {
-    let query = Query {
-        bbox: args.bbox.as_deref().map(BBox::parse).transpose()?,
-        filter: args.filter.as_deref().map(Filter::parse).transpose()?,
-        attributes: Names::None,
-        own_level_only: true,
-        ..Query::default()
-    };
+    let mut spec = QuerySpec::new();
+    let terms = [("bbox", &args.bbox), ("where", &args.filter)];
+    for (member, text) in terms {
+        select::member(&mut spec, member, text.as_deref())?;
+    }
+    spec.attributes = Names::None;
+    spec.own_level_only = true;
+    let query = spec.plain()?;
     let whole = args.select.is_some();
     if args.dry_run {
         let hits = find(store, query, whole, context)?;

@@ -1,0 +1,40 @@
+//! Axes by their names, in conditions.
+
+use zvf_store::Store;
+
+use crate::columns::attribute::ColumnSpec;
+use crate::columns::position::PositionSpec;
+use crate::{BBox, Query};
+
+/// The number of an axis.
+pub(crate) fn axis_number(store: &Store, name: &str) -> Option<usize> {
+    let mut axes = store.root().axes().iter();
+    axes.position(|axis| axis.name == name)
+}
+
+/// The box of a query, no larger than what its condition says of axes.
+pub(crate) fn narrowed(
+    store: &Store,
+    query: &Query,
+    columns: &[ColumnSpec],
+    position: &PositionSpec,
+) -> Option<BBox> {
+    let axis = |name: &str| {
+        let attribute = columns.iter().any(|column| column.name == name);
+        axis_number(store, name).filter(|_| !attribute)
+    };
+    let rounded = |number: f64| position.rounded(number);
+    let ranges = query
+        .filter
+        .as_ref()?
+        .ranges(position.dims, &axis, &rounded)?;
+    let mut corners: (Vec<f64>, Vec<f64>) = ranges.into_iter().unzip();
+    if let Some(bbox) = &query.bbox {
+        let sides = corners.0.iter_mut().zip(&mut corners.1);
+        for ((low, high), (lo, hi)) in sides.zip(bbox.lo().iter().zip(bbox.hi())) {
+            (*low, *high) = (low.max(*lo), high.min(*hi));
+        }
+    }
+    // Where nothing is left, no row satisfies box and condition, and both are tested as they are.
+    BBox::new(corners.0, corners.1).ok()
+}

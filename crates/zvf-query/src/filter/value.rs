@@ -1,0 +1,578 @@
+//! Values inside of conditions: columns, arithmetic and functions, row by row.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use serde_json::Value;
+use zvf_store::format::dtype::{DType, DTypeKind, TimeUnit};
+
+use super::bind::{FALSE, Find, TRUE, Truths, UNKNOWN, float, passes, shown};
+use super::dates;
+use super::eval::{Fault, Operand, channel_of};
+use super::expr::{Expr, Function, Literal, Math, Op};
+use crate::QueryError;
+use crate::columns::scalar::{self, Family, Scalar, narrow};
+
+/// One value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Val<'a> {
+    Null,
+    Bool(bool),
+    Int(i128),
+    F32(f32),
+    F64(f64),
+    /// UTF-8, or whatever bytes a file has.
+    Text(Cow<'a, [u8]>),
+}
+
+impl Val<'_> {
+    /// A number as `f64`.
+    pub(crate) fn double(&self) -> Option<f64> {
+        match self {
+            Self::Int(number) => Some(float(*number)),
+            Self::F32(number) => Some(f64::from(*number)),
+            Self::F64(number) => Some(*number),
+            _ => None,
+        }
+    }
+}
+
+/// What values a term has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Type {
+    Number,
+    Text,
+    Bool,
+    Time(TimeUnit),
+}
+
+impl Type {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Number => "a number",
+            Self::Text => "a text",
+            Self::Bool => "true or false",
+            Self::Time(_) => "a time",
+        }
+    }
+}
+
+/// A value, tied to operands.
+#[derive(Debug, Clone)]
+pub(super) enum Term {
+    Literal(Literal),
+    Column(Column),
+    Negate(Box<Term>),
+    Math(Math, Box<Term>, Box<Term>),
+    Call(Function, Vec<Term>),
+}
+
+/// A column as a value.
+#[derive(Debug, Clone)]
+pub(super) struct Column {
+    name: String,
+    operand: usize,
+    channel: Option<usize>,
+    dtype: DType,
+    categories: Option<Vec<Val<'static>>>,
+    fill: Option<i64>,
+}
+
+/// A test of values that is not one of a column against literals.
+#[derive(Debug, Clone)]
+pub(super) enum Check {
+    Compare(Op, Term, Term),
+    Like(Term, Vec<char>),
+    IsNull(Term),
+    IsNan(Term),
+}
+
+fn misuse(what: String) -> QueryError {
+    QueryError::misuse(format!("where: {what}"))
+}
+
+/// Ties a value to operands.
+///
+/// # Errors
+///
+/// Misuse: arithmetic of what is no number.
+pub(super) fn term(expr: &Expr, find: &Find<'_>) -> Result<(Term, Type), QueryError> {
+    let number = |part: &Expr| match term(part, find)? {
+        (term, Type::Number) => Ok(term),
+        (_, other) => Err(misuse(format!(
+            "found {} in `{expr}`, expected a number",
+            other.name()
+        ))),
+    };
+    Ok(match expr {
+        Expr::Literal(literal) => {
+            let kind = match literal {
+                Literal::Int(_) | Literal::Float(_) => Type::Number,
+                Literal::Text(_) => Type::Text,
+                Literal::Bool(_) => Type::Bool,
+            };
+            (Term::Literal(literal.clone()), kind)
+        }
+        Expr::Name { name, channel } => column(name, *channel, find)?,
+        Expr::Negate(part) => (Term::Negate(Box::new(number(part)?)), Type::Number),
+        Expr::Math(math, left, right) => {
+            let (left, right) = (number(left)?, number(right)?);
+            (
+                Term::Math(*math, Box::new(left), Box::new(right)),
+                Type::Number,
+            )
+        }
+        Expr::Call(function @ (Function::Length | Function::Count), _) => {
+            column(&format!("{}()", function.name()), None, find)?
+        }
+        Expr::Call(function, parts) => {
+            let parts = parts.iter().map(number).collect::<Result<_, _>>()?;
+            (Term::Call(*function, parts), Type::Number)
+        }
+        other => return Err(misuse(format!("found `{other}`, expected a value"))),
+    })
+}
+
+fn column(name: &str, channel: Option<usize>, find: &Find<'_>) -> Result<(Term, Type), QueryError> {
+    let (operand, found) = find(name)?;
+    let kind = match &found.categories {
+        None => match (scalar::family(found.dtype), found.dtype.kind) {
+            (Family::Bool, _) => Type::Bool,
+            (Family::Int | Family::Float, _) => Type::Number,
+            (Family::Text, _) => Type::Text,
+            (Family::Time, DTypeKind::Datetime { unit }) => Type::Time(unit),
+            (Family::Time, _) => Type::Number,
+            _ => {
+                return Err(misuse(format!(
+                    "attribute {name:?} of type {} has no single values",
+                    found.dtype
+                )));
+            }
+        },
+        Some(categories) => {
+            let all = |is: fn(&Value) -> bool| categories.iter().all(is);
+            match () {
+                () if all(Value::is_string) => Type::Text,
+                () if all(Value::is_number) => Type::Number,
+                () if all(Value::is_boolean) => Type::Bool,
+                () => {
+                    return Err(misuse(format!(
+                        "attribute {name:?} has categories of several types: it is compared with literals only"
+                    )));
+                }
+            }
+        }
+    };
+    let categories = found
+        .categories
+        .map(|categories| categories.iter().map(category).collect());
+    let column = Column {
+        name: name.to_owned(),
+        operand,
+        channel: found.axis.or(channel),
+        dtype: found.dtype,
+        categories,
+        fill: found.fill_code,
+    };
+    Ok((Term::Column(column), kind))
+}
+
+fn category(value: &Value) -> Val<'static> {
+    match value {
+        Value::String(text) => Val::Text(Cow::Owned(text.clone().into_bytes())),
+        Value::Bool(truth) => Val::Bool(*truth),
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(number), _) => Val::Int(number.into()),
+            (_, Some(number)) => Val::Int(number.into()),
+            _ => number.as_f64().map_or(Val::Null, Val::F64),
+        },
+        _ => Val::Null,
+    }
+}
+
+impl Check {
+    /// Ties a comparison of two values to operands.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: values that cannot be compared.
+    pub(super) fn compare(
+        op: Op,
+        (left, right): (&Expr, &Expr),
+        find: &Find<'_>,
+    ) -> Result<Self, QueryError> {
+        let (mut a, mut b) = (term(left, find)?, term(right, find)?);
+        let types = (a.1, b.1);
+        for (time, text) in [(types.0, &mut b), (types.1, &mut a)] {
+            if let (Type::Time(unit), Term::Literal(Literal::Text(literal))) = (time, &text.0) {
+                *text = (Term::Literal(dates::literal(literal, unit)?), time);
+            }
+        }
+        let fits = match (a.1, b.1) {
+            (Type::Time(_), Type::Number)
+            | (Type::Number, Type::Time(_))
+            | (Type::Bool, Type::Number)
+            | (Type::Number, Type::Bool) => true,
+            (a, b) => a == b,
+        };
+        if !fits {
+            return Err(misuse(format!(
+                "`{left}` is {}, and cannot be compared with `{right}`, which is {}",
+                a.1.name(),
+                b.1.name()
+            )));
+        }
+        Ok(Self::Compare(op, a.0, b.0))
+    }
+
+    /// Ties a pattern to operands.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: no text.
+    pub(super) fn like(value: &Expr, pattern: &str, find: &Find<'_>) -> Result<Self, QueryError> {
+        match term(value, find)? {
+            (term, Type::Text) => Ok(Self::Like(term, pattern.chars().collect())),
+            (_, other) => Err(misuse(format!(
+                "`{value}` is {}, expected a text before `like`",
+                other.name()
+            ))),
+        }
+    }
+
+    pub(super) fn is_null(value: &Expr, find: &Find<'_>) -> Result<Self, QueryError> {
+        Ok(Self::IsNull(term(value, find)?.0))
+    }
+
+    /// # Errors
+    ///
+    /// Misuse: no number.
+    pub(super) fn is_nan(value: &Expr, find: &Find<'_>) -> Result<Self, QueryError> {
+        match term(value, find)? {
+            (term, Type::Number) => Ok(Self::IsNan(term)),
+            (_, other) => Err(misuse(format!(
+                "`{value}` is {}, expected a number before `is nan`",
+                other.name()
+            ))),
+        }
+    }
+
+    /// Truth of every row.
+    pub(super) fn eval(&self, rows: usize, operands: &[Operand<'_>]) -> Result<Truths, Fault> {
+        let truth = |truth: bool| if truth { TRUE } else { FALSE };
+        let of = |term: &Term, test: &dyn Fn(&Val<'_>) -> u8| {
+            let values = term.values(rows, operands)?;
+            Ok(match values {
+                Some(values) => values.iter().map(test).collect(),
+                None => vec![UNKNOWN; rows],
+            })
+        };
+        match self {
+            Self::Compare(op, left, right) => {
+                let (a, b) = (left.values(rows, operands)?, right.values(rows, operands)?);
+                let (Some(a), Some(b)) = (a, b) else {
+                    return Ok(vec![UNKNOWN; rows]);
+                };
+                let literal = |term: &Term| matches!(term, Term::Literal(_));
+                let rounded = (literal(left), literal(right));
+                let pairs = a.iter().zip(&b);
+                Ok(pairs
+                    .map(|(a, b)| match (a, b) {
+                        (Val::Null, _) | (_, Val::Null) => UNKNOWN,
+                        (a, b) => truth(passes(*op, order(a, b, rounded))),
+                    })
+                    .collect())
+            }
+            Self::Like(value, pattern) => of(value, &|value| match value {
+                Val::Null => UNKNOWN,
+                Val::Text(text) => truth(like(&String::from_utf8_lossy(text), pattern)),
+                _ => FALSE,
+            }),
+            Self::IsNull(value) => of(value, &|value| truth(*value == Val::Null)),
+            Self::IsNan(value) => of(value, &|value| match value {
+                Val::Null => UNKNOWN,
+                Val::F32(number) => truth(number.is_nan()),
+                Val::F64(number) => truth(number.is_nan()),
+                _ => FALSE,
+            }),
+        }
+    }
+}
+
+/// The order of two values; a literal is rounded to the type of a stored number, as where a column stands alone.
+fn order(a: &Val<'_>, b: &Val<'_>, rounded: (bool, bool)) -> Option<Ordering> {
+    match (a, b) {
+        (Val::Text(a), Val::Text(b)) => Some(a.cmp(b)),
+        (Val::Bool(a), Val::Bool(b)) => Some(a.cmp(b)),
+        (Val::Int(a), Val::Int(b)) => Some(a.cmp(b)),
+        (Val::Bool(a), b) => order(&Val::Int((*a).into()), b, rounded),
+        (a, Val::Bool(b)) => order(a, &Val::Int((*b).into()), rounded),
+        (Val::F32(a), b) if rounded.1 => a.partial_cmp(&narrow(double(b)?)),
+        (a, Val::F32(b)) if rounded.0 => narrow(double(a)?).partial_cmp(b),
+        (a, b) => double(a)?.partial_cmp(&double(b)?),
+    }
+}
+
+fn double(value: &Val<'_>) -> Option<f64> {
+    value.double()
+}
+
+/// Whether a text is of a pattern: `%` is any text, `_` any character.
+pub(super) fn like(text: &str, pattern: &[char]) -> bool {
+    let text: Vec<char> = text.chars().collect();
+    let (mut at, mut in_pattern) = (0, 0);
+    // Where the last `%` stands, and the end of the text that it stands for.
+    let mut any: Option<(usize, usize)> = None;
+    while let Some(c) = text.get(at) {
+        match pattern.get(in_pattern) {
+            Some('%') => {
+                any = Some((in_pattern, at));
+                in_pattern += 1;
+            }
+            Some(p) if *p == '_' || p == c => {
+                at += 1;
+                in_pattern += 1;
+            }
+            _ => match &mut any {
+                Some((from, end)) => {
+                    *end += 1;
+                    (in_pattern, at) = (*from + 1, *end);
+                }
+                None => return false,
+            },
+        }
+    }
+    let rest = pattern.get(in_pattern..).unwrap_or(&[]);
+    rest.iter().all(|p| *p == '%')
+}
+
+type Values<'a> = Option<Vec<Val<'a>>>;
+
+impl Term {
+    /// The value of every row; `None` where nothing is read yet.
+    fn values<'a>(&self, rows: usize, operands: &[Operand<'a>]) -> Result<Values<'a>, Fault> {
+        Ok(match self {
+            Self::Literal(literal) => {
+                let value = match literal {
+                    Literal::Int(number) => Val::Int(*number),
+                    Literal::Float(number) => Val::F64(*number),
+                    Literal::Text(text) => Val::Text(Cow::Owned(text.clone().into_bytes())),
+                    Literal::Bool(truth) => Val::Bool(*truth),
+                };
+                Some(vec![value; rows])
+            }
+            Self::Column(column) => column.values(rows, operands)?,
+            Self::Negate(part) => mapped(part.values(rows, operands)?, |value| match value {
+                Val::Int(number) => match number.checked_neg() {
+                    Some(number) => Val::Int(number),
+                    None => Val::F64(-float(number)),
+                },
+                other => double(&other).map_or(Val::Null, |number| Val::F64(-number)),
+            }),
+            Self::Math(math, left, right) => {
+                let (a, b) = (left.values(rows, operands)?, right.values(rows, operands)?);
+                joined(a, b, |a, b| self::math(*math, &a, &b))
+            }
+            Self::Call(function, parts) => {
+                let mut parts = parts.iter().map(|part| part.values(rows, operands));
+                let first = parts.next().transpose()?.flatten();
+                match function {
+                    Function::Abs => mapped(first, |value| match value {
+                        Val::Int(number) => Val::Int(number.saturating_abs()),
+                        other => double(&other).map_or(Val::Null, |number| Val::F64(number.abs())),
+                    }),
+                    Function::Sqrt => mapped(first, |value| {
+                        double(&value).map_or(Val::Null, |number| Val::F64(number.sqrt()))
+                    }),
+                    Function::Min | Function::Max | Function::Length | Function::Count => {
+                        let wanted = match function {
+                            Function::Min => Ordering::Less,
+                            _ => Ordering::Greater,
+                        };
+                        let mut best = first;
+                        for part in parts {
+                            best = joined(best, part?, |a, b| extreme(wanted, a, b));
+                        }
+                        best
+                    }
+                }
+            }
+        })
+    }
+}
+
+fn mapped<'a>(values: Values<'a>, f: impl Fn(Val<'a>) -> Val<'a>) -> Values<'a> {
+    values.map(|values| values.into_iter().map(f).collect())
+}
+
+fn joined<'a>(a: Values<'a>, b: Values<'a>, f: impl Fn(Val<'a>, Val<'a>) -> Val<'a>) -> Values<'a> {
+    let (a, b) = (a?, b?);
+    Some(a.into_iter().zip(b).map(|(a, b)| f(a, b)).collect())
+}
+
+/// The lesser or greater of two numbers: missing if one is missing, else NaN if one is.
+fn extreme<'a>(wanted: Ordering, a: Val<'a>, b: Val<'a>) -> Val<'a> {
+    if a == Val::Null || b == Val::Null {
+        return Val::Null;
+    }
+    match order(&a, &b, (false, false)) {
+        Some(found) if found == wanted => a,
+        Some(_) => b,
+        None => Val::F64(f64::NAN),
+    }
+}
+
+/// Whole numbers stay whole but in quotients; what exceeds 128 bits goes on as a float.
+fn math<'a>(math: Math, a: &Val<'a>, b: &Val<'a>) -> Val<'a> {
+    if let (Val::Int(a), Val::Int(b)) = (a, b) {
+        let whole = match math {
+            Math::Add => a.checked_add(*b),
+            Math::Subtract => a.checked_sub(*b),
+            Math::Multiply => a.checked_mul(*b),
+            Math::Remainder if *b == 0 => return Val::Null,
+            Math::Remainder => a.checked_rem(*b),
+            Math::Divide => None,
+        };
+        if let Some(whole) = whole {
+            return Val::Int(whole);
+        }
+    }
+    let (Some(a), Some(b)) = (double(a), double(b)) else {
+        return Val::Null;
+    };
+    Val::F64(match math {
+        Math::Add => a + b,
+        Math::Subtract => a - b,
+        Math::Multiply => a * b,
+        Math::Divide => a / b,
+        Math::Remainder => a % b,
+    })
+}
+
+impl Column {
+    fn values<'a>(&self, rows: usize, operands: &[Operand<'a>]) -> Result<Values<'a>, Fault> {
+        let operand = operands.get(self.operand).copied();
+        let (bytes, width) = match operand.unwrap_or(Operand::Missing) {
+            Operand::Unread => return Ok(None),
+            Operand::Missing => return Ok(Some(vec![Val::Null; rows])),
+            Operand::Code(code) => return Ok(Some(vec![self.category(code.into())?; rows])),
+            Operand::Values { values, width } => {
+                let channel = channel_of(&self.name, self.channel, width, rows)?;
+                let values = values.iter().skip(channel).step_by(width.max(1));
+                return Ok(Some(values.cloned().collect()));
+            }
+            Operand::Rows { bytes, width } => (bytes, width),
+        };
+        let channel = channel_of(&self.name, self.channel, width, rows)?;
+        let mut found = Vec::with_capacity(rows);
+        let mut fault = None;
+        let read = scalar::each(self.dtype, bytes, width, channel, |value| {
+            found.push(match value {
+                Scalar::Int(code) if self.categories.is_some() => {
+                    self.category(code).unwrap_or_else(|error| {
+                        fault.get_or_insert(error);
+                        Val::Null
+                    })
+                }
+                Scalar::Null => Val::Null,
+                Scalar::Bool(truth) => Val::Bool(truth),
+                Scalar::Int(number) => Val::Int(number),
+                Scalar::F16(number) => Val::F32(number.to_f32()),
+                Scalar::F32(number) => Val::F32(number),
+                Scalar::F64(number) => Val::F64(number),
+                Scalar::Utf32(text) => {
+                    let chars = text.codes().filter_map(char::from_u32);
+                    Val::Text(Cow::Owned(chars.collect::<String>().into_bytes()))
+                }
+                Scalar::Bytes(text) => Val::Text(Cow::Borrowed(text)),
+            });
+        });
+        match fault {
+            Some(fault) => Err(fault),
+            None if read.is_err() => Err(Fault::Misuse(format!(
+                "attribute {:?} of type {} cannot be compared",
+                self.name, self.dtype
+            ))),
+            None => Ok(Some(found)),
+        }
+    }
+
+    fn category(&self, code: i128) -> Result<Val<'static>, Fault> {
+        if self.fill.is_some_and(|fill| i128::from(fill) == code) {
+            return Ok(Val::Null);
+        }
+        let categories = self.categories.as_deref().unwrap_or(&[]);
+        let found = usize::try_from(code).ok().and_then(|at| categories.get(at));
+        found.cloned().ok_or_else(|| Fault::Malformed {
+            name: self.name.clone(),
+            what: format!(
+                "code {code} has no category: there are {}",
+                categories.len()
+            ),
+        })
+    }
+}
+
+/// Refuses what an attribute of times cannot be compared with; texts become numbers of its unit.
+///
+/// # Errors
+///
+/// Misuse: a text that is no date.
+pub(super) fn of_times(kind: DTypeKind, values: Vec<Literal>) -> Result<Vec<Literal>, QueryError> {
+    let DTypeKind::Datetime { unit } = kind else {
+        return Ok(values);
+    };
+    let one = |value: Literal| match value {
+        Literal::Text(text) => dates::literal(&text, unit),
+        other => Ok(other),
+    };
+    values.into_iter().map(one).collect()
+}
+
+/// Truth of every category of a pattern.
+pub(super) fn like_truths(categories: &[Value], pattern: &str) -> Vec<u8> {
+    let pattern: Vec<char> = pattern.chars().collect();
+    let holds = |value: &Value| value.as_str().is_some_and(|text| like(text, &pattern));
+    let truths = categories
+        .iter()
+        .map(|value| if holds(value) { TRUE } else { FALSE });
+    truths.collect()
+}
+
+/// An error of a comparison with a literal.
+pub(super) fn incomparable(name: &str, dtype: DType, value: &Literal) -> QueryError {
+    QueryError::misuse(format!(
+        "attribute {name:?} of type {dtype} cannot be compared with {}",
+        shown(value)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        for (text, pattern, holds) in [
+            ("", "", true),
+            ("", "%", true),
+            ("", "_", false),
+            ("abc", "abc", true),
+            ("abc", "a%", true),
+            ("abc", "%c", true),
+            ("abc", "_b_", true),
+            ("abc", "%b", false),
+            ("aXbXc", "a%X%c", true),
+            ("aaab", "%ab", true),
+            ("über", "_ber", true),
+            ("a%", "a_", true),
+            ("ABC", "abc", false),
+        ] {
+            let pattern: Vec<char> = pattern.chars().collect();
+            assert_eq!(like(text, &pattern), holds, "{text} like {pattern:?}");
+        }
+        // Many `%` take no exponential time.
+        let pattern: Vec<char> = "%a".repeat(50).chars().collect();
+        assert!(!like(&"b".repeat(5000), &pattern));
+    }
+}

@@ -1,0 +1,533 @@
+//! Conditions on objects: which objects satisfy them, before their vertices are asked for.
+
+use std::collections::{HashMap, HashSet};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
+    DurationSecondType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{DataType, TimeUnit as ArrowUnit};
+use zvf_store::format::dtype::{DType, DTypeKind, TimeUnit};
+use zvf_store::{Names, Need, Store};
+
+use crate::axes::axis_number;
+use crate::error::{OrBug, existing, nearest};
+use crate::filter::{BoundFilter, Expr, Filter, Function, Operand, OperandType, Val};
+use crate::splits::object_ids;
+use crate::{Column, Outputs, Query, QueryError, Table, list_objects};
+
+/// Objects whose vertices are in memory together.
+const BATCH: usize = 4096;
+
+/// Names and functions of a part, as columns of a table of objects.
+fn columns_of(part: &Expr) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    part.each(&mut |part| {
+        let name = match part {
+            Expr::Name { name, .. } => name.clone(),
+            Expr::Call(function @ (Function::Length | Function::Count), _) => {
+                format!("{}()", function.name())
+            }
+            _ => return,
+        };
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    });
+    found
+}
+
+/// Whether a name is of the object, whatever attributes there are.
+pub(crate) fn is_of_object(name: &str) -> bool {
+    matches!(name, "object_id" | "count()") || name.starts_with("object.") || is_geometry(name)
+}
+
+/// Whether the vertices of the object tell it.
+fn is_geometry(name: &str) -> bool {
+    name == "length()" || end_of(name).is_some()
+}
+
+/// The axis of `start.x` or `end.x`, and whether it is of the end.
+fn end_of(name: &str) -> Option<(bool, &str)> {
+    let start = name.strip_prefix("start.").map(|axis| (false, axis));
+    start.or_else(|| name.strip_prefix("end.").map(|axis| (true, axis)))
+}
+
+/// Takes the conditions on objects out of a query: it asks for the objects that satisfy them.
+///
+/// # Cost
+///
+/// Nothing where there are none. For `object_id` the table of ids; for attributes and `count()` as [`list_objects`]; for lengths and ends
+/// the vertices of the objects that satisfy the other conditions.
+///
+/// # Errors
+///
+/// Misuse: a part that is of vertices and of objects, names that do not exist, no object index. I/O; malformed data.
+pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryError> {
+    let Some(filter) = query.filter.clone() else {
+        return Ok(query);
+    };
+    let attributes = object_attributes(store, &query, &filter).await?;
+    let (mut of_objects, mut rest): (Vec<Expr>, Vec<Expr>) = (Vec::new(), Vec::new());
+    for part in filter.conjuncts() {
+        let names = columns_of(part);
+        let own = |name: &&String| is_of_object(name) || attributes.contains(*name);
+        match (names.iter().find(own), names.iter().find(|name| !own(name))) {
+            (Some(object), Some(vertex)) => {
+                return Err(QueryError::misuse(format!(
+                    "where: `{part}` joins {object}, which is of objects, and {vertex}, which is of vertices: expected parts of either, joined \
+                     by `and`{}",
+                    filter.marked(object)
+                )));
+            }
+            (Some(_), None) => of_objects.push(part.clone()),
+            (None, _) => rest.push(part.clone()),
+        }
+    }
+    if of_objects.is_empty() {
+        return Ok(query);
+    }
+    let (all, chosen) = choose(store, &query, &filter, of_objects).await?;
+    let objects = match &query.objects {
+        None => chosen,
+        Some(asked) => {
+            let (all, chosen): (HashSet<i64>, HashSet<i64>) =
+                (all.into_iter().collect(), chosen.into_iter().collect());
+            // Ids that no object has are refused later, or ignored.
+            let kept = asked.iter().copied();
+            kept.filter(|id| chosen.contains(id) || !all.contains(id))
+                .collect()
+        }
+    };
+    Ok(Query {
+        objects: Some(objects),
+        filter: Expr::joined(rest).map(Filter::of),
+        ..query
+    })
+}
+
+/// The names of a condition that are neither of vertices nor axes, but of objects.
+async fn object_attributes(
+    store: &Store,
+    query: &Query,
+    filter: &Filter,
+) -> Result<Vec<String>, QueryError> {
+    let mut open = filter.names();
+    open.retain(|name| !is_of_object(name) && axis_number(store, name).is_none());
+    if open.is_empty() {
+        return Ok(open);
+    }
+    // These documents are read by the query, too.
+    let level = Box::pin(store.level(query.level, &query.need())).await?;
+    let key = level.doc().chunk_attribute_name.as_deref();
+    open.retain(|name| {
+        let mut attributes = level.vertex_attributes().iter();
+        key != Some(name) && attributes.all(|attribute| attribute.name != *name)
+    });
+    if open.is_empty() || level.object_index().is_none() {
+        return Ok(Vec::new());
+    }
+    let need = Need {
+        object_attributes: Names::All,
+        ..query.need()
+    };
+    let level = Box::pin(store.level(query.level, &need)).await?;
+    open.retain(|name| {
+        let mut attributes = level.object_attributes().iter();
+        attributes.any(|attribute| attribute.name() == name)
+    });
+    Ok(open)
+}
+
+/// A column of a table of objects.
+#[derive(Debug, Clone)]
+struct Values {
+    values: Vec<Val<'static>>,
+    width: usize,
+    kind: DTypeKind,
+}
+
+/// All objects, and those that satisfy the parts, both by row of the object index.
+async fn choose(
+    store: &Store,
+    query: &Query,
+    filter: &Filter,
+    parts: Vec<Expr>,
+) -> Result<(Vec<i64>, Vec<i64>), QueryError> {
+    let (late, early): (Vec<Expr>, Vec<Expr>) = parts
+        .into_iter()
+        .partition(|part| columns_of(part).iter().any(|name| is_geometry(name)));
+    let table: HashSet<String> = (early.iter().chain(&late).flat_map(columns_of))
+        .filter(|name| name != "object_id" && !is_geometry(name))
+        .collect();
+    let mut columns: HashMap<String, Values> = HashMap::new();
+    let all = if table.is_empty() {
+        object_ids(store, query.level, query.own_level_only).await?
+    } else {
+        let answer = list_objects(store, query.level, query.own_level_only).await?;
+        let listed = answer.collect().await?.table(Table::Objects)?;
+        let listed = listed.ok_or_else(|| no_objects(query.level))?;
+        for name in table {
+            let values = listed_column(&listed, &name, filter)?;
+            columns.insert(name, values);
+        }
+        let ids = listed.column_by_name("object_id");
+        let ids = ids.and_then(|ids| ids.as_primitive_opt::<Int64Type>());
+        ids.or_bug("a table of objects without ids")?
+            .values()
+            .to_vec()
+    };
+    let ids = |ids: &[i64]| Values {
+        values: ids.iter().map(|id| Val::Int((*id).into())).collect(),
+        width: 1,
+        kind: DTypeKind::I64,
+    };
+    columns.insert("object_id".to_owned(), ids(&all));
+    let mut rows = satisfying(early, &columns, all.len())?;
+    if !late.is_empty() {
+        let wanted: HashSet<String> = late.iter().flat_map(columns_of).collect();
+        let mut kept = Vec::new();
+        for some in rows.chunks(BATCH) {
+            let some_ids: Vec<i64> = some
+                .iter()
+                .filter_map(|row| all.get(*row).copied())
+                .collect();
+            let mut part: HashMap<String, Values> = HashMap::new();
+            for (name, column) in columns.iter().filter(|(name, _)| wanted.contains(*name)) {
+                part.insert(name.clone(), column.rows(some));
+            }
+            geometry(store, query, &some_ids, (&wanted, filter), &mut part).await?;
+            let passing = satisfying(late.clone(), &part, some.len())?;
+            kept.extend(passing.into_iter().filter_map(|row| some.get(row).copied()));
+        }
+        rows = kept;
+    }
+    let chosen = rows
+        .iter()
+        .filter_map(|row| all.get(*row).copied())
+        .collect();
+    Ok((all, chosen))
+}
+
+fn no_objects(level: u32) -> QueryError {
+    QueryError::misuse(format!(
+        "level {level} has no object index: objects cannot be asked for"
+    ))
+}
+
+impl Values {
+    fn rows(&self, rows: &[usize]) -> Self {
+        let row = |row: &usize| {
+            let start = row.saturating_mul(self.width);
+            self.values.get(start..start.saturating_add(self.width))
+        };
+        Self {
+            values: rows.iter().filter_map(row).flatten().cloned().collect(),
+            width: self.width,
+            kind: self.kind,
+        }
+    }
+}
+
+/// The rows that satisfy all parts.
+fn satisfying(
+    parts: Vec<Expr>,
+    columns: &HashMap<String, Values>,
+    rows: usize,
+) -> Result<Vec<usize>, QueryError> {
+    let Some(condition) = Expr::joined(parts) else {
+        return Ok((0..rows).collect());
+    };
+    let names: Vec<&String> = columns.keys().collect();
+    let bound = BoundFilter::bind_values(&condition, &|name| {
+        let at = names.iter().position(|one| *one == name);
+        let (at, column) = at
+            .zip(columns.get(name))
+            .or_bug("a column that was not read")?;
+        let kind = OperandType {
+            dtype: DType::little(column.kind),
+            categories: None,
+            fill_code: None,
+            axis: None,
+        };
+        Ok((at, kind))
+    })?;
+    let operands = names.iter().filter_map(|name| {
+        let Values { values, width, .. } = columns.get(*name)?;
+        Some(Operand::Values {
+            values,
+            width: *width,
+        })
+    });
+    let operands: Vec<Operand<'_>> = operands.collect();
+    let truths = bound.eval(rows, &operands);
+    let truths = truths.map_err(|fault| QueryError::misuse(fault.what()))?;
+    let holds = |(row, truth): (usize, u8)| BoundFilter::holds(truth).then_some(row);
+    Ok(truths.into_iter().enumerate().filter_map(holds).collect())
+}
+
+/// A column of the list of objects.
+fn listed_column(listed: &RecordBatch, name: &str, filter: &Filter) -> Result<Values, QueryError> {
+    const OWN: [&str; 4] = ["object_id", "vertices", "chunks", "fragments"];
+    let attribute = name.strip_prefix("object.").unwrap_or(name);
+    let found = match name {
+        "count()" => listed.column_by_name("vertices"),
+        _ => (listed.column_by_name(&format!("attribute:{attribute}"))).or_else(|| {
+            let own = OWN.contains(&attribute);
+            listed.column_by_name(attribute).filter(|_| !own)
+        }),
+    };
+    let Some(found) = found else {
+        let schema = listed.schema();
+        let names = schema.fields().iter().map(|field| field.name().as_str());
+        let names: Vec<&str> = names.filter(|name| !OWN.contains(name)).collect();
+        let near = nearest(attribute, names.iter().copied());
+        let near = near.map_or_else(String::new, |near| format!(" (did you mean {near:?}?)"));
+        return Err(QueryError::misuse(format!(
+            "no object attribute {attribute:?}{near}: {}{}",
+            existing(names.into_iter()),
+            filter.marked(name)
+        )));
+    };
+    values(found.as_ref()).ok_or_else(|| {
+        QueryError::misuse(format!(
+            "where: object attribute {attribute:?} of type {} cannot be compared",
+            found.data_type()
+        ))
+    })
+}
+
+/// Lengths and ends of objects.
+async fn geometry(
+    store: &Store,
+    query: &Query,
+    ids: &[i64],
+    (wanted, filter): (&HashSet<String>, &Filter),
+    into: &mut HashMap<String, Values>,
+) -> Result<(), QueryError> {
+    let lengths = wanted.contains("length()");
+    let asked = Query {
+        level: query.level,
+        own_level_only: query.own_level_only,
+        objects: Some(ids.to_vec()),
+        columns: vec![Column::Position],
+        attributes: Names::None,
+        outputs: Outputs {
+            vertices: true,
+            links: lengths,
+            objects: true,
+        },
+        memory_budget: query.memory_budget,
+        ..Query::default()
+    };
+    let answer = crate::query(store, asked).await?.collect().await?;
+    let table = |table| answer.table(table);
+    let (vertices, objects) = (table(Table::Vertices)?, table(Table::Objects)?);
+    let vertices = vertices.or_bug("an answer without vertices")?;
+    let objects = objects.or_bug("objects without a table")?;
+    let dims = store.root().dims().max(1);
+    let positions = vertices.column_by_name("position");
+    let positions = positions.and_then(|column| values(column.as_ref()));
+    let positions = positions.or_bug("vertices without positions")?;
+    let positions: Vec<f64> = positions
+        .values
+        .iter()
+        .map(|value| value.double().unwrap_or(f64::NAN))
+        .collect();
+    let numbers = |name: &str| -> Result<Vec<usize>, QueryError> {
+        let column = objects
+            .column_by_name(name)
+            .and_then(|one| values(one.as_ref()));
+        let column = column.or_bug(format_args!("objects without {name}"))?;
+        let number = |value: &Val<'_>| match value {
+            Val::Int(number) => usize::try_from(*number).ok(),
+            _ => None,
+        };
+        let numbers = column.values.iter().map(number);
+        numbers
+            .collect::<Option<_>>()
+            .or_bug("rows that are no numbers")
+    };
+    let (starts, counts) = (numbers("start")?, numbers("length")?);
+    (starts.len() == ids.len())
+        .then_some(())
+        .or_bug("objects that were asked for are missing")?;
+    for name in wanted {
+        let Some((end, axis)) = end_of(name) else {
+            continue;
+        };
+        let Some(axis) = axis_number(store, axis) else {
+            let axes = store.root().axes().iter().map(|axis| axis.name.as_str());
+            return Err(QueryError::misuse(format!(
+                "no axis {axis:?}: {}{}",
+                existing(axes),
+                filter.marked(name)
+            )));
+        };
+        let value = |(start, count): (&usize, &usize)| {
+            let row = match end {
+                true => count.checked_sub(1).map(|last| start.saturating_add(last)),
+                false => (*count > 0).then_some(*start),
+            };
+            let at = row.and_then(|row| row.checked_mul(dims)?.checked_add(axis));
+            let found = at.and_then(|at| positions.get(at));
+            found.map_or(Val::Null, |value| Val::F64(*value))
+        };
+        let found = starts.iter().zip(&counts).map(value).collect();
+        into.insert(name.clone(), floats(found));
+    }
+    if lengths {
+        let links = table(Table::Links)?.ok_or_else(|| {
+            QueryError::misuse("where: length() is of kinds with links, and the store has none")
+        })?;
+        let ends = links.column_by_name("vertices");
+        let ends = ends.and_then(|column| values(column.as_ref()));
+        let ends = ends.or_bug("links without vertices")?;
+        if ends.width != 2 {
+            return Err(QueryError::misuse(format!(
+                "where: length() is of links of 2 vertices, and those of the store have {}",
+                ends.width
+            )));
+        }
+        let mut sums = vec![0.0_f64; starts.len()];
+        let row = |value: &Val<'_>| match value {
+            Val::Int(number) => usize::try_from(*number).ok(),
+            _ => None,
+        };
+        for pair in ends.values.chunks_exact(2) {
+            let [Some(a), Some(b)] = [pair.first().and_then(row), pair.last().and_then(row)] else {
+                continue;
+            };
+            let at = |row: usize| positions.get(row.saturating_mul(dims)..);
+            let (Some(from), Some(to)) = (at(a), at(b)) else {
+                continue;
+            };
+            let axes = from.iter().zip(to).take(dims);
+            let square: f64 = axes.map(|(a, b)| (a - b) * (a - b)).sum();
+            let object = starts.partition_point(|start| *start <= a);
+            // Objects without rows begin where the next one does.
+            let object = (0..object)
+                .rev()
+                .find(|object| counts.get(*object) != Some(&0));
+            if let Some(sum) = object.and_then(|object| sums.get_mut(object)) {
+                *sum += square.sqrt();
+            }
+        }
+        let found = sums.into_iter().map(Val::F64).collect();
+        into.insert("length()".to_owned(), floats(found));
+    }
+    Ok(())
+}
+
+fn floats(values: Vec<Val<'static>>) -> Values {
+    Values {
+        values,
+        width: 1,
+        kind: DTypeKind::F64,
+    }
+}
+
+/// The values of an Arrow array; `None` of a type without single values.
+fn values(array: &dyn Array) -> Option<Values> {
+    fn numbers<T: ArrowPrimitiveType>(
+        array: &dyn Array,
+        value: impl Fn(T::Native) -> Val<'static>,
+    ) -> Option<Vec<Val<'static>>> {
+        let array = array.as_primitive_opt::<T>()?;
+        let values = array.iter().map(|one| one.map_or(Val::Null, &value));
+        Some(values.collect())
+    }
+    macro_rules! ints {
+        ($type:ty) => {
+            numbers::<$type>(array, |number| Val::Int(number.into()))?
+        };
+    }
+    let (time, int) = (|unit| DTypeKind::Datetime { unit }, DTypeKind::I64);
+    let (values, kind) = match array.data_type() {
+        DataType::FixedSizeList(_, width) => {
+            let list = array.as_fixed_size_list_opt()?;
+            let width = usize::try_from(*width).ok()?;
+            let mut inner = values(list.values().as_ref()).filter(|inner| inner.width == 1)?;
+            for row in (0..list.len()).filter(|row| list.is_null(*row)) {
+                let start = row.saturating_mul(width);
+                let missing = inner.values.get_mut(start..start.saturating_add(width))?;
+                missing.fill(Val::Null);
+            }
+            return Some(Values { width, ..inner });
+        }
+        DataType::Dictionary(..) => {
+            let dictionary = array.as_any_dictionary_opt()?;
+            let (keys, words) = (
+                values(dictionary.keys())?,
+                values(dictionary.values().as_ref())?,
+            );
+            let word = |key: &Val<'static>| match key {
+                Val::Int(key) => {
+                    let found = usize::try_from(*key)
+                        .ok()
+                        .and_then(|key| words.values.get(key));
+                    found.cloned().unwrap_or(Val::Null)
+                }
+                _ => Val::Null,
+            };
+            (keys.values.iter().map(word).collect(), words.kind)
+        }
+        DataType::Boolean => {
+            let values = array.as_boolean_opt()?.iter();
+            let values = values.map(|one| one.map_or(Val::Null, Val::Bool));
+            (values.collect(), DTypeKind::Bool)
+        }
+        DataType::Int8 => (ints!(Int8Type), int),
+        DataType::Int16 => (ints!(Int16Type), int),
+        DataType::Int32 => (ints!(Int32Type), int),
+        DataType::Int64 => (ints!(Int64Type), int),
+        DataType::UInt8 => (ints!(UInt8Type), int),
+        DataType::UInt16 => (ints!(UInt16Type), int),
+        DataType::UInt32 => (ints!(UInt32Type), int),
+        DataType::UInt64 => (ints!(UInt64Type), int),
+        DataType::Float16 => {
+            let values = numbers::<Float16Type>(array, |number| Val::F32(number.to_f32()))?;
+            (values, DTypeKind::F32)
+        }
+        DataType::Float32 => (numbers::<Float32Type>(array, Val::F32)?, DTypeKind::F32),
+        DataType::Float64 => (numbers::<Float64Type>(array, Val::F64)?, DTypeKind::F64),
+        DataType::Utf8 => {
+            let text = |text: &str| Val::Text(text.as_bytes().to_vec().into());
+            let values = array.as_string_opt::<i32>()?.iter();
+            let values = values.map(|one| one.map_or(Val::Null, text));
+            (values.collect(), DTypeKind::Utf32 { chars: 1 })
+        }
+        DataType::Binary => {
+            let text = |text: &[u8]| Val::Text(text.to_vec().into());
+            let values = array.as_binary_opt::<i32>()?.iter();
+            let values = values.map(|one| one.map_or(Val::Null, text));
+            (values.collect(), DTypeKind::Bytes { len: 1 })
+        }
+        DataType::Timestamp(unit, _) => match unit {
+            ArrowUnit::Second => (ints!(TimestampSecondType), time(TimeUnit::Second)),
+            ArrowUnit::Millisecond => {
+                (ints!(TimestampMillisecondType), time(TimeUnit::Millisecond))
+            }
+            ArrowUnit::Microsecond => {
+                (ints!(TimestampMicrosecondType), time(TimeUnit::Microsecond))
+            }
+            ArrowUnit::Nanosecond => (ints!(TimestampNanosecondType), time(TimeUnit::Nanosecond)),
+        },
+        DataType::Duration(unit) => match unit {
+            ArrowUnit::Second => (ints!(DurationSecondType), int),
+            ArrowUnit::Millisecond => (ints!(DurationMillisecondType), int),
+            ArrowUnit::Microsecond => (ints!(DurationMicrosecondType), int),
+            ArrowUnit::Nanosecond => (ints!(DurationNanosecondType), int),
+        },
+        _ => return None,
+    };
+    Some(Values {
+        values,
+        width: 1,
+        kind,
+    })
+}

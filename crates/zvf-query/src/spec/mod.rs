@@ -1,0 +1,450 @@
+//! One description of what is asked, which every door of the project converts to.
+
+mod ids;
+mod member;
+
+use std::fmt;
+use std::str::FromStr;
+
+use futures::future::BoxFuture;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use zvf_store::{Names, Store};
+
+use crate::{
+    Answer, BBox, ChunkRange, Column, Filter, Outputs, Query, QueryError, Select, Target,
+    group_numbers,
+};
+
+pub use ids::parse_ids;
+
+/// What is asked of a store: the description from which the program, Python, the server and splits make a [`Query`].
+///
+/// It needs no store: groups may be named, and a piece of the answer may be asked for. Its JSON has a member for each part that is not
+/// the default; a member that is not known, or a value that cannot be, is refused with the path of the member. The text form of each
+/// member, which flags and query strings have, is also accepted as a JSON string.
+///
+/// | member | text | JSON beside the text |
+/// |---|---|---|
+/// | `level` | `0` | number |
+/// | `bbox` | `0,0,0:10,10,10` | `[[0, 0, 0], [10, 10, 10]]` |
+/// | `objects` | `1,5-9` | `[1, "5-9"]` |
+/// | `groups` | `AF_left,2`: names or numbers | `["AF_left", 2]` |
+/// | `where` | `fa > 0.5` | |
+/// | `limit` | `1000` | number |
+/// | `select` | `vertices`, `objects`, `chunks` | |
+/// | `attributes` | `all`, `none`, `fa,md` | list |
+/// | `columns` | `position,row` | list |
+/// | `tables` | `vertices,links,objects` | list |
+/// | `owners`, `own_level_only`, `ignore_missing` | `true`, `false` | boolean |
+/// | `split` | `3/16` | |
+/// | `chunks` | | `{"from": [0, 0], "until": [1, 0]}` |
+/// | `batch_rows`, `memory_budget` | `65536` | number |
+///
+/// ```
+/// use zvf_query::QuerySpec;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let spec = QuerySpec::new().with_level(1).with_where("fa > 0.5")?.with_limit(1000);
+/// let text = serde_json::to_string(&spec)?;
+/// assert_eq!(text, r#"{"level":1,"limit":1000,"where":"fa > 0.5"}"#);
+/// assert_eq!(serde_json::from_str::<QuerySpec>(&text)?, spec);
+/// let wrong = serde_json::from_str::<QuerySpec>(r#"{"limit": -1}"#);
+/// assert!(wrong.is_err_and(|error| error.to_string().starts_with("limit: found -1, expected a whole number")));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct QuerySpec {
+    /// Level number; 0 is full resolution.
+    pub level: u32,
+    /// Box in world coordinates, inclusive on both sides.
+    pub bbox: Option<BBox>,
+    /// Object ids, in the order the answer shall have.
+    pub objects: Option<Vec<i64>>,
+    /// Groups by name or number.
+    pub groups: Option<Vec<GroupRef>>,
+    /// Condition; the member is called `where`.
+    pub condition: Option<Filter>,
+    /// Largest number of vertices.
+    pub limit: Option<u64>,
+    /// Which rows a match adds to the answer.
+    pub select: Select,
+    /// Vertex attributes of the answer.
+    pub attributes: Names,
+    /// Columns of the vertex table, in this order. Empty: position, then the attributes.
+    pub columns: Vec<Column>,
+    /// Tables of the answer.
+    pub tables: Outputs,
+    /// Without [`columns`](Self::columns): also `object_id`, if the level has an object index.
+    pub owners: bool,
+    /// Only the own content of an additive level.
+    pub own_level_only: bool,
+    /// Skip ids that no object has, instead of refusing them.
+    pub ignore_missing: bool,
+    /// One of several pieces of the answer.
+    pub split: Option<PieceOf>,
+    /// Only rows of these chunks.
+    pub chunks: Option<ChunkRange>,
+    /// Largest number of rows of one record batch.
+    pub batch_rows: usize,
+    /// Decoded bytes that may be on their way or waiting at one time.
+    pub memory_budget: u64,
+}
+
+impl Default for QuerySpec {
+    fn default() -> Self {
+        let Query {
+            level,
+            select,
+            attributes,
+            columns,
+            owners,
+            own_level_only,
+            ignore_missing,
+            outputs,
+            batch_rows,
+            memory_budget,
+            ..
+        } = Query::default();
+        Self {
+            level,
+            bbox: None,
+            objects: None,
+            groups: None,
+            condition: None,
+            limit: None,
+            select,
+            attributes,
+            columns,
+            tables: outputs,
+            owners,
+            own_level_only,
+            ignore_missing,
+            split: None,
+            chunks: None,
+            batch_rows,
+            memory_budget,
+        }
+    }
+}
+
+/// A group of objects as it is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum GroupRef {
+    /// By its number.
+    Number(u64),
+    /// By its name, or by digits that are its number; see [`zvf_store::group_of`].
+    Word(String),
+}
+
+/// One of several pieces of an answer; as text `I/N`, `I` from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PieceOf {
+    /// Which piece, from 0.
+    pub number: u32,
+    /// How many there are.
+    pub count: u32,
+}
+
+impl FromStr for PieceOf {
+    type Err = QueryError;
+
+    fn from_str(text: &str) -> Result<Self, QueryError> {
+        let parts = text.split_once('/');
+        let numbers = parts.and_then(|(number, count)| {
+            let (number, count) = (number.trim().parse().ok()?, count.trim().parse().ok()?);
+            Some(Self { number, count })
+        });
+        numbers.filter(|one| one.number < one.count).ok_or_else(|| {
+            QueryError::misuse(format!(
+                "found {text:?}, expected I/N with I from 0 and below N, e.g. 3/16"
+            ))
+        })
+    }
+}
+
+impl fmt::Display for PieceOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.count)
+    }
+}
+
+impl QuerySpec {
+    /// The whole of level 0.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Asks for another level.
+    #[must_use]
+    pub fn with_level(mut self, level: u32) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// Asks for the inside of a box.
+    #[must_use]
+    pub fn with_bbox(mut self, bbox: BBox) -> Self {
+        self.bbox = Some(bbox);
+        self
+    }
+
+    /// Asks for objects by their ids.
+    #[must_use]
+    pub fn with_objects(mut self, ids: impl IntoIterator<Item = i64>) -> Self {
+        self.objects = Some(ids.into_iter().collect());
+        self
+    }
+
+    /// Asks for the objects of groups.
+    #[must_use]
+    pub fn with_groups(mut self, groups: impl IntoIterator<Item = GroupRef>) -> Self {
+        self.groups = Some(groups.into_iter().collect());
+        self
+    }
+
+    /// Asks for what satisfies a condition.
+    ///
+    /// # Errors
+    ///
+    /// Misuse, as [`Filter::parse`].
+    pub fn with_where(mut self, text: &str) -> Result<Self, QueryError> {
+        self.condition = Some(Filter::parse(text)?);
+        Ok(self)
+    }
+
+    /// Asks for so many vertices at most.
+    #[must_use]
+    pub fn with_limit(mut self, rows: u64) -> Self {
+        self.limit = Some(rows);
+        self
+    }
+
+    /// Chooses which rows a match adds to the answer.
+    #[must_use]
+    pub fn with_select(mut self, select: Select) -> Self {
+        self.select = select;
+        self
+    }
+
+    /// Chooses the columns of the vertex table.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: an empty name.
+    pub fn with_columns<'n>(
+        mut self,
+        names: impl IntoIterator<Item = &'n str>,
+    ) -> Result<Self, QueryError> {
+        let columns = names.into_iter().map(str::parse);
+        self.columns = columns.collect::<Result<_, _>>()?;
+        Ok(self)
+    }
+
+    /// Chooses the tables of the answer.
+    #[must_use]
+    pub fn with_tables(mut self, tables: Outputs) -> Self {
+        self.tables = tables;
+        self
+    }
+
+    /// Asks for one of several pieces of the answer.
+    #[must_use]
+    pub fn with_split(mut self, piece: PieceOf) -> Self {
+        self.split = Some(piece);
+        self
+    }
+
+    /// Says what cannot be asked together.
+    ///
+    /// # Errors
+    ///
+    /// Misuse.
+    pub fn check(&self) -> Result<(), QueryError> {
+        let wrong = |what: &str| Err(QueryError::misuse(what));
+        if self.batch_rows == 0 {
+            return wrong("batch_rows: found 0, expected at least 1");
+        }
+        if self.split.is_some() && self.limit.is_some() {
+            return wrong(
+                "split: found one with a limit, expected none: which rows come first is known when they are read",
+            );
+        }
+        Ok(())
+    }
+
+    /// The query, where no group is named by a word and no piece is asked for.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: terms that cannot be asked together, names of groups, a piece.
+    pub fn plain(&self) -> Result<Query, QueryError> {
+        self.check()?;
+        let number = |group: &GroupRef| match group {
+            GroupRef::Number(number) => Ok(*number),
+            GroupRef::Word(word) => Err(QueryError::misuse(format!(
+                "groups: found the name {word:?}, expected numbers before the store is read"
+            ))),
+        };
+        let groups = self.groups.iter().flatten().map(number);
+        let groups = groups.collect::<Result<Vec<u64>, _>>()?;
+        if self.split.is_some() {
+            return Err(QueryError::misuse(
+                "split: found a piece, expected none before the store is read",
+            ));
+        }
+        Ok(self.with_numbers(self.groups.is_some().then_some(groups)))
+    }
+
+    /// The query, with these groups.
+    fn with_numbers(&self, groups: Option<Vec<u64>>) -> Query {
+        // What named columns do not show is not read.
+        let named = !self.columns.is_empty() && !self.columns.contains(&Column::Attributes);
+        let attributes = if named {
+            let names = self.columns.iter().filter_map(|column| match column {
+                Column::Attribute(name) => Some(name.clone()),
+                _ => None,
+            });
+            Names::List(names.collect())
+        } else {
+            self.attributes.clone()
+        };
+        Query {
+            level: self.level,
+            bbox: self.bbox.clone(),
+            objects: self.objects.clone(),
+            groups,
+            filter: self.condition.clone(),
+            limit: self.limit,
+            select: self.select,
+            attributes,
+            columns: self.columns.clone(),
+            owners: self.owners,
+            own_level_only: self.own_level_only,
+            ignore_missing: self.ignore_missing,
+            outputs: self.tables,
+            chunks: self.chunks.clone(),
+            within: None,
+            batch_rows: self.batch_rows,
+            memory_budget: self.memory_budget,
+        }
+    }
+
+    /// Whether names or a piece have to be looked up in the store before the query is known.
+    #[must_use]
+    pub fn needs_store(&self) -> bool {
+        self.split.is_some()
+            || (self.groups.iter().flatten()).any(|group| matches!(group, GroupRef::Word(_)))
+    }
+
+    /// The query of a store: groups by their numbers, and the piece that is asked for.
+    ///
+    /// # Cost
+    ///
+    /// Without names of groups and a piece nothing is read. Else as [`group_numbers`] and [`Query::splits`].
+    ///
+    /// # Errors
+    ///
+    /// Misuse: terms that cannot be asked together, a group that does not exist. I/O.
+    pub fn resolve<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Query, QueryError>> {
+        Box::pin(async move {
+            if !self.needs_store() {
+                return self.plain();
+            }
+            self.check()?;
+            let mut numbers = Vec::new();
+            for group in self.groups.iter().flatten() {
+                match group {
+                    GroupRef::Number(number) => numbers.push(*number),
+                    GroupRef::Word(word) => {
+                        let words = std::slice::from_ref(word);
+                        numbers.extend(group_numbers(store, self.level, words).await?);
+                    }
+                }
+            }
+            let query = self.with_numbers(self.groups.is_some().then_some(numbers));
+            match self.split {
+                Some(piece) => query.piece(store, piece).await,
+                None => Ok(query),
+            }
+        })
+    }
+
+    /// Asks a store.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`resolve`](Self::resolve) and of [`query`](crate::query).
+    pub fn run<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Answer, QueryError>> {
+        Box::pin(async move { crate::query(store, self.resolve(store).await?).await })
+    }
+}
+
+impl Query {
+    /// One piece of the query.
+    ///
+    /// # Errors
+    ///
+    /// As [`splits`](Self::splits).
+    pub fn piece<'a>(
+        &'a self,
+        store: &'a Store,
+        piece: PieceOf,
+    ) -> BoxFuture<'a, Result<Self, QueryError>> {
+        Box::pin(async move {
+            let splits = self.splits(store, Target::Count(piece.count)).await?;
+            let found = splits.iter().find(|one| one.number == piece.number);
+            let found = found.ok_or_else(|| {
+                let count = splits.len();
+                QueryError::misuse(format!(
+                    "split: found {piece}, expected one of {count} pieces"
+                ))
+            })?;
+            let budget = self.memory_budget;
+            Ok(Self {
+                memory_budget: budget,
+                ..found.query()?
+            })
+        })
+    }
+
+    /// The description of the query; [`within`](Self::within) is not part of it.
+    pub(crate) fn spec(&self) -> QuerySpec {
+        let groups = self.groups.as_ref();
+        QuerySpec {
+            level: self.level,
+            bbox: self.bbox.clone(),
+            objects: self.objects.clone(),
+            groups: groups.map(|numbers| numbers.iter().copied().map(GroupRef::Number).collect()),
+            condition: self.filter.clone(),
+            limit: self.limit,
+            select: self.select,
+            attributes: self.attributes.clone(),
+            columns: self.columns.clone(),
+            tables: self.outputs,
+            owners: self.owners,
+            own_level_only: self.own_level_only,
+            ignore_missing: self.ignore_missing,
+            split: None,
+            chunks: self.chunks.clone(),
+            batch_rows: self.batch_rows,
+            memory_budget: self.memory_budget,
+        }
+    }
+}
+
+impl Serialize for QuerySpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_json().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for QuerySpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        Self::from_json(&value).map_err(D::Error::custom)
+    }
+}

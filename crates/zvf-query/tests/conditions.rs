@@ -1,0 +1,266 @@
+//! Conditions on axes and on objects, against what they mean.
+
+use zvf_query::{BBox, Column, Filter, Query, QuerySpec, Select, Target};
+
+use crate::make::Made;
+use crate::support::{Got, ask, bundled, column, listed_objects, memory};
+
+fn asked(text: &str) -> Query {
+    Query {
+        filter: Some(Filter::parse(text).unwrap()),
+        columns: vec![Column::Position, Column::Chunk, Column::Row],
+        ..Query::default()
+    }
+}
+
+fn lines() -> Made {
+    let line = |id: i64, start: f32, steps: usize, step: f32| {
+        let rows = (0..steps).map(|number| [start + step * number as f32, 5.0, id as f32]);
+        (id, rows.collect::<Vec<[f32; 3]>>())
+    };
+    Made::streamlines(&[
+        line(7, 0.0, 5, 4.0),
+        line(-3, 50.0, 3, -10.0),
+        line(9, 12.0, 1, 0.0),
+        line(4, 30.0, 20, 1.5),
+    ])
+}
+
+fn ids(got: &Got) -> Vec<String> {
+    column(got.objects.as_ref().unwrap(), "object_id")
+}
+
+#[tokio::test]
+async fn axes_are_conditions_that_leave_chunks_out() {
+    let store = bundled("streamlines").await;
+    let (lo, hi) = store.root().zarr_vectors.bounds.clone();
+    let middle = |axis: usize| f64::midpoint(lo[axis], hi[axis]);
+    let (x, y) = (middle(0), middle(1));
+    let all = ask(&store, asked("x is not nan")).await.unwrap();
+    let bbox = Query {
+        bbox: Some(BBox::new(vec![lo[0], lo[1], lo[2]], vec![x, y, hi[2]]).unwrap()),
+        filter: None,
+        ..asked("x > 0")
+    };
+    let by_box = ask(&store, bbox.clone()).await.unwrap();
+    let axes = store.root().axes();
+    let (a, b) = (&axes[0].name, &axes[1].name);
+    let text = format!("{a} <= {x} and {b} <= {y}");
+    let by_axis = ask(&store, asked(&text)).await.unwrap();
+    assert!(!by_axis.rows().is_empty());
+    assert_eq!(by_axis.rows(), by_box.rows());
+    assert_eq!(
+        by_axis.all.summary.chunks_read,
+        by_box.all.summary.chunks_read
+    );
+    assert!(by_axis.all.summary.chunks_read < all.all.summary.chunks_read);
+    // Whole chunks and whole objects, and what no box says.
+    for select in [Select::Chunks, Select::Objects] {
+        let found = ask(
+            &store,
+            Query {
+                select,
+                ..asked(&text)
+            },
+        )
+        .await
+        .unwrap();
+        let expected = ask(
+            &store,
+            Query {
+                select,
+                ..bbox.clone()
+            },
+        )
+        .await
+        .unwrap();
+        if select == Select::Objects {
+            assert_eq!(found.rows(), expected.rows());
+        } else {
+            // The box takes chunks that it meets, a condition those with a row that satisfies it.
+            assert!(found.rows().len() <= expected.rows().len());
+        }
+    }
+    let above = ask(&store, asked(&format!("{a} + 1 > {b}"))).await.unwrap();
+    let below = ask(&store, asked(&format!("{a} + 1 <= {b}")))
+        .await
+        .unwrap();
+    assert!(!above.rows().is_empty() && !below.rows().is_empty());
+    assert_eq!(above.rows().len() + below.rows().len(), all.rows().len());
+    let plan = asked(&text).plan(&store).await.unwrap();
+    let chunks = plan.iter().map(|level| level.chunks().count() as u64);
+    assert_eq!(chunks.sum::<u64>(), by_axis.all.summary.chunks_read);
+}
+
+#[tokio::test]
+async fn a_box_and_a_condition_on_axes_both_hold() {
+    let points = [
+        [1.0, 0.0, 0.0],
+        [5.0, 0.0, 0.0],
+        [6.0, 0.0, 0.0],
+        [15.0, 0.0, 0.0],
+    ];
+    let store = memory(&Made::points(&points).files()).await;
+    for (bbox, text, rows) in [
+        (Some("0,0,0:1,1,1"), "x between 5 and 6", 0),
+        (Some("0,0,0:5,1,1"), "x >= 5", 1),
+        (Some("0,0,0:20,1,1"), "x > 5 and x <= 15", 2),
+        (None, "x > 5 and x < 5", 0),
+        (None, "5 <= x", 3),
+        (None, "x in (1, 15)", 2),
+        (None, "not x > 5", 2),
+    ] {
+        let query = Query {
+            bbox: bbox.map(|text| BBox::parse(text).unwrap()),
+            ..asked(text)
+        };
+        let got = ask(&store, query).await.unwrap();
+        assert_eq!(got.all.summary.vertices, rows, "{bbox:?} {text}");
+    }
+}
+
+#[tokio::test]
+async fn conditions_of_objects_choose_objects() {
+    let store = memory(&lines().files()).await;
+    for (text, expected) in [
+        ("object_id == 4", vec!["4"]),
+        ("object_id between -5 and 7", vec!["7", "-3", "4"]),
+        ("object_id in (9, 100)", vec!["9"]),
+        ("count() >= 5", vec!["7", "4"]),
+        ("length() > 19 and count() < 10", vec!["-3"]),
+        ("length() == 16 or object_id == 9", vec!["7", "9"]),
+        ("length() == 0", vec!["9"]),
+        ("length() / count() > 3", vec!["7", "-3"]),
+        ("start.x > end.x", vec!["-3"]),
+        ("start.x between 10 and 40 and not end.x > 50", vec!["9"]),
+        ("start.z == object_id", vec!["7", "-3", "9", "4"]),
+        ("object_id > 1000", vec![]),
+    ] {
+        let got = ask(&store, asked(text)).await.unwrap();
+        assert_eq!(ids(&got), expected, "{text}");
+    }
+    // Together with conditions on vertices, ids and splits.
+    let both = asked("object_id > 0 and s >= 4 and x > 1");
+    let got = ask(&store, both.clone()).await.unwrap();
+    let rows = got.rows().len();
+    assert_eq!(rows, 1 + 16);
+    let mut split_rows = 0;
+    for split in both.splits(&store, Target::Count(3)).await.unwrap() {
+        split_rows += ask(&store, split.query().unwrap())
+            .await
+            .unwrap()
+            .rows()
+            .len();
+    }
+    assert_eq!(split_rows, rows);
+    let some = Query {
+        objects: Some(vec![9, 7]),
+        ..asked("count() > 1")
+    };
+    assert_eq!(ids(&ask(&store, some).await.unwrap()), ["7"]);
+    let unknown = Query {
+        objects: Some(vec![9, 8]),
+        ..asked("count() > 1")
+    };
+    let error = ask(&store, unknown).await.err().unwrap().to_string();
+    assert!(error.contains("no object 8"), "{error}");
+}
+
+#[tokio::test]
+async fn attributes_of_objects_are_names_too() {
+    let mut seen = 0;
+    for case in [
+        "streamlines",
+        "points_ids",
+        "real_tractogram",
+        "real_skeleton",
+    ] {
+        let store = bundled(case).await;
+        let listed = listed_objects(&store, 0, false).await;
+        let Some(table) = listed.table(zvf_query::Table::Objects).unwrap() else {
+            continue;
+        };
+        let all = column(&table, "object_id");
+        for field in table.schema().fields().iter().skip(4) {
+            let name = field.name();
+            let values = column(&table, name);
+            let numbers: Option<Vec<f64>> = values.iter().map(|value| value.parse().ok()).collect();
+            let Some(numbers) = numbers.filter(|numbers| !numbers.is_empty()) else {
+                continue;
+            };
+            let limit = numbers[numbers.len() / 2];
+            let expected: Vec<&String> = (all.iter().zip(&numbers))
+                .filter_map(|(id, number)| (*number > limit).then_some(id))
+                .collect();
+            for name in [format!("`object.{name}`"), format!("`{name}`")] {
+                let text = format!("{name} > {limit}");
+                let got = ask(&store, asked(&text)).await.unwrap();
+                assert_eq!(
+                    ids(&got).iter().collect::<Vec<_>>(),
+                    expected,
+                    "{case}: {text}"
+                );
+            }
+            seen += 1;
+        }
+    }
+    assert!(seen > 0);
+}
+
+#[tokio::test]
+async fn names_that_are_not_there_are_marked() {
+    let store = memory(&lines().files()).await;
+    for (text, parts) in [
+        (
+            "x > 0 and ss > 1",
+            [
+                "no vertex attribute \"ss\" on level 0 (did you mean \"s\"?)",
+                "\n            ^",
+            ],
+        ),
+        (
+            "object.weight > 1",
+            ["no object attribute \"weight\"", "\n  ^"],
+        ),
+        ("start.q > 1", ["no axis \"q\": there are", "\n  ^"]),
+        (
+            "s > 1 or object_id > 1",
+            [
+                "joins object_id, which is of objects, and s, which is of vertices",
+                "^",
+            ],
+        ),
+    ] {
+        let error = ask(&store, asked(text)).await.err().unwrap().to_string();
+        for part in parts {
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+    let points = memory(&Made::points(&[[1.0, 2.0, 3.0]]).files()).await;
+    let error = ask(&points, asked("object_id > 1"))
+        .await
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(error.contains("no object index"), "{error}");
+}
+
+#[tokio::test]
+async fn a_description_in_json_is_the_query() {
+    let store = memory(&lines().files()).await;
+    let spec = QuerySpec::new()
+        .with_where("object_id > 0 and s < 2")
+        .unwrap()
+        .with_columns(["row", "s"])
+        .unwrap();
+    let text = serde_json::to_string(&spec).unwrap();
+    let again: QuerySpec = serde_json::from_str(&text).unwrap();
+    assert_eq!(again, spec);
+    let query = again.resolve(&store).await.unwrap();
+    let expected = ask(&store, spec.plain().unwrap()).await.unwrap();
+    assert_eq!(ask(&store, query).await.unwrap().rows(), expected.rows());
+    assert_eq!(expected.rows().len(), 5);
+    let piece = spec.with_split("1/2".parse().unwrap());
+    let piece = piece.resolve(&store).await.unwrap();
+    assert!(ask(&store, piece).await.unwrap().rows().len() < 5);
+}

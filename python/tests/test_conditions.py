@@ -1,0 +1,166 @@
+"""Conditions against DuckDB, with missing values and NaN: some of 2,000 random ones, all of them with ZVF_TESTS=whole."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import zvf
+
+ROWS = 1500
+AXES = ("x", "y", "z")
+NUMBERS = (*AXES, "f", "i", "j")
+WHOLE = ("i", "j")
+TEXTS = ("axon", "soma", "ä", "it''s", "none")
+
+
+class Both(NamedTuple):
+    """A part of a condition: as it is asked, and as SQL that means it."""
+
+    ours: str
+    sql: str
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[zvf.Store, duckdb.DuckDBPyConnection]:
+    rng = np.random.default_rng(7)
+    positions = rng.integers(-40, 40, (ROWS, 3)) / 2
+    attributes = {
+        "f": np.where(rng.random(ROWS) < 0.2, np.nan, rng.integers(-8, 8, ROWS) / 4),
+        "i": rng.integers(-5, 6, ROWS),
+        "j": rng.integers(-2, 3, ROWS).astype("i4"),
+        "t": np.array(["axon", "soma", "ä", "it's", None], object)[rng.integers(0, 5, ROWS)],
+        "n": np.arange(ROWS),
+    }
+    path: Path = tmp_path_factory.mktemp("conditions") / "points.zarrvectors"
+    zvf.write(path, kind="point_cloud", positions=positions, attributes=attributes, chunk_shape=[10] * 3)
+    columns = {axis: positions[:, at] for at, axis in enumerate(AXES)}
+    connection = duckdb.connect()
+    # NaN stays NaN, and does not become null.
+    table = pa.table({name: pa.array(values, from_pandas=False) for name, values in {**columns, **attributes}.items()})
+    connection.register("truth", table)
+    connection.execute("create table points as select * from truth")
+    return zvf.open(path), connection
+
+
+def number(draw: random.Random, depth: int) -> Both:
+    kind = draw.randrange(8) if depth else draw.randrange(2)
+    if kind == 0:
+        name = draw.choice(NUMBERS)
+        return Both(name, name)
+    if kind == 1:
+        if draw.random() < 0.5:
+            value = draw.randint(-6, 6)
+            return Both(str(value), f"({value})")
+        value = draw.randint(-12, 12) / 4
+        return Both(repr(value), f"({value!r}::double)")
+    a, b = number(draw, depth - 1), number(draw, depth - 1)
+    if kind == 2:
+        return Both(f"-({a.ours})", f"(-{a.sql})")
+    if kind == 3:
+        sign = draw.choice("+-*")
+        return Both(f"({a.ours} {sign} {b.ours})", f"({a.sql} {sign} {b.sql})")
+    if kind == 4:
+        return Both(f"({a.ours} / 4)", f"({a.sql}::double / 4::double)")
+    if kind == 5:
+        # A remainder by zero is missing.
+        one, other = draw.choice(WHOLE), draw.choice(WHOLE)
+        return Both(f"({one} % {other})", f"({one} % {other})")
+    if kind == 6:
+        if draw.random() < 0.5:
+            return Both(f"abs({a.ours})", f"abs({a.sql})")
+        return Both(f"sqrt(abs({a.ours}))", f"sqrt(abs({a.sql})::double)")
+    ours, sql = draw.choice((("min", "least"), ("max", "greatest")))
+    value = f"""case when {a.sql} is null or {b.sql} is null then null
+        when isnan({a.sql}::double) or isnan({b.sql}::double) then 'nan'::double
+        else {sql}({a.sql}::double, {b.sql}::double) end"""
+    return Both(f"{ours}({a.ours}, {b.ours})", f"({value})")
+
+
+def compared(a: Both, op: str, b: Both) -> Both:
+    sql = {"==": "=", "!=": "<>"}.get(op, op)
+    # NaN is unequal to every number, and neither less nor more.
+    nan = "true" if op == "!=" else "false"
+    value = f"""case when {a.sql} is null or {b.sql} is null then null
+        when isnan({a.sql}::double) or isnan({b.sql}::double) then {nan} else {a.sql} {sql} {b.sql} end"""
+    return Both(f"{a.ours} {op} {b.ours}", f"({value})")
+
+
+def condition(draw: random.Random, depth: int) -> Both:
+    kind = draw.randrange(11) if depth else draw.randrange(7)
+    negated = draw.random() < 0.3
+    no = "not " if negated else ""
+    wrap = (lambda sql: f"(not {sql})") if negated else (lambda sql: sql)
+    op = draw.choice(("==", "!=", "<", "<=", ">", ">="))
+    if kind <= 1:
+        return compared(number(draw, 2), op, number(draw, 2))
+    if kind == 2:
+        # A name against a number: what leaves chunks out.
+        one = Both(*[draw.choice(NUMBERS)] * 2)
+        return compared(one, op, number(draw, 0)) if draw.random() < 0.7 else compared(number(draw, 0), op, one)
+    if kind == 3:
+        value, low, high = number(draw, 1), number(draw, 0), number(draw, 0)
+        both = f"({compared(value, '>=', low).sql} and {compared(value, '<=', high).sql})"
+        return Both(f"{value.ours} {no}between {low.ours} and {high.ours}", wrap(both))
+    if kind == 4:
+        value, items = number(draw, 1), [number(draw, 0) for _ in range(draw.randint(1, 3))]
+        any_of = " or ".join(compared(value, "==", item).sql for item in items)
+        return Both(f"{value.ours} {no}in ({', '.join(item.ours for item in items)})", wrap(f"({any_of})"))
+    if kind == 5:
+        value = number(draw, 2)
+        if draw.random() < 0.5:
+            return Both(f"{value.ours} is {no}null", wrap(f"({value.sql} is null)"))
+        return Both(f"{value.ours} is {no}nan", wrap(f"(isnan({value.sql}::double))")) if "f" in value.ours else compared(value, op, value)
+    if kind == 6:
+        text = f"'{draw.choice(TEXTS)}'"
+        pattern = f"'%{draw.choice('aox_')}%'"
+        return draw.choice((
+            Both(f"t {op} {text}", f"(t {'=' if op == '==' else op} {text})"),
+            Both(f"t {no}in ({text}, 'axon')", wrap(f"(t in ({text}, 'axon'))")),
+            Both(f"t {no}like {pattern}", wrap(f"(t like {pattern})")),
+            Both(f"t is {no}null", wrap("(t is null)")),
+        ))
+    if kind == 7:
+        part = condition(draw, depth - 1)
+        return Both(f"not ({part.ours})", f"(not {part.sql})")
+    parts = [condition(draw, depth - 1) for _ in range(draw.randint(2, 3))]
+    word = draw.choice((" and ", " or "))
+    return Both("(" + word.join(f"({part.ours})" for part in parts) + ")", "(" + word.join(part.sql for part in parts) + ")")
+
+
+def conditions() -> list[Both]:
+    draw = random.Random(20)
+    return [condition(draw, 3) for _ in range(2000)]
+
+
+def test_conditions_keep_what_duckdb_keeps(stored: tuple[zvf.Store, duckdb.DuckDBPyConnection]) -> None:
+    store, connection = stored
+    every = 1 if os.environ.get("ZVF_TESTS") == "whole" else 20
+    some = 0
+    for one in conditions()[::every]:
+        expected = sorted(row for (row,) in connection.execute(f"select n from points where {one.sql}").fetchall())
+        found = store.query(where=one.ours, columns=["n"]).to_numpy()["n"]
+        assert sorted(found.tolist()) == expected, f"{one.ours}\n{one.sql}"
+        some += 0 < len(expected) < ROWS
+    assert some
+
+
+def test_axes_leave_chunks_out(stored: tuple[zvf.Store, duckdb.DuckDBPyConnection]) -> None:
+    store, _ = stored
+    all_of_them = store.query().read().summary["chunks_read"]
+    assert store.query(where="x between 0 and 5 and y < -5").read().summary["chunks_read"] < all_of_them / 4
+
+
+def test_errors_have_a_mark_under_the_place(stored: tuple[zvf.Store, duckdb.DuckDBPyConnection]) -> None:
+    store, _ = stored
+    with pytest.raises(zvf.MisuseError, match=r"where, at byte 4: .*\n  x > > 1\n      \^"):
+        store.query(where="x > > 1").read()
+    with pytest.raises(zvf.MisuseError, match=r'did you mean "f"\?'):
+        store.query(where="ff > 1").read()
