@@ -84,6 +84,7 @@ mod ids;
 mod import;
 mod imported;
 mod isolate;
+mod las;
 mod names;
 mod npy;
 mod npz;
