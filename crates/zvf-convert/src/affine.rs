@@ -10,8 +10,10 @@ use crate::error::{ConvertError, Place, shown};
 
 /// Bytes of a text with an affine; a file of more is none.
 const LONGEST: u64 = 1 << 20;
-/// Reads an affine of `rank` axes from a file: numbers by rows between blanks or commas, with `0 … 0 1` below them or not, and `#`
-/// before a comment; or from the header of an image (`.nii`, `.nii.gz`, `.hdr`, `.mgh`, `.mgz`), where three axes are asked for: see [`ImageHeader::affine`].
+
+/// Reads an affine of `rank` axes. The file is either text (numbers in row order, separated by blanks or commas, with or without a last
+/// row `0 … 0 1`; `#` begins a comment) or the header of an image (`.nii`, `.nii.gz`, `.hdr`, `.mgh`, `.mgz`; `rank` must be 3): see
+/// [`ImageHeader::affine`].
 ///
 /// # Errors
 /// I/O; malformed files; misuse: an image for another number of axes.
