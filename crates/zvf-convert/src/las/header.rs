@@ -159,6 +159,19 @@ impl Header {
             let at = offset_of!(Head, format);
             return Err(bad(at, found.to_owned(), "both or none"));
         }
+        if let Some(one) = header.extra.iter().find(|one| one.data_type > 30) {
+            let found = format!(
+                "extra bytes {} of type {}",
+                shown(&one.name()),
+                one.data_type
+            );
+            return Err(ConvertError::malformed(
+                path,
+                Place::Whole,
+                found,
+                "a type up to 30",
+            ));
+        }
         let extra = length - own;
         let described: usize = header.extra.iter().map(ExtraBytes::size).sum();
         if described > extra {
