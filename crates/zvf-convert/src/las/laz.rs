@@ -172,8 +172,7 @@ fn table(
         .map_err(|error| bad(path, stated, error, "a table of chunks"))?;
     let (mut at, mut left) = (start, header.points);
     let mut chunks = Vec::new();
-    for number in 0..table.len() {
-        let entry = table[number];
+    for (number, entry) in table.as_ref().iter().enumerate() {
         let points = match vlr.uses_variable_size_chunks() {
             true => entry.point_count,
             false => entry.point_count.min(left),
