@@ -105,6 +105,7 @@ pub(crate) struct Reading {
     faces: Option<PathBuf>,
     columns: Columns,
     unit: Option<String>,
+    crs: Option<String>,
     axis_types: Vec<(String, String)>,
     scale: Option<Vec<f64>>,
     affine: Option<PathBuf>,
@@ -158,6 +159,7 @@ impl Reading {
         options.edges.clone_from(&self.edges);
         options.faces.clone_from(&self.faces);
         options.unit.clone_from(&self.unit);
+        options.crs.clone_from(&self.crs);
         options.axis_types.clone_from(&self.axis_types);
         options.scale.clone_from(&self.scale);
         options.affine.clone_from(&self.affine);

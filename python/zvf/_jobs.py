@@ -49,6 +49,7 @@ def import_(
     rename: Mapping[str, str] | None = None,
     attribute_types: Mapping[str, str] | None = None,
     unit: str | None = None,
+    crs: str | None = None,
     axis_types: Mapping[str, Literal["space", "time", "channel"]] | None = None,
     scale: float | Sequence[float] | None = None,
     affine: Path | None = None,
@@ -60,7 +61,7 @@ def import_(
     version: Version = "0.9.2",
     **options: Unpack[WriteOptions],
 ) -> dict[str, Any]:
-    """Makes a new store at `url` from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, OBJ, PLY, STL, TRK, TCK or TRX.
+    """Makes a new store at `url` from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, LAS, LAZ, OBJ, PLY, STL, TRK, TCK or TRX.
 
     Objects of several files stay apart: ids that two of them have are an error, unless `ids="new"` gives all objects new ids, `ids="file"` makes
     each file one object by the number in its name, or `id_offset=N` adds N times the place of the file.
@@ -74,7 +75,8 @@ def import_(
 
     `unit` is that of all axes of space (`"um"`; `"8nm"` multiplies positions by 8); `"um,t=second"`
     gives an axis of time one of its own. Axes named `t`, `time` or `frame` are of type time unless `axis_types` says otherwise. `scale` and
-    the file of an `affine` map positions; `zvf append` does the same with files that it adds.
+    the file of an `affine` map positions; `zvf append` does the same with files that it adds. `crs` names the coordinate reference system of the positions
+    (`"EPSG:25832"` or WKT), which LAS files state themselves.
     """
     reading = {
         "kind": kind,
@@ -100,6 +102,7 @@ def import_(
             "links_by_row": links_by_row,
         },
         "unit": unit,
+        "crs": crs,
         "axis_types": list((axis_types or {}).items()),
         "scale": [float(scale)] if isinstance(scale, int | float) else scale,
         "affine": affine,

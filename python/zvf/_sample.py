@@ -43,7 +43,7 @@ def sample(
 ) -> dict[str, Any]:
     """Keeps the value of a volume at every vertex as the vertex attribute `name`, and returns counts.
 
-    `volume` is a TET file, a Caterva or b2nd frame, a Zarr array or an OME-Zarr image. `affine` maps element indices to the axes of the store: an
+    `volume` is a TET file, a Caterva or b2nd frame, a Zarr array, an OME-Zarr image, a NIfTI or a FreeSurfer (`.mgz`) file. `affine` maps element indices to the axes of the store: an
     array of shape `(n, n + 1)` or `(n + 1, n + 1)`, or a file with numbers, or a NIfTI image; without it an image says where it is. `order` is
     `"linear"` between centres of voxels, or `"nearest"`; by default linear for floats and nearest for integers, which may be labels; `outside` the value of vertices outside; `index` picks an element of axes
     that are not in space. The attribute is there as a whole or not at all.

@@ -16,10 +16,11 @@ use crate::scratch::Scratch;
 use crate::{Outcome, python, sh};
 
 /// Features of tests that `cargo test --workspace` leaves out: real servers, the Blosc encoder, maps and buckets of TET, buckets of
-/// Caterva, repairs; Parquet, whatever the program's own features are; and what the Python package asks for, which shares the tests' build.
-pub(crate) const FEATURES: &str = "zvf-trials/servers,zvf-write/zarrs,zvf-convert/parquet,zvf-tet/mmap,\
-     zvf-tet/object_store,zvf-caterva/object_store,zvf-sys/mmap,zvf-sys/dynamic-tls,\
-     zvf-validate/repair";
+/// Caterva, repairs; Parquet and LAZ, whatever the program's own features are; and what the Python package asks for, which shares the tests'
+/// build.
+pub(crate) const FEATURES: &str = "zvf-trials/servers,zvf-write/zarrs,zvf-convert/parquet,zvf-convert/laz,\
+     zvf-tet/mmap,zvf-tet/object_store,zvf-caterva/object_store,zvf-sys/mmap,\
+     zvf-sys/dynamic-tls,zvf-validate/repair";
 
 /// Cargo's arguments that test everything, or the packages that its `-p` or `--package` names, with those of [`FEATURES`] that they
 /// have.

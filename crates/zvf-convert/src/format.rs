@@ -35,6 +35,8 @@ pub enum Format {
     /// NumPy arrays by name, in an archive: `positions` `(N, D)`; `edges` `(M, 2)` or `faces` `(M, 3)` or `(M, 4)`, by vertices from
     /// 0; `object_id` `(N,)`; any other of `(N,)` or `(N, C)` is an attribute.
     Npz,
+    /// Points of laser scanners: LAS 1.0 to 1.4, point formats 0 to 10; LAZ and COPC with the feature `laz`. Read only.
+    Las,
     /// Tables as Arrow IPC files.
     Arrow,
     /// Tables as Parquet files; read and written with the feature `parquet`.
@@ -45,7 +47,7 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Swc,
         Self::Csv,
         Self::Ndjson,
@@ -55,6 +57,7 @@ impl Format {
         Self::Tck,
         Self::Trx,
         Self::Ply,
+        Self::Las,
         Self::Npy,
         Self::Npz,
         Self::Arrow,
@@ -63,7 +66,7 @@ impl Format {
     ];
 
     /// Every format, with its endings.
-    const ENDINGS: [(&'static str, Self); 20] = [
+    const ENDINGS: [(&'static str, Self); 22] = [
         ("swc", Self::Swc),
         ("csv", Self::Csv),
         ("tsv", Self::Csv),
@@ -74,6 +77,8 @@ impl Format {
         ("tck", Self::Tck),
         ("trx", Self::Trx),
         ("ply", Self::Ply),
+        ("las", Self::Las),
+        ("laz", Self::Las),
         ("npy", Self::Npy),
         ("npz", Self::Npz),
         ("arrow", Self::Arrow),
@@ -148,6 +153,7 @@ impl Format {
             Self::Tck => "TCK",
             Self::Trx => "TRX",
             Self::Ply => "PLY",
+            Self::Las => "LAS",
             Self::Npy => "NPY",
             Self::Npz => "NPZ",
             Self::Arrow => "Arrow",
@@ -204,6 +210,7 @@ impl Format {
                 Kind::Streamline,
                 Kind::Line,
             ],
+            Self::Las => &[Kind::PointCloud],
             Self::Csv | Self::Ndjson | Self::Xyz | Self::Npy | Self::Arrow | Self::Parquet => &[
                 Kind::PointCloud,
                 Kind::Polyline,

@@ -119,7 +119,8 @@ impl Frame {
             return Ok(Some(Self { agreed, ..frame }));
         }
         Ok(match &store.root().zarr_vectors.crs {
-            None | Some(Value::Null) => None,
+            // Texts name a coordinate reference system.
+            None | Some(Value::Null | Value::String(_)) => None,
             Some(crs) => {
                 let members = crs.as_object().cloned().unwrap_or_default();
                 let source = members.get("source").and_then(Value::as_str);

@@ -119,6 +119,7 @@ impl Import {
             | Format::Ndjson
             | Format::Xyz
             | Format::Ply
+            | Format::Las
             | Format::Npy
             | Format::Npz
             | Format::Arrow
@@ -155,6 +156,13 @@ impl Import {
                 transform
             }
         };
+        if format == Format::Las && transform.is_some() {
+            // Scale and offset are those of the positions of the file.
+            found.frame = None;
+        }
+        if let Some(crs) = &options.crs {
+            found.spec.crs = Some(Value::from(crs.as_str()));
+        }
         if let Some(transform) = &transform {
             found.extent = transform.survey(|sink| reader.read(sink))?;
             found.spec.positions = transform.positions;
@@ -345,6 +353,14 @@ fn into_store(
     let radius = radius.map(|map| map.mean_scale(&found.spec.axes));
     if let Some(order) = order {
         first = Some(first.map_or_else(|| order.clone(), |map| order.after(&map)));
+    }
+    let stated = options.crs.clone().map(Value::from);
+    let system = stated.or(found.spec.crs.take());
+    if let (Some(system), Some(own)) = (&system, store.crs.as_ref().filter(|own| own.is_string()))
+        && system != own
+    {
+        let expected = format!("that of the store, {own}: positions are not projected");
+        return Err(ConvertError::usage("crs", system.to_string(), expected));
     }
     found.spec.axes = store.axes().to_vec();
     remarks.extend(placed.remarks.iter().cloned());

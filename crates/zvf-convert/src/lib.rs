@@ -84,6 +84,7 @@ mod ids;
 mod import;
 mod imported;
 mod isolate;
+mod las;
 mod names;
 mod npy;
 mod npz;
@@ -110,7 +111,7 @@ mod transform;
 mod trk;
 mod trx;
 
-pub use affine::{StatedAffine, parse_affine, read_affine};
+pub use affine::{parse_affine, read_affine};
 pub use answered::{GroupsFound, Whole, groups_of, groups_table, in_chains, read_groups};
 pub use axes::{check as check_axes, set_units};
 pub use error::{ConvertError, Place};

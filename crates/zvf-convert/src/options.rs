@@ -132,6 +132,8 @@ pub struct Options {
     pub affine: Option<PathBuf>,
     /// All but tractograms: factors of the positions, one for all axes of space or one an axis; before the affine.
     pub scale: Option<Vec<f64>>,
+    /// The coordinate reference system of the positions, such as `EPSG:25832` or WKT. Default: that of the files (LAS), or none.
+    pub crs: Option<String>,
     /// The frame of a store that exists, into which positions are brought. [`unit`](Self::unit), [`scale`](Self::scale) and
     /// [`affine`](Self::affine) then describe the files. Default: the files get a new store.
     pub into: Option<StoreFrame>,
@@ -170,6 +172,7 @@ impl Default for Options {
             space: None,
             affine: None,
             scale: None,
+            crs: None,
             into: None,
             batch: 1 << 16,
             limits: Limits::default(),
@@ -197,7 +200,7 @@ impl Options {
 /// The requested kind. Fails if the files cannot become it, or if options of tables are used with other files.
 pub(crate) fn kind(format: Format, files: usize, options: &Options) -> Result<Kind, ConvertError> {
     let columns = format.is_table() && format != Format::Npy;
-    let columns = columns || matches!(format, Format::Ply | Format::Npz);
+    let columns = columns || matches!(format, Format::Ply | Format::Npz | Format::Las);
     let table_only = [
         ("position", !columns && options.position.is_some()),
         (

@@ -1,5 +1,6 @@
 //! The frame of a store that exists: its axes, and the map with which it was made.
 
+use serde_json::Value;
 use zvf_meta::{Affine, Axis};
 use zvf_store::Store;
 use zvf_write::{JsonObject, Kind};
@@ -30,6 +31,7 @@ pub struct StoreFrame {
     pub(crate) recorded: Vec<Recorded>,
     /// The header of a tractogram.
     pub(crate) frame: Option<Frame>,
+    pub(crate) crs: Option<Value>,
 }
 
 /// How positions of files are brought into a store.
@@ -71,6 +73,7 @@ impl StoreFrame {
             axes: store.root().axes().to_vec(),
             recorded: recorded.collect(),
             frame: Frame::of_store(store).await?,
+            crs: store.root().zarr_vectors.crs.clone(),
         })
     }
 

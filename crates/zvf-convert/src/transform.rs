@@ -4,10 +4,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use zvf_meta::units::{self, NoUnit};
-use zvf_meta::{Affine, Axis};
+use zvf_meta::{Affine, Axis, StatedAffine};
 use zvf_write::{Batch, Groups, Kind, NumberType, ObjectTable, StoreSpec, WriteError};
 
-use crate::affine::{StatedAffine, read_affine};
+use crate::affine::read_affine;
 use crate::found::{Found, float_type};
 use crate::frame::{self, Space};
 use crate::options::Options;
@@ -419,10 +419,10 @@ fn affine_of_axes(path: &Path, axes: &[Axis]) -> Result<StatedAffine, ConvertErr
         return read_affine(path, axes.len());
     }
     match read_affine(path, space.len()) {
-        Ok(stated) => Ok(StatedAffine {
-            affine: stated.affine.embedded(&space, axes.len()),
-            ..stated
-        }),
+        Ok(mut stated) => {
+            stated.affine = stated.affine.embedded(&space, axes.len());
+            Ok(stated)
+        }
         Err(error) => read_affine(path, axes.len()).map_err(|_| error),
     }
 }

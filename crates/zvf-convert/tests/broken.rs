@@ -382,7 +382,7 @@ fn options_and_limits() {
     check(
         &none,
         Class::Misuse,
-        "a.abc: found .abc, expected a file that ends in .swc, .csv, .tsv, .txt, .obj, .stl, .trk, .tck, .trx, .ply, .npy, .npz, .arrow, .feather, .ipc, .arrows, .parquet, .ndjson, .jsonl, .xyz",
+        "a.abc: found .abc, expected a file that ends in .swc, .csv, .tsv, .txt, .obj, .stl, .trk, .tck, .trx, .ply, .las, .laz, .npy, .npz, .arrow, .feather, .ipc, .arrows, .parquet, .ndjson, .jsonl, .xyz",
         &|_| {},
     );
     let missing = [none[0].with_file_name("b.swc")];

@@ -12,6 +12,7 @@ mod defaults;
 mod export;
 mod frames;
 mod imported;
+mod las;
 mod linked;
 mod meshes;
 #[cfg(feature = "parquet")]

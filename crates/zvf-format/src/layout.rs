@@ -4,7 +4,7 @@
 //! they cannot disagree: the compiler computes offsets and widths, and a rule is the documentation of its member.
 
 use zerocopy::byteorder::{big_endian as be, little_endian as le};
-use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// A type that can be read in place, at any address.
 pub trait Wire: FromBytes + KnownLayout + Immutable + Unaligned + Sized + 'static {
@@ -21,6 +21,23 @@ impl<T: FromBytes + KnownLayout + Immutable + Unaligned + 'static> Wire for T {}
 pub trait Layout: Wire {
     /// The fields.
     const FIELDS: &'static [Field];
+
+    /// The structure with the bytes of every number in the opposite order, for formats whose files have either order.
+    #[must_use]
+    fn byte_swapped(&self) -> Self
+    where
+        Self: IntoBytes + Copy,
+    {
+        let mut swapped = *self;
+        for field in Self::FIELDS {
+            let end = field.at.saturating_add(field.width);
+            if let Some(bytes) = swapped.as_mut_bytes().get_mut(field.at..end) {
+                let numbers = bytes.chunks_exact_mut(field.numbers.width.max(1));
+                numbers.for_each(<[u8]>::reverse);
+            }
+        }
+        swapped
+    }
 }
 
 /// One field of a wire structure.
@@ -98,11 +115,14 @@ values! {
     le::U32: false false,
     le::U64: false false,
     le::F32: false false,
+    le::F64: false false,
     le::I16: true false,
     le::I32: true false,
     le::I64: true false,
     be::U16: false true,
     be::U32: false true,
+    be::F32: false true,
+    be::I16: true true,
     be::I32: true true,
     be::I64: true true,
 }

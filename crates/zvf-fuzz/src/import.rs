@@ -5,8 +5,9 @@ use std::io::Write;
 use zvf_convert::{ConvertError, Import, Options};
 
 /// Endings, by the first byte of an input.
-const ENDINGS: [&str; 13] = [
-    "swc", "csv", "obj", "stl", "trk", "tck", "ply", "npy", "npz", "arrow", "tsv", "trx", "parquet",
+const ENDINGS: [&str; 14] = [
+    "swc", "csv", "obj", "stl", "trk", "tck", "ply", "npy", "npz", "arrow", "tsv", "trx",
+    "parquet", "laz",
 ];
 
 /// One file of any format that is imported.

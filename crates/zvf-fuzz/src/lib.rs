@@ -17,6 +17,7 @@ mod caterva;
 mod cells;
 mod documents;
 mod fragments;
+mod image;
 mod import;
 mod keys;
 mod links;
@@ -31,6 +32,7 @@ pub use caterva::{blosc_chunk, caterva_frame};
 pub use cells::{array_document, codec_ranges, codecs, shard};
 pub use documents::document;
 pub use fragments::fragment_index;
+pub use image::image_file;
 pub use import::import_file;
 pub use keys::{dtype, keys};
 pub use links::{lehmer, link_cell};
@@ -60,6 +62,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("dtype", dtype),
     ("flat_records", flat_records),
     ("fragment_index", fragment_index),
+    ("image_file", image_file),
     ("import_file", import_file),
     ("keys", keys),
     ("lehmer", lehmer),
@@ -84,6 +87,7 @@ pub const STORES: &[&str] = &[
     "cross_cells",
     "dense_manifests",
     "flat_records",
+    "image_file",
     "import_file",
     "masked_table",
     "padded",

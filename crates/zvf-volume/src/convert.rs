@@ -128,6 +128,8 @@ fn lost(info: &VolumeInfo, form: Form) -> Vec<String> {
     let mut lost = Vec::new();
     if info.axes.iter().any(|axis| axis.place.is_some()) {
         lost.push("where the elements are (scale and translation of the image)".to_owned());
+    } else if info.affine.is_some() {
+        lost.push("where the elements are (the affine of the image)".to_owned());
     }
     let named = info.axes.iter().any(|axis| axis.name.is_some());
     if named && form == Form::Caterva {
@@ -183,6 +185,7 @@ impl Sink {
             Form::Zarr => Ok(Self::Zarr(Box::new(ZarrSink::new(
                 out, info, chunk, options,
             )?))),
+            Form::Nifti | Form::Mgh => Err(VolumeError::misuse(format!("{form} is not written"))),
         }
     }
 

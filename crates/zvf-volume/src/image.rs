@@ -254,6 +254,8 @@ fn array(
         codecs,
         filters,
         axes,
+        affine: None,
+        notes: Vec::new(),
     };
     let array = ZarrArray {
         raw: raw.clone(),

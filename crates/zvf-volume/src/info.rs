@@ -2,6 +2,8 @@
 
 use zvf_grid::Dims;
 
+use zvf_meta::StatedAffine;
+
 use crate::Element;
 
 /// How a volume is stored.
@@ -13,6 +15,10 @@ pub enum Form {
     Caterva,
     /// A Zarr array, by itself or in an image.
     Zarr,
+    /// A NIfTI file.
+    Nifti,
+    /// A FreeSurfer MGH file.
+    Mgh,
 }
 
 impl Form {
@@ -23,6 +29,8 @@ impl Form {
             Self::Tet => "tet",
             Self::Caterva => "caterva",
             Self::Zarr => "zarr",
+            Self::Nifti => "nifti",
+            Self::Mgh => "mgh",
         }
     }
 }
@@ -59,7 +67,7 @@ pub struct VolumeInfo {
     pub element: Element,
     /// Extents, axis 0 the slowest.
     pub shape: Dims,
-    /// Extents of a tile or chunk.
+    /// Extents of a tile or chunk. Image files have none; what is here are those that a conversion writes.
     pub chunk: Dims,
     /// Extents of a block inside a chunk (of an inner chunk inside a shard).
     pub block: Option<Dims>,
@@ -69,4 +77,8 @@ pub struct VolumeInfo {
     pub filters: Vec<String>,
     /// Axes.
     pub axes: Vec<AxisInfo>,
+    /// Where the elements of an image file are: from the indices of its three axes of space to x, y and z.
+    pub affine: Option<StatedAffine>,
+    /// What the reader does with the file that a user should know.
+    pub notes: Vec<String>,
 }

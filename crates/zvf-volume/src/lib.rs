@@ -1,9 +1,10 @@
 //! Dense volumes beside vector data: an FA map along streamlines, a label volume under synapses.
 //!
-//! [`Volume`] is one view over three containers: datasets of TET files (`zvf-tet`), Caterva and b2nd arrays in Blosc2
-//! frames (`zvf-caterva`), and Zarr arrays, plain or as levels of an OME-Zarr image (by the crate `zarrs`, on the
-//! storage of `zvf-store`). All of them are read from the local disk, buckets and web servers, by boxes and
-//! strides, and only the tiles, blocks or chunks that a selection intersects are fetched.
+//! [`Volume`] is one view over four containers: datasets of TET files (`zvf-tet`), Caterva and b2nd arrays in Blosc2
+//! frames (`zvf-caterva`), Zarr arrays, plain or as levels of an OME-Zarr image (by the crate `zarrs`, on the
+//! storage of `zvf-store`), and image files (NIfTI and MGH). All of them are read from the local disk, buckets and web servers, by boxes and
+//! strides, and only the tiles, blocks or chunks that a selection intersects are fetched. Image files that are compressed or in an object store
+//! are copied whole, once.
 //!
 //! # Addresses
 //!
@@ -12,8 +13,8 @@
 //!
 //! # Coordinates
 //!
-//! Images state the positions of their elements ([`AxisInfo::place`], from OME-Zarr `coordinateTransformations`); TET and Caterva
-//! do not. Element `i` of an axis is the centre of a voxel.
+//! Images state the positions of their elements ([`AxisInfo::place`], from OME-Zarr `coordinateTransformations`), image files an affine
+//! ([`VolumeInfo::affine`]); TET and Caterva do not. Element `i` of an axis is the centre of a voxel.
 //!
 //! # Cost
 //!
@@ -48,6 +49,7 @@ mod convert;
 mod element;
 mod error;
 mod image;
+mod image_file;
 mod info;
 mod npy;
 mod open;
@@ -66,7 +68,7 @@ pub use range::Range;
 pub use sample::{AxisUse, Order, Sampled, Sampler};
 pub use volume::{Counts, Volume};
 pub use zvf_grid::{Axis, Dims, Selection};
-pub use zvf_meta::Affine;
+pub use zvf_meta::{Affine, StatedAffine};
 
 /// Compiles the example of the README.
 #[cfg(doctest)]

@@ -10,6 +10,7 @@ use zvf_store::{FileLocation, IoError, IoOptions};
 use zvf_tet::{RemoteTet, TetFile};
 
 use crate::image::{self, ZarrArray};
+use crate::image_file::{self, ImageFile};
 use crate::{AxisInfo, Element, Form, VolumeError, VolumeInfo};
 
 /// The head of a sparse frame.
@@ -23,6 +24,7 @@ pub(crate) enum Source {
     Caterva(Arc<Array>),
     RemoteCaterva(Arc<ObjectArray>),
     Zarr(Arc<ZarrArray>),
+    Image(Arc<ImageFile>),
 }
 
 /// Everything that an address holds.
@@ -43,7 +45,8 @@ pub(crate) async fn all(
         return Err(failed.into());
     }
     if arrays.is_empty() {
-        let expected = "a TET file, a Caterva or b2nd frame, a Zarr array, or an image";
+        let expected =
+            "a TET file, a Caterva or b2nd frame, a NIfTI or MGH file, a Zarr array, or an image";
         return Err(VolumeError::malformed(
             address,
             "something else, or nothing",
@@ -60,6 +63,7 @@ pub(crate) async fn all(
 enum Magic {
     Tet,
     Frame,
+    Image,
     Other,
 }
 
@@ -69,6 +73,8 @@ impl Magic {
             Self::Tet
         } else if first.get(2..10) == Some(zvf_caterva::MAGIC.as_slice()) {
             Self::Frame
+        } else if zvf_meta::ImageHeader::is_candidate(first) {
+            Self::Image
         } else {
             Self::Other
         }
@@ -106,10 +112,14 @@ async fn local(path: std::path::PathBuf) -> Result<Found, VolumeError> {
                 ))
             }
             Magic::Frame => Ok(Some(vec![frame(Array::open(&path)?, false)])),
+            Magic::Image => {
+                let (info, image) = image_file::local(&path)?;
+                Ok(Some(vec![(info, Source::Image(image))]))
+            }
             Magic::Other => Err(VolumeError::malformed(
                 path.display().to_string(),
                 "another file",
-                "a TET file, or a Caterva or b2nd frame",
+                "a TET file, a Caterva or b2nd frame, a NIfTI or MGH file, or the folder of a Zarr array or image",
             )),
         }
     })
@@ -160,6 +170,10 @@ async fn remote(
         Some(Magic::Frame) => {
             let array = ObjectArray::open(Arc::clone(store), path.clone()).await?;
             Some(vec![remote_frame(array, false)])
+        }
+        Some(Magic::Image) => {
+            let (info, image) = image_file::remote(store, path).await?;
+            Some(vec![(info, Source::Image(image))])
         }
         _ => {
             let head = store.head(&path.clone().join(SPARSE)).await;
@@ -242,6 +256,8 @@ fn dataset(dataset: &zvf_tet::Dataset, footer: Option<&zvf_tet::Footer>) -> Volu
                 ..AxisInfo::default()
             })
             .collect(),
+        affine: None,
+        notes: Vec::new(),
     }
 }
 
@@ -300,6 +316,8 @@ fn nd(
         codecs: vec![codec],
         filters,
         axes: vec![AxisInfo::default(); geometry.shape.len()],
+        affine: None,
+        notes: Vec::new(),
     }
 }
 

@@ -430,7 +430,7 @@ fn holds(dtype: DType, value: f64) -> bool {
     clippy::cast_precision_loss,
     reason = "the nearest float64 is what linear values are made of"
 )]
-fn get(dtype: DType, bytes: &[u8]) -> f64 {
+pub(crate) fn get(dtype: DType, bytes: &[u8]) -> f64 {
     macro_rules! number {
         ($type:ty) => {
             match bytes.first_chunk::<{ size_of::<$type>() }>() {

@@ -1,4 +1,4 @@
-//! One view over three containers.
+//! One view over all containers.
 
 use std::sync::Arc;
 
@@ -195,6 +195,10 @@ impl Volume {
                     let before = array.counts();
                     let bytes = array.read(&selection).await?;
                     Ok((bytes, caterva_counts(chunks()?, before, array.counts())))
+                }
+                Source::Image(image) => {
+                    let out = self.buffer(&selection)?;
+                    image.read(selection, self.info.element.size, out).await
                 }
                 Source::Zarr(array) => {
                     let mut out = self.buffer(&selection)?;

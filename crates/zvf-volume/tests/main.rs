@@ -3,5 +3,6 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod forms;
+mod images;
 mod ranges;
 mod samples;

@@ -30,6 +30,7 @@ What a file becomes follows from its ending, unless --kind says otherwise:
   .npz        by its arrays: positions (N, D), edges (M, 2) or faces (M, 3 or 4), object_id (N,), others attributes
   .obj .stl   mesh of triangles, or of quads; one object a file
   .ply        mesh where it has faces, graph where it has edges, else point_cloud; properties are attributes
+  .las .laz   point_cloud, COPC files as well; all fields are attributes, positions are float64, the CRS is kept
   .trk .tck .trx
               streamline (or polyline); one object a streamline
   a folder with the file `info`
@@ -64,6 +65,7 @@ Examples:
   zvf import nodes.parquet vessels.zarrvectors --edges edges.parquet --link-columns node1,node2
   zvf import cells.csv lineage.zarrvectors --edges divisions.csv --node-id cell_id
   zvf import punkte.csv points.zarrvectors --decimal , --na -,k.A. --rename 'Zelle/Typ=type'
+  zvf import tile1.laz tile2.laz area.zarrvectors
   zvf import scan.txt scan.zarrvectors --columns-in x,y,z,intensity
   zvf import corners.npy surface.zarrvectors --faces triangles.npy
   zvf import huge.csv huge.zarrvectors --journal huge.journal      # the same line again resumes after a crash
@@ -133,6 +135,9 @@ pub(crate) struct ImportArgs {
     /// [default: as the format, the table or the image of --affine states]
     #[arg(long, value_name = "UNIT,..")]
     pub(crate) unit: Option<String>,
+    /// Coordinate reference system of the positions, e.g. EPSG:25832, or WKT [default: as LAS files state]
+    #[arg(long, value_name = "CRS")]
+    pub(crate) crs: Option<String>,
     /// Types of axes: space, time or channel [default: time for t, time and frame, space for all others]
     #[arg(long = "axis", value_name = "NAME:TYPE,..", value_delimiter = ',', value_parser = axis_type)]
     pub(crate) axis_types: Vec<(String, String)>,

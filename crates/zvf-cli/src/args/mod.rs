@@ -82,7 +82,7 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     };
     format!(
         "{}\nstores   reads Zarr Vectors 0.6 to 0.9.4, writes 0.9.2 and 0.8.1\n\
-         files    swc, csv, tsv, ndjson, arrow, {parquet}npy, npz, obj, ply, stl, trk, tck, trx{volumes}\n\
+         files    swc, csv, tsv, ndjson, arrow, {parquet}npy, npz, las, laz, obj, ply, stl, trk, tck, trx{volumes}\n\
          storage  folders{cloud}{viewer}",
         env!("CARGO_PKG_VERSION")
     )
@@ -149,7 +149,7 @@ pub(crate) enum Command {
     Links(LinksArgs),
     /// Takes one blob apart byte by byte and explains every field
     Inspect(InspectArgs),
-    /// Makes a new store from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, OBJ, PLY, STL, TRK, TCK or TRX
+    /// Makes a new store from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, LAS, LAZ, OBJ, PLY, STL, TRK, TCK or TRX
     Import(Box<ImportArgs>),
     /// Makes a new store without any vertex
     Create(CreateArgs),

@@ -8,7 +8,7 @@ use zvf_convert::{Options, Space};
 /// The map of the positions of files.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct MapArgs {
-    /// Positions are mapped by the affine of FILE, a NIfTI image (.nii, .nii.gz) or a text of 4x4 numbers; not for tractograms
+    /// Positions are mapped by the affine of FILE, an image (.nii, .nii.gz, .mgz) or a text of 4x4 numbers; not for tractograms
     #[arg(long, value_name = "FILE")]
     pub(crate) affine: Option<PathBuf>,
     /// Positions are multiplied by S, before --affine; one number for all axes of space; not for tractograms

@@ -5,10 +5,10 @@ use clap::{Args, ValueEnum};
 /// `zvf sample`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-VOLUME is a .tet file, a Caterva or b2nd frame, or a Zarr array or OME-Zarr image (see `zvf volume --help`). Element i of an axis is the
-centre of a voxel. Where elements are in the world of the store is stated by --affine (from element indices, in the order of the
-volume's axes, to the axes of the store: rows of numbers, or a file with them, or a NIfTI image), else by the image itself, else
-element i is at i. If an image states a unit and the store another one, places are converted. Axes of images that the store names as well
+VOLUME is a .tet file, a Caterva or b2nd frame, a Zarr array or OME-Zarr image, or a NIfTI or FreeSurfer file (see
+`zvf volume --help`). Element i of an axis is the centre of a voxel. Where elements are in the world of the store is stated by --affine (from element indices, in the order of the
+volume's axes, to the axes of the store: rows of numbers, or a file with them, or a NIfTI or MGH image), else by the image itself
+(NIfTI: the sform, else the qform), else element i is at i. If an image states a unit and the store another one, places are converted. Axes of images that the store names as well
 are matched by name, others in order; axes of time are left out. The world of a tractogram is
 that of the scanner (RAS+ millimetres): positions that are stored in TrackVis millimetres are converted.
 
@@ -20,6 +20,7 @@ Stores before 0.9 are refused: copy them with `zvf migrate`.
 Examples:
   zvf sample tracts.zarrvectors --volume fa.tet --as fa --affine 2,0,0,-90,0,2,0,-126,0,0,2,-72
   zvf sample synapses.zarrvectors --volume 'labels.ome.zarr#0' --as region --outside 0
+  zvf sample tracts.zarrvectors --volume aparc.nii.gz --as label
   zvf sample tracts.zarrvectors --volume md.zarr --as md --affine md.nii.gz
   zvf sample tracts.zarrvectors --volume md.b2nd --as md --affine affine.txt --replace")]
 pub(crate) struct SampleArgs {
@@ -31,7 +32,7 @@ pub(crate) struct SampleArgs {
     /// Name of the vertex attribute
     #[arg(long = "as", value_name = "NAME")]
     pub(crate) name: String,
-    /// Map from element indices to the world: numbers by rows, a file with them, or a NIfTI image
+    /// Map from element indices to the world: numbers by rows, a file with them, or a NIfTI or MGH image
     #[arg(long, value_name = "NUMBERS|FILE", allow_hyphen_values = true)]
     pub(crate) affine: Option<String>,
     /// Positions of a tractogram are used as they are stored, in whatever frame that is

@@ -7,14 +7,15 @@ use clap::{Args, Subcommand};
 /// `zvf volume`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-VOLUME is a .tet file, a Caterva or b2nd frame (a file, or the folder of a sparse one), or a Zarr array or OME-Zarr image, by path or
-URL. The container is detected from its bytes, not from its name. #NAME picks one of several datasets or levels, #@N by number from 0.
+VOLUME is a .tet file, a Caterva or b2nd frame (a file, or the folder of a sparse one), a Zarr array or OME-Zarr image, or a NIfTI
+(.nii, .nii.gz) or FreeSurfer (.mgh, .mgz) file, by path or URL. The container is detected from its bytes, not from its name. #NAME picks one of several datasets or levels, #@N by number from 0.
 
 Examples:
   zvf volume info fa.tet
   zvf volume info s3://bucket/brain.ome.zarr --anonymous
   zvf volume slice 'fa.tet#fa' --range 0:10,5,::2 -o part.npy
-  zvf volume convert fa.b2nd fa.zarr")]
+  zvf volume convert fa.b2nd fa.zarr
+  zvf volume info t1.nii.gz")]
 pub(crate) struct VolumeArgs {
     /// What to do
     #[command(subcommand)]

@@ -204,6 +204,7 @@ fn options(args: &ImportArgs, memory_budget: Option<u64>) -> Result<Options> {
     options.edges.clone_from(&args.edges);
     options.faces.clone_from(&args.faces);
     options.unit.clone_from(&args.unit);
+    options.crs.clone_from(&args.crs);
     options.axis_types.clone_from(&args.axis_types);
     options.space = args.space.map(Space::from);
     args.map.set(&mut options);

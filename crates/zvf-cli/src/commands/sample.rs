@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use serde_json::json;
-use zvf_convert::{Frame, StatedAffine, parse_affine, read_affine};
+use zvf_convert::{Frame, parse_affine, read_affine};
 use zvf_edit::ColumnEdit;
-use zvf_meta::{Affine, Axis, map_of_axes};
+use zvf_meta::{Affine, Axis, StatedAffine, map_of_axes};
 use zvf_store::Store;
 use zvf_volume::{AxisInfo, AxisUse, Counts, Order, Sampler, Volume, VolumeInfo, affine_of_axes};
 use zvf_write::{AttributeSpec, NumberType};
@@ -15,6 +15,9 @@ use crate::context::Context;
 use crate::error::{CliError, Result};
 use crate::output::table::{count, counted};
 use crate::output::{print_json, print_text};
+
+/// The axes of positions that the affine of an image file leads to.
+const WORLD: [&str; 3] = ["x", "y", "z"];
 
 /// How the axes of a volume and of a store belong together.
 struct Match {
@@ -40,7 +43,7 @@ pub(crate) fn run(args: &SampleArgs, context: &mut Context<'_>) -> Result<()> {
         .map_err(of_volume)?;
     let opened = context.wait_at(store, Store::open_with(store, options.clone()))?;
     let matched = matched(args, volume.info(), opened.root().axes())?;
-    for remark in &matched.remarks {
+    for remark in matched.remarks.iter().chain(&volume.info().notes) {
         context.remark(remark);
     }
     let frame = match args.keep_frame {
@@ -211,16 +214,22 @@ fn matched(args: &SampleArgs, info: &VolumeInfo, world: &[Axis]) -> Result<Match
         .map(|(axis, _)| axis)
         .collect();
     let told = |what: String| CliError::usage(what).at(&args.volume);
-    // By name, if the store has every axis name of the volume.
-    let by_name: Option<Vec<usize>> = space
+    if info.affine.is_some() && args.affine.is_none() && space.len() != WORLD.len() {
+        return Err(told(
+            "the affine of the image maps its axes i, j and k together: --index is for others"
+                .to_owned(),
+        ));
+    }
+    // By name, if the store has every axis name of the volume, or of the positions that its affine leads to.
+    let of_world = info.affine.as_ref().map(|_| WORLD.map(Some).to_vec());
+    let wanted =
+        of_world.unwrap_or_else(|| space.iter().map(|axis| axis.name.as_deref()).collect());
+    let by_name: Option<Vec<usize>> = wanted
         .iter()
-        .map(|axis| {
-            names
-                .iter()
-                .position(|name| Some(*name) == axis.name.as_deref())
-        })
+        .map(|wanted| names.iter().position(|name| Some(*name) == *wanted))
         .collect();
     let (mut picked, order) = match by_name.filter(|_| args.affine.is_none()) {
+        Some(found) if info.affine.is_some() => (found, (0..space.len()).collect()),
         Some(found) => {
             let mut picked = found.clone();
             picked.sort_unstable();
@@ -258,10 +267,17 @@ fn matched(args: &SampleArgs, info: &VolumeInfo, world: &[Axis]) -> Result<Match
         Some(text) => {
             let stated = affine(text, space.len()).map_err(|error| error.at("--affine"))?;
             let units = to.iter().map(|_| stated.unit.map(str::to_owned)).collect();
-            match stated.image {
-                true => converted("--affine", &stated.affine, units, &to, &mut remarks)?,
-                false => stated.affine,
+            match stated.source {
+                Some(_) => converted("--affine", &stated.affine, units, &to, &mut remarks)?,
+                None => stated.affine,
             }
+        }
+        None if let Some(stated) = &info.affine => {
+            let units = to.iter().map(|_| stated.unit.map(str::to_owned)).collect();
+            if let Some(source) = &stated.source {
+                remarks.push(format!("{}: places are those of the {source}", args.volume));
+            }
+            converted(&args.volume, &stated.affine, units, &to, &mut remarks)?
         }
         None => {
             // By axis of the store.

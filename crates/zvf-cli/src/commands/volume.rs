@@ -1,4 +1,4 @@
-//! `zvf volume`: dense volumes in TET files, Caterva and b2nd frames, and Zarr images.
+//! `zvf volume`: dense volumes in TET files, Caterva and b2nd frames, Zarr images, NIfTI and MGH files.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -79,6 +79,10 @@ fn described(info: &VolumeInfo) -> Value {
         "codecs": info.codecs,
         "filters": info.filters,
         "axes": axes,
+        "affine": info.affine.as_ref().map(|stated| stated.affine.rows()),
+        "affine_from": info.affine.as_ref().and_then(|stated| stated.source.as_ref()),
+        "affine_unit": info.affine.as_ref().and_then(|stated| stated.unit),
+        "notes": info.notes,
     })
 }
 
@@ -88,6 +92,11 @@ fn by(extents: &[u64]) -> String {
         true => "one element".to_owned(),
         false => texts.join(" x "),
     }
+}
+
+fn numbers(row: &[f64]) -> String {
+    let texts: Vec<String> = row.iter().map(f64::to_string).collect();
+    texts.join("  ")
 }
 
 fn tell(text: &mut String, number: usize, info: &VolumeInfo) {
@@ -120,6 +129,20 @@ fn tell(text: &mut String, number: usize, info: &VolumeInfo) {
             .map(String::as_str)
             .collect();
         let _ = writeln!(text, "  codecs    {}", all.join(", "));
+    }
+    if let Some(stated) = &info.affine {
+        let _ = writeln!(
+            text,
+            "  affine    {}, {}",
+            stated.source.as_deref().unwrap_or("numbers"),
+            stated.unit.unwrap_or("no unit")
+        );
+        for row in stated.affine.rows().iter().take(3) {
+            let _ = writeln!(text, "            {}", numbers(row));
+        }
+    }
+    for note in &info.notes {
+        let _ = writeln!(text, "  note      {note}");
     }
     for (at, axis) in info.axes.iter().enumerate() {
         if axis.name.is_none() && axis.place.is_none() {
@@ -167,6 +190,9 @@ fn slice(args: &SliceArgs, context: &mut Context<'_>) -> Result<()> {
         .wait(Volume::open(address, &options.io))?
         .map_err(at)?;
     let info = volume.info();
+    for note in &info.notes {
+        context.remark(&format!("{address}: {note}"));
+    }
     let range = Range::parse(&args.range, &info.shape).map_err(at)?;
     let shape = range.result_shape().map_err(at)?;
     let item = count_of(info.element.size);
@@ -234,6 +260,9 @@ fn converted(args: &ConvertArgs, context: &mut Context<'_>) -> Result<()> {
     let volume = context
         .wait(Volume::open(address, &options.io))?
         .map_err(at)?;
+    for note in &volume.info().notes {
+        context.remark(&format!("{address}: {note}"));
+    }
     let mut wanted = ConvertOptions::default();
     wanted.chunk.clone_from(&args.chunk_shape);
     wanted.block.clone_from(&args.block_shape);

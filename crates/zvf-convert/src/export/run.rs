@@ -50,6 +50,11 @@ pub fn export<'a>(
                 let expected = "another format: those of separated values and PLY hold points with their names";
                 return Err(ConvertError::usage(what, "XYZ", expected));
             }
+            Format::Las => {
+                let what = path.display().to_string();
+                let expected = "another format: PLY and tables hold points with all attributes";
+                return Err(ConvertError::usage(what, "LAS", expected));
+            }
             Format::Ndjson => {
                 let what = path.display().to_string();
                 let expected = "another table: `zvf query -o` writes NDJSON";

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::concat::concat_batches;
+use serde_json::Value;
 use zvf_write::Kind;
 
 use super::source::{Source, TakeBatch, TakeLink};
@@ -16,7 +17,7 @@ use crate::table::arrow;
 #[cfg(feature = "parquet")]
 use crate::table::parquet;
 use crate::table::text::TextTable;
-use crate::{Format, npy, npz, ply};
+use crate::{Format, las, npy, npz, ply};
 
 /// A file with renamed columns.
 #[derive(Debug)]
@@ -58,6 +59,14 @@ impl<S: Source> Source for Renamed<S> {
         self.source.links(take)
     }
 
+    fn crs(&self) -> Option<Value> {
+        self.source.crs()
+    }
+
+    fn header(&self) -> Option<Value> {
+        self.source.header()
+    }
+
     fn notes(&self) -> Vec<String> {
         self.source.notes()
     }
@@ -72,6 +81,7 @@ pub(crate) fn source(
         _ if format.is_text() => Box::new(TextTable::open(path, format, options)?),
         Format::Npy => Renamed::of(npy::Npy::open(path)?, options),
         Format::Npz => Renamed::of(npz::read::Npz::open(path)?, options),
+        Format::Las => Renamed::of(las::read::Las::open(path)?, options),
         Format::Ply => Renamed::of(ply::read::Ply::open(path, options)?, options),
         #[cfg(feature = "parquet")]
         Format::Parquet => Box::new(parquet::Parquet::open(path, options)?),

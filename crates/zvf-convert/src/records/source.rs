@@ -2,6 +2,7 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use serde_json::Value;
 use zvf_write::Kind;
 
 use crate::error::{ConvertError, Place};
@@ -33,6 +34,16 @@ pub(crate) trait Source: std::fmt::Debug + Send + Sync {
     /// Hands edges or faces over, by rows of the file.
     fn links(&self, _: &mut TakeLink<'_>) -> Result<(), ConvertError> {
         Ok(())
+    }
+
+    /// The coordinate reference system of the positions: a text.
+    fn crs(&self) -> Option<Value> {
+        None
+    }
+
+    /// What a store keeps of the header, with the member `source`.
+    fn header(&self) -> Option<Value> {
+        None
     }
 
     /// Remarks on skipped data of the file.

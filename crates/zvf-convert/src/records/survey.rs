@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
+use serde_json::Value;
 use zvf_write::{AttributeSpec, Kind, NumberType};
 
 use super::attribute::Census;
@@ -20,7 +21,7 @@ use super::tally::{Tally, kind_of};
 use super::widths::Widths;
 use crate::Format;
 use crate::answered::is_in_chunk_order;
-use crate::error::{ConvertError, Place};
+use crate::error::{ConvertError, Place, shown};
 use crate::found::{Found, draft, float_type};
 use crate::ids::IdMap;
 use crate::names;
@@ -45,6 +46,10 @@ struct Looked {
     /// Rows that are left out.
     dropped: u64,
     nodes: Nodes,
+    /// Of the first file; the same in all.
+    crs: Option<Value>,
+    /// Of the first file, if it is that of all.
+    header: Option<Value>,
 }
 
 /// Reads tables of text.
@@ -78,6 +83,8 @@ fn look_at_text(
         nodes: survey
             .nodes
             .unwrap_or_else(|| Nodes::new(Vec::new(), options)),
+        crs: None,
+        header: None,
     };
     Ok((looked, tally))
 }
@@ -123,11 +130,14 @@ fn look_at_columns(
                     widths: Widths::default(),
                     dropped: 0,
                     nodes: own_nodes,
+                    crs: source.crs(),
+                    header: source.header(),
                 };
                 known.insert((looked, tally))
             }
         };
         looked.layout.same(file, &schema, options)?;
+        looked.same_system(file, source.as_ref(), options)?;
         let chains = matches!(
             kind_of(options, looked.linked),
             Kind::Line | Kind::Polyline | Kind::Streamline
@@ -157,6 +167,34 @@ fn look_at_columns(
 }
 
 impl Looked {
+    /// Refuses a file with another coordinate reference system.
+    fn same_system(
+        &mut self,
+        file: &Path,
+        source: &dyn Source,
+        options: &Options,
+    ) -> Result<(), ConvertError> {
+        let own = source.crs();
+        if own != self.crs && options.crs.is_none() {
+            let text = |crs: &Option<Value>| {
+                let text = crs
+                    .as_ref()
+                    .map_or("none", |crs| crs.as_str().unwrap_or("?"));
+                shown(text)
+            };
+            let found = format!("the CRS {}", text(&own));
+            let expected = format!(
+                "{} as in the first file; --crs names one for all",
+                text(&self.crs)
+            );
+            return Err(ConvertError::malformed(file, Place::Whole, found, expected));
+        }
+        if source.header() != self.header {
+            self.header = None;
+        }
+        Ok(())
+    }
+
     /// Looks at the vertices of a file; how many there are.
     fn vertices(
         &mut self,
@@ -253,6 +291,7 @@ impl Records {
             Owners::Files(ids)
         };
         let mut spec = draft(kind, &[], looked.positions);
+        spec.crs = looked.crs;
         spec.chunk_shape = vec![1.0; layout.axes.len()];
         spec.axes.clone_from(&layout.axes);
         if kind == Kind::PointCloud && !matches!(owners, Owners::None) {
@@ -286,7 +325,7 @@ impl Records {
             objects,
             links,
             spec,
-            frame: None,
+            frame: looked.header,
             stated: layout.stated,
             notes,
         };

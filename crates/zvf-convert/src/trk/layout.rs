@@ -1,9 +1,7 @@
 //! The header of a TRK file, declared. Streamlines follow it: each one is the number of its points, the points with their scalars, and
 //! its properties, all of them numbers of four bytes.
 
-use zerocopy::IntoBytes;
 use zerocopy::little_endian::{F32, I16, I32};
-use zvf_format::layout::Layout;
 
 /// The magic bytes at the beginning of a file; readers ignore the byte after them, which is 0.
 pub(super) const MAGIC: &[u8; 5] = b"TRACK";
@@ -53,26 +51,12 @@ zvf_format::layout! {
     }
 }
 
-impl Head {
-    /// The header with the bytes of every number in the opposite order.
-    pub(super) fn turned(&self) -> Self {
-        let mut turned = *self;
-        for field in Self::FIELDS {
-            let end = field.at.saturating_add(field.width);
-            if let Some(bytes) = turned.as_mut_bytes().get_mut(field.at..end) {
-                let numbers = bytes.chunks_exact_mut(field.numbers.width.max(1));
-                numbers.for_each(<[u8]>::reverse);
-            }
-        }
-        turned
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::mem::offset_of;
 
-    use zerocopy::FromBytes;
+    use zerocopy::{FromBytes, IntoBytes};
+    use zvf_format::layout::Layout;
 
     use super::*;
 
@@ -99,11 +83,11 @@ mod tests {
         head.dimensions = [I16::new(1), I16::new(2), I16::new(-3)];
         head.voxel_to_rasmm[1][2] = F32::new(0.5);
         head.header_size = I32::new(1000);
-        let turned = head.turned();
+        let turned = head.byte_swapped();
         assert_eq!(turned.magic, head.magic);
         assert_eq!(turned.dimensions[2].as_bytes(), [0xff, 0xfd]);
         assert_eq!(turned.voxel_to_rasmm[1][2].as_bytes(), [0x3f, 0, 0, 0]);
         assert_eq!(turned.header_size.get(), 0xe803_0000_u32.cast_signed());
-        assert_eq!(turned.turned(), head);
+        assert_eq!(turned.byte_swapped(), head);
     }
 }

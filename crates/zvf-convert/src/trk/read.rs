@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use zerocopy::little_endian::{F32, I16};
 use zerocopy::transmute;
+use zvf_format::layout::Layout;
 use zvf_meta::Affine;
 use zvf_write::{JsonObject, Kind, NumberType};
 
@@ -313,7 +314,7 @@ fn header(path: &Path, stored: &Head) -> Result<Header, ConvertError> {
     }
     let is_whole = |head: &Head| usize::try_from(head.header_size.get()) == Ok(size_of::<Head>());
     let big = !is_whole(stored);
-    let head = if big { stored.turned() } else { *stored };
+    let head = if big { stored.byte_swapped() } else { *stored };
     if !is_whole(&head) {
         let expected = "a header size of 1000 in either byte order";
         return Err(bad(

@@ -1,0 +1,277 @@
+//! From points to columns.
+
+use std::sync::Arc;
+
+use arrow_array::types::{
+    ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{ArrayRef, FixedSizeListArray, PrimitiveArray, RecordBatch};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+
+use super::header::Header;
+
+/// Where the value of a column is in a point.
+#[derive(Debug, Clone, Copy)]
+enum Cell {
+    /// Some bits of a byte.
+    Bits { at: usize, shift: u8, mask: u8 },
+    /// Numbers of a type of the record of extra bytes, 1 to 10.
+    Numbers { at: usize, kind: u8, count: usize },
+    /// Numbers with a factor and a summand each, as float64.
+    Scaled {
+        at: usize,
+        kind: u8,
+        count: usize,
+        scale: [f64; 3],
+        offset: [f64; 3],
+    },
+}
+
+/// The columns of a file.
+#[derive(Debug)]
+pub(super) struct Columns {
+    pub(super) schema: SchemaRef,
+    cells: Vec<Cell>,
+    length: usize,
+}
+
+const U1: u8 = 1;
+const I1: u8 = 2;
+const U2: u8 = 3;
+const I2: u8 = 4;
+const I4: u8 = 6;
+const F8: u8 = 10;
+
+impl Columns {
+    pub(super) fn of(header: &Header) -> Self {
+        let mut all: Vec<(String, Cell)> = Vec::new();
+        let mut add = |name: &str, cell: Cell| all.push((name.to_owned(), cell));
+        for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
+            let of = |list: [f64; 3]| list.get(axis).copied().unwrap_or_default();
+            add(
+                name,
+                Cell::Scaled {
+                    at: 4 * axis,
+                    kind: I4,
+                    count: 1,
+                    scale: [of(header.scale); 3],
+                    offset: [of(header.offset); 3],
+                },
+            );
+        }
+        let one = |at, kind| Cell::Numbers { at, kind, count: 1 };
+        let bits = |at, shift, mask| Cell::Bits { at, shift, mask };
+        add("intensity", one(12, U2));
+        let is_late = header.format >= 6;
+        if is_late {
+            add("return_number", bits(14, 0, 15));
+            add("number_of_returns", bits(14, 4, 15));
+            add("scan_direction_flag", bits(15, 6, 1));
+            add("edge_of_flight_line", bits(15, 7, 1));
+            add("classification", one(16, U1));
+            add("synthetic", bits(15, 0, 1));
+            add("key_point", bits(15, 1, 1));
+            add("withheld", bits(15, 2, 1));
+            add("overlap", bits(15, 3, 1));
+            add("scanner_channel", bits(15, 4, 3));
+            add("scan_angle", one(18, I2));
+        } else {
+            add("return_number", bits(14, 0, 7));
+            add("number_of_returns", bits(14, 3, 7));
+            add("scan_direction_flag", bits(14, 6, 1));
+            add("edge_of_flight_line", bits(14, 7, 1));
+            add("classification", bits(15, 0, 31));
+            add("synthetic", bits(15, 5, 1));
+            add("key_point", bits(15, 6, 1));
+            add("withheld", bits(15, 7, 1));
+            add("scan_angle_rank", one(16, I1));
+        }
+        add("user_data", one(17, U1));
+        add("point_source_id", one(if is_late { 20 } else { 18 }, U2));
+        let time = match header.format {
+            0 | 2 => None,
+            1 | 3..=5 => Some(20),
+            _ => Some(22),
+        };
+        if let Some(at) = time {
+            add("gps_time", one(at, F8));
+        }
+        let colour = match header.format {
+            2 => Some(20),
+            3 | 5 => Some(28),
+            7 | 8 | 10 => Some(30),
+            _ => None,
+        };
+        if let Some(at) = colour {
+            add("red", one(at, U2));
+            add("green", one(at + 2, U2));
+            add("blue", one(at + 4, U2));
+        }
+        if matches!(header.format, 8 | 10) {
+            add("nir", one(36, U2));
+        }
+        let mut at = header.own();
+        for extra in &header.extra {
+            let (kind, count) = match extra.data_type {
+                0 => (U1, extra.count()),
+                kind => ((kind - 1) % 10 + 1, extra.count()),
+            };
+            let is_scaled = extra.data_type != 0 && extra.options & 0x18 != 0;
+            let of = |bit: u8, list: [zerocopy::little_endian::F64; 3], none: f64| {
+                list.map(|one| {
+                    if extra.options & bit != 0 {
+                        one.get()
+                    } else {
+                        none
+                    }
+                })
+            };
+            let (scale, offset) = (of(8, extra.scale, 1.0), of(16, extra.offset, 0.0));
+            let cell = match is_scaled {
+                true => Cell::Scaled {
+                    at,
+                    kind,
+                    count,
+                    scale,
+                    offset,
+                },
+                false => Cell::Numbers { at, kind, count },
+            };
+            if count > 0 {
+                add(&extra.name(), cell);
+            }
+            at += extra.size();
+        }
+        if let Some(count) = header.length.checked_sub(at).filter(|count| *count > 0) {
+            let kind = U1;
+            add("extra_bytes", Cell::Numbers { at, kind, count });
+        }
+        let fields = all
+            .iter()
+            .map(|(name, cell)| Field::new(name, cell.column(), false));
+        Self {
+            schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
+            cells: all.into_iter().map(|(_, cell)| cell).collect(),
+            length: header.length,
+        }
+    }
+
+    /// The columns of whole points.
+    pub(super) fn batch(&self, points: &[u8]) -> Result<RecordBatch, ArrowError> {
+        let columns = self.cells.iter().map(|cell| cell.read(points, self.length));
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        RecordBatch::try_new(Arc::clone(&self.schema), columns)
+    }
+}
+
+impl Cell {
+    fn item(self) -> DataType {
+        match self {
+            Self::Bits { .. } => DataType::UInt8,
+            Self::Scaled { .. } => DataType::Float64,
+            Self::Numbers { kind, .. } => match kind {
+                1 => DataType::UInt8,
+                2 => DataType::Int8,
+                3 => DataType::UInt16,
+                4 => DataType::Int16,
+                5 => DataType::UInt32,
+                6 => DataType::Int32,
+                7 => DataType::UInt64,
+                8 => DataType::Int64,
+                9 => DataType::Float32,
+                _ => DataType::Float64,
+            },
+        }
+    }
+
+    fn count(self) -> usize {
+        match self {
+            Self::Bits { .. } => 1,
+            Self::Numbers { count, .. } | Self::Scaled { count, .. } => count,
+        }
+    }
+
+    fn column(self) -> DataType {
+        match i32::try_from(self.count()) {
+            Ok(1) | Err(_) => self.item(),
+            Ok(count) => {
+                let item = Field::new_list_field(self.item(), false);
+                DataType::FixedSizeList(Arc::new(item), count)
+            }
+        }
+    }
+
+    fn read(self, points: &[u8], length: usize) -> Result<ArrayRef, ArrowError> {
+        let items: ArrayRef = match self {
+            Self::Bits { at, shift, mask } => {
+                let values = points.chunks_exact(length);
+                let values =
+                    values.map(|point| point.get(at).map_or(0, |byte| byte >> shift & mask));
+                Arc::new(PrimitiveArray::<UInt8Type>::from_iter_values(values))
+            }
+            Self::Numbers { at, kind, count } => numbers(points, length, at, kind, count),
+            Self::Scaled {
+                at,
+                kind,
+                count,
+                scale,
+                offset,
+            } => {
+                let stored = numbers(points, length, at, kind, count);
+                let stored = crate::numbers::floats(&stored).values;
+                let factors = scale.into_iter().zip(offset).take(count).cycle();
+                let values = stored.into_iter().zip(factors);
+                let values = values.map(|(value, (scale, offset))| value * scale + offset);
+                Arc::new(PrimitiveArray::<Float64Type>::from_iter_values(values))
+            }
+        };
+        match self.column() {
+            DataType::FixedSizeList(item, count) => Ok(Arc::new(FixedSizeListArray::try_new(
+                item, count, items, None,
+            )?)),
+            _ => Ok(items),
+        }
+    }
+}
+
+/// Numbers of all points, `count` of each.
+fn numbers(points: &[u8], length: usize, at: usize, kind: u8, count: usize) -> ArrayRef {
+    macro_rules! list {
+        ($type:ty, $number:ty) => {
+            list::<$type, { size_of::<$number>() }>(points, length, at, count, |bytes| {
+                <$number>::from_le_bytes(bytes)
+            })
+        };
+    }
+    match kind {
+        1 => list!(UInt8Type, u8),
+        2 => list!(Int8Type, i8),
+        3 => list!(UInt16Type, u16),
+        4 => list!(Int16Type, i16),
+        5 => list!(UInt32Type, u32),
+        6 => list!(Int32Type, i32),
+        7 => list!(UInt64Type, u64),
+        8 => list!(Int64Type, i64),
+        9 => list!(Float32Type, f32),
+        _ => list!(Float64Type, f64),
+    }
+}
+
+fn list<T: ArrowPrimitiveType, const N: usize>(
+    points: &[u8],
+    length: usize,
+    at: usize,
+    count: usize,
+    number: impl Fn([u8; N]) -> T::Native + Copy,
+) -> ArrayRef {
+    let values = points.chunks_exact(length).flat_map(|point| {
+        let bytes = point.get(at..at + N * count).unwrap_or_default();
+        bytes
+            .as_chunks::<N>()
+            .0
+            .iter()
+            .map(move |bytes| number(*bytes))
+    });
+    Arc::new(PrimitiveArray::<T>::from_iter_values(values))
+}

@@ -1,0 +1,287 @@
+//! Header and records of a file.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::mem::offset_of;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use zerocopy::FromBytes;
+use zvf_format::layout::Wire;
+
+use super::crs;
+use super::layout::{Extended, ExtraBytes, Head, Record, Tail};
+use crate::error::{ConvertError, Place, shown};
+
+/// Bytes of the points of each format.
+const SIZES: [usize; 11] = [20, 28, 26, 34, 57, 63, 30, 36, 38, 59, 67];
+/// Bytes of an extended record that are read, at most.
+const LONGEST: u64 = 16 << 20;
+/// The version whose header has a [`Tail`].
+const LATEST: [u8; 2] = [1, 4];
+
+/// What a file states about its points.
+#[derive(Debug, Clone)]
+pub(super) struct Header {
+    pub(super) path: PathBuf,
+    /// Bytes of the file.
+    pub(super) size: u64,
+    pub(super) version: [u8; 2],
+    /// Point format, 0 to 10.
+    pub(super) format: u8,
+    /// Bytes of a point.
+    pub(super) length: usize,
+    pub(super) points: u64,
+    /// First byte of the points.
+    pub(super) first: u64,
+    pub(super) scale: [f64; 3],
+    pub(super) offset: [f64; 3],
+    /// The record about compression, of compressed files.
+    pub(super) laszip: Option<Vec<u8>>,
+    pub(super) extra: Vec<ExtraBytes>,
+    pub(super) crs: Option<Value>,
+    /// Whether times are GPS standard times minus 10^9 seconds; else seconds of the week.
+    pub(super) standard_time: bool,
+    pub(super) notes: Vec<String>,
+}
+
+impl Header {
+    pub(super) fn read(path: &Path) -> Result<Self, ConvertError> {
+        let io = |error| ConvertError::io(path, error);
+        let mut file = zvf_store::open_file(path).map_err(io)?;
+        let size = file.metadata().map_err(io)?.len();
+        let head: Head = take(&mut file, path, "the header")?;
+        let bad = |at: usize, found: String, expected: &str| {
+            ConvertError::malformed(path, Place::Byte(at as u64), found, expected)
+        };
+        if &head.signature != b"LASF" {
+            let found = shown(&String::from_utf8_lossy(&head.signature));
+            return Err(bad(offset_of!(Head, signature), found, "\"LASF\""));
+        }
+        let version = head.version;
+        if !matches!(version, [1, 0..=4]) {
+            let [major, minor] = version;
+            let found = format!("version {major}.{minor}");
+            return Err(bad(offset_of!(Head, version), found, "1.0 to 1.4"));
+        }
+        let (format, is_compressed) = (head.format & 0x3f, head.format & 0x80 != 0);
+        let length = usize::from(head.length.get());
+        let Some(own) = SIZES.get(usize::from(format)) else {
+            let found = format!("point format {format}");
+            return Err(bad(offset_of!(Head, format), found, "0 to 10"));
+        };
+        if length < *own {
+            let found = format!("points of {length} bytes");
+            let expected = format!("{own} or more, for point format {format}");
+            return Err(bad(offset_of!(Head, length), found, &expected));
+        }
+        let (scale, offset) = (
+            head.scale.map(|one| one.get()),
+            head.offset.map(|one| one.get()),
+        );
+        for (values, at) in [
+            (scale, offset_of!(Head, scale)),
+            (offset, offset_of!(Head, offset)),
+        ] {
+            if let Some(value) = values.iter().find(|value| !value.is_finite()) {
+                return Err(bad(at, value.to_string(), "a finite number"));
+            }
+        }
+        let tail: Option<Tail> = match version == LATEST {
+            true => Some(take(&mut file, path, "the header of version 1.4")?),
+            false => None,
+        };
+        let points = tail.map_or(0, |tail| tail.points.get());
+        let points = match points {
+            0 => u64::from(head.legacy_points.get()),
+            points => points,
+        };
+        let mut header = Self {
+            path: path.to_owned(),
+            size,
+            version,
+            format,
+            length,
+            points,
+            first: u64::from(head.first.get()),
+            scale,
+            offset,
+            laszip: None,
+            extra: Vec::new(),
+            crs: None,
+            standard_time: head.encoding.get() & 1 != 0,
+            notes: Vec::new(),
+        };
+        let mut systems = Systems::default();
+        file.seek(SeekFrom::Start(u64::from(head.header_size.get())))
+            .map_err(io)?;
+        for _ in 0..head.records.get() {
+            let record: Record = take(&mut file, path, "a record")?;
+            let data = some(&mut file, path, u64::from(record.length.get()), "a record")?;
+            header.record(&record.user, record.id.get(), data, &mut systems);
+        }
+        if let Some(tail) = tail.filter(|tail| tail.extended.get() > 0) {
+            file.seek(SeekFrom::Start(tail.first_extended.get()))
+                .map_err(io)?;
+            for _ in 0..tail.extended.get() {
+                let record: Extended = take(&mut file, path, "an extended record")?;
+                let length = record.length.get();
+                if is_projection(&record.user) && length <= LONGEST {
+                    let data = some(&mut file, path, length, "an extended record")?;
+                    header.record(&record.user, record.id.get(), data, &mut systems);
+                    continue;
+                }
+                let behind = file.stream_position().map_err(io)?.checked_add(length);
+                let Some(behind) = behind.filter(|behind| *behind <= size) else {
+                    let place = Place::Byte(size);
+                    let expected = format!("an extended record of {length} bytes");
+                    let found = "the end of the file";
+                    return Err(ConvertError::malformed(path, place, found, expected));
+                };
+                file.seek(SeekFrom::Start(behind)).map_err(io)?;
+            }
+        }
+        let first_is_wkt = head.encoding.get() & 16 != 0;
+        header.crs = match first_is_wkt {
+            true => systems.wkt.or(systems.geotiff),
+            false => systems.geotiff.or(systems.wkt),
+        };
+        if header.crs.is_none() && systems.is_stated {
+            let note =
+                "the CRS is described without a code of EPSG: it is not kept, --crs gives it";
+            header.notes.push(note.to_owned());
+        }
+        if is_compressed != header.laszip.is_some() {
+            let found = match is_compressed {
+                true => "compressed points without a record of laszip",
+                false => "a record of laszip beside points that are not compressed",
+            };
+            let at = offset_of!(Head, format);
+            return Err(bad(at, found.to_owned(), "both or none"));
+        }
+        if let Some(one) = header.extra.iter().find(|one| one.data_type > 30) {
+            let found = format!(
+                "extra bytes {} of type {}",
+                shown(&one.name()),
+                one.data_type
+            );
+            return Err(ConvertError::malformed(
+                path,
+                Place::Whole,
+                found,
+                "a type up to 30",
+            ));
+        }
+        let extra = length - own;
+        let described: usize = header.extra.iter().map(ExtraBytes::size).sum();
+        if described > extra {
+            let found = format!("{extra} bytes behind those of point format {format}");
+            let expected = format!("{described}, as the record of extra bytes describes");
+            return Err(bad(offset_of!(Head, length), found, &expected));
+        }
+        if matches!(format, 4 | 5 | 9 | 10) {
+            header.notes.push("waveforms are not kept".to_owned());
+        }
+        Ok(header)
+    }
+
+    /// Bytes of a point before the extra ones.
+    pub(super) fn own(&self) -> usize {
+        SIZES.get(usize::from(self.format)).copied().unwrap_or(0)
+    }
+
+    fn record(&mut self, user: &[u8; 16], id: u16, data: Vec<u8>, systems: &mut Systems) {
+        match (text(user).as_str(), id) {
+            ("laszip encoded", 22204) => self.laszip = Some(data),
+            ("LASF_Projection", 2112) => systems.wkt = crs::wkt(&data),
+            ("LASF_Projection", 34735) => {
+                systems.geotiff = crs::geotiff(&data);
+                systems.is_stated = true;
+            }
+            ("LASF_Spec", 4) => {
+                let found = ExtraBytes::several(&data, data.len() / size_of::<ExtraBytes>());
+                self.extra = found.unwrap_or_default().to_vec();
+            }
+            // Parts of GeoTIFF keys, the index of COPC.
+            ("LASF_Projection" | "copc", _) => {}
+            (user, id) => {
+                let note = format!("the record {} {id} is not kept", shown(user));
+                if !self.notes.contains(&note) {
+                    self.notes.push(note);
+                }
+            }
+        }
+    }
+}
+
+/// What the records of a file state about its CRS.
+#[derive(Debug, Default)]
+struct Systems {
+    wkt: Option<Value>,
+    geotiff: Option<Value>,
+    is_stated: bool,
+}
+
+fn is_projection(user: &[u8; 16]) -> bool {
+    text(user) == "LASF_Projection"
+}
+
+impl ExtraBytes {
+    /// Bytes and numbers of a type.
+    pub(super) fn size(&self) -> usize {
+        const NUMBERS: [usize; 10] = [1, 1, 2, 2, 4, 4, 8, 8, 4, 8];
+        match usize::from(self.data_type) {
+            0 => usize::from(self.options),
+            kind => {
+                let size = NUMBERS.get((kind - 1) % 10).copied().unwrap_or(0);
+                size * self.count()
+            }
+        }
+    }
+
+    /// Numbers of a value.
+    pub(super) fn count(&self) -> usize {
+        match self.data_type {
+            0 => usize::from(self.options),
+            kind => usize::from((kind - 1) / 10) + 1,
+        }
+    }
+
+    /// Its name.
+    pub(super) fn name(&self) -> String {
+        text(&self.name)
+    }
+}
+
+/// A text that ends before the first zero.
+pub(super) fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0);
+    let bytes = end.and_then(|end| bytes.get(..end)).unwrap_or(bytes);
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A structure.
+fn take<T: FromBytes + zerocopy::IntoBytes>(
+    file: &mut File,
+    path: &Path,
+    what: &str,
+) -> Result<T, ConvertError> {
+    let bytes = some(file, path, size_of::<T>() as u64, what)?;
+    T::read_from_bytes(&bytes).map_err(|_| short(file, path, what))
+}
+
+/// So many bytes; memory for those that exist.
+fn some(file: &mut File, path: &Path, length: u64, what: &str) -> Result<Vec<u8>, ConvertError> {
+    let mut bytes = Vec::new();
+    let read = file.by_ref().take(length).read_to_end(&mut bytes);
+    let read = read.map_err(|error| ConvertError::io(path, error))?;
+    match read as u64 == length {
+        true => Ok(bytes),
+        false => Err(short(file, path, what)),
+    }
+}
+
+fn short(file: &mut File, path: &Path, what: &str) -> ConvertError {
+    let place = file.stream_position().map_or(Place::Whole, Place::Byte);
+    ConvertError::malformed(path, place, "the end of the file", what)
+}

@@ -1,0 +1,117 @@
+//! The structures of LAS 1.0 to 1.4, declared.
+
+use zerocopy::little_endian::{F64, U16, U32, U64};
+
+zvf_format::layout! {
+    /// The first 227 bytes of a file, of all versions.
+    pub struct Head: 227 {
+        /// LASF
+        pub signature: [u8; 4],
+        /// number of the file, not used
+        pub source: U16,
+        /// bit 0: times are GPS standard times; bit 4: the CRS is WKT
+        pub encoding as "global_encoding": U16,
+        /// identifier of the project, not used
+        pub guid: [u8; 16],
+        /// major and minor version
+        pub version: [u8; 2],
+        /// names of the system and the program, not used
+        pub system as "system_identifier": [u8; 64],
+        /// day of the year and year of creation, not used
+        pub created: [U16; 2],
+        /// bytes of the whole header
+        pub header_size: U16,
+        /// first byte of the points
+        pub first as "offset_to_point_data": U32,
+        /// records between header and points
+        pub records as "number_of_vlrs": U32,
+        /// point format; 128 is added where points are compressed
+        pub format as "point_data_record_format": u8,
+        /// bytes of a point
+        pub length as "point_data_record_length": U16,
+        /// points, if fewer than 2^32
+        pub legacy_points: U32,
+        /// points by return, not used
+        pub legacy_returns: [U32; 5],
+        /// distance of neighbouring coordinates of x, y and z
+        pub scale: [F64; 3],
+        /// coordinate of the number 0 of x, y and z
+        pub offset: [F64; 3],
+        /// highest and lowest x, y and z, not used
+        pub bounds as "max_min": [F64; 6],
+    }
+
+    /// What version 1.4 adds to the header.
+    pub struct Tail: 148 {
+        /// first byte of the waveforms, of version 1.3 and later
+        pub waveforms: U64,
+        /// first byte of the extended records
+        pub first_extended as "start_of_first_evlr": U64,
+        /// extended records, behind the points
+        pub extended as "number_of_evlrs": U32,
+        /// points
+        pub points: U64,
+        /// points by return, not used
+        pub returns: [U64; 15],
+    }
+
+    /// Head of a variable length record.
+    pub struct Record: 54 {
+        /// not used
+        pub reserved: [u8; 2],
+        /// who defined the record
+        pub user: [u8; 16],
+        /// what it is
+        pub id: U16,
+        /// bytes that follow
+        pub length: U16,
+        /// a text, not used
+        pub description: [u8; 32],
+    }
+
+    /// Head of an extended record.
+    pub struct Extended: 60 {
+        /// not used
+        pub reserved: [u8; 2],
+        /// who defined the record
+        pub user: [u8; 16],
+        /// what it is
+        pub id: U16,
+        /// bytes that follow
+        pub length: U64,
+        /// a text, not used
+        pub description: [u8; 32],
+    }
+
+    /// Description of bytes that a point has behind those of its format.
+    pub struct ExtraBytes: 192 {
+        /// not used
+        pub reserved: [u8; 2],
+        /// 1 to 10: type of a number, 11 to 30: of two or three numbers; 0: opaque bytes
+        pub data_type: u8,
+        /// bit 3: scaled, bit 4: offset; for opaque bytes their number
+        pub options: u8,
+        /// its name, padded with zeros
+        pub name: [u8; 32],
+        /// no data value and range, not used
+        pub unused: [u8; 76],
+        /// factors
+        pub scale: [F64; 3],
+        /// summands
+        pub offset: [F64; 3],
+        /// a text, not used
+        pub description: [u8; 32],
+    }
+
+    /// One key of a GeoTIFF directory, whose head has the same size.
+    pub struct GeoKey: 8 {
+        /// which one
+        pub id: U16,
+        /// 0: the value is here
+        pub location: U16,
+        /// numbers of the value
+        pub count: U16,
+        /// the value, or where it is
+        pub value: U16,
+    }
+}

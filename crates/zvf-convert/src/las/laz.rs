@@ -1,0 +1,276 @@
+//! Compressed points: chunks of laszip, several at a time.
+//!
+//! The crate `laz` reserves what a file states: counts and lengths are compared with the bytes that are there before it sees them.
+
+use std::io::{Cursor, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use laz::laszip::ChunkTable;
+use laz::record::{
+    LayeredPointRecordDecompressor, RecordDecompressor, SequentialPointRecordDecompressor,
+};
+use laz::{LazItem, LazItemType, LazVlr};
+use zvf_codec::isolate::isolate;
+
+use super::header::Header;
+use crate::error::{ConvertError, Place};
+
+/// Bytes of a chunk, compressed or not, at most.
+const MOST: u64 = 256 << 20;
+/// Chunks that are decompressed at the same time, at most.
+const AT_ONCE: usize = 8;
+
+/// One chunk of points.
+struct Chunk {
+    /// First byte.
+    at: u64,
+    bytes: u64,
+    points: u64,
+}
+
+/// Hands over the points of a file chunk by chunk.
+pub(super) fn read(
+    header: &Header,
+    record: &[u8],
+    take: &mut dyn FnMut(&[u8]) -> Result<(), ConvertError>,
+) -> Result<(), ConvertError> {
+    let path = &header.path;
+    let vlr = description(header, record)?;
+    let io = |error| ConvertError::io(path, error);
+    let mut file = zvf_store::open_file(path).map_err(io)?;
+    let chunks = table(header, &vlr, &mut file)?;
+    let threads = std::thread::available_parallelism().map_or(1, |count| count.get().min(AT_ONCE));
+    for group in chunks.chunks(threads) {
+        let mut packed = Vec::new();
+        for chunk in group {
+            let mut bytes = Vec::new();
+            file.seek(SeekFrom::Start(chunk.at)).map_err(io)?;
+            let read = file.by_ref().take(chunk.bytes).read_to_end(&mut bytes);
+            if read.map_err(io)? as u64 != chunk.bytes {
+                return Err(bad(path, chunk.at, "the end of the file", "a chunk"));
+            }
+            packed.push(bytes);
+        }
+        let decoded: Vec<Result<Vec<u8>, String>> = std::thread::scope(|scope| {
+            let work = group.iter().zip(&packed).map(|(chunk, bytes)| {
+                let items = vlr.items();
+                scope.spawn(move || decode(items, bytes, chunk.points, header.length))
+            });
+            let work: Vec<_> = work.collect();
+            let done = work.into_iter().map(|thread| {
+                let failed = |_| Err("a thread that failed".to_owned());
+                thread.join().unwrap_or_else(failed)
+            });
+            done.collect()
+        });
+        for (chunk, points) in group.iter().zip(decoded) {
+            let points = points.map_err(|found| {
+                let expected = format!("{} compressed points", chunk.points);
+                bad(path, chunk.at, found, expected)
+            })?;
+            take(&points)?;
+        }
+    }
+    Ok(())
+}
+
+fn bad(
+    path: &Path,
+    at: u64,
+    found: impl Into<String>,
+    expected: impl Into<String>,
+) -> ConvertError {
+    ConvertError::malformed(path, Place::Byte(at), found, expected)
+}
+
+/// The description of the compression, if its parts make up a point.
+fn description(header: &Header, record: &[u8]) -> Result<LazVlr, ConvertError> {
+    let path = &header.path;
+    let wrong = |found: String, expected: String| {
+        ConvertError::malformed(
+            path,
+            Place::Whole,
+            format!("a record of laszip with {found}"),
+            expected,
+        )
+    };
+    if let Some([compressor @ (0 | 1), 0]) = record.first_chunk::<2>() {
+        let found = format!("compressor {compressor}");
+        return Err(wrong(found, "chunks: compressor 2 or 3".to_owned()));
+    }
+    let read = isolate(|| LazVlr::read_from(record).map_err(|error| error.to_string()));
+    let vlr = read
+        .and_then(|read| read)
+        .map_err(|error| wrong(error, "a description of compressed points".to_owned()))?;
+    let items = vlr.items();
+    let length: usize = items.iter().map(|item| usize::from(item.size())).sum();
+    let fits = items.iter().all(|item| item.size() == size(item));
+    if items.is_empty() || !fits || length != header.length {
+        let found = format!("{} parts of {length} bytes", items.len());
+        return Err(wrong(found, format!("points of {} bytes", header.length)));
+    }
+    Ok(vlr)
+}
+
+/// Bytes of a part of a point.
+fn size(item: &LazItem) -> u16 {
+    match item.item_type() {
+        LazItemType::Byte(size) | LazItemType::Byte14(size) => size,
+        LazItemType::Point10 => 20,
+        LazItemType::GpsTime | LazItemType::RGBNIR14 => 8,
+        LazItemType::RGB12 | LazItemType::RGB14 => 6,
+        LazItemType::WavePacket13 | LazItemType::WavePacket14 => 29,
+        LazItemType::Point14 => 30,
+    }
+}
+
+/// The chunks of a file, each inside it.
+fn table(
+    header: &Header,
+    vlr: &LazVlr,
+    file: &mut std::fs::File,
+) -> Result<Vec<Chunk>, ConvertError> {
+    let (path, first) = (&header.path, header.first);
+    let io = |error| ConvertError::io(path, error);
+    let mut number = |at: u64| -> Result<[u8; 8], ConvertError> {
+        let mut bytes = [0; 8];
+        file.seek(SeekFrom::Start(at)).map_err(io)?;
+        let short = |_| bad(path, at, "the end of the file", "a table of chunks");
+        file.read_exact(&mut bytes).map_err(short)?;
+        Ok(bytes)
+    };
+    // A writer that cannot go back states the place at the end.
+    let stated = match u64::from_le_bytes(number(first)?) {
+        at if at > first && at <= header.size => at,
+        _ => u64::from_le_bytes(number(header.size.saturating_sub(8))?),
+    };
+    let start = first.saturating_add(8);
+    if stated < start || stated > header.size {
+        let found = format!("a table of chunks at byte {stated}");
+        return Err(bad(path, first, found, "one behind the points"));
+    }
+    let [_, _, _, _, count @ ..] = number(stated)?;
+    let count = u64::from(u32::from_le_bytes(count));
+    // The first point of a chunk is not compressed.
+    let most = (stated - start) / header.length as u64;
+    if count > most {
+        let found = format!("{count} chunks");
+        return Err(bad(
+            path,
+            stated,
+            found,
+            format!("at most {most} before the table"),
+        ));
+    }
+    file.seek(SeekFrom::Start(first)).map_err(io)?;
+    let read = isolate(|| {
+        let table = ChunkTable::read_from(&mut *file, vlr);
+        table.map_err(|error| error.to_string())
+    });
+    let table = read
+        .and_then(|read| read)
+        .map_err(|error| bad(path, stated, error, "a table of chunks"))?;
+    let (mut at, mut left) = (start, header.points);
+    let mut chunks = Vec::new();
+    for (number, entry) in table.as_ref().iter().enumerate() {
+        let points = match vlr.uses_variable_size_chunks() {
+            true => entry.point_count,
+            false => entry.point_count.min(left),
+        };
+        let end = at.checked_add(entry.byte_count);
+        let length = points.checked_mul(header.length as u64);
+        let (Some(end), Some(length)) = (end.filter(|end| *end <= stated), length) else {
+            let found = format!("chunk {number} of {} bytes", entry.byte_count);
+            return Err(bad(path, at, found, "one before the table of chunks"));
+        };
+        if points > left {
+            let found = format!("{points} points in chunk {number}");
+            return Err(bad(
+                path,
+                at,
+                found,
+                format!("at most {left}, as the header states"),
+            ));
+        }
+        if length > MOST || entry.byte_count > MOST {
+            return Err(ConvertError::limit(
+                path,
+                Place::Byte(at),
+                "bytes of a chunk",
+                MOST,
+            ));
+        }
+        if points > 0 {
+            chunks.push(Chunk {
+                at,
+                bytes: entry.byte_count,
+                points,
+            });
+        }
+        (at, left) = (end, left - points);
+    }
+    if left > 0 {
+        let found = format!("{left} points fewer in chunks");
+        let expected = format!("{}, as the header states", header.points);
+        return Err(bad(path, stated, found, expected));
+    }
+    Ok(chunks)
+}
+
+/// The points of a chunk, as an uncompressed file has them.
+fn decode(
+    items: &Vec<LazItem>,
+    bytes: &[u8],
+    points: u64,
+    length: usize,
+) -> Result<Vec<u8>, String> {
+    let is_layered = items.first().is_some_and(|item| item.version() > 2);
+    if is_layered {
+        layers(items, bytes, length)?;
+    }
+    isolate(|| {
+        let count = usize::try_from(points).map_err(|error| error.to_string())?;
+        let mut out = vec![0; count.saturating_mul(length)];
+        let input = Cursor::new(bytes);
+        let mut decoder: Box<dyn RecordDecompressor<Cursor<&[u8]>>> = match is_layered {
+            true => Box::new(LayeredPointRecordDecompressor::new(input)),
+            false => Box::new(SequentialPointRecordDecompressor::new(input)),
+        };
+        decoder
+            .set_fields_from(items)
+            .map_err(|error| error.to_string())?;
+        for point in out.chunks_exact_mut(length) {
+            decoder
+                .decompress_next(point)
+                .map_err(|error| error.to_string())?;
+        }
+        Ok(out)
+    })?
+}
+
+/// Compares the lengths of layers, which the decoder reserves, with the bytes of their chunk.
+fn layers(items: &[LazItem], bytes: &[u8], length: usize) -> Result<(), String> {
+    let count: usize = items
+        .iter()
+        .map(|item| match item.item_type() {
+            LazItemType::Point14 => 9,
+            LazItemType::RGBNIR14 => 2,
+            LazItemType::Byte14(count) => usize::from(count),
+            _ => 1,
+        })
+        .sum();
+    // After the first point and the number of points.
+    let sizes = bytes.get(length.saturating_add(4)..).unwrap_or_default();
+    let (sizes, data) = sizes
+        .split_at_checked(count.saturating_mul(4))
+        .ok_or("the end of a chunk before the lengths of its layers")?;
+    let sizes = sizes.as_chunks::<4>().0.iter();
+    let sum: u64 = sizes.map(|size| u64::from(u32::from_le_bytes(*size))).sum();
+    match sum <= data.len() as u64 {
+        true => Ok(()),
+        false => Err(format!(
+            "layers of {sum} bytes in a chunk with {} left",
+            data.len()
+        )),
+    }
+}

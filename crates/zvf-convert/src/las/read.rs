@@ -1,0 +1,128 @@
+//! Points of a LAS or LAZ file as record batches.
+
+use std::io::Read;
+use std::path::Path;
+
+use arrow_schema::SchemaRef;
+use serde_json::{Value, json};
+use zvf_encode::error::OrBug;
+
+use super::columns::Columns;
+use super::header::Header;
+use crate::error::{ConvertError, Place};
+use crate::records::source::{Source, TakeBatch};
+
+/// An open file.
+#[derive(Debug)]
+pub(crate) struct Las {
+    header: Header,
+    columns: Columns,
+}
+
+impl Las {
+    pub(crate) fn open(path: &Path) -> Result<Self, ConvertError> {
+        let header = Header::read(path)?;
+        let columns = Columns::of(&header);
+        Ok(Self { header, columns })
+    }
+
+    /// Hands over the bytes of points, whole ones.
+    fn points(
+        &self,
+        rows: usize,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), ConvertError>,
+    ) -> Result<(), ConvertError> {
+        let header = &self.header;
+        let path = &header.path;
+        if let Some(record) = &header.laszip {
+            #[cfg(feature = "laz")]
+            return super::laz::read(header, record, take);
+            #[cfg(not(feature = "laz"))]
+            {
+                let expected = "LAS, or a program that was built with the feature `laz`";
+                let found = format!("{} bytes about compression", record.len());
+                return Err(ConvertError::usage(
+                    path.display().to_string(),
+                    found,
+                    expected,
+                ));
+            }
+        }
+        let length = header.length as u64;
+        let bytes = header.points.checked_mul(length);
+        let end = bytes.and_then(|bytes| bytes.checked_add(header.first));
+        if end.is_none_or(|end| end > header.size) {
+            let expected = format!("{} points from byte {}", header.points, header.first);
+            let place = Place::Byte(header.size);
+            return Err(ConvertError::malformed(
+                path,
+                place,
+                "the end of the file",
+                expected,
+            ));
+        }
+        let io = |error| ConvertError::io(path, error);
+        let mut file = zvf_store::open_file(path).map_err(io)?;
+        std::io::Seek::seek(&mut file, std::io::SeekFrom::Start(header.first)).map_err(io)?;
+        let mut left = header.points;
+        let mut block = Vec::new();
+        while left > 0 {
+            let count = left.min(rows.max(1) as u64);
+            block.clear();
+            let read = (&mut file).take(count * length).read_to_end(&mut block);
+            if read.map_err(io)? as u64 != count * length {
+                let place = Place::Byte(header.size);
+                return Err(ConvertError::malformed(
+                    path,
+                    place,
+                    "the end of the file",
+                    "points",
+                ));
+            }
+            take(&block)?;
+            left -= count;
+        }
+        Ok(())
+    }
+}
+
+impl Source for Las {
+    fn schema(&self) -> SchemaRef {
+        SchemaRef::clone(&self.columns.schema)
+    }
+
+    fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
+        let most = rows.max(1).saturating_mul(self.header.length);
+        self.points(rows, &mut |points| {
+            for block in points.chunks(most) {
+                take(&self.columns.batch(block).or_bug("columns of points")?)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.header.notes.clone()
+    }
+
+    fn crs(&self) -> Option<Value> {
+        self.header.crs.clone()
+    }
+
+    /// What an export needs to write the same numbers.
+    fn header(&self) -> Option<Value> {
+        let header = &self.header;
+        let [major, minor] = header.version;
+        Some(json!({
+            "source": "las",
+            "version": format!("{major}.{minor}"),
+            "point_format": header.format,
+            "scale": header.scale,
+            "offset": header.offset,
+            "gps_time": match header.standard_time {
+                true => "standard time minus 1e9 seconds",
+                false => "seconds of the week",
+            },
+        }))
+    }
+}

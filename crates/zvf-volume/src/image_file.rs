@@ -1,0 +1,476 @@
+//! NIfTI and MGH files, plain or compressed by gzip.
+//!
+//! The first axis is the fastest in the file; volumes have the axes in the order of the header, as nibabel. Compressed files and those of object stores are
+//! copied once, when elements are first read, to memory or to a temporary file.
+
+use std::fmt::Debug;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use flate2::read::MultiGzDecoder;
+use futures::StreamExt;
+use object_store::{ObjectStore, ObjectStoreExt};
+use tempfile::SpooledTempFile;
+use tokio::sync::OnceCell;
+use zvf_codec::isolate::isolate;
+use zvf_format::dtype::{DType, DTypeKind};
+use zvf_grid::{Axis, Dims, Selection};
+use zvf_meta::{HeaderError, ImageHeader};
+
+use crate::open::blocking;
+use crate::sample::get;
+use crate::{AxisInfo, Counts, Element, Form, VolumeError, VolumeInfo};
+
+/// Bytes of a copy that are kept in memory; a larger one is a temporary file.
+const MEMORY: usize = 64 << 20;
+/// Bytes that are read at once, at most.
+const WINDOW: u64 = 1 << 20;
+/// Rows with fewer bytes between them are read together.
+const GAP: u64 = 16 << 10;
+/// Deflate does not compress more than by this factor.
+const RATIO: u64 = 1032;
+/// Bytes of a compressed object that hold the header.
+const FRONT: u64 = 64 << 10;
+/// Names of the axes, as programs for NIfTI have them.
+const NAMES: [&str; 7] = ["i", "j", "k", "t", "u", "v", "w"];
+
+/// The bytes of a file or of its copy.
+trait Content: Read + Seek + Send + Debug {}
+impl<T: Read + Seek + Send + Debug> Content for T {}
+
+/// Where a file is.
+#[derive(Debug)]
+enum Origin {
+    Local(PathBuf),
+    Object(Arc<dyn ObjectStore>, object_store::path::Path),
+}
+
+/// An image whose header was read.
+#[derive(Debug)]
+pub(crate) struct ImageFile {
+    /// For errors.
+    name: String,
+    origin: Origin,
+    gzip: bool,
+    /// First byte of the elements.
+    offset: u64,
+    /// First byte behind them.
+    end: u64,
+    /// Bytes between neighbours of each axis of the volume.
+    strides: Vec<u64>,
+    /// Bytes of a stored number.
+    size: usize,
+    /// Type of a stored number, slope and intercept.
+    scaling: Option<(DType, f64, f64)>,
+    content: OnceCell<Arc<Mutex<Box<dyn Content>>>>,
+}
+
+/// Opens a local file.
+pub(crate) fn local(path: &Path) -> Result<(VolumeInfo, Arc<ImageFile>), VolumeError> {
+    let name = path.display().to_string();
+    let failed = || VolumeError::file(format!("reading {name}"));
+    let mut file = zvf_store::open_file(path).map_err(failed())?;
+    let length = file.metadata().map_err(failed())?.len();
+    let mut first = [0; 2];
+    let is_gzip = file.read_exact(&mut first).is_ok() && ImageHeader::is_gzip(&first);
+    file.rewind().map_err(failed())?;
+    let (info, image) = opened(&name, Origin::Local(path.to_owned()), file, is_gzip)?;
+    let longest = match is_gzip {
+        true => length.saturating_mul(RATIO),
+        false => length,
+    };
+    if image.end > longest {
+        return Err(image.short(length));
+    }
+    Ok((info, Arc::new(image)))
+}
+
+/// Opens a file of an object store.
+pub(crate) async fn remote(
+    store: &Arc<dyn ObjectStore>,
+    path: &object_store::path::Path,
+) -> Result<(VolumeInfo, Arc<ImageFile>), VolumeError> {
+    let front = store.get_range(path, 0..FRONT).await?;
+    let is_gzip = ImageHeader::is_gzip(&front);
+    let origin = Origin::Object(Arc::clone(store), path.clone());
+    let front = std::io::Cursor::new(front);
+    let (mut info, image) = opened(path.as_ref(), origin, front, is_gzip)?;
+    info.notes
+        .push("it is read whole, once, to memory or to a temporary file".to_owned());
+    Ok((info, Arc::new(image)))
+}
+
+/// Reads the header.
+fn opened(
+    name: &str,
+    origin: Origin,
+    file: impl Read,
+    gzip: bool,
+) -> Result<(VolumeInfo, ImageFile), VolumeError> {
+    let decoded = isolate(|| match gzip {
+        true => prefix(&mut MultiGzDecoder::new(file)),
+        false => prefix(&mut { file }),
+    });
+    let (bytes, ended) = decoded.map_err(|panic| malformed(name, panic, "a gzip file"))?;
+    let Some(header) = ImageHeader::parse(&bytes) else {
+        let found = ended.map_or_else(|| "another file".to_owned(), |error| error.to_string());
+        return Err(malformed(name, found, "the header of NIfTI or MGH"));
+    };
+    let wrong = |error: HeaderError| {
+        let place = format!("{name}, byte {} ({})", error.at, error.field);
+        malformed(place, error.found, error.expected)
+    };
+    let mut shape = header.shape().map_err(wrong)?;
+    let element = header.element().map_err(wrong)?;
+    let offset = header.offset().map_err(wrong)?;
+    let affine = header.affine().map_err(wrong)?;
+    let dtype = Element::parse(&element.text, element.size);
+    let too_many = || malformed(name, "extents beyond 64 bits", "fewer elements");
+    let size = u64::try_from(element.size).unwrap_or(u64::MAX);
+    let mut stride = size.checked_mul(element.channels).ok_or_else(too_many)?;
+    let (mut strides, mut axes, mut chunk) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, (extent, name)) in shape.iter().zip(NAMES).enumerate() {
+        strides.push(stride);
+        stride = stride.checked_mul(*extent).ok_or_else(too_many)?;
+        let (kind, time) = match at {
+            0..3 => ("space", None),
+            3 => ("time", header.time()),
+            _ => ("channel", None),
+        };
+        let unit = if at < 3 {
+            affine.unit
+        } else {
+            time.map(|(_, unit)| unit)
+        };
+        axes.push(AxisInfo {
+            name: Some(name.to_owned()),
+            kind: Some(kind.to_owned()),
+            unit: unit.map(str::to_owned),
+            place: time.map(|(place, _)| place),
+        });
+        chunk.push(if at < 3 { (*extent).min(64) } else { 1 });
+    }
+    let mut notes = Vec::new();
+    let scaling = match header.scaling().map_err(wrong)? {
+        Some((slope, inter)) if element.channels == 1 => match dtype.number {
+            Some(number) => {
+                notes.push(format!(
+                    "values are {slope} * element + {inter}, as float64"
+                ));
+                Some((number, slope, inter))
+            }
+            None => {
+                let found = format!("a slope for elements {}", dtype.text);
+                return Err(malformed(name, found, "numbers, or no slope"));
+            }
+        },
+        _ => None,
+    };
+    if element.channels > 1 {
+        strides.push(size);
+        shape.push(element.channels);
+        chunk.push(element.channels);
+        axes.push(AxisInfo {
+            name: Some("c".to_owned()),
+            kind: Some("channel".to_owned()),
+            ..AxisInfo::default()
+        });
+    }
+    notes.extend(header.remark());
+    let end = offset.checked_add(stride).ok_or_else(too_many)?;
+    if gzip
+        && matches!(origin, Origin::Local(_))
+        && usize::try_from(end).is_ok_and(|end| end > MEMORY)
+    {
+        notes.push(format!(
+            "it is compressed as a whole: {end} bytes are decompressed once, to a temporary file"
+        ));
+    }
+    let info = VolumeInfo {
+        name: String::new(),
+        form: match header {
+            ImageHeader::Mgh(_) => Form::Mgh,
+            _ => Form::Nifti,
+        },
+        layout: header.format().to_owned(),
+        element: match scaling {
+            Some(_) => Element::number(DType::little(DTypeKind::F64)),
+            None => dtype,
+        },
+        shape: Dims::new(&shape)?,
+        chunk: Dims::new(&chunk)?,
+        block: None,
+        codecs: gzip.then(|| "gzip".to_owned()).into_iter().collect(),
+        filters: Vec::new(),
+        axes,
+        affine: Some(affine),
+        notes,
+    };
+    let image = ImageFile {
+        name: name.to_owned(),
+        origin,
+        gzip,
+        offset,
+        end,
+        strides,
+        size: element.size,
+        scaling,
+        content: OnceCell::new(),
+    };
+    Ok((info, image))
+}
+
+/// The bytes that may hold a header, and why there are not more.
+fn prefix(file: &mut dyn Read) -> (Vec<u8>, Option<std::io::Error>) {
+    let mut bytes = Vec::new();
+    let length = u64::try_from(ImageHeader::LENGTH).unwrap_or(u64::MAX);
+    let ended = file.take(length).read_to_end(&mut bytes).err();
+    (bytes, ended)
+}
+
+fn malformed(
+    place: impl Into<String>,
+    found: impl Into<String>,
+    expected: &'static str,
+) -> VolumeError {
+    VolumeError::malformed(place, found, expected)
+}
+
+impl ImageFile {
+    /// Elements of a selection into `out`, zeros of its size. `item`: bytes of an element of the result.
+    pub(crate) async fn read(
+        self: &Arc<Self>,
+        selection: Selection,
+        item: usize,
+        mut out: Vec<u8>,
+    ) -> Result<(Vec<u8>, Counts), VolumeError> {
+        let content = self.content.get_or_try_init(|| self.bytes()).await?;
+        let (content, image) = (Arc::clone(content), Arc::clone(self));
+        blocking(move || {
+            let mut content = content.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut window = Window {
+                image: &image,
+                content: content.as_mut(),
+                bytes: Vec::new(),
+                start: 0,
+                counts: Counts::default(),
+            };
+            if !selection.is_empty() {
+                image.gather(&selection, item, &mut window, &mut out)?;
+            }
+            let counts = window.counts;
+            Ok((out, counts))
+        })
+        .await
+    }
+
+    /// The file, or a copy of it without compression.
+    async fn bytes(self: &Arc<Self>) -> Result<Arc<Mutex<Box<dyn Content>>>, VolumeError> {
+        let mut content: Box<dyn Content> = match &self.origin {
+            Origin::Local(path) => {
+                let path = path.clone();
+                let name = self.name.clone();
+                let opened = blocking(move || {
+                    zvf_store::open_file(&path)
+                        .map_err(VolumeError::file(format!("reading {name}")))
+                });
+                Box::new(opened.await?)
+            }
+            Origin::Object(store, path) => {
+                let mut copy = SpooledTempFile::new(MEMORY);
+                let mut stream = store.get(path).await?.into_stream();
+                while let Some(bytes) = stream.next().await {
+                    copy.write_all(&bytes?).map_err(temporary(&self.name))?;
+                }
+                copy.rewind().map_err(temporary(&self.name))?;
+                Box::new(copy)
+            }
+        };
+        if self.gzip {
+            let image = Arc::clone(self);
+            content = blocking(move || image.decompress(content)).await?;
+        }
+        Ok(Arc::new(Mutex::new(content)))
+    }
+
+    /// As many bytes as the header states, and the checksum if they are all.
+    fn decompress(&self, packed: Box<dyn Content>) -> Result<Box<dyn Content>, VolumeError> {
+        let damaged = |error: String| malformed(&*self.name, error, "a gzip file");
+        let decoded = isolate(|| {
+            let mut copy = SpooledTempFile::new(MEMORY);
+            let mut decoder = MultiGzDecoder::new(packed);
+            let (mut buffer, mut length) = (vec![0; 64 << 10], 0_u64);
+            loop {
+                let count = decoder
+                    .read(&mut buffer)
+                    .map_err(|error| damaged(error.to_string()))?;
+                let left = usize::try_from(self.end.saturating_sub(length)).unwrap_or(usize::MAX);
+                let bytes = buffer.get(..count.min(left)).unwrap_or_default();
+                // One more read reaches the checksum of most files; what follows the elements is not used.
+                if bytes.is_empty() {
+                    break;
+                }
+                copy.write_all(bytes).map_err(temporary(&self.name))?;
+                length = length.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+            }
+            copy.rewind().map_err(temporary(&self.name))?;
+            match length < self.end {
+                true => Err(self.short(length)),
+                false => Ok(copy),
+            }
+        });
+        Ok(Box::new(decoded.map_err(damaged)??))
+    }
+
+    /// The file ends too early.
+    fn short(&self, length: u64) -> VolumeError {
+        let (name, end) = (&self.name, self.end);
+        VolumeError::malformed(
+            format!("{name}, byte {length}"),
+            "the end of the file",
+            format!("{end} bytes, as the header states"),
+        )
+    }
+
+    /// Copies the elements of a selection row by row, in the order of the file.
+    fn gather(
+        &self,
+        selection: &Selection,
+        item: usize,
+        window: &mut Window<'_>,
+        out: &mut [u8],
+    ) -> Result<(), VolumeError> {
+        /// One axis: its range, the number of its indices, and bytes between them in the file and in the result.
+        #[derive(Clone, Copy)]
+        struct Walk {
+            axis: Axis,
+            count: u64,
+            stride: u64,
+            out: usize,
+        }
+        let mut next = item;
+        let axes = selection.axes().iter().zip(&self.strides).rev();
+        let mut walks: Vec<Walk> = axes
+            .map(|(axis, stride)| {
+                let range = axis.stop.saturating_sub(axis.start);
+                let count = range.div_ceil(axis.step.max(1));
+                let out = next;
+                next = next.saturating_mul(usize::try_from(count).unwrap_or(usize::MAX));
+                Walk {
+                    axis: *axis,
+                    count,
+                    stride: *stride,
+                    out,
+                }
+            })
+            .collect();
+        walks.sort_by_key(|one| std::cmp::Reverse(one.stride));
+        let Some((row, outer)) = walks.split_last() else {
+            return Ok(());
+        };
+        let step = row.axis.step.saturating_mul(row.stride);
+        // Elements whose bytes, with those between them, are read at once.
+        let group = (WINDOW / step.max(1)).max(1);
+        let size = u64::try_from(self.size).unwrap_or(u64::MAX);
+        let mut index = vec![0_u64; outer.len()];
+        loop {
+            let start = row.axis.start.saturating_mul(row.stride);
+            let (mut from, mut to) = (self.offset.saturating_add(start), 0_usize);
+            for (at, one) in index.iter().zip(outer) {
+                let place = at
+                    .saturating_mul(one.axis.step)
+                    .saturating_add(one.axis.start);
+                from = from.saturating_add(place.saturating_mul(one.stride));
+                let steps = usize::try_from(*at).unwrap_or(usize::MAX);
+                to = to.saturating_add(steps.saturating_mul(one.out));
+            }
+            let mut done = 0;
+            while done < row.count {
+                let count = group.min(row.count.saturating_sub(done));
+                let span = count
+                    .saturating_sub(1)
+                    .saturating_mul(step)
+                    .saturating_add(size);
+                let bytes = window.get(from.saturating_add(done.saturating_mul(step)), span)?;
+                let apart = usize::try_from(step).unwrap_or(usize::MAX);
+                for element in bytes.chunks(apart.max(1)) {
+                    let slot = out.get_mut(to..to.saturating_add(item));
+                    if let (Some(slot), Some(stored)) = (slot, element.get(..self.size)) {
+                        match self.scaling {
+                            None => slot.copy_from_slice(stored),
+                            Some((dtype, slope, inter)) => {
+                                let value = get(dtype, stored) * slope + inter;
+                                slot.copy_from_slice(&value.to_le_bytes());
+                            }
+                        }
+                    }
+                    to = to.saturating_add(row.out);
+                }
+                done = done.saturating_add(count);
+            }
+            let mut axes = index.iter_mut().zip(outer).rev();
+            let advanced = axes.any(|(at, one)| {
+                *at = at.saturating_add(1);
+                let is_inside = *at < one.count;
+                if !is_inside {
+                    *at = 0;
+                }
+                is_inside
+            });
+            if !advanced {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn temporary(name: &str) -> impl FnOnce(std::io::Error) -> VolumeError {
+    VolumeError::file(format!("copying {name} to a temporary file"))
+}
+
+/// The bytes around the last row.
+struct Window<'a> {
+    image: &'a ImageFile,
+    content: &'a mut dyn Content,
+    bytes: Vec<u8>,
+    start: u64,
+    counts: Counts,
+}
+
+impl Window<'_> {
+    /// Bytes of the file. If they follow those of the last read, more than these are read.
+    fn get(&mut self, at: u64, length: u64) -> Result<&[u8], VolumeError> {
+        let end = at.saturating_add(length);
+        let held = self
+            .start
+            .saturating_add(u64::try_from(self.bytes.len()).unwrap_or(u64::MAX));
+        if at < self.start || end > held {
+            let is_near =
+                !self.bytes.is_empty() && at >= self.start && at <= held.saturating_add(GAP);
+            let ahead = if is_near { WINDOW } else { length };
+            let stop = at.saturating_add(ahead).min(self.image.end).max(end);
+            let count = stop.saturating_sub(at);
+            self.start = at;
+            self.bytes.clear();
+            let failed = |error| VolumeError::file(format!("reading {}", self.image.name))(error);
+            self.content.seek(SeekFrom::Start(at)).map_err(failed)?;
+            let content = &mut *self.content;
+            let read = content
+                .take(count)
+                .read_to_end(&mut self.bytes)
+                .map_err(failed)?;
+            let read = u64::try_from(read).unwrap_or(u64::MAX);
+            if read < length {
+                return Err(self.image.short(at.saturating_add(read)));
+            }
+            self.counts.bytes = self.counts.bytes.saturating_add(read);
+            self.counts.requests = self.counts.requests.saturating_add(1);
+            self.counts.chunks = 1;
+        }
+        let first = usize::try_from(at.saturating_sub(self.start)).unwrap_or(usize::MAX);
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let found = self.bytes.get(first..first.saturating_add(length));
+        found.ok_or_else(|| self.image.short(at))
+    }
+}
