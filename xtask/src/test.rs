@@ -15,12 +15,10 @@ use crate::cost::{self, Costs};
 use crate::scratch::Scratch;
 use crate::{Outcome, python, sh};
 
-/// Features of tests that `cargo test --workspace` leaves out: real servers, the Blosc encoder, maps and buckets of TET, buckets of
-/// Caterva, repairs; Parquet and LAZ, whatever the program's own features are; and what the Python package asks for, which shares the tests'
-/// build.
+/// Features of tests that `cargo test --workspace` leaves out: real servers, the Blosc encoder, maps of files, repairs; Parquet and LAZ,
+/// whatever the program's own features are; and what the Python package asks for, which shares the tests' build.
 pub(crate) const FEATURES: &str = "zvf-trials/servers,zvf-write/zarrs,zvf-convert/parquet,zvf-convert/laz,\
-     zvf-tet/mmap,zvf-tet/object_store,zvf-caterva/object_store,zvf-sys/mmap,\
-     zvf-sys/dynamic-tls,zvf-validate/repair";
+     zvf-tet/mmap,zvf-sys/mmap,zvf-sys/dynamic-tls,zvf-validate/repair";
 
 /// Cargo's arguments that test everything, or the packages that its `-p` or `--package` names, with those of [`FEATURES`] that they
 /// have.
@@ -456,7 +454,7 @@ mod tests {
         );
         assert_eq!(of(&["-p", "zvf-meta"]), ["test", "--features", ""]);
         let two = of(&["--package=zvf-tet", "-pzvf-write"]);
-        assert_eq!(two[2], "zvf-write/zarrs,zvf-tet/mmap,zvf-tet/object_store");
+        assert_eq!(two[2], "zvf-write/zarrs,zvf-tet/mmap");
     }
 
     #[test]

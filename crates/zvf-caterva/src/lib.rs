@@ -62,10 +62,9 @@
 //! | feature | adds |
 //! |---|---|
 //! | none | views: no std, no heap |
-//! | `std` (default) | files, sparse folders, memory; slices; the writer |
+//! | `std` (default) | files, sparse folders, memory, any `ReadAt`; slices; the writer |
 //! | `lz4`, `zlib`, `zstd`, `lz4-c` (default), `ruzstd` | codecs, as in [`zvf_blosc`] |
 //! | `pure` | `std` and every codec without C code |
-//! | `object_store` | `ObjectArray`: the same by asynchronous range requests |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
@@ -89,10 +88,8 @@ pub use geometry::Geometry;
 pub use header::{FrameHeader, HEADER, Layout, MAGIC, MAGIC_AT, TRAILER, TrailerTail};
 pub use meta::{MOST_FIXED, MOST_VARIABLE, Metalayer, Metalayers};
 pub use nd::{NdKind, NdMeta};
-#[cfg(feature = "object_store")]
-pub use read::ObjectArray;
 #[cfg(feature = "std")]
-pub use read::{Array, Counts, Error, ErrorClass, FileAt, Frame, ReadAt, ReadOptions};
+pub use read::{Array, Counts, Error, ErrorClass, Frame, ReadOptions};
 pub use view::{FrameView, find_nd};
 #[cfg(feature = "std")]
 pub use write::{ChunkRegion, WriteOptions, Writer};
@@ -100,6 +97,8 @@ pub use zvf_blosc::{Class, DecodeError, Special, SpecialKind};
 #[cfg(feature = "std")]
 pub use zvf_blosc::{Codec, EncodeError, FirstFilter, LastFilter};
 pub use zvf_grid::{Axis, Dims, GridError, Selection};
+#[cfg(feature = "std")]
+pub use zvf_sys::{ReadAt, ReadFolder};
 
 /// Compiles the example of the README.
 #[cfg(all(doctest, feature = "std"))]

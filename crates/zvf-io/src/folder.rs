@@ -134,7 +134,7 @@ mod at {
     use rustix::io::Errno;
 
     use super::{Entry, VisitEntry};
-    use crate::regular_file;
+    use zvf_sys::regular_file;
 
     /// A handle for looking up names, which needs no permission to read, if the system has such handles.
     #[cfg(any(target_os = "linux", target_os = "android"))]

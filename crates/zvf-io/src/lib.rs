@@ -31,7 +31,8 @@
 //! | state shared by requests: slots, bytes in flight, limits, trace, round | `context.rs` |
 //! | send one request in a form that the backend supports; single-flight for concurrent callers | `remote.rs`, `single_flight.rs` |
 //! | retry a failed request; classify failures | `retry.rs`, `classify.rs` |
-//! | read files | `local.rs`, `folder.rs`, `regular_file.rs` |
+//! | read files | `local.rs`, `folder.rs` |
+//! | read single objects at positions, for other formats | `single_object.rs` |
 //! | state, ranges and listings of single objects | `single_state.rs` |
 //! | detect changes while reading | `versions.rs`, `verify.rs` |
 //! | read objects as if others replaced them | `overlay.rs`, [`IoOptions::drafts`] |
@@ -63,7 +64,6 @@ mod location;
 mod once;
 mod options;
 mod overlay;
-mod regular_file;
 mod remote;
 mod request;
 mod retry;
@@ -91,11 +91,10 @@ pub use limits::Limits;
 pub use once::Once;
 pub use options::{IoOptions, Retry};
 pub use overlay::{Overlay, STAGING};
-pub use regular_file::{open_file, special};
 pub use remote::Remote;
 pub use request::{Ask, Cap, Object, Question, Reply, Usage, is_segment};
 pub use retry::{Answer, Requests};
-pub use single_object::FileLocation;
+pub use single_object::{FileLocation, ObjectFile, ObjectFolder, ObjectLocation};
 pub use single_state::{Listing, ObjectPart, ObjectState};
 pub use stop::Stop;
 pub use task::{Handover, blocking, driven};
@@ -105,6 +104,7 @@ pub use trace::{IoTrace, Method, Request};
 pub use upload::{Place, put_file};
 pub use versions::Versions;
 pub use zvf_grid::Merge;
+pub use zvf_sys::regular_file::{open_file, special};
 
 /// Compiles the example of the README.
 #[cfg(doctest)]

@@ -10,8 +10,9 @@ use crate::context::Context;
 use crate::folder::{Entry, Folder};
 use crate::versions::changed;
 use crate::versions::{Role, State};
-use crate::{Ask, CELL_BYTES, Cap, IoError, Method, Object, Question, Reply, Usage, regular_file};
+use crate::{Ask, CELL_BYTES, Cap, IoError, Method, Object, Question, Reply, Usage};
 use zvf_grid::int::wide;
+use zvf_sys::regular_file;
 
 /// Reads a file or part of it; `None` when it does not exist. Blocks.
 ///

@@ -1,42 +1,40 @@
-//! Single files, for readers of other formats: [`FileLocation`], and requests of [`Kv`] as an `object_store` backend.
+//! Single files of other formats: [`FileLocation`], [`ObjectLocation`], and an object as a [`ReadAt`].
 //!
-//! Retries, time-outs, limits and the trace are the same as for stores. If a server refuses HEAD, the first byte is requested instead; if it
-//! refuses ranges, the whole object, which is kept in memory while it is read.
+//! Retries, time-outs, limits and the trace are the same as for stores.
 
-use std::fmt;
+use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, OnceLock};
 
-use futures::StreamExt;
-use futures::stream::{self, BoxStream};
-use object_store::path::Path;
-use object_store::{
-    CopyOptions, Error, GetOptions, GetRange, GetResult, GetResultPayload, ListResult,
-    MultipartUpload, ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload,
-    PutResult,
-};
+use bytes::Bytes;
+use futures::future::{BoxFuture, try_join_all};
+use tokio::runtime::Handle;
+use zvf_grid::int::wide;
+use zvf_sys::{ReadAt, ReadFolder, RequestCost};
 
 use crate::kv::{Backend, Kv};
 use crate::location::{Location, scheme};
 use crate::remote::{Got, Part, Remote, Use};
-use crate::task::driven;
-use crate::versions::{Role, State};
-use crate::{Ask, Cap, IoError, IoOptions, Object};
+use crate::task::{driven, runtime};
+use crate::versions::{State, changed};
+use crate::{Ask, Cap, IoError, IoOptions};
+
+/// Bytes of the first request for an object, and those at its end that are worth reading along.
+const AHEAD: u64 = 64 << 10;
 
 /// One file: on the local disk, or an object.
 #[derive(Debug, Clone)]
 pub enum FileLocation {
-    /// A path of the local disk.
+    /// A path of the local disk, which [`zvf_sys::FileAt`] reads.
     Local(PathBuf),
-    /// An object of an object store, with the retries, time-outs and limits of [`Kv`]. Its errors are [`object_store::Error::Generic`] around a [`IoError`].
-    Object(Arc<dyn ObjectStore>, Path),
+    /// An object of a bucket or web server.
+    Object(ObjectLocation),
 }
 
 impl FileLocation {
     /// Resolves the address of one file: a path, or a URL of a scheme that is compiled in, with the credentials and options
-    /// that a store there would be opened with.
+    /// that a store there would be opened with. Sends nothing.
     ///
     /// # Errors
     /// Misuse: no backend knows the address, or it names no file.
@@ -65,262 +63,265 @@ impl FileLocation {
                     (prefix, "") => prefix.to_owned(),
                     (prefix, name) => format!("{prefix}/{name}"),
                 };
-                let path = Path::parse(key).map_err(|error| bad(&error.to_string()))?;
                 let bucket = Location::Remote {
-                    store: Arc::clone(&store),
+                    store,
                     prefix: String::new(),
                     backs,
                 };
-                let steady = SingleObjects::new(Kv::at(bucket, options));
-                let store = steady.map_or(store, |steady| Arc::new(steady) as Arc<dyn ObjectStore>);
-                Ok(Self::Object(store, path))
+                let kv = Kv::at(bucket, options);
+                let Backend::Remote(remote) = kv.backend().clone() else {
+                    return Ok(Self::Local(PathBuf::from(address)));
+                };
+                remote.path(&key)?;
+                Ok(Self::Object(ObjectLocation { kv, remote, key }))
             }
         }
     }
 }
 
-/// A backend that is only read, with the patience of a store. Cheap to clone.
+/// The place of an object, or of a folder of objects. Cheap to clone; clones share limits and the trace.
 #[derive(Debug, Clone)]
-pub(crate) struct SingleObjects(Arc<Inner>);
+pub struct ObjectLocation {
+    kv: Kv,
+    remote: Remote,
+    key: String,
+}
+
+impl ObjectLocation {
+    /// An object below this place.
+    #[must_use]
+    pub fn join(&self, name: &str) -> Self {
+        Self {
+            key: format!("{}/{name}", self.key),
+            ..self.clone()
+        }
+    }
+
+    /// Opens the object, by a request for its first 64 KiB; `None` if it does not exist. If the server sends no ranges, the whole
+    /// object is read and kept in memory.
+    ///
+    /// # Errors
+    /// I/O; limit: an object that is read whole and has more than [`Limits::cell_bytes`](crate::Limits::cell_bytes) bytes; misuse: no
+    /// tokio runtime is running.
+    pub fn open(&self) -> BoxFuture<'_, Result<Option<ObjectFile>, IoError>> {
+        Box::pin(async move {
+            let file = self.file(runtime()?);
+            let inner = Arc::clone(&file.inner);
+            let found = driven(async move { inner.first().await.map(|first| first.is_some()) });
+            Ok(found.await?.then_some(file))
+        })
+    }
+
+    /// The objects below this place, which are opened when they are read.
+    ///
+    /// # Errors
+    /// Misuse: no tokio runtime is running.
+    pub fn folder(&self) -> Result<ObjectFolder, IoError> {
+        Ok(ObjectFolder {
+            place: self.clone(),
+            runtime: runtime()?,
+        })
+    }
+
+    fn file(&self, runtime: Handle) -> ObjectFile {
+        let inner = Inner {
+            place: self.clone(),
+            version: OnceLock::new(),
+        };
+        ObjectFile {
+            inner: Arc::new(inner),
+            runtime,
+        }
+    }
+}
+
+/// Objects below a common place, by name. Made by [`ObjectLocation::folder`].
+#[derive(Debug)]
+pub struct ObjectFolder {
+    place: ObjectLocation,
+    runtime: Handle,
+}
+
+impl ReadFolder for ObjectFolder {
+    fn open(&self, name: &str) -> io::Result<Box<dyn ReadAt>> {
+        Ok(Box::new(self.place.join(name).file(self.runtime.clone())))
+    }
+}
+
+/// One version of one object, for readers that wait for their bytes. Made by [`ObjectLocation::open`].
+///
+/// The version is that of the first answer; later answers of another one are [`IoError::SourceChanged`]. Errors of
+/// [`ReadAt`] are [`io::Error`] around an [`IoError`].
+///
+/// # Blocking
+/// The runtime in which the object was opened sends the requests, and its methods wait for them: call them on a thread that may block
+/// ([`blocking`](crate::blocking)), never in a task.
+#[derive(Debug)]
+pub struct ObjectFile {
+    inner: Arc<Inner>,
+    runtime: Handle,
+}
 
 #[derive(Debug)]
 struct Inner {
-    kv: Kv,
-    remote: Remote,
-    /// Whether a range was ever answered as one.
-    ranges: AtomicBool,
-    /// The object that was read whole last, where ranges are not answered.
-    whole: Mutex<Option<(String, Got)>>,
+    place: ObjectLocation,
+    version: OnceLock<Version>,
 }
 
-/// The object does not exist, or has another version.
-enum Outcome {
-    Got(Got, Range<u64>),
-    Absent,
-    Changed,
+/// The version that is read, and its first bytes, if they were read: all bytes if the server sends no ranges.
+#[derive(Debug)]
+struct Version {
+    state: State,
+    front: Option<Bytes>,
 }
 
-impl SingleObjects {
-    /// Reads through `kv`; `None` if that is the local disk.
-    pub(crate) fn new(kv: Kv) -> Option<Self> {
-        let Backend::Remote(remote) = kv.backend() else {
-            return None;
-        };
-        let remote = remote.clone();
-        Some(Self(Arc::new(Inner {
-            kv,
-            remote,
-            ranges: AtomicBool::new(false),
-            whole: Mutex::default(),
-        })))
+impl Version {
+    /// Fails for an answer of another version.
+    fn check(&self, key: &str, now: &State) -> Result<(), IoError> {
+        let same = self.state.etag.is_none() || self.state.etag == now.etag;
+        match same && self.state.size == now.size {
+            true => Ok(()),
+            false => Err(changed(key, &self.state, now)),
+        }
+    }
+
+    /// A range, if it is in the first bytes.
+    fn kept(&self, range: &Range<u64>) -> Option<&[u8]> {
+        let (start, end) = (usize::try_from(range.start), usize::try_from(range.end));
+        self.front.as_deref()?.get(start.ok()?..end.ok()?)
     }
 }
 
 impl Inner {
-    fn kept(&self) -> MutexGuard<'_, Option<(String, Got)>> {
-        self.whole.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn purpose(&self) -> Use {
-        Use {
-            cap: Cap::cell(self.kv.limits()),
-            role: None,
+    /// The version with the first bytes; `None` if the object does not exist.
+    async fn first(&self) -> Result<Option<&Version>, IoError> {
+        if let Some(version) = self.version.get() {
+            return Ok(Some(version));
         }
-    }
-
-    async fn answer(&self, key: &str, options: GetOptions) -> Result<Outcome, IoError> {
-        let part = match (options.head, options.range) {
-            (true, _) => Part::State,
-            (false, None) => Part::Bytes(Ask::Whole),
-            (false, Some(GetRange::Bounded(range))) => Part::Bytes(Ask::Range(range)),
-            (false, Some(GetRange::Suffix(length))) => Part::Bytes(Ask::Suffix(length)),
-            (false, Some(GetRange::Offset(_))) => {
-                return Err(IoError::misuse("a range without an end"));
-            }
+        let got = match self.send(Part::Bytes(Ask::Range(0..AHEAD))).await {
+            // The server sends no ranges, or none of an empty object.
+            Err(IoError::NotSupported { .. }) => self.send(Part::Bytes(Ask::Whole)).await?,
+            answer => answer?,
         };
-        let Some(got) = self.get(key, &part).await? else {
-            return Ok(Outcome::Absent);
-        };
-        // The answer is looked at, too: not every server heeds the condition, or gives the versions it compares.
-        if options.if_match.is_some() && options.if_match != got.state.etag {
-            return Ok(Outcome::Changed);
-        }
-        let range = part.of(got.state.size);
-        Ok(Outcome::Got(got, range))
-    }
-
-    async fn get(&self, key: &str, part: &Part) -> Result<Option<Got>, IoError> {
-        if let Some((_, got)) = self.kept().as_ref().filter(|(kept, _)| kept == key) {
-            return Ok(Some(piece(got, part)));
-        }
-        let asked = match part {
-            Part::Bytes(Ask::Whole) => Err(false),
-            Part::State => match self.send(key, Part::State).await {
-                Ok(Some(got)) => Ok(Some(got)),
-                Err(error) if error.is_transient() => return Err(error),
-                // Some servers refuse HEAD, or answer it as if the object were not there.
-                Ok(None) | Err(_) => self.ranged(key, Part::Bytes(Ask::Range(0..1))).await?,
-            },
-            part => self.ranged(key, part.clone()).await?,
-        };
-        match asked {
-            Ok(got) => Ok(got),
-            Err(keep) => self.whole(key, part, keep).await,
-        }
-    }
-
-    async fn send(&self, key: &str, part: Part) -> Result<Option<Got>, IoError> {
-        self.remote.send(&self.kv, key, part, self.purpose()).await
-    }
-
-    /// Asks for a range; `Err(true)`: the server sends none.
-    async fn ranged(&self, key: &str, part: Part) -> Result<Result<Option<Got>, bool>, IoError> {
-        match self.send(key, part).await {
-            Ok(got) => {
-                let found = got.is_some();
-                self.ranges.fetch_or(found, Ordering::Relaxed);
-                Ok(Ok(got))
-            }
-            // One that did before says that the object ends before the range begins.
-            Err(error @ IoError::NotSupported { .. }) => {
-                match self.ranges.load(Ordering::Relaxed) {
-                    true => Err(error),
-                    false => Ok(Err(true)),
-                }
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Reads an object whole, once for all who want it at one time.
-    async fn whole(&self, key: &str, part: &Part, keep: bool) -> Result<Option<Got>, IoError> {
-        let cap = Cap::cell(self.kv.limits());
-        let work = self
-            .remote
-            .get(&self.kv, key, Ask::Whole, cap, Role::Content);
-        let Some(object) = work.await? else {
+        let Some(Got { object, state }) = got else {
             return Ok(None);
         };
-        let state = State {
-            etag: object.etag.clone(),
-            modified: 0,
-            size: object.size,
+        let found = state.clone();
+        let version = self.version.get_or_init(|| Version {
+            state,
+            front: Some(object.bytes),
+        });
+        version.check(&self.place.key, &found)?;
+        Ok(Some(version))
+    }
+
+    async fn send(&self, part: Part) -> Result<Option<Got>, IoError> {
+        let ObjectLocation { kv, remote, key } = &self.place;
+        let purpose = Use {
+            cap: Cap::cell(kv.limits()),
+            role: None,
         };
-        let got = Got { object, state };
-        let asked = piece(&got, part);
-        if keep {
-            *self.kept() = Some((key.to_owned(), got));
+        remote.send(kv, key, part, purpose).await
+    }
+
+    /// One range, which has to be in the object.
+    async fn range(&self, range: Range<u64>) -> Result<Bytes, IoError> {
+        let key = &self.place.key;
+        let got = match self.send(Part::Bytes(Ask::Range(range.clone()))).await {
+            // No range was answered yet: perhaps none ever is.
+            Err(IoError::NotSupported { .. }) if self.version.get().is_none() => {
+                let version = self.first().await?.ok_or_else(|| self.missing())?;
+                let kept = version.kept(&range).map(Bytes::copy_from_slice);
+                return kept.ok_or_else(|| changed(key, &version.state, &"shorter"));
+            }
+            // The range is inside the version that is read, so another one is there, which ends before it.
+            Err(IoError::NotSupported { .. }) => None,
+            answer => answer?,
+        };
+        let Got { object, state } = got.ok_or_else(|| self.missing())?;
+        let found = state.clone();
+        let version = self.version.get_or_init(|| Version { state, front: None });
+        version.check(key, &found)?;
+        match wide(object.bytes.len()) == range.end.saturating_sub(range.start) {
+            true => Ok(object.bytes),
+            false => Err(changed(key, &"longer", &version.state)),
         }
-        Ok(Some(asked))
+    }
+
+    #[cold]
+    fn missing(&self) -> IoError {
+        let key = &self.place.key;
+        match self.version.get() {
+            Some(version) => changed(key, &version.state, &"shorter or gone"),
+            None => IoError::file(key, io::ErrorKind::NotFound.into()),
+        }
     }
 }
 
-/// Part of a whole object.
-fn piece(got: &Got, part: &Part) -> Got {
-    let range = part.of(got.state.size);
-    let start = range.start;
-    let ask = Ask::Range(range);
-    let object = Object {
-        start,
-        ..got.object.clone().part(&ask)
-    };
-    Got {
-        object,
-        state: got.state.clone(),
-    }
-}
-
-/// The corresponding error of a backend.
-fn said(error: IoError) -> Error {
-    Error::Generic {
-        store: "zvf",
-        source: Box::new(error),
-    }
-}
-
-fn read_only(operation: &str) -> Error {
-    Error::NotImplemented {
-        operation: operation.to_owned(),
-        implementer: "a reader of single objects".to_owned(),
-    }
-}
-
-impl fmt::Display for SingleObjects {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0.remote.store)
-    }
-}
-
-#[async_trait::async_trait]
-impl ObjectStore for SingleObjects {
-    async fn get_opts(
+impl ObjectFile {
+    /// Waits for requests that the runtime sends.
+    fn wait<T: Send + 'static>(
         &self,
-        location: &Path,
-        options: GetOptions,
-    ) -> object_store::Result<GetResult> {
-        let (inner, key) = (Arc::clone(&self.0), location.as_ref().to_owned());
-        let outcome = driven(async move { inner.answer(&key, options).await }).await;
-        match outcome.map_err(said)? {
-            Outcome::Absent => Err(Error::NotFound {
-                path: location.to_string(),
-                source: "no such object".into(),
-            }),
-            Outcome::Changed => Err(Error::Precondition {
-                path: location.to_string(),
-                source: "the object has another version".into(),
-            }),
-            Outcome::Got(got, range) => {
-                let bytes = got.object.bytes;
-                Ok(GetResult {
-                    payload: GetResultPayload::Stream(stream::iter([Ok(bytes)]).boxed()),
-                    meta: ObjectMeta {
-                        location: location.clone(),
-                        last_modified: Default::default(),
-                        size: got.state.size,
-                        e_tag: got.state.etag,
-                        version: None,
-                    },
-                    range,
-                    attributes: Default::default(),
-                    extensions: Default::default(),
-                })
+        work: impl Future<Output = Result<T, IoError>> + Send + 'static,
+    ) -> io::Result<T> {
+        let (to, answer) = std::sync::mpsc::sync_channel(1);
+        // If nobody waits any more, the answer is dropped.
+        self.runtime.spawn(async move { drop(to.send(work.await)) });
+        let stopped = || IoError::misuse("the runtime was shut down while the object was read");
+        let answer = answer.recv().unwrap_or_else(|_| Err(stopped()));
+        answer.map_err(io::Error::other)
+    }
+}
+
+impl ReadAt for ObjectFile {
+    fn size(&self) -> io::Result<u64> {
+        if let Some(version) = self.inner.version.get() {
+            return Ok(version.state.size);
+        }
+        let inner = Arc::clone(&self.inner);
+        self.wait(async move {
+            let first = inner.first().await?;
+            Ok(first.ok_or_else(|| inner.missing())?.state.size)
+        })
+    }
+
+    fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<()> {
+        self.read_all(&mut [(at, out)])
+    }
+
+    fn read_all(&self, parts: &mut [(u64, &mut [u8])]) -> io::Result<()> {
+        let version = self.inner.version.get();
+        let (mut missing, mut ranges) = (Vec::new(), Vec::new());
+        for (at, out) in parts.iter_mut().filter(|(_, out)| !out.is_empty()) {
+            let end = at.checked_add(wide(out.len()));
+            let most = version.map_or(u64::MAX, |version| version.state.size);
+            let end = end.filter(|end| *end <= most);
+            let range = *at..end.ok_or(io::ErrorKind::UnexpectedEof)?;
+            match version.and_then(|version| version.kept(&range)) {
+                Some(kept) => out.copy_from_slice(kept),
+                None => {
+                    missing.push(out);
+                    ranges.push(range);
+                }
             }
         }
+        if ranges.is_empty() {
+            return Ok(());
+        }
+        let inner = Arc::clone(&self.inner);
+        let got = self.wait(async move {
+            try_join_all(ranges.into_iter().map(|range| inner.range(range))).await
+        })?;
+        for (out, bytes) in missing.into_iter().zip(got) {
+            out.copy_from_slice(&bytes);
+        }
+        Ok(())
     }
 
-    async fn put_opts(
-        &self,
-        _: &Path,
-        _: PutPayload,
-        _: PutOptions,
-    ) -> object_store::Result<PutResult> {
-        Err(read_only("put"))
-    }
-
-    async fn put_multipart_opts(
-        &self,
-        _: &Path,
-        _: PutMultipartOptions,
-    ) -> object_store::Result<Box<dyn MultipartUpload>> {
-        Err(read_only("put"))
-    }
-
-    fn delete_stream(
-        &self,
-        _: BoxStream<'static, object_store::Result<Path>>,
-    ) -> BoxStream<'static, object_store::Result<Path>> {
-        stream::iter([Err(read_only("delete"))]).boxed()
-    }
-
-    fn list(&self, _: Option<&Path>) -> BoxStream<'static, object_store::Result<ObjectMeta>> {
-        stream::iter([Err(read_only("list"))]).boxed()
-    }
-
-    async fn list_with_delimiter(&self, _: Option<&Path>) -> object_store::Result<ListResult> {
-        Err(read_only("list"))
-    }
-
-    async fn copy_opts(&self, _: &Path, _: &Path, _: CopyOptions) -> object_store::Result<()> {
-        Err(read_only("copy"))
+    fn requests(&self) -> Option<RequestCost> {
+        Some(RequestCost {
+            merge: self.inner.place.kv.merge(),
+            ahead: AHEAD,
+        })
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! The crate has two halves. The first needs neither `std` nor a heap: [`Tet`] is a view of the front of a file, with
 //! every check of the format as a typed [`TetError`]. The second, with `std`, reads selections of any rank and stride
-//! from memory, files, maps ([`TetFile`]) and buckets (`RemoteTet`, feature `object_store`), verifies ([`verify`]) and
+//! from memory, files, maps, and objects of servers by `zvf-io` ([`TetFile`]), verifies ([`verify`]) and
 //! writes ([`TetWriter`]). `docs/tet.md` describes the format.
 //!
 //! # Inspect a file without a heap
@@ -60,7 +60,6 @@
 //! | `alloc` | [`Tet::open`] | the same with a heap |
 //! | `std` (default) | files: read, verify, write | programs |
 //! | `mmap` | `TetFile::map` | local files that do not change |
-//! | `object_store` | `RemoteTet` | buckets, web servers |
 //!
 //! # Trust
 //!
@@ -93,7 +92,9 @@ pub use layout::{Codec, Entry};
 pub use record::{Geometry, Record, Records};
 pub use view::{Tet, head_len};
 /// Selections of arrays, of `zvf-grid`.
-pub use zvf_grid::{Axis, Dims, GridError, Merge, Selection};
+pub use zvf_grid::{Axis, Dims, GridError, Selection};
+#[cfg(feature = "std")]
+pub use zvf_sys::ReadAt;
 
 #[cfg(feature = "std")]
 mod files;

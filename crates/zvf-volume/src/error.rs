@@ -72,9 +72,7 @@ impl VolumeError {
         match self {
             Self::Store(error) => error.class(),
             Self::Tet(error) => match error {
-                zvf_tet::Error::Io(_)
-                | zvf_tet::Error::Store(_)
-                | zvf_tet::Error::Changed { .. } => Class::Io,
+                zvf_tet::Error::Io(_) | zvf_tet::Error::Changed { .. } => Class::Io,
                 zvf_tet::Error::Limit { .. } => Class::Limit,
                 zvf_tet::Error::Format(_) | zvf_tet::Error::Json { .. } => Class::Malformed,
                 _ => Class::Misuse,
@@ -96,9 +94,16 @@ impl VolumeError {
         Self::Misuse { what: what.into() }
     }
 
-    pub(crate) fn file(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+    /// The error of a file or an object; requests say themselves what failed.
+    pub(crate) fn file(what: impl Into<String>) -> impl Fn(std::io::Error) -> Self {
         let what = what.into();
-        move |source| Self::File { what, source }
+        move |source| match source.downcast::<IoError>() {
+            Ok(error) => error.into(),
+            Err(source) => Self::File {
+                what: what.clone(),
+                source,
+            },
+        }
     }
 
     pub(crate) fn malformed(
@@ -114,23 +119,13 @@ impl VolumeError {
     }
 }
 
-impl From<object_store::Error> for VolumeError {
-    /// The error of a request, if it is in the chain of sources.
-    fn from(error: object_store::Error) -> Self {
-        match error {
-            object_store::Error::Generic { source, .. } => match source.downcast::<IoError>() {
-                Ok(error) => (*error).into(),
-                Err(source) => Self::file("object store")(std::io::Error::other(source)),
-            },
-            error => Self::file("object store")(std::io::Error::other(error)),
-        }
-    }
-}
-
 impl From<zvf_tet::Error> for VolumeError {
     fn from(error: zvf_tet::Error) -> Self {
         match error {
-            zvf_tet::Error::Store(error) => error.into(),
+            zvf_tet::Error::Io(source) => match source.downcast::<IoError>() {
+                Ok(error) => error.into(),
+                Err(source) => Self::Tet(source.into()),
+            },
             error => Self::Tet(error),
         }
     }
@@ -139,7 +134,10 @@ impl From<zvf_tet::Error> for VolumeError {
 impl From<zvf_caterva::Error> for VolumeError {
     fn from(error: zvf_caterva::Error) -> Self {
         match error {
-            zvf_caterva::Error::Store(error) => error.into(),
+            zvf_caterva::Error::Io { what, source } => match source.downcast::<IoError>() {
+                Ok(error) => error.into(),
+                Err(source) => Self::Caterva(zvf_caterva::Error::Io { what, source }),
+            },
             error => Self::Caterva(error),
         }
     }
@@ -159,10 +157,19 @@ mod tests {
     fn errors_of_requests_keep_their_class_and_text() {
         let limit = IoError::limit("a.tet", "cell_bytes", 9, 8);
         let text = limit.to_string();
-        let error = VolumeError::from(object_store::Error::Generic {
-            store: "zvf",
-            source: Box::new(limit),
-        });
-        assert_eq!((error.class(), error.to_string()), (Class::Limit, text));
+        let source = || std::io::Error::other(limit.clone());
+        for error in [
+            VolumeError::from(zvf_tet::Error::from(source())),
+            VolumeError::from(zvf_caterva::Error::Io {
+                what: "reading chunk 3".to_owned(),
+                source: source(),
+            }),
+            VolumeError::file("reading")(source()),
+        ] {
+            assert_eq!(
+                (error.class(), error.to_string()),
+                (Class::Limit, text.clone())
+            );
+        }
     }
 }

@@ -1,22 +1,19 @@
 //! NIfTI and MGH files, plain or compressed by gzip.
 //!
-//! The first axis is the fastest in the file; volumes have the axes in the order of the header, as nibabel. Compressed files and those of object stores are
-//! copied once, when elements are first read, to memory or to a temporary file.
+//! The first axis is the fastest in the file; volumes have the axes in the order of the header, as nibabel. A compressed file is
+//! decompressed once, when elements are first read, to memory or to a temporary file.
 
-use std::fmt::Debug;
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use flate2::read::MultiGzDecoder;
-use futures::StreamExt;
-use object_store::{ObjectStore, ObjectStoreExt};
 use tempfile::SpooledTempFile;
-use tokio::sync::OnceCell;
 use zvf_codec::isolate::isolate;
 use zvf_format::dtype::{DType, DTypeKind};
+use zvf_grid::int::wide;
 use zvf_grid::{Axis, Dims, Selection};
 use zvf_meta::{HeaderError, ImageHeader};
+use zvf_sys::ReadAt;
 
 use crate::open::blocking;
 use crate::sample::get;
@@ -30,20 +27,37 @@ const WINDOW: u64 = 1 << 20;
 const GAP: u64 = 16 << 10;
 /// Deflate does not compress more than by this factor.
 const RATIO: u64 = 1032;
-/// Bytes of a compressed object that hold the header.
-const FRONT: u64 = 64 << 10;
+/// Bytes of the first read of a file.
+const PAGE: usize = 16 << 10;
 /// Names of the axes, as programs for NIfTI have them.
 const NAMES: [&str; 7] = ["i", "j", "k", "t", "u", "v", "w"];
 
-/// The bytes of a file or of its copy.
-trait Content: Read + Seek + Send + Debug {}
-impl<T: Read + Seek + Send + Debug> Content for T {}
-
-/// Where a file is.
+/// The bytes of a file, one after another.
 #[derive(Debug)]
-enum Origin {
-    Local(PathBuf),
-    Object(Arc<dyn ObjectStore>, object_store::path::Path),
+struct Forward<'f> {
+    file: &'f dyn ReadAt,
+    at: u64,
+    size: u64,
+}
+
+impl<'f> Forward<'f> {
+    /// From the first byte on, of which `capacity` are read at once.
+    fn new(file: &'f dyn ReadAt, capacity: usize) -> std::io::Result<BufReader<Self>> {
+        let size = file.size()?;
+        let forward = Self { file, at: 0, size };
+        Ok(BufReader::with_capacity(capacity, forward))
+    }
+}
+
+impl Read for Forward<'_> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let left = self.size.saturating_sub(self.at);
+        let count = usize::try_from(left).map_or(out.len(), |left| left.min(out.len()));
+        let out = out.get_mut(..count).unwrap_or_default();
+        self.file.read_at(self.at, out)?;
+        self.at = self.at.saturating_add(wide(count));
+        Ok(count)
+    }
 }
 
 /// An image whose header was read.
@@ -51,7 +65,7 @@ enum Origin {
 pub(crate) struct ImageFile {
     /// For errors.
     name: String,
-    origin: Origin,
+    file: Box<dyn ReadAt>,
     gzip: bool,
     /// First byte of the elements.
     offset: u64,
@@ -63,19 +77,23 @@ pub(crate) struct ImageFile {
     size: usize,
     /// Type of a stored number, slope and intercept.
     scaling: Option<(DType, f64, f64)>,
-    content: OnceCell<Arc<Mutex<Box<dyn Content>>>>,
+    /// The decompressed bytes, once elements were read.
+    copy: Mutex<Option<SpooledTempFile>>,
 }
 
-/// Opens a local file.
-pub(crate) fn local(path: &Path) -> Result<(VolumeInfo, Arc<ImageFile>), VolumeError> {
-    let name = path.display().to_string();
+/// Opens a file.
+pub(crate) fn open(
+    name: &str,
+    file: Box<dyn ReadAt>,
+) -> Result<(VolumeInfo, Arc<ImageFile>), VolumeError> {
     let failed = || VolumeError::file(format!("reading {name}"));
-    let mut file = zvf_store::open_file(path).map_err(failed())?;
-    let length = file.metadata().map_err(failed())?.len();
+    let length = file.size().map_err(failed())?;
     let mut first = [0; 2];
-    let is_gzip = file.read_exact(&mut first).is_ok() && ImageHeader::is_gzip(&first);
-    file.rewind().map_err(failed())?;
-    let (info, image) = opened(&name, Origin::Local(path.to_owned()), file, is_gzip)?;
+    let is_gzip = length >= 2 && {
+        file.read_at(0, &mut first).map_err(failed())?;
+        ImageHeader::is_gzip(&first)
+    };
+    let (info, image) = opened(name, file, is_gzip)?;
     let longest = match is_gzip {
         true => length.saturating_mul(RATIO),
         false => length,
@@ -86,31 +104,16 @@ pub(crate) fn local(path: &Path) -> Result<(VolumeInfo, Arc<ImageFile>), VolumeE
     Ok((info, Arc::new(image)))
 }
 
-/// Opens a file of an object store.
-pub(crate) async fn remote(
-    store: &Arc<dyn ObjectStore>,
-    path: &object_store::path::Path,
-) -> Result<(VolumeInfo, Arc<ImageFile>), VolumeError> {
-    let front = store.get_range(path, 0..FRONT).await?;
-    let is_gzip = ImageHeader::is_gzip(&front);
-    let origin = Origin::Object(Arc::clone(store), path.clone());
-    let front = std::io::Cursor::new(front);
-    let (mut info, image) = opened(path.as_ref(), origin, front, is_gzip)?;
-    info.notes
-        .push("it is read whole, once, to memory or to a temporary file".to_owned());
-    Ok((info, Arc::new(image)))
-}
-
 /// Reads the header.
 fn opened(
     name: &str,
-    origin: Origin,
-    file: impl Read,
+    file: Box<dyn ReadAt>,
     gzip: bool,
 ) -> Result<(VolumeInfo, ImageFile), VolumeError> {
+    let front = Forward::new(&*file, PAGE).map_err(VolumeError::file(format!("reading {name}")))?;
     let decoded = isolate(|| match gzip {
-        true => prefix(&mut MultiGzDecoder::new(file)),
-        false => prefix(&mut { file }),
+        true => prefix(&mut MultiGzDecoder::new(front)),
+        false => prefix(&mut { front }),
     });
     let (bytes, ended) = decoded.map_err(|panic| malformed(name, panic, "a gzip file"))?;
     let Some(header) = ImageHeader::parse(&bytes) else {
@@ -179,10 +182,7 @@ fn opened(
     }
     notes.extend(header.remark());
     let end = offset.checked_add(stride).ok_or_else(too_many)?;
-    if gzip
-        && matches!(origin, Origin::Local(_))
-        && usize::try_from(end).is_ok_and(|end| end > MEMORY)
-    {
+    if gzip && usize::try_from(end).is_ok_and(|end| end > MEMORY) {
         notes.push(format!(
             "it is compressed as a whole: {end} bytes are decompressed once, to a temporary file"
         ));
@@ -209,14 +209,14 @@ fn opened(
     };
     let image = ImageFile {
         name: name.to_owned(),
-        origin,
+        file,
         gzip,
         offset,
         end,
         strides,
         size: element.size,
         scaling,
-        content: OnceCell::new(),
+        copy: Mutex::new(None),
     };
     Ok((info, image))
 }
@@ -245,13 +245,10 @@ impl ImageFile {
         item: usize,
         mut out: Vec<u8>,
     ) -> Result<(Vec<u8>, Counts), VolumeError> {
-        let content = self.content.get_or_try_init(|| self.bytes()).await?;
-        let (content, image) = (Arc::clone(content), Arc::clone(self));
+        let image = Arc::clone(self);
         blocking(move || {
-            let mut content = content.lock().unwrap_or_else(PoisonError::into_inner);
             let mut window = Window {
                 image: &image,
-                content: content.as_mut(),
                 bytes: Vec::new(),
                 start: 0,
                 counts: Counts::default(),
@@ -265,38 +262,30 @@ impl ImageFile {
         .await
     }
 
-    /// The file, or a copy of it without compression.
-    async fn bytes(self: &Arc<Self>) -> Result<Arc<Mutex<Box<dyn Content>>>, VolumeError> {
-        let mut content: Box<dyn Content> = match &self.origin {
-            Origin::Local(path) => {
-                let path = path.clone();
-                let name = self.name.clone();
-                let opened = blocking(move || {
-                    zvf_store::open_file(&path)
-                        .map_err(VolumeError::file(format!("reading {name}")))
-                });
-                Box::new(opened.await?)
-            }
-            Origin::Object(store, path) => {
-                let mut copy = SpooledTempFile::new(MEMORY);
-                let mut stream = store.get(path).await?.into_stream();
-                while let Some(bytes) = stream.next().await {
-                    copy.write_all(&bytes?).map_err(temporary(&self.name))?;
-                }
-                copy.rewind().map_err(temporary(&self.name))?;
-                Box::new(copy)
-            }
+    /// Fills `out` with the bytes from position `at` on, of the decompressed file if it is compressed.
+    fn fill(&self, at: u64, out: &mut [u8]) -> Result<(), VolumeError> {
+        let done = if self.gzip {
+            let mut copy = self.copy.lock().unwrap_or_else(PoisonError::into_inner);
+            let copy = match &mut *copy {
+                Some(copy) => copy,
+                empty => empty.insert(self.decompress()?),
+            };
+            copy.seek(SeekFrom::Start(at))
+                .and_then(|_| copy.read_exact(out))
+        } else {
+            self.file.read_at(at, out)
         };
-        if self.gzip {
-            let image = Arc::clone(self);
-            content = blocking(move || image.decompress(content)).await?;
-        }
-        Ok(Arc::new(Mutex::new(content)))
+        done.map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => self.short(at),
+            _ => VolumeError::file(format!("reading {}", self.name))(error),
+        })
     }
 
     /// As many bytes as the header states, and the checksum if they are all.
-    fn decompress(&self, packed: Box<dyn Content>) -> Result<Box<dyn Content>, VolumeError> {
+    fn decompress(&self) -> Result<SpooledTempFile, VolumeError> {
         let damaged = |error: String| malformed(&*self.name, error, "a gzip file");
+        let packed = Forward::new(&*self.file, 64 * PAGE)
+            .map_err(VolumeError::file(format!("reading {}", self.name)))?;
         let decoded = isolate(|| {
             let mut copy = SpooledTempFile::new(MEMORY);
             let mut decoder = MultiGzDecoder::new(packed);
@@ -312,15 +301,14 @@ impl ImageFile {
                     break;
                 }
                 copy.write_all(bytes).map_err(temporary(&self.name))?;
-                length = length.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+                length = length.saturating_add(wide(bytes.len()));
             }
-            copy.rewind().map_err(temporary(&self.name))?;
             match length < self.end {
                 true => Err(self.short(length)),
                 false => Ok(copy),
             }
         });
-        Ok(Box::new(decoded.map_err(damaged)??))
+        decoded.map_err(damaged)?
     }
 
     /// The file ends too early.
@@ -432,7 +420,6 @@ fn temporary(name: &str) -> impl FnOnce(std::io::Error) -> VolumeError {
 /// The bytes around the last row.
 struct Window<'a> {
     image: &'a ImageFile,
-    content: &'a mut dyn Content,
     bytes: Vec<u8>,
     start: u64,
     counts: Counts,
@@ -453,18 +440,9 @@ impl Window<'_> {
             let count = stop.saturating_sub(at);
             self.start = at;
             self.bytes.clear();
-            let failed = |error| VolumeError::file(format!("reading {}", self.image.name))(error);
-            self.content.seek(SeekFrom::Start(at)).map_err(failed)?;
-            let content = &mut *self.content;
-            let read = content
-                .take(count)
-                .read_to_end(&mut self.bytes)
-                .map_err(failed)?;
-            let read = u64::try_from(read).unwrap_or(u64::MAX);
-            if read < length {
-                return Err(self.image.short(at.saturating_add(read)));
-            }
-            self.counts.bytes = self.counts.bytes.saturating_add(read);
+            self.bytes.resize(usize::try_from(count).unwrap_or(0), 0);
+            self.image.fill(at, &mut self.bytes)?;
+            self.counts.bytes = self.counts.bytes.saturating_add(count);
             self.counts.requests = self.counts.requests.saturating_add(1);
             self.counts.chunks = 1;
         }

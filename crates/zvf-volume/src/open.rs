@@ -3,26 +3,22 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use object_store::{ObjectStore, ObjectStoreExt};
-use zvf_caterva::{Array, Geometry, NdKind, ObjectArray};
+use zvf_caterva::{Array, Frame, Geometry, NdKind};
 use zvf_format::dtype::DType;
+use zvf_store::io::ObjectLocation;
 use zvf_store::{FileLocation, IoError, IoOptions};
-use zvf_tet::{RemoteTet, TetFile};
+use zvf_sys::{FileAt, ReadAt};
+use zvf_tet::TetFile;
 
 use crate::image::{self, ZarrArray};
 use crate::image_file::{self, ImageFile};
 use crate::{AxisInfo, Element, Form, VolumeError, VolumeInfo};
 
-/// The head of a sparse frame.
-const SPARSE: &str = "chunks.b2frame";
-
 /// Where the bytes come from.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
     Tet(Arc<TetFile>, usize),
-    RemoteTet(Arc<RemoteTet>, usize),
     Caterva(Arc<Array>),
-    RemoteCaterva(Arc<ObjectArray>),
     Zarr(Arc<ZarrArray>),
     Image(Arc<ImageFile>),
 }
@@ -33,9 +29,9 @@ pub(crate) async fn all(
     options: &IoOptions,
 ) -> Result<Vec<(VolumeInfo, Source)>, VolumeError> {
     let location = FileLocation::resolve(address, options)?;
-    let (found, failed) = match &location {
-        FileLocation::Local(path) => (local(path.clone()).await?, None),
-        FileLocation::Object(store, path) => remote(store, path).await?,
+    let (found, failed) = match location {
+        FileLocation::Local(path) => (blocking(move || local(&path)).await?, None),
+        FileLocation::Object(place) => remote(address, &place).await?,
     };
     if let Some(found) = found {
         return Ok(found);
@@ -59,144 +55,93 @@ pub(crate) async fn all(
         .collect())
 }
 
-/// The container that begins with these bytes.
-enum Magic {
-    Tet,
-    Frame,
-    Image,
-    Other,
-}
-
-impl Magic {
-    fn of(first: &[u8]) -> Self {
-        if first.starts_with(b"TETR") {
-            Self::Tet
-        } else if first.get(2..10) == Some(zvf_caterva::MAGIC.as_slice()) {
-            Self::Frame
-        } else if zvf_meta::ImageHeader::is_candidate(first) {
-            Self::Image
-        } else {
-            Self::Other
-        }
-    }
-}
-
 type Found = Option<Vec<(VolumeInfo, Source)>>;
 
-async fn local(path: std::path::PathBuf) -> Result<Found, VolumeError> {
-    blocking(move || {
-        if path.is_dir() {
-            if !path.join(SPARSE).is_file() {
-                return Ok(None);
-            }
-            return Ok(Some(vec![frame(Array::open(&path)?, true)]));
+/// The volumes of a file or a sparse frame; `None` for another folder.
+fn local(path: &Path) -> Result<Found, VolumeError> {
+    if path.is_dir() {
+        if !path.join(Frame::HEAD).is_file() {
+            return Ok(None);
         }
-        let read = first_bytes(&path);
-        let first = read.map_err(VolumeError::file(format!("reading {}", path.display())))?;
-        match Magic::of(&first) {
-            Magic::Tet => {
-                let file = Arc::new(TetFile::open(&path)?);
-                let infos: Vec<VolumeInfo> = file
-                    .datasets()
-                    .iter()
-                    .map(|one| VolumeInfo {
-                        codecs: codecs(file.entries(), one.number()),
-                        ..dataset(one, file.footer())
-                    })
-                    .collect();
-                let volumes = infos.into_iter().enumerate();
-                Ok(Some(
-                    volumes
-                        .map(|(number, info)| (info, Source::Tet(Arc::clone(&file), number)))
-                        .collect(),
-                ))
-            }
-            Magic::Frame => Ok(Some(vec![frame(Array::open(&path)?, false)])),
-            Magic::Image => {
-                let (info, image) = image_file::local(&path)?;
-                Ok(Some(vec![(info, Source::Image(image))]))
-            }
-            Magic::Other => Err(VolumeError::malformed(
-                path.display().to_string(),
-                "another file",
-                "a TET file, a Caterva or b2nd frame, a NIfTI or MGH file, or the folder of a Zarr array or image",
-            )),
-        }
-    })
-    .await
-}
-
-fn first_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
-    use std::io::Read;
-    let mut first = Vec::new();
-    zvf_store::open_file(path)?
-        .take(16)
-        .read_to_end(&mut first)?;
-    Ok(first)
-}
-
-/// The container of an object, or the error of reading it. Servers also answer with errors for folders and empty objects, so the error counts only
-/// if the address is no Zarr node either.
-async fn remote(
-    store: &Arc<dyn ObjectStore>,
-    path: &object_store::path::Path,
-) -> Result<(Found, Option<object_store::Error>), VolumeError> {
-    let mut failed = None;
-    let mut answered = |error| match (error, &mut failed) {
-        (object_store::Error::NotFound { .. }, _) => Ok(()),
-        // After the last attempt failed, no other container is tried.
-        (error, _) if is_transient(&error) => Err(VolumeError::from(error)),
-        (error, failed) => {
-            *failed = Some(error);
-            Ok(())
-        }
-    };
-    let first = match store.get_range(path, 0..16).await {
-        Ok(first) => Some(first),
-        Err(error) => answered(error).map(|()| None)?,
-    };
-    let found = match first.as_deref().map(Magic::of) {
-        Some(Magic::Tet) => {
-            let file = Arc::new(RemoteTet::open(Arc::clone(store), path).await?);
-            let infos: Vec<VolumeInfo> = file
-                .datasets()
-                .iter()
-                .map(|one| dataset(one, file.footer()))
-                .collect();
-            let volumes = infos.into_iter().enumerate();
-            let of_it = |(number, info)| (info, Source::RemoteTet(Arc::clone(&file), number));
-            Some(volumes.map(of_it).collect())
-        }
-        Some(Magic::Frame) => {
-            let array = ObjectArray::open(Arc::clone(store), path.clone()).await?;
-            Some(vec![remote_frame(array, false)])
-        }
-        Some(Magic::Image) => {
-            let (info, image) = image_file::remote(store, path).await?;
-            Some(vec![(info, Source::Image(image))])
-        }
-        _ => {
-            let head = store.head(&path.clone().join(SPARSE)).await;
-            match head {
-                Err(error) => answered(error).map(|()| None)?,
-                Ok(_) => {
-                    let array = ObjectArray::open_sparse(Arc::clone(store), path.clone()).await?;
-                    Some(vec![remote_frame(array, true)])
-                }
-            }
-        }
-    };
-    Ok((found, failed))
-}
-
-/// Whether an error of a reader of single objects may pass, though not while it was tried.
-fn is_transient(error: &object_store::Error) -> bool {
-    match error {
-        object_store::Error::Generic { source, .. } => source
-            .downcast_ref::<IoError>()
-            .is_some_and(IoError::is_transient),
-        _ => false,
+        return Ok(Some(vec![frame(Frame::open(path)?, true)?]));
     }
+    let name = path.display().to_string();
+    let file = FileAt::open(path);
+    let file = file.map_err(VolumeError::file(format!("reading {name}")))?;
+    match container(Box::new(file), &name)? {
+        None => Err(VolumeError::malformed(
+            name,
+            "another file",
+            "a TET file, a Caterva or b2nd frame, a NIfTI or MGH file, or the folder of a Zarr array or image",
+        )),
+        found => Ok(found),
+    }
+}
+
+/// The volumes of a file, whose container is detected from its first bytes; `None` for other files.
+fn container(file: Box<dyn ReadAt>, name: &str) -> Result<Found, VolumeError> {
+    let failed = || VolumeError::file(format!("reading {name}"));
+    let mut first = [0; 16];
+    let size = file.size().map_err(failed())?;
+    let length = usize::try_from(size).map_or(16, |size| size.min(16));
+    let first = first.get_mut(..length).unwrap_or_default();
+    file.read_at(0, first).map_err(failed())?;
+    if first.starts_with(&zvf_tet::layout::MAGIC) {
+        let file = Arc::new(TetFile::from_source(file)?);
+        let infos: Vec<VolumeInfo> = file
+            .datasets()
+            .iter()
+            .map(|one| VolumeInfo {
+                codecs: codecs(file.entries(), one.number()),
+                ..dataset(one, file.footer())
+            })
+            .collect();
+        let volumes = infos.into_iter().enumerate();
+        let of_it = |(number, info)| (info, Source::Tet(Arc::clone(&file), number));
+        return Ok(Some(volumes.map(of_it).collect()));
+    }
+    if first
+        .get(zvf_caterva::MAGIC_AT..)
+        .is_some_and(|rest| rest.starts_with(zvf_caterva::MAGIC))
+    {
+        return Ok(Some(vec![frame(Frame::from_source(file, 0)?, false)?]));
+    }
+    if zvf_meta::ImageHeader::is_candidate(first) {
+        let (info, image) = image_file::open(name, file)?;
+        return Ok(Some(vec![(info, Source::Image(image))]));
+    }
+    Ok(None)
+}
+
+/// The volumes of an object or a sparse frame, or the error of reading it. Servers also answer with errors for folders and empty
+/// objects, so the error counts only if the address is no Zarr node either.
+async fn remote(
+    address: &str,
+    place: &ObjectLocation,
+) -> Result<(Found, Option<IoError>), VolumeError> {
+    let mut failed = None;
+    let mut answered = |answer| match answer {
+        // After the last attempt failed, no other container is tried.
+        Err(error) if IoError::is_transient(&error) => Err(error),
+        Err(error) => {
+            failed = Some(error);
+            Ok(None)
+        }
+        found => found,
+    };
+    if let Some(file) = answered(place.open().await)? {
+        let name = address.to_owned();
+        let found = blocking(move || container(Box::new(file), &name));
+        if let Some(found) = found.await? {
+            return Ok((Some(found), None));
+        }
+    }
+    let Some(head) = answered(place.join(Frame::HEAD).open().await)? else {
+        return Ok((None, failed));
+    };
+    let folder = Box::new(place.folder()?);
+    let found = blocking(move || frame(Frame::from_folder(Box::new(head), folder)?, true));
+    Ok((Some(vec![found.await?]), None))
 }
 
 /// Runs blocking code on a thread for it.
@@ -267,7 +212,8 @@ fn numpy(dtype: zvf_tet::DType) -> String {
     format!("{letter}{}", dtype.size())
 }
 
-fn frame(array: Array, sparse: bool) -> (VolumeInfo, Source) {
+fn frame(frame: Frame, sparse: bool) -> Result<(VolumeInfo, Source), VolumeError> {
+    let array = frame.into_array()?;
     let info = nd(
         array.geometry(),
         array.kind(),
@@ -275,18 +221,7 @@ fn frame(array: Array, sparse: bool) -> (VolumeInfo, Source) {
         array.frame().header(),
         sparse,
     );
-    (info, Source::Caterva(Arc::new(array)))
-}
-
-fn remote_frame(array: ObjectArray, sparse: bool) -> (VolumeInfo, Source) {
-    let info = nd(
-        array.geometry(),
-        array.kind(),
-        array.dtype().text(),
-        array.header(),
-        sparse,
-    );
-    (info, Source::RemoteCaterva(Arc::new(array)))
+    Ok((info, Source::Caterva(Arc::new(array))))
 }
 
 fn nd(
@@ -341,28 +276,4 @@ fn described(header: &zvf_caterva::FrameHeader) -> (String, Vec<String>) {
         other => format!("filter {other}"),
     });
     (codec, filters.collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use object_store::Error;
-    use zvf_store::IoError;
-
-    #[test]
-    fn a_failure_after_all_tries_is_not_tried_in_another_way() {
-        let failed = |transient| Error::Generic {
-            store: "zvf",
-            source: Box::new(IoError::Backend {
-                key: "a.tet".to_owned(),
-                source: std::sync::Arc::new(std::io::Error::other("the line is cut")),
-                tries: 3,
-                elapsed: Duration::from_secs(1),
-                transient,
-            }),
-        };
-        assert!(super::is_transient(&failed(true)));
-        assert!(!super::is_transient(&failed(false)));
-    }
 }

@@ -175,12 +175,6 @@ impl Volume {
                     .await?;
                     Ok((bytes, tet_counts(stats)))
                 }
-                Source::RemoteTet(file, number) => {
-                    let dataset = file.datasets().get(*number);
-                    let dataset = dataset.ok_or_else(|| VolumeError::misuse("no such dataset"))?;
-                    let (bytes, stats) = file.read(dataset, &selection).await?;
-                    Ok((bytes, tet_counts(stats)))
-                }
                 Source::Caterva(array) => {
                     let array = Arc::clone(array);
                     let (bytes, before, after) = blocking(move || {
@@ -190,11 +184,6 @@ impl Volume {
                     })
                     .await?;
                     Ok((bytes, caterva_counts(chunks()?, before, after)))
-                }
-                Source::RemoteCaterva(array) => {
-                    let before = array.counts();
-                    let bytes = array.read(&selection).await?;
-                    Ok((bytes, caterva_counts(chunks()?, before, array.counts())))
                 }
                 Source::Image(image) => {
                     let out = self.buffer(&selection)?;

@@ -5,15 +5,21 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use zvf_blosc::Special;
-use zvf_grid::{GridError, Selection};
+use zvf_grid::{CellPart, GridError, Selection};
+use zvf_sys::in_parallel;
 
 use super::cache::Workspace;
 use super::decode::Visit;
-use super::fetch::Fetched;
+use super::fetch::{Fetched, coalesce};
 use super::{Counts, Error, Frame, ReadOptions};
 use crate::dtype::Dtype;
 use crate::{Entry, Geometry, NdKind};
 use zvf_grid::int::wide;
+
+/// Chunks of a frame on a server that are read at the same time.
+const IN_FLIGHT: usize = 16;
+/// Bytes between two needed blocks of a chunk on a server that are read along.
+const REMOTE_GAP: usize = 16 << 10;
 
 /// An n-d array in a frame.
 ///
@@ -115,7 +121,11 @@ impl Array {
     /// was met; I/O; memory.
     pub fn read(&self, selection: &Selection) -> Result<Vec<u8>, Error> {
         let mut out = buffer(selection, self.geometry.item)?;
-        self.read_into(selection, &mut out, &ReadOptions::default())?;
+        let mut options = ReadOptions::default();
+        if self.frame.remote {
+            options.gap = REMOTE_GAP;
+        }
+        self.read_into(selection, &mut out, &options)?;
         Ok(out)
     }
 
@@ -144,6 +154,9 @@ impl Array {
         check_selection(&self.geometry, selection, out.len())?;
         if selection.is_empty() {
             return Ok(());
+        }
+        if self.frame.remote {
+            return self.read_remote(selection, out, options);
         }
         let threads = options.thread_count();
         if threads > 1 {
@@ -216,19 +229,60 @@ impl Array {
         work: &mut Workspace,
     ) -> Result<(), Error> {
         let shape = selection.shape();
-        for (chunk, part) in self.geometry.chunks_of(selection)? {
-            let parts = &self.frame.parts;
-            let visit = Visit::new(&self.geometry, parts, (chunk, part), &shape, options);
-            let entry = parts.index.entry(chunk).map_err(Error::chunk(chunk))?;
-            match entry {
-                Entry::Special(kind) => {
-                    let special = Special::of(kind, self.geometry.item);
-                    visit.fill(special.map_err(Error::chunk(chunk))?, out)?;
-                }
-                Entry::At(at) => self.read_chunk(&visit, at, work, out)?,
+        self.geometry
+            .chunks_of(selection)?
+            .try_for_each(|part| self.read_part(part, &shape, options, work, out))
+    }
+
+    /// Reads a selection from a server: several chunks at a time, each decoded by the thread that waited for it.
+    fn read_remote(
+        &self,
+        selection: &Selection,
+        out: &mut [u8],
+        options: &ReadOptions<'_>,
+    ) -> Result<(), Error> {
+        let (item, pool) = (self.geometry.item, &self.frame.parts.pool);
+        let start = || {
+            |(chunk, part): (u64, CellPart), emit: &mut dyn FnMut((CellPart, Vec<u8>))| {
+                let bytes = part.count().and_then(|n| n.checked_mul(wide(item)));
+                let bytes = bytes.ok_or(GridError::TooLarge)?;
+                let n = usize::try_from(bytes).map_err(|_| Error::Memory { bytes })?;
+                // No more than the result, which is there.
+                let mut own = vec![0; n];
+                let mut work = pool.take();
+                let alone = (chunk, part.alone());
+                let done = self.read_part(alone, &part.shape(), options, &mut work, &mut own);
+                pool.put(work);
+                done?;
+                emit((part, own));
+                Ok::<(), Error>(())
             }
+        };
+        let chunks = self.geometry.chunks_of(selection)?;
+        let shape = selection.shape();
+        in_parallel(IN_FLIGHT, chunks, start, |(part, bytes)| {
+            Ok(part.place(item, &bytes, out, &shape)?)
+        })
+    }
+
+    /// Brings what is wanted of a chunk to its place in a result of `shape`.
+    fn read_part(
+        &self,
+        (chunk, part): (u64, CellPart),
+        shape: &[u64],
+        options: &ReadOptions<'_>,
+        work: &mut Workspace,
+        out: &mut [u8],
+    ) -> Result<(), Error> {
+        let parts = &self.frame.parts;
+        let visit = Visit::new(&self.geometry, parts, (chunk, part), shape, options);
+        match parts.index.entry(chunk).map_err(Error::chunk(chunk))? {
+            Entry::Special(kind) => {
+                let special = Special::of(kind, self.geometry.item);
+                visit.fill(special.map_err(Error::chunk(chunk))?, out)
+            }
+            Entry::At(at) => self.read_chunk(&visit, at, work, out),
         }
-        Ok(())
     }
 
     fn read_chunk(
@@ -239,30 +293,55 @@ impl Array {
         out: &mut [u8],
     ) -> Result<(), Error> {
         let source = self.frame.chunk_source(visit.chunk, at)?;
-        let table = self.frame.table(&source)?;
+        let (table, begun) = self.frame.table(&source, visit.options.whole_chunk)?;
         if let Some(special) = table.special().map_err(Error::chunk(visit.chunk))? {
             return visit.fill(special, out);
         }
-        let mut extents = std::mem::take(&mut work.extents);
+        let cbytes = table.header.cbytes();
         let mut windows = visit.windows(&table)?;
-        let done = windows.try_for_each(|window| {
-            let window = window?;
-            if let Some(bytes) = source.bytes(table.header.cbytes()) {
-                let (mut buffers, _) = work.split();
-                return visit.decode(&table, Fetched::Whole(bytes), &window, &mut buffers, out);
-            }
-            let mut rest = window.as_slice();
-            while !rest.is_empty() {
-                let piece;
-                (piece, rest) = rest.split_at(visit.piece(&table, rest));
-                extents.clear();
-                visit.extents(&table, piece, work.reference_of, &mut extents)?;
-                source.read_extents(&table, &mut extents, visit.options, work)?;
+        if let Some(bytes) = source.bytes(cbytes).or(begun.get(..cbytes)) {
+            let (mut buffers, _) = work.split();
+            let fetched = Fetched::Whole(bytes);
+            return windows
+                .try_for_each(|window| visit.decode(&table, fetched, &window?, &mut buffers, out));
+        }
+        let mut extents = std::mem::take(&mut work.extents);
+        extents.clear();
+        let done = if self.frame.remote {
+            // All requests of a chunk together.
+            let listed = windows.try_for_each(|window| {
+                visit.extents(&table, &window?, work.reference_of, &mut extents)
+            });
+            let most = table.header.block_count() / 2;
+            listed.and_then(|()| {
+                let ranges = if extents.len() > most {
+                    std::iter::once(0..cbytes).collect()
+                } else {
+                    coalesce(cbytes, &mut extents, visit.options)
+                };
+                source.read_ranges(&ranges, work)?;
                 let (mut buffers, fetched) = work.split();
-                visit.decode(&table, fetched, piece, &mut buffers, out)?;
-            }
-            Ok(())
-        });
+                visit.windows(&table)?.try_for_each(|window| {
+                    visit.decode(&table, fetched, &window?, &mut buffers, out)
+                })
+            })
+        } else {
+            windows.try_for_each(|window| {
+                let window = window?;
+                let mut rest = window.as_slice();
+                while !rest.is_empty() {
+                    let piece;
+                    (piece, rest) = rest.split_at(visit.piece(&table, rest));
+                    extents.clear();
+                    visit.extents(&table, piece, work.reference_of, &mut extents)?;
+                    let ranges = coalesce(cbytes, &mut extents, visit.options);
+                    source.read_ranges(&ranges, work)?;
+                    let (mut buffers, fetched) = work.split();
+                    visit.decode(&table, fetched, piece, &mut buffers, out)?;
+                }
+                Ok(())
+            })
+        };
         work.extents = extents;
         done
     }
@@ -274,7 +353,7 @@ impl Array {
     }
 }
 
-pub(crate) fn dtype(stored: Option<&(u8, Vec<u8>)>, item: usize) -> Dtype<'_> {
+fn dtype(stored: Option<&(u8, Vec<u8>)>, item: usize) -> Dtype<'_> {
     let text = match stored {
         Some((0, text)) => std::str::from_utf8(text).unwrap_or_default(),
         _ => "",
@@ -282,11 +361,7 @@ pub(crate) fn dtype(stored: Option<&(u8, Vec<u8>)>, item: usize) -> Dtype<'_> {
     Dtype::new(text, item)
 }
 
-pub(crate) fn check_selection(
-    geometry: &Geometry,
-    selection: &Selection,
-    found: usize,
-) -> Result<(), Error> {
+fn check_selection(geometry: &Geometry, selection: &Selection, found: usize) -> Result<(), Error> {
     if selection.rank() != geometry.shape.len() {
         let (found, expected) = (selection.rank(), geometry.shape.len());
         return Err(GridError::RankMismatch { found, expected }.into());
@@ -321,7 +396,7 @@ pub(crate) fn check_selection(
 }
 
 /// A buffer for the result of a selection; an error where memory does not hold it.
-pub(crate) fn buffer(selection: &Selection, item: usize) -> Result<Vec<u8>, Error> {
+fn buffer(selection: &Selection, item: usize) -> Result<Vec<u8>, Error> {
     let bytes = selection.count().and_then(|n| n.checked_mul(wide(item)));
     let bytes = bytes.ok_or(GridError::TooLarge)?;
     let n = usize::try_from(bytes).map_err(|_| Error::Memory { bytes })?;

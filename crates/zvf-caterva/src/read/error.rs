@@ -67,17 +67,6 @@ pub enum Error {
     /// The writer's settings cannot be encoded.
     #[error("encoder")]
     Encode(#[from] EncodeError),
-    /// The object store failed.
-    #[cfg(feature = "object_store")]
-    #[error("object store")]
-    Store(#[from] object_store::Error),
-    /// An object is not the one that was opened any more; opening it again may help.
-    #[cfg(feature = "object_store")]
-    #[error("{path} changed while it was read")]
-    Changed {
-        /// The object.
-        path: String,
-    },
 }
 
 /// The classes a caller can tell apart.
@@ -138,8 +127,6 @@ impl Error {
             | Self::Selection(_)
             | Self::Usage { .. }
             | Self::Encode(_) => ErrorClass::Usage,
-            #[cfg(feature = "object_store")]
-            Self::Store(_) | Self::Changed { .. } => ErrorClass::Io,
         }
     }
 }

@@ -4,12 +4,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use zvf_grid::Merge;
+use zvf_sys::ReadAt;
 
 use super::Error;
 use super::cache::{Table, Workspace};
-use super::frame::{Frame, Storage, open_chunk_file};
+use super::frame::{Frame, Storage, chunk_file};
 use super::parts::{Parts, TableRead};
-use super::source::{FileAt, ReadAt};
 use crate::Layout;
 use zvf_grid::int::wide;
 
@@ -67,61 +67,74 @@ impl ReadOptions<'_> {
     }
 }
 
-/// A source that starts with a chunk.
+/// The file of a chunk.
+#[derive(Debug)]
+enum ChunkFile<'a> {
+    /// That of the frame.
+    Frame(&'a dyn ReadAt),
+    /// Its own.
+    Own(Box<dyn ReadAt>),
+}
+
+/// The way to the bytes of a chunk.
 #[derive(Debug)]
 pub(crate) struct ChunkSource<'a> {
     frame: &'a Frame,
     chunk: u64,
-    file: Option<FileAt>,
+    /// The position in the index.
+    at: u64,
+    file: ChunkFile<'a>,
+    /// Where the chunk begins in the file.
     start: u64,
-    /// Bytes from the start of the chunk to where it has to end at the latest.
-    pub(crate) available: u64,
 }
 
 impl Frame {
     pub(crate) fn chunk_source(&self, chunk: u64, at: u64) -> Result<ChunkSource<'_>, Error> {
-        match &self.storage {
-            Storage::One { offset, .. } => {
+        let (file, start) = match &self.storage {
+            Storage::One { source, offset } => {
                 let header = &self.parts.header;
                 debug_assert_eq!(header.layout, Layout::Contiguous);
                 let start = u64::from(header.header_len).saturating_add(at);
-                let available = header.cbytes.saturating_sub(at);
-                let start = start.saturating_add(*offset);
-                Ok(ChunkSource {
-                    frame: self,
-                    chunk,
-                    file: None,
-                    start,
-                    available,
-                })
+                (ChunkFile::Frame(&**source), start.saturating_add(*offset))
             }
             Storage::Folder(folder) => {
-                let file = open_chunk_file(folder, at)?;
-                let available = file
-                    .size()
-                    .map_err(Error::io(format!("reading chunk {chunk}")))?;
-                Ok(ChunkSource {
-                    frame: self,
-                    chunk,
-                    file: Some(file),
-                    start: 0,
-                    available,
-                })
+                let failed = Error::io(format!("opening the file of chunk {chunk}"));
+                let file = folder.open(&chunk_file(at)).map_err(failed)?;
+                (ChunkFile::Own(file), 0)
             }
-        }
+        };
+        Ok(ChunkSource {
+            frame: self,
+            chunk,
+            at,
+            file,
+            start,
+        })
     }
 
-    /// Header and block table of a chunk, from the cache or by at most three reads.
-    pub(crate) fn table(&self, source: &ChunkSource<'_>) -> Result<Arc<Table>, Error> {
+    /// Header and block table of a chunk, and the bytes from its start that were read for that: none if the table was kept. At most three
+    /// reads; of a server all of a chunk of at most `whole` bytes is read.
+    pub(crate) fn table(
+        &self,
+        source: &ChunkSource<'_>,
+        whole: usize,
+    ) -> Result<(Arc<Table>, Vec<u8>), Error> {
+        let mut bytes = Vec::new();
+        if let Some(table) = self.parts.tables.get(source.chunk) {
+            return Ok((table, bytes));
+        }
         let blocks = match u64::from(self.parts.header.blocksize) {
             0 => 0,
             each => self.parts.header.chunk_len(source.chunk).div_ceil(each),
         };
-        let guess = Parts::table_guess(usize::try_from(blocks).unwrap_or(usize::MAX));
-        let (most, mut bytes) = (source.available, Vec::new());
+        let most = source.available()?;
+        let mut guess = Parts::table_guess(usize::try_from(blocks).unwrap_or(usize::MAX));
+        if self.remote && most <= wide(whole) {
+            guess = guess.max(whole);
+        }
         loop {
             match self.parts.table(source.chunk, &bytes, most, guess)? {
-                TableRead::Table(table) => return Ok(table),
+                TableRead::Table(table) => return Ok((table, bytes)),
                 TableRead::Lacks(n) => bytes = source.read(0, wide(n))?,
             }
         }
@@ -129,12 +142,25 @@ impl Frame {
 }
 
 impl ChunkSource<'_> {
-    fn source(&self) -> &dyn ReadAt {
-        match (&self.file, &self.frame.storage) {
-            (Some(file), _) => file,
-            (None, Storage::One { source, .. }) => &**source,
-            // A folder's chunks have files.
-            (None, Storage::Folder(_)) => &NOTHING,
+    fn file(&self) -> &dyn ReadAt {
+        match &self.file {
+            ChunkFile::Frame(file) => *file,
+            ChunkFile::Own(file) => &**file,
+        }
+    }
+
+    /// Bytes from the start of the chunk to where it has to end at the latest.
+    pub(crate) fn available(&self) -> Result<u64, Error> {
+        let parts = &self.frame.parts;
+        match &self.file {
+            // Before a request it is worth knowing whether the chunk is small.
+            ChunkFile::Frame(_) if self.frame.remote => {
+                Ok(parts.index.next_above(self.at).saturating_sub(self.at))
+            }
+            ChunkFile::Frame(_) => Ok(parts.header.cbytes.saturating_sub(self.at)),
+            ChunkFile::Own(file) => file
+                .size()
+                .map_err(Error::io(format!("reading chunk {}", self.chunk))),
         }
     }
 
@@ -146,45 +172,47 @@ impl ChunkSource<'_> {
     }
 
     fn read_into(&self, at: u64, out: &mut [u8]) -> Result<(), Error> {
-        let source = self.source();
-        if source.bytes().is_none() {
-            self.frame.parts.counters.read(out.len());
+        self.read_all(&mut [(self.start.saturating_add(at), out)])
+    }
+
+    /// Reads parts of the file.
+    fn read_all(&self, parts: &mut [(u64, &mut [u8])]) -> Result<(), Error> {
+        let file = self.file();
+        if file.bytes().is_none() {
+            let counters = &self.frame.parts.counters;
+            parts.iter().for_each(|(_, out)| counters.read(out.len()));
         }
         let failed = Error::io(format!("reading chunk {}", self.chunk));
-        source
-            .read_at(self.start.saturating_add(at), out)
-            .map_err(failed)
+        file.read_all(parts).map_err(failed)
     }
 
     /// The chunk, if its bytes are in memory.
     pub(crate) fn bytes(&self, cbytes: usize) -> Option<&[u8]> {
-        let from = usize::try_from(self.start).ok()?;
-        self.source().bytes()?.get(from..)?.get(..cbytes)
+        self.file().slice(self.start, wide(cbytes))
     }
 
-    /// Reads the extents of some blocks, in any order, into the workspace.
-    pub(crate) fn read_extents(
+    /// Reads ranges of the chunk, in ascending order, into the workspace.
+    pub(crate) fn read_ranges(
         &self,
-        table: &Table,
-        extents: &mut Vec<Range<usize>>,
-        options: &ReadOptions<'_>,
+        ranges: &[Range<usize>],
         work: &mut Workspace,
     ) -> Result<(), Error> {
         work.segments.clear();
-        let ranges = coalesce(table.header.cbytes(), extents, options);
         let total: usize = ranges.iter().map(ExactSizeIterator::len).sum();
         if work.raw.len() < total {
             work.raw.resize(total, 0);
         }
+        let mut rest = work.raw.get_mut(..total).unwrap_or_default();
+        let mut parts = Vec::with_capacity(ranges.len());
         let mut place = 0;
         for range in ranges {
-            let n = range.len();
-            let out = work.raw.get_mut(place..place + n).unwrap_or_default();
-            self.read_into(wide(range.start), out)?;
-            work.segments.push((range.start, n, place));
-            place += n;
+            let (out, after) = rest.split_at_mut(range.len());
+            parts.push((self.start.saturating_add(wide(range.start)), out));
+            work.segments.push((range.start, range.len(), place));
+            place += range.len();
+            rest = after;
         }
-        Ok(())
+        self.read_all(&mut parts)
     }
 }
 
@@ -241,6 +269,3 @@ impl<'a> Fetched<'a> {
         }
     }
 }
-
-/// A source without bytes.
-static NOTHING: super::source::Memory<[u8; 0]> = super::source::Memory([]);

@@ -1,14 +1,13 @@
 //! A frame in a file, a folder or memory.
 
-use std::fs::File;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use zvf_blosc::{Chunk, Codecs, DecodeError};
+use zvf_sys::{FileAt, Memory, ReadAt, ReadFolder};
 
 use super::Error;
 use super::parts::{Counts, Parts, Stop};
-use super::source::{FileAt, Memory, ReadAt};
 use crate::{Entry, FrameHeader, Layout, Metalayers, Special};
 use zvf_grid::int::{index, wide};
 
@@ -21,7 +20,7 @@ pub(crate) enum Storage {
         offset: u64,
     },
     /// One file each in a folder.
-    Folder(PathBuf),
+    Folder(Box<dyn ReadFolder>),
 }
 
 /// A list of chunks with metadata: a contiguous frame or the folder of a sparse one.
@@ -40,9 +39,14 @@ pub(crate) enum Storage {
 pub struct Frame {
     pub(crate) parts: Parts,
     pub(crate) storage: Storage,
+    /// Whether each read is a request to a server.
+    pub(crate) remote: bool,
 }
 
 impl Frame {
+    /// The file of a sparse frame that holds everything but its chunks.
+    pub const HEAD: &'static str = "chunks.b2frame";
+
     /// Opens a file, or a folder with a `chunks.b2frame` in it.
     ///
     /// # Cost
@@ -55,12 +59,8 @@ impl Frame {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         if path.is_dir() {
-            let file = open(&path.join("chunks.b2frame"))?;
-            let parts = read_parts(&file, 0, Layout::Sparse)?;
-            return Ok(Self {
-                parts,
-                storage: Storage::Folder(path.to_owned()),
-            });
+            let head = Box::new(open(&path.join(Self::HEAD))?);
+            return Self::from_folder(head, Box::new(path.to_owned()));
         }
         Self::open_at(path, 0)
     }
@@ -92,7 +92,21 @@ impl Frame {
         let parts = read_parts(&*source, offset, Layout::Contiguous)?;
         Ok(Self {
             parts,
+            remote: source.requests().is_some(),
             storage: Storage::One { source, offset },
+        })
+    }
+
+    /// A sparse frame: its open file [`HEAD`](Self::HEAD), and the folder with the files of its chunks, which are opened as they are read.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`].
+    pub fn from_folder(head: Box<dyn ReadAt>, folder: Box<dyn ReadFolder>) -> Result<Self, Error> {
+        Ok(Self {
+            parts: read_parts(&*head, 0, Layout::Sparse)?,
+            remote: head.requests().is_some(),
+            storage: Storage::Folder(folder),
         })
     }
 
@@ -172,8 +186,9 @@ impl Frame {
     /// The stored bytes of a chunk.
     fn stored_chunk(&self, chunk: u64, at: u64) -> Result<Vec<u8>, Error> {
         let source = self.chunk_source(chunk, at)?;
-        let first = source.read(0, source.available.min(wide(zvf_blosc::LONG)))?;
-        let header = self.parts.chunk_header(chunk, &first, source.available)?;
+        let available = source.available()?;
+        let first = source.read(0, available.min(wide(zvf_blosc::LONG)))?;
+        let header = self.parts.chunk_header(chunk, &first, available)?;
         source.read(0, wide(header.cbytes()))
     }
 
@@ -185,24 +200,12 @@ impl Frame {
 }
 
 fn open(path: &Path) -> Result<FileAt, Error> {
-    let failed = || Error::io(format!("opening {}", path.display()));
-    // Opening a pipe would wait for its writer.
-    let kind = std::fs::metadata(path).map_err(failed())?;
-    if !kind.is_file() && !kind.is_dir() {
-        let what = "is a pipe, a device or a socket, expected a file";
-        return Err(failed()(std::io::Error::other(what)));
-    }
-    let file = File::open(path).map_err(failed())?;
-    Ok(FileAt::new(file))
+    FileAt::open(path).map_err(Error::io(format!("opening {}", path.display())))
 }
 
-/// The file of a chunk of a sparse frame.
-pub(crate) fn chunk_file(folder: &Path, number: u64) -> PathBuf {
-    folder.join(format!("{number:08X}.chunk"))
-}
-
-pub(crate) fn open_chunk_file(folder: &Path, number: u64) -> Result<FileAt, Error> {
-    open(&chunk_file(folder, number))
+/// The name of the file of a chunk of a sparse frame.
+pub(crate) fn chunk_file(number: u64) -> String {
+    format!("{number:08X}.chunk")
 }
 
 /// Reads everything of a frame but its chunks.

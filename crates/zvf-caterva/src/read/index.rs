@@ -16,7 +16,6 @@ const FREE: usize = 1 << 20;
 /// Larger ones have to be at most this many times the stored index.
 const GAIN: usize = 1 << 10;
 /// Most chunks for which positions are sorted, to know where a chunk ends before its header is read.
-#[cfg(feature = "object_store")]
 const SORTED: u64 = 1 << 20;
 
 /// The index of one frame.
@@ -26,7 +25,6 @@ pub(crate) struct Index {
     /// The index chunk, as stored; empty without chunks.
     bytes: Vec<u8>,
     blocks: Vec<OnceLock<Vec<u8>>>,
-    #[cfg(feature = "object_store")]
     sorted: OnceLock<Vec<u64>>,
 }
 
@@ -68,7 +66,6 @@ impl Index {
             frame,
             bytes,
             blocks,
-            #[cfg(feature = "object_store")]
             sorted: OnceLock::new(),
         })
     }
@@ -143,7 +140,6 @@ impl Index {
 
     /// Where the chunk behind position `at` begins, or the chunk area ends: an upper bound of the end of the chunk at
     /// `at`. Contiguous frames only.
-    #[cfg(feature = "object_store")]
     pub(crate) fn next_above(&self, at: u64) -> u64 {
         let sorted = self.sorted.get_or_init(|| {
             let count = self.frame.chunk_count();

@@ -207,9 +207,6 @@ impl Parts {
         most: u64,
         guess: usize,
     ) -> Result<TableRead, Error> {
-        if let Some(table) = self.tables.get(chunk) {
-            return Ok(TableRead::Table(table));
-        }
         let limit = usize::try_from(most).unwrap_or(usize::MAX);
         if bytes.is_empty() && limit > 0 {
             return Ok(TableRead::Lacks(guess.min(limit)));

@@ -135,10 +135,8 @@ impl Dataset {
     }
 }
 
-/// What is known of an open file: everything but its payloads. [`TetFile`](crate::TetFile) and `RemoteTet` are a catalog
-/// and a way to the payloads.
-///
-/// Bytes of the index stay with who opened the file.
+/// What is known of an open file: everything but its payloads. A [`TetFile`](crate::TetFile) is a catalog and the source of the
+/// payloads; it also holds the bytes of the index.
 #[derive(Debug)]
 pub struct Catalog {
     datasets: Vec<Dataset>,

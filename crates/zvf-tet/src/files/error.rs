@@ -14,10 +14,6 @@ pub enum Error {
     /// Reading or writing failed.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// The object store failed.
-    #[cfg(feature = "object_store")]
-    #[error("{0}")]
-    Store(#[from] object_store::Error),
     /// The file is not right.
     #[error("{0}")]
     Format(#[from] TetError),
@@ -83,12 +79,7 @@ impl Error {
     /// Whether the system below failed; trying again may help.
     #[must_use]
     pub fn is_io(&self) -> bool {
-        match self {
-            Self::Io(_) => true,
-            #[cfg(feature = "object_store")]
-            Self::Store(_) => true,
-            _ => false,
-        }
+        matches!(self, Self::Io(_))
     }
 
     #[cold]

@@ -1,10 +1,12 @@
 //! An open file: [`TetFile`].
 
 use std::borrow::Cow;
-use std::fs::File;
+use std::boxed::Box;
 use std::ops::Deref;
 use std::path::Path;
 use std::vec::Vec;
+
+use zvf_sys::{FileAt, Memory, ReadAt};
 
 use zvf_grid::{GridError, Selection};
 
@@ -12,10 +14,9 @@ use super::borrow::{self, RawSpan};
 use super::budget::{Budget, available_memory};
 use super::catalog::{Catalog, Dataset, OpenOptions, within};
 use super::error::Error;
-use super::opening::{Known, Stop, open};
+use super::opening::{Known, Stop, open, with_ends};
 use super::plan::Plan;
 use super::read::{ReadStats, Reader};
-use super::source::Source;
 use crate::layout::{Entry, IndexHeader};
 use zvf_grid::int::wide;
 
@@ -41,8 +42,8 @@ use zvf_grid::int::wide;
 /// ```
 #[derive(Debug)]
 pub struct TetFile {
-    source: Source,
-    /// Superblock to index, for sources that cannot be borrowed.
+    source: Box<dyn ReadAt>,
+    /// Superblock to index, if the file is not in memory.
     front: Vec<u8>,
     catalog: Catalog,
     options: OpenOptions,
@@ -71,14 +72,8 @@ impl TetFile {
     /// [`Error::Io`]; [`Error::Format`] and [`Error::Json`] for what is wrong with the file; [`Error::Limit`] for a front
     /// or footer over [`OpenOptions::front_limit`].
     pub fn open_with(path: impl AsRef<Path>, options: OpenOptions) -> Result<Self, Error> {
-        let path = path.as_ref();
-        // Opening a pipe would wait for whoever writes into it.
-        let kind = std::fs::metadata(path)?;
-        if !kind.is_file() && !kind.is_dir() {
-            let what = "is a pipe, a device or a socket, expected a file";
-            return Err(std::io::Error::other(what).into());
-        }
-        Self::from_source(Source::file(File::open(path)?)?, options)
+        let file = FileAt::open(path.as_ref())?;
+        Self::from_source_with(Box::new(file), options)
     }
 
     /// Maps a file. It must not be truncated or written to while it is open, see [`zvf_sys::Map`].
@@ -87,7 +82,7 @@ impl TetFile {
     /// As [`Self::open_with`], without limits.
     #[cfg(feature = "mmap")]
     pub fn map(path: impl AsRef<Path>, options: OpenOptions) -> Result<Self, Error> {
-        Self::from_source(Source::Map(zvf_sys::Map::open(path)?), options)
+        Self::from_source_with(Box::new(zvf_sys::Map::open(path)?), options)
     }
 
     /// Takes a whole file in memory, strictly.
@@ -103,12 +98,33 @@ impl TetFile {
     /// # Errors
     /// As [`Self::open_with`], without limits.
     pub fn from_bytes_with(bytes: Vec<u8>, options: OpenOptions) -> Result<Self, Error> {
-        Self::from_source(Source::Memory(bytes), options)
+        Self::from_source_with(Box::new(Memory(bytes)), options)
     }
 
-    fn from_source(source: Source, options: OpenOptions) -> Result<Self, Error> {
-        let mut known = Known::new(source.len(), &options);
-        if let Some(all) = source.all() {
+    /// Opens a file wherever it is stored, strictly: an object of a bucket or web server, for example (`ObjectFile` of `zvf-io`).
+    ///
+    /// # Cost
+    /// As [`Self::from_source_with`].
+    ///
+    /// # Errors
+    /// As [`Self::open_with`].
+    pub fn from_source(source: Box<dyn ReadAt>) -> Result<Self, Error> {
+        Self::from_source_with(source, OpenOptions::default())
+    }
+
+    /// Opens a file wherever it is stored.
+    ///
+    /// # Cost
+    /// Reads of superblock, directory and index, and of the footer. If reads are requests, two, and one for each part that is longer
+    /// than [`RequestCost::ahead`](zvf_sys::RequestCost::ahead).
+    ///
+    /// # Errors
+    /// As [`Self::open_with`].
+    pub fn from_source_with(source: Box<dyn ReadAt>, options: OpenOptions) -> Result<Self, Error> {
+        let len = source.size()?;
+        let ahead = source.requests().map_or(0, |cost| cost.ahead);
+        let mut known = Known::new(len, &options);
+        if let Some(all) = source.bytes() {
             known.add(0, Cow::Borrowed(all));
         }
         let catalog = loop {
@@ -116,14 +132,15 @@ impl TetFile {
                 Ok(catalog) => break catalog,
                 Err(Stop::Refused(error)) => return Err(error),
                 Err(Stop::Lacks(range)) => {
-                    let len = usize::try_from(range.end - range.start);
-                    let mut bytes = std::vec![0; len.map_err(|_| GridError::TooLarge)?];
+                    let range = with_ends(range, len, ahead);
+                    let length = usize::try_from(range.end - range.start);
+                    let mut bytes = std::vec![0; length.map_err(|_| GridError::TooLarge)?];
                     source.read_at(range.start, &mut bytes)?;
                     known.add(range.start, Cow::Owned(bytes));
                 }
             }
         };
-        let front = match source.all() {
+        let front = match source.bytes() {
             Some(_) => Vec::new(),
             None => known.into_front()?,
         };
@@ -136,7 +153,7 @@ impl TetFile {
     }
 
     pub(crate) fn front(&self) -> &[u8] {
-        self.source.all().unwrap_or(&self.front)
+        self.source.bytes().unwrap_or(&self.front)
     }
 
     /// Header of the chunk index. None in an empty file.
@@ -222,7 +239,7 @@ impl TetFile {
 
     pub(crate) fn reader<'f>(&'f self, dataset: &'f Dataset) -> Reader<'f> {
         Reader {
-            source: &self.source,
+            source: &*self.source,
             front: self.front(),
             catalog: &self.catalog,
             dataset,
@@ -247,7 +264,7 @@ impl TetFile {
     /// O(rank) a tile that is met.
     #[must_use]
     pub fn borrow(&self, dataset: &Dataset, selection: &Selection) -> Option<&[u8]> {
-        self.source.all()?;
+        self.source.bytes()?;
         let (offset, len) = borrow::of_selection(&self.catalog, self.front(), dataset, selection)?;
         self.source.slice(offset, len)
     }

@@ -9,11 +9,9 @@ mod history;
 mod opening;
 mod plan;
 mod read;
-#[cfg(feature = "object_store")]
 mod remote;
 mod requests;
 mod rules;
-mod source;
 mod spec;
 mod tile;
 mod verify;
@@ -27,8 +25,6 @@ pub use file::TetFile;
 pub use history::{Coords, DatasetMetadata, FileMetadata, Footer, HistoryRow, Metadata};
 pub use plan::{Plan, PlannedTile};
 pub use read::ReadStats;
-#[cfg(feature = "object_store")]
-pub use remote::{RemoteOptions, RemoteTet};
 pub use spec::DatasetSpec;
 pub use verify::{Finding, Report, Severity, verify};
 pub use write::{TetWriter, WriteOptions, WriteTarget};

@@ -88,6 +88,18 @@ impl<'s> Known<'s> {
     }
 }
 
+/// A range to read, with `ahead` bytes of the start or the end of a file of `len` bytes if it is there.
+pub(crate) fn with_ends(range: Range<u64>, len: u64, ahead: u64) -> Range<u64> {
+    let ahead = ahead.min(len);
+    if range.start == 0 {
+        0..range.end.max(ahead)
+    } else if range.end == len {
+        range.start.min(len - ahead)..len
+    } else {
+        range
+    }
+}
+
 /// Makes every check but decoding (steps 1 to 19 of `spec/tet-v1.md` 10.1) on what is known of a file. Begins again with
 /// each call: the pass over the index comes last, when nothing lacks.
 pub(crate) fn open(known: &Known<'_>, options: &OpenOptions) -> Result<Catalog, Stop> {

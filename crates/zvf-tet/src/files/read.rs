@@ -1,16 +1,15 @@
 //! Selections out of local sources, on several threads.
 
 use std::ops::Range;
-use std::sync::Mutex;
 use std::vec::Vec;
 
 use zvf_grid::{GridError, Merge, Selection};
+use zvf_sys::{ReadAt, in_parallel};
 
 use super::catalog::{Catalog, Dataset, within};
 use super::error::Error;
 use super::plan::{Plan, Tiles};
 use super::requests::{Piece, fill, pieces, requests};
-use super::source::Source;
 use super::tile::Decoder;
 use crate::layout::Codec;
 use zvf_grid::int::wide;
@@ -51,7 +50,7 @@ pub(crate) const PARALLEL: u64 = 1 << 20;
 /// What all threads of one read share.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'f> {
-    pub(crate) source: &'f Source,
+    pub(crate) source: &'f dyn ReadAt,
     pub(crate) front: &'f [u8],
     pub(crate) catalog: &'f Catalog,
     pub(crate) dataset: &'f Dataset,
@@ -63,6 +62,9 @@ pub(crate) struct Reader<'f> {
 impl Reader<'_> {
     /// Fills `into`, which is as long as the result.
     pub(crate) fn read(&self, selection: &Selection, into: &mut [u8]) -> Result<ReadStats, Error> {
+        if let Some(cost) = self.source.requests() {
+            return self.read_remote(cost.merge, selection, into);
+        }
         let bytes = wide(into.len());
         let threads = self.threads;
         if threads == 1 || self.work(selection, bytes)? < PARALLEL {
@@ -84,40 +86,19 @@ impl Reader<'_> {
             rest = tail;
             slabs.push((slab, head));
         }
-        let workers = threads.min(slabs.len());
-        let queue = Mutex::new(slabs.into_iter());
-        let work = || {
+        let mut stats = ReadStats::default();
+        let start = || {
             let mut decoder = Decoder::new();
-            let mut stats = ReadStats::default();
-            loop {
-                let next = match queue.lock() {
-                    Ok(mut queue) => queue.next(),
-                    Err(_) => None,
-                };
-                let Some((slab, into)) = next else {
-                    return Ok(stats);
-                };
-                stats.add(self.read_slab(&mut decoder, &slab, into)?);
+            move |(slab, into): (Selection, &mut [u8]), emit: &mut dyn FnMut(ReadStats)| {
+                emit(self.read_slab(&mut decoder, &slab, into)?);
+                Ok::<(), Error>(())
             }
         };
-        if workers <= 1 {
-            return work();
-        }
-        std::thread::scope(|scope| {
-            let others: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
-            let mut all = work();
-            for other in others {
-                let stats = match other.join() {
-                    Ok(stats) => stats,
-                    Err(panic) => std::panic::resume_unwind(panic),
-                };
-                all = all.and_then(|mut all: ReadStats| {
-                    all.add(stats?);
-                    Ok(all)
-                });
-            }
-            all
-        })
+        in_parallel(threads, slabs, start, |one| {
+            stats.add(one);
+            Ok(())
+        })?;
+        Ok(stats)
     }
 
     /// Bytes that are copied or unpacked for a result of `bytes`, by the codec of the first tile.
@@ -130,7 +111,7 @@ impl Reader<'_> {
         })
     }
 
-    fn tiles(&self, selection: &Selection) -> Result<Tiles<'_>, Error> {
+    pub(super) fn tiles(&self, selection: &Selection) -> Result<Tiles<'_>, Error> {
         let (catalog, front) = (self.catalog, self.front);
         Tiles::new(catalog, front, self.dataset, selection, self.limit)
     }
@@ -144,7 +125,7 @@ impl Reader<'_> {
         let shape = selection.shape();
         let mut stats = ReadStats::default();
         let tiles = self.tiles(selection)?;
-        if self.source.all().is_some() {
+        if self.source.bytes().is_some() {
             for tile in tiles {
                 let tile = tile?;
                 let (start, len) = (tile.entry.payload_offset, tile.entry.stored_byte_len);
@@ -182,6 +163,11 @@ impl Reader<'_> {
         Ok(stats)
     }
 
+    /// When neighbouring payloads are one read.
+    fn merge(&self) -> Merge {
+        self.source.requests().map_or(MERGE, |cost| cost.merge)
+    }
+
     /// The bytes of a request, where they lie or in `buffer`.
     fn bytes<'b>(&'b self, range: &Range<u64>, buffer: &'b mut Vec<u8>) -> Result<&'b [u8], Error> {
         let len = range.end - range.start;
@@ -189,7 +175,10 @@ impl Reader<'_> {
             return Ok(bytes);
         }
         // Several pieces are never more than a short request.
-        buffer.resize(within("one request", len, self.limit.max(MERGE.most))?, 0);
+        buffer.resize(
+            within("one request", len, self.limit.max(self.merge().most))?,
+            0,
+        );
         self.source.read_at(range.start, buffer)?;
         Ok(buffer)
     }
@@ -198,12 +187,13 @@ impl Reader<'_> {
     pub(crate) fn decode_all(&self) -> Result<u64, Error> {
         let (mut decoder, mut decoded) = (Decoder::new(), Vec::new());
         let mut tiles = 0;
+        let merge = self.merge();
         let all = pieces(self.tiles(&self.dataset.all())?, u64::MAX).inspect(|_| tiles += 1);
         // Lengths and bounds of raw tiles were checked at opening: there is nothing to decode.
         let mut packed = all.filter(|piece| !piece.as_ref().is_ok_and(|piece| piece.tile.is_raw()));
         let (mut window, mut buffer) = (Vec::new(), Vec::new());
         while fill(&mut packed, &mut window)? {
-            for (range, pieces) in requests(&window, MERGE) {
+            for (range, pieces) in requests(&window, merge) {
                 let bytes = self.bytes(&range, &mut buffer)?;
                 for piece in pieces {
                     let own = piece.bytes(range.start, bytes)?;

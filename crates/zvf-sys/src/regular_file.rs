@@ -1,13 +1,21 @@
 //! Regular files only: opening a pipe waits for its writer, and a device has no end.
 
+use std::fmt;
 use std::fs::{File, FileType, Metadata};
 use std::io;
 use std::path::Path;
 
 /// The kind of an object that is not a regular file, in words: a named pipe, a device or a socket.
-#[derive(Debug, thiserror::Error)]
-#[error("is {0}, expected a file")]
+#[derive(Debug)]
 struct Special(&'static str);
+
+impl fmt::Display for Special {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "is {}, expected a file", self.0)
+    }
+}
+
+impl std::error::Error for Special {}
 
 /// Opens a file of the local disk for reading, and nothing else that has a name there: a named pipe, a device or a socket is
 /// an error at once. Links are followed. A folder is opened, too: reading from it fails.
@@ -35,25 +43,32 @@ pub fn open_file(path: &Path) -> io::Result<File> {
 }
 
 /// A file that was opened without waiting, if it is one.
-pub(crate) fn checked(file: File) -> io::Result<File> {
+///
+/// # Errors
+/// As [`open_file`].
+pub fn checked(file: File) -> io::Result<File> {
     match special(&file.metadata()?) {
         Some(kind) => Err(refused(kind)),
         None => Ok(file),
     }
 }
 
+/// The error for an object of this kind.
 #[cold]
-pub(crate) fn refused(kind: &'static str) -> io::Error {
+#[must_use]
+pub fn refused(kind: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, Special(kind))
 }
 
-/// The kind of a refused object, in words.
-pub(crate) fn is_refused(error: &io::Error) -> Option<String> {
+/// The kind of a refused object, in words, if that is why opening failed.
+#[must_use]
+pub fn is_refused(error: &io::Error) -> Option<String> {
     let inner = error.get_ref()?;
     inner.is::<Special>().then(|| inner.to_string())
 }
 
-/// What is neither file nor folder, by its name.
+/// The kind of an object that is neither file nor folder, in words.
+#[must_use]
 pub fn special(meta: &Metadata) -> Option<&'static str> {
     let kind = meta.file_type();
     if kind.is_file() || kind.is_dir() {
