@@ -72,25 +72,28 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         scratch,
     };
     let mut left = Vec::new();
+    let mut unviable = 0;
     for (package, others) in crates {
         let mut of_crate: Vec<Fault> = faults.clone();
         of_crate.retain(|fault| fault.package == *package);
         for tests in [&[*package][..], others] {
             if !of_crate.is_empty() {
-                of_crate = attempt.not_found(package, of_crate, tests)?;
+                let of_tests = attempt.not_found(package, of_crate, tests)?;
+                of_crate = of_tests.missed;
+                unviable += of_tests.unviable;
             }
         }
         left.extend(of_crate);
     }
+    let tried = faults.len() - unviable;
     println!(
-        "{} of {} faults found",
-        faults.len() - left.len(),
-        faults.len()
+        "{} of {tried} faults found; {unviable} do not compile",
+        tried - left.len()
     );
     for fault in &left {
         println!("not found: {}", fault.name);
     }
-    match left.len() * 20 > faults.len() {
+    match left.len() * 20 > tried {
         true => Err("more than one fault in twenty is not found".into()),
         false => Ok(()),
     }
@@ -164,6 +167,13 @@ fn chosen(all: Vec<Fault>, wanted: usize, seed: u64) -> Vec<Fault> {
         .collect()
 }
 
+/// What tests say of some faults.
+struct Tried {
+    missed: Vec<Fault>,
+    /// How many do not compile, and are no faults.
+    unviable: usize,
+}
+
 /// What all attempts have in common.
 struct Attempt {
     tool: PathBuf,
@@ -173,8 +183,8 @@ struct Attempt {
 }
 
 impl Attempt {
-    /// Runs the tests of some packages with each fault of a crate; the faults that they do not find.
-    fn not_found(&self, package: &str, faults: Vec<Fault>, tests: &[&str]) -> Outcome<Vec<Fault>> {
+    /// Runs the tests of some packages with each fault of a crate.
+    fn not_found(&self, package: &str, faults: Vec<Fault>, tests: &[&str]) -> Outcome<Tried> {
         println!(
             "{} faults of {package}, tests of {}",
             faults.len(),
@@ -223,10 +233,15 @@ impl Attempt {
         if !matches!(status.code(), Some(0 | 2 | 3)) {
             return Err(format!("cargo mutants ended with {status}").into());
         }
-        let missed = std::fs::read_to_string(output.join("mutants.out/missed.txt"))?;
-        let mut left = faults;
-        left.retain(|fault| missed.lines().any(|line| line == fault.name));
-        Ok(left)
+        let of = |list: &str| -> Outcome<Vec<Fault>> {
+            let text = std::fs::read_to_string(output.join("mutants.out").join(list))?;
+            let named = |fault: &&Fault| text.lines().any(|line| line == fault.name);
+            Ok(faults.iter().filter(named).cloned().collect())
+        };
+        Ok(Tried {
+            missed: of("missed.txt")?,
+            unviable: of("unviable.txt")?.len(),
+        })
     }
 }
 
