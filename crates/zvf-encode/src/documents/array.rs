@@ -5,9 +5,11 @@ use zvf_format::vlen::VlenBuilder;
 use zvf_meta::{ArrayAttributes, ArrayDoc, Codec, DataType, JsonObject, KeyEncoding};
 
 use crate::WriteError;
-use crate::documents::build::INDEX;
 use crate::target::Object;
 use zvf_codec::{CodecSample, Compression};
+
+/// Bytes of an index, as fragments and links have them.
+pub const INDEX: usize = 8;
 
 /// An array document.
 pub(crate) fn array_doc(

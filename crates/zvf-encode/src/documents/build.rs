@@ -12,7 +12,7 @@ use zvf_meta::{
 };
 
 use crate::WriteError;
-use crate::documents::array::array_doc;
+use crate::documents::array::{INDEX, array_doc};
 use crate::level::cell::Encoder;
 use crate::level::shard::Cells;
 use crate::spec::store::{AttributeSpec, AttributeType, StoreSpec};
@@ -59,9 +59,6 @@ fn items(attributes: &ArrayAttributes) -> usize {
         .and_then(|one| one.parse::<DType>().ok());
     number.map_or(INDEX, |number| number.size())
 }
-
-/// Bytes of an index, as fragments and links have them.
-pub const INDEX: usize = 8;
 
 /// Makes a presence list (0.9 §7.2): the keys of chunks in the order of their text.
 ///

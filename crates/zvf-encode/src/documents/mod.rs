@@ -9,11 +9,11 @@ pub(crate) mod build;
 pub(crate) mod extras;
 pub(crate) mod nodes;
 
-pub use array::groups;
+pub use array::{INDEX, groups};
 pub(crate) use build::vertex_attribute;
 pub use build::{
-    Docs, INDEX, STALE, channels, claim_link_groups, declared, fragments, grid, grid_doc,
-    level_node, name_of, plain_group, presence, renew_ome, root, vertices,
+    Docs, STALE, channels, claim_link_groups, declared, fragments, grid, grid_doc, level_node,
+    name_of, plain_group, presence, renew_ome, root, vertices,
 };
 pub use extras::write_extras;
 pub use nodes::Nodes;

@@ -12,8 +12,7 @@ use zvf_meta::{Codec, KeyEncoding};
 use zvf_store::{GridArray, Level};
 
 use crate::WriteError;
-use crate::documents::array::vlen_codecs;
-use crate::documents::build::INDEX;
+use crate::documents::array::{INDEX, vlen_codecs};
 use crate::error::{OrBug, internal, to_index};
 use crate::level::blobs;
 use crate::target::{Object, Payloads};

@@ -7,7 +7,7 @@ use zvf_store::ChunkCoord;
 
 use super::groups::ChunkFragments;
 use super::policy::{ArrayKey, Family, LinkColumn};
-use crate::documents::build::INDEX;
+use crate::documents::array::INDEX;
 use crate::error::{OrBug, to_index};
 use crate::level::blobs;
 use crate::level::cell::fragment_index;

@@ -9,7 +9,6 @@ use zvf_store::{
     ContainerKind, GridArray, Level, LinkFamily, SideGroups, Store, TypedArray, Usage,
 };
 
-use super::sizes::ArraySize;
 use crate::commands::summary::numbers;
 
 /// Everything about a store.
@@ -115,6 +114,18 @@ pub(crate) struct ArrayFacts {
     pub(super) unit: Option<String>,
     pub(super) description: Option<String>,
     pub(super) categories: Option<u64>,
+}
+
+/// How an array is stored.
+#[derive(Debug, Serialize)]
+pub(crate) struct ArraySize {
+    pub(super) path: String,
+    /// `None`: an array of blobs, each with codecs of its own.
+    pub(super) codec: Option<String>,
+    pub(super) files: u64,
+    pub(super) bytes: u64,
+    /// Stored bytes of one byte of numbers, where their count is known without the cells.
+    pub(super) ratio: Option<f64>,
 }
 
 /// A link family of a level.

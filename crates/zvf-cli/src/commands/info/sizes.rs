@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
 use serde_json::Value;
 use zvf_format::dtype::DType;
 use zvf_meta::{ArrayDoc, Codec};
 use zvf_store::RawStore;
 
-use super::facts::{ArrayFacts, LevelFacts};
+use super::facts::{ArrayFacts, ArraySize, LevelFacts};
 use crate::context::Context;
 use crate::error::Result;
 use crate::output::table::{TextTable, count, size};
@@ -21,18 +20,6 @@ const OTHERS: [&str; 5] = [
     "groups",
     "link_fragments",
 ];
-
-/// How an array is stored.
-#[derive(Debug, Serialize)]
-pub(crate) struct ArraySize {
-    path: String,
-    /// `None`: an array of blobs, each with codecs of its own.
-    codec: Option<String>,
-    files: u64,
-    bytes: u64,
-    /// Stored bytes of one byte of numbers, where their count is known without the cells.
-    ratio: Option<f64>,
-}
 
 /// The arrays of a level that are stored; `None` where the backend cannot list.
 ///
