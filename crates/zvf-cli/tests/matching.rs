@@ -502,6 +502,19 @@ fn faces_of_the_same_corners_keep_their_own_values() -> Result<()> {
         "{}",
         ran.stderr
     );
+    // Rows that are not in the store may be left out, but not a second value of a link, or one of two faces.
+    let ignore = ["w", "--link", "--ignore-missing"];
+    for (rows, wrong) in [
+        ("0,1,2,7\n0,1,2,8\n", "link 1 "),
+        ("0,1,3,7\n1,2,0,7\n", "link 1 "),
+    ] {
+        let ran = set(&home, "m.zv", &format!("{header}{rows}"), &ignore)?;
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        assert!(ran.stderr.contains(wrong), "{}", ran.stderr);
+    }
+    let ran = set(&home, "m.zv", &format!("{header}0,1,3,7\n"), &ignore)?;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(weights(&home)?, ["2", "1", "5"]);
     // What `zvf links` writes goes back.
     home.text(&["links", "m.zv", "-o", "l.csv", "-q"])?;
     let text = std::fs::read_to_string(home.file("l.csv"))?;

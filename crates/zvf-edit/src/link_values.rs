@@ -217,15 +217,17 @@ impl Edit {
         self.places_among(&known, ends)
     }
 
+    /// The vertices that a link joins: sorted, unless links have a direction.
+    pub(super) fn joined(&self, ends: &[Vertex]) -> Vec<Vertex> {
+        let mut key = ends.to_vec();
+        if !self.state.spec.links.directed {
+            key.sort_unstable();
+        }
+        key
+    }
+
     fn places_among(&self, known: &[&Found], ends: &[Names]) -> Vec<Option<usize>> {
-        let directed = self.state.spec.links.directed;
-        let key = |ends: &[Vertex]| {
-            let mut key = ends.to_vec();
-            if !directed {
-                key.sort_unstable();
-            }
-            key
-        };
+        let key = |ends: &[Vertex]| self.joined(ends);
         let mut groups: HashMap<Vec<Vertex>, Group<'_>> = HashMap::new();
         for (at, (_, link)) in known.iter().enumerate() {
             let group = groups.entry(key(&link.ends)).or_default();

@@ -1,5 +1,7 @@
 //! Which links the rows of a table are for: by their ends, by a key, or in order.
 
+use std::collections::HashSet;
+
 use arrow_array::RecordBatch;
 use zvf_encode::error::{OrBug, to_index};
 use zvf_encode::{NumberType, Values, WriteError};
@@ -10,7 +12,7 @@ use super::{
     row_major,
 };
 use crate::link_values::{Ends, Found};
-use crate::matching::{Coding, Keys, Matching, Scope, normalize, show};
+use crate::matching::{Coding, Keys, Matching, Scope, listed, normalize, show};
 use crate::{Edit, tabular};
 
 /// The number type of an attribute of links, and its bytes in a row of all of them.
@@ -59,11 +61,29 @@ impl Edit {
                 let at = self.places_of_links(&all, &names);
                 let lost = at.iter().enumerate().filter(|(_, at)| at.is_none());
                 let lost: Vec<usize> = lost.map(|(row, _)| row).collect();
+                // These vertices are joined: the row is for a link that another row has, or for one of several.
+                let joined: HashSet<_> = all
+                    .iter()
+                    .map(|(_, link)| self.joined(&link.ends))
+                    .collect();
+                let again = |row: &&usize| {
+                    let ends = names.get(**row).and_then(Option::as_ref);
+                    ends.is_some_and(|ends| joined.contains(&self.joined(ends)))
+                };
+                let again: Vec<usize> = lost.iter().filter(again).copied().collect();
                 let message = |row: usize| {
                     let columns = tabular::columns(table, &by);
                     format!("link {row} ({})", show(&by, &columns, row))
                 };
                 let lacks = "no (further) link between the vertices of ";
+                if how.ignore_missing && !again.is_empty() {
+                    let found = format!(
+                        "no further {}",
+                        listed(again.iter().map(|row| message(*row)))
+                    );
+                    let expected = "each link once, with its ends in the order of the store where several links join the same vertices";
+                    return Err(WriteError::input("ends of links", found, expected));
+                }
                 let expected = "links of this store (--ignore-missing leaves out all others)";
                 let ignored = ignored(("ends of links", lacks, expected), &lost, message, how)?;
                 let found = at.iter().enumerate();
