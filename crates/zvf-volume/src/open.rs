@@ -9,6 +9,7 @@ use zvf_format::dtype::DType;
 use zvf_store::{FileLocation, IoError, IoOptions};
 use zvf_tet::{RemoteTet, TetFile};
 
+use crate::blocking::blocking;
 use crate::image::{self, ZarrArray};
 use crate::image_file::{self, ImageFile};
 use crate::{AxisInfo, Element, Form, VolumeError, VolumeInfo};
@@ -196,18 +197,6 @@ fn is_transient(error: &object_store::Error) -> bool {
             .downcast_ref::<IoError>()
             .is_some_and(IoError::is_transient),
         _ => false,
-    }
-}
-
-/// Runs blocking code on a thread for it.
-pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, VolumeError> + Send + 'static,
-) -> Result<T, VolumeError> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) => Err(VolumeError::misuse(format!(
-            "the runtime was shut down: {error}"
-        ))),
     }
 }
 
