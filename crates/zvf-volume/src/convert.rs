@@ -13,7 +13,7 @@ use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
 use zvf_grid::{Axis, Cells, Dims, Selection};
 use zvf_tet::{DatasetSpec, TetWriter};
 
-use crate::open::blocking;
+use crate::blocking::blocking;
 use crate::{Counts, Element, Form, Volume, VolumeError, VolumeInfo};
 
 /// How a volume is written.

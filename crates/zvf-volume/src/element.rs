@@ -77,3 +77,39 @@ fn numpy(dtype: DType) -> String {
     };
     format!("{order}{letter}{}", dtype.size())
 }
+
+/// The number in these bytes; NaN if they are too few.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "the nearest float64 is what linear values are made of"
+)]
+pub(crate) fn number(dtype: DType, bytes: &[u8]) -> f64 {
+    macro_rules! stored {
+        ($type:ty) => {
+            match bytes.first_chunk::<{ size_of::<$type>() }>() {
+                Some(bytes) => {
+                    let mut bytes = *bytes;
+                    if dtype.order == ByteOrder::Big {
+                        bytes.reverse();
+                    }
+                    <$type>::from_le_bytes(bytes)
+                }
+                None => return f64::NAN,
+            }
+        };
+    }
+    match dtype.kind {
+        DTypeKind::F16 => half::f16::to_f64(stored!(half::f16)),
+        DTypeKind::F32 => f64::from(stored!(f32)),
+        DTypeKind::F64 => stored!(f64),
+        DTypeKind::I8 => f64::from(stored!(i8)),
+        DTypeKind::I16 => f64::from(stored!(i16)),
+        DTypeKind::I32 => f64::from(stored!(i32)),
+        DTypeKind::I64 => stored!(i64) as f64,
+        DTypeKind::U16 => f64::from(stored!(u16)),
+        DTypeKind::U32 => f64::from(stored!(u32)),
+        DTypeKind::U64 => stored!(u64) as f64,
+        DTypeKind::Bool | DTypeKind::U8 => f64::from(stored!(u8)),
+        _ => f64::NAN,
+    }
+}

@@ -15,8 +15,8 @@ use zvf_grid::{Axis, Dims, Selection};
 use zvf_meta::{HeaderError, ImageHeader};
 use zvf_sys::ReadAt;
 
-use crate::open::blocking;
-use crate::sample::get;
+use crate::blocking::blocking;
+use crate::element::number;
 use crate::{AxisInfo, Counts, Element, Form, VolumeError, VolumeInfo};
 
 /// Bytes of a copy that are kept in memory; a larger one is a temporary file.
@@ -388,7 +388,7 @@ impl ImageFile {
                         match self.scaling {
                             None => slot.copy_from_slice(stored),
                             Some((dtype, slope, inter)) => {
-                                let value = get(dtype, stored) * slope + inter;
+                                let value = number(dtype, stored) * slope + inter;
                                 slot.copy_from_slice(&value.to_le_bytes());
                             }
                         }

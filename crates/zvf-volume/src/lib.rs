@@ -45,7 +45,9 @@
 
 mod address;
 mod affine;
+mod blocking;
 mod convert;
+mod counts;
 mod element;
 mod error;
 mod image;
@@ -60,13 +62,14 @@ mod volume;
 pub use address::{Pick, VolumeAddress};
 pub use affine::affine_of_axes;
 pub use convert::{ConvertOptions, Converted, convert};
+pub use counts::Counts;
 pub use element::Element;
 pub use error::VolumeError;
 pub use info::{AxisInfo, Form, VolumeInfo};
 pub use npy::npy_header;
 pub use range::Range;
 pub use sample::{AxisUse, Order, Sampled, Sampler};
-pub use volume::{Counts, Volume};
+pub use volume::Volume;
 pub use zvf_grid::{Axis, Dims, Selection};
 pub use zvf_meta::{Affine, StatedAffine};
 

@@ -10,6 +10,7 @@ use zvf_store::{FileLocation, IoError, IoOptions};
 use zvf_sys::{FileAt, ReadAt};
 use zvf_tet::TetFile;
 
+use crate::blocking::blocking;
 use crate::image::{self, ZarrArray};
 use crate::image_file::{self, ImageFile};
 use crate::{AxisInfo, Element, Form, VolumeError, VolumeInfo};
@@ -142,18 +143,6 @@ async fn remote(
     let folder = Box::new(place.folder()?);
     let found = blocking(move || frame(Frame::from_folder(Box::new(head), folder)?, true));
     Ok((Some(vec![found.await?]), None))
-}
-
-/// Runs blocking code on a thread for it.
-pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, VolumeError> + Send + 'static,
-) -> Result<T, VolumeError> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) => Err(VolumeError::misuse(format!(
-            "the runtime was shut down: {error}"
-        ))),
-    }
 }
 
 /// The codecs that tiles of a dataset have.

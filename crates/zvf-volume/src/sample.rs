@@ -4,6 +4,7 @@ use futures::future::BoxFuture;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
 use zvf_grid::{Axis, MAX_RANK, Selection};
 
+use crate::element::number;
 use crate::{Affine, Counts, Volume, VolumeError};
 
 /// How far a place may be outside, in elements.
@@ -391,7 +392,7 @@ impl Sampler {
                                 weight *= 1.0 - share;
                             }
                         }
-                        sum += weight * get(dtype, element(place));
+                        sum += weight * number(dtype, element(place));
                     }
                     put(self.result, sum, &mut value);
                 }
@@ -423,42 +424,6 @@ fn holds(dtype: DType, value: f64) -> bool {
         _ => return false,
     };
     value >= low && value < end && value.fract() == 0.0
-}
-
-/// The number in these bytes; NaN if they are too few.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "the nearest float64 is what linear values are made of"
-)]
-pub(crate) fn get(dtype: DType, bytes: &[u8]) -> f64 {
-    macro_rules! number {
-        ($type:ty) => {
-            match bytes.first_chunk::<{ size_of::<$type>() }>() {
-                Some(bytes) => {
-                    let mut bytes = *bytes;
-                    if dtype.order == ByteOrder::Big {
-                        bytes.reverse();
-                    }
-                    <$type>::from_le_bytes(bytes)
-                }
-                None => return f64::NAN,
-            }
-        };
-    }
-    match dtype.kind {
-        DTypeKind::F16 => half::f16::to_f64(number!(half::f16)),
-        DTypeKind::F32 => f64::from(number!(f32)),
-        DTypeKind::F64 => number!(f64),
-        DTypeKind::I8 => f64::from(number!(i8)),
-        DTypeKind::I16 => f64::from(number!(i16)),
-        DTypeKind::I32 => f64::from(number!(i32)),
-        DTypeKind::I64 => number!(i64) as f64,
-        DTypeKind::U16 => f64::from(number!(u16)),
-        DTypeKind::U32 => f64::from(number!(u32)),
-        DTypeKind::U64 => number!(u64) as f64,
-        DTypeKind::Bool | DTypeKind::U8 => f64::from(number!(u8)),
-        _ => f64::NAN,
-    }
 }
 
 /// Appends a number, little-endian; integers saturate.

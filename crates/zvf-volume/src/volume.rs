@@ -6,32 +6,9 @@ use futures::future::BoxFuture;
 use zvf_grid::Selection;
 use zvf_store::IoOptions;
 
-use crate::open::{Source, all, blocking};
-use crate::{Axis, Pick, VolumeAddress, VolumeError, VolumeInfo};
-
-/// The cost of reads of a volume.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct Counts {
-    /// Tiles or chunks that were read.
-    pub chunks: u64,
-    /// Decoded blocks, if chunks have blocks that can be decoded one at a time.
-    pub blocks: u64,
-    /// Read bytes; 0 if the container does not count them.
-    pub bytes: u64,
-    /// Reads of a file, or requests; 0 if the container does not count them.
-    pub requests: u64,
-}
-
-impl Counts {
-    /// Adds the cost of another read.
-    pub fn add(&mut self, other: Self) {
-        self.chunks = self.chunks.saturating_add(other.chunks);
-        self.blocks = self.blocks.saturating_add(other.blocks);
-        self.bytes = self.bytes.saturating_add(other.bytes);
-        self.requests = self.requests.saturating_add(other.requests);
-    }
-}
+use crate::blocking::blocking;
+use crate::open::{Source, all};
+use crate::{Axis, Counts, Pick, VolumeAddress, VolumeError, VolumeInfo};
 
 /// A dense array that boxes can be read from, wherever and however it is stored. Cheap to clone.
 #[derive(Debug, Clone)]

@@ -1,0 +1,15 @@
+//! Blocking work of asynchronous readers.
+
+use crate::VolumeError;
+
+/// Runs blocking code on a thread for it.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, VolumeError> + Send + 'static,
+) -> Result<T, VolumeError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => Err(VolumeError::misuse(format!(
+            "the runtime was shut down: {error}"
+        ))),
+    }
+}
