@@ -7,7 +7,7 @@ use crate::finding::{Findings, Place};
 use crate::level::LevelState;
 use zvf_format::int::index;
 
-/// The largest number of vertices of a level whose tree is checked.
+/// The largest level that is checked for trees, in vertices.
 const MOST: u64 = 1 << 29;
 
 /// The stored edges of a level.

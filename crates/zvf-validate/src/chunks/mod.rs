@@ -28,14 +28,14 @@ use zvf_format::int::{index, wide};
 /// Chunks that are read together.
 const BATCH: usize = 16;
 
-/// An attribute whose cells are read.
+/// An attribute that is checked.
 struct Column {
     attribute: VertexAttribute,
     /// Whether its cell may have fewer rows than there are vertices: 0.7 appends points without values (0.7 §17.4).
     may_lack: bool,
 }
 
-/// What the check of a chunk needs to know; shared by all batches.
+/// Input of the checks of a chunk; shared by all batches.
 struct Plan {
     vertices: Arc<GridArray>,
     fragments: Option<Arc<GridArray>>,
@@ -56,7 +56,7 @@ struct Plan {
     findings: Findings,
 }
 
-/// What is known of a chunk afterwards.
+/// Results of the checks of a chunk.
 #[derive(Serialize, Deserialize)]
 struct Seen {
     slot: usize,
@@ -65,12 +65,12 @@ struct Seen {
     ends: Vec<(u32, u32)>,
     /// Whether a fragment lists its rows one by one.
     lists: bool,
-    /// Values a row of each column, as the bytes tell.
+    /// Values a row of each column, by the length of its cell.
     widths: Vec<Option<u64>>,
     extent: Option<Extent>,
 }
 
-/// What a batch comes to.
+/// Results of a batch.
 #[derive(Serialize, Deserialize)]
 struct Done {
     seen: Vec<Seen>,
@@ -210,7 +210,7 @@ pub(crate) async fn check(run: &mut Run<'_>, state: &mut LevelState) -> Result<(
 }
 
 impl Run<'_> {
-    /// Cells of one array whose partner has none, by the presence lists alone.
+    /// Reports cells of attributes in chunks without vertices, by the presence lists alone.
     fn partners(&mut self, state: &LevelState, plan: &Plan) {
         let orphans = |findings: &mut Findings, array: &GridArray, check: Check, what: &str| {
             for chunk in array.presence().iter() {
@@ -265,7 +265,7 @@ impl Plan {
                 .collect();
             (bin.to_vec(), counts)
         });
-        // Bounds are those of stored numbers; where an offset is added nobody says of which.
+        // Bounds are of stored numbers; with an offset the format does not define which numbers they bound.
         let has_offset = root.zarr_vectors.coordinate_offset.is_some();
         let bounds = root.zarr_vectors.bounds.clone();
         let fits = bounds.0.len() == level.dims() && bounds.1.len() == level.dims();
@@ -437,7 +437,7 @@ impl Plan {
         Place::at(path).chunk(chunk)
     }
 
-    /// Rows of a cell of vertices; `None` where nobody can tell.
+    /// Rows of a cell of vertices; `None` if they are unknown.
     fn rows(&self, chunk: &[i64], cell: Option<&Cell>, findings: &mut Findings) -> Option<u32> {
         let bytes = match cell? {
             Cell::Absent => return Some(0),
@@ -461,7 +461,7 @@ impl Plan {
         None
     }
 
-    /// Checks a fragment index and returns it, if its rows are those of the chunk.
+    /// Checks a fragment index and returns it, if all of its rows are in the chunk.
     fn fragments(
         &self,
         chunk: &[i64],

@@ -1,4 +1,4 @@
-//! Where vertices lie: finite numbers, in their chunk, in their bin, in the bounds.
+//! Checks of positions: finite numbers, in their chunk, in their bin, in the bounds.
 
 use zvf_store::{CheckedFragment, CheckedFragments};
 
@@ -148,7 +148,7 @@ impl Plan {
         }
     }
 
-    /// Whether numbers lie between edges, give or take one step of their type.
+    /// Whether numbers are between edges, within one step of their type.
     fn within(&self, low: f64, high: f64, from: f64, to: f64) -> bool {
         low >= from - numbers::step(self.dtype, from).max(numbers::step(self.dtype, low))
             && high <= to + numbers::step(self.dtype, to).max(numbers::step(self.dtype, high))
