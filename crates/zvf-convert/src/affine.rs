@@ -13,7 +13,7 @@ const LONGEST: u64 = 1 << 20;
 /// Bytes of the header of NIfTI-1 and NIfTI-2.
 const NIFTI: [usize; 2] = [348, 540];
 
-/// The affine that a file states, and the unit of its result where it says one.
+/// The affine that a file states, and the unit of its result if it states one.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct StatedAffine {
@@ -21,7 +21,7 @@ pub struct StatedAffine {
     pub affine: Affine,
     /// Name of a unit of length.
     pub unit: Option<&'static str>,
-    /// Whether it is that of an image, which may state a unit.
+    /// Whether it comes from an image, which may state a unit.
     pub image: bool,
 }
 
@@ -37,9 +37,9 @@ impl StatedAffine {
     }
 }
 
-/// Reads an affine of `rank` axes from a file: numbers by rows between blanks or commas, with `0 … 0 1` below them or not, and `#`
-/// before a comment; or from the header of a NIfTI image (`.nii`, `.nii.gz`, `.hdr`), where three axes are asked for. Of an image it is the `affine` of
-/// nibabel: the sform where it has a code, else the qform where it has one, else voxel sizes around the middle, with x to the left.
+/// Reads an affine of `rank` axes. The file is either text (numbers in row order, separated by blanks or commas, with or without a last
+/// row `0 … 0 1`; `#` begins a comment) or the header of a NIfTI image (`.nii`, `.nii.gz`, `.hdr`; `rank` must be 3). Of an image it is
+/// nibabel's `affine`: the sform if its code is set, else the qform if its code is set, else voxel sizes around the middle (x to the left).
 ///
 /// # Errors
 /// I/O; malformed files; misuse: an image for another number of axes.
@@ -265,7 +265,7 @@ impl<'a> Nifti<'a> {
     }
 }
 
-/// The rotation of a quaternion whose first number is left out.
+/// The rotation of a quaternion given by its last three numbers.
 fn turn([b, c, d]: [f64; 3], second: bool) -> Result<[[f64; 3]; 3], String> {
     let rest = 1.0 - (b * b + c * c + d * d);
     let near = 3.0

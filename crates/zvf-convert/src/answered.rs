@@ -1,4 +1,4 @@
-//! Tables of answers that become vertices of another store: those of a folder that a query wrote, and those of a whole store.
+//! Answers of queries that are appended to another store: tables in a folder that a query wrote, or a whole store.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -24,11 +24,11 @@ pub struct Whole {
     pub vertices: RecordBatch,
     /// The links, by rows of the vertices.
     pub links: Option<RecordBatch>,
-    /// The objects, also those without vertices, where the store has any.
+    /// The objects, including those without vertices; `None` if the store has no objects.
     pub objects: Option<RecordBatch>,
-    /// The groups, where the store has any.
+    /// The groups; `None` if the store has no groups.
     pub groups: Option<Groups<'static>>,
-    /// What is left out or repeated.
+    /// Remarks: data that is left out or repeated.
     pub notes: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ impl Whole {
     /// Reads level 0 of a store, within a budget of memory.
     ///
     /// # Cost
-    /// The whole level, once or twice; the memory of its tables. A level is refused of which an append would hold more than twice the budget.
+    /// Reads the level once or twice and holds its tables in memory. Fails if an append of it would need more than twice the budget.
     ///
     /// # Errors
     /// Misuse: vertices that belong to no object beside others that do; more than the budget allows. As the query.
@@ -153,11 +153,11 @@ fn held_by_edit(kind: Kind, level: &Level, rows: u64, bytes: u64) -> u64 {
         .saturating_add(rows.saturating_mul(row))
 }
 
-/// Groups, and what of their attributes is left out, for people.
+/// Groups, and remarks on attributes of groups that are left out.
 pub type GroupsFound = (Groups<'static>, Vec<String>);
 
-/// The groups of a level, or of level 0 where it has none, with those of their members that are among `members`: all of them without.
-/// Groups that have no such member are left out, unless they have none at all. Also says what of their attributes is left out.
+/// The groups of a level (level 0 if the level has none) with those members that are among `members`; with all members if that is `None`.
+/// Groups that lose all their members are left out. The remarks name attributes that are left out.
 ///
 /// # Cost
 /// Reads all groups and their attributes.
@@ -264,7 +264,7 @@ pub fn read_groups(path: &Path) -> Result<RecordBatch, ConvertError> {
 /// The rows of chains, such as polylines: objects one after another, each in the order of its links, which name the rows of the table.
 ///
 /// # Errors
-/// Malformed data: an object whose rows the links do not join to one chain.
+/// Malformed data: the links of an object do not join its rows to one chain.
 pub fn in_chains(
     path: &Path,
     vertices: &RecordBatch,

@@ -130,7 +130,7 @@ impl Archive {
     }
 }
 
-/// Bytes whose checksum is compared at their end. More than were promised are not read.
+/// Bytes whose checksum is compared at their end. Reads no more than the stated size.
 struct Checked {
     bytes: Box<dyn Read>,
     left: u64,

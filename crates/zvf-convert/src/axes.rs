@@ -12,7 +12,7 @@ use crate::transform::axis_units;
 /// Types that an axis may be given.
 const TYPES: [&str; 3] = ["space", "time", "channel"];
 
-/// Gives axes the types that are asked for.
+/// Sets the types of axes that the caller named.
 ///
 /// # Errors
 /// Misuse: an axis or a type that there is not.
@@ -48,7 +48,7 @@ pub fn set_units(axes: &mut [Axis], text: &str) -> Result<Vec<f64>, ConvertError
     Ok(units.iter().map(|unit| unit.factor).collect())
 }
 
-/// The map that brings positions along axes into the order of others of the same names; `None` where it is the same.
+/// The permutation that brings positions along `from` into the order of `to`; `None` if the order is the same.
 pub(crate) fn order(from: &[Axis], to: &[Axis]) -> Option<Affine> {
     let bare = |axes: &[Axis]| -> Vec<Axis> {
         let axes = axes.iter();
@@ -59,7 +59,7 @@ pub(crate) fn order(from: &[Axis], to: &[Axis]) -> Option<Affine> {
     (!map.is_identity()).then_some(map)
 }
 
-/// Refuses axes that the format does not allow: fewer than two of space, or time and channels behind those of space.
+/// Checks the axes: the format needs two or more of space, before those of time and channels.
 ///
 /// # Errors
 /// Misuse, with what helps.

@@ -34,7 +34,7 @@ impl Bytes {
         self.at
     }
 
-    /// Fills the buffer, or says how much of `what` there was. `None` where the file ends before the first byte.
+    /// Fills the buffer; the error reports how much of `what` was present. `None` if the file ends before the first byte.
     pub(crate) fn maybe<const N: usize>(
         &mut self,
         what: &str,
@@ -142,7 +142,7 @@ impl Bytes {
         }
     }
 
-    /// A file that ends `got` bytes behind byte `at`, where `what` of `need` bytes begins.
+    /// The error for a file that ends `got` bytes after byte `at`, where `what` of `need` bytes begins.
     #[cold]
     pub(crate) fn short(&self, at: u64, got: usize, what: &str, need: usize) -> ConvertError {
         let found = match got {

@@ -40,10 +40,10 @@ pub enum ConvertError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The file is not what its format allows, or what a store can hold.
+    /// The file violates its format, or holds what a store cannot hold.
     #[error("{}{place}: found {found}, expected {expected}", path.display())]
     Malformed {
         /// The file.
@@ -55,7 +55,7 @@ pub enum ConvertError {
         /// What would be right.
         expected: String,
     },
-    /// What was asked for does not go together with the files.
+    /// Options that do not fit each other or the files.
     #[error("{what}: found {found}, expected {expected}")]
     Usage {
         /// The option or file.
@@ -83,7 +83,7 @@ pub enum ConvertError {
     /// The store could not answer.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// The store refused what was read.
+    /// The store refused the data.
     #[error(transparent)]
     Write(#[from] WriteError),
 }
@@ -140,7 +140,7 @@ impl ConvertError {
         }
     }
 
-    /// A Parquet file, where none is read or written.
+    /// The error for a Parquet file in a build without Parquet.
     #[cold]
     #[cfg(not(feature = "parquet"))]
     pub(crate) fn not_built(path: &Path) -> Self {

@@ -174,12 +174,12 @@ impl Format {
         )
     }
 
-    /// Whether a file of this format is a table of text, whose columns have no types.
+    /// Whether the format is a table of text, which has no column types.
     pub(crate) const fn is_text(self) -> bool {
         matches!(self, Self::Csv | Self::Ndjson | Self::Xyz)
     }
 
-    /// Whether the columns of a file of this format stand between separators.
+    /// Whether the format separates columns by a character.
     pub(crate) const fn is_separated(self) -> bool {
         matches!(self, Self::Csv | Self::Xyz)
     }

@@ -1,11 +1,11 @@
-//! What the first reading of files finds: a draft of the store for them.
+//! The result of the first pass over files: a draft of the store that they need.
 
 use serde_json::Value;
 use zvf_write::{Axis, Kind, NumberType, StoreSpec};
 
 use crate::shape::Extent;
 
-/// What a reader found out about its files.
+/// The result of the first pass of a reader.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) extent: Extent,
@@ -19,7 +19,7 @@ pub(crate) struct Found {
     pub(crate) notes: Vec<String>,
 }
 
-/// A specification of one kind whose chunk size is chosen later.
+/// A specification for one kind; the chunk size is chosen later.
 pub(crate) fn draft(kind: Kind, axes: &[&str], positions: NumberType) -> StoreSpec {
     let axes: Vec<Axis> = axes.iter().map(|name| Axis::new(*name, "space")).collect();
     StoreSpec::new(kind, vec![1.0; axes.len()])

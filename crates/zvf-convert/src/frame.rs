@@ -1,5 +1,5 @@
-//! Frames of tractograms: what a store keeps of the headers of its source files (`headers/<format>`, specification 0.9, section 16.2), in which
-//! frame its positions are, and the maps between frames.
+//! Frames of tractograms: the headers of source files that a store keeps (`headers/<format>`, specification 0.9, section 16.2), the
+//! frame of its positions, and the maps between frames.
 
 use serde_json::{Value, json};
 use zvf_meta::Affine;
@@ -9,10 +9,10 @@ use zvf_write::JsonObject;
 use crate::trackvis::{Grid, IDENTITY, ORDER};
 use crate::{ConvertError, Format};
 
-/// What to do about a header that does not place positions.
+/// The advice for a header that does not place positions.
 const KEEP: &str = "positions are used as they are stored with `--keep-frame`";
 
-/// The formats whose headers are kept.
+/// The formats whose headers are stored.
 const FORMATS: [(Format, &str); 3] = [
     (Format::Trk, "trk"),
     (Format::Tck, "tck"),
@@ -28,7 +28,7 @@ const MAPS: [&str; 2] = ["voxelmm_to_rasmm", "rasmm_to_voxelmm"];
 /// By how much of their size the numbers of two maps that say the same may differ.
 const ROUNDING: f64 = 1e-6;
 
-/// What to say of positions that are stored as voxelmm.
+/// The remark on positions that are stored as voxelmm.
 pub(crate) const NOT_SCANNER: &str =
     "positions are millimetres from the corner of the first voxel, not of the scanner";
 
@@ -79,7 +79,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The header of a tractogram that a store keeps; none where it keeps none.
+    /// The stored header of a tractogram; `None` if the store has none.
     ///
     /// # Cost
     /// One request a format, at once.
@@ -109,7 +109,7 @@ impl Frame {
         let agreed = spaces
             .windows(2)
             .all(|pair| matches!(pair, [a, b] if a == b));
-        // Names in the order in which they are asked for, that of the format first.
+        // Names in order of preference, with that of the format first.
         let wanted = own.map(|(_, name)| *name).into_iter().chain(names);
         let at = wanted
             .into_iter()
@@ -145,7 +145,7 @@ impl Frame {
         &self.source
     }
 
-    /// The frame of the positions that the store holds; none where the header leaves it open.
+    /// The frame of the stored positions; `None` if the header does not determine it.
     ///
     /// Earlier imports kept the positions of TRK as they are in the file, and not all of them recorded the frame.
     #[must_use]
@@ -222,7 +222,7 @@ impl Frame {
     /// The map from voxel millimetres of TrackVis to millimetres of the scanner.
     ///
     /// # Errors
-    /// What is missing in the header, or wrong with it.
+    /// A text that describes what is missing or wrong in the header.
     pub fn voxelmm_to_rasmm(&self) -> Result<Affine, String> {
         match self.get("voxelmm_to_rasmm") {
             None => grid(&self.source, &self.members)?.to_rasmm(),
@@ -235,7 +235,7 @@ impl Frame {
         }
     }
 
-    /// The map from the positions that the store holds to millimetres of the scanner; none where they are that already.
+    /// The map from the stored positions to scanner millimetres; `None` if they are scanner millimetres.
     ///
     /// # Errors
     /// Misuse: a header that leaves the frame open, contradicts itself, or has no usable affine.
@@ -316,7 +316,7 @@ impl Frame {
         }
     }
 
-    /// A member that is there.
+    /// A member that must exist.
     pub(crate) fn get(&self, key: &str) -> Option<&Value> {
         self.members.get(key).filter(|value| !value.is_null())
     }

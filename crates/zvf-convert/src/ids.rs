@@ -12,24 +12,24 @@ use crate::format::stem;
 /// rules keeps the two apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ObjectIds {
-    /// Those of the files, where they have some: a column, or names that are numbers. Else objects are numbered from 0 through all files.
+    /// Ids from the files: a column, or object names that are numbers. Without them, objects are numbered from 0 through all files.
     #[default]
     Kept,
     /// Numbers from 0, through all files, in the order in which objects occur.
     New,
     /// Each file is one object; its id is the only number in the name of the file, such as 17 of `sub-017.csv`.
     FromFile,
-    /// Those of the files, where objects without ids are numbered from 0 in each file; `step * (first + k)` is added to the ids of file
+    /// Ids from the files (objects without ids are numbered from 0 in each file), plus `step * (first + k)` for file
     /// k, counted from 0.
     Offset {
         /// What is added from one file to the next.
         step: i64,
-        /// How often it is added to the ids of the first file: 0 for a new store, 1 where a store has objects already.
+        /// The factor for the first file: 0 for a new store, 1 if the store already has objects.
         first: i64,
     },
 }
 
-/// What a user can do about ids that two files have.
+/// The advice if two files contain the same id.
 pub(crate) const WAYS_OUT: &str = "ids of its own in each file: --id-offset N adds N to the ids of one file, 2 N to those of the next and so on, \
      --id-from-file makes each file one object by the number in its name, --new-ids numbers all objects anew";
 
@@ -50,7 +50,7 @@ impl IdMap {
     /// No id yet of the objects of some files.
     ///
     /// # Errors
-    /// Misuse: files by whose names objects cannot be called.
+    /// Misuse: files whose names cannot be ids of objects.
     pub fn new(rule: ObjectIds, files: &[PathBuf]) -> Result<Self, ConvertError> {
         Ok(Self {
             rule,
@@ -70,7 +70,7 @@ impl IdMap {
     /// About 50 bytes are kept for each object; nothing for the ids of one file, which stay as they are.
     ///
     /// # Errors
-    /// What was found and expected, where two objects would get one id, or no id is left.
+    /// The found and expected texts, if two objects would get one id or no id is left.
     pub fn id(&mut self, file: usize, id: i64) -> Result<i64, (String, String)> {
         let place = i64::try_from(file).unwrap_or(i64::MAX);
         let number = match self.rule {
@@ -171,7 +171,7 @@ fn number_in(name: &str) -> Option<i64> {
 /// The ids of the objects of each file, where files only number them: `counts` says how many each has.
 ///
 /// # Errors
-/// Misuse: ids that two files would share, or that do not fit in 64 bits; a file of several objects whose id is in its name.
+/// Misuse: two files would share ids; ids do not fit in 64 bits; a file whose name is the id contains several objects.
 pub(crate) fn ranges(
     rule: ObjectIds,
     files: &[PathBuf],

@@ -17,7 +17,7 @@ use crate::store_frame::StoreFrame;
 use crate::transform::{self, Given, Moved, Transform};
 use crate::{axes, frame, names, obj, precomputed, records, stl, swc, tck, trk, trx};
 
-/// A reader of one format: what it needs to read the files a second time.
+/// The reader of one format, with the state that it needs for the second pass.
 #[derive(Debug)]
 enum Reader {
     Swc(swc::read::Swc),
@@ -65,7 +65,7 @@ pub struct Import {
 }
 
 impl Import {
-    /// Reads files of one format to the end and says what a store for them needs.
+    /// Reads files of one format to the end and determines the store that they need.
     ///
     /// # Cost
     /// The files once, with an affine or a scale twice; memory for one batch, or one skeleton. A file of NDJSON is read up to three times
@@ -227,7 +227,7 @@ impl Import {
     /// As [`open`](Self::open); meshes are read twice, vertices first.
     ///
     /// # Errors
-    /// As [`open`](Self::open), also where a file changed meanwhile; and what the sink says.
+    /// As [`open`](Self::open), also if a file changed in between; and the errors of the sink.
     pub fn read(&self, sink: &mut dyn Sink) -> Result<(), ConvertError> {
         match &self.transform {
             None => self.reader.read(sink),
@@ -241,7 +241,7 @@ impl Import {
         self.format
     }
 
-    /// What a store for the files needs. Chunk size, bins, codec and the like may be replaced.
+    /// The specification of a store for the files. Chunk size, bins, codec and similar settings may be replaced.
     #[must_use]
     pub fn spec(&self) -> &StoreSpec {
         &self.spec
@@ -265,7 +265,7 @@ impl Import {
         self.named
     }
 
-    /// Links that the files name: edges and faces. Those of streamlines are implied and not counted.
+    /// Links that the files state: edges and faces. Implied links of streamlines are not counted.
     #[must_use]
     pub fn links(&self) -> u64 {
         self.links
@@ -277,25 +277,25 @@ impl Import {
         (&self.corners.0, &self.corners.1)
     }
 
-    /// Why the chunk size of [`spec`](Self::spec) is what it is.
+    /// The reason for the chunk size of [`spec`](Self::spec).
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.reason
     }
 
-    /// What a header states and what was done with it, as it goes to the store's `headers/<format>`; the format is the member `source`.
+    /// The header and the map that was applied, as stored in `headers/<format>`; the member `source` names the format.
     #[must_use]
     pub fn frame(&self) -> Option<&Value> {
         self.frame.as_ref()
     }
 
-    /// How positions were brought into a store that exists ([`Options::into`]), where they are not taken as they are.
+    /// How positions were mapped into an existing store ([`Options::into`]); `None` if they were taken unchanged.
     #[must_use]
     pub fn placement(&self) -> &[String] {
         &self.placement
     }
 
-    /// What of the files the store will not hold, and what else was decided.
+    /// Remarks on data that the store will not hold, and on decisions that the import took.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes

@@ -7,10 +7,10 @@ use crate::error::ConvertError;
 use crate::import::Import;
 use crate::sink::Sink;
 
-/// A part of what files hold, as the tables that queries return; see [`zvf_write::arrow`].
+/// A part of the data of files, as tables like those of queries; see [`zvf_write::arrow`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Imported {
-    /// Vertices, and the links that came with them where the kind has links of its own. Either may have no row.
+    /// Vertices, and their links if the kind stores links. Either table may be empty.
     Vertices(RecordBatch, Option<RecordBatch>),
     /// Objects.
     Objects(RecordBatch),

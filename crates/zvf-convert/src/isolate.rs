@@ -18,7 +18,7 @@ const STACK: usize = 16 << 20;
 /// Runs a decoder of the file at `path`.
 ///
 /// # Errors
-/// As `work` says; malformed, where it panics; I/O, where there is no thread.
+/// The errors of `work`; malformed if it panics; I/O if no thread can be started.
 pub(crate) fn isolate<T: Send>(
     path: &Path,
     work: impl FnOnce() -> Result<T, ConvertError> + Send,
@@ -38,11 +38,11 @@ pub(crate) fn isolate<T: Send>(
     found.ok_or_else(|| wrong(path, "nothing"))
 }
 
-/// Runs a decoder of the file at `path`, and takes what it sends, one after another, on this thread. A decoder ends where nobody
-/// takes what it sends.
+/// Runs a decoder of the file at `path` on a thread of its own and passes its items to `take` on this thread. Stops the decoder
+/// when `take` fails.
 ///
 /// # Errors
-/// As `work` and `take` say; malformed, where `work` panics; I/O, where there is no thread.
+/// The errors of `work` and `take`; malformed if `work` panics; I/O if no thread can be started.
 pub(crate) fn stream<T: Send>(
     path: &Path,
     work: impl FnOnce(&SyncSender<T>) -> Result<(), ConvertError> + Send,

@@ -60,13 +60,13 @@
 //!
 //! Positions of tractograms are stored as scanner millimetres, as nibabel loads them, unless [`Options::space`] selects another frame. The
 //! header (affine, voxel size, voxel order) and the map that was applied are kept as JSON in the store's `headers/<format>`, see
-//! [`Import::frame`] and [`Frame`]; [`export`] uses them to restore the frame of the file. Positions of all other formats are those of the
-//! files, unless [`Options::affine`], [`Options::scale`] or a number before the unit transform them. All maps are applied in float64,
+//! [`Import::frame`] and [`Frame`]; [`export`] uses them to restore the frame of the file. Positions of all other formats are stored
+//! unchanged, unless [`Options::affine`], [`Options::scale`] or a number before the unit transform them. All maps are applied in float64,
 //! and rounded once.
 //!
 //! # Errors
 //!
-//! An error names the first line (or byte) that the format does not allow, and what was expected: nothing is skipped, guessed or read as
+//! An error names the first line (or byte) that violates the format, and what was expected. Invalid data is never skipped or read as
 //! a default. [`Import::notes`] lists data that a store cannot hold. Nothing panics on input.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -31,7 +31,7 @@ pub(crate) struct Header {
     width: usize,
     /// Whether the shape has a second number.
     listed: bool,
-    /// Whether columns stand one after another, not rows: Fortran order.
+    /// Whether the array is stored by column (Fortran order).
     columns: bool,
 }
 
@@ -102,7 +102,7 @@ impl Parts {
         }
     }
 
-    /// What is wrong with the array.
+    /// The error for an array that cannot be read.
     pub(crate) fn bad(&self, found: String, expected: &str) -> ConvertError {
         match self.parts.first() {
             Some(bytes) => bytes.bad(found, expected),

@@ -16,7 +16,7 @@ use zvf_write::{WriteError, narrow};
 
 use crate::records::values::wide;
 
-/// A column of whole numbers; `None` where one is missing or beyond int64, or where they are of another type.
+/// A column of integers as int64; `None` if a value is missing or beyond int64, or for another type.
 pub(crate) fn whole(column: &ArrayRef) -> Option<Vec<i64>> {
     if column.null_count() > 0 || !column.data_type().is_integer() {
         return None;
@@ -40,7 +40,7 @@ pub(crate) fn whole_number(value: f64) -> Option<u64> {
     number
 }
 
-/// The numbers of a column, NaN where a float is missing and `fill` where a whole number is, or 0 in types that do not hold it.
+/// The numbers of a column with missing values replaced: floats by NaN, integers by `fill`, or by 0 if the type cannot hold `fill`.
 pub(crate) fn without_nulls(items: &ArrayRef, column: &ArrayRef, fill: i64) -> ArrayRef {
     let width = items.len().checked_div(column.len()).unwrap_or(1).max(1);
     let absent = |at: usize| items.is_null(at) || column.is_null(at / width);
@@ -117,7 +117,7 @@ pub(crate) fn put(out: &mut String, value: f64, single: bool) {
     };
 }
 
-/// Appends numbers, each behind a blank.
+/// Appends numbers, with a blank before each.
 pub(crate) fn put_all(out: &mut String, values: &[f64], single: bool) {
     for &value in values {
         out.push(' ');

@@ -1,4 +1,4 @@
-//! What a caller may say about files.
+//! Options of imports.
 
 use std::path::{Path, PathBuf};
 
@@ -77,9 +77,9 @@ impl std::str::FromStr for Nulls {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Options {
-    /// The geometry. Default: that of the format.
+    /// The geometry. Default: the usual kind of the format.
     pub kind: Option<Kind>,
-    /// Tables: the columns of a position, one an axis. Default `x`, `y` and, where there is one, `z`.
+    /// Tables: the position columns, one per axis. Default `x`, `y` and, if it exists, `z`.
     pub position: Option<Vec<String>>,
     /// Tables: the column with the object that a row belongs to, a whole number.
     pub object_column: Option<String>,
@@ -89,14 +89,14 @@ pub struct Options {
     pub exclude: Vec<String>,
     /// Tables: what becomes of missing values.
     pub nulls: Nulls,
-    /// Tables of text: the words that stand for a missing value in every column. Default: `NA`, `NaN` and `null`, in columns whose other
-    /// values are no texts. An empty field is always one.
+    /// Tables of text: words that mark a missing value, in every column. Default: `NA`, `NaN` and `null`, in columns without
+    /// other texts. An empty field is always missing.
     pub na: Option<Vec<String>>,
     /// Tables of text: whether numbers have a decimal comma.
     pub decimal_comma: bool,
     /// Tables of separated values: the names of the columns, of files without a header line.
     pub columns_in: Option<Vec<String>>,
-    /// Tables of text: types of columns, numbers or [`AttributeType::Category`] for texts. Default: what holds all values of a column.
+    /// Tables of text: column types, either numbers or [`AttributeType::Category`] for texts. Default: the narrowest type for all values.
     pub attribute_types: Vec<(String, AttributeType)>,
     /// Tables: columns that get another name, the old and the new one. All other options use the new one.
     pub rename: Vec<(String, String)>,
@@ -111,29 +111,29 @@ pub struct Options {
     /// Tables: another table with the faces: a mesh.
     pub faces: Option<PathBuf>,
     /// The columns of that table which name vertices, in the order of a link. Default: a column `vertices` of lists, or one an end:
-    /// `vertices_0`, …; `source` and `target`, `from` and `to`, `child` and `parent`; `a`, `b`, `c` and, where there is one, `d`.
+    /// `vertices_0`, …; `source` and `target`, `from` and `to`, `child` and `parent`; `a`, `b`, `c` and, if it exists, `d`.
     pub link_columns: Option<Vec<String>>,
-    /// The column of the vertex table by whose values the links name vertices: whole numbers or texts, each once. Default: links name rows
-    /// of the vertex table, from 0, which is refused where a column is named like such ids and does not count the rows.
+    /// The column of the vertex table whose values the links use to name vertices: unique integers or texts. Default: links use row numbers
+    /// of the vertex table, from 0; refused if a column has the name of an id column and does not count the rows.
     pub node_id: Option<String>,
     /// Whether links name rows, whatever columns the vertex table has.
     pub links_by_row: bool,
-    /// Units of the axes, separated by commas: a length is that of all axes of space; `AXIS=UNIT` is that of one axis, a time for one of
+    /// Units of the axes, separated by commas: a length applies to all axes of space; `AXIS=UNIT` to one axis, with a time for an axis of
     /// time (`um,t=second`). A unit is given by its OME-Zarr name, its symbol or in the plural; a number before it is a scale (`8nm`).
-    /// Default: that of the format, of the table (`zvf.axes`) or of the image of [`affine`](Self::affine), if it has one.
+    /// Default: the unit of the format, of the table (`zvf.axes`) or of the image of [`affine`](Self::affine), if one is stated.
     pub unit: Option<String>,
-    /// Types of axes by their names: `space`, `time` or `channel`. Default: what a table states (`zvf.axes`), else `time` for `t`, `time`
+    /// Types of axes by name: `space`, `time` or `channel`. Default: those that a table states (`zvf.axes`), else `time` for `t`, `time`
     /// and `frame`, and `space` for all others.
     pub axis_types: Vec<(String, String)>,
     /// Tractograms: the frame in which positions are stored. Default: [`Space::Rasmm`].
     pub space: Option<Space>,
-    /// All but tractograms: the file of an affine from positions of the files to those of the store, see
+    /// All formats except tractograms: the file with the affine from positions of the files to those of the store, see
     /// [`read_affine`](crate::read_affine).
     pub affine: Option<PathBuf>,
     /// All but tractograms: factors of the positions, one for all axes of space or one an axis; before the affine.
     pub scale: Option<Vec<f64>>,
     /// The frame of a store that exists, into which positions are brought. [`unit`](Self::unit), [`scale`](Self::scale) and
-    /// [`affine`](Self::affine) are those of the files then. Default: a store is made for the files.
+    /// [`affine`](Self::affine) then describe the files. Default: the files get a new store.
     pub into: Option<StoreFrame>,
     /// Vertices of a batch, roughly. Default 65 536.
     pub batch: usize,
@@ -194,7 +194,7 @@ impl Options {
     }
 }
 
-/// The kind asked for, if the files can become it and the options of tables are used with tables.
+/// The requested kind. Fails if the files cannot become it, or if options of tables are used with other files.
 pub(crate) fn kind(format: Format, files: usize, options: &Options) -> Result<Kind, ConvertError> {
     let columns = format.is_table() && format != Format::Npy;
     let columns = columns || matches!(format, Format::Ply | Format::Npz);

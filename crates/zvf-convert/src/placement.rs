@@ -14,8 +14,8 @@ use crate::transform::{self, Given};
 use crate::{ConvertError, Format};
 
 impl StoreFrame {
-    /// How positions of a table with this schema are brought into the store. Those of a table that states axes (`zvf.axes`, `zvf.units`:
-    /// what queries return) are in the frame of a store: only units are converted. Those of other tables are mapped as the files were that
+    /// Determines how positions of a table with this schema are mapped into the store. A table that states axes (`zvf.axes`, `zvf.units`,
+    /// as queries write them) is in the frame of a store: only units are converted. Other tables use the map with which
     /// the store was made from. [`Options::unit`], [`Options::scale`] and [`Options::affine`] replace both.
     ///
     /// # Errors
@@ -31,14 +31,14 @@ impl StoreFrame {
         self.place(Format::Arrow, &given, stated.as_deref())
     }
 
-    /// Axes in the order of those of the store, if they have all of their names; else as they are.
+    /// Axes reordered like those of the store if the names are the same, else unchanged.
     pub(crate) fn in_order(&self, axes: Vec<Axis>) -> Vec<Axis> {
         let by_name = |axis: &Axis| axes.iter().find(|one| one.name == axis.name).cloned();
         let named: Option<Vec<Axis>> = self.axes.iter().map(by_name).collect();
         named.unwrap_or(axes)
     }
 
-    /// How positions of files are brought into the store; `stated` are their axes, where they state axes or units.
+    /// Determines how positions of files are mapped into the store; `stated` are the axes of the files, if they state axes or units.
     pub(crate) fn place(
         &self,
         format: Format,
@@ -109,7 +109,7 @@ impl StoreFrame {
         })
     }
 
-    /// The map from the units of positions to those of the store; `None` where they are the same or not known.
+    /// The map between units of positions; `None` if they are equal or unknown.
     fn convert(
         &self,
         from: &[Axis],
@@ -161,7 +161,7 @@ impl StoreFrame {
         Ok(None)
     }
 
-    /// What is used for some files alone, beside what the store was made with.
+    /// Names the options that apply to these files only, beside those that made the store.
     fn compare(&self, given: &Given) -> String {
         let own = match self.recorded.first() {
             None => "those of the store were taken as they were in their files".to_owned(),
@@ -192,7 +192,7 @@ impl StoreFrame {
         }
     }
 
-    /// Compares the frame of a tractogram with that of the store.
+    /// Checks that the frame of a tractogram is that of the store.
     ///
     /// # Errors
     /// Misuse: the header of the store does not state its frame.
@@ -219,7 +219,7 @@ impl StoreFrame {
     }
 }
 
-/// What a map does to positions.
+/// Describes a map for a message.
 fn described(map: &Affine) -> String {
     let rank = map.rank();
     let diagonal: Vec<f64> = (0..rank).map(|at| map.at(at, at)).collect();

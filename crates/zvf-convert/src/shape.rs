@@ -1,4 +1,4 @@
-//! The size of a chunk, chosen from where the vertices lie.
+//! Chooses the size of a chunk from the distribution of the vertices.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ const TRUSTED: f64 = 8.0;
 /// Ten steps from 1 to 10, each about a quarter more than the one before.
 const STEPS: [&str; 10] = ["1", "1.25", "1.6", "2", "2.5", "3.2", "4", "5", "6.4", "8"];
 
-/// Where the vertices of the input lie: corners, and an even sample.
+/// The distribution of the input's vertices: corners, and an even sample.
 #[derive(Debug, Clone)]
 pub(crate) struct Extent {
     dims: usize,
@@ -42,7 +42,7 @@ pub(crate) struct Chosen {
 struct Time {
     axis: usize,
     span: f64,
-    /// What makes its span that of space.
+    /// The factor that makes its span comparable with that of space.
     factor: f64,
     /// Whether all times are whole numbers, such as numbers of frames.
     whole: bool,
@@ -140,7 +140,7 @@ impl Extent {
         (self.count > 0).then(|| (self.low.clone(), self.high.clone()))
     }
 
-    /// A cube in space, by its side: of all steps the one whose occupied chunks hold nearest to [`WANTED`] vertices each. Along an axis of time
+    /// A cube in space: the step whose occupied chunks hold nearest to [`WANTED`] vertices each. Along an axis of time
     /// chunks have a size of their own, so that there are as many along it as along the longest axis of space.
     pub(crate) fn choose(&self, bins: bool, axes: &[Axis]) -> Chosen {
         let times = self.times(axes);
@@ -218,7 +218,7 @@ impl Extent {
         parts
     }
 
-    /// The axes of time, where there is space beside them.
+    /// The axes of time, if there are axes of space beside them.
     fn times(&self, axes: &[Axis]) -> Vec<Time> {
         let span = |at: usize| match (self.low.get(at), self.high.get(at)) {
             (Some(low), Some(high)) => high - low,
@@ -283,7 +283,7 @@ impl Extent {
             }
             before = Some(mean);
             let away = |mean: f64| (mean / WANTED).ln().abs();
-            // Of two that are as good the smaller one: a single chunk need not be larger than what lies in it.
+            // Of two equally good sizes the smaller one.
             if best.is_none_or(|(_, found)| away(mean) <= away(found)) {
                 best = Some((side, mean));
             }
@@ -310,7 +310,7 @@ impl Extent {
             Some((sizes, mut marks)) => {
                 for chunk in positions {
                     let axes = chunk.iter().zip(low).zip(sizes);
-                    // What is no number may lie beyond the box.
+                    // Values that are not numbers may be outside the box.
                     let number = axes.fold(0_usize, |number, ((at, low), size)| {
                         let along = at.abs_diff(low) as usize;
                         number.wrapping_mul(size).wrapping_add(along)

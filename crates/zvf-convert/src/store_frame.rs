@@ -36,11 +36,11 @@ pub struct StoreFrame {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Placed {
-    /// From the positions of the files to those of the store; `None`: they are taken as they are.
+    /// From the positions of the files to those of the store; `None` for the identity.
     pub map: Option<Affine>,
     /// Skeletons and graphs: the factor of the attribute `radius`, which is a length.
     pub lengths: Option<f64>,
-    /// What a user should know.
+    /// Remarks for the user.
     pub remarks: Vec<String>,
 }
 
@@ -120,7 +120,7 @@ impl StoreFrame {
 fn recorded(header: &JsonObject, format: Format, dims: usize) -> Option<Result<Affine, String>> {
     let value = match (header.get(GIVEN), format) {
         (Some(given), _) => given,
-        // Builds that did not keep what was given apart applied the map of the folder.
+        // Earlier builds that did not record the user's map applied the map of the folder.
         (None, Format::Precomputed) => return None,
         (None, _) => header.get(APPLIED)?,
     };

@@ -55,7 +55,7 @@ impl Lines {
         Ok(got > 0)
     }
 
-    /// Joins the line with those behind it, while it ends with a backslash.
+    /// Joins the line with the following ones while it ends with a backslash.
     pub(crate) fn continued(&mut self) -> Result<(), ConvertError> {
         loop {
             let line = self.bytes.trim_ascii_end();
@@ -94,7 +94,7 @@ impl Lines {
         self.marked().trim_ascii().is_empty()
     }
 
-    /// What stands behind the first `#` of the line.
+    /// The text after the first `#` of the line.
     pub(crate) fn comment(&self) -> Option<&str> {
         let start = self.bytes.iter().position(|&byte| byte == b'#')?;
         std::str::from_utf8(self.bytes.get(start.saturating_add(1)..)?).ok()

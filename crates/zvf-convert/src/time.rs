@@ -10,7 +10,7 @@
 //! | `microseconds since midnight` | `Time64(µs)`; `Time32` for seconds and milliseconds |
 //! | `microseconds of duration` | `Duration(µs)` |
 //!
-//! The first five are those of the CF conventions but for the zone. The lowest number stands for a missing value, as in NumPy.
+//! The first five are as in the CF conventions except for the zone. The lowest number marks a missing value, as in NumPy.
 
 use std::sync::Arc;
 
@@ -26,9 +26,9 @@ use arrow_schema::{DataType, TimeUnit};
 use chrono::{NaiveDate, NaiveTime, Timelike};
 use zvf_meta::moments::Moments;
 
-/// What stands for a missing value.
+/// The number that marks a missing value.
 pub(crate) use zvf_meta::moments::MISSING;
-/// What the description of such an attribute says.
+/// The description of such an attribute.
 pub(crate) const MISSING_TEXT: &str = "-9223372036854775808 is a missing value";
 const EPOCH: &str = "1970-01-01T00:00:00";
 
@@ -71,7 +71,7 @@ pub(crate) fn unit(column: &DataType) -> Option<String> {
     })
 }
 
-/// The type that a unit of a store stands for.
+/// The type for a unit of a store.
 pub(crate) fn of_unit(text: &str) -> Option<DataType> {
     match text {
         "days since 1970-01-01" => return Some(DataType::Date32),
@@ -133,7 +133,7 @@ pub(crate) fn numbers(column: &ArrayRef) -> Option<Vec<Option<i64>>> {
     })
 }
 
-/// Numbers as a column of such a type; `None` where one does not fit, or for another type.
+/// Numbers as a column of such a type; `None` if one does not fit, or for another type.
 pub(crate) fn column(numbers: &Int64Array, to: &DataType) -> Option<ArrayRef> {
     use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
     let known = || {
@@ -177,13 +177,13 @@ pub(crate) fn column(numbers: &Int64Array, to: &DataType) -> Option<ArrayRef> {
     Some(column)
 }
 
-/// The type that a column of an answer stands for, by the unit in its field.
+/// The type of a column of an answer, by the unit in its field.
 pub(crate) fn of_field(field: &arrow_schema::Field) -> Option<DataType> {
     let unit = field.metadata().get("zvf.unit")?;
     (*field.data_type() == DataType::Int64).then(|| of_unit(unit))?
 }
 
-/// A date, or a moment, in ISO 8601 with a blank or a `T`, as it stands in a text.
+/// A date or timestamp in ISO 8601, with a blank or a `T` between date and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Moment {
     days: i64,
@@ -247,7 +247,7 @@ impl Moment {
         self.time.is_none()
     }
 
-    /// The moment as a number of a type; `None` where the type cannot hold it.
+    /// The timestamp as a number of a type; `None` if the type cannot hold it.
     pub(crate) fn number(self, to: &DataType) -> Option<i64> {
         match to {
             DataType::Date32 => self.time.is_none().then_some(self.days),
@@ -259,7 +259,7 @@ impl Moment {
                 let east = match (self.offset, zone) {
                     (None, None) => 0,
                     (Some(east), Some(_)) => east.checked_mul(60)?,
-                    // Which moment it is depends on what nothing says.
+                    // A timestamp with a zone and a type without one (or the reverse) cannot be compared.
                     (Some(_), None) | (None, Some(_)) => return None,
                 };
                 let nanoseconds = self.time.unwrap_or(0);
@@ -300,7 +300,7 @@ fn offset(zone: &str) -> Option<Option<i64>> {
     Some(Some(sign * (hours * 60 + minutes)))
 }
 
-/// The type of moments whose texts have these digits and offsets.
+/// The timestamp type for texts with these digits and offsets.
 pub(crate) fn type_of(dates: bool, digits: u32, offset: Option<Option<i64>>) -> DataType {
     if dates {
         return DataType::Date32;
@@ -323,7 +323,7 @@ pub(crate) fn type_of(dates: bool, digits: u32, offset: Option<Option<i64>>) -> 
     DataType::Timestamp(unit, zone.map(Into::into))
 }
 
-/// The number of one unit as that of another; `None` where it is not a whole one.
+/// Converts a number between units; `None` if the result is not an integer.
 pub(crate) fn rescaled(number: i64, from: TimeUnit, to: TimeUnit) -> Option<i64> {
     let (from, to) = (per_second(from), per_second(to));
     if to >= from {
@@ -334,9 +334,9 @@ pub(crate) fn rescaled(number: i64, from: TimeUnit, to: TimeUnit) -> Option<i64>
     }
 }
 
-/// The number that a text stands for in an attribute of this unit: a moment or a date in ISO 8601, a time of day, a duration with its
-/// own unit (`5 milliseconds`), or the number itself. `None` where it is none of them, or the unit is too coarse for it; an error where
-/// the unit is none of times.
+/// Parses a text for an attribute of this unit: a timestamp or date in ISO 8601, a time of day, a duration with its
+/// own unit (`5 milliseconds`), or the number itself. `None` if it is none of these, or if the unit is too coarse; an error if
+/// the unit is not one of time.
 #[must_use]
 pub fn number_of_text(text: &str, unit: &str) -> Option<Option<i64>> {
     let to = of_unit(unit)?;
@@ -357,7 +357,7 @@ pub fn number_of_text(text: &str, unit: &str) -> Option<Option<i64>> {
     })
 }
 
-/// Whether a column is of numbers that a unit makes moments; as such a column, then. `None` where a number is none of them.
+/// A column of numbers as a column of timestamps of type `to`; `None` if a number is not a valid one.
 pub(crate) fn restored(column_: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
     let numbers = column_.as_primitive_opt::<Int64Type>()?;
     let moments = Moments::of_unit(&unit(to)?)?;

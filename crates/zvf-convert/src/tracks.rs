@@ -22,7 +22,7 @@ impl Columns {
 
 /// A number type of coordinates.
 pub(crate) trait Coordinate: Copy + Into<f64> {
-    /// Coordinates as those of a batch.
+    /// Coordinates in the number type of a batch.
     fn values(list: &[Self]) -> Values<'_>;
 }
 
@@ -38,7 +38,7 @@ impl Coordinate for f64 {
     }
 }
 
-/// What is done with the points of a file, in their order.
+/// Receives the points of a file in their order.
 pub(crate) trait Visit<T> {
     /// Points of the chain that is open: three coordinates of each, and all scalars of each.
     fn points(&mut self, positions: &[T], scalars: &[f32]) -> Result<(), ConvertError>;
@@ -86,12 +86,12 @@ impl<'s, T: Coordinate> Chains<'s, T> {
         }
     }
 
-    /// Begins a file whose first chain has this id.
+    /// Begins a file; its first chain has this id.
     pub(crate) fn begin(&mut self, first: i64) {
         self.next = first;
     }
 
-    /// Refuses a file whose last chain does not have the id before this one.
+    /// Checks that the last chain of a file has the id before `end`.
     pub(crate) fn check(&self, file: &Path, end: i64) -> Result<(), ConvertError> {
         match self.next == end {
             true => Ok(()),

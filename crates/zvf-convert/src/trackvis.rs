@@ -6,32 +6,32 @@ use zvf_meta::Affine;
 /// An axis of a voxel grid: the axis of the scanner (right, front, top) along which it goes most, and its sign.
 type Axis = (usize, f64);
 
-/// What a header states of the voxel grid.
+/// The voxel grid that a header states.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Grid {
     /// From voxels to scanner millimetres: three rows of four.
     pub(crate) affine: [[f64; 4]; 3],
     pub(crate) dimensions: [f64; 3],
     pub(crate) sizes: [f64; 3],
-    /// Three letters of `RLAPSI`; empty where the file states none.
+    /// Three letters of `RLAPSI`; empty if the file states none.
     pub(crate) order: String,
 }
 
-/// What a TRK file without an affine means by it.
+/// The affine that TRK assumes if the file states none.
 pub(crate) const IDENTITY: [[f64; 4]; 3] = [
     [1.0, 0.0, 0.0, 0.0],
     [0.0, 1.0, 0.0, 0.0],
     [0.0, 0.0, 1.0, 0.0],
 ];
 
-/// What a TRK file without a voxel order means by it.
+/// The voxel order that TRK assumes if the file states none.
 pub(crate) const ORDER: &str = "LPS";
 
 impl Grid {
     /// The map from TrackVis millimetres to scanner millimetres.
     ///
     /// # Errors
-    /// What is wrong with the header.
+    /// A text that describes what is wrong with the header.
     pub(crate) fn to_rasmm(&self) -> Result<Affine, String> {
         if let Some(size) = self
             .sizes
@@ -113,7 +113,7 @@ fn axes_of_order(order: &str) -> Result<[Axis; 3], String> {
 /// How near to each other two shares of an axis are the same: the order that a header states decides then.
 const TIE: f64 = 1e-6;
 
-/// The axes of the scanner along which voxels go: those of the rotation that is nearest to the affine.
+/// The scanner axis of each voxel axis, from the rotation that is nearest to the affine.
 fn axes(map: &Affine, stated: &[Axis; 3]) -> Result<[Axis; 3], String> {
     let flat = || "an affine whose axes lie in one plane".to_owned();
     let mut turn = rotation(map).ok_or_else(flat)?;
@@ -362,7 +362,7 @@ mod tests {
                 sizes: [1.0; 3],
                 order: order.to_owned(),
             };
-            // The first voxel of the header is that of the affine where the signs agree, too.
+            // The first voxel of the header equals that of the affine if the signs agree too.
             let mut middle = [0.0; 3];
             let map = grid.to_rasmm().unwrap();
             map.apply(&[0.5; 3], &mut middle);

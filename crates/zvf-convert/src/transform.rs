@@ -23,7 +23,7 @@ pub(crate) const MILLIMETER: &str = "millimeter";
 #[derive(Debug, Clone)]
 pub(crate) struct Transform {
     map: Affine,
-    /// The map that a user gave, where the format has one of its own before it.
+    /// The map that the user gave; the format applies its own map before it.
     given: Option<Option<Affine>>,
     /// How mapped positions are stored.
     pub(crate) positions: NumberType,
@@ -32,7 +32,7 @@ pub(crate) struct Transform {
 }
 
 impl Transform {
-    /// A map of positions that would be stored as `spec` says without it; `own` is that of the format, before the one that is `given`.
+    /// The map for positions that would otherwise be stored as `spec` states; `own` is that of the format, applied before `given`.
     pub(crate) fn new(
         given: Option<Affine>,
         own: Option<Affine>,
@@ -58,7 +58,7 @@ impl Transform {
         })
     }
 
-    /// A map of files into a store, whose types decide how positions are stored.
+    /// A map of files into an existing store, whose types determine how positions are stored.
     pub(crate) fn into_store(
         placed: Placed,
         own: Option<Affine>,
@@ -79,7 +79,7 @@ impl Transform {
         })
     }
 
-    /// What the store keeps of it, as the header of the format.
+    /// The record of the map that is stored as the header of the format.
     pub(crate) fn document(&self, format: Format) -> Value {
         let mut document = json!({
             "source": format.header(),
@@ -93,7 +93,7 @@ impl Transform {
         document
     }
 
-    /// What a user should know.
+    /// Remarks for the user.
     pub(crate) fn notes(&self, mesh: bool) -> Vec<String> {
         let mut notes = Vec::new();
         match self.radius {
@@ -138,22 +138,22 @@ impl Transform {
     }
 }
 
-/// What options say about the positions of files.
+/// The options about positions of files.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Given {
     /// The map of positions.
     pub(crate) map: Option<Affine>,
-    /// The unit of each axis behind it, where one is given.
+    /// The unit of each axis after the map; `None` if it is not stated.
     pub(crate) units: Vec<Option<String>>,
     /// Whether a unit, a scale or an affine is given.
     pub(crate) explicit: bool,
     /// The options, for people.
     pub(crate) text: String,
-    /// What a user should know.
+    /// Remarks for the user.
     pub(crate) notes: Vec<String>,
 }
 
-/// Refuses options that do not fit tractograms, and finds the map to the frame that is asked for where no reader applies it.
+/// Refuses options that do not fit tractograms, and finds the map to the requested frame if the reader does not apply it.
 pub(crate) fn of_tractogram(
     format: Format,
     options: &Options,
@@ -199,8 +199,8 @@ pub(crate) fn of_tractogram(
     }
 }
 
-/// What options say about positions along these axes, of files of a format that is no tractogram; `stated` are the axes of the files,
-/// where these state units.
+/// The options about positions along these axes, for formats other than tractograms; `stated` are the axes of the files,
+/// if they state units.
 pub(crate) fn given(
     format: Format,
     options: &Options,
@@ -411,7 +411,7 @@ pub(crate) fn axis_units(
     Ok(found)
 }
 
-/// Reads an affine for all axes, or for those of space alone, with which others stay as they are.
+/// Reads an affine for all axes, or for the axes of space only; others are then unchanged.
 fn affine_of_axes(path: &Path, axes: &[Axis]) -> Result<StatedAffine, ConvertError> {
     let space = axes.iter().enumerate().filter(|(_, axis)| axis.is_space());
     let space: Vec<usize> = space.map(|(at, _)| at).collect();
@@ -427,7 +427,7 @@ fn affine_of_axes(path: &Path, axes: &[Axis]) -> Result<StatedAffine, ConvertErr
     }
 }
 
-/// A sink behind a map.
+/// A sink that maps positions before it passes them on.
 pub(crate) struct Moved<'a> {
     pub(crate) transform: &'a Transform,
     pub(crate) sink: &'a mut dyn Sink,

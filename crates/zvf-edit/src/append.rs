@@ -1,4 +1,4 @@
-//! New vertices: routed and cut by the writer's own code, then laid behind what a chunk holds.
+//! Appends vertices: the code of the writer routes and cuts them, then they follow the rows of their chunk.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -24,7 +24,7 @@ use zvf_format::int::index;
 struct Part {
     chunk: ChunkCoord,
     fragments: Vec<Rows>,
-    /// What each fragment is, where there are objects.
+    /// The owner and order of each fragment, if the store has objects.
     placed: Vec<Placed>,
 }
 
@@ -127,7 +127,7 @@ fn new_rows(
     encoded: &zvf_encode::level::Encoded,
     range: std::ops::Range<usize>,
 ) -> Result<Rows, WriteError> {
-    // The position, then the attributes: what a row has in the router besides is not kept.
+    // The position, then the attributes; other members of a router's row are not needed.
     let cells = std::iter::once(&encoded.positions).chain(&encoded.attributes);
     let widths = std::iter::once(&layout.position).chain(&layout.attributes);
     let columns: Vec<(&Vec<u8>, usize)> = cells.zip(widths.map(ExactSizeIterator::len)).collect();
@@ -289,7 +289,7 @@ fn check_chains(state: &State, cut: &Cut) -> Result<(), WriteError> {
     })
 }
 
-/// Puts points where they belong by their bins.
+/// Adds points to their chunks in the order of bins.
 fn place_points(state: &mut State, cut: Cut, slots: &[u32]) -> Result<(), WriteError> {
     for (part, &slot) in cut.parts.into_iter().zip(slots) {
         let chunk = state.chunk_mut(slot)?;
@@ -312,7 +312,7 @@ fn place_points(state: &mut State, cut: Cut, slots: &[u32]) -> Result<(), WriteE
     Ok(())
 }
 
-/// Puts the pieces of objects behind what the chunks hold, and their fragments into manifests.
+/// Adds the pieces of objects to their chunks, and their fragments to manifests.
 fn place_objects(
     state: &mut State,
     index_: &mut Index,

@@ -174,7 +174,7 @@ impl Edit {
         Ok(())
     }
 
-    /// Codes in the place of texts, for attributes that hold codes; new texts get codes behind those that are there.
+    /// Replaces texts by codes, for attributes that hold codes; new texts get codes after the existing ones.
     pub(super) fn codes(
         &mut self,
         name: &str,

@@ -26,7 +26,7 @@ pub(super) struct Between {
     pub(super) groups: Vec<(String, String)>,
 }
 
-/// The levels of a store whose links may name rows of level 0.
+/// The levels with links that may refer to rows of level 0.
 pub(super) async fn levels(state: &State) -> Result<Vec<Level>, WriteError> {
     let store = state.level.store().clone();
     let mut levels = vec![state.level.clone()];
@@ -39,7 +39,7 @@ pub(super) async fn levels(state: &State) -> Result<Vec<Level>, WriteError> {
     Ok(levels)
 }
 
-/// Which end of a record lies in level 0; `None`: none does.
+/// Which end of a record is in level 0; `None` if neither is.
 fn side(level: &Level, family: &LinkFamily) -> Option<Side> {
     let number = i64::from(level.number());
     let delta = i64::from(family.delta());
@@ -87,8 +87,8 @@ pub(super) fn check(levels: &[Level]) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Renumbers the rows of level 0 in all links between levels. A link whose vertex was deleted, left its chunk, or was cut again with
-/// its object, goes.
+/// Renumbers the rows of level 0 in all links between levels. A link is removed if its vertex was deleted, left its chunk, or was cut
+/// again with its object.
 pub(super) async fn follow(
     state: &mut State,
     levels: &[Level],

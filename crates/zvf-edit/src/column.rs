@@ -19,7 +19,7 @@ use zvf_encode::target::{Object, node};
 use zvf_encode::{AttributeSpec, AttributeType, Values, WriteError, WriteOptions, documents};
 use zvf_format::int::wide;
 
-/// Chunks whose positions are read together.
+/// Number of chunks whose positions are read together.
 const BATCH: usize = 16;
 
 /// The vertices of one chunk, as [`ColumnEdit::next`] gives them.
@@ -238,7 +238,7 @@ impl ColumnEdit {
         })
     }
 
-    /// Stages what is left, and the documents; returns the new root.
+    /// Stages the remaining cells and the documents; returns the new root.
     async fn finish(&mut self) -> Result<zvf_meta::RootDoc, WriteError> {
         if self.done < self.chunks.len() {
             let found = format!("values of {} chunks", self.done);
@@ -390,7 +390,7 @@ async fn read(edit: &Edit, chunks: &[ChunkCoord]) -> Result<Vec<ChunkPositions>,
         .await?;
     let mut read = Vec::with_capacity(chunks.len());
     for (chunk, cell) in chunks.iter().zip(cells) {
-        // A chunk whose cell is not stored has no vertices.
+        // A chunk without a stored cell has no vertices.
         let bytes = cell.unwrap_or_default();
         let row = number.size() * dims;
         if !bytes.len().is_multiple_of(row) {

@@ -235,7 +235,7 @@ async fn plan(edit: &mut Edit) -> Result<Option<Plan>, WriteError> {
     }))
 }
 
-/// The bounds after the edit; where they grew, or the values that chunks are cut by, the grid over them.
+/// The bounds after the edit; and, if they grew or the values that split chunks did, the grid over them.
 fn grow(edit: &Edit, root: &mut RootDoc) -> Result<Option<Grid>, WriteError> {
     let bounds = &mut root.zarr_vectors.bounds;
     let before = bounds.clone();
@@ -293,7 +293,7 @@ fn vertex_cells(
                     .added
                     .iter()
                     .filter(|added| added.scope == Scope::Vertex);
-                // What the level does not know was added, behind what it knows.
+                // New attributes follow those of the level.
                 let shown = added.nth(at - level.vertex_attributes().len());
                 let attributes = ArrayAttributes {
                     zv_array: Some("attribute".to_owned()),
@@ -450,7 +450,7 @@ fn finish_groups(
     Ok(())
 }
 
-/// Adds new attributes to the declared ones, where a store declares any; readers that cannot list need them.
+/// Adds new attributes to the declared ones, if the store declares any; readers that cannot list need them.
 pub(super) fn declare(edit: &Edit, root: &mut RootDoc) {
     use serde_json::{Value, json};
     for added in &edit.added {
@@ -476,7 +476,7 @@ async fn others_claim(edit: &Edit) -> Result<bool, WriteError> {
     Ok(false)
 }
 
-/// The document of level 0 behind the edit.
+/// The document of level 0 after the edit.
 pub(super) fn level_doc(
     edit: &Edit,
     (gone, added): (u64, u64),

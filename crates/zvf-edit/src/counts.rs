@@ -2,7 +2,7 @@
 
 use zvf_encode::WriteError;
 
-/// What a document counts after an edit that took `gone` things away and put `added` there.
+/// The count in a document after an edit that removed `gone` items and put `added` there.
 ///
 /// # Errors
 /// Malformed data: the document at `path` counts fewer than the edit takes away, or a sum is above 2^64.

@@ -81,7 +81,7 @@ pub(super) fn everywhere(
     given.take(std::iter::repeat_n(Some(0), rows), None)
 }
 
-/// Texts without gaps, where there is a fill for them.
+/// Texts without gaps, if there is a fill for them.
 pub(super) fn gaps(values: Values<'static>, fill: Option<Values<'static>>) -> Values<'static> {
     match (values, fill) {
         (Values::Text(texts), Some(Values::Text(fill))) => {

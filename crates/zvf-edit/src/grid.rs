@@ -45,7 +45,7 @@ pub(crate) fn document_of(array: &GridArray) -> Result<&ArrayDoc, WriteError> {
     array.doc().ok_or_else(refused)
 }
 
-/// How the cells of an array are packed: refused where that cannot be kept.
+/// How the cells of an array are packed; fails if the edit cannot keep that.
 pub(crate) fn packing(path: &str, doc: &ArrayDoc) -> Result<Cells, WriteError> {
     let refused =
         |found: String, expected: &str| Err(WriteError::unsupported(path, found, expected));
@@ -179,8 +179,8 @@ impl GridEdit {
         Ok(some || union(&self.grid, grid)? != self.grid)
     }
 
-    /// Grows the array to hold `grid` and every new cell, and reads the cells that have to be written again because of their neighbours:
-    /// those of a shard that changes; and all, where the first cell is another one.
+    /// Grows the array to hold `grid` and every new cell, and reads the cells that must be written again with their neighbours:
+    /// those of a changed shard, or all cells if the first cell of the grid moves.
     pub(crate) async fn prepare(
         &mut self,
         level: &Level,

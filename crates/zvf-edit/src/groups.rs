@@ -27,7 +27,7 @@ pub(crate) struct GroupTable {
     names: Vec<String>,
     members: Vec<Vec<i64>>,
     tables: Tables,
-    /// Groups whose members or name changed, or that are new; with every later one where a group was deleted.
+    /// New groups and groups with changed members or names; after a deletion also every later group.
     changed: BTreeSet<usize>,
     deleted: u64,
     /// Deleted objects that the stored lists still name.
@@ -221,14 +221,14 @@ impl Edit {
         })
     }
 
-    /// Adds objects to a group, behind its members; those that it has already stay where they are. A group that is not there is made,
+    /// Adds objects to a group, after its members; those that it already has keep their place. A missing group is created,
     /// without values of the attributes of groups.
     ///
     /// `group` is the name of a group, or its number. Where a word is the name of one group and the number of another, `name:WORD` or
     /// `number:N` says which is meant.
     ///
     /// # Errors
-    /// Misuse: a store without objects, an id that is not there, a number without a group, a word that means two groups. I/O.
+    /// Misuse: a store without objects, an id that does not exist, a number without a group, a word that matches two groups. I/O.
     pub fn add_to_group<'a>(
         &'a mut self,
         group: &'a str,
@@ -265,7 +265,7 @@ impl Edit {
     /// Takes objects out of a group; it stays, also without members. `group` is as for [`add_to_group`](Self::add_to_group).
     ///
     /// # Errors
-    /// Misuse: a group that is not there, an object that is none of its members. I/O.
+    /// Misuse: a group that does not exist, an object that is not a member. I/O.
     pub fn remove_from_group<'a>(
         &'a mut self,
         group: &'a str,
@@ -295,7 +295,7 @@ impl Edit {
     /// Gives a group another name. `group` is as for [`add_to_group`](Self::add_to_group).
     ///
     /// # Errors
-    /// Misuse: a group that is not there, a name that another group has. I/O.
+    /// Misuse: a group that does not exist, a name that another group has. I/O.
     pub fn rename_group<'a>(
         &'a mut self,
         group: &'a str,
@@ -325,7 +325,7 @@ impl Edit {
     /// [`add_to_group`](Self::add_to_group).
     ///
     /// # Errors
-    /// Misuse: a group that is not there. I/O.
+    /// Misuse: a group that does not exist. I/O.
     pub fn delete_group<'a>(&'a mut self, group: &'a str) -> BoxFuture<'a, Result<(), WriteError>> {
         Box::pin(async move {
             self.usable()?;
@@ -350,7 +350,7 @@ impl Edit {
     /// Reads all object attributes, once.
     ///
     /// # Errors
-    /// Misuse: a store whose objects have no names, a name that no object has, or several. I/O.
+    /// Misuse: a store whose objects have no names, a name that no object or several objects have. I/O.
     pub fn object_named<'a>(&'a mut self, name: &'a str) -> BoxFuture<'a, Result<i64, WriteError>> {
         Box::pin(async move {
             self.load_tables().await?;
@@ -383,7 +383,7 @@ impl Edit {
         })
     }
 
-    /// Adds groups of other files or stores by their names: members of a name that is there join its members, other groups are new. Attributes
+    /// Adds groups of other files or stores by name: members of a group with an existing name join it, other groups are new. Attributes
     /// of groups are taken for new groups, as far as the store has attributes of the names; of a store without groups, all. Returns the
     /// names of those that are left out.
     ///
@@ -427,7 +427,7 @@ impl Edit {
                     .insert(name, Table::new(spec, TableOf::Groups, 0));
             }
         }
-        // The rows of the given groups that are new, and where they are now.
+        // The rows of the new groups, and their final rows.
         let mut new: Vec<(usize, usize)> = Vec::new();
         for (row, (name, members)) in groups.names().iter().zip(groups.members()).enumerate() {
             let at = match places.get(name) {

@@ -36,7 +36,7 @@ pub(crate) struct Index {
     pub(crate) before: usize,
     /// Manifests that were read or made, by row.
     manifests: BTreeMap<usize, Vec<Block>>,
-    /// Rows whose manifest changed.
+    /// Rows with a changed manifest.
     pub(crate) changed: BTreeSet<usize>,
     /// How many fragments the manifest of a row had when it was read: 0 is an object without vertices.
     present: BTreeMap<usize, bool>,
@@ -136,7 +136,7 @@ impl Index {
         self.changed.insert(row);
     }
 
-    /// The ids of objects whose manifest changed.
+    /// The ids of objects with a changed manifest.
     pub(crate) fn ids_of_changed(&self) -> impl Iterator<Item = i64> + '_ {
         let rows = self.changed.iter();
         rows.filter_map(|row| self.ids.get(*row)).copied()
@@ -147,7 +147,7 @@ impl Index {
         self.manifests.keys().copied()
     }
 
-    /// Looks for the owners of fragments among rows whose manifests were read.
+    /// Searches the owners of fragments among rows whose manifests were read.
     pub(crate) fn owners(
         &self,
         rows: &[usize],
@@ -268,7 +268,7 @@ impl Index {
         doc.num_objects = Some(wide(self.ids.len()));
         if let Some(count) = &mut doc.num_present {
             let is = |row: &&usize| !self.blocks(**row).is_empty();
-            // What was not read was not there before.
+            // Rows without an entry are new.
             let was = |row: &&usize| self.present.get(*row).is_some_and(|was| *was);
             let gone = wide(self.changed.iter().filter(was).count());
             let now = wide(self.changed.iter().filter(is).count());
@@ -281,7 +281,7 @@ impl Index {
         Ok(doc)
     }
 
-    /// The objects of the ids, where there are new ones.
+    /// The objects of the id table, if there are new ids.
     pub(crate) fn id_objects(&self, doc: &ArrayDoc) -> Result<Vec<Object>, WriteError> {
         if self.ids.len() == self.before {
             return Ok(Vec::new());
@@ -372,8 +372,8 @@ pub(crate) fn buckets(doc: &ArrayDoc) -> Result<(usize, Compression), WriteError
     }
 }
 
-/// The objects of a table of ids, with the document that goes with it. Of no ids there is no chunk: who drops all
-/// rows removes the one that was there.
+/// The objects of a table of ids, with its document. Without ids there is no chunk: a caller that drops all
+/// rows removes the existing one.
 pub(crate) fn table_of_ids(ids: &[i64], doc: &ArrayDoc) -> Result<Vec<Object>, WriteError> {
     let path = format!("{PATH}/object_ids");
     let fill = doc.fill_value.as_i64().ok_or_else(|| {
@@ -395,7 +395,7 @@ pub(crate) fn table_of_ids(ids: &[i64], doc: &ArrayDoc) -> Result<Vec<Object>, W
     Ok(objects)
 }
 
-/// How a table is compressed; refused where it is not stored plainly.
+/// The compression of a table; fails if it is not stored in plain chunks.
 pub(crate) fn table_codecs(path: &str, doc: &ArrayDoc) -> Result<Compression, WriteError> {
     let little = |configuration: &Value| {
         configuration

@@ -1,4 +1,4 @@
-//! The attribute that chunks are cut by, beside position: it lies in the keys of chunks, so that another value is another
+//! The attribute that splits chunks, in addition to positions: its value is a part of the chunk key, so another value means another
 //! chunk.
 
 use serde_json::Value;
@@ -19,7 +19,7 @@ impl State {
         one.map(|one| one.attribute.name.as_str())
     }
 
-    /// What stands in front of the chunk's place: the rank of its value.
+    /// The first component of the chunk key: the rank of the value.
     pub(super) fn lead(&self, slot: u32) -> Result<Option<i64>, WriteError> {
         if self.keys.is_none() {
             return Ok(None);
@@ -48,7 +48,7 @@ impl State {
         })
     }
 
-    /// Takes in the values of a batch that are new. What the batch lacks is reported where it is placed.
+    /// Adds the new values of a batch. Missing values are reported when rows are placed.
     pub(super) fn learn(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
         let given = batch.attributes.iter();
         let column = given
@@ -60,7 +60,7 @@ impl State {
         }
     }
 
-    /// The ranks of values, new ones behind the others.
+    /// The ranks of values; new values follow the others.
     fn ranks(&mut self, values: &Values<'_>) -> Result<Vec<i64>, WriteError> {
         let name = self.key().or_bug("keys of no attribute")?.to_owned();
         let keys = self.keys.as_mut().or_bug("keys of no attribute")?;
@@ -87,7 +87,7 @@ impl Edit {
         self.state.key() == Some(name)
     }
 
-    /// Sets the values in the array of the attribute, where there is one.
+    /// Sets the values in the array of the attribute, if it has one.
     fn set_array(&mut self, spots: &[Spot], values: &Values<'_>) -> Result<(), WriteError> {
         let mut arrays = self.state.spec.vertex_attributes.iter();
         let Some(at) = arrays.position(|one| self.is_key(&one.name)) else {
@@ -95,7 +95,7 @@ impl Edit {
         };
         let one = self.state.spec.vertex_attributes.get(at);
         let one = one.or_bug(format_args!("no vertex attribute {at}"))?;
-        // The type is that of the keys, which these values have.
+        // These values have the type of the keys.
         let bytes = ops::column_bytes("vertex attribute", one, values, spots.len());
         let bytes = bytes.or_bug("values that are keys, but not of their type")?;
         let width = zvf_encode::batches::row_size(one);

@@ -107,11 +107,11 @@ pub enum At<'a> {
 pub struct EditSummary {
     /// Vertices of the level after the edit, less those before it.
     pub vertices: i64,
-    /// Objects that were added, deleted, or whose fragments changed.
+    /// Objects that were added or deleted, or that have changed fragments.
     pub objects: u64,
-    /// Chunks of which a cell was written again.
+    /// Chunks with at least one rewritten cell.
     pub chunks: u64,
-    /// Groups that were added, deleted or renamed, or whose members changed.
+    /// Groups that were added, deleted or renamed, or that have changed members.
     pub groups: u64,
     /// Links that are stored after the edit, less those before it.
     pub links: i64,
@@ -151,8 +151,8 @@ struct Added {
 
 /// A change of level 0 of a store of 0.9, made at once by [`commit`](Self::commit).
 ///
-/// Operations read what they touch and change it in memory, in the order in which they are called. Nothing of the store
-/// changes before `commit`; after it, every reader of this workspace sees all of the edit or nothing, whatever is
+/// Operations read the data that they need and change it in memory, in the order of the calls. The store does not
+/// change before `commit`; after it, every reader of this workspace sees all of the edit or nothing, whatever is
 /// interrupted. Ids of objects and numbers of fragments never change. Another writer that changes the store meanwhile is
 /// noticed, and nothing of theirs is replaced.
 ///
@@ -281,7 +281,7 @@ impl Edit {
         ))
     }
 
-    /// Finishes an edit that was interrupted, or takes it back where it did not count yet.
+    /// Finishes an interrupted edit, or takes it back if it was not committed.
     ///
     /// # Errors
     /// Misuse: no store, or an interrupted change of another kind. I/O.
@@ -305,7 +305,7 @@ impl Edit {
         })
     }
 
-    /// The specification that the store could have been written by. Categories stand as the type of their codes.
+    /// The specification with which the store could have been written. Categories have the type of their codes.
     #[must_use]
     pub fn spec(&self) -> &zvf_encode::StoreSpec {
         &self.state.spec
@@ -341,11 +341,11 @@ impl Edit {
         })
     }
 
-    /// Adds vertices. A batch is what it is for `zvf_write::StoreWriter::push`; its objects are new ones,
-    /// or for points, polylines and streamlines also those that are there: they go on where they end.
+    /// Adds vertices. The batch is as for `zvf_write::StoreWriter::push`; its objects are new ones
+    /// or, for points, polylines and streamlines, existing ones, which are extended at their end.
     ///
-    /// Links may only join vertices of the batch. Where chunks are cut by an attribute, the batch has its values, too; values
-    /// that are new come behind those that the level lists.
+    /// Links may only connect vertices of the batch. If an attribute splits chunks, the batch has its values; new values
+    /// follow those that the level lists.
     ///
     /// # Errors
     /// Misuse: a batch that does not fit the store; an object that cannot go on. Nothing was taken then. I/O.
@@ -369,12 +369,12 @@ impl Edit {
         })
     }
 
-    /// Adds objects without vertices, or sets the attributes of those that are there: one row an object.
+    /// Adds objects without vertices, or sets the attributes of existing ones: one row per object.
     ///
-    /// Attributes that the table does not name stay as they are.
+    /// Attributes that the table does not name keep their values.
     ///
     /// # Errors
-    /// Misuse: a store without objects, an attribute that is not there. I/O.
+    /// Misuse: a store without objects, an attribute that does not exist. I/O.
     pub fn put_objects<'a>(
         &'a mut self,
         table: &'a ObjectTable<'a>,
@@ -391,7 +391,7 @@ impl Edit {
     /// them.
     ///
     /// # Errors
-    /// Misuse: an id that is not there. I/O.
+    /// Misuse: an id that does not exist. I/O.
     pub fn delete<'a>(&'a mut self, ids: &'a [i64]) -> BoxFuture<'a, Result<(), WriteError>> {
         Box::pin(async move {
             self.usable()?;
@@ -407,7 +407,8 @@ impl Edit {
     /// The chunks that hold them are read and written.
     ///
     /// # Errors
-    /// Misuse: a store with objects, whose vertices go with their object ([`delete`](Self::delete)); a row that is not there. I/O.
+    /// Misuse: a store with objects, whose vertices are deleted with their object ([`delete`](Self::delete)); a row that does not
+    /// exist. I/O.
     pub fn delete_points<'a>(
         &'a mut self,
         rows: &'a [(Vec<i64>, u64)],
@@ -420,7 +421,7 @@ impl Edit {
         })
     }
 
-    /// Moves vertices, with all that belongs to them. The bounds of the store grow where they have to.
+    /// Moves vertices with their attributes, links and objects. The bounds of the store grow if necessary.
     ///
     /// # Shape
     /// A position for each vertex of `at`, in its order. World units, of the stored number type (or floats for floats).
@@ -444,7 +445,7 @@ impl Edit {
     /// goes to the chunk of its value, with all that belongs to it, as [`move_vertices`](Self::move_vertices) has it.
     ///
     /// # Errors
-    /// Misuse: an attribute that is not there, values that do not fit. I/O.
+    /// Misuse: an attribute that does not exist, values that do not fit. I/O.
     pub fn set_vertex_attribute<'a>(
         &'a mut self,
         name: &'a str,
@@ -480,19 +481,19 @@ impl Edit {
         })
     }
 
-    /// Replaces values of a link attribute. Links stay where they are.
+    /// Replaces values of a link attribute. The links themselves do not change.
     ///
     /// # Shape
     /// `at` gives the ends of links, as many vertices a link as the store's links have, one link after another, in the
-    /// order in which a query gives them (in any order where links are undirected); [`At::Rows`] takes what the link
-    /// table of a query without selections says. Ends that come again mean the next link between them.
-    /// [`At::All`]: all links, in the order in which they are listed. A row of values for each link.
+    /// order in which a query returns them (in any order for undirected links); [`At::Rows`] takes the rows of the link
+    /// table of a query without selections. Repeated ends refer to the next link between them.
+    /// [`At::All`]: all links, in the order in which they are listed. One row of values per link.
     ///
     /// # Cost
     /// Reads the links that touch the chunks of the first ends, and writes them again.
     ///
     /// # Errors
-    /// Misuse: an attribute that is not there, ends that no stored link joins (links of this edit have their values
+    /// Misuse: an attribute that does not exist, ends that no stored link connects (links of this edit have their values
     /// from their batch), values that do not fit. I/O.
     pub fn set_link_attribute<'a>(
         &'a mut self,
@@ -542,8 +543,8 @@ impl Edit {
         })
     }
 
-    /// Makes the owner column of the level, or makes it again: which object each fragment belongs to (0.9 §11.7). Queries of a box then read no
-    /// manifests to learn whose its rows are. New stores have it; later edits keep it.
+    /// Makes or remakes the owner column of the level: the object of each fragment (0.9 §11.7). With it, queries of a box read no
+    /// manifests to find the owners of rows. New stores have it; later edits keep it.
     ///
     /// # Cost
     /// All manifests; 16 bytes a fragment.
@@ -556,7 +557,7 @@ impl Edit {
         self.note(done)
     }
 
-    /// Refuses what a change of rows could not keep.
+    /// Checks that a change of rows can keep the structure of the store.
     async fn check_structure(&mut self) -> Result<(), WriteError> {
         let attributes = self.state.level.fragment_attributes();
         if let Some(one) = attributes.iter().find(|one| !is_owner_column(one)) {
@@ -610,7 +611,7 @@ impl Edit {
     }
 }
 
-/// Notes chunks of level 0 as changed since the coarse levels were made; or its objects, of which no chunk tells.
+/// Marks chunks of level 0 as changed since the coarse levels were made; or its objects, if no chunk represents them.
 fn mark_stale<'c>(root: &mut RootDoc, chunks: impl Iterator<Item = &'c [i64]>, objects: bool) {
     let mut keys: BTreeSet<String> = BTreeSet::new();
     if let Some(Value::Array(old)) = root.extra.get(STALE).and_then(|stale| stale.get("chunks")) {

@@ -1,4 +1,4 @@
-//! Values of attributes of links that are there.
+//! Sets values of attributes of existing links.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -31,7 +31,7 @@ type Names = Option<Vec<Vertex>>;
 type Group<'l> = Vec<(&'l [Vertex], VecDeque<usize>)>;
 
 impl Edit {
-    /// Sets the values of an attribute that is there.
+    /// Sets the values of an existing attribute.
     pub(super) async fn set_links(
         &mut self,
         name: &str,

@@ -40,12 +40,12 @@ impl Chunks for Set<'_> {
 pub(super) struct Stored {
     pub(super) array: usize,
     pub(super) chunk: ChunkCoord,
-    /// Whether its records are copies of records that stand elsewhere.
+    /// Whether its records are copies of records in another cell.
     pub(super) copies: bool,
     pub(super) records: Vec<NewLink>,
 }
 
-/// Reads the cells of all links that touch chunks; values that were set are those of the records, but not of copies.
+/// Reads the cells of all links that touch chunks, with the values that were set; copies keep theirs.
 pub(super) async fn near(
     state: &mut State,
     slots: &BTreeSet<u32>,
@@ -220,7 +220,7 @@ pub(super) async fn records_near(
     Ok(all.into_iter().map(|link| link.ends).collect())
 }
 
-/// What the edit does to links.
+/// The changes of links by the edit.
 #[derive(Debug, Default)]
 pub(super) struct LinkEdits {
     pub(super) arrays: Vec<GridEdit>,
@@ -233,7 +233,7 @@ pub(super) struct LinkEdits {
     pub(super) ungrouped: bool,
 }
 
-/// Places the links that touch chunks: those whose rows moved, and those with links that have new values.
+/// Places the links that touch chunks: those with moved rows, and those with new values.
 ///
 /// `family_docs` are the documents of `link_attributes/<name>/0` that are stored.
 pub(super) async fn place(
@@ -291,7 +291,7 @@ pub(super) async fn place(
     let nodes = made.nodes(template)?;
     let mut edits: BTreeMap<String, GridEdit> = BTreeMap::new();
     let stored = level.links(0);
-    // What was there is empty unless something is placed there again.
+    // Existing cells become empty unless something is placed there again.
     let link_fragments = level.store().grid_array(0, "link_fragments").await?;
     for cell in &cells {
         let of_family = stored.or_bug("cells of no family")?;
@@ -381,7 +381,7 @@ pub(super) async fn place(
     })
 }
 
-/// The fragments that chunks have behind the edit, where they have rows.
+/// The fragments of chunks after the edit, for chunks with rows.
 async fn fragments_of(
     state: &mut State,
     touched: &BTreeSet<u32>,

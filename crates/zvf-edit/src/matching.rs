@@ -58,9 +58,9 @@ impl Scope {
 /// How the rows of a table find the vertices, objects or links that they are for. The first way that the table allows is taken:
 ///
 /// 1. [`key`](Self::key), if it is given;
-/// 2. columns that say where a row lies: `chunk` and `row`, or `vertex` and `object_id`, or `vertex` alone, of vertices; `object_id` of
+/// 2. columns that locate a row: `chunk` and `row`, or `vertex` and `object_id`, or `vertex` alone, of vertices; `object_id` of
 ///    objects; the ends `vertices`, or `object_id` and a list `vertex`, of links;
-/// 3. the positions of vertices (`position`, or a column an axis), and their `object_id` where the table has it, compared in the number type of
+/// 3. the positions of vertices (`position`, or a column per axis), and their `object_id` if the table has it, compared in the number type of
 ///    the store;
 /// 4. [`by_order`](Self::by_order).
 ///
@@ -395,7 +395,7 @@ impl KeyColumn {
         Ok(self.numbers()? * self.coding.number().size())
     }
 
-    /// The values of a column in their stored form; `None` where they have to be looked at one by one.
+    /// The values of a column in their stored form; `None` if they must be converted one by one.
     fn stored(&self, column: &ArrayRef) -> Option<Vec<u8>> {
         let Coding::Number(number) = self.coding else {
             return None;
@@ -438,11 +438,11 @@ pub(crate) struct Keys {
     states: Vec<KeyState>,
     /// Rows by their key.
     found: HashTable<u32>,
-    /// Drawn at random, so that no table can be made whose keys collide.
+    /// Random, so that no table can be constructed whose keys collide.
     hasher: RandomState,
 }
 
-/// Copies the stored values of one part of a key, one for each row, into the keys of all rows. A key has `width` bytes, of which the values get
+/// Copies the stored values of one part of a key, one per row, into the keys of all rows. A key has `width` bytes; the values get
 /// the range `part`. Calls `missing` for each row whose value is NaN.
 ///
 /// # Errors
@@ -473,7 +473,7 @@ impl Keys {
     /// The bytes of a key and one for each row; 5 to 10 more when they are [indexed](Self::index).
     ///
     /// # Errors
-    /// Misuse: values that cannot be compared with those of the store.
+    /// Misuse: values that are not comparable with those of the store.
     pub(crate) fn new(parts: Vec<KeyColumn>, rows: usize) -> Result<Self, WriteError> {
         let mut width = 0;
         for part in &parts {
@@ -531,7 +531,7 @@ impl Keys {
         })
     }
 
-    /// The key of a row, and what is known of it.
+    /// The key of a row, and its state.
     pub(crate) fn row(&self, row: usize) -> Option<(KeyState, &[u8])> {
         let key = self.bytes.get(row * self.width..(row + 1) * self.width)?;
         Some((*self.states.get(row)?, key))
@@ -654,10 +654,10 @@ impl<'v> Given<'v> {
         }
     }
 
-    /// The values of some rows; those of `None` are the first row of `other`.
+    /// The values of some rows; `None` stands for the first row of `other`.
     ///
     /// # Errors
-    /// Bug: a row that is not there.
+    /// Bug: a row does not exist.
     pub(crate) fn take(
         &self,
         rows: impl Iterator<Item = Option<usize>>,

@@ -121,7 +121,7 @@ impl Edit {
         let Some(index) = &mut self.index else {
             return Ok(owners);
         };
-        // Nothing says whose a fragment is but the manifests: those that were read are looked at first.
+        // Only the manifests state the owner of a fragment; those that were read are searched first.
         let mut left = wanted;
         let known: Vec<usize> = index.known().collect();
         index.owners(&known, &mut left, &mut owners);
@@ -149,9 +149,9 @@ impl Edit {
         }
     }
 
-    /// Vertices of chains leave their chunks: the chains are cut where they do, and joined where they meet a neighbour.
+    /// Moves vertices of chains to other chunks: the chains are cut there, and joined again with a neighbour in the same chunk.
     ///
-    /// Links of the vertices that leave go with their names; new ones stand between the parts.
+    /// Links of the vertices that leave are dropped with them; new ones connect the parts.
     async fn move_in_chains(
         &mut self,
         leaving: &[Spot],
@@ -185,8 +185,8 @@ impl Edit {
         Ok(())
     }
 
-    /// Vertices of trees whose edges follow from the order of rows leave their chunks: the runs of rows are cut there, and
-    /// what the order does not say any more becomes a link.
+    /// Moves vertices of trees with implied edges to other chunks: the runs of rows are cut there, and
+    /// edges that the order no longer implies become links.
     async fn move_in_trees(
         &mut self,
         leaving: &[Spot],

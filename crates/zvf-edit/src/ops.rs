@@ -18,7 +18,7 @@ pub(super) fn no_objects() -> WriteError {
 /// A row among the fragments of a chunk: chunk, fragment, place in it.
 pub(super) type Spot = (u32, u32, usize);
 
-/// Fragments one behind the other, to find rows by their place among all.
+/// Fragments one after another, to find rows by their position among all.
 #[derive(Debug, Default)]
 struct Sequence {
     /// Number of the first row, of fragments with rows.
@@ -69,7 +69,7 @@ impl Edit {
         if let Some(groups) = &mut self.groups {
             groups.forget(&ids.iter().copied().collect());
         }
-        // Every table has a row for each object: what it says of a deleted one is nothing.
+        // Every table has a row for each object; the row of a deleted object gets no value.
         self.load_tables().await?;
         for table in self.tables.values_mut() {
             rows.iter().for_each(|&row| table.clear(row));
@@ -120,7 +120,7 @@ impl Edit {
         Ok(())
     }
 
-    /// Finds rows by their address, and reads the chunks they lie in, and no others.
+    /// Finds rows by their address, reading only the chunks that contain them.
     pub(super) async fn find(&mut self, at: &At<'_>) -> Result<Vec<Spot>, WriteError> {
         let spots = match at {
             At::All => return self.all().await,
@@ -152,7 +152,7 @@ impl Edit {
     async fn find_in_objects(&mut self, places: &[(i64, u64)]) -> Result<Vec<Spot>, WriteError> {
         let ids: BTreeSet<i64> = places.iter().map(|(id, _)| *id).collect();
         let ids: Vec<i64> = ids.into_iter().collect();
-        // Names the first object that is not there.
+        // Reports the first object that does not exist.
         self.rows_of(&ids)?;
         let named: Vec<Option<(i64, u64)>> = places.iter().copied().map(Some).collect();
         let spots = self.spots_in_objects(&named).await?;
@@ -167,7 +167,7 @@ impl Edit {
         .collect()
     }
 
-    /// As [`find_in_objects`](Self::find_in_objects), without reading chunks; `None` where there is no such object or vertex.
+    /// As [`find_in_objects`](Self::find_in_objects), without reading chunks; `None` if an object or vertex does not exist.
     pub(super) async fn spots_in_objects(
         &mut self,
         places: &[Option<(i64, u64)>],
@@ -205,7 +205,7 @@ impl Edit {
         Ok(all)
     }
 
-    /// Sets the values of an attribute that is there.
+    /// Sets the values of an existing attribute.
     pub(super) async fn set_column(
         &mut self,
         name: &str,
@@ -250,7 +250,7 @@ impl Edit {
     }
 }
 
-/// Bytes of `rows` values of a numeric attribute; `of` names what it belongs to, for errors.
+/// Bytes of `rows` values of a numeric attribute; `of` names its owner in errors.
 ///
 /// # Errors
 /// Misuse: values of another number or type.
@@ -270,7 +270,7 @@ pub(super) fn column_bytes(
     })
 }
 
-/// Values that are not those of so many rows of an attribute.
+/// The error for values that do not match the number of rows of an attribute.
 #[cold]
 pub(super) fn unfit(of: &str, spec: &AttributeSpec, found: String, rows: usize) -> WriteError {
     let expected = format!("{rows} rows of {} {}", spec.channels, spec.values.name());

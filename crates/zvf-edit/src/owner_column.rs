@@ -19,7 +19,7 @@ use zvf_encode::error::OrBug;
 use zvf_encode::level::Cells;
 use zvf_encode::level::owners::{self, enter, is_distinct, payload};
 
-/// Owners of chunks, by number; those of fragments behind the last one with an owner are left out.
+/// Owners by chunk number; trailing fragments without an owner are left out.
 type ByChunk = BTreeMap<u32, Vec<i64>>;
 
 /// Whether the level has an owner column, true or not; not one of plain ids, which another writer stores by the same name.
@@ -48,10 +48,10 @@ impl Edit {
     }
 }
 
-/// Works out the owners behind an edit, where the level has the column or gets it. `index_document`: what the edit writes for the object index.
+/// Determines the owners after an edit, if the level has or gets the column. `index_document` is the new document of the object index.
 ///
 /// # Cost
-/// The cells of the column in chunks that objects came to or left. All manifests, where the column is new or did not agree with them.
+/// The cells of the column in chunks with changed owners. All manifests, if the column is new or did not agree with them.
 pub(super) async fn place(
     edit: &mut Edit,
     template: &Cells,
@@ -97,7 +97,7 @@ pub(super) async fn place(
     Ok(())
 }
 
-/// The owners of chunks where they change, of a column that agrees with the manifests. `None`: it does not say whose fragments are.
+/// The owners of chunks with changes, from a column that agrees with the manifests. `None` if the column does not.
 async fn kept(state: &mut State, index: &Index) -> Result<Option<ByChunk>, WriteError> {
     let changed: HashSet<i64> = index.ids_of_changed().collect();
     let mut named: HashMap<u32, Vec<(u32, i64)>> = HashMap::new();

@@ -16,7 +16,7 @@ const OF_OBJECTS: [&str; 1] = ["object_id"];
 /// Columns of links that are no attributes.
 const OF_LINKS: [&str; 3] = ["vertices", "object_id", "vertex"];
 
-/// Brings values to the types of the attributes; those of other names stay as they are.
+/// Converts values to the types of the attributes of the same names; others stay unchanged.
 fn fit<'s>(
     given: &mut [(String, Values<'_>)],
     known: impl Iterator<Item = &'s AttributeSpec> + Clone,
@@ -29,7 +29,7 @@ fn fit<'s>(
     Ok(())
 }
 
-/// Refuses tables whose positions have another number of axes than the store, or whose links another number of ends: a batch only has all of
+/// Checks that positions have the axes of the store and links its number of ends, because a batch only has all of
 /// their numbers together.
 fn check_widths(
     spec: &StoreSpec,
@@ -52,7 +52,7 @@ fn check_widths(
 }
 
 impl Edit {
-    /// The map from the axes that a table states to those of the store; `None` where positions are to be taken as they are.
+    /// The map from the axes that a table states to those of the store; `None` for the identity.
     ///
     /// # Errors
     /// Misuse: another number of axes, or units that cannot be converted.
@@ -67,11 +67,11 @@ impl Edit {
     }
 
     /// Adds vertices of a table as queries return it, and their links of another one, brought to the types of the store; see
-    /// [`zvf_encode::arrow`] for the columns. Returns what was appended, and which attributes did not fit.
+    /// [`zvf_encode::arrow`] for the columns. Returns the appended counts, and the attributes that did not fit.
     ///
     /// # Units
-    /// Positions are converted from the axes and units that the schema states (`zvf.axes`, `zvf.units`) to those of the store, and so is
-    /// the attribute `radius` of skeletons and graphs. Without a unit on one of the sides they are taken as they are.
+    /// Positions are converted from the axes and units that the schema states (`zvf.axes`, `zvf.units`) to those of the store, as is
+    /// the attribute `radius` of skeletons and graphs. If either side states no unit, they are used unchanged.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -134,7 +134,7 @@ impl Edit {
         })
     }
 
-    /// Sets attributes of objects from a table as queries return it, brought to the types of the store. Objects that are not there are made if
+    /// Sets attributes of objects from a table as queries return it, converted to the types of the store. Missing objects are created if
     /// [`Matching::new_objects`] says so.
     ///
     /// # Shape
@@ -144,7 +144,7 @@ impl Edit {
     /// Reads all object attributes, once.
     ///
     /// # Errors
-    /// Misuse: objects that are not there. As [`attributes`], [`Values::fitted`] and [`put_objects`](Self::put_objects).
+    /// Misuse: objects that do not exist. As [`attributes`], [`Values::fitted`] and [`put_objects`](Self::put_objects).
     pub fn put_object_records<'a>(
         &'a mut self,
         objects: &'a RecordBatch,
@@ -161,7 +161,7 @@ impl Edit {
         })
     }
 
-    /// Replaces the values of vertex attributes by those of a table as queries return it, brought to the types of the store.
+    /// Replaces the values of vertex attributes by those of a table as queries return it, converted to the types of the store.
     ///
     /// # Shape
     /// A row a vertex, found as [`Matching`] says: by a key, by the columns `chunk` and `row`, by `object_id` (int64) and `vertex` (uint64: the
@@ -189,7 +189,7 @@ impl Edit {
         })
     }
 
-    /// Replaces the values of link attributes by those of a table as queries return it, brought to the types of the store.
+    /// Replaces the values of link attributes by those of a table as queries return it, converted to the types of the store.
     ///
     /// # Shape
     /// A row a link, found as [`Matching`] says: by a key, by the column `vertices` (a list of the ends, uint64, as numbers of vertices in a query
@@ -215,8 +215,8 @@ impl Edit {
         })
     }
 
-    /// Moves vertices to the positions of a table as queries return it, brought to the type and the units of the store as by
-    /// [`append_records`](Self::append_records). Attributes are ignored, but for those of the key.
+    /// Moves vertices to the positions of a table as queries return it, converted to the type and the units of the store as by
+    /// [`append_records`](Self::append_records). Attributes are ignored, except those of the key.
     ///
     /// # Shape
     /// `position`, and the columns that say which vertices are meant, as for [`set_vertex_records`](Self::set_vertex_records).

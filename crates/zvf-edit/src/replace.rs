@@ -1,15 +1,15 @@
-//! Documents of a store that is there are replaced, all at once, and what stood there is kept beside the store.
+//! Replaces documents of an existing store, all at once, and keeps the old ones beside the store.
 //!
 //! ```text
-//! <kept>/backup.json        which documents, put first and only where none lies
-//! <kept>/before/<key>       each as it was
-//! <kept>/after/<key>        each as it shall be
+//! <kept>/backup.json        the list of documents, put first and only if absent
+//! <kept>/before/<key>       each old document
+//! <kept>/after/<key>        each new document
 //! ── the kept documents are durable ──
 //! the store                 as an edit changes it: `zvf_encode::transaction::Transaction`
 //! ```
 //!
-//! A root that cannot be read names no edit, so that it is replaced alone: first where it is to become readable, last where
-//! it was not. Nothing but documents, objects called `zarr.json`, is ever touched.
+//! An unreadable root names no edit, so it is replaced alone: first if it becomes readable, last if
+//! it was not. Only documents, objects called `zarr.json`, are ever changed.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use zvf_encode::target::{Object, Target, unique};
 use zvf_encode::transaction::{Change, LEASE, ROOT, Take, Transaction};
 use zvf_encode::{StaleFiles, WriteError, WriteOptions};
 
-/// The list of what was kept.
+/// The key of the list of documents.
 const LIST: &str = "backup.json";
 
 /// A document of a store, as it is and as it shall be.
@@ -30,7 +30,7 @@ const LIST: &str = "backup.json";
 pub struct DocumentChange {
     /// Its key: `zarr.json` or one that ends so.
     pub key: String,
-    /// The bytes that are there.
+    /// The current bytes.
     pub was: Vec<u8>,
     /// The bytes that come.
     pub now: Vec<u8>,
@@ -64,7 +64,7 @@ pub fn backup_address(store: &str) -> Result<String, WriteError> {
     Ok(format!("{scheme}{path}.backup-{:x}{query}", unique()))
 }
 
-/// Replaces documents, after those that are there were kept at `backup`.
+/// Replaces documents, after the current ones were kept at `backup`.
 ///
 /// Either all documents count, or none; where only the root could not be read before, it may be the first alone. An
 /// interruption is finished or taken back by [`Edit::resume`](crate::Edit::resume).
@@ -73,8 +73,8 @@ pub fn backup_address(store: &str) -> Result<String, WriteError> {
 /// Every document once more in memory, three times as requests.
 ///
 /// # Errors
-/// [`WriteError::Changed`]: a document is not what it was; nothing was replaced. Misuse: a key that is no document's, a
-/// backup that is there already, another change that is running. I/O.
+/// [`WriteError::Changed`]: a document differs from `was`; nothing was replaced. Misuse: a key that is not a document, an
+/// existing backup, another change in progress. I/O.
 pub fn replace_documents<'a>(
     address: &'a str,
     changes: Vec<DocumentChange>,
@@ -163,7 +163,7 @@ impl Places {
     }
 }
 
-/// Whether two documents say the same. One whose writer was interrupted may be laid out in another way.
+/// Whether two documents are equal as JSON. An interrupted writer may have formatted one differently.
 fn same(a: &[u8], b: &[u8]) -> bool {
     let value = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).ok();
     a == b || value(a).is_some_and(|one| value(b) == Some(one))
@@ -328,7 +328,7 @@ fn together(
     tidied(journal.commit_exact(objects, root).map(|_| ()))
 }
 
-/// What is left of a change that is made is removed by the next one: it is no failure.
+/// Ignores a failure to clean up after a completed change: the next change does it.
 fn tidied(done: Result<(), WriteError>) -> Result<(), WriteError> {
     match done {
         Err(WriteError::Tidying { .. }) => Ok(()),

@@ -56,7 +56,7 @@ impl Rows {
         self.names.iter().copied().zip(rows)
     }
 
-    /// Appends a row whose bytes come in pieces.
+    /// Appends a row that is given in pieces.
     ///
     /// # Errors
     /// A bug: the row is not as long as the others.
@@ -85,7 +85,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Compares the length of a row with that of the others; of the first one it is taken over.
+    /// Checks that the length of a row is that of the others; the first row determines it.
     fn check(&mut self, width: usize) -> Result<(), WriteError> {
         if self.width == 0 {
             self.width = width;
@@ -141,7 +141,7 @@ impl Rows {
         }
     }
 
-    /// Puts a value of `width` bytes behind each row.
+    /// Appends a value of `width` bytes to each row.
     ///
     /// # Errors
     /// A bug: there are fewer values, or they are of another length.

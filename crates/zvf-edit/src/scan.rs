@@ -14,7 +14,7 @@ use zvf_encode::error::OrBug;
 use zvf_encode::{NumberType, WriteError};
 use zvf_format::int::wide;
 
-/// Chunks whose cells are read together.
+/// Number of chunks whose cells are read together.
 const BATCH: usize = 32;
 
 /// Where the store has a part of a vertex's key.
@@ -71,8 +71,8 @@ impl Edit {
         Ok(owners)
     }
 
-    /// Hands over the key of every vertex with its number, in the order of answers; of `only` these (ascending), where they are given: other
-    /// chunks than theirs are not read. A vertex without an object, where that is a part, or with NaN in its key, has none.
+    /// Passes the key of every vertex with its number, in the order of answers; of `only` these (ascending), if given: other
+    /// chunks are not read. A vertex has no key if it lacks an object that is a part of the key, or if its key contains NaN.
     ///
     /// # Cost
     /// Reads the cells of the parts, and the fragment indexes; memory for 32 chunks of them. With [`Stored::Owner`] also all manifests, which
@@ -110,7 +110,7 @@ impl Edit {
         for part in parts {
             match part {
                 Stored::Position => arrays.push(level.vertices()),
-                // What the level does not know was added by this edit, which holds all chunks then.
+                // This edit added attributes that the level does not know; it holds all chunks then.
                 Stored::Attribute(at) => {
                     arrays.extend(level.vertex_attributes().get(*at).map(|one| &one.array));
                 }

@@ -1,4 +1,4 @@
-//! From the documents of a store to the specification that it could have been written by; refused where there is none.
+//! Derives the specification with which a store could have been written; fails if there is none.
 
 use std::sync::Arc;
 
@@ -134,7 +134,7 @@ fn check_level(level: &Level) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// The attribute that chunks are cut by, where they are, and its values by rank.
+/// The attribute that splits chunks, if there is one, and its values by rank.
 fn read_key(
     root: &RootDoc,
     level: &Level,
@@ -267,7 +267,7 @@ fn read_links(root: &RootDoc, level: &Level, spec: &mut StoreSpec) -> Result<(),
     Ok(())
 }
 
-/// The texts of a categorical attribute; `None` where a category is no text.
+/// The texts of a categorical attribute; `None` if a category is not a text.
 pub(crate) fn category_texts(one: &VertexAttribute) -> Option<Option<Vec<String>>> {
     let Some(categories) = &one.categories else {
         return Some(None);

@@ -12,7 +12,7 @@ use zvf_encode::level::fragment_index;
 use zvf_encode::{StoreSpec, WriteError};
 use zvf_format::int::{index, wide};
 
-/// Chunks whose cells are asked for together.
+/// Number of chunks whose cells are requested together.
 const BATCH: usize = 32;
 
 /// Bytes that an edit may take beside twice its budget: the program itself takes the rest of 64 MB.
@@ -27,7 +27,7 @@ pub(crate) struct Chunk {
     pub(crate) before: usize,
     /// Whether rows came, went or changed places.
     pub(crate) moved: bool,
-    /// Columns whose values changed: 0 is the position, attributes follow.
+    /// Columns with changed values: 0 is the position, attributes follow.
     pub(crate) changed: BTreeSet<usize>,
 }
 
@@ -47,7 +47,7 @@ impl Chunk {
     }
 }
 
-/// Where the vertices are whose chunks have other rows than before: 8 bytes a row.
+/// The new rows of vertices in chunks with changed rows: 8 bytes a row.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
     /// By chunk: the places of the rows that are stored there.
@@ -95,13 +95,13 @@ pub(crate) type Block = (u32, u32);
 pub(crate) struct State {
     pub(crate) level: Level,
     pub(crate) spec: StoreSpec,
-    /// The values that chunks are cut by, where they are, and those that this edit brings.
+    /// The values that split chunks, if an attribute does, including those that this edit adds.
     pub(crate) keys: Option<Keys>,
-    /// Where the parts of a row lie: the position, then every attribute.
+    /// The byte ranges of a row: the position, then every attribute.
     pub(crate) columns: Vec<std::ops::Range<usize>>,
     /// By slot. `None`: not read.
     pub(crate) chunks: Vec<(ChunkCoord, Option<Chunk>)>,
-    /// Rows of the fragments of chunks of which nothing more was read.
+    /// Rows of the fragments of chunks for which nothing else was read.
     sizes: HashMap<u32, Vec<u32>>,
     slots: HashMap<ChunkCoord, u32>,
     fresh: u64,
@@ -210,7 +210,7 @@ impl State {
         found.ok_or_else(|| self.no_fragment(block))
     }
 
-    /// How many rows a fragment has whose chunk was [measured](Self::measure).
+    /// The number of rows of a fragment in a chunk that was [measured](Self::measure).
     pub(crate) fn fragment_len(&self, block: Block) -> Result<usize, WriteError> {
         if self.chunk(block.0).is_some() {
             return Ok(self.fragment(block)?.len());
@@ -263,7 +263,7 @@ impl State {
         fragment.or_bug(format_args!("fragment {} is gone", block.1))
     }
 
-    /// Puts rows behind those of a fragment.
+    /// Appends rows to a fragment.
     pub(crate) fn extend_fragment(&mut self, block: Block, rows: Rows) -> Result<(), WriteError> {
         self.fragment_mut(block)?.append(rows)
     }
@@ -377,7 +377,7 @@ impl State {
         let held = held.count() + more;
         let listed = self.level.vertices().presence().len().max(1);
         let share = u128::from(wide(held.min(listed)));
-        // Below 2^64: it is a share of what the document says.
+        // Below 2^64: a share of the count in the document.
         let rows = u128::from(self.level.doc().vertex_count) * share / u128::from(wide(listed));
         // Of each row its bytes, its name, its new place, and its cells as they are written.
         let width: usize = self.columns.iter().map(ExactSizeIterator::len).sum();
@@ -459,7 +459,7 @@ impl State {
         all.iter().map(|chunk| self.slot(chunk)).collect()
     }
 
-    /// Where the vertices of all chunks whose rows moved are now.
+    /// The current rows of the vertices of all chunks with moved rows.
     pub(crate) fn places(&self) -> Result<Places, WriteError> {
         let mut places = Places {
             stored: HashMap::new(),

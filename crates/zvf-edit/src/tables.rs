@@ -112,7 +112,7 @@ impl Table {
         format!("0/{}", self.of.path(&self.spec.name))
     }
 
-    /// What the table is, for messages.
+    /// The name of the table, for messages.
     fn what(&self) -> String {
         let of = match self.of {
             TableOf::Objects => "object",
@@ -129,7 +129,7 @@ impl Table {
         }
     }
 
-    /// Takes the value of an object away, where the table can say so.
+    /// Removes the value of an object, if the table can express that.
     pub(crate) fn clear(&mut self, row: usize) {
         if self.absence {
             self.forget(row);
@@ -214,7 +214,7 @@ impl Table {
             Some(doc) => table_codecs(&path, doc)?,
             None => compression.clone(),
         };
-        // What a chunk holds that is not written again was encoded with the old fill and width.
+        // Chunks that are not rewritten are still encoded with the old fill and width.
         let same = self.doc.as_ref().is_some_and(|doc| keeps(doc, &typed));
         let rows = self
             .doc

@@ -12,8 +12,8 @@ use zvf_meta::Axis;
 
 use super::matching::{Coding, Element, Given, KeyState, each};
 
-/// The columns of positions in a table that `has` columns of some names: one for each axis, by its name, behind `position_` if an attribute
-/// has that name, or by its number. If `loose`, also `x`, `y` and `z` where no axis has one of these names. Nothing if one is missing.
+/// The columns of positions in a table with the column names `has`: one per axis, by its name, with the prefix `position_` if an attribute
+/// has that name, or by its number. If `loose`, also `x`, `y` and `z` if no axis has one of these names. Nothing if one is missing.
 #[must_use]
 pub fn axis_columns(axes: &[Axis], loose: bool, has: impl Fn(&str) -> bool) -> Vec<String> {
     let named = |prefix: &str| -> Vec<String> {
@@ -102,7 +102,7 @@ pub(crate) fn width(columns: &[ArrayRef]) -> Result<usize, WriteError> {
     Ok(width)
 }
 
-/// The values of columns in the type of an attribute, all of a row together; those that are missing are `fill`, where there is one.
+/// The values of columns in the type of an attribute, with the elements of a row together; missing ones are `fill`, if there is one.
 ///
 /// # Errors
 /// Misuse: no column, values that the type does not hold. Malformed data: a missing number of a type that has none, without `fill`.
@@ -188,7 +188,7 @@ fn has_gaps(column: &ArrayRef) -> bool {
     column.null_count() > 0 || items > 0
 }
 
-/// The ids or numbers of rows in a column; `None` where the value is missing or does not fit.
+/// The ids or numbers of rows in a column; `None` for a missing or unfit value.
 pub(crate) fn wholes(name: &str, column: &ArrayRef) -> Result<Vec<Option<i128>>, WriteError> {
     let coding = Coding::Number(NumberType::I64);
     let wide = Coding::Number(NumberType::U64);

@@ -1,4 +1,4 @@
-//! Removes what edits leave behind: rows of deleted objects, and unreferenced Zarr objects.
+//! Removes the remains of edits: rows of deleted objects, and unreferenced Zarr objects.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct VacuumSummary {
     pub rows: u64,
     /// Unreferenced Zarr objects and temporary files that were removed.
     pub leftovers: u64,
-    /// What dropping the rows wrote.
+    /// The edit that dropped the rows.
     pub edit: EditSummary,
 }
 
@@ -140,8 +140,8 @@ async fn leftovers(edit: &Edit) -> Result<Vec<String>, WriteError> {
     Ok(left)
 }
 
-/// Refuses where a cell that an array does not list belongs to vertices that are there: no edit leaves such a cell, so it is
-/// the list that is wrong.
+/// Fails if an unlisted cell of an array belongs to existing vertices: no edit leaves such a cell, so
+/// the list is wrong.
 fn check_lists(arrays: &[(String, BTreeSet<String>)], left: &[String]) -> Result<(), WriteError> {
     for key in left {
         let Some((level, rest)) = key.split_once('/') else {
@@ -168,7 +168,7 @@ fn check_lists(arrays: &[(String, BTreeSet<String>)], left: &[String]) -> Result
     Ok(())
 }
 
-/// The objects of an array of cells that count; `None` where that cannot be told.
+/// The listed objects of an array of cells; `None` if they cannot be determined.
 fn expected_cells(array: &GridArray) -> Result<Option<BTreeSet<String>>, WriteError> {
     let Some(doc) = array.doc() else {
         return Ok(None);
@@ -186,7 +186,7 @@ fn expected_cells(array: &GridArray) -> Result<Option<BTreeSet<String>>, WriteEr
     Ok(Some(known))
 }
 
-/// The chunks of a table that count; `None` where they are too many, or shards.
+/// The listed chunks of a table; `None` if they are too many, or shards.
 fn expected_chunks(path: &str, doc: &ArrayDoc) -> Option<BTreeSet<String>> {
     let plain =
         doc.sharding().ok()?.is_none() && doc.key_encoding == zvf_meta::KeyEncoding::default();
@@ -315,7 +315,7 @@ async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, Plan)>, WriteError> {
     Ok(Some((wide(gone.len()), plan)))
 }
 
-/// All manifests but those of some rows, and their document.
+/// All manifests except those of some rows, and their document.
 async fn all_manifests(
     index: &Index,
     doc: &ArrayDoc,

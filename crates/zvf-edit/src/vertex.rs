@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use zvf_format::int::halves;
 use zvf_store::ChunkCoord;
 
-/// A vertex: chunk and row where it is stored, or [`FRESH`] and a number.
+/// A vertex: the chunk and row where it is stored, or [`FRESH`] and a number.
 pub(crate) type Vertex = u64;
 
 /// The chunk of vertices that are stored nowhere yet.

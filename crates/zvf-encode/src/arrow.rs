@@ -8,7 +8,7 @@
 //! | groups | `object_ids` (list of int64), `name` (text) where groups have names; a row a group | [`Groups::from_records`] | [`Groups::to_records`] |
 //!
 //! Every other column is an attribute: numbers, truth values or texts, one a row or a list of fixed size; texts also as a
-//! dictionary. Columns whose field says `zvf.column` = `place` are left out: by them queries say where a row lies, such as `chunk`
+//! dictionary. Columns with the metadata `zvf.column` = `place` are ignored: queries use them to locate a row, such as `chunk`
 //! of vertices and `start` of objects. An attribute with the name of a column above is in the column `attribute:NAME`. Missing floats
 //! are NaN, missing texts stay missing; a whole number or truth value that is missing is an error.
 //!
@@ -71,7 +71,7 @@ pub const OF_EDITS: [&str; 4] = ["position", "object_id", "vertex", "vertices"];
 /// Columns of groups that are no attributes.
 const OF_GROUPS: [&str; 2] = ["object_ids", "name"];
 
-/// What a column becomes, and how many values a row has; `None` for a type that a store does not hold.
+/// The type of the attribute for a column, and its values per row; `None` for a type that a store cannot hold.
 pub fn column_type(column: &DataType) -> Option<(AttributeType, usize)> {
     if let DataType::FixedSizeList(item, width) = column {
         let width = usize::try_from(*width).ok().filter(|width| *width > 0)?;
@@ -108,7 +108,7 @@ pub fn column_type(column: &DataType) -> Option<(AttributeType, usize)> {
     Some((AttributeType::Number(number), 1))
 }
 
-/// The elements of a column, and how many a row has: those of a list of fixed size, or the rows themselves.
+/// The elements of a column, and their number per row: the items of a list of fixed size, or the rows themselves.
 ///
 /// # Errors
 /// A list with a negative size, which Arrow does not make.
@@ -128,7 +128,7 @@ pub fn elements(column: &ArrayRef) -> Result<(&ArrayRef, usize), WriteError> {
 /// The values of a column, all elements of a row together.
 ///
 /// # Cost
-/// Numbers are borrowed, but for truth values and for floats of which some are missing.
+/// Borrows numbers; copies truth values, and floats if some are missing.
 ///
 /// # Errors
 /// Misuse: a type that a store does not hold. Malformed data: a whole number or truth value that is missing.
@@ -281,7 +281,7 @@ pub fn column<'a>(table: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef, Wr
     })
 }
 
-/// The name of the attribute that a column holds; `None` where the column has another meaning. Queries call an attribute with the
+/// The name of the attribute in a column; `None` if the column has another meaning. Queries call an attribute with the
 /// name of another column `attribute:NAME`; tables of edits may do so for each of [`OF_EDITS`].
 fn attribute_name<'n>(schema: &Schema, field: &'n Field, other: &[&str]) -> Option<&'n str> {
     let name = field.name().as_str();
@@ -295,7 +295,7 @@ fn attribute_name<'n>(schema: &Schema, field: &'n Field, other: &[&str]) -> Opti
     Some(plain.unwrap_or(name))
 }
 
-/// The attributes of a table by their names: every column but those of `other` meaning, and those that say where a row lies.
+/// The attributes of a table with their names: every column except those of `other` meaning and those that locate a row.
 ///
 /// # Cost
 /// As [`values`].
@@ -346,7 +346,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Adds the links of a table as queries return it. Vertices are numbered through all batches, in the order in which they were
-    /// pushed; those of this batch count.
+    /// pushed, including those of this batch.
     ///
     /// # Errors
     /// As [`from_records`](Self::from_records); numbers of vertices that are not uint64.
@@ -401,7 +401,7 @@ impl<'a> Groups<'a> {
 }
 
 /// The axes that the schema of a table states, in the order of its positions: names, types and units in `zvf.axes`; units alone in
-/// `zvf.units`, where the names are empty. `None` where it states neither.
+/// `zvf.units`, with empty names. `None` if the schema states neither.
 ///
 /// # Errors
 /// Misuse: metadata that is no such list.
@@ -522,7 +522,7 @@ impl StoreSpec {
     }
 }
 
-/// The attributes that a schema declares: every column but those of `other` meaning.
+/// The attributes that a schema declares: every column except those of `other` meaning.
 fn specs(
     schema: &Schema,
     other: &[&str],

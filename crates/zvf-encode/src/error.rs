@@ -42,42 +42,42 @@ pub enum WriteError {
     Batch {
         /// Number of the batch, counted from 0.
         batch: u64,
-        /// The column, with the row where one is to blame.
+        /// The column, and the row if one row is the cause.
         column: String,
         /// What was given.
         found: String,
         /// What would be right.
         expected: String,
     },
-    /// What was pushed contradicts itself as a whole.
+    /// A batch or table contradicts itself.
     #[error("{what}: found {found}, expected {expected}")]
     Input {
-        /// The part, with the object or attribute where one is to blame.
+        /// The part, with the object or attribute if one is the cause.
         what: String,
         /// What was found.
         found: String,
         /// What would be right.
         expected: String,
     },
-    /// The store that is read does not hold what the format says, or what no reader may guess about.
+    /// The source store violates the format, or holds data whose meaning is not defined.
     #[error("{place}: {what}")]
     Data {
         /// The level, array and chunk or object.
         place: String,
-        /// What was found, and what was expected.
+        /// Found and expected.
         what: String,
     },
-    /// Something lies where the store was to be written. It was not touched.
+    /// The place for the store is not empty. It was not touched.
     #[error("{store}: {what}")]
     Exists {
         /// The address.
         store: String,
-        /// What lies there.
+        /// The content of the place.
         what: String,
         /// Whether it is a store, or another Zarr group: its root document exists.
         root: bool,
     },
-    /// A folder inside a local store is a link: what it leads to lies elsewhere, and is neither written nor removed.
+    /// A folder inside a local store is a symbolic link to a place outside, which is neither written nor removed.
     #[error(
         "{}: is a link to {}: folders inside a store that are links are read, but nothing is written or removed through \
          them; put the folder itself in the place of the link",
@@ -127,10 +127,10 @@ pub enum WriteError {
         path: String,
         /// What it is.
         found: String,
-        /// What it would have to be.
+        /// The expected value.
         expected: String,
     },
-    /// An edit counts, but not all of its objects are where they belong: readers of this workspace see the new store,
+    /// An edit is committed, but not all of its objects are in place: readers of this workspace see the new store,
     /// others see a mixture until it is resumed.
     #[error("{store}: the edit counts, but carrying it out failed; resume it: {source}")]
     Pending {
@@ -149,7 +149,7 @@ pub enum WriteError {
         /// How many fit.
         limit: u64,
     },
-    /// A blob cannot hold what it was given.
+    /// A blob cannot hold its data.
     #[error("{what}: {source}")]
     Encode {
         /// The array and chunk.
@@ -157,13 +157,13 @@ pub enum WriteError {
         /// The value that does not fit.
         source: EncodeError,
     },
-    /// The documents cannot say what the data asks for.
+    /// The documents cannot express the data.
     #[error(transparent)]
     Document(#[from] MetaError),
     /// The address is none that can be written, or its backend cannot be made.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The store that levels are made from could not be asked.
+    /// The query of the store from which levels are made failed.
     #[error("{source}")]
     Query {
         /// Which class of failure it is.
@@ -176,7 +176,7 @@ pub enum WriteError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// The object store failed.
@@ -184,7 +184,7 @@ pub enum WriteError {
     Backend {
         /// The object.
         key: String,
-        /// What the backend said.
+        /// The error of the backend.
         source: object_store::Error,
     },
     /// The store is complete and readable; only tidying up after it failed.
@@ -203,7 +203,7 @@ pub enum WriteError {
         /// What differs.
         what: String,
     },
-    /// An earlier call failed half way, so that the writer does not know what it holds.
+    /// An earlier call failed midway, so the state of the writer is undefined.
     #[error("the writer failed before: {what}")]
     Broken {
         /// The first failure.
@@ -232,7 +232,7 @@ macro_rules! internal {
 }
 pub use crate::internal;
 
-/// Turns what is absent although it must be there into an error of the class bug, never into a default.
+/// Turns the absence of a required value into an error of the class bug, never into a default.
 pub trait OrBug<T> {
     /// The value, or an error of the class bug with file and line of the caller. `what` says which rule is broken; it is
     /// formatted only then.
@@ -362,7 +362,7 @@ impl WriteError {
         }
     }
 
-    /// Something that lies where a store was to be written.
+    /// The error for a non-empty place.
     #[cold]
     pub fn exists(store: &str, what: impl Into<String>) -> Self {
         Self::Exists {
@@ -388,7 +388,7 @@ impl WriteError {
         }
     }
 
-    /// A store that another change keeps, by the name of its marker and, where it says so, its writer.
+    /// The error for a store that another change has locked, with the name of its marker and, if stated, its writer.
     #[cold]
     pub fn held(store: &str, marker: &'static str, found: Option<&[u8]>) -> Self {
         let by = found.and_then(Holder::of_marker);
@@ -430,7 +430,7 @@ impl WriteError {
         }
     }
 
-    /// What is wrong with the data of a store.
+    /// The error for malformed data of a store.
     #[cold]
     pub fn source(place: impl Into<String>, what: impl Into<String>) -> Self {
         Self::Data {

@@ -77,7 +77,7 @@
 //! let root = documents::root(&spec, bounds, "points");
 //! new_store::commit(&target, &address, root.to_json(), None)?;
 //!
-//! // What the reader finds.
+//! // Read it back.
 //! Runtime::new()?.wait(async {
 //!     let store = Store::open(&address).await?;
 //!     let level = store.level(0, &Need::all()).await?;
@@ -96,8 +96,8 @@
 //!
 //! # Memory and threads
 //!
-//! Calls block, on disks or on requests: programs with tasks call them through [`parallel::blocking`]. What takes a budget and
-//! a folder holds about that many bytes in memory and the rest in temporary files without a name, which are gone with the program.
+//! Calls block on disks or requests: async programs call them through [`parallel::blocking`]. Functions with a budget and
+//! a folder hold about that many bytes in memory and the rest in unnamed temporary files, which the system removes with the program.
 //!
 //! # Errors
 //!

@@ -28,11 +28,11 @@ pub struct WriteOptions {
     ///
     /// Without, a crash of the program still leaves the store as before or complete; a loss of power may not.
     pub durable: bool,
-    /// A file that keeps what is pushed until the store exists. A writer that is created with the same file and the same
-    /// specification goes on after the last batch that was taken: `StoreWriter::batches` of `zvf-write` returns how many there were.
+    /// A file that keeps pushed batches until the store exists. A writer that is created with the same file and the same
+    /// specification continues after the last batch in the file: `StoreWriter::batches` of `zvf-write` returns their number.
     /// Default: none.
     ///
-    /// A copy (`zvf-migrate`) keeps there which chunks it wrote, and goes on after them.
+    /// A copy (`zvf-migrate`) records the chunks that it wrote there, and continues after them.
     ///
     /// Costs the bytes of all batches on that disk, and one sync a batch unless [`durable`](Self::durable) is false.
     pub journal: Option<PathBuf>,

@@ -149,7 +149,7 @@ pub fn pack<T>(mut items: Vec<Item<T>>) -> Vec<Vec<T>> {
 /// Runs blocking work on a thread of its own, so that the tasks of the runtime go on.
 ///
 /// # Errors
-/// Those of the work. [`WriteError::Broken`]: it panicked, or the runtime ends.
+/// The errors of the work. [`WriteError::Broken`] if it panicked or the runtime ends.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, WriteError> + Send + 'static,
 ) -> Result<T, WriteError> {

@@ -1,16 +1,8 @@
 //! Copies that are not what they were made from: verification reports each kind of damage, in chunks of the same shape and of
 //! another one.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test fails by panicking, in its helpers too"
-)]
-
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use zvf_encode::{
     AttributeSpec, Batch, Compression, Groups, Kind, NumberType, ObjectTable, StoreSpec, Values,
@@ -22,63 +14,7 @@ use zvf_store::blocking::Runtime;
 use zvf_store::{Class, Need, Store};
 use zvf_write::StoreWriter;
 
-/// A store in a temporary folder.
-struct Made(tempfile::TempDir);
-
-impl Made {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self) -> PathBuf {
-        self.0.path().join("store.zarrvectors")
-    }
-
-    fn address(&self) -> String {
-        self.path().to_str().unwrap().to_owned()
-    }
-
-    async fn open(&self) -> Store {
-        Store::open(&self.address()).await.unwrap()
-    }
-
-    /// Every file that is no document, by its path inside the store.
-    fn cells(&self) -> BTreeMap<String, PathBuf> {
-        fn walk(folder: &Path, root: &Path, found: &mut BTreeMap<String, PathBuf>) {
-            for entry in fs::read_dir(folder).unwrap() {
-                let path = entry.unwrap().path();
-                if path.is_dir() {
-                    walk(&path, root, found);
-                } else if path.file_name().unwrap() != "zarr.json" {
-                    let name = path.strip_prefix(root).unwrap().to_str().unwrap();
-                    found.insert(name.to_owned(), path.clone());
-                }
-            }
-        }
-        let mut found = BTreeMap::new();
-        walk(&self.path(), &self.path(), &mut found);
-        found
-    }
-
-    /// Replaces bytes that occur once below a folder of the store.
-    fn patch(&self, folder: &str, from: &[u8], to: &[u8]) {
-        assert_eq!(from.len(), to.len());
-        let mut patched = 0;
-        for (_, path) in self
-            .cells()
-            .iter()
-            .filter(|(name, _)| name.starts_with(folder))
-        {
-            let mut bytes = fs::read(path).unwrap();
-            while let Some(at) = bytes.windows(from.len()).position(|part| part == from) {
-                bytes[at..at + to.len()].copy_from_slice(to);
-                patched += 1;
-            }
-            fs::write(path, bytes).unwrap();
-        }
-        assert_eq!(patched, 1, "{from:?} below {folder}");
-    }
-}
+use crate::made::Made;
 
 /// Three objects, of which the last one leaves a chunk and comes back, as they are written.
 #[derive(Clone)]
@@ -781,51 +717,6 @@ fn copies_are_the_same_whatever_chunk_is_done_first() {
                 .find(|(name, bytes)| first.get(*name) != Some(*bytes));
             assert_eq!(other.map(|(name, _)| name), None);
             assert_eq!(cells.len(), first.len());
-        }
-    });
-}
-
-/// Points on a line, a vertex in each chunk.
-async fn points(made: &Made, count: u8) {
-    let spec = StoreSpec::new(Kind::PointCloud, [10.0; 2])
-        .with_vertex_attribute(AttributeSpec::number("n", NumberType::I64));
-    let mut writer = StoreWriter::create(&made.address(), spec, WriteOptions::new())
-        .await
-        .unwrap();
-    let places = (0..count).flat_map(|n| [f32::from(n) * 10.0 + 1.0, 5.0]);
-    let values: Vec<i64> = (0..i64::from(count)).collect();
-    let batch = Batch::new(places.collect::<Vec<f32>>()).with_attribute("n", values);
-    writer.push(&batch).unwrap();
-    writer.finish().await.unwrap();
-}
-
-/// A source that another writer changes while it is copied is neither copied nor called damaged.
-#[test]
-fn a_source_that_changes_is_no_source() {
-    Runtime::new().unwrap().wait(async {
-        for (unverified, shape) in [(false, 10.0), (false, 25.0), (true, 10.0), (true, 25.0)] {
-            let (old, other) = (Made::new(), Made::new());
-            points(&old, 9).await;
-            points(&other, 4).await;
-            let store = old.open().await;
-            store.level(0, &Need::all()).await.unwrap();
-            // As an edit that deletes points: fewer cells, other documents.
-            for (name, path) in old.cells() {
-                match fs::read(other.path().join(&name)) {
-                    Ok(bytes) => fs::write(path, bytes).unwrap(),
-                    Err(_) => fs::remove_file(path).unwrap(),
-                }
-            }
-            let document = fs::read(other.path().join("zarr.json")).unwrap();
-            fs::write(old.path().join("zarr.json"), document).unwrap();
-            let copy = Made::new();
-            let options = MigrateOptions::new()
-                .with_chunk_shape([shape; 2])
-                .with_unverified(unverified);
-            let error = migrate(&store, &copy.address(), options).await.unwrap_err();
-            assert_eq!(error.class(), Class::Io, "{error}");
-            assert!(error.to_string().contains("changed"), "{error}");
-            Store::open(&copy.address()).await.unwrap_err();
         }
     });
 }

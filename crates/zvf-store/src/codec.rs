@@ -21,7 +21,7 @@ pub(crate) fn decode<'b>(
     decoded.map_err(|error| failed(key, cap, error))
 }
 
-/// The first `keep` of the `whole` bytes of an object at least: all of them, where the limit allows it.
+/// At least the first `keep` of the `whole` bytes of an object; all of them if the limit allows it.
 ///
 /// # Errors
 /// As [`decode`]; an object of another length than `whole`, if it is longer than `cap`.
@@ -36,7 +36,7 @@ pub(crate) fn decode_first<'b>(
     decoded.map_err(|error| failed(key, cap, error))
 }
 
-/// What a codec found wrong with the bytes of an object.
+/// The error for bytes that a codec cannot decode.
 #[cold]
 pub(crate) fn failed(key: &str, cap: Cap, error: CodecError) -> StoreError {
     match error {
@@ -59,7 +59,7 @@ pub(crate) fn byte_order(codec: &Codec) -> Option<ByteOrder> {
 /// Whether the index of a shard bears a checksum.
 ///
 /// # Errors
-/// The names of its codecs, where they are others than the two that are read.
+/// The names of its codecs, if they are not the two that are supported.
 pub(crate) fn index_checksum(codecs: &[Codec]) -> Result<bool, Vec<&str>> {
     let names: Vec<&str> = codecs.iter().map(|codec| codec.name.as_str()).collect();
     match names.as_slice() {

@@ -60,7 +60,7 @@ pub enum StoreError {
     Malformed {
         /// The object, cell or element.
         key: String,
-        /// What was found and what was expected.
+        /// Found and expected.
         what: String,
     },
     /// A codec, data type or encoding that this build does not read.

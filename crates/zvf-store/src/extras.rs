@@ -168,7 +168,7 @@ impl Store {
     /// The stored headers of source files of these formats; empty if the store has none.
     ///
     /// # Cost
-    /// One request a format, all at once. Nothing is listed, so that it works where a backend cannot list.
+    /// One request per format, all at once. Needs no listing, so it works on backends without one.
     ///
     /// # Errors
     /// I/O, limits, a malformed document.

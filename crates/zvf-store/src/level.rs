@@ -87,7 +87,7 @@ pub struct VertexAttribute {
     pub fill_code: Option<i64>,
     /// Unit of the values.
     pub unit: Option<String>,
-    /// What the attribute is.
+    /// A description of the attribute.
     pub description: Option<String>,
     /// Names of the columns.
     pub channel_names: Option<Vec<String>>,

@@ -4,7 +4,7 @@
 //!
 //! A store is a tree of Zarr v3 arrays: for each resolution level one array of positions, one of fragment indexes,
 //! attributes, links, objects. This crate turns an address into a snapshot of its documents, and requested chunks into
-//! decoded cells. It knows where cells are stored and how they are encoded, but not what a streamline or a mesh is.
+//! decoded cells. It handles the storage and encoding of cells, but not what streamlines or meshes are.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -36,7 +36,7 @@
 //! let store = Store::open_with("memory:///", options).await?;
 //! let level = store.level(0, &Need::nothing()).await?;
 //!
-//! // The chunks with content whose coordinates lie in a box, and their cells.
+//! // The chunks with content inside a box, and their cells.
 //! let chunks: Vec<_> = level.vertices().presence().in_box(&[0, 0], &[1, 0]).collect();
 //! assert_eq!(chunks, [[1, 0]]);
 //! let wants = chunks.iter().map(|chunk| CellWant::new(level.vertices(), *chunk)).collect();
@@ -48,8 +48,8 @@
 //!
 //! # Reading in rounds
 //!
-//! [`Store::open`] requests the root together with every document and listing of level 0 whose key does not
-//! depend on the root: one round of requests. [`Store::level`] requests the documents that these refer to: the
+//! [`Store::open`] requests the root together with every document and listing of level 0 whose key is the same in
+//! every store: one round of requests. [`Store::level`] requests the documents that these refer to: the
 //! second. [`Store::fetch_map`] is the third. Documents are cached and never read again; cells are not cached, that is
 //! left to the caller. [`IoTrace`] records every request with its round.
 //!

@@ -64,7 +64,7 @@ impl<K: Clone + Eq + Hash, V: Clone> OnceCache<K, V> {
     /// see [`driven`].
     ///
     /// # Errors
-    /// Those of `load`; a later caller tries again.
+    /// The errors of `load`; a later caller tries again.
     pub(crate) async fn get_polled(
         &self,
         key: K,
@@ -116,7 +116,7 @@ where
     /// As [`get_polled`](Self::get_polled), for any caller: loading continues while no caller polls it.
     ///
     /// # Errors
-    /// Those of `load`; a later caller tries again.
+    /// The errors of `load`; a later caller tries again.
     pub(crate) async fn get(
         self: &Arc<Self>,
         key: K,

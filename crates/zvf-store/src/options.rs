@@ -14,7 +14,7 @@ use zvf_io::{IoOptions, IoTrace, Limits, Merge, Retry, Stop};
 pub struct OpenOptions {
     /// How its address is opened: backend, limits, retries, trace.
     pub io: IoOptions,
-    /// The level whose documents and listings are requested in the first round, beside the root. Default 0.
+    /// The level to prefetch: its documents and listings are requested in the first round, beside the root. Default 0.
     pub prefetch_level: u32,
     /// Which parts of that level are requested in the first round. Default [`Need::all`].
     pub prefetch_need: Need,
@@ -170,17 +170,17 @@ impl OpenOptions {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KnownNames {
-    /// Level numbers; empty: those of `multiscales`.
+    /// Level numbers; if empty, those of `multiscales`.
     pub levels: Vec<u32>,
-    /// Vertex attributes; empty: those of `attribute_specs`.
+    /// Vertex attributes; if empty, those of `attribute_specs`.
     pub vertex_attributes: Vec<String>,
     /// Fragment attributes.
     pub fragment_attributes: Vec<String>,
-    /// Object attributes; empty: those of `attribute_specs`.
+    /// Object attributes; if empty, those of `attribute_specs`.
     pub object_attributes: Vec<String>,
     /// Group attributes.
     pub group_attributes: Vec<String>,
-    /// Link attributes; empty: those of `attribute_specs`.
+    /// Link attributes; if empty, those of `attribute_specs`.
     pub link_attributes: Vec<String>,
     /// Offset segments of each link family.
     pub links: Vec<(i32, Vec<String>)>,
@@ -271,7 +271,7 @@ pub struct Need {
     pub skip_implied_links: bool,
     /// Whether the object index is wanted.
     pub objects: bool,
-    /// Whether the table of ids is not loaded beside the documents, where the object index is wanted: it has 8 bytes an object.
+    /// Whether the object index is loaded without its table of ids, which has 8 bytes per object.
     pub skip_ids: bool,
     /// Whether the groups are wanted.
     pub groups: bool,

@@ -1,4 +1,4 @@
-//! Several reads at the same time, whose reported error does not depend on timing.
+//! Concurrent reads with an error that does not depend on timing.
 
 use futures::StreamExt;
 use futures::future::BoxFuture;

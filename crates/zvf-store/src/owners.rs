@@ -2,7 +2,7 @@
 //!
 //! The column is derived from the manifests. A program that changes manifests and not the column makes it wrong, so a column is only used
 //! if it names, by checksum, the document of the object index that it was made with: every writer of manifests writes that document again.
-//! The document ends with a line feed where a column names it. Other writers end it with a brace, so that it also changes where
+//! The document ends with a line feed if a column refers to it. Other writers end it with a brace, so that it also changes if
 //! all of its numbers stay the same.
 
 use serde_json::Value;
@@ -25,7 +25,7 @@ pub const CHECKSUM: &str = "zvf_index_crc32c";
 /// The owner column of a level.
 #[derive(Debug, Clone, Copy)]
 pub enum OwnerColumn<'l> {
-    /// There is none, it was not asked for, or it belongs to a writer that does not state what it was made from.
+    /// There is none, it was not requested, or its writer does not state the document that it was made from.
     None,
     /// It was made from the manifests that are stored.
     Current(&'l VertexAttribute),
@@ -57,7 +57,7 @@ impl<'l> OwnerColumn<'l> {
     }
 }
 
-/// Whether an attribute of fragments is an owner column: its type tells it from the plain ids that another writer stores by the same name.
+/// Whether an attribute of fragments is an owner column: its type distinguishes it from plain ids that another writer stores under the same name.
 #[must_use]
 pub fn is_owner_column(attribute: &VertexAttribute) -> bool {
     attribute.name == OWNER_COLUMN

@@ -197,7 +197,7 @@ impl Presence {
         self.listed
     }
 
-    /// First index at or after `from` whose coordinate is not below `coord`.
+    /// The first index at or after `from` with a coordinate that is not below `coord`.
     fn lower_bound(&self, from: usize, coord: &[i64]) -> usize {
         // Gallop first: the target is usually near.
         let len = self.len();

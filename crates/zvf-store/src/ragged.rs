@@ -91,7 +91,7 @@ impl RaggedArray {
         })
     }
 
-    /// An array of which `filled` elements are not empty: a missing chunk is damage if the others have fewer.
+    /// An array with `filled` elements that are not empty: a missing chunk is damage if the others have fewer.
     /// Without a number it is a warning.
     pub(crate) fn with_filled(mut self, filled: Option<u64>, warnings: &Arc<Warnings>) -> Self {
         self.filled = match filled {

@@ -15,7 +15,7 @@ use zvf_format::int::index;
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RowSet {
-    /// First row, the row behind the last one, and rows of the runs before.
+    /// For each run its first row, the row after its last one, and the number of rows in earlier runs.
     runs: Vec<(u32, u32, u32)>,
 }
 
@@ -79,7 +79,7 @@ impl RowSet {
         (row < *end).then(|| before.saturating_add(row.saturating_sub(*start)))
     }
 
-    /// As [`rank`](Self::rank) of the first of consecutive rows, all of which are in the set, and their number in bytes of `row_bytes`.
+    /// The [`rank`](Self::rank) of the first of consecutive rows, all of them in the set, and their number, in bytes for rows of `row_bytes`.
     pub(crate) fn bytes_of(&self, rows: Range<u32>, row_bytes: usize) -> Option<Range<usize>> {
         let last = rows.end.checked_sub(1)?;
         let (first, last) = (self.rank(rows.start)?, self.rank(last)?);

@@ -260,7 +260,7 @@ impl Store {
         self.inner.tree.kv.is_local()
     }
 
-    /// Checks that the documents behind an answer are still those that were read. Called once, at the end of an answer. Does nothing if
+    /// Checks that the documents behind an answer are unchanged. Called once, at the end of an answer. Does nothing if
     /// [`IoOptions::verify`](zvf_io::IoOptions::verify) is off.
     ///
     /// # Changes that are detected
@@ -662,7 +662,7 @@ impl Level {
     /// Reads the cells of several arrays in several chunks, in one round of requests.
     ///
     /// # Shape
-    /// For each chunk a cell of each array, in their order; `None`: the cell is empty, missing, or its array is not in `asked`.
+    /// For each chunk a cell of each array, in their order; `None` if the cell is empty or missing, or its array is not in `asked`.
     ///
     /// # Errors
     /// As [`Store::fetch_map`].
@@ -697,7 +697,7 @@ impl Level {
         &self.inner.refused
     }
 
-    /// Refuses a level of which something was left out on reading: a program that changes or copies the level would
+    /// Fails if unsupported or damaged parts of the level were left out on reading: a program that changes or copies the level would
     /// lose the connection of that part to its vertices, objects and links.
     ///
     /// # Errors
@@ -706,7 +706,7 @@ impl Level {
         self.inner.refused.first().map_or(Ok(()), Refused::error)
     }
 
-    /// Refuses a level of which something damaged was left out on reading. Unsupported parts are accepted: a copy lists them in its
+    /// Fails if damaged parts of the level were left out on reading. Unsupported parts are accepted: a copy lists them in its
     /// report, and does not change the source.
     ///
     /// # Errors
@@ -716,7 +716,7 @@ impl Level {
         damaged.map_or(Ok(()), Refused::error)
     }
 
-    /// The number of the round of requests that follows those of loading this level: the first one to pass to
+    /// The round of requests after loading this level: the first one to pass to
     /// [`Store::fetch_map`].
     pub fn next_round(&self) -> u32 {
         self.inner.next_round

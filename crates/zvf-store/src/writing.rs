@@ -1,4 +1,4 @@
-//! What writers share with the reader: the search for stores on a disk, redo logs.
+//! Functions that writers share with the reader: the search for stores on a disk, and redo logs.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub fn store_around(path: &Path) -> Option<PathBuf> {
         .map(Path::to_owned)
 }
 
-/// Whether a folder of the local disk is a store or a part of one, also one that is being written or whose root is damaged.
+/// Whether a folder of the local disk is a store or a part of one, including unfinished stores and those with a damaged root.
 #[must_use]
 pub fn is_store(folder: &Path) -> bool {
     let document = || {

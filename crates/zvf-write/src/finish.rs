@@ -1,4 +1,4 @@
-//! From what was pushed to a store: its only level, the document of the root, and the commit.
+//! Makes a store from the pushed batches: its only level, the root document, and the commit.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use zvf_encode::transaction::new_store;
 use zvf_encode::{StaleFiles, StoreSpec, Summary, WriteError, documents};
 use zvf_meta::LevelDoc;
 
-/// Writes the store. What was begun and not finished is removed, where that can be done.
+/// Writes the store. On failure, removes unfinished objects if that is possible.
 pub(crate) fn write(
     input: LevelInput,
     target: &Target,
@@ -27,7 +27,7 @@ pub(crate) fn write(
     }
 }
 
-/// Writes everything but the root, whose document is returned.
+/// Writes everything except the root, whose document is returned.
 fn fill(
     mut input: LevelInput,
     target: &Target,
@@ -42,7 +42,7 @@ fn fill(
     Ok((root, summary))
 }
 
-/// The document of level 0 before it is known what the level has.
+/// The document of level 0 before the arrays of the level are known.
 pub(crate) fn finest_doc() -> LevelDoc {
     LevelDoc {
         object_sparsity: 1.0,
@@ -51,7 +51,7 @@ pub(crate) fn finest_doc() -> LevelDoc {
     }
 }
 
-/// Writes the document of level 0 and what lies beside the levels; returns the document of the root.
+/// Writes the document of level 0 and the data outside levels; returns the document of the root.
 pub(crate) fn write_above(
     spec: &StoreSpec,
     target: &Target,
@@ -68,7 +68,7 @@ pub(crate) fn write_above(
     Ok(root.to_json())
 }
 
-/// The bounds that the store declares: those given, and those of the data where it may lie, or rounds, beyond them.
+/// The declared bounds: the given ones, extended to data that may be outside or is rounded beyond them.
 fn bounds(spec: &StoreSpec, extent: Option<Corners>) -> Result<Corners, WriteError> {
     match (spec.bounds.clone(), extent) {
         (Some(one), None) | (None, Some(one)) => Ok(one),

@@ -1,4 +1,4 @@
-//! What was pushed, kept in a file of [records](zvf_encode::transaction::record_log), so that a writer that was interrupted goes on after its last
+//! Pushed batches in a file of [records](zvf_encode::transaction::record_log), so that an interrupted writer continues after its last
 //! batch. One record a call, appended before the call returns.
 
 use std::borrow::Cow;
@@ -8,7 +8,7 @@ use std::path::Path;
 use zvf_encode::transaction::record_log::{RecordLog, damaged, from_bytes, misused, to_bytes};
 use zvf_encode::{Batch, Groups, ObjectTable, StoreSpec, WriteError};
 
-/// What a record holds.
+/// Kinds of records.
 const SPEC: u8 = 1;
 const BATCH: u8 = 2;
 const OBJECTS: u8 = 3;
@@ -22,7 +22,7 @@ pub(crate) struct Journal {
     kept: VecDeque<Mark>,
 }
 
-/// What tells a call from others: two of one mark are taken for the same.
+/// Identifies a call: two calls with equal marks count as the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Mark {
     kind: u8,
@@ -69,7 +69,7 @@ impl Call<'_> {
 }
 
 impl Journal {
-    /// Opens a journal, or makes one; hands what it keeps to `replay`, in order.
+    /// Opens or creates a journal and passes its content to `replay`, in order.
     ///
     /// # Errors
     /// Misuse: a journal of another specification, or one that another writer has open. I/O, damage.
@@ -139,7 +139,7 @@ impl Journal {
     }
 }
 
-/// What a journal is the journal of: two specifications are the same exactly if their descriptions are.
+/// The identity of a journal: the description of the specification, equal for equal specifications only.
 fn describe(spec: &StoreSpec) -> Result<Vec<u8>, WriteError> {
     to_bytes(&(env!("CARGO_PKG_VERSION"), spec))
 }

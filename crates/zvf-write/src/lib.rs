@@ -52,8 +52,8 @@
 //! ```
 //!
 //! Nothing is written to the store's address before `finish`, and `finish` reads only whether the address is free.
-//! `docs/writing.md` describes the placement of vertices, the order of rows and fragments, and the decisions where the format
-//! leaves a choice.
+//! `docs/writing.md` describes the placement of vertices, the order of rows and fragments, and the decisions that the format
+//! leaves open.
 //!
 //! # What a crash leaves
 //!
@@ -92,7 +92,7 @@
 //!
 //! # Errors
 //!
-//! [`WriteError::class`] distinguishes I/O, misuse and limits. Errors of a specification name its member, those of a batch
+//! [`WriteError::class`] distinguishes I/O, misuse and limits. Errors of a specification name its member, errors of a batch
 //! its column and row; a refused batch has no effect. Nothing panics on input.
 //!
 //! # Features
@@ -109,7 +109,7 @@ pub use parts::part::PartOptions;
 pub use parts::status::{Attempt, PartStatus, PartsStage, PartsStatus};
 pub use parts::{ABSENT_PARTS, Committed, PartStart, PartedStore};
 pub use writer::StoreWriter;
-// What the interface of this crate takes and returns.
+// Types in the interface of this crate.
 pub use zvf_encode::transaction::partition::FinishedPart;
 pub use zvf_encode::{
     AttributeSpec, AttributeType, Axis, Batch, ChunkBy, Class, Compression, Groups, Holder,

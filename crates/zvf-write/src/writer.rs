@@ -19,7 +19,7 @@ use zvf_encode::{Batch, Groups, ObjectTable, StoreSpec, Summary, WriteError, Wri
 
 /// Writes one new store of one level.
 ///
-/// Nothing lies at the address before [`finish`](Self::finish), and no store before its last step: see the crate's page.
+/// The address stays empty before [`finish`](Self::finish), and no store exists before its last step: see the crate's page.
 /// A writer that is dropped leaves nothing.
 #[derive(Debug)]
 pub struct StoreWriter {
@@ -45,7 +45,7 @@ impl StoreWriter {
     /// Two requests and one listing. Nothing is written.
     ///
     /// # Errors
-    /// Misuse: a specification that contradicts itself, an address that is none, something that lies there. I/O.
+    /// Misuse: a specification that contradicts itself, an invalid address, an address that is not empty. I/O.
     pub fn create<'a>(
         address: &'a str,
         spec: StoreSpec,
@@ -106,7 +106,7 @@ impl StoreWriter {
         }
     }
 
-    /// Takes what a journal keeps, and keeps it open.
+    /// Replays a journal and keeps it open.
     fn replay(mut self, path: &Path) -> Result<Self, WriteError> {
         let (spec, durable) = (Arc::clone(&self.spec), self.options.durable);
         let journal = Journal::open(path, &spec, durable, |call| match call {
@@ -118,7 +118,7 @@ impl StoreWriter {
         Ok(self)
     }
 
-    /// Notes a failure after which it is not known what the writer holds.
+    /// Records a failure after which the state of the writer is undefined.
     fn note<T>(&mut self, done: Result<T, WriteError>) -> Result<T, WriteError> {
         if let Err(error @ (WriteError::Io { .. } | WriteError::Limit { .. })) = &done {
             self.broken = Some(error.to_string());
@@ -145,7 +145,7 @@ impl StoreWriter {
     /// One copy of the batch.
     ///
     /// # Errors
-    /// Misuse: the journal has something else in this place, as a checksum tells. The writer is of no further use.
+    /// Misuse: the journal holds another batch in this place, by its checksum. The writer is unusable afterwards.
     pub fn skip_batch(&mut self, batch: &Batch<'_>) -> Result<bool, WriteError> {
         self.skip(&Call::Batch(Cow::Borrowed(batch)))
     }
@@ -166,8 +166,8 @@ impl StoreWriter {
         self.skip(&Call::Groups(Cow::Borrowed(groups)))
     }
 
-    /// Whether everything that the journal had when the writer was created came again: a caller that starts over and is done
-    /// asks, since what is left did not come from what it gave.
+    /// Whether every record of the journal was pushed again: a caller that restarts its input checks this at the end,
+    /// because remaining records did not come from the same input.
     #[must_use]
     pub fn is_caught_up(&self) -> bool {
         self.journal.as_ref().is_none_or(Journal::is_passed)
@@ -176,12 +176,12 @@ impl StoreWriter {
     /// Takes a batch of vertices.
     ///
     /// # Cost
-    /// O(vertices), and writes to temporary files where the memory budget is spent: a caller that must not wait for a disk
+    /// O(vertices), and writes to temporary files beyond the memory budget: a caller that must not wait for a disk
     /// calls it elsewhere.
     ///
     /// # Errors
     /// Misuse: a batch that does not fit the specification, by column and row; nothing of it was taken, and the writer
-    /// goes on. I/O on temporary files: the writer is of no further use.
+    /// remains usable. I/O on temporary files: the writer is unusable afterwards.
     pub fn push(&mut self, batch: &Batch<'_>) -> Result<(), WriteError> {
         self.usable()?;
         let done = self.router.push(&self.spec, batch);
@@ -189,7 +189,7 @@ impl StoreWriter {
         self.keep(&Call::Batch(Cow::Borrowed(batch)))
     }
 
-    /// Takes a table of objects. Objects of which no vertex ever comes exist without vertices.
+    /// Takes a table of objects. Objects without any vertex are kept.
     ///
     /// # Errors
     /// Misuse: a table that does not fit, or an object that has a row already; nothing of it was taken.
@@ -221,13 +221,13 @@ impl StoreWriter {
         self.router.vertices
     }
 
-    /// Batches that were taken so far, those of a [journal](WriteOptions::journal) included: the number of the next one.
+    /// Batches taken so far, including those of a [journal](WriteOptions::journal): the number of the next one.
     #[must_use]
     pub fn batches(&self) -> u64 {
         self.router.batches
     }
 
-    /// Tables of objects that were taken so far, those of a [journal](WriteOptions::journal) included.
+    /// Tables of objects taken so far, including those of a [journal](WriteOptions::journal).
     #[must_use]
     pub fn tables(&self) -> u64 {
         self.taken
@@ -249,7 +249,7 @@ impl StoreWriter {
                     part.abandon(&target);
                     Ok(())
                 };
-                // What stays is removed with the commit.
+                // The commit removes the rest.
                 let _ = blocking(abandon).await;
             }
         })
@@ -261,8 +261,8 @@ impl StoreWriter {
     /// Every cell is encoded and written once, on several threads; memory as [`WriteOptions::memory_budget`] says.
     ///
     /// # Errors
-    /// Misuse: no vertices and no bounds; chains whose vertices come in pieces; groups with members that do not exist; a
-    /// place that is taken meanwhile. I/O. No store is there after an error, unless [`WriteError::is_committed`].
+    /// Misuse: no vertices and no bounds; chains whose vertices are not contiguous; groups with members that do not exist; an
+    /// address that is no longer empty. I/O. No store exists after an error, unless [`WriteError::is_committed`].
     pub fn finish(self) -> BoxFuture<'static, Result<Summary, WriteError>> {
         Box::pin(async move {
             self.usable()?;

@@ -1,7 +1,7 @@
-//! Objects one after another, with what a file says before and behind each: lines, polylines, streamlines.
+//! Objects one after another, each with its header and footer: lines, polylines, streamlines.
 //!
-//! Attributes of objects stand behind their points in a file, and how many points there are before them; a store's answer has
-//! both at its end. So the object table is asked for first and held, then the points.
+//! A file has the number of points of an object before them and its attributes after them; the answer of a query has both in its
+//! last table. So the object table is read first and held, then the points.
 
 use arrow_array::RecordBatch;
 use std::collections::HashMap;
@@ -258,7 +258,7 @@ impl Batches for ObjectTable {
             let ids = ids.or_bug("ids of another type")?;
             self.0.ids.extend(ids.values());
         }
-        // Of an answer the rows of the object in it, of a list those of its manifest.
+        // An answer counts the rows of its part of an object; a list of objects has the count of the manifest.
         let lengths = batch
             .column_by_name("length")
             .filter(|_| batch.column_by_name("start").is_some());

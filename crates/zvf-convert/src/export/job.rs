@@ -30,7 +30,7 @@ pub(crate) struct Job<'a> {
     pub(crate) kind: Kind,
     /// The header of the file that the store was made from.
     pub(crate) frame: Option<Arc<Frame>>,
-    /// From stored positions to those of the file; none where they are the same.
+    /// From stored positions to those of the file; `None` if they are equal.
     pub(crate) map: Option<Affine>,
     /// Whether the file has it.
     pub(crate) framed: bool,
@@ -153,7 +153,7 @@ impl<'a> Job<'a> {
                     None => to_file,
                 });
             }
-            // No voxels to go back to: the header places positions as those of the scanner.
+            // Without a voxel frame to restore, the header declares positions to be scanner millimetres.
             Err(why) => {
                 self.note(format!(
                     "the header of TRK (`{}`) is not used: {why}",
@@ -220,7 +220,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Says what of tables a format without them loses: attributes of vertices but `kept`, of links and of objects.
+    /// Adds a note on tables that the format cannot hold: attributes of vertices except `kept`, of links and of objects.
     pub(crate) fn tables_lost(&mut self, schemas: &Schemas, kept: &[&str]) {
         let vertices = schemas.vertex_attributes();
         self.not_kept(
@@ -231,7 +231,7 @@ impl<'a> Job<'a> {
         self.not_kept("attributes of objects", schemas.object_attributes());
     }
 
-    /// Says that a format does not tell objects apart, where there are several.
+    /// Adds a note that the format cannot separate objects, if there are several.
     pub(crate) fn owners_lost(&mut self, objects: u64) {
         if objects > 1 {
             self.note(format!(
@@ -259,7 +259,7 @@ impl<'a> Job<'a> {
             || query.filter.is_some()
     }
 
-    /// The query of rows as they lie in chunks, or of whole objects where they are named.
+    /// The query for rows in chunk order, or for whole objects if ids are given.
     pub(crate) fn flat(&self, object_id: bool) -> Query {
         let mut query = self.options.query.clone();
         query.select = self.options.select.unwrap_or(Select::Vertices);
@@ -270,7 +270,7 @@ impl<'a> Job<'a> {
         query
     }
 
-    /// The query of whole objects one after another; `None` where the level has no objects.
+    /// The query for whole objects one after another; `None` if the level has no objects.
     pub(crate) async fn by_object(
         &mut self,
         object_id: bool,
@@ -305,7 +305,7 @@ impl<'a> Job<'a> {
         Ok(query)
     }
 
-    /// The ids of all objects of the level; `None` where it has no object index.
+    /// The ids of all objects of the level; `None` if it has no object index.
     pub(crate) async fn ids(&mut self) -> Result<Option<Vec<i64>>, ConvertError> {
         let mut ids = Ids(None);
         self.list(&mut ids).await?;
@@ -356,7 +356,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// A new file, or one that is there, emptied.
+/// Creates a file or truncates an existing one.
 pub(crate) fn create(path: &Path) -> io::Result<BufWriter<File>> {
     let file = File::options()
         .read(true)
@@ -367,13 +367,13 @@ pub(crate) fn create(path: &Path) -> io::Result<BufWriter<File>> {
     Ok(BufWriter::with_capacity(1 << 18, file))
 }
 
-/// What takes the batches of an answer.
+/// A consumer of the batches of an answer.
 pub(crate) trait Batches: Send {
     fn schemas(&mut self, schemas: &Schemas) -> Result<(), ConvertError>;
     fn batch(&mut self, table: Table, batch: &RecordBatch) -> Result<(), ConvertError>;
 }
 
-/// The ids of an object table; `None` where there is no table.
+/// The ids of an object table; `None` if there is no table.
 struct Ids(Option<Vec<i64>>);
 
 impl Batches for Ids {

@@ -1,4 +1,4 @@
-//! Writes what a query of a store finds as a file of another format.
+//! Writes the answer of a query as a file of another format.
 //!
 //! ```
 //! use zvf_convert::export::{ExportOptions, export};

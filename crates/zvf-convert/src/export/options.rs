@@ -1,4 +1,4 @@
-//! What is written of a store, and what was.
+//! Options and report of an export.
 
 use zvf_query::{Query, Select};
 use zvf_write::Kind;
@@ -6,13 +6,13 @@ use zvf_write::Kind;
 use super::links::LinksFile;
 use crate::options::Limits;
 
-/// What of a store is written.
+/// Selects the data to write.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ExportOptions {
     /// Level, box, objects, groups, filter, limit and vertex attributes. Its select, columns and outputs are not looked at.
     pub query: Query,
-    /// What a hit brings along. Default: whole objects where the format or the kind has them in a row (lines, polylines,
+    /// Which rows are written for a hit. Default: whole objects for formats and kinds that store them one after another (lines, polylines,
     /// streamlines), else the vertices alone.
     pub select: Option<Select>,
     /// Separated values: what separates columns. Default: a comma.
@@ -28,23 +28,23 @@ pub struct ExportOptions {
     pub limits: Limits,
 }
 
-/// What was written.
+/// The report of an export.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exported {
     /// Vertices of the file.
     pub vertices: u64,
-    /// Edges or faces of the file; those of chains are implied by the order of vertices and not counted.
+    /// Edges or faces in the file, without those of chains, which the order of vertices implies.
     pub links: u64,
-    /// Objects of the selection, where the store has any.
+    /// Objects of the selection; `None` if the store has no objects.
     pub objects: u64,
-    /// What the format does not hold, and what else was decided.
+    /// Remarks on data that the format cannot hold, and on decisions that the export took.
     pub notes: Vec<String>,
-    /// What the store gets wrong.
+    /// Defects of the store that the export met.
     pub warnings: Vec<String>,
 }
 
-/// The kinds whose objects are rows one after another.
+/// Whether objects of this kind are chains of rows.
 pub fn chained(kind: Kind) -> bool {
     matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline)
 }

@@ -1,4 +1,4 @@
-//! Exports: each format's writer, and what it did not keep.
+//! Runs exports: selects the writer of the format and collects what it could not keep.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::{ConvertError, Format, npz, obj, ply, stl, swc, table, tck, trk, trx}
 ///
 /// # Errors
 /// Misuse: a kind or number of axes that the format does not hold, a query that does not fit the store. I/O; malformed data; a
-/// limit. What was written by then stays at `path`.
+/// limit. The file at `path` keeps what was written until then.
 pub fn export<'a>(
     store: &'a Store,
     format: Format,

@@ -46,7 +46,7 @@ impl Schemas {
     }
 }
 
-/// The columns of an object table that are no attributes: that of an answer by object, by vertices, or that of a list.
+/// The columns of an object table that are not attributes: of an answer by object, by vertices, or of a list.
 pub(crate) fn own_columns(schema: &Schema) -> &'static [&'static str] {
     if schema.field_with_name("start").is_ok() {
         &["object_id", "start", "length"]
@@ -67,7 +67,7 @@ fn own<'s>(
         .map(attribute)
 }
 
-/// The name of an attribute, from that of its column.
+/// The name of an attribute, from the name of its column.
 pub(crate) fn attribute(column: &str) -> &str {
     column.strip_prefix("attribute:").unwrap_or(column)
 }

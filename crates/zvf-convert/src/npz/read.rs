@@ -119,7 +119,7 @@ impl Npz {
     }
 }
 
-/// The header of an array, whose size fits it.
+/// The header of an array, checked against the size of its member.
 fn header(archive: &Archive, member: &Member) -> Result<Header, ConvertError> {
     let mut bytes = archive.read(member)?;
     let header = Header::read(&mut bytes)?;

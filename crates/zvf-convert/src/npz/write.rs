@@ -73,7 +73,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     Ok(())
 }
 
-/// An array on its way: its numbers wait in a temporary file, since their count stands before them.
+/// An array that is being written: its numbers wait in a temporary file, because the header needs their count.
 struct Column {
     name: String,
     column: String,
@@ -136,7 +136,7 @@ impl Column {
     }
 }
 
-/// The numbers with a defined one where a value is missing: NaN among floats, else 0.
+/// The numbers with missing values replaced: by NaN for floats, else by 0.
 fn filled(items: &ArrayRef, column: &ArrayRef) -> ArrayRef {
     if column.null_count() == 0 && items.null_count() == 0 {
         return ArrayRef::clone(items);

@@ -12,7 +12,7 @@ use crate::shape::Extent;
 use crate::sink::Sink;
 use crate::text::{Lines, single_holds};
 
-/// What of a file is passed over, and what it is called in the note.
+/// Statements that are skipped, and their names in the note.
 const PASSED: [(&str, &str); 12] = [
     ("vn", "normals"),
     ("vt", "texture coordinates"),
@@ -40,13 +40,13 @@ pub(crate) struct Obj {
 /// One line that counts.
 #[derive(Debug)]
 enum Item<'a> {
-    /// x, y, z, and the fields behind them.
+    /// x, y, z, and the fields after them.
     Vertex([f64; 3], &'a [f64]),
     /// Vertices by number, from 0 in the file.
     Face(&'a [u64]),
 }
 
-/// What was seen of the files.
+/// What the first pass found.
 #[derive(Debug, Default)]
 struct Seen {
     passed: Vec<&'static str>,
@@ -70,7 +70,7 @@ impl Obj {
         let mut extent = Extent::new(3);
         let mut seen = Seen::default();
         for file in files {
-            // The highest vertex that a face names, and where: faces may stand before their vertices.
+            // The highest vertex number in a face, and its place: faces may come before their vertices.
             let mut highest: Option<(u64, Place)> = None;
             let mut vertices = 0_u64;
             parse(file, options, Some(&mut seen), &mut |item, place| {

@@ -78,7 +78,7 @@ impl Obj<'_> {
             colors.len(),
             positions.len()
         );
-        // None where there are no colours.
+        // `None` without colours.
         let mut colors = colors.chunks(3);
         let [single, shade] = self.single;
         for position in positions.chunks(3) {

@@ -118,7 +118,7 @@ impl<'a> Flat<'a> {
     }
 }
 
-/// The rows of a batch as the texts of its flattened columns; `None` where a value is absent.
+/// The rows of a batch as texts of its flattened columns; `None` for a missing value.
 #[must_use]
 pub fn cells(batch: &RecordBatch) -> Vec<Vec<Option<String>>> {
     let columns: Vec<Flat<'_>> = batch.columns().iter().map(Flat::of).collect();
@@ -149,7 +149,7 @@ pub fn column_names(schema: &Schema) -> Vec<String> {
         for channel in 0..usize::try_from(*width).unwrap_or(0) {
             let axis = axes.get(channel).filter(|_| field.name() == "position");
             names.push(match axis {
-                // An attribute may be called `x` too; then the axis columns say whose they are.
+                // An attribute may be called `x` too; then the columns of the axes get a prefix.
                 Some(axis) if schema.fields().iter().any(|other| other.name() == axis) => {
                     format!("position_{axis}")
                 }

@@ -44,7 +44,7 @@ pub trait TableWriter {
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
-/// The schema of an answer with moments, dates, times and durations where the units of its numbers say so.
+/// The schema of an answer, in which columns with units of time become timestamps, dates, times and durations.
 #[must_use]
 pub fn with_times(schema: &Schema) -> Schema {
     let fields = schema
@@ -62,7 +62,7 @@ pub fn with_times(schema: &Schema) -> Schema {
 ///
 /// # Errors
 ///
-/// [`OddMoment`], where a number is no date or time of day.
+/// [`OddMoment`] if a number is not a valid date or time of day.
 pub fn batch_with_times(batch: &RecordBatch) -> io::Result<RecordBatch> {
     let old = batch.schema();
     if old
@@ -102,7 +102,7 @@ impl OddMoment {
             .map(|number| number.unwrap_or(MISSING));
         let odd = moments.and_then(|moments| moments.first_odd(known));
         let (row, number) = odd.unwrap_or_default();
-        // A reader finds a row by what names it; rows are counted in a batch alone.
+        // The message names a row by its ids if it has some; the row number counts in this batch only.
         let mut place = format!("row {row} of a batch");
         for name in ["object_id", "position"] {
             if let Some(named) = batch.column_by_name(name) {

@@ -36,7 +36,7 @@ pub(crate) fn header(descr: &str, shape: &str, least: usize) -> io::Result<Vec<u
     Ok(head)
 }
 
-/// What the rows of an array are: the descriptor of an element, e.g. `<f4`, and how many a row has.
+/// The type of the rows of an array: the descriptor of an element, e.g. `<f4`, and the number of elements in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rows {
     column: &'static str,

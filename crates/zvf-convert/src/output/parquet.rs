@@ -13,7 +13,7 @@ use parquet::file::properties::WriterProperties;
 
 use super::{TableWriter, batch_with_times, with_times};
 
-/// Rows of a row group: what is held before it is written.
+/// Rows in a row group; so many are held before they are written.
 const ROWS: usize = 1 << 17;
 
 /// Writes one table as a Parquet file.
@@ -28,7 +28,7 @@ impl<W: Write + Send> std::fmt::Debug for ParquetWriter<W> {
 }
 
 impl<W: Write + Send> ParquetWriter<W> {
-    /// Begins a file. The schema's metadata become that of the file.
+    /// Begins a file with the metadata of the schema.
     ///
     /// # Cost
     /// 131 072 rows are held, encoded.

@@ -29,7 +29,7 @@ pub(crate) fn descr(element: &DataType) -> Option<&'static str> {
     })
 }
 
-/// Writes every number of a column of numbers. What stands where a value is missing is not said.
+/// Writes every number of a column. Missing values are written as whatever the buffer holds.
 pub(crate) fn write_raw(out: &mut impl Write, values: &dyn Array) -> io::Result<()> {
     match values.data_type() {
         DataType::Boolean => {

@@ -248,7 +248,7 @@ fn write_list(out: &mut String, items: &ArrayRef, style: Style) {
     }
 }
 
-/// The value a dictionary code stands for.
+/// Writes the value of a dictionary code.
 fn write_coded<K: ArrowDictionaryKeyType>(
     out: &mut String,
     array: &dyn Array,

@@ -92,7 +92,7 @@ impl Scalar {
 #[derive(Debug, Clone, PartialEq)]
 struct Property {
     name: String,
-    /// The type of the count of a list; none where the property is one number.
+    /// The type of the count of a list; `None` for a scalar property.
     count: Option<Scalar>,
     scalar: Scalar,
 }
@@ -265,7 +265,7 @@ impl Ply {
         })
     }
 
-    /// The element of links with its properties of ends, and what it makes of the file.
+    /// The element that holds links, the properties of its ends, and the kind that it implies.
     fn link(&self) -> Option<(&Element, Kind)> {
         let of = |name: &str| {
             let elements = self.header.elements.iter();

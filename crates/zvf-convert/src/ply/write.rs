@@ -18,7 +18,7 @@ use crate::output::axis_names;
 use crate::{ConvertError, Place};
 
 pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
-    // Which object a vertex belongs to is told where there are several, and where their ids are 32-bit numbers.
+    // Owners are written if there are several objects and their ids fit in 32 bits.
     let ids = job.ids().await?.unwrap_or_default();
     let several = ids.len() > 1;
     let told = several && ids.iter().all(|id| i32::try_from(*id).is_ok());

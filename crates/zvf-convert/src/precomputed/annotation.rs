@@ -29,7 +29,7 @@ pub(super) struct Annotations {
     pub(super) map: Option<Affine>,
     /// Properties in their stored order.
     pub(super) properties: Vec<Field>,
-    /// Names of relationships whose segments are read.
+    /// Names of the relationships to read.
     pub(super) relationships: Vec<String>,
     pub(super) notes: Vec<String>,
     /// Annotations by id, or else cells.
@@ -71,7 +71,7 @@ impl Indexes {
 }
 
 impl Annotations {
-    /// What `info` says, and where the annotations are.
+    /// Parses `info` and opens the sources of annotations.
     ///
     /// # Errors
     /// Malformed documents; kinds of annotations that no store holds; I/O.
@@ -264,7 +264,7 @@ impl Annotations {
     }
 }
 
-/// The column of the ids of points, which stands before those of properties.
+/// The id column of points, which comes before the properties.
 fn ids_of(shape: &mut Shape) -> Result<&mut Vec<u8>, ConvertError> {
     let column = shape.columns.first_mut();
     Ok(column.or_bug("points without a column of ids")?)

@@ -35,9 +35,9 @@ struct Dimension<'v> {
     unit: &'v str,
 }
 
-/// The axes, time before space, and the map from stored coordinates to them, where it changes anything.
+/// The axes, time before space, and the map from stored coordinates to them; `None` for the identity.
 ///
-/// All lengths get one unit, the largest of which no scale is a fraction; so do all times.
+/// All lengths get one unit, the largest that does not exceed the smallest scale; so do all times.
 ///
 /// # Errors
 /// Malformed: no dimensions, more than 16, or one without a scale and a unit.

@@ -17,7 +17,7 @@ use crate::shape::Extent;
 /// Segments that one annotation may be related to.
 const MOST_RELATED: usize = 64;
 
-/// What a first reading finds.
+/// The result of the first pass.
 #[derive(Debug)]
 pub(super) struct Census {
     pub(super) extent: Extent,
@@ -33,7 +33,7 @@ pub(super) struct Census {
     relations: Vec<Related>,
 }
 
-/// What is known of a relationship.
+/// Facts about one relationship.
 #[derive(Debug, Clone)]
 struct Related {
     /// Segments of one annotation, at most.
@@ -45,7 +45,7 @@ struct Related {
 }
 
 impl Related {
-    /// Counts the segments of one annotation; returns the one, where there is only one.
+    /// Counts the segments of one annotation; returns the segment if there is only one.
     fn add(&mut self, key: u64, segments: &[u64]) -> Option<u64> {
         let one = match segments {
             [one] if i64::try_from(*one).is_ok() => Some(*one),
@@ -147,7 +147,7 @@ impl Census {
         }
     }
 
-    /// What of the folder the store does not get.
+    /// Remarks on data of the folder that the store does not hold.
     pub(super) fn notes(&self, plan: &Plan) -> Vec<String> {
         let mut notes = Vec::new();
         if self.left_out > 0 {
@@ -167,7 +167,7 @@ impl Census {
     }
 }
 
-/// What becomes of the relationships of annotations.
+/// Decides how relationships of annotations are stored.
 pub(super) fn relations(
     annotations: &Annotations,
     census: &Census,

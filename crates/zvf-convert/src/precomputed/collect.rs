@@ -20,7 +20,7 @@ pub(super) struct Shape {
     pub(super) columns: Vec<Vec<u8>>,
     /// Object attributes, as bytes.
     pub(super) row: Vec<Vec<u8>>,
-    /// Segments of each relationship; only where there is one annotation.
+    /// Segments of each relationship; filled only if the shape is a single annotation.
     pub(super) related: Vec<Vec<u64>>,
 }
 
@@ -42,7 +42,7 @@ impl Field {
         }
     }
 
-    /// Numbers of which some have names: texts. A number without a name is written as digits; the greatest of 32 bits is missing.
+    /// Numbers with enumerated names as texts. A number without a name is written in digits; u32::MAX is missing.
     pub(super) fn labelled(
         spec: AttributeSpec,
         number: NumberType,
@@ -79,7 +79,7 @@ impl Field {
     }
 }
 
-/// What becomes of a relationship.
+/// How a relationship is stored.
 #[derive(Debug, Clone)]
 pub(super) enum Relation {
     /// Nothing.
@@ -130,7 +130,7 @@ impl Plan {
             .is_some_and(|list| list.contains(key))
     }
 
-    /// What the store has to be told before the first batch.
+    /// The specification of the store, needed before the first batch.
     pub(super) fn spec(&self, kind: Kind, axes: Vec<Axis>) -> StoreSpec {
         let spec = StoreSpec::new(kind, vec![1.0; self.dims]).with_axes(axes);
         let mut spec = spec.with_positions(NumberType::F32);
@@ -194,7 +194,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Takes a shape whose key is `id`, as the store has it.
+    /// Adds a shape with the key `id` in the representation of the store.
     ///
     /// # Errors
     /// Malformed: segments other than the first reading found. As the sink says.

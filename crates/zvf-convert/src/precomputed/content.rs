@@ -1,4 +1,4 @@
-//! What a folder holds: skeletons, meshes or annotations.
+//! The content of a folder: skeletons, meshes or annotations.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use super::source::{Source, number, sharding};
 use crate::error::{ConvertError, shown};
 use crate::options::Limits;
 
-/// What a folder holds.
+/// The content of a folder.
 #[derive(Debug)]
 pub(super) enum Content {
     Skeletons { source: Source, fields: Vec<Field> },
@@ -128,7 +128,7 @@ impl Content {
         }
     }
 
-    /// From stored coordinates to the axes, where that changes them.
+    /// The map from stored coordinates to the axes; `None` for the identity.
     pub(super) fn map(&self, info: &Document) -> Result<Option<Affine>, ConvertError> {
         match self {
             Self::Annotations(annotations) => Ok(annotations.map.clone()),

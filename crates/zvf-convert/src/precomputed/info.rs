@@ -69,7 +69,7 @@ impl Document {
         }
     }
 
-    /// A name of a member, as a folder or file below that of the document.
+    /// The path of a file or folder that a member of the document names, relative to the document.
     ///
     /// # Errors
     /// Malformed: a name that leads elsewhere.
@@ -84,7 +84,7 @@ impl Document {
         }
     }
 
-    /// The member `transform`: three rows of four numbers, to nanometres; `None` where it changes nothing.
+    /// The member `transform`: three rows of four numbers, to nanometres; `None` for the identity.
     pub(super) fn transform(&self) -> Result<Option<Affine>, ConvertError> {
         let list = self.list(&self.value, "transform")?;
         if list.is_empty() {

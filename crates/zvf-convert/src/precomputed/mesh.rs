@@ -27,7 +27,7 @@ pub(super) enum Meshes {
     },
 }
 
-/// A mesh whose fragments share vertices at the same place.
+/// A mesh whose fragments share vertices at equal positions.
 #[derive(Debug, Default)]
 struct Merged {
     positions: Vec<f64>,

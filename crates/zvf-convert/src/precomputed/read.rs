@@ -27,7 +27,7 @@ pub(crate) struct Precomputed {
     options: Options,
 }
 
-/// The kind that was asked for, or the usual one.
+/// The requested kind, or the usual one of the content.
 fn kind(
     content: &Content,
     census: &Census,
@@ -63,7 +63,7 @@ fn kind(
 }
 
 impl Precomputed {
-    /// Reads everything below a folder once. The map is from its coordinates to those of the axes.
+    /// Reads everything below a folder once. `map` transforms its coordinates to those of the axes.
     ///
     /// # Errors
     /// Malformed files, by byte; kinds that the folder cannot become; I/O; limits.

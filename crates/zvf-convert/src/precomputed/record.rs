@@ -21,7 +21,7 @@ pub(super) struct Record {
     pub(super) key: u64,
     /// Where in the file its stored bytes begin.
     pub(super) start: u64,
-    /// Whether `bytes` were unpacked, so that their offsets are not those of the file.
+    /// Whether `bytes` are decompressed, so that offsets in errors do not refer to the file.
     pub(super) packed: bool,
     pub(super) bytes: Vec<u8>,
 }
@@ -93,7 +93,7 @@ impl Record {
     }
 }
 
-/// All that `reader` has; `None` where that is more than `most` bytes.
+/// All bytes of `reader`; `None` if there are more than `most`.
 fn bounded(reader: impl Read, most: u64) -> std::io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     let got = reader

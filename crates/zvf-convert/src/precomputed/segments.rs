@@ -26,7 +26,7 @@ pub(super) struct Segments {
 }
 
 impl Segments {
-    /// The document of the folder that `info` names; `None` where it names none.
+    /// The document of the folder that `info` names; `None` if it names none.
     ///
     /// # Errors
     /// Malformed documents; I/O.
@@ -121,7 +121,7 @@ impl Segments {
                 );
             }
         };
-        // The label is what programs call the name of an object.
+        // The property `label` is the name of an object in other programs.
         let name = if kind == "label" { "name" } else { name };
         if self.columns.iter().any(|(spec, _)| spec.name == name) {
             return Err(document.bad(

@@ -91,7 +91,7 @@ pub(super) fn rooted(vertices: usize, links: &[u64]) -> Option<Vec<u64>> {
     if parents.iter().all(|count| *count <= 1) {
         return Some(links.to_vec());
     }
-    // Neighbours of each vertex, one list behind another.
+    // Neighbours of each vertex as one list per vertex, concatenated.
     let mut starts = vec![0_usize; vertices.saturating_add(1)];
     for end in ends.iter().flatten() {
         let count = starts.get_mut(end.saturating_add(1))?;
@@ -153,7 +153,7 @@ impl Groups {
         }
     }
 
-    /// Connects two vertices; false where they are connected already, or do not exist.
+    /// Connects two vertices; false if they are already connected or do not exist.
     fn join(&mut self, a: usize, b: usize) -> bool {
         let (Some(a), Some(b)) = (self.find(a), self.find(b)) else {
             return false;
@@ -176,7 +176,7 @@ mod tests {
     fn trees_hang_from_their_first_vertex_unless_every_vertex_has_one_parent_already() {
         // Child and parent, as they came.
         assert_eq!(rooted(3, &[1, 0, 2, 1]), Some(vec![1, 0, 2, 1]));
-        // A star whose centre is named first: three parents would be one too many.
+        // A star whose centre comes first would need three parents.
         assert_eq!(rooted(4, &[3, 0, 3, 1, 3, 2]), Some(vec![3, 0, 1, 3, 2, 3]));
         assert_eq!(rooted(3, &[0, 1, 1, 2, 2, 0]), None);
         assert_eq!(rooted(2, &[0, 1, 1, 0]), None);

@@ -36,7 +36,7 @@ pub(super) enum Source {
     },
 }
 
-/// The member `sharding` of a document; `None` where it is absent or null.
+/// The member `sharding` of a document; `None` if it is absent or null.
 ///
 /// # Errors
 /// Malformed: another kind of sharding.
@@ -76,7 +76,7 @@ pub(super) fn number(text: &str) -> Option<u64> {
 }
 
 impl Source {
-    /// The objects of `folder`: in shards, or in files whose names `key` takes for numbers.
+    /// Opens the objects of `folder`: in shards, or in files whose names `key` parses to numbers.
     ///
     /// # Errors
     /// I/O; more files than limits allow.

@@ -1,4 +1,4 @@
-//! A column that becomes an attribute: what the file has, what was seen of it, and what is decided for it.
+//! A column that becomes an attribute: its type in the file, its census, and the decision how it is stored.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
@@ -17,7 +17,7 @@ use crate::time;
 /// Whole numbers beyond this are not all float64.
 const EXACT: u64 = 1 << 53;
 
-/// What a column of a file is.
+/// The type of a column in the file.
 #[derive(Debug, Clone, PartialEq)]
 enum Raw {
     Number(NumberType),
@@ -40,13 +40,13 @@ pub(crate) struct Attribute {
     pub(crate) channels: usize,
 }
 
-/// What was seen of a column.
+/// Facts about the values of a column.
 #[derive(Debug, Default)]
 pub(crate) struct Census {
     missing: u64,
     /// Whether float64 holds all numbers.
     rough: bool,
-    /// Whether the number that stands for missing ones is one of a row.
+    /// Whether a value equals the fill number.
     taken: bool,
     /// Decimal numbers that float64 does not hold.
     rounded: u64,
@@ -61,13 +61,13 @@ enum How {
     AsTheyAre,
     /// Float64 with NaN.
     Floats,
-    /// With this number where one is missing.
+    /// Stored with this number in place of missing values.
     Filled(i64),
     /// Texts of truth values.
     Truths,
 }
 
-/// What is decided for a column.
+/// The decision how a column is stored.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Decided {
     pub(crate) spec: AttributeSpec,
@@ -90,7 +90,7 @@ impl Attribute {
         matches!(self.raw, Raw::Text | Raw::Uuid)
     }
 
-    /// Looks at a column, for what is to be decided; the row, and what is wrong with it, where it cannot become an attribute.
+    /// Updates the census with the rows of a column; the error is the row and the reason why the column cannot become an attribute.
     pub(crate) fn see(
         &self,
         column: &ArrayRef,
@@ -144,7 +144,7 @@ impl Attribute {
         Ok(())
     }
 
-    /// Decides what the column becomes; a remark for people, where something is decided for them.
+    /// Decides how the column is stored, with a remark for the user if the decision was not implied.
     pub(crate) fn decide(
         &self,
         census: &Census,
@@ -240,7 +240,7 @@ impl Attribute {
         Ok((Decided { spec, how }, note))
     }
 
-    /// The values of a column; `None` where it has others than were looked at.
+    /// The values of a column; `None` if they contradict the census.
     pub(crate) fn values(&self, column: &ArrayRef, decided: &Decided) -> Option<Values<'static>> {
         let (items, width) = elements(column);
         let absent = Absent::of(column, &items, width);
@@ -277,7 +277,7 @@ impl Attribute {
 }
 
 impl Census {
-    /// What was seen of the fields of a table of text, so many of them missing: empty ones, or words too.
+    /// The census of a column of a table of text with `missing` missing fields, which are empty or words for a missing value.
     pub(crate) fn of_fields(missing: u64, empty: bool, taken: bool, rough: bool) -> Self {
         Self {
             missing,
@@ -359,7 +359,7 @@ impl<'c> Absent<'c> {
     }
 }
 
-/// Notes which number stands for a missing value.
+/// Records the number that marks a missing value.
 fn stands_for_missing(spec: AttributeSpec, fill: i64) -> AttributeSpec {
     spec.with_description(format!("{fill} is a missing value"))
 }

@@ -11,7 +11,7 @@ use super::{lists, nodes};
 use crate::error::{ConvertError, shown};
 use crate::options::Options;
 
-/// Remarks on columns that become nothing without being asked for.
+/// Remarks on columns that are ignored although the user did not exclude them.
 pub(crate) fn left_out(schema: &Schema, options: &Options) -> Vec<String> {
     let names = names_of(schema).into_iter().filter(|name| {
         options.attributes.is_none()

@@ -18,7 +18,7 @@ pub(crate) fn names_of(schema: &Schema) -> Vec<&str> {
     fields.map(|field| field.name().as_str()).collect()
 }
 
-/// Refuses columns to leave out that are not there.
+/// Checks that the columns to exclude exist.
 pub(crate) fn check_exclude(
     path: &Path,
     names: &[&str],
@@ -35,7 +35,7 @@ pub(crate) fn check_exclude(
     }
 }
 
-/// What is wrong with a column that cannot become an attribute, and what helps.
+/// The error and the advice for a column that cannot become an attribute.
 pub(crate) fn refused(name: &str, found: String) -> (String, String) {
     let expected = format!(
         "a value in each row, or --nulls drop-row, or a whole number that no row has, or --exclude {name}"

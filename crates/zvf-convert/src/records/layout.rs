@@ -25,7 +25,7 @@ use crate::output::axis_names;
 /// The usual names of axes.
 const AXES: [&str; 4] = ["x", "y", "z", "w"];
 
-/// What is wrong with a row: found and expected.
+/// An error in a row: its number, found and expected.
 pub(crate) type Wrong = (usize, (String, String));
 
 /// Which column of a table is what.
@@ -54,7 +54,7 @@ pub(crate) struct Roles {
 }
 
 impl Roles {
-    /// Finds the columns that are asked for in the header of a table of text, which has a column an axis.
+    /// Finds the requested columns in the header of a table of text, which has one column per axis.
     pub(crate) fn of_text(
         file: &Path,
         header: &Schema,
@@ -78,7 +78,7 @@ impl Roles {
         })
     }
 
-    /// Finds the columns that are asked for; `usual` is the position where none is named, or what was found and expected.
+    /// Finds the requested columns; `usual` is the position if none is named, or the error if there is no usual one.
     fn find(
         file: &Path,
         place: Place,
@@ -179,7 +179,7 @@ impl Roles {
 /// The column of the tables that queries and exports write with the object of a row.
 const OBJECT_ID: &str = "object_id";
 
-/// That column, where no other one is asked for and it is not asked for as something else. Columns of tables of text have no type yet.
+/// The default column of objects, unless another one is named or it has another role. Columns of text tables have no type yet.
 fn own_object(schema: &Schema, position: &[usize], options: &Options) -> Option<usize> {
     let named = |list: &Vec<String>| list.iter().any(|one| one == OBJECT_ID);
     if named(&options.exclude) || options.attributes.as_ref().is_some_and(named) {
@@ -190,7 +190,7 @@ fn own_object(schema: &Schema, position: &[usize], options: &Options) -> Option<
     (whole && !position.contains(&at)).then_some(at)
 }
 
-/// What helps where the column of the objects was not asked for.
+/// The advice for a problem with a column of objects that the user did not name.
 pub(crate) fn if_unnamed(options: &Options) -> &'static str {
     match options.object_column {
         Some(_) => "",
@@ -202,7 +202,7 @@ pub(crate) fn if_unnamed(options: &Options) -> &'static str {
 }
 
 impl Layout {
-    /// Finds the columns that are asked for.
+    /// Finds the requested columns.
     pub(crate) fn of(
         file: &Path,
         schema: &SchemaRef,
@@ -387,7 +387,7 @@ impl Layout {
         columns.collect::<Vec<_>>().into_iter()
     }
 
-    /// The positions in their own number type; `checked` are those of the batch as float64.
+    /// The positions in the number type of the store; `checked` are those of the batch as float64.
     pub(crate) fn values(&self, batch: &RecordBatch, checked: Vec<f64>) -> Option<Values<'static>> {
         if self.number == NumberType::F64 {
             return Some(checked.into());
@@ -451,13 +451,13 @@ fn one(names: &[&str], name: &str) -> Option<usize> {
     columns.position(|column| column.eq_ignore_ascii_case(name))
 }
 
-/// The columns that are a position where none is named: one of lists, or one an axis.
+/// The default position columns: one of lists, or one per axis.
 fn usual(names: &[&str]) -> Option<Vec<usize>> {
     let listed = one(names, "position").or_else(|| one(names, "positions"));
     listed.map(|at| vec![at]).or_else(|| coordinates(names))
 }
 
-/// The columns x, y and, where there is one, z.
+/// The columns x, y and, if it exists, z.
 fn coordinates(names: &[&str]) -> Option<Vec<usize>> {
     match (one(names, "x"), one(names, "y"), one(names, "z")) {
         (Some(x), Some(y), Some(z)) => Some(vec![x, y, z]),

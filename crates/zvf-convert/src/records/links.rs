@@ -19,7 +19,7 @@ use crate::error::{ConvertError, Place, shown};
 use crate::numbers::whole;
 use crate::options::{Nulls, Options};
 
-/// Names of the columns that are ends, where none are named: first that of a column of lists, then those of one column an end.
+/// The default columns of ends: first a column of lists, then one column per end.
 const LISTED: &str = "vertices";
 const EDGES: [[&str; 2]; 4] = [
     ["vertices_0", "vertices_1"],
@@ -58,16 +58,16 @@ pub(crate) struct LinkTable {
     pub(crate) width: usize,
     /// Rows.
     pub(crate) links: u64,
-    /// What of the file is not kept.
+    /// Remarks on data of the file that is not kept.
     pub(crate) notes: Vec<String>,
     /// The ids of vertices that ends are, unless they are rows.
     ids: Option<NodeIds>,
 }
 
-/// Links that are there more than once, or that name a vertex twice.
+/// Links that occur more than once, or that connect a vertex to itself.
 struct Repeated {
     faces: bool,
-    /// The two ends of each edge, the smaller one first; `None` where there are too many to remember.
+    /// The two ends of each edge, the smaller one first; `None` once there are too many to hold.
     ends: Option<Vec<u64>>,
     turning: u64,
 }
@@ -156,7 +156,7 @@ impl LinkTable {
             own.nulls = Nulls::Keep;
         }
         let mut source = source(path, format, &own)?;
-        // What only the vertex table has.
+        // Names that occur only in the vertex table.
         let names = source.schema();
         let names = names_of(&names);
         own.attribute_types
@@ -431,7 +431,7 @@ impl LinkTable {
     }
 }
 
-/// The columns of a table of links that are their ends: those that are `named`, else the only column, a list `vertices`, or those of the
+/// The columns of a table of links that hold their ends: those that are `named`, else the only column, a list `vertices`, or the
 /// usual names, such as `vertices_0` and `vertices_1`, or `source` and `target`.
 ///
 /// # Errors
@@ -471,7 +471,7 @@ pub fn link_ends(
     };
     let found = if faces {
         let sets = FACES.iter();
-        // With a fourth corner where there is a column for it.
+        // Includes a fourth corner if it has a column.
         sets.clone()
             .find_map(|set| all(set))
             .or_else(|| FACES.iter().find_map(|set| all(set.split_last()?.1)))

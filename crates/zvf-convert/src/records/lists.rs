@@ -1,4 +1,4 @@
-//! Columns of lists whose lengths a schema does not say: those of one length are read as lists of that length.
+//! Columns of lists without a fixed size in the schema: if all lists have one length, they are read as lists of that length.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -81,7 +81,7 @@ pub(crate) fn found(
     )))
 }
 
-/// Rows of a batch of which lists are made of one length: missing ones take their place, too.
+/// Rows per batch when lists are made of one length; missing lists take space too.
 pub(crate) fn at_most(schema: &Schema) -> usize {
     const VALUES: usize = 1 << 22;
     let widths = schema.fields().iter().map(|field| match field.data_type() {
@@ -94,7 +94,7 @@ pub(crate) fn at_most(schema: &Schema) -> usize {
         .max(1)
 }
 
-/// A batch whose lists have the length that the schema says.
+/// A batch whose lists have the length that the schema states.
 pub(crate) fn fixed(
     path: &Path,
     schema: &SchemaRef,
@@ -130,7 +130,7 @@ pub(crate) fn fixed(
     })
 }
 
-/// The values of lists that all have this length, but for missing ones, whose values are missing.
+/// The values of lists of this length; the values of missing lists are missing.
 fn items<O: OffsetSizeTrait>(
     list: &arrow_array::GenericListArray<O>,
     width: i32,

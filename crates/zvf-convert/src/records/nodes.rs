@@ -26,7 +26,7 @@ pub(crate) fn names_nodes(name: &str) -> bool {
     USUAL.contains(&&*name)
 }
 
-/// The columns of a vertex table that say how links name vertices: that of the ids, or those that may be one.
+/// The columns of a vertex table that links may use to name vertices: the id column, or candidates.
 pub(crate) fn watched(schema: &Schema, options: &Options) -> Result<Vec<usize>, ConvertError> {
     if options.links().is_none() || options.links_by_row {
         return Ok(Vec::new());
@@ -63,7 +63,7 @@ pub(crate) fn is_watched(name: &str, column: &DataType, options: &Options) -> bo
         }
 }
 
-/// What is seen of the watched columns of a vertex table.
+/// The census of the watched columns of a vertex table.
 #[derive(Debug)]
 pub(crate) enum Nodes {
     /// Ids by which links name vertices.
@@ -95,7 +95,7 @@ impl Nodes {
         Self::Counted(counted.collect())
     }
 
-    /// Takes a field of a table of text, in the watched column of that number; what is wrong with it.
+    /// Adds a field of a table of text in the watched column `number`; the error is the text for the message.
     pub(crate) fn field(
         &mut self,
         number: usize,
@@ -113,7 +113,7 @@ impl Nodes {
         }
     }
 
-    /// Takes a watched column of a batch; the row, and what is wrong with it.
+    /// Adds a watched column of a batch; the error is the row and the text for the message.
     pub(crate) fn column(
         &mut self,
         number: usize,
@@ -330,7 +330,7 @@ impl NodeIds {
         Ok(())
     }
 
-    /// Sorts the ids; refuses those that are there twice.
+    /// Sorts the ids; fails if one occurs twice.
     fn sort(&mut self) -> Result<(), ConvertError> {
         fn twice<T: Ord + Clone>(list: &mut [(T, u64)]) -> (usize, BTreeSet<T>) {
             list.sort_unstable();
@@ -468,7 +468,7 @@ impl NodeIds {
     }
 }
 
-/// Refuses a vertex table whose columns may be ids by which links name vertices, where links name rows: `columns` are its names
+/// Refuses links by row number if a column of the vertex table may be their id column: `columns` are its names
 /// and values, `ends` names the columns of ends.
 ///
 /// # Errors

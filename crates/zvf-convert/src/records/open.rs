@@ -18,7 +18,7 @@ use crate::table::parquet;
 use crate::table::text::TextTable;
 use crate::{Format, npy, npz, ply};
 
-/// A file whose columns have other names.
+/// A file with renamed columns.
 #[derive(Debug)]
 struct Renamed<S> {
     source: S,
@@ -81,11 +81,11 @@ pub(crate) fn source(
     })
 }
 
-/// Reads a table of any format that has columns, as the values that it has: those of a table of text are texts. Durations are texts
+/// Reads a table of any format with columns. Values of a table of text stay texts; durations become texts
 /// with their unit, identifiers are texts.
 ///
 /// # Cost
-/// The memory of the table, twice where a file has several batches.
+/// The memory of the table, or twice that if the file has several batches.
 ///
 /// # Errors
 /// I/O; a file that is no such table.

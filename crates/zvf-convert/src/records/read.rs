@@ -30,12 +30,12 @@ pub(crate) struct Records {
     /// The first file of tables of text, with the types that the first reading found.
     pub(super) text: Option<TextTable>,
     pub(super) layout: Layout,
-    /// What becomes of the attributes of the layout.
+    /// How the attributes of the layout are stored.
     pub(super) decided: Vec<Decided>,
     pub(super) owners: Owners,
-    /// Ends of a link; 0 where the kind takes none.
+    /// Ends of a link; 0 if the kind has no links.
     pub(super) width: usize,
-    /// A table of links beside that of the vertices.
+    /// A table of links beside the vertex table.
     pub(super) table: Option<LinkTable>,
 }
 
@@ -232,7 +232,7 @@ impl Records {
     }
 }
 
-/// Refuses what is held as a whole and is too large for that.
+/// Refuses data that must be held in memory and exceeds the limit.
 pub(super) fn whole_in_memory(
     files: &[PathBuf],
     vertices: u64,
@@ -247,7 +247,7 @@ pub(super) fn whole_in_memory(
     Ok(())
 }
 
-/// Where the rows of a batch stand in their file.
+/// The row numbers of a batch in its file.
 pub(super) struct RowNumbers<'a> {
     pub(super) file: &'a Path,
     pub(super) first: u64,

@@ -1,4 +1,4 @@
-//! Names of columns: other ones that are asked for, and those that a store can hold.
+//! Renames columns: as the user requested, and to names that a store can hold.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ fn new_name<'n>(name: &'n str, options: &'n Options) -> &'n str {
     pair.map_or(name, |(_, new)| new)
 }
 
-/// The names of the columns of a table, with those that are asked for.
+/// The column names of a table after the requested renames.
 pub(crate) fn renamed(names: &[String], options: &Options) -> Vec<String> {
     let names = names.iter();
     names
@@ -25,7 +25,7 @@ pub(crate) fn renamed(names: &[String], options: &Options) -> Vec<String> {
         .collect()
 }
 
-/// A schema with the names that are asked for.
+/// A schema after the requested renames.
 pub(crate) fn schema(own: &SchemaRef, options: &Options) -> SchemaRef {
     if options.rename.is_empty() {
         return Arc::clone(own);
@@ -63,7 +63,7 @@ pub(crate) fn hold(attributes: &mut [Attribute], schema: &Schema) {
     }
 }
 
-/// The names of columns as those of attributes: the ones that a store cannot hold are others, as an import makes them.
+/// Column names as names of attributes; names that a store cannot hold are replaced as in an import.
 #[must_use]
 pub fn held_names(names: &[&str]) -> Vec<String> {
     let mut taken: HashSet<String> = names.iter().map(|&name| name.to_owned()).collect();
@@ -93,7 +93,7 @@ pub(crate) fn notes(attributes: &[Attribute], schema: &Schema) -> Vec<String> {
     notes.collect()
 }
 
-/// A name that a store can hold: itself, or one without what it cannot, that is none of `taken`.
+/// A name that a store can hold and that is not in `taken`: the name itself, or one without the forbidden characters.
 fn held(name: &str, taken: &HashSet<String>) -> String {
     if zvf_write::is_name(name) {
         return name.to_owned();

@@ -1,4 +1,4 @@
-//! A file of vertices as record batches: what a reader of one format provides.
+//! A file of vertices as record batches: the interface of readers.
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -9,7 +9,7 @@ use crate::error::{ConvertError, Place};
 pub(crate) type TakeBatch<'a> = dyn FnMut(&RecordBatch) -> Result<(), ConvertError> + 'a;
 pub(crate) type TakeLink<'a> = dyn FnMut(&[u64], Place) -> Result<(), ConvertError> + 'a;
 
-/// Member of a schema's metadata: the column with the object of a row, unless another one is asked for.
+/// Key in the metadata of a schema: the default column of objects.
 pub(crate) const OBJECT: &str = "object";
 
 /// Member of a field's metadata, and its value, of columns of identifiers of sixteen bytes.
@@ -32,7 +32,7 @@ pub(crate) trait Source: std::fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// What of the file is passed over.
+    /// Remarks on skipped data of the file.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }

@@ -1,4 +1,4 @@
-//! The first reading of files of vertices: what a store for them needs.
+//! The first pass over files of vertices: determines the store that they need.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::names;
 use crate::options::Options;
 use crate::table::text::{self, TextTable};
 
-/// What the rows of all files are.
+/// The layout of the rows of all files.
 #[derive(Debug)]
 struct Looked {
     layout: Layout,
@@ -39,7 +39,7 @@ struct Looked {
     positions: NumberType,
     /// By the attributes of the layout.
     seen: Vec<Census>,
-    /// What the links of the first file make of all.
+    /// The kind that the links of the first file imply for all files.
     linked: Option<Kind>,
     widths: Widths,
     /// Rows that are left out.
@@ -82,7 +82,7 @@ fn look_at_text(
     Ok((looked, tally))
 }
 
-/// Reads files whose columns have types.
+/// Reads files with typed columns.
 fn look_at_columns(
     files: &[PathBuf],
     format: Format,

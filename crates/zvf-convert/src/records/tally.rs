@@ -60,7 +60,7 @@ impl Tally {
         self.last = None;
     }
 
-    /// Counts the object of a row; what is wrong with it, found and expected.
+    /// Counts the object of a row; the error is the found and expected texts.
     pub(crate) fn object(&mut self, id: i64) -> Result<(), (String, String)> {
         if self.last != Some(id) && !self.ids.insert(self.map.id(self.file, id)?) && self.chain {
             let expected = format!(
@@ -74,7 +74,7 @@ impl Tally {
     }
 }
 
-/// The kind that is asked for, or that links make, or points.
+/// The requested kind, else the one that links imply, else points.
 pub(crate) fn kind_of(options: &Options, linked: Option<Kind>) -> Kind {
     let usual = options.linked().and_then(|kinds| kinds.first().copied());
     let kind = options.kind.or(linked).or(usual);

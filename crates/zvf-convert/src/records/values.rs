@@ -26,7 +26,7 @@ pub(crate) fn values(column: &ArrayRef) -> Option<Values<'static>> {
     Some(values.into_owned())
 }
 
-/// A schema whose durations and identifiers are texts, as [`plain_column`] makes them.
+/// A schema in which durations and identifiers are texts, as [`plain_column`] makes them.
 pub(crate) fn plain(schema: &SchemaRef) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| {
         let text = matches!(
@@ -59,7 +59,7 @@ pub(crate) fn plain_column(column: &ArrayRef) -> ArrayRef {
     }
 }
 
-/// Adds values behind others of the same type; false, and nothing is added, where the types differ.
+/// Appends values of the same type; returns false and appends nothing if the types differ.
 pub(crate) fn append(to: &mut Values<'static>, more: Values<'static>) -> bool {
     macro_rules! join {
         ($($variant:ident),*) => {
@@ -87,7 +87,7 @@ fn uuid(bytes: &[u8]) -> String {
     text
 }
 
-/// The whole numbers of a column; zeros where they are missing, nothing for another column.
+/// The integers of a column, with zeros for missing ones; empty for another type.
 pub(crate) fn wide(items: &ArrayRef) -> Box<dyn Iterator<Item = i128> + '_> {
     macro_rules! wide {
         ($($data:ident $type:ty),*) => {

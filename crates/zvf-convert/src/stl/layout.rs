@@ -3,7 +3,7 @@
 use zerocopy::little_endian::{F32, U16, U32};
 
 zvf_format::layout! {
-    /// What a file begins with.
+    /// The header of a file.
     pub struct Head: 84 {
         /// any text; text files begin with `solid`, so writers avoid that word
         pub title: [u8; 80],
@@ -13,7 +13,7 @@ zvf_format::layout! {
 
     /// A triangle.
     pub struct Triangle: 50 {
-        /// of length one, outwards; zeros where there is none
+        /// unit vector, outwards; zeros if unknown
         pub normal: [F32; 3],
         /// seen from outside in the order against the clock
         pub corners: [[F32; 3]; 3],

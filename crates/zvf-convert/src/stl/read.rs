@@ -28,7 +28,7 @@ pub(crate) struct Stl {
     options: Options,
 }
 
-/// What was seen beside triangles.
+/// Remarks and counts beside the triangles.
 #[derive(Debug)]
 struct Seen {
     single: bool,
@@ -175,7 +175,7 @@ impl Stl {
 
 type Visit<'a> = dyn FnMut([[f64; 3]; 3], Place) -> Result<(), ConvertError> + 'a;
 
-/// Reads one file. It is binary where its length is what the number of triangles in it asks for: headers of binary files
+/// Reads one file. It is binary if its length matches the number of triangles in its header: headers of binary files
 /// begin with `solid`, too.
 fn parse(
     path: &Path,
@@ -255,7 +255,7 @@ fn parse(
     Ok(())
 }
 
-/// What the next line of a text has to be.
+/// The keyword that the next line of a text file must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     Solid,

@@ -132,7 +132,7 @@ impl Stl<'_> {
     }
 }
 
-/// The unit normal of a triangle, zero where it has none.
+/// The unit normal of a triangle; zero for a degenerate one.
 fn normal(corners: &[[f32; 3]; 3]) -> [f32; 3] {
     let [a, b, c] = corners.map(|corner| corner.map(f64::from));
     let [ax, ay, az] = a;

@@ -143,7 +143,7 @@ impl Swc {
 }
 
 /// The unit of length that a comment states, with a number before it: `units: um`, or the member `units` of the JSON object that navis
-/// writes behind `Meta:`.
+/// writes after `Meta:`.
 fn stated_unit(comment: &str) -> Option<(f64, &'static str)> {
     let comment = comment.trim();
     if let Some(json) = comment.strip_prefix("Meta:") {
@@ -158,7 +158,7 @@ fn stated_unit(comment: &str) -> Option<(f64, &'static str)> {
     named.then(|| units::parse(unit).ok())?
 }
 
-/// Reads one file. Parents may stand behind their children; every id stands once, every parent exists, and no node is its own
+/// Reads one file. Parents may follow their children; every id is unique, every parent exists, and no node is its own
 /// ancestor.
 fn parse(path: &Path, limits: &Limits, single: &mut Precision) -> Result<Tree, ConvertError> {
     let mut lines = Lines::open(path, limits.line)?;

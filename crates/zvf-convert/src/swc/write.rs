@@ -1,7 +1,7 @@
 //! SWC: a node a line, `id type x y z radius parent`.
 //!
-//! The selection is asked twice: first for links and node ids, from which follows where each node stands in the file; then for
-//! the nodes themselves, which are sorted by that place outside of memory.
+//! The query runs twice: first for links and node ids, which determine the row of each node in the file; then for
+//! the nodes themselves, which are sorted by that row outside memory.
 
 use std::io::Write;
 use std::path::Path;
@@ -116,7 +116,7 @@ struct Topology<'a> {
     path: &'a Path,
     limit: u64,
     rows: u64,
-    /// None where one is missing or no number.
+    /// `None` if an id is missing or not a number.
     ids: Option<Vec<i64>>,
     /// (child, parent).
     links: Vec<[u32; 2]>,
@@ -327,7 +327,7 @@ fn distinct(ids: &[i64]) -> bool {
 /// No node.
 const NONE: u32 = u32::MAX;
 
-/// The parent of every node, [`NONE`] of roots: that of (child, parent) pairs where they make trees, else any orientation that does.
+/// The parent of every node ([`NONE`] for roots): from (child, parent) pairs if they form trees, else from any orientation that does.
 fn parents(count: usize, links: &[[u32; 2]]) -> Option<Vec<u32>> {
     let mut parents = vec![NONE; count];
     let mut twice = false;
@@ -366,7 +366,7 @@ fn parents(count: usize, links: &[[u32; 2]]) -> Option<Vec<u32>> {
     (used == links.len()).then_some(parents)
 }
 
-/// Nodes by another one, ascending: where those of each begin, and all of them.
+/// Nodes grouped by another one, ascending: the start of each group, and all nodes.
 #[derive(Debug)]
 struct Grouped {
     starts: Vec<usize>,
@@ -401,7 +401,7 @@ impl Grouped {
         Self { starts, nodes }
     }
 
-    /// Those of one node.
+    /// The group of one node.
     fn of(&self, node: u32) -> &[u32] {
         let node = index(node);
         let bounds = self.starts.get(node).zip(self.starts.get(node + 1));

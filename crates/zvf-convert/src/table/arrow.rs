@@ -18,7 +18,7 @@ use crate::records::chosen::{chosen, left_out};
 use crate::records::source::{Source, TakeBatch};
 use crate::records::{lists, rename};
 
-/// What a file of this format begins and ends with.
+/// The magic bytes at the beginning and end of a file.
 const MAGIC: &[u8; 6] = b"ARROW1";
 
 /// An open table.

@@ -1,6 +1,6 @@
-//! Bounds what the reader of Arrow IPC may reserve: every block lies in the file, and packed buffers hold no more than they say.
+//! Bounds the allocations of the Arrow IPC reader: every block is inside the file, and compressed buffers hold no more than they state.
 //!
-//! What else may be wrong with a file is found by the reader itself, on a thread of its own ([`crate::isolate`]).
+//! Other defects of a file are found by the reader itself, on a thread of its own ([`crate::isolate`]).
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -15,7 +15,7 @@ use crate::error::{ConvertError, Place};
 const LONGEST: u64 = 256 << 20;
 /// Bytes of a batch, unpacked.
 const LARGEST: u64 = 8 << 30;
-/// What stands before the length of a message.
+/// The marker before the length of a message.
 const MARK: [u8; 4] = [0xff; 4];
 
 /// An open file, and how long it is.
@@ -126,7 +126,7 @@ impl<'f> Checked<'f> {
         Ok(bytes)
     }
 
-    /// Checks the message whose body begins at `start`; how long the body is.
+    /// Checks the message whose body begins at `start`; returns the length of the body.
     fn message(&mut self, head: &[u8], start: u64, body: Option<u64>) -> Result<u64, ConvertError> {
         let message = root_as_message(head)
             .map_err(|error| self.bad(start, &error.to_string(), "a message of Arrow IPC"))?;
@@ -172,11 +172,11 @@ impl<'f> Checked<'f> {
         Ok(body)
     }
 
-    /// Whether the packed bytes from here are more when they are unpacked; those of Zstandard are unpacked into as many.
+    /// Whether the compressed bytes from here decompress to more than `claimed`; the reader allocates exactly that for Zstandard.
     fn holds_more(&mut self, size: u64, claimed: u64) -> bool {
         let packed = (&mut *self.file).take(size.saturating_sub(8));
         let mut bytes = FrameDecoder::new(packed).take(claimed.saturating_add(1));
-        // Damaged ones are found where they are read.
+        // Damaged streams are found when they are read.
         io::copy(&mut bytes, &mut io::sink()).is_ok_and(|count| count > claimed)
     }
 }

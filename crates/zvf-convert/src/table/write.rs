@@ -87,7 +87,7 @@ async fn has_objects(job: &Job<'_>) -> Result<bool, ConvertError> {
     Ok(level.object_index().is_some())
 }
 
-/// Names what a table of vertices has no place for.
+/// Adds notes on data that a vertex table cannot hold.
 async fn lost(job: &mut Job<'_>, kept: &[String], links: bool) -> Result<(), ConvertError> {
     let need = Need {
         vertex_attributes: Names::All,

@@ -40,7 +40,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     Ok(())
 }
 
-/// The header with the members of the file that the store was made from, where it was one of this format.
+/// The header, with the members of the source file if it was a TCK file.
 fn header(job: &mut Job<'_>, count: usize, double: bool) -> Vec<u8> {
     let frame = job.frame.clone();
     let mut text = String::from("mrtrix tracks\n");

@@ -5,14 +5,14 @@ use zerocopy::IntoBytes;
 use zerocopy::little_endian::{F32, I16, I32};
 use zvf_format::layout::Layout;
 
-/// What a file begins with; readers do not look at the byte behind it, which is 0.
+/// The magic bytes at the beginning of a file; readers ignore the byte after them, which is 0.
 pub(super) const MAGIC: &[u8; 5] = b"TRACK";
 /// Names of scalars, or of properties, that a header has room for, and bytes of one.
 pub(super) const NAMES: usize = 10;
 pub(super) const NAME: usize = 20;
 
 zvf_format::layout! {
-    /// The first 1000 bytes of a file. Its numbers, and those of the streamlines, have either byte order.
+    /// The first 1000 bytes of a file. Its numbers, and those of the streamlines, may have either byte order.
     pub struct Head: 1000 {
         /// TRACK and a zero
         pub magic as "id_string": [u8; 6],
@@ -24,27 +24,27 @@ zvf_format::layout! {
         pub origin: [F32; 3],
         /// numbers that a point has beside its position; 0 or more
         pub scalars as "n_scalars": I16,
-        /// names of scalars, padded with zeros; behind a zero the number of scalars that a name stands for, if it is not 1
+        /// names of scalars, padded with zeros; a byte after the zero counts the scalars of the name, if it is not 1
         pub scalar_names as "scalar_name": [[u8; NAME]; NAMES],
         /// numbers of a streamline; 0 or more
         pub properties as "n_properties": I16,
-        /// names of properties, as those of scalars
+        /// names of properties, encoded like those of scalars
         pub property_names as "property_name": [[u8; NAME]; NAMES],
-        /// from voxels to millimetres of the scanner, from version 2 on; not set where the last number is 0
+        /// from voxels to scanner millimetres, since version 2; unset if the last number is 0
         pub voxel_to_rasmm as "vox_to_ras": [[F32; 4]; 4],
         /// zeros
         pub reserved: [u8; 444],
-        /// three letters of RLAPSI and a zero; empty where it is not stated
+        /// three letters of RLAPSI and a zero; empty if unknown
         pub voxel_order: [u8; 4],
         /// the voxel order of the image that the file was made from
         pub original_voxel_order as "pad2": [u8; 4],
-        /// directions of the axes of the image in that of DICOM
+        /// directions of the axes of the image in DICOM coordinates
         pub image_orientation_patient: [F32; 6],
         /// zeros
         pub pad1: [u8; 2],
         /// not used
         pub inversions as "invert_x": [u8; 6],
-        /// streamlines; 0 where the file does not state how many
+        /// streamlines; 0 if unknown
         pub count as "n_count": I32,
         /// 1, 2 or 3
         pub version: I32,

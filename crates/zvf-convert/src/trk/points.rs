@@ -29,7 +29,7 @@ pub(super) struct Points<'a> {
 type Decode = fn(&mut Points<'_>, u64) -> Result<(), ConvertError>;
 
 impl<'a> Points<'a> {
-    /// Points with so many scalars, in either byte order. With a map, positions are what it makes of them, rounded once.
+    /// Points with `scalars` scalars each, in either byte order. With a map, positions are transformed and rounded once.
     pub(super) fn new(path: &'a Path, big: bool, scalars: usize, map: Option<&Affine>) -> Self {
         let rows = map.map(Affine::rows).unwrap_or_default();
         let mut matrix = [[0.0; 4]; 3];
@@ -52,7 +52,7 @@ impl<'a> Points<'a> {
     /// Reads the next points: `most` or fewer. Returns how many.
     ///
     /// # Errors
-    /// I/O; malformed, at the first number that is wrong or missing. Positions and scalars are those of the points before it.
+    /// I/O; malformed, at the first wrong or missing number. Positions and scalars before it are kept.
     pub(super) fn read(&mut self, bytes: &mut Bytes, most: usize) -> Result<usize, ConvertError> {
         let size = self.width.saturating_mul(4);
         let count = most.min(BLOCK.checked_div(size).unwrap_or(0).max(1));

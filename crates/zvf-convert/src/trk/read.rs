@@ -36,15 +36,15 @@ pub(crate) struct Trk {
     properties: Vec<Columns>,
 }
 
-/// What the first 1000 bytes say.
+/// The header of a file.
 #[derive(Debug, PartialEq)]
 struct Header {
     big: bool,
     scalars: Vec<Columns>,
     properties: Vec<Columns>,
-    /// Streamlines; `None` where the header does not tell.
+    /// Streamlines; `None` if the header does not state them.
     count: Option<u64>,
-    /// What it states of the voxels.
+    /// The voxel grid of the header.
     frame: JsonObject,
     /// From the positions of the file to millimetres of the scanner, or why there is no map.
     map: Result<Affine, String>,
@@ -138,7 +138,7 @@ impl Trk {
     }
 }
 
-/// What was done with the positions, and what the header left open.
+/// Remarks on the map that was applied, and on what the header does not determine.
 fn notes(header: &JsonObject, space: Space, mapped: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if space == Space::Voxelmm {
@@ -208,7 +208,7 @@ fn parse(path: &Path, space: Space, visit: &mut dyn Visit<f32>) -> Result<Header
         };
         while left > 0 {
             let read = points.read(&mut bytes, left);
-            // Points before a wrong one count: a limit may be what ends the reading.
+            // Points before a wrong one are delivered: a limit may end the reading earlier.
             visit.points(&points.positions, &points.scalars)?;
             left = left.saturating_sub(read?);
         }
@@ -245,7 +245,7 @@ fn columns(
                 format!("a name of {word}"),
             ));
         };
-        // One name may stand for several columns: the number follows behind the zero.
+        // One name may cover several columns: their number follows after the zero.
         let more: Vec<u8> = parts.next().unwrap_or_default().to_vec();
         let width = match std::str::from_utf8(&more).map(str::trim) {
             Ok("") => 1,
@@ -282,7 +282,7 @@ fn columns(
         });
     }
     if left > 0 {
-        // Columns beyond the names have that of all of them.
+        // Columns beyond the names have a common name.
         if columns.iter().any(|other| other.name == word) {
             let found = format!("{} with columns left over", shown(word));
             return Err(bad(path, names_at, found, "another name"));

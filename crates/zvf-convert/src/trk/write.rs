@@ -67,7 +67,7 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
         "attributes of vertices beyond the ten that a header names",
         left.iter().map(String::as_str),
     );
-    // What was mapped is rounded anyway.
+    // Mapped positions are rounded in any case.
     if inexact && (job.map.is_none() || double) {
         job.note("positions were rounded to float32");
     }
@@ -95,7 +95,7 @@ fn fit(columns: &mut Vec<Numbers>) -> Vec<String> {
     left
 }
 
-/// A name of 20 bytes; the number of its columns follows behind a zero where there are several.
+/// A name of 20 bytes; for several columns their number follows after the zero.
 fn field(column: &Numbers) -> Option<[u8; NAME]> {
     let mut bytes = attribute(&column.name).as_bytes().to_vec();
     if bytes.is_empty() || bytes.contains(&0) || column.width == 0 {
@@ -136,7 +136,7 @@ fn header(
     properties: &[Numbers],
     count: i32,
 ) -> Result<Head, ConvertError> {
-    // With positions as they are stored, the header of the file is right only where they are those of the file.
+    // With `keep_frame`, the header of the source is right only if stored positions are those of the file.
     let kept = !job.options.keep_frame;
     let own = job
         .frame
@@ -152,7 +152,7 @@ fn header(
     let affine = |row: usize, column: usize| {
         let rows = own.and_then(|frame| frame.get("voxel_to_rasmm"));
         let number = rows.and_then(|rows| rows.get(row)?.get(column)?.as_f64());
-        // Without a frame of its own, positions are those of the scanner: TRK counts from the corner of the first voxel,
+        // Without a frame to restore, positions are scanner millimetres: TRK counts from the corner of the first voxel,
         // half a voxel before its middle.
         let plain = match (row == column, column == 3) {
             _ if own.is_some() => 0.0,
@@ -217,7 +217,7 @@ struct Out<'a> {
     inexact: bool,
     /// Whether positions are stored as float64.
     double: bool,
-    /// Attributes whose numbers float32 does not hold.
+    /// Attributes with numbers that float32 cannot hold.
     rounded: Vec<String>,
 }
 

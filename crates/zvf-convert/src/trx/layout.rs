@@ -5,7 +5,7 @@ use arrow_schema::DataType;
 
 /// Counts, and the voxels that the streamlines were made in.
 pub(super) const HEADER: &str = "header.json";
-/// The array of positions, and that of the first point of each streamline.
+/// The array of positions, and the array with the first point of each streamline.
 pub(super) const POSITIONS: &str = "positions";
 pub(super) const OFFSETS: &str = "offsets";
 /// Folders: attributes of points, of streamlines, members of groups, attributes of groups by their names.
@@ -56,7 +56,7 @@ pub(super) fn file_name(name: &str, width: usize, word: &str) -> String {
     }
 }
 
-/// The parts of such a name: what is before the type, the name of the array, its width where one is stated, and the word of the type.
+/// The parts of such a name: the text before the type, the name of the array, its width if stated, and the type.
 pub(super) fn parts(file: &str) -> Option<(&str, &str, Option<usize>, &str)> {
     let (rest, word) = file.rsplit_once('.')?;
     let (name, width) = match rest.rsplit_once('.') {

@@ -21,7 +21,7 @@ const WAYS: &str = "a column that every vertex has another value of (--key COLUM
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SetAttribute {
-    /// What has the attribute.
+    /// The owner of the attribute: vertices, objects or links.
     pub scope: Scope,
     /// Its name.
     pub name: String,
@@ -29,13 +29,13 @@ pub struct SetAttribute {
     pub matching: Matching,
     /// Adds the attribute, with this specification.
     pub new: Option<AttributeSpec>,
-    /// The value of what has none in the table, where the attribute is new, and of gaps in the table. It is recorded with the attribute, as
-    /// the value of vertices and links that are appended later without one.
+    /// The value of rows without one in the table, if the attribute is new, and of gaps in the table. It is recorded with the attribute as
+    /// the default for vertices and links that are appended later without a value.
     pub fill: Option<String>,
 }
 
 impl SetAttribute {
-    /// Values of an attribute that is there, by columns of the table.
+    /// Values of an existing attribute, by columns of the table.
     #[must_use]
     pub fn new(scope: Scope, name: impl Into<String>) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl SetAttribute {
     }
 }
 
-/// What became of the rows of a table.
+/// The outcome for the rows of a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Matched {
@@ -323,7 +323,8 @@ impl<'k> Search<'k> {
 impl Edit {
     /// Sets values of an attribute of vertices, objects or links by a table, or adds the attribute. The table has the columns of queries, or a
     /// column an axis, and the values in a column of the name of the attribute (or `attribute:NAME`, or `NAME_0`, `NAME_1`, …); other columns
-    /// are ignored. What has no row in the table keeps its value; of a new attribute it gets [`SetAttribute::fill`], else none (NaN, no text).
+    /// are ignored. Vertices, objects and links without a row keep their value; in a new attribute they get [`SetAttribute::fill`], else
+    /// none (NaN, no text).
     ///
     /// Without a table: only the fill is recorded, or every vertex or link gets it in a new attribute.
     ///
@@ -350,7 +351,7 @@ impl Edit {
         })
     }
 
-    /// The specification of an attribute that is there, as values are given for it.
+    /// The specification of an existing attribute, for values that are given for it.
     async fn known(&mut self, scope: Scope, name: &str) -> Result<AttributeSpec, WriteError> {
         let known = match scope {
             Scope::Vertex => self.vertex_attributes(),
@@ -424,7 +425,7 @@ impl Edit {
         Ok(matched)
     }
 
-    /// Adds an attribute that has the fill everywhere; nothing of one that is there.
+    /// Adds an attribute with the fill as every value; does nothing if the attribute exists.
     async fn assign_fill(
         &mut self,
         change: &SetAttribute,
@@ -568,7 +569,7 @@ fn by_rows<'v>(
     given.iter().map(one).collect()
 }
 
-/// How many rows are left out, since the store has nothing that they are for. `show` names what such a row is for, and an error puts `lacks`
+/// Counts the rows that are ignored because the store has no target for them. `show` names the target of such a row; an error puts `lacks`
 /// before it.
 ///
 /// # Errors

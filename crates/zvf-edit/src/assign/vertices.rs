@@ -188,7 +188,7 @@ impl Edit {
         search.finish(Scope::Vertex, several, total, how)
     }
 
-    /// Positions as a key, with the object where the table has it.
+    /// Positions as a key, with the object if the table has it.
     fn place_key(
         &self,
         table: &RecordBatch,
@@ -214,7 +214,7 @@ impl Edit {
         Ok((parts, columns))
     }
 
-    /// Refuses rows whose positions or objects are not those of their vertices.
+    /// Checks that positions and objects of rows are those of their vertices.
     async fn check_places(
         &mut self,
         table: &RecordBatch,
@@ -262,7 +262,7 @@ impl Edit {
         ))
     }
 
-    /// What the columns of a table that say where a vertex lies are, for messages.
+    /// The columns that locate a vertex, for messages.
     fn show_address(&self, table: &RecordBatch, row: usize) -> String {
         let mut shown = Vec::new();
         for name in ["chunk", "row", "object_id", "vertex"] {

@@ -108,7 +108,7 @@ fn field(one: &AttributeSpec, kind: &DataType, other: &[&str]) -> Field {
 }
 
 impl<'s> Context<'s> {
-    /// A batch whose first vertex has a number.
+    /// A batch that begins at vertex `first`.
     const fn at(spec: &'s StoreSpec, first: u64) -> Self {
         Self {
             spec,
@@ -155,7 +155,7 @@ impl<'s> Context<'s> {
 impl Batch<'_> {
     /// The vertices and links as the tables that queries return, in the types of a specification, with the names, units and types of
     /// axes and attributes in the metadata: [`StoreSpec::with_vertex_records`] declares the same again. All batches that fit the
-    /// specification have one schema. Links are `None` for kinds whose links follow from the order of their vertices.
+    /// specification have one schema. Links are `None` for kinds in which the order of the vertices implies them.
     ///
     /// `first` is how many vertices came in earlier batches: links are numbered through all of them. Vertices without an id get the
     /// one that the writer gives them.
@@ -217,7 +217,7 @@ impl Groups<'_> {
     /// A table with a row a group; see the [module](crate::arrow).
     ///
     /// # Errors
-    /// Misuse: names or values that are not those of so many groups. Limit: 2^31 ids in all.
+    /// Misuse: names or values do not match the number of groups. Limit: 2^31 ids in all.
     pub fn to_records(&self, spec: &StoreSpec) -> Result<RecordBatch, WriteError> {
         let rows = self.members.len();
         let ids = self.members.iter().map(|ids| wide(ids.len()));

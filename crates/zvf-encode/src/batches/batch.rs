@@ -1,4 +1,4 @@
-//! What goes in: batches of vertices, tables of objects, groups.
+//! The input of writers: batches of vertices, tables of objects, groups.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::values::number::{NumberType, narrow};
 
 /// Some vertices, with everything that belongs to them.
 ///
-/// A batch may be of any size; the store does not show where one ends. How objects lie in batches depends on the kind:
+/// A batch may be of any size; its borders leave no trace in the store. How objects are given in batches depends on the kind:
 ///
 /// | kind | objects | links |
 /// |---|---|---|
@@ -48,7 +48,7 @@ pub struct Batch<'a> {
     /// Endpoints of links, link by link, as [`numbering`](Self::numbering) counts them.
     #[serde(with = "packed")]
     pub links: Cow<'a, [u64]>,
-    /// What the numbers of endpoints count.
+    /// The meaning of the numbers of endpoints.
     pub numbering: Numbering,
     /// Attributes of links by name, a row a link.
     pub link_attributes: Vec<(String, Values<'a>)>,
@@ -57,7 +57,7 @@ pub struct Batch<'a> {
 /// Which object each vertex belongs to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Owners<'a> {
-    /// Not given: what follows from the kind, see [`Batch`].
+    /// None given: the kind determines them, see [`Batch`].
     None,
     /// One id a vertex.
     Each(#[serde(with = "packed")] Cow<'a, [i64]>),
@@ -65,7 +65,7 @@ pub enum Owners<'a> {
     Runs(Cow<'a, [(i64, usize)]>),
 }
 
-/// What the vertex numbers of links count.
+/// The meaning of the vertex numbers of links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Numbering {
     /// Vertices of this batch, from 0.
@@ -102,7 +102,7 @@ impl<'a> Batch<'a> {
         self
     }
 
-    /// Replaces the values of an attribute of the vertices by what a function makes of them.
+    /// Replaces the values of a vertex attribute by the result of a function.
     #[must_use]
     pub fn map_attribute(mut self, name: &str, map: impl Fn(&Values<'a>) -> Values<'a>) -> Self {
         for (_, values) in self.attributes.iter_mut().filter(|(one, _)| one == name) {
@@ -157,7 +157,7 @@ impl<'a> Batch<'a> {
         self
     }
 
-    /// Adds an attribute of fragments, by vertices: a fragment ends where the value changes. Every batch has all fragment
+    /// Adds an attribute of fragments, one value per vertex: a fragment ends where the value changes. Every batch has all fragment
     /// attributes of the specification.
     #[must_use]
     pub fn with_fragment_attribute(
@@ -177,8 +177,8 @@ impl<'a> Batch<'a> {
         self
     }
 
-    /// Adds links. Vertices are numbered through all batches, in the order in which they were pushed; those of this
-    /// batch count.
+    /// Adds links. Vertices are numbered through all batches, in the order in which they were pushed, including those of this
+    /// batch.
     #[must_use]
     pub fn with_links_between_batches(mut self, vertices: impl Into<Cow<'a, [u64]>>) -> Self {
         self.links = vertices.into();
@@ -198,9 +198,9 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Objects, with their attributes. Objects of which no vertex comes exist all the same, without vertices.
+/// Objects with their attributes. An object without vertices is kept.
 ///
-/// An object that is in no table has no value of any object attribute.
+/// An object that is in no table has no object attributes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ObjectTable<'a> {
     /// Ids of objects, one a row.
@@ -288,7 +288,7 @@ impl<'a> Groups<'a> {
         attributes.map(|(name, values)| (&**name, values))
     }
 
-    /// What the attributes are, in their order: as many channels as there are values for each group.
+    /// The specifications of the attributes, in their order, with as many channels as each group has values.
     #[must_use]
     pub fn attribute_specs(&self) -> Vec<AttributeSpec> {
         let rows = self.members.len();

@@ -18,7 +18,7 @@ pub(crate) struct Block {
     pub(crate) start: usize,
     /// Rows, counted from `start`.
     pub(crate) order: Vec<u32>,
-    /// Coordinates of the chunks, `D` each, and how many rows lie in each of them.
+    /// Coordinates of the chunks, `D` each, and the number of rows in each.
     chunks: Vec<i64>,
     counts: Vec<usize>,
     /// Corners of the positions.
@@ -26,7 +26,7 @@ pub(crate) struct Block {
     pub(crate) high: Vec<f64>,
 }
 
-/// A position that cannot be placed: row in the batch, axis, value; whether it lies in no chunk at all, or beyond the
+/// A position without a chunk: row in the batch, axis, value; and whether no chunk can contain it, or it exceeds the
 /// corners.
 #[derive(Debug)]
 pub(crate) struct Unplaced {
@@ -37,9 +37,9 @@ pub(crate) struct Unplaced {
 }
 
 impl Block {
-    /// Places rows by their stored positions: a value that rounds up over a border lies behind it (T25).
+    /// Assigns rows to chunks by their stored positions: a value that is rounded up to a border belongs to the next chunk (T25).
     ///
-    /// `keys` are components that stand in front of those of the axes, a row each. `reach` are corners that no row may lie beyond.
+    /// `keys` are components before those of the axes, one tuple per row. Positions must be within `reach`.
     ///
     /// # Errors
     /// The first row that has no place.
@@ -232,7 +232,7 @@ mod tests {
     use super::{dense, hashed, sort};
 
     proptest! {
-        /// Near and far chunks alike: rows of a chunk lie together and keep their order.
+        /// Chunks near and far from the origin: rows of a chunk are contiguous and keep their order.
         #[test]
         fn rows_are_sorted_by_chunk(
             dims in 1_usize..4,

@@ -83,7 +83,7 @@ fn stored_number(texts: usize, missing: bool) -> NumberType {
     }
 }
 
-/// Appends the stored form of a code: the one that stands for it in `codes`.
+/// Appends the stored form of a code, looked up in `codes`.
 fn put_code(
     codes: &[u32],
     number: NumberType,
@@ -126,7 +126,7 @@ impl Dictionary {
         put_code(&self.codes, self.number, code, out)
     }
 
-    /// The same texts, whose codes are stored in 32 bits: until it is known which texts others have.
+    /// The same texts with 32-bit codes, for use until the texts of all parts are known.
     pub fn widened(self) -> Self {
         Self {
             number: NumberType::U32,
@@ -158,7 +158,7 @@ impl Dictionary {
     }
 }
 
-/// Codes of one dictionary as those of another one.
+/// Translates the codes of one dictionary to those of another.
 #[derive(Debug)]
 pub(crate) struct Recoded {
     codes: Vec<u32>,
@@ -200,7 +200,7 @@ mod tests {
             .iter()
             .for_each(|code| done.put(code.to_le_bytes(), &mut stored).unwrap());
         assert_eq!(stored, [2, 1, 2, 0]);
-        // A code that was never given is not that of the first text.
+        // An unassigned code must not be read as the first text.
         let unknown = done.put(3_u32.to_le_bytes(), &mut stored);
         assert!(matches!(unknown, Err(crate::WriteError::Bug { .. })));
         assert_eq!(stored.len(), 4);

@@ -21,8 +21,8 @@ use zvf_format::int::{signed, wide};
 const MOST_VALUES: usize = 1 << 20;
 
 impl StoreSpec {
-    /// Cuts chunks by the value of an attribute of the vertices, too: vertices of one place that differ in it lie in different
-    /// chunks. Every batch has the attribute, as it has the vertex attributes; a value may not be missing.
+    /// Also splits chunks by the value of a vertex attribute: vertices at one position with different values are stored in different
+    /// chunks. Every batch has the attribute, like the vertex attributes; no value may be missing.
     ///
     /// Worth it where questions nearly always name one value, such as a gene, and there are few of them: a place has as
     /// many chunks as values, each with cells of its own.
@@ -55,7 +55,7 @@ impl StoreSpec {
         self.dims() + usize::from(self.chunk_by.is_some())
     }
 
-    /// The attributes that batches have a value of for each vertex: those of the vertices, and the one that chunks are cut by.
+    /// The attributes with a value per vertex in each batch: the vertex attributes, and the one that splits chunks.
     pub fn batch_attributes(&self) -> impl Iterator<Item = &AttributeSpec> + Clone {
         let key = self.chunk_by.iter().filter(|one| !one.stored);
         let key = key.map(|one| &one.attribute);
@@ -114,7 +114,7 @@ impl StoreSpec {
             })
     }
 
-    /// Checks the type of the attribute, as those of the others are.
+    /// Checks the type of the attribute, like the types of the others.
     pub(crate) fn chunk_by_type(values: AttributeType) -> Result<(), &'static str> {
         match values {
             AttributeType::Number(number) if number.is_float() => {
@@ -137,7 +137,7 @@ fn check_count(count: usize) -> Result<(), WriteError> {
 /// A value that has no key.
 #[derive(Debug)]
 pub struct Unkeyed {
-    /// The row, where one is to blame.
+    /// The row, if one row is the cause.
     pub row: Option<usize>,
     /// What was given.
     pub found: String,
@@ -146,13 +146,13 @@ pub struct Unkeyed {
 }
 
 /// Values as numbers, while batches come. The number of a value is its rank where all values were known before; else what
-/// tells it from others: a whole number itself, a text by when it first came.
+/// identifies it: an integer itself, a text by its order of occurrence.
 #[derive(Debug, Clone)]
 pub struct Keys {
     /// `None`: texts.
     number: Option<NumberType>,
     texts: HashMap<String, i64>,
-    /// Ranks by number, and all values: only where they were known before.
+    /// Ranks by number, and all values, if they were known in advance.
     known: Option<Split>,
 }
 
@@ -340,12 +340,12 @@ pub struct Split {
 }
 
 impl Split {
-    /// The values that a specification lists; `None` where it lists none.
+    /// The values that a specification lists; `None` if it lists none.
     pub fn known(spec: &StoreSpec) -> Option<Self> {
         Keys::of(spec)?.known
     }
 
-    /// Returns the grid of chunk keys: that of the axes, with a component for the values in front where chunks are cut by an attribute.
+    /// Returns the grid of chunk keys: the grid of the axes, with a component for the values before it if an attribute splits chunks.
     pub fn grid(split: Option<&Self>, axes: Grid) -> Grid {
         match split {
             Some(split) => axes.with_bins(wide(split.values.len())),

@@ -77,7 +77,7 @@ pub(crate) fn scatter(
 /// Takes a column out of records of `record` bytes each, `at` bytes into them, in the order given.
 ///
 /// # Errors
-/// Bug: a record that is not there.
+/// Bug: a record does not exist.
 pub(crate) fn gather(
     records: &[u8],
     record: usize,

@@ -95,7 +95,7 @@ impl Layout {
         Ok(u64::from_le_bytes(*bytes))
     }
 
-    /// The object of the vertex; 0 where there are none.
+    /// The object of the vertex; 0 for kinds without objects.
     pub(crate) fn object(&self, record: &[u8]) -> Result<i64, WriteError> {
         let Some(at) = self.object else {
             return Ok(0);

@@ -1,8 +1,8 @@
 //! From batches of vertices to the records of chunks.
 //!
-//! A [`Router`] checks batches and appends a record for each vertex to the bucket of its chunk; [`Layout`] says where the
-//! parts of a record are. Categories get codes while batches come ([`Categories`]) and final codes when all have come
-//! ([`Dictionary`]). Where chunks are cut by the value of an attribute, [`Keys`] numbers the values.
+//! A [`Router`] checks batches and appends a record for each vertex to the bucket of its chunk; [`Layout`] locates the
+//! parts of a record. Categories get codes while batches arrive ([`Categories`]) and final codes at the end
+//! ([`Dictionary`]). If an attribute splits chunks, [`Keys`] numbers its values.
 
 pub(crate) mod batch;
 pub(crate) mod block;

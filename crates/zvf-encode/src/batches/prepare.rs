@@ -61,7 +61,7 @@ pub(crate) struct Context<'s> {
     pub(crate) batch: u64,
     /// Vertices before it.
     pub(crate) first: u64,
-    /// What stands in front of the chunk of each row, where chunks are cut by an attribute.
+    /// The first components of the chunk key of each row, if an attribute splits chunks.
     pub(crate) keys: Option<&'s [i64]>,
     /// Threads that a large batch is given to.
     pub(crate) threads: usize,

@@ -49,7 +49,7 @@ pub struct Router {
     pub batches: u64,
     /// Skeletons: objects of earlier batches.
     whole: HashSet<i64>,
-    /// The number of each vertex, in the order in which they came, if somebody asks where they went.
+    /// The number of each vertex in order of arrival; recorded only on request.
     pub(crate) trace: Option<Vec<u64>>,
 }
 
@@ -77,7 +77,7 @@ impl Router {
         }
     }
 
-    /// Keeps the number of each vertex, so that [`write_arrays`](crate::level::write_arrays) can return where it was written: vertices of
+    /// Records the number of each vertex, so that [`write_arrays`](crate::level::write_arrays) can return its row: vertices of
     /// skeletons are renumbered.
     pub fn with_trace(mut self) -> Self {
         self.trace = Some(Vec::new());
@@ -93,7 +93,7 @@ impl Router {
     /// Takes a batch as a whole, or rejects it.
     ///
     /// # Cost
-    /// O(vertices); temporary files are written where the budget is exceeded.
+    /// O(vertices); writes temporary files beyond the budget.
     ///
     /// # Errors
     /// Misuse before anything was taken; `Io` of spill files after that.
@@ -131,7 +131,7 @@ impl Router {
         Ok(())
     }
 
-    /// What the version that is written has no place for is refused where it comes in.
+    /// Checks that the target version can hold the batch.
     fn check_form(&self, spec: &StoreSpec, prepared: &Prepared<'_>) -> Result<(), WriteError> {
         let bad = |column: String, found: String, expected: &str| WriteError::Batch {
             batch: self.batches,
@@ -150,8 +150,8 @@ impl Router {
             .map_err(|(axis, found)| bad(format!("positions, axis {axis}"), found, NO_ORIGIN))
     }
 
-    /// What stands in front of the chunk of each row. A text of a batch that is refused afterwards leaves no trace: values
-    /// count where chunks have them.
+    /// The first components of the chunk key of each row. A text of a batch that is refused later leaves no trace: only values in
+    /// chunks count.
     fn key_column(
         &mut self,
         spec: &StoreSpec,

@@ -1,6 +1,6 @@
 //! The order of a skeleton's nodes: trees depth first, so that most edges join neighbouring rows (0.9 §14.3).
 
-/// What a walk over one batch of trees found.
+/// The result of a walk over one batch of trees.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Walk {
     /// Place of each node in the walk.

@@ -32,7 +32,7 @@ pub(crate) fn array_doc(
     }
 }
 
-/// The document of an array of byte strings in one chunk, and its chunk, which is there if there are strings.
+/// The document of an array of byte strings in one chunk, and the chunk, if there are strings.
 pub(crate) fn byte_strings(
     path: &str,
     rows: VlenBuilder,

@@ -1,4 +1,4 @@
-//! The documents of a new store, with what the released writers put there (0.9 §5 to §7).
+//! The documents of a new store, with the members that the released writers use (0.9 §5 to §7).
 
 use serde_json::{Value, json};
 use zvf_format::dtype::DType;
@@ -19,7 +19,7 @@ use crate::spec::store::{AttributeSpec, AttributeType, StoreSpec};
 use crate::spec::target_version::Members;
 use zvf_format::int::wide;
 
-/// The attribute of the root that lists the chunks whose coarse levels are out of date.
+/// The attribute of the root with the list of chunks whose coarse levels are out of date.
 pub const STALE: &str = "zvf_stale";
 
 /// Makes the document of an array of cells; `present` lists the chunks that have a cell, and `attributes` describes the items.
@@ -126,7 +126,7 @@ pub(crate) fn vertex_attribute(
     };
     if let Some(dictionary) = encoder.dictionary(at) {
         attributes.encoding = Some("dictionary".to_owned());
-        // The texts stay where they are until the document is written.
+        // The texts are filled in when the document is written.
         attributes.categories = Some(Vec::new());
         attributes.ordered = Some(false);
         attributes.fill_code = dictionary.missing.then_some(-1);
@@ -186,7 +186,7 @@ pub fn root(spec: &StoreSpec, bounds: (Vec<f64>, Vec<f64>), name: &str) -> RootD
     }
 }
 
-/// Lists the capability `fragment_link_groups`, or withdraws it where no level claims such groups.
+/// Adds or removes the capability `fragment_link_groups`, depending on whether a level claims such groups.
 pub fn claim_link_groups(root: &mut RootDoc, claimed: bool) {
     let tokens = &mut root.zarr_vectors.format_capabilities;
     let listed = tokens.iter().any(|token| token == FRAGMENT_LINK_GROUPS);
@@ -197,8 +197,8 @@ pub fn claim_link_groups(root: &mut RootDoc, claimed: bool) {
     }
 }
 
-/// Rebuilds the description for other tools (0.9 §5.3) with these levels; what others put into it stays. `name` is taken
-/// where it has none.
+/// Rebuilds the description for other tools (0.9 §5.3) with these levels and keeps members of others. `name` is used
+/// if it has none.
 pub fn renew_ome(root: &mut RootDoc, levels: impl IntoIterator<Item = u32>, name: &str) {
     // A node of another shape was kept beside the known members, and is replaced.
     root.extra.remove("ome");

@@ -1,4 +1,4 @@
-//! What a store holds beside its levels: headers of source files, metadata of users, parametric objects (0.9 §16).
+//! Data of a store outside its levels: headers of source files, metadata of users, parametric objects (0.9 §16).
 
 use serde_json::{Value, json};
 use zvf_format::vlen::VlenBuilder;
@@ -130,7 +130,7 @@ fn array(out: &mut Vec<Object>, path: &str, (doc, chunks): (ArrayDoc, Vec<Object
     out.push(node(path, doc.to_json()));
 }
 
-/// Writes what a store has beside its levels: headers of source files and parametric objects (0.9 §16).
+/// Writes the data outside levels: headers of source files and parametric objects (0.9 §16).
 pub fn write_extras(spec: &StoreSpec, target: &Target) -> Result<(), WriteError> {
     let mut out = Vec::new();
     if !spec.headers.is_empty() {

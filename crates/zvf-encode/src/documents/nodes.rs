@@ -20,7 +20,7 @@ pub struct Nodes {
     pub arrays: Docs,
     /// Documents of groups with attributes of their own, by path.
     pub groups: BTreeMap<String, String>,
-    /// Groups that stand for an array of cells.
+    /// Groups in place of arrays of cells.
     stand_ins: BTreeMap<String, String>,
     /// The categories of arrays, by path, which their documents get when they are written.
     texts: BTreeMap<String, Arc<TextList>>,
@@ -64,7 +64,7 @@ impl Nodes {
         self.cells(cells, path, present, attributes);
     }
 
-    /// Adds the group that stands for an array.
+    /// Adds the group in place of an array.
     pub(crate) fn stand_in(&mut self, path: impl Into<String>, document: String) {
         self.stand_ins.insert(path.into(), document);
     }

@@ -1,9 +1,9 @@
 //! Cells as arrays of their own: the group of blobs (0.8 §3.1).
 //!
 //! ```text
-//! <path>/zarr.json         group; its attributes are those of the family
+//! <path>/zarr.json         group with the attributes of the family
 //! <path>/<key>/zarr.json   uint8, shape [N], one chunk
-//! <path>/<key>/c/0         the N bytes behind the codecs
+//! <path>/<key>/c/0         the N bytes, encoded
 //! ```
 
 use serde_json::Value;
@@ -46,7 +46,7 @@ pub(crate) fn objects(
     Ok(objects)
 }
 
-/// The document of the group that stands for an array.
+/// The document of the group in place of an array.
 pub(crate) fn group(attributes: &ArrayAttributes) -> String {
     let attributes = match serde_json::to_value(attributes) {
         Ok(Value::Object(members)) => members,

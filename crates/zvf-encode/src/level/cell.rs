@@ -37,7 +37,7 @@ pub struct Encoder<'s> {
     layout: Layout,
     dictionaries: Vec<Option<Dictionary>>,
     cut: Cut,
-    /// Whether the vertex of each row is asked for.
+    /// Whether the caller needs the vertex of each row.
     pub(crate) vertices: bool,
 }
 
@@ -58,7 +58,7 @@ pub struct Encoded {
     pub vertices: Vec<u64>,
 }
 
-/// A record and what it is sorted by.
+/// A record and its sort key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     /// Bin or object.
@@ -68,8 +68,8 @@ struct Key {
 }
 
 impl<'s> Encoder<'s> {
-    /// An encoder of chunks whose records have this layout. `dictionaries` has an entry for each vertex attribute: the texts of a
-    /// category, `None` of numbers.
+    /// Creates an encoder of chunks for records of this layout. `dictionaries` has an entry for each vertex attribute: the texts of a
+    /// category, `None` for numbers.
     ///
     /// # Errors
     /// Bug: bins that do not divide the chunk, which [`StoreSpec::check`] refuses.
@@ -321,7 +321,7 @@ impl<'s> Encoder<'s> {
         Ok((fragment_index("vertex_fragments", rows)?, placed))
     }
 
-    /// The values of fragments: those of their first rows.
+    /// The values of fragments, taken from their first rows.
     fn fragment_attributes(
         &self,
         keys: &[Key],
@@ -356,7 +356,7 @@ impl<'s> Encoder<'s> {
 /// Encodes the index of fragments that follow each other: `counts` are the rows of each.
 ///
 /// # Errors
-/// Limit: more rows or fragments than an index counts; `array` is what holds it.
+/// Limit: more rows or fragments than an index can count; `array` names it in the error.
 pub fn fragment_index(
     array: &'static str,
     counts: impl IntoIterator<Item = usize>,
@@ -371,7 +371,7 @@ pub fn fragment_index(
     Ok(index.finish())
 }
 
-/// Keys as they are sorted; those of points nearly always are.
+/// Sorts keys; those of points are nearly always sorted already.
 fn in_order(mut keys: Vec<Key>) -> Vec<Key> {
     if !keys.is_sorted() {
         keys.sort_unstable();

@@ -69,10 +69,10 @@ pub struct Trace {
     pub places: Vec<(u32, u32)>,
 }
 
-/// Writes everything of a level but its document, which is `doc` with what the rows say; and returns where the vertices went,
-/// if the router was asked to keep that in mind.
+/// Writes everything of a level except its document, which is returned with counts added; also returns the rows of the vertices,
+/// if the router recorded them.
 ///
-/// `bounds` are the store's: all arrays of all levels have the grid over them (trap T6). Positions, attributes, objects and
+/// `bounds` are those of the store: the grids of all arrays of all levels cover them (trap T6). Positions, attributes, objects and
 /// links are those of `input`.
 pub fn write_arrays(
     input: LevelInput,
@@ -197,7 +197,7 @@ pub fn by_chunk(
 #[derive(Debug)]
 pub struct LevelDocuments {
     nodes: Nodes,
-    /// What was written so far.
+    /// The counts so far.
     pub summary: Summary,
     /// Whether the groups of links follow fragments.
     link_groups: bool,
@@ -213,7 +213,7 @@ impl LevelDocuments {
         }
     }
 
-    /// Adds those of links.
+    /// Adds the documents of links.
     pub fn links(&mut self, stored: &Stored, cells: &Cells) -> Result<(), WriteError> {
         self.summary.links = stored.links;
         self.link_groups = stored.follows_fragments();
@@ -221,7 +221,7 @@ impl LevelDocuments {
         Ok(())
     }
 
-    /// Puts all of them but that of the level, which is `doc` with what is there.
+    /// Puts all documents except that of the level, which is returned with the arrays listed.
     pub fn put(self, target: &Below<'_>, doc: LevelDoc) -> Result<(LevelDoc, Summary), WriteError> {
         let families = self.nodes.families();
         self.nodes.put(target)?;
@@ -236,7 +236,7 @@ impl LevelDocuments {
     }
 }
 
-/// The steps of writing a level, for a level of which several programs write parts; [`write_arrays`] does all of them.
+/// The steps of writing a level, for levels in parts by several programs; [`write_arrays`] runs all of them.
 #[derive(Debug, Clone, Copy)]
 pub struct LevelWriter<'s> {
     /// The specification.
@@ -482,7 +482,7 @@ impl<'s> LevelWriter<'s> {
         Ok(())
     }
 
-    /// Encodes and puts the cells of the links that were pushed, of which there are so many, and of those that are placed.
+    /// Encodes and puts the cells of `count` queued links and of the links that are placed already.
     pub fn write_queued(
         &self,
         (queue, count): (Spool, u64),
@@ -558,7 +558,7 @@ impl<'s> LevelWriter<'s> {
     }
 }
 
-/// What the rest of a level needs to know of its rows, once their cells are written.
+/// Facts about the rows that the rest of a level needs after their cells are written.
 #[derive(Debug)]
 pub struct RowsWritten {
     /// The fragments of objects.
@@ -578,7 +578,7 @@ struct Noted {
     vertices: Vec<u64>,
 }
 
-/// What was written.
+/// Counts of the written data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Summary {

@@ -1,4 +1,4 @@
-//! Attributes of fragments, and where they cut fragments (0.9 §11.7 and §12.2).
+//! Attributes of fragments, and the cuts of fragments at their changes (0.9 §11.7 and §12.2).
 
 use zvf_meta::{ArrayAttributes, Kind};
 use zvf_store::owners::OWNER_COLUMN;

@@ -1,7 +1,7 @@
 //! One level: cells of chunks, the objects that hold them, manifests, and a whole level from batches.
 //!
-//! [`Encoder`] makes the cells of a chunk from its records; [`Cells`] says in which objects they are stored, one each, in shards,
-//! or as the groups of 0.8.1. [`ManifestArray`] writes the index of objects. [`write_arrays`] does all of it for what a
+//! [`Encoder`] makes the cells of a chunk from its records; [`Cells`] maps them to objects: one each, in shards,
+//! or the groups of 0.8.1. [`ManifestArray`] writes the index of objects. [`write_arrays`] does all of it for the content of a
 //! [`Router`](crate::batches::Router) holds; [`LevelWriter`] are its steps, for a level of several programs.
 
 pub(crate) mod blobs;

@@ -71,7 +71,7 @@ impl Tables {
         }
     }
 
-    /// The id of an object, by what it is known by.
+    /// The id of an object, by its key in records.
     fn id(&self, known_by: i64) -> i64 {
         // Names are numbers of ids; what has none is known by its id.
         let number = usize::try_from(known_by).ok();
@@ -89,7 +89,7 @@ impl Tables {
     /// Takes a table as a whole, or rejects it.
     ///
     /// # Errors
-    /// Misuse: columns that are not those of the specification, an object that has a row already.
+    /// Misuse: columns that do not match the specification, an object that already has a row.
     pub fn push(&mut self, spec: &StoreSpec, table: &ObjectTable<'_>) -> Result<(), WriteError> {
         if !spec.has_objects() {
             return Err(WriteError::input(
@@ -159,7 +159,7 @@ impl Tables {
 /// Checks groups against a specification, and copies what they borrow.
 ///
 /// # Errors
-/// Misuse: groups of no objects; names or values that are not those of so many groups.
+/// Misuse: groups of no objects; names or values that do not match the number of groups.
 pub fn checked_groups(
     spec: &StoreSpec,
     groups: &Groups<'_>,
@@ -205,14 +205,14 @@ pub fn checked_groups(
     })
 }
 
-/// What was written of objects.
+/// The written objects.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     /// Documents of arrays.
     pub(crate) arrays: Docs,
     /// Ids of objects, ascending.
     pub(crate) ids: Vec<i64>,
-    /// Ids in row order: those of the objects, and where ids are row numbers those between them.
+    /// Ids in row order: those of the objects and, if ids are row numbers, the unused ones between them.
     pub(crate) rows: Vec<i64>,
     /// Rows with vertices.
     pub(crate) present: u64,
@@ -349,12 +349,12 @@ impl<'t> ManifestArray<'t> {
     }
 }
 
-/// What takes the parts of objects that are written.
+/// The destination of the parts of objects.
 #[derive(Debug)]
 pub(crate) struct ManifestSinks<'s> {
     /// Takes the links between runs.
     pub(crate) placer: &'s mut LinkPlacer,
-    /// Takes the objects of fragments, where they are written.
+    /// Collects the owners of fragments, if the column is written.
     pub(crate) owners: Option<&'s mut Owners>,
     /// Takes manifests and ids.
     pub(crate) target: &'s Below<'s>,
@@ -474,7 +474,7 @@ pub(crate) fn ids_array(
     Typed::ids(ids, 0).objects(path, compression, attributes)
 }
 
-/// Makes the document of an object index: `ids` are those of its rows, `present` counts rows with vertices.
+/// Makes the document of an object index: `ids` has one id per row, `present` counts rows with vertices.
 pub fn index_doc(rank: usize, ids: &[i64], present: u64) -> ObjectIndexDoc {
     ObjectIndexDoc {
         num_present: Some(present),
@@ -484,7 +484,7 @@ pub fn index_doc(rank: usize, ids: &[i64], present: u64) -> ObjectIndexDoc {
     }
 }
 
-/// Makes the document of an object index whose ids are row numbers (0.8 §10.1).
+/// Makes the document of an object index with row numbers as ids (0.8 §10.1).
 pub fn index_of_rows(rank: usize, count: u64) -> ObjectIndexDoc {
     ObjectIndexDoc {
         zv_array: Some("object_index".to_owned()),

@@ -38,7 +38,7 @@ struct Owned {
 #[derive(Debug)]
 pub struct Owners {
     sorter: Sorter<Owned>,
-    /// Whether every object can be told from [`NOBODY`] and [`SEVERAL`].
+    /// Whether every id differs from [`NOBODY`] and [`SEVERAL`].
     distinct: bool,
 }
 
@@ -61,7 +61,7 @@ pub fn is_distinct(id: i64) -> bool {
     !matches!(id, NOBODY | SEVERAL)
 }
 
-/// Where the cells of the column lie, given where those of vertices do: where each cell of the level is an object of its own or lies in shards
+/// Where the cells of the column are stored, given where those of vertices are: if cells are objects of their own or in shards
 /// of an array, in shards of up to 128 cells that follow each other in the order of chunks.
 #[must_use]
 pub fn cells_of(cells: &Cells) -> Cells {
@@ -163,7 +163,7 @@ impl Owners {
     }
 }
 
-/// The owners of the fragments of one chunk, of which `first` is the first.
+/// The owners of the fragments of one chunk; `first` is the number of its first fragment.
 fn of_chunk(
     first: Owned,
     sorted: &mut Sorted<Owned>,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! work/NAME-OWNER/texts                 the texts of each attribute of categories, sorted
-//! work/NAME-OWNER/0/codes/ATTRIBUTE/…   where the cells of the attribute will be: codes of the part's own texts, 32 bits each
+//! work/NAME-OWNER/0/codes/ATTRIBUTE/…   at the keys of the final cells: codes into the texts of the part, 32 bits each
 //! ```
 
 use std::borrow::Cow;
@@ -59,14 +59,14 @@ fn read(target: &Target, key: &str) -> Result<Vec<Option<Texts<TextList>>>, Writ
         .ok_or_else(|| WriteError::data(key, "nothing that can be read", "the texts of a part"))
 }
 
-/// Whether a specification has texts whose codes are known only when all parts are.
+/// Whether a specification has texts with codes that depend on all parts.
 pub fn has_texts(spec: &StoreSpec) -> bool {
     spec.vertex_attributes
         .iter()
         .any(|one| one.values == AttributeType::Category)
 }
 
-/// The dictionaries of all parts together, whose texts are at `keys`: as one writer would have made them.
+/// The merged dictionaries of all parts, whose texts are at `keys`; equal to those of a single writer.
 ///
 /// # Cost
 /// Memory: all texts once (4 bytes more for each), and those of one part.
@@ -97,7 +97,7 @@ pub fn joined(
         .collect()
 }
 
-/// The objects of codes of chunks, where those of the cells will be.
+/// The objects with the codes of chunks, at the keys of the final cells.
 pub fn objects(cells: &Cells, path: &str, column: Payloads<'_>) -> Result<Vec<Object>, WriteError> {
     let mut together: BTreeMap<String, Vec<Coded<'_>>> = BTreeMap::new();
     for (chunk, payload) in column {
@@ -123,7 +123,7 @@ pub fn objects(cells: &Cells, path: &str, column: Payloads<'_>) -> Result<Vec<Ob
         .collect()
 }
 
-/// Writes the cells of the texts of a part: `keys` are those of its codes.
+/// Writes the cells of the texts of a part; `keys` locate its codes.
 ///
 /// # Cost
 /// Memory: the cells of one object for each thread.

@@ -21,7 +21,7 @@ pub enum Step {
 pub struct Progress {
     /// The step.
     pub step: Step,
-    /// What of it is done.
+    /// The number of steps done.
     pub done: u64,
     /// All of it.
     pub total: u64,

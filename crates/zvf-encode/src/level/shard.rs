@@ -44,7 +44,7 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// The same for an array whose items have `bytes` bytes: codecs that depend on it are adapted.
+    /// The same for an array with items of `bytes` bytes: codecs that depend on the item size are adapted.
     pub fn of_items(&self, bytes: usize) -> Self {
         Self {
             compression: self.compression.of_items(bytes),
@@ -237,7 +237,7 @@ mod tests {
     fn a_shard_loses_no_cell() {
         let cell = |place: usize| (0, place, vec![1, 2, 3]);
         assert!(shard(&[2, 2], vec![cell(0), cell(3)]).is_ok());
-        // A place behind the index, and one that is taken.
+        // A position after the index, and a position used twice.
         for wrong in [vec![cell(4)], vec![cell(1), cell(1)]] {
             assert!(matches!(shard(&[2, 2], wrong), Err(WriteError::Bug { .. })));
         }

@@ -43,11 +43,11 @@ pub struct Cell {
     pub rows: Vec<u8>,
     /// Groups of links inside a chunk that follow its fragments; `None`: all are one group.
     pub groups: Option<Vec<u8>>,
-    /// For each attribute; `None` where no link has a value.
+    /// One entry per attribute; `None` if no link has a value.
     pub values: Vec<Option<Vec<u8>>>,
 }
 
-/// What is known of a cell after it was written.
+/// Facts about a written cell.
 #[derive(Debug)]
 pub struct StoredCell {
     /// The key of its bucket.
@@ -182,7 +182,7 @@ impl Family {
         let mut all = Vec::new();
         for (key, size, item) in items {
             let (array, chunk) = self.array(&key)?;
-            // Cells of one object: those of one array, and one shard.
+            // Cells of one object share the array and the shard.
             let offsets = key.get(chunk.len()..).or_bug("a cell beyond its key")?;
             let mut object = blobs::index(offsets);
             object.extend(cells_of(array).object_index(chunk)?);

@@ -15,7 +15,7 @@ use crate::level::shard::Cells;
 use crate::spec::target_version::LinksBy;
 use crate::{WriteError, documents};
 
-/// A family of links whose cells are written: what its documents are made from.
+/// A family of links with written cells: the input of its documents.
 #[derive(Debug)]
 pub struct Stored {
     /// The family.
@@ -26,7 +26,7 @@ pub struct Stored {
     pub links: u64,
     /// Stored links, copies counted.
     pub records: u64,
-    /// Groups of links inside chunks, where they follow fragments.
+    /// Groups of links inside chunks, if they follow fragments.
     pub groups: Option<Grouped>,
 }
 
@@ -41,7 +41,7 @@ impl Stored {
         groups.is_some_and(|groups| groups.everywhere && !groups.chunks.is_empty())
     }
 
-    /// The documents of arrays and groups; none where there is nothing to describe.
+    /// The documents of arrays and groups; empty if there are no links to describe.
     pub fn nodes(&self, cells: &Cells) -> Result<Nodes, WriteError> {
         let policy = &self.family.policy;
         let mut nodes = Nodes::default();
@@ -135,7 +135,7 @@ impl Stored {
             let mut attributes = family.value_attributes(array, one);
             match array {
                 ArrayKey::Offsets(_) if !one.complete => {
-                    // What is lost in the source stays what is warned of.
+                    // A loss in the source is still reported as a warning.
                     let lacks = |cell: &StoredCell| cell.valued.get(at) == Some(&false);
                     attributes.links_without_values = self.cells.iter().any(lacks).then_some(true);
                 }
@@ -189,7 +189,7 @@ impl Family {
         let offsets = self.offset_lists(array);
         let mut extra = JsonObject::new();
         if array == ArrayKey::Inside && policy.delta == 0 {
-            // The policy of the links between chunks, of which there may be none.
+            // The policy of the links between chunks, which may be empty.
             extra.insert("directed".to_owned(), json!(policy.directed));
             extra.insert("store".to_owned(), json!(policy.store.name()));
         }

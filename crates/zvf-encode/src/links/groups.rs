@@ -48,7 +48,7 @@ impl FragmentRows {
         self.buckets.relieve()
     }
 
-    /// Returns what was noted, to be looked up by chunk.
+    /// Returns the recorded fragments for lookup by chunk.
     pub fn seal(self) -> ChunkFragments {
         let (chunks, file) = self.buckets.finish();
         ChunkFragments {
@@ -159,7 +159,7 @@ impl FragmentEnds {
     }
 }
 
-/// The chunks whose groups of links were written.
+/// The chunks with written groups of links.
 #[derive(Debug, Clone)]
 pub struct Grouped {
     /// Chunks with a cell of groups: all that have fragments, with or without links.

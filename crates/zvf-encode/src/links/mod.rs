@@ -7,7 +7,7 @@
 //! | 0.8.1 (0.8 §9) | `cross_chunk_links/<delta>`: ends in several chunks | the chunks of all ends |
 //!
 //! A [`LinkPlacer`] collects links, one bucket for each cell, and writes them as the [`Policy`] of their [`Family`] states;
-//! [`Stored`] makes the documents. Values of links lie beside them, in `link_attributes/<name>/…` and
+//! [`Stored`] makes the documents. Values of links are stored beside them, in `link_attributes/<name>/…` and
 //! `cross_chunk_link_attributes/<name>/…`.
 
 mod cell;

@@ -56,7 +56,7 @@ impl LinkPlacer {
         self.links
     }
 
-    /// Places a link whose ends are rows of numbered chunks. `values` has those of all attributes, one after another.
+    /// Places a link between rows of numbered chunks. `values` has those of all attributes, one after another.
     ///
     /// # Errors
     /// As [`push`](Self::push).
@@ -81,11 +81,11 @@ impl LinkPlacer {
         self.push(&ends, &columns)
     }
 
-    /// Places one link. Ends are in the order of the application; the first lies in this level. `values` has an entry for
+    /// Places one link. Ends are in the order of the caller; the first is in this level. `values` has an entry for
     /// each attribute.
     ///
     /// # Errors
-    /// Misuse: chunks too far apart. Bug: ends or values that are not those of the family. I/O of the spill file.
+    /// Misuse: chunks too far apart. Bug: ends or values that do not match the family. I/O of the spill file.
     pub fn push(&mut self, ends: &[End<'_>], values: &[Option<&[u8]>]) -> Result<(), WriteError> {
         let policy = &self.family.policy;
         let same = ends.windows(2).all(|pair| match pair {
@@ -199,7 +199,7 @@ impl LinkPlacer {
         Ok((cells, stored))
     }
 
-    /// The family, of which no cell is stored yet, and the records of its cells.
+    /// The family, with no cells stored yet, and the records of its cells.
     pub(super) fn finish(self) -> (Stored, Vec<(ChunkCoord, Bucket)>, SpillFile) {
         let (buckets, file) = self.buckets.finish();
         let stored = Stored {

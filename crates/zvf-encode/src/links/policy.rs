@@ -24,7 +24,7 @@ pub struct Policy {
     pub store: LinkStore,
     /// Type of the columns, little-endian.
     pub dtype: DType,
-    /// Chunk shapes of this level and the target level in those of the root; of families between levels.
+    /// Chunk shapes of this level and of the target level as multiples of the root's; for families between levels.
     pub factors: Option<(Vec<i64>, Vec<i64>)>,
     /// Components of a chunk coordinate.
     pub rank: usize,
@@ -58,7 +58,7 @@ pub struct LinkColumn {
     pub name: String,
     /// Bytes of a value.
     pub size: usize,
-    /// The value that means absence, where the type has one.
+    /// The value that marks absence, if the type has one.
     pub absent: Option<Vec<u8>>,
     /// Whether every link should have a value.
     pub complete: bool,
@@ -130,7 +130,7 @@ impl Family {
         Self::new(policy, columns.collect())
     }
 
-    /// Whether the links are those of one level, so that some may lie inside of chunks.
+    /// Whether both ends are in one level, so that links may be inside chunks.
     pub fn is_inside(&self) -> bool {
         self.policy.delta == 0
     }

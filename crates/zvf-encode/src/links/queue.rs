@@ -6,7 +6,7 @@ use crate::records::record::take;
 use crate::spec::store::StoreSpec;
 
 /// Marks the child of a queued link of a skeleton that is another fragment's than its parent, by the values of fragments:
-/// such a link is stored wherever its rows lie. Numbers of vertices stay below 2^62.
+/// such a link is stored regardless of the chunks of its rows. Numbers of vertices stay below 2^62.
 pub(crate) const CUT: u64 = 1 << 63;
 
 /// The endpoints and attributes of a queued link.

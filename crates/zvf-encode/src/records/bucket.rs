@@ -42,7 +42,7 @@ impl<K: Eq + Hash> Buckets<K> {
         }
     }
 
-    /// With a bucket for each of these keys, whose numbers are in their order.
+    /// Creates a bucket for each of these keys; buckets are numbered in the order of the keys.
     pub fn of(keys: impl IntoIterator<Item = K>, budget: usize, folder: &Path) -> Self
     where
         K: Copy,
@@ -82,7 +82,7 @@ impl<K: Eq + Hash> Buckets<K> {
         let bucket = bucket.or_bug(format_args!("no bucket {number}"))?;
         let before = bucket.tail.capacity();
         if let Some(last) = bucket.parts.last().filter(|_| before == 0) {
-            // What came before the last spill comes again, more or less: no growing in small steps.
+            // Batches resemble each other: start with the size of the last spill instead of growing in small steps.
             let usual = to_index("bytes of a bucket", last.len.min(1 << 16))?;
             bucket.tail.reserve(usual);
         }
@@ -120,7 +120,7 @@ impl<K: Eq + Hash> Buckets<K> {
 
     /// Returns all keys with their buckets, in the order in which they were added, and the file that the buckets are read from.
     pub fn finish(self) -> (Vec<(K, Bucket)>, SpillFile) {
-        // Keys have the numbers 0, 1, 2, …: in this order they are those of the buckets.
+        // Keys are numbered 0, 1, 2, …, so sorting by number gives the order of the buckets.
         let mut keys: Vec<(K, usize)> = self.numbers.into_iter().collect();
         keys.sort_unstable_by_key(|(_, number)| *number);
         let keys = keys.into_iter().map(|(key, _)| key);

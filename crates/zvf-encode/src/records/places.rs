@@ -24,7 +24,7 @@ const BLOCK: usize = 1 << 16;
 
 #[derive(Debug)]
 struct Blocks {
-    /// What came in, by block, until `seal`.
+    /// The input by block, until `seal`.
     incoming: Option<Buckets<u64>>,
     parts: Vec<Option<SpillRange>>,
     file: SpillFile,
@@ -121,7 +121,7 @@ impl Blocks {
     fn get(&mut self, at: usize) -> Result<Option<u64>, WriteError> {
         let (block, inside) = (at / BLOCK, at % BLOCK);
         if let Some(found) = self.kept.iter().position(|(number, _)| *number == block) {
-            // The block that was asked for last is looked at first.
+            // The block of the last lookup is tried first.
             self.kept.swap(0, found);
         } else {
             let Some(part) = self.parts.get(block).copied().flatten() else {

@@ -1,5 +1,5 @@
-//! Cutting bytes that the writer made itself, such as records that waited in a file: what does not fit is a bug, never a row
-//! less or a default.
+//! Splits bytes that the writer itself made, such as records from a temporary file: a mismatch is a bug, never a missing row
+//! or a default.
 
 use std::slice::ChunksExact;
 
@@ -73,7 +73,7 @@ pub fn take_array<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], WriteErro
     Ok(*first)
 }
 
-/// Takes a value that has a flag in front; `None` where the flag says that the bytes are none.
+/// Takes a value after its presence flag; `None` if the flag marks it as absent.
 ///
 /// # Errors
 /// Bug: there are fewer bytes, or the flag is neither 0 nor 1.
@@ -109,7 +109,7 @@ pub(crate) fn take_link<'b>(
     Ok((placement, rows.collect()))
 }
 
-/// Row `row` of a column with `width` values a row; `None` where the column ends before.
+/// Row `row` of a column with `width` values a row; `None` beyond the end of the column.
 pub fn row_of<T>(column: &[T], row: usize, width: usize) -> Option<&[T]> {
     column.get(row.checked_mul(width)?..)?.get(..width)
 }

@@ -13,7 +13,7 @@ use crate::records::record::typed;
 use crate::records::spill::{SpillFile, SpillRange};
 use zvf_format::int::wide;
 
-/// One fragment of one object: where it lies, and its place in the object.
+/// One fragment of one object: its chunk and number, and its position in the object.
 ///
 /// Sorted by object, then by `order`.
 #[derive(
@@ -46,7 +46,7 @@ pub struct Placed {
     pub(crate) rows: u32,
 }
 
-/// What a [`Sorter`] sorts: records of one size whose order is that of their members.
+/// A record that a [`Sorter`] sorts: of fixed size, ordered by its members.
 pub trait Record: Copy + Ord + FromBytes + IntoBytes + Immutable {}
 
 impl<T: Copy + Ord + FromBytes + IntoBytes + Immutable> Record for T {}

@@ -1,4 +1,4 @@
-//! Temporary files for what does not fit the memory budget.
+//! Temporary files for data beyond the memory budget.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -140,7 +140,7 @@ impl SpillFile {
     }
 }
 
-/// A lock whose owner panicked still guards usable data: positions are set before every access.
+/// Ignores poisoning: positions are set before every access, so a panic leaves no invalid state.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex
         .lock()

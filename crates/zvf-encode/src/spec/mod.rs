@@ -1,4 +1,4 @@
-//! What a store is to be, and what follows from its format version.
+//! The specification of a store, and the consequences of its format version.
 //!
 //! A [`StoreSpec`] is checked as a whole by [`StoreSpec::check`]; nothing else in this crate refuses its members. A version
 //! is four small choices, [`VersionRules`]: no other code asks for the version.

@@ -115,7 +115,7 @@ impl Parametric {
         self
     }
 
-    /// The built-in types, and those of the caller.
+    /// The built-in types, and the types that the caller declared.
     pub(crate) fn registry(&self) -> Vec<ParametricType> {
         let mut all = vec![
             ParametricType::new(0, "plane", ["A", "B", "C", "D"]),

@@ -1,4 +1,4 @@
-//! What a store shall be: [`StoreSpec`], and the check that it can be.
+//! [`StoreSpec`], the description of a store to write, and its check.
 
 mod space;
 
@@ -41,7 +41,7 @@ impl TargetVersion {
     }
 }
 
-/// What is done with a vertex outside of the [`bounds`](StoreSpec::bounds) given.
+/// The treatment of a vertex outside the given [`bounds`](StoreSpec::bounds).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
 pub enum Outside {
     /// The batch is refused.
@@ -51,7 +51,7 @@ pub enum Outside {
     Grow,
 }
 
-/// What the values of an attribute are.
+/// The type of the values of an attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub enum AttributeType {
     /// Numbers of one type.
@@ -72,7 +72,7 @@ pub struct AttributeSpec {
     pub values: AttributeType,
     /// Values of one row. Default 1.
     pub channels: usize,
-    /// One name a channel. Default `ch0`, `ch1`, … where there is more than one.
+    /// One name a channel. Default `ch0`, `ch1`, … if there are several.
     pub channel_names: Option<Vec<String>>,
     /// Unit of the values.
     pub unit: Option<String>,
@@ -136,8 +136,8 @@ impl AttributeSpec {
         self
     }
 
-    /// Refuses values that readers could not read with this unit: days, times of day and dates out of range. `of` names what the
-    /// attribute belongs to, for errors.
+    /// Checks values against the unit: days, times of day and dates must be in range. `of` names the owner of the
+    /// attribute in errors.
     ///
     /// # Errors
     /// Misuse: the first such value, with its row.
@@ -217,13 +217,13 @@ impl LinkSpec {
     }
 }
 
-/// An attribute by whose value chunks are cut, before they are cut by position.
+/// An attribute that splits chunks, in addition to positions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ChunkBy {
-    /// The attribute: one truth value, whole number or text a vertex. It lies in the keys of chunks and in no array.
+    /// The attribute: one truth value, integer or text per vertex. It is stored in the keys of chunks, not in an array.
     pub attribute: AttributeSpec,
-    /// All values that it may have. Default: those of the data.
+    /// All permitted values. Default: the values in the data.
     pub values: Option<Values<'static>>,
     /// Whether an array has it, too, as the released writers of graphs and meshes leave it: only in stores that are edited.
     pub stored: bool,
@@ -241,7 +241,7 @@ impl ChunkBy {
     }
 }
 
-/// What a store is to be. [`check`](Self::check) checks it as a whole, before anything is written.
+/// The description of a store to write. [`check`](Self::check) checks it as a whole, before anything is written.
 ///
 /// # Units
 /// Lengths are world units along the axes, one number an axis.
@@ -273,8 +273,8 @@ pub struct StoreSpec {
     pub chunk_shape: Vec<f64>,
     /// Size of a bin: a whole part of the chunk. Only point clouds without objects are cut by it.
     pub bin_shape: Option<Vec<f64>>,
-    /// Corners that the store claims. Default: those of the data. They grow by what rounding to the stored number type
-    /// takes a vertex beyond them.
+    /// The bounds of the store. Default: those of the data. They are extended if rounding to the stored number type
+    /// moves a vertex beyond them.
     pub bounds: Option<(Vec<f64>, Vec<f64>)>,
     /// What happens to vertices outside of them.
     pub outside: Outside,
@@ -284,7 +284,7 @@ pub struct StoreSpec {
     pub objects: bool,
     /// Attributes of vertices.
     pub vertex_attributes: Vec<AttributeSpec>,
-    /// An attribute by whose value chunks are cut, too. Default none.
+    /// An attribute that also splits chunks. Default none.
     pub chunk_by: Option<ChunkBy>,
     /// Attributes of fragments; a fragment ends where any of them changes. Default none.
     pub fragment_attributes: Vec<AttributeSpec>,
@@ -561,7 +561,7 @@ impl StoreSpec {
         self.parametric.as_ref().map_or(Ok(()), Parametric::check)
     }
 
-    /// The bounds given, as far as numbers of the stored type reach when those of the bounds themselves are rounded to it.
+    /// The given bounds, extended to the values that they round to in the stored type.
     pub(crate) fn reach(&self) -> Option<(Vec<f64>, Vec<f64>)> {
         let (low, high) = self.bounds.as_ref()?;
         let round = |value: &f64| self.positions.round(*value);
@@ -634,7 +634,7 @@ impl StoreSpec {
         }
         let policy = links.directed || links.store == LinkStore::Duplicate;
         if policy && !links.explicit {
-            // Readers of implied links tell the streamed form, whose records are reversed, by `directed` (0.9 §14.3).
+            // Readers of implied links recognise the streamed form, with reversed records, by `directed` (0.9 §14.3).
             let expected = "undirected and canonical where links are implied";
             return Err(WriteError::spec("links", "another policy", expected));
         }

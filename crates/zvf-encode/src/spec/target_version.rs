@@ -1,4 +1,4 @@
-//! What follows from the version that is written: four small choices. Nothing else in this crate asks for a version.
+//! The four choices that depend on the target version. Nothing else in this crate depends on a version.
 //!
 //! | choice | 0.9.2 | 0.8.1 |
 //! |---|---|---|
@@ -32,7 +32,7 @@ pub enum LinksBy {
 /// What an object's id is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdsIn {
-    /// Any number: it stands in a table beside the manifests (0.9 §11.2).
+    /// Any number; ids are stored in a table beside the manifests (0.9 §11.2).
     Table,
     /// The number of its row (0.8 §10.1).
     Rows,
@@ -47,21 +47,21 @@ pub enum Members {
     Early,
 }
 
-/// What follows from a format version.
+/// The choices of a format version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VersionRules {
-    /// Where cells lie that are in no shards.
+    /// How cells outside shards are stored.
     container: Container,
     /// How links between chunks are found.
     pub links: LinksBy,
-    /// What the id of an object is.
+    /// How the id of an object is stored.
     pub ids: IdsIn,
     /// Which members documents have.
     pub members: Members,
 }
 
 impl TargetVersion {
-    /// Returns what follows from the version.
+    /// Returns the choices of the version.
     pub const fn rules(self) -> VersionRules {
         match self {
             Self::V0_9_2 => VersionRules {
@@ -128,12 +128,12 @@ impl VersionRules {
         self.container == Container::Blobs
     }
 
-    /// Whether the cells of such chunks can lie in shards.
+    /// Whether the cells of such chunks can be stored in shards.
     pub fn takes_shards<'c>(self, mut chunks: impl Iterator<Item = &'c [i64]>) -> bool {
         !self.begins_at_zero() || chunks.all(|chunk| chunk.iter().all(|&at| at >= 0))
     }
 
-    /// Refuses what a store of the version cannot hold.
+    /// Checks that the version can hold the store.
     pub(crate) fn check(self, spec: &StoreSpec) -> Result<(), WriteError> {
         if self.members == Members::Early && spec.coordinate_offset.is_some() {
             // 0.8 §5.1.
@@ -162,7 +162,7 @@ impl VersionRules {
         Err(WriteError::spec("compression", found, expected))
     }
 
-    /// Tells on which axis a lower corner lies where no shard can: the axis, and what was found.
+    /// Checks the lower corner for shards; the error is the axis and the found value.
     pub(crate) fn check_corner(self, spec: &StoreSpec, low: &[f64]) -> Result<(), (usize, String)> {
         if spec.shard_shape.is_none() || !self.begins_at_zero() {
             return Ok(());
@@ -183,7 +183,7 @@ impl VersionRules {
     }
 }
 
-/// What is expected where a grid has no origin.
+/// The expectation for a grid without an origin.
 pub(crate) const NO_ORIGIN: &str =
     "0 or more: shards of 0.8.1 begin at chunk 0; without shards any chunk can be";
 

@@ -1,9 +1,9 @@
 //! Tables: attributes of objects and groups, a typed array each, with a row for each object or group (0.9 §11.4).
 //!
-//! Some rows may have no value. They are stored as the fill of the array, whose document says that it means absence; a value equal
-//! to the fill cannot be told from none (trap T24). [`TableRows::absence`] decides for writers, edits, copies and pyramids what the
-//! fill is and what it means; [`Absence`] is the answer. Where no element is left, writers and edits refuse integers, and copies
-//! report what is lost.
+//! Rows may lack a value. They are stored as the fill of the array, and the document declares that the fill means absence; a value
+//! equal to the fill cannot be distinguished from it (trap T24). [`TableRows::absence`] decides for writers, edits, copies and pyramids
+//! which fill is used and whether it means absence; [`Absence`] is the result. If every candidate occurs as a value, writers and
+//! edits refuse integers, and copies report the loss.
 
 use std::collections::HashSet;
 
@@ -46,16 +46,16 @@ impl TableOf {
     }
 }
 
-/// What rows without a value are stored as: the answer of [`TableRows::absence`].
+/// How rows without a value are stored: the result of [`TableRows::absence`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Absence {
     /// The fill means absence: no row with a value is equal to it.
     Distinct(Fill),
-    /// Rows have no value, and every candidate is the value of a row: stored as the first one, they cannot be told from `row`.
+    /// Rows lack a value, and every candidate occurs as a value: stored as the first candidate, they cannot be distinguished from `row`.
     Ambiguous {
         /// The first candidate.
         fill: Fill,
-        /// The first row whose value is equal to it.
+        /// The first row with an equal value.
         row: usize,
     },
     /// Every row has a value, and every candidate that was looked at is one of them: the fill, a zero, means nothing.
@@ -110,7 +110,7 @@ impl TableRows {
         Ok(())
     }
 
-    /// What the elements are.
+    /// The type of the elements.
     pub fn element(&self) -> &Element {
         &self.element
     }
@@ -120,7 +120,7 @@ impl TableRows {
         self.missing.len()
     }
 
-    /// The rows whose channels all have the same value, with that value. A row means absence where all its channels do, so only such
+    /// The rows whose channels are all equal, with that value. A row means absence if all its channels do, so only such
     /// rows can be mistaken for one that is absent.
     fn uniform(&self) -> impl Iterator<Item = (usize, &[u8])> {
         let size = self.element.size().max(1);
@@ -140,11 +140,11 @@ impl TableRows {
         rows.find(|(_, value)| *value == fill.0).map(|(row, _)| row)
     }
 
-    /// Decides what rows without a value are stored as. The first of `candidates` means absence if no row with a value is equal to it;
-    /// another one only where rows have no value, or if `always`, since there readers look at the fill alone.
+    /// Decides how rows without a value are stored. The first of `candidates` means absence if no row with a value is equal to it;
+    /// another one is used only if rows lack a value, or if `always`, because there readers look at the fill alone.
     ///
     /// # Cost
-    /// One pass over the rows; a second one with a set of the distinct values where the first candidate is the value of a row.
+    /// One pass over the rows; a second one with a set of the distinct values if the first candidate occurs as a value.
     pub fn absence(&self, candidates: &[Fill], always: bool) -> Absence {
         let Some((usual, others)) = candidates.split_first() else {
             return match self.missing.is_empty() {
@@ -354,7 +354,7 @@ fn table_rows(
         let expected = "texts that do not end with NUL";
         return Err(WriteError::input(what, format!("{text:?}"), expected));
     }
-    // Every text is as wide as the longest one: what was pushed says little about what this takes.
+    // Every text is as wide as the longest one, so the memory for this cannot be derived from the pushed bytes.
     let width = element.size().checked_mul(channels);
     let size = width.and_then(|width| wide(width).checked_mul(wide(rows.len())));
     let (Some(width), true) = (width, size.is_some_and(|size| size <= MOST_BYTES)) else {
@@ -383,7 +383,7 @@ fn table_rows(
     Ok(table)
 }
 
-/// A column of values that are a multiple of the rows, of which every row has one, in one chunk.
+/// A column in one chunk, with the same number of values in every row and none missing.
 pub(crate) fn plain_column(
     what: &str,
     values: &Values<'_>,

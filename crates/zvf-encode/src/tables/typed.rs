@@ -18,7 +18,7 @@ pub const ROWS: u64 = 65_536;
 /// Bytes of a chunk from which on it gets fewer rows: it is padded to its whole length.
 const CHUNK: u64 = 64 << 20;
 
-/// What the elements of a typed array are.
+/// The type of the elements of a typed array.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Element {
     /// Numbers.
@@ -127,13 +127,13 @@ impl Element {
 /// A typed array in memory, of ids or of a table.
 #[derive(Debug)]
 pub struct Typed {
-    /// What the elements are.
+    /// The type of the elements.
     pub element: Element,
     /// Rows, or rows and channels.
     pub(crate) shape: Vec<u64>,
-    /// Rows of one chunk, fewer where rows are very wide; none: all of them.
+    /// Rows of one chunk, reduced for very wide rows; `None` for a single chunk.
     pub chunk_rows: Option<u64>,
-    /// The element that stands for what is not stored.
+    /// The element that readers use for chunks that are not stored.
     pub fill: Fill,
     /// Whether rows that are equal to the fill have no value.
     pub absent: bool,
@@ -164,8 +164,8 @@ impl Typed {
         }
     }
 
-    /// Encodes the array at `path`: its document and its chunks. Every chunk is stored, those of nothing but fill as well, and the document says so: a
-    /// chunk that is lost later is not read as one without values.
+    /// Encodes the array at `path`: its document and its chunks. Every chunk is stored, even if it holds nothing but fill, and the
+    /// document declares so: a lost chunk is therefore not read as one without values.
     pub fn objects(
         &self,
         path: &str,

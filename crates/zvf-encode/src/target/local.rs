@@ -2,11 +2,11 @@
 //!
 //! A file is written under a temporary name beside its own and renamed, so that no reader ever sees half of one; a file that
 //! no reader looks for before a document is there has its own name at once. Before the document that makes the others
-//! visible gets its name, they are on the disk: files are synced one by one, or, where they are many and the system can, all
+//! visible gets its name, they are durable: files are synced one by one or, for many files and if the system supports it, all
 //! at once.
 //!
-//! Nothing outside of the folder is ever written or removed. A file that is a link is replaced, not what it leads to; a
-//! folder that is a link is refused ([`Local::check`]). The folder itself may be one.
+//! Never writes or removes anything outside the folder. A file that is a symbolic link is replaced, not its target; a
+//! folder that is a symbolic link is refused ([`Local::check`]). The root folder itself may be one.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, File};
@@ -57,7 +57,7 @@ impl Local {
         }
     }
 
-    /// Refuses a key that lies below a folder that is a link: what that leads to lies elsewhere.
+    /// Checks that no folder above a key is a symbolic link, whose target is outside the store.
     ///
     /// # Errors
     /// [`WriteError::Linked`]; I/O.
@@ -106,9 +106,9 @@ impl Local {
         path
     }
 
-    /// Creates a file in the place of what has its name, and the folders above it where they are not there: both are
-    /// found out by failing, since most files are new and most folders are there. A link, or a file that has other names,
-    /// is replaced: writing into it would change what lies elsewhere.
+    /// Creates a file, replacing one of its name, and creates missing folders above it; both are
+    /// detected by failing, since most files are new and most folders exist. A link, or a file with other names,
+    /// is replaced: writing into it would change a file elsewhere.
     fn create(&self, path: &Path) -> std::io::Result<File> {
         match (File::create_new(path), path.parent()) {
             (Err(error), Some(folder)) if error.kind() == ErrorKind::NotFound => {
@@ -123,7 +123,7 @@ impl Local {
         }
     }
 
-    /// Makes a folder and those above it, and keeps in mind where that began.
+    /// Makes a folder and those above it, and records the topmost new one.
     fn make(&self, folder: &Path) -> std::io::Result<()> {
         if !self.folder.exists() {
             let new = |one: &&Path| !one.as_os_str().is_empty() && !one.exists();
@@ -170,7 +170,7 @@ impl Local {
         match write() {
             Ok(()) => Ok(temporary),
             Err(error) => {
-                // The first error is the one to tell.
+                // The first error is reported.
                 let _ = fs::remove_file(&temporary);
                 Err(WriteError::io(temporary, error))
             }
@@ -210,13 +210,13 @@ impl Local {
         let sync = self.note(&path);
         let temporary = self.temporary(&path, bytes, sync)?;
         fs::rename(&temporary, &path).map_err(|error| {
-            // The first error is the one to tell.
+            // The first error is reported.
             let _ = fs::remove_file(&temporary);
             WriteError::io(path, error)
         })
     }
 
-    /// Moves a file whose bytes are on the disk already. One that is not there, and is where it belongs, was moved before.
+    /// Renames a durable file. A file that is missing at its old name and present at the new one was renamed before.
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), WriteError> {
         self.check(from)?;
         self.check(to)?;
@@ -240,7 +240,7 @@ impl Local {
         self.check(key)?;
         let path = self.path(key);
         let temporary = self.temporary(&path, bytes, true)?;
-        // A link fails where the name is taken, in one step; a rename would replace it.
+        // A hard link fails atomically if the name is taken; a rename would replace the file.
         let linked = fs::hard_link(&temporary, &path);
         let made = match linked {
             Ok(()) => true,
@@ -272,7 +272,7 @@ impl Local {
         match done {
             Ok(true) => self.sync_folder(&path).map(|()| true),
             other => {
-                // What was found, or the first error, is the one to tell.
+                // The result or the first error is reported.
                 let _ = fs::remove_file(&temporary);
                 other
             }
@@ -307,7 +307,7 @@ impl Local {
         Ok(same)
     }
 
-    /// What the clock of the file system says.
+    /// The time of the clock of the file system.
     pub(crate) fn now(&self) -> Result<Option<SystemTime>, WriteError> {
         let file = self.temporary(&self.path("now"), &[], false)?;
         let found = fs::metadata(&file).map(|found| found.modified().ok());
@@ -392,7 +392,7 @@ impl Local {
         }
     }
 
-    /// Keys below a group; below the store itself, if it has no name. A group that is not there has none.
+    /// Keys below a group, or below the store itself for an empty name. A missing group has none.
     ///
     /// # Errors
     /// [`WriteError::Linked`]: a folder that is a link; what is listed is listed to be removed or replaced. I/O.
@@ -501,12 +501,12 @@ impl Local {
             }
         }
         lock(&self.plain).clear();
-        // What lies in a folder comes behind it.
+        // The content of a folder comes after the folder in this order.
         for folder in folders.into_iter().rev() {
             if self.check(folder).is_err() {
                 continue;
             }
-            // Fails where something lies in it, and so above it.
+            // Fails for a folder with content, and therefore for those above it.
             let _ = fs::remove_dir(self.path(folder));
         }
     }
@@ -518,7 +518,7 @@ impl Local {
                 continue;
             }
             let path = entry.path();
-            // A link to a folder is removed itself, never what it leads to.
+            // A link to a folder is removed itself, never its target.
             let folder = entry
                 .file_type()
                 .map_err(|e| WriteError::io(&path, e))?

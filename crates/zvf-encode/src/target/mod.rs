@@ -50,7 +50,7 @@ impl<'t> Below<'t> {
         }
     }
 
-    /// The same part, whose objects are put into a stage.
+    /// The same part, with its objects put into a stage.
     pub fn staged(self, stage: &'t Stage) -> Self {
         Self {
             stage: Some(stage),
@@ -66,7 +66,7 @@ impl<'t> Below<'t> {
         }
     }
 
-    /// The same part, of which readers request nothing until a document of it is put: objects need not replace others atomically.
+    /// The same part, hidden from readers until one of its documents is put: objects need not replace others atomically.
     pub fn unseen(self) -> Self {
         Self {
             unseen: true,
@@ -127,9 +127,9 @@ impl fmt::Debug for Fence {
 pub struct Seen {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// By what the backend knows it; a local file is known by its bytes.
+    /// The version of the backend; a local file is identified by its bytes.
     version: Option<object_store::UpdateVersion>,
-    /// When it was put, by the clock of where it lies; `None` where that was not asked for.
+    /// When it was put, by the clock of the backend; `None` if the caller did not need it.
     pub(crate) modified: Option<SystemTime>,
 }
 
@@ -212,7 +212,7 @@ impl Target {
         });
     }
 
-    /// Whether this program was asked to stop, or another one may have taken its work over.
+    /// Checks that this program was not asked to stop and that no other one can have taken over its work.
     ///
     /// # Errors
     /// Interrupted; [`WriteError::Lost`].
@@ -271,8 +271,8 @@ impl Target {
         }
     }
 
-    /// Moves objects of which no document tells yet, each from one key to another one. On an object store they are copied, and
-    /// stay where they were, too. One that was moved before is left as it is.
+    /// Moves objects that no document refers to yet, each to another key. On an object store they are copied, and
+    /// the originals remain. An object that was moved before is skipped.
     pub fn move_unseen(&self, moves: Vec<(String, String)>) -> Result<(), WriteError> {
         self.may_write()?;
         match &self.place {
@@ -352,7 +352,7 @@ impl Target {
         }
     }
 
-    /// What the clock says where the objects lie: `key`, or a temporary file, is put, looked at and removed.
+    /// The time of the backend's clock: puts `key`, or a temporary file, reads its time and removes it.
     pub(crate) fn now(&self, key: &str) -> Result<Option<SystemTime>, WriteError> {
         match &self.place {
             Where::Local(local) => local.now(),
@@ -421,7 +421,7 @@ impl Target {
             .try_for_each(|key| local.remove(key))
     }
 
-    /// Any object that is there.
+    /// The key of any existing object.
     pub(crate) fn any(&self) -> Result<Option<String>, WriteError> {
         match &self.place {
             Where::Local(local) => local.any(),
@@ -437,7 +437,7 @@ impl Target {
         }
     }
 
-    /// Removes an object; one that is not there is no error.
+    /// Removes an object; a missing object is not an error.
     pub fn remove(&self, key: &str) -> Result<(), WriteError> {
         match &self.place {
             Where::Local(local) => local.remove(key),
@@ -445,7 +445,7 @@ impl Target {
         }
     }
 
-    /// Removes an object if it holds these bytes; one that is not there, or is another's, is no error.
+    /// Removes an object if it holds these bytes; a missing object, or one with other bytes, is not an error.
     pub fn remove_own(&self, key: &str, bytes: &[u8]) -> Result<(), WriteError> {
         match &self.place {
             Where::Local(local) => match local.read(key)?.as_deref() == Some(bytes) {

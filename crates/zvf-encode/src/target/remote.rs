@@ -1,6 +1,6 @@
 //! A prefix of an object store.
 //!
-//! Every request is sent again as those of readers are ([`Requests`]), one that removes like any other.
+//! Every request is retried like those of readers ([`Requests`]), including removals.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(crate) struct Remote {
 /// How often a prefix is listed again, because something came while it was cleared.
 const SWEEPS: usize = 8;
 
-/// How often a put is sent again that is refused for an object which is not there any more then.
+/// How often a conditional put is retried if it is refused although the object no longer exists.
 const ROUNDS: usize = 4;
 
 impl Remote {
@@ -120,7 +120,7 @@ impl Remote {
             .map_err(|source| refused(key, source))
     }
 
-    /// Copies objects, on the server where it can. After a failure no other copy is begun, as with puts.
+    /// Copies objects, on the server if it supports that. After a failure no other copy is started, as with puts.
     pub(crate) fn copy(&self, copies: Vec<(String, String)>) -> Result<(), WriteError> {
         let failed = AtomicBool::new(false);
         let failed = &failed;
@@ -362,7 +362,7 @@ fn seen(bytes: Vec<u8>, done: PutResult) -> Seen {
     }
 }
 
-/// An object that is to go: one that is not there is no error.
+/// The answer to a removal; a missing object is not an error.
 fn gone(key: &str, answer: Answer<()>) -> Result<(), WriteError> {
     match answer {
         Ok(()) | Err(Error::NotFound { .. }) => Ok(()),

@@ -10,7 +10,7 @@ use crate::target::{Object, Target};
 #[derive(Debug)]
 pub struct Stage {
     folder: String,
-    /// The objects in whose place those of the change come.
+    /// The existing objects that the change replaces.
     known: BTreeSet<String>,
     done: Mutex<Done>,
 }
@@ -21,7 +21,7 @@ struct Done {
     same: BTreeSet<String>,
 }
 
-/// What a change does with objects.
+/// The objects that a change puts and removes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Staged {
     /// Keys of objects in the folder.
@@ -43,7 +43,7 @@ impl Stage {
     }
 
     fn done(&self) -> MutexGuard<'_, Done> {
-        // What it guards is right after every statement.
+        // The guarded data is consistent after every statement.
         self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -68,7 +68,7 @@ impl Stage {
         done.put.contains(key) || done.same.contains(key)
     }
 
-    /// Returns what the change does.
+    /// Returns the objects that the change puts and removes.
     pub fn finish(self) -> Staged {
         let Done { put, same } = self
             .done

@@ -11,7 +11,7 @@
 //! the comparison is the backend's (`If-Match`); on a local disk the root is read again right before it is renamed over,
 //! so that a foreign writer has to come within microseconds to be missed.
 //!
-//! A marker whose writer is gone does not stay: see [`lease`](crate::transaction::lease).
+//! The marker of a dead writer is removed by the next one: see [`lease`](crate::transaction::lease).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub struct Change {
     address: String,
     lease: Lease,
     root: Seen,
-    /// What changes left whose markers this one took over.
+    /// The remains of changes whose markers this one took over.
     left: Left,
     /// Whether a root was sent and its outcome is unknown.
     unsure: bool,
@@ -39,7 +39,7 @@ pub struct Change {
 /// Which markers of other writers are taken over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Take {
-    /// That of a writer that is known to be gone, or that can do no harm any more.
+    /// Of a writer that is known to have ended, or that can do no harm any more.
     Expired,
     /// Any: the caller says that its writer is dead.
     Any,
@@ -59,11 +59,11 @@ impl Left {
         self.edits.is_empty() && self.groups.is_empty()
     }
 
-    /// What a marker tells; `None` if it is that of another kind of change, which its own command knows how to end.
+    /// Parses a marker; `None` if it belongs to another kind of change, which only its own command can end.
     pub(crate) fn of(marker: &Value) -> Option<Self> {
         let mut left = Self::default();
         let details = marker.get("details")?;
-        // A new store whose root is there is whole: its writer was about to remove the marker.
+        // A new store with a root is complete: only the removal of its marker was missing.
         if details.as_object().is_some_and(serde_json::Map::is_empty) {
             return Some(left);
         }
@@ -105,7 +105,7 @@ const ROUNDS: usize = 16;
 impl Change {
     /// Marks an existing store as being changed and reads its root.
     ///
-    /// `what` and `details` stand in the marker, for people and for whoever has to clear up.
+    /// `what` and `details` are stored in the marker, for users and for cleanup.
     ///
     /// # Errors
     /// Misuse: no store; another change that is running, or was interrupted (its marker in the store says which). I/O.
@@ -124,7 +124,7 @@ impl Change {
             };
             let marker = |left: &Left| {
                 let mut marker = mark(what, details.clone());
-                // Settling what others left may change the root.
+                // Settling the remains of others may change the root.
                 if left.is_empty() && take == Take::Expired {
                     marker.insert("root".to_owned(), Value::from(sum(&root.bytes)));
                 }
@@ -146,7 +146,7 @@ impl Change {
                 let found = target.read(MARKER)?;
                 return Err(WriteError::held(address, MARKER, found.as_deref()));
             };
-            // Read under the marker: what is seen now is what the change builds on, and what the marker says.
+            // Read under the marker, so that the change and the marker refer to the current root.
             let now = target.see(ROOT)?;
             match now {
                 Some(now) if now.bytes == root.bytes => {
@@ -184,7 +184,7 @@ impl Change {
         &self.root.bytes
     }
 
-    /// What changes left whose markers this one took over: to be settled before anything else.
+    /// The remains of changes whose markers this one took over, which must be settled first.
     pub(crate) fn left(&self) -> &Left {
         &self.left
     }
@@ -194,7 +194,7 @@ impl Change {
         self.left = Left::default();
     }
 
-    /// Whether the change is still this one's: to be asked before objects are replaced that count already.
+    /// Checks that this change still holds the marker; called before committed objects are replaced.
     ///
     /// # Errors
     /// [`WriteError::Lost`].
@@ -236,11 +236,11 @@ impl Change {
         })
     }
 
-    /// Ends a change that did not come about: removes `groups`, which no reader uses, and the marker. A failure to remove
-    /// leaves it to the next writer: the first failure is the one to tell.
+    /// Ends a change before its commit: removes `groups`, which no reader uses, and the marker. If removing
+    /// fails, the next writer does it: the first failure is reported.
     ///
-    /// Where a root was sent and not answered, another one goes first, which makes that one come too late: without it,
-    /// everything stays, since what the root names must not go.
+    /// If a root was sent without an answer, another root is put first, so that the sent one fails; if that is impossible,
+    /// everything stays, because the sent root may name it.
     pub fn abandon(mut self, groups: &[String]) {
         if self.unsure {
             let other = crate::transaction::root_mark::fenced(self.root());

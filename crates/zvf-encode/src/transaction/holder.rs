@@ -19,7 +19,7 @@ pub struct Holder {
     pub pid: u32,
     /// Seconds since 1970, by the clock of that machine.
     pub(crate) since: u64,
-    /// Distinguishes the process from all others that ever ran on any machine, where the system says enough for that.
+    /// Distinguishes the process from all others on any machine, if the system provides enough information.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     process: Option<Identity>,
 }
@@ -49,7 +49,7 @@ impl Holder {
         }
     }
 
-    /// The writer of a marker; `None` where the marker does not say.
+    /// The writer of a marker; `None` if the marker does not state it.
     #[must_use]
     pub fn of_marker(marker: &[u8]) -> Option<Self> {
         let marker: Value = serde_json::from_slice(marker).ok()?;
@@ -95,7 +95,7 @@ impl fmt::Display for Holder {
     }
 }
 
-/// The name of this machine, as far as the system tells.
+/// The name of this machine, as far as the system provides it.
 fn host() -> String {
     let file = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
     let known = file
@@ -107,14 +107,14 @@ fn host() -> String {
         .unwrap_or_else(|| "unknown-host".to_owned())
 }
 
-/// The boot and the namespace of processes; `None` on systems that do not tell.
+/// The boot and the namespace of processes; `None` if the system does not provide them.
 fn here() -> Option<(String, String)> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let namespace = std::fs::read_link("/proc/self/ns/pid").ok()?;
     Some((boot.trim().to_owned(), namespace.to_str()?.to_owned()))
 }
 
-/// When a process started, in ticks since the boot; `None` if there is none, or it has ended and nobody asked how.
+/// When a process started, in ticks since the boot; `None` if it does not exist or is a zombie.
 fn start_of(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name of the program is in parentheses, and may hold blanks and parentheses.

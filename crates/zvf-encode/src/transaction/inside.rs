@@ -13,7 +13,7 @@ const ABOVE: usize = 16;
 /// Refuses an address below the root of a store.
 ///
 /// # Cost
-/// One request a folder above the address in a bucket; what cannot be read there is no obstacle.
+/// One request per folder above the address in a bucket; unreadable folders are ignored.
 ///
 /// # Errors
 /// [`WriteError::Exists`].

@@ -8,7 +8,7 @@
 //! renewed every 1/4 of the lease;  not trusted by its holder from 2/3 on;  may be taken over after the whole, and 2 s
 //! ```
 //!
-//! A marker is replaced under the condition that it is the one that was seen, so that of several who take over one
+//! A marker is replaced only if it is still the one that was read, so that one of several takeovers
 //! succeeds, and a renewal that comes late fails.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -24,7 +24,7 @@ use crate::target::{Seen, Target, unique};
 /// The length of a lease, unless [`WriteOptions`](crate::WriteOptions) say otherwise.
 pub const LEASE: Duration = Duration::from_secs(60);
 
-/// The member of a marker whose writer has ended, and could not remove it.
+/// The member of a marker whose writer has ended without being able to remove it.
 pub(crate) const OVER: &str = "over";
 
 /// Times of servers have whole seconds.
@@ -44,11 +44,11 @@ pub struct Lease {
     renewing: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-/// What is known of the marker.
+/// The state of the marker.
 #[derive(Debug)]
 struct Held {
     seen: Seen,
-    /// When the last put of it that succeeded was begun, by two clocks: one of them may stand still while the machine
+    /// The start of its last successful put, by two clocks: one may stand still while the machine
     /// sleeps, the other may be set.
     since: (Instant, SystemTime),
     lost: bool,
@@ -197,7 +197,7 @@ fn holds(held: &Mutex<Held>, length: Duration) -> bool {
     !held.lost && held.since.0.elapsed().max(by_wall) < length / 3 * 2
 }
 
-/// The bytes of a marker: those of each renewal are others, so that each can be told from the one before.
+/// The bytes of a marker; those of each renewal differ from the ones before.
 fn beat(marker: &Map<String, Value>, length: Duration, number: u64) -> Vec<u8> {
     let mut marker = marker.clone();
     let length = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
@@ -206,7 +206,7 @@ fn beat(marker: &Map<String, Value>, length: Duration, number: u64) -> Vec<u8> {
     Value::Object(marker).to_string().into_bytes()
 }
 
-/// How long after the end of a change its writer may still be removing what it left.
+/// How long after a change ends its writer may still remove its remains.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Whether a marker that was seen may be taken over: its writer has ended, or let its lease end; or its change is `done`,

@@ -1,4 +1,4 @@
-//! The marker of a store that is being written, by which later writers know what lies there, and the key of the root.
+//! The marker of a store that is being written, which identifies its content to later writers, and the key of the root.
 
 use serde_json::{Map, Value};
 

@@ -7,8 +7,8 @@
 //! | [`Transaction`] | objects that readers use | with the root, which names a redo log until all objects are in place |
 //! | [`partition`] | one new store that several programs write | as [`new_store`], with the parts that one program chose |
 //!
-//! All put the marker [`MARKER`] first and remove it last. That of a change is a [`Lease`]: it is renewed while its writer
-//! lives, and the next writer settles what a dead one left ([`settle`]).
+//! All put the marker [`MARKER`] first and remove it last. The marker of a change is a [`Lease`]: its writer renews it while
+//! it runs, and the next writer settles the remains of a dead one ([`settle`]).
 
 pub(crate) mod change;
 pub(crate) mod holder;

@@ -1,17 +1,17 @@
 //! A new store: the order in which its objects are written.
 //!
 //! ```text
-//! zvf-unfinished.json     somebody writes here           put only where nothing lies
+//! zvf-unfinished.json     marker                         put only into an empty place
 //! cells                   nothing names them yet
 //! documents of arrays     their level does not exist yet
 //! document of the level   its root does not exist yet
 //! ── everything above is durable ──
-//! zarr.json               the store exists               put only where none lies
+//! zarr.json               the store exists               put only if absent
 //! zvf-unfinished.json     removed
 //! ```
 //!
-//! A crash before the last document leaves no store, and the marker, by which the next writer knows that what lies there
-//! may go; a crash after it leaves a complete store, and at most the marker, which no reader looks at.
+//! A crash before the last document leaves no store; from the marker, the next writer knows that the content
+//! may be removed. A crash after it leaves a complete store, and at most the marker, which readers ignore.
 
 use serde_json::Value;
 
@@ -60,7 +60,7 @@ pub fn check(target: &Target, address: &str, stale_files: StaleFiles) -> Result<
             "{found} lies there, expected nothing: data of somebody else, or what an interrupted writer left"
         ));
     }
-    // Neither a root nor a marker: only what no one but a writer of such stores puts there may go.
+    // Neither a root nor a marker: only files that only a writer of such stores makes may be removed.
     match target.keys()?.iter().find(|key| !is_piece(key)) {
         Some(foreign) => exists(format!(
             "{foreign} lies there, which no writer of such stores left: nothing was removed"
@@ -86,7 +86,7 @@ const FAMILIES: [&str; 13] = [
     "groupings_attributes",
 ];
 
-/// Whether a key, in a place without a root, can only be that of a part of a store that was never finished.
+/// Whether a key, in a place without a root, can only belong to a store that was never finished.
 fn is_piece(key: &str) -> bool {
     let (folder, rest) = key.split_once('/').unwrap_or((key, ""));
     if folder.starts_with("zvf-") || folder.starts_with(crate::target::TEMPORARY) {
@@ -125,7 +125,7 @@ pub fn begin_as(
 ) -> Result<(), WriteError> {
     check(target, address, stale_files)?;
     if stale_files == StaleFiles::Remove {
-        // What lies there without a marker was looked at by `check`.
+        // `check` looked at any content without a marker.
         let cleared = unfinished::clear(target, address)?;
         if !cleared && (target.exists(MARKER)? || target.any()?.is_some()) {
             target.clear(MARKER)?;
@@ -144,8 +144,8 @@ pub fn begin_as(
     Ok(())
 }
 
-/// Removes what was written after a failure, if the place still bears the mark. A failure to remove leaves it to the
-/// next writer: the first failure is the one to tell.
+/// Removes the written objects after a failure, if the marker is unchanged. If removing fails, the
+/// next writer does it: the first failure is reported.
 pub fn abandon(target: &Target, mark: &[u8]) {
     if target
         .read(MARKER)

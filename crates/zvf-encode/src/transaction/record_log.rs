@@ -1,4 +1,4 @@
-//! A record log that several runs of a program append to: what a run that was interrupted leaves for the next one.
+//! A record log that several runs of a program append to, so that a run can continue an interrupted one.
 //!
 //! ```text
 //! ┌──────────┬──────┬──────────┬────────┬─────────┐
@@ -29,7 +29,7 @@ const HEAD: usize = 13;
 pub struct RecordLog {
     path: PathBuf,
     file: File,
-    /// Whether what was appended is on the disk when a call returns.
+    /// Whether appended records are durable when a call returns.
     sync: bool,
 }
 
@@ -71,7 +71,7 @@ impl RecordLog {
             sync,
         };
         let length = records.file.metadata().map_err(failed)?.len();
-        // What a crash cut short is cut off, so a file that is none of ours must not come so far.
+        // An incomplete last record is cut off, so a file of another kind must not get that far.
         let mut begin = [first; 1];
         let got = (&records.file).read(&mut begin).map_err(failed)?;
         if got > 0 && begin != [first] {
@@ -100,7 +100,7 @@ impl RecordLog {
         &self.path
     }
 
-    /// Cuts off everything behind a place.
+    /// Truncates the file at `end`.
     fn cut(&mut self, end: u64) -> Result<(), WriteError> {
         let done = self.file.set_len(end);
         done.and_then(|()| self.file.seek(SeekFrom::Start(end)))
@@ -162,7 +162,7 @@ pub fn to_bytes(value: &impl Serialize) -> Result<Vec<u8>, WriteError> {
     Ok(bytes)
 }
 
-/// The value of a payload; `None` where the bytes are those of no such value.
+/// The value of a payload; `None` if the bytes are not such a value.
 pub fn from_bytes<T: DeserializeOwned>(mut bytes: &[u8]) -> Option<T> {
     let value = ciborium::from_reader(&mut bytes).ok()?;
     bytes.is_empty().then_some(value)
@@ -178,7 +178,7 @@ struct LogReader<'p> {
 }
 
 impl LogReader<'_> {
-    /// The next record; `None` at the end, or where a crash cut one short.
+    /// The next record; `None` at the end, or at a record that a crash cut short.
     fn next(&mut self) -> Result<Option<(u8, Vec<u8>)>, WriteError> {
         let left = self.length.checked_sub(self.at);
         let left = left.or_bug("a record behind the end of its journal")?;

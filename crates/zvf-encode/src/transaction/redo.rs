@@ -6,7 +6,7 @@
 //!    zvf-edit-<id>/manifest.json    what is put and what is removed
 //!    ── everything above is durable ──
 //! 3  zarr.json                      the new root, which names the edit: from here on it counts
-//! 4  <key>                          objects are copied to where they belong, others are removed
+//! 4  <key>                          objects are copied into place, others are removed
 //!    ── everything above is durable ──
 //! 5  zarr.json                      the new root names no edit any more
 //! 6  zvf-edit-<id>/, zvf-unfinished.json   removed
@@ -38,7 +38,7 @@ const BATCH: usize = 64;
 pub struct Transaction {
     target: Arc<Target>,
     address: String,
-    /// Boxed: journals are moved through the futures of edits, which stand on the stack.
+    /// Boxed: journals are moved through the futures of edits, which are on the stack.
     change: Box<Change>,
     id: String,
 }
@@ -233,7 +233,7 @@ impl Transaction {
         Ok(stage.finish().put)
     }
 
-    /// Writes what the edit puts and removes into its folder.
+    /// Writes the list of objects that the edit puts and removes into its folder.
     fn list(&self, put: BTreeSet<String>, removed: BTreeSet<String>) -> Result<Redo, WriteError> {
         let removed = removed.difference(&put).cloned().collect::<Vec<_>>();
         let redo = Redo::new(&self.id, put, removed)?;
@@ -268,14 +268,14 @@ fn current(target: &Target) -> Result<Option<String>, WriteError> {
     }
 }
 
-/// Copies the objects of an edit to where they belong, and removes those that it removes. May be done again.
+/// Copies the objects of an edit into place, and removes those that it removes. May be repeated.
 ///
 /// Programs that do not know the log find no coarse level while its cells change: its document goes first, and comes last.
 fn apply(change: &Change, target: &Target, redo: &Redo) -> Result<(), WriteError> {
     let (levels, others): (Vec<&str>, Vec<&str>) = redo.put().partition(|key| is_coarse(key));
     let gone = redo.removed().filter(|key| is_coarse(key));
     let mut hidden = levels.iter().copied().chain(gone);
-    // What a writer does here after it was taken for dead would undo a later edit.
+    // A writer that was taken for dead must not revert a later edit here.
     let remove = |key: &str| change.check().and_then(|()| target.remove(key));
     hidden.try_for_each(remove)?;
     copy(change, target, redo, &others)?;
@@ -284,7 +284,7 @@ fn apply(change: &Change, target: &Target, redo: &Redo) -> Result<(), WriteError
     copy(change, target, redo, &levels)
 }
 
-/// Whether a key is that of the document of a coarse level.
+/// Whether a key is the document of a coarse level.
 fn is_coarse(key: &str) -> bool {
     let level = key.strip_suffix("/zarr.json");
     level.is_some_and(|level| level.parse::<u32>().is_ok_and(|level| level > 0))
@@ -314,7 +314,7 @@ pub enum Settled {
     Nothing,
     /// An edit counted already, and is carried out now.
     Finished,
-    /// An edit did not count yet, and what it left is removed.
+    /// An edit was not committed; its remains are removed.
     TakenBack,
 }
 
@@ -353,12 +353,12 @@ pub fn settle(target: &Arc<Target>, address: &str, lease: Duration) -> Result<Se
     }
 }
 
-/// Finishes, or takes back, what a change found when it was begun: under its own marker.
+/// Settles the remains that a change found at its beginning, under its own marker.
 fn settle_under(change: &mut Change, target: &Target) -> Result<Settled, WriteError> {
     let mut left = change.left().clone();
     let root = change.root().to_vec();
     let done = match RootDoc::parse(&root) {
-        // What cannot be read names no edit that counts: only the marker of a repair can lie beside it.
+        // An unreadable root names no committed edit: only the marker of a repair can exist beside it.
         Err(_) if !left.edits.is_empty() && !mentions_edit(&root) => Settled::TakenBack,
         Err(error) => return Err(error.into()),
         Ok(doc) => match named(&doc)? {

@@ -1,4 +1,4 @@
-//! What the root of a store says of an edit.
+//! The members of a root that refer to an edit.
 
 use serde_json::Value;
 use zvf_meta::RootDoc;
@@ -7,7 +7,7 @@ use zvf_store::writing::Redo;
 use crate::WriteError;
 use crate::target::unique;
 
-/// What a root says of an edit.
+/// The reference of a root to an edit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Word<'i> {
     /// It counts, and is being carried out.

@@ -183,7 +183,7 @@ impl Values<'_> {
     /// The values of some rows of `channels` values each, in the order given.
     ///
     /// # Errors
-    /// Bug: a row that is not there.
+    /// Bug: a row does not exist.
     pub fn of_rows(&self, rows: &[usize], channels: usize) -> Result<Values<'static>, WriteError> {
         let no_row = |row: usize| format!("row {row} of {} values", self.len());
         macro_rules! chosen {

@@ -3,8 +3,8 @@
 use crate::values::column::Values;
 use crate::values::number::{NumberType, narrow};
 
-/// The value of a number in a float type, as it is stored. `None` for what is no number, and for what the type would make another
-/// number of: `1e400` infinite, `1e-400` 0, and 9007199254740993 another whole number in float64. Decimals are rounded.
+/// Parses a number as a float type. `None` if it is not a number, or if the type would turn it into another
+/// number, such as `1e400` (infinite), `1e-400` (0) or 9007199254740993 (another integer in float64). Decimals are rounded.
 #[must_use]
 pub fn float(text: &str, number: NumberType) -> Option<f64> {
     let wide = text.parse::<f64>().ok()?;
@@ -34,7 +34,7 @@ pub fn out_of_range(text: &str, value: f64) -> bool {
     value == 0.0 && { digits }.any(|byte| (b'1'..=b'9').contains(&byte))
 }
 
-/// Whether a text is a number without exponent whose whole part float64 does not hold; `value` is what parsing makes of it.
+/// Whether a text is a number without exponent whose integer part float64 cannot hold; `value` is the parsed number.
 #[must_use]
 pub fn rounds(text: &str, value: f64) -> bool {
     rounds_in(text, value, NumberType::F64)

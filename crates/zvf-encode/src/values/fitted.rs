@@ -109,7 +109,7 @@ impl Values<'_> {
         }
     }
 
-    /// Whether floats become infinite in a shorter type, whose `bytes` these are.
+    /// Whether floats, given as `bytes`, become infinite in a shorter type.
     fn overflows(&self, wanted: NumberType, bytes: &[u8]) -> bool {
         let longer = |own: &NumberType| own.is_float() && own.size() > wanted.size();
         if self.number_type().filter(longer).is_none() {

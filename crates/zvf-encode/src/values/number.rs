@@ -110,8 +110,8 @@ impl NumberType {
         })
     }
 
-    /// The integer `at` steps from the least one of its type, or from the greatest one where there are no negative ones;
-    /// counted again from there behind the last one.
+    /// The integer `at` steps above the least one of its type, or below the greatest one for unsigned types;
+    /// wraps around after the last one.
     fn integer(self, at: u16) -> Option<Fill> {
         let size = self.size();
         let unused = 64 - 8 * size;
@@ -218,7 +218,7 @@ impl fmt::Display for NumberType {
     }
 }
 
-/// The nearest float32, as positions and attributes are rounded to it where a store holds float32.
+/// The nearest float32, which is how positions and attributes are rounded in stores of float32.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "rounding is what is asked for"

@@ -249,7 +249,7 @@ impl TextSet {
             .copied()
     }
 
-    /// The number of a text, which is added where it did not come before.
+    /// The number of a text, which is added if it is new.
     ///
     /// # Errors
     /// Over a limit: 2^32 texts.

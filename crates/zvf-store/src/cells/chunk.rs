@@ -26,12 +26,12 @@ pub(super) struct ObjectWant {
     cells: Vec<Cell>,
     /// The chunk of each cell.
     chunks: Vec<ChunkCoord>,
-    /// Whether cells that a presence list names have to be there.
+    /// Whether cells in a presence list must exist.
     ///
-    /// A store that is removed or replaced loses cells while its documents still stand, and without this the cells
-    /// that are gone would be taken for empty ones.
+    /// A store that is removed or replaced loses cells before its documents; without this check the missing cells
+    /// would be taken for empty ones.
     must_exist: bool,
-    /// What is read of a shard.
+    /// The state of reading a shard.
     shard: Option<ShardRead>,
     /// The chunks of the shard that are still to be read, as requests are numbered where each is one.
     missing: Vec<usize>,
@@ -251,7 +251,7 @@ fn decode(
     Ok(())
 }
 
-/// The only element of a chunk: a count of 1, a length, the bytes. Without a copy where the bytes are shared.
+/// The only element of a chunk: a count of 1, a length, the bytes. Shared bytes are not copied.
 fn single(key: &str, data: Data<'_>) -> Result<Option<Bytes>, StoreError> {
     let length = VlenChunk::parse_cell(data.as_slice())
         .map_err(|e| StoreError::decode(key, e))?

@@ -1,4 +1,4 @@
-//! What stands between stored objects and cells: decoders, which name what to read and take its bytes.
+//! Decoders between stored objects and cells: they name the bytes to read and receive them.
 //!
 //! A decoder does no I/O. [`Disk`](super::local_disk::Disk) and [`remote`](super::remote) get the bytes, for decoders of
 //! every container alike.
@@ -16,15 +16,15 @@ use crate::StoreError;
 use crate::layout::Shard;
 use zvf_io::{Cap, Kv};
 
-/// Bytes of an object and its ETag, where they were looked at.
+/// Bytes of an object and its ETag, if they were checked.
 pub(super) type State = Option<(u64, Option<String>)>;
 
 /// Turns the bytes of one or a few stored objects into the cells that want them.
 ///
-/// Calls come in this order: the index of a shard, where there is one; all requests; for each of them in turn its bytes,
+/// Calls come in this order: the index of a shard, if there is one; all requests; for each of them in turn its bytes,
 /// if they are still needed; the end.
 pub(super) trait Decoder: std::fmt::Debug + Send + Sync {
-    /// The shard whose index tells what to request.
+    /// The shard whose index determines the requests.
     fn shard(&self) -> Option<(&str, Shard)> {
         None
     }
@@ -43,12 +43,12 @@ pub(super) trait Decoder: std::fmt::Debug + Send + Sync {
     /// Bug, misuse.
     fn requests(&self, kv: &Kv) -> Result<Vec<Get>, StoreError>;
 
-    /// Whether the bytes of a request are needed after those of the requests before it.
+    /// Whether the bytes of a request are needed, after those of earlier requests.
     fn needs(&self, _request: usize) -> bool {
         true
     }
 
-    /// Takes the bytes of a request; `None` where the object does not exist.
+    /// Takes the bytes of a request; `None` if the object does not exist.
     ///
     /// # Errors
     /// Malformed; unsupported; limit.
@@ -59,7 +59,7 @@ pub(super) trait Decoder: std::fmt::Debug + Send + Sync {
         cells: &mut Cells,
     ) -> Result<(), StoreError>;
 
-    /// Takes what reads the bytes of a request of which ranges may be read later ([`Get::in_ranges`]).
+    /// Takes a reader of the bytes of a request with ranges that may be read later ([`Get::in_ranges`]).
     ///
     /// # Errors
     /// Bug: a decoder that did not ask for it.
@@ -92,7 +92,7 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    /// The cells of a plan: what need not be read stands there already.
+    /// The cells of a plan, with those filled in that need no request.
     pub(super) fn new(plan: &Plan, kv: &Kv) -> Result<Self, StoreError> {
         let mut cells = Self {
             cells: vec![None; plan.cells],
@@ -126,7 +126,7 @@ impl Cells {
         self.later.push((want, cell));
     }
 
-    /// The first `asked` cells.
+    /// The cells that the caller requested, without companions.
     pub(super) fn into_asked(self, asked: usize) -> Vec<Option<FetchedCell>> {
         let cells = self.cells.into_iter().take(asked);
         let mut cells: Vec<_> = cells.map(|cell| cell.map(FetchedCell::Decoded)).collect();

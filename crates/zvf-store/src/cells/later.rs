@@ -60,7 +60,7 @@ pub(crate) struct StoredCell {
     pub(super) spent: Arc<Spent>,
 }
 
-/// A cell whose length is known, and whose bytes are decoded range by range.
+/// A cell of known length that is decoded range by range.
 #[derive(Debug)]
 pub(crate) enum OpenCell {
     /// All of its bytes.
@@ -167,8 +167,8 @@ impl OpenCell {
         }
     }
 
-    /// The bytes of some rows of `row_bytes` bytes, one after another; `None` where they are so many of the cell that it is better
-    /// decoded whole, or where it is decoded.
+    /// The bytes of some rows of `row_bytes` bytes, one after another; `None` if they cover so much of the cell that decoding it
+    /// whole is better, or if it is already decoded.
     ///
     /// # Errors
     /// Malformed: a damaged chunk, rows that the cell does not have; I/O; a limit.

@@ -30,7 +30,7 @@ const WHOLE: u64 = 32 << 10;
 type Opened = (Arc<local::OpenFile>, Option<(u64, Option<String>)>);
 
 impl Disk<'_> {
-    /// Reads what a decoder asks for and decodes it.
+    /// Reads and decodes the objects that a decoder requests.
     pub(super) fn read(
         &self,
         mut decoder: Box<dyn Decoder>,
@@ -41,7 +41,7 @@ impl Disk<'_> {
             let head = match self.shards.heads.ready(key) {
                 Some(head) => head,
                 None => {
-                    // Where a chunk lies is known only from the index: what is read after it belongs to the next round.
+                    // Only the index gives the position of a chunk: reads after it belong to the next round.
                     next = Some(self.kv.in_round(self.kv.round().saturating_add(1)));
                     self.read_head(key, shard)?
                 }
@@ -107,7 +107,7 @@ impl Disk<'_> {
         Ok(result)
     }
 
-    /// A file of which ranges are read later; a small one is read at once. `Ok(None)` when it does not exist.
+    /// Opens a file for later reads of ranges; reads a small one at once. `Ok(None)` if it does not exist.
     fn source(&self, get: &Get) -> Result<Option<StoredBytes>, StoreError> {
         let (kv, key) = (self.kv, &get.key);
         let start = kv.trace().start();
@@ -170,7 +170,7 @@ impl Disk<'_> {
     }
 }
 
-/// A part of an open file of which ranges are read later.
+/// A part of an open file, for later reads of ranges.
 fn source(kv: &Kv, key: &str, file: Arc<local::OpenFile>, part: Range<u64>) -> StoredBytes {
     let (kv, key) = (kv.clone(), key.to_owned());
     let length = part.end.saturating_sub(part.start);

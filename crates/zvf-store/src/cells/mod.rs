@@ -61,7 +61,7 @@ impl CellWant {
     }
 }
 
-/// What a batch needs.
+/// The reads of a batch.
 #[derive(Debug, Default)]
 struct Plan {
     decoders: Vec<Box<dyn Decoder>>,
@@ -71,12 +71,12 @@ struct Plan {
     /// Cells that need not be read.
     ready: Vec<(usize, Bytes)>,
     cells: usize,
-    /// How many of the cells were asked for; the others are read beside them.
+    /// How many of the cells the caller requested; the others are companions.
     asked: usize,
 }
 
 impl Plan {
-    /// Sorts wants by the objects they lie in. Equal wants share their bytes.
+    /// Groups requested cells by the objects that contain them. Equal requests share their bytes.
     fn new(wants: Vec<CellWant>, mode: Mode, kv: &Kv) -> Result<Self, StoreError> {
         let asked = wants.len();
         let mut sorter = Sorter {
@@ -95,7 +95,7 @@ impl Plan {
         }
         let mut plan = sorter.plan;
         plan.asked = asked;
-        // The rows of padded cells are told by other cells.
+        // Other cells determine the rows of padded cells.
         if mode.later && plan.trims.is_empty() {
             let objects = sorter.objects.decoders.iter_mut();
             objects.for_each(|object| object.later = true);
@@ -117,7 +117,7 @@ struct Sorter {
     blobs: ByKey<BlobWant>,
     packs: ByKey<PackWant>,
     blocks: ByKey<BlockWant>,
-    /// Cells that are wanted because others are: they stand behind those of the plan.
+    /// Companion cells that other cells need, after those of the plan.
     more: Vec<CellWant>,
     index: Vec<u64>,
     /// Whether changes of the store are looked for.
@@ -203,7 +203,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Adds a block, and the cell that tells its rows.
+    /// Adds a block, and the cell that determines its rows.
     fn add_block(
         &mut self,
         want: usize,
@@ -285,7 +285,7 @@ impl<D: Decoder + 'static> ByKey<D> {
 /// How a batch is read.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Mode {
-    /// Whether cells are decoded when they are used, where they lie in chunks of their own that this crate decodes.
+    /// Whether cells are decoded only when they are used, if each is a chunk of its own with codecs of this crate.
     pub(crate) later: bool,
     /// Whether files of the local disk are read on the calling thread.
     pub(crate) here: bool,

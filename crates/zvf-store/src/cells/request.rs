@@ -11,14 +11,14 @@ pub(super) struct Get {
     pub(super) cap: Cap,
     /// Whether access that is denied means that the object does not exist.
     pub(super) denied_is_absent: bool,
-    /// Whether a failure counts only where the request before this one found something.
+    /// Whether a failure counts only if the previous request found its object.
     pub(super) depends: bool,
     /// Whether the decoder takes a reader of ranges instead of the bytes, where reading them costs little each time.
     pub(super) in_ranges: bool,
 }
 
 impl Get {
-    /// A request that stands alone.
+    /// An independent request.
     pub(super) fn new(key: impl Into<String>, ask: Ask, cap: Cap) -> Self {
         Self {
             key: key.into(),

@@ -1,6 +1,6 @@
-//! Sharded objects: the index, read once and kept, and where chunks lie.
+//! Sharded objects: their index, read once and cached, and the byte ranges of chunks.
 //!
-//! The first request asks for the index together with the bytes beside it: a small shard comes whole.
+//! The first request reads the index together with the bytes beside it: a small shard is read whole.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -85,7 +85,7 @@ impl ShardHead {
         })
     }
 
-    /// The bytes of one chunk; `None` where it is not stored.
+    /// The byte range of one chunk; `None` if it is not stored.
     fn range_of(&self, key: &str, entry: u64) -> Result<Option<Range<u64>>, StoreError> {
         let found = usize::try_from(entry).ok();
         let Some(found) = found.and_then(|entry| self.entries.get(entry)) else {
@@ -167,17 +167,17 @@ impl ShardChunk {
     }
 }
 
-/// The wanted chunks of one shard, and what was read of them. It does no I/O.
+/// The wanted chunks of one shard, and the bytes read so far. Does no I/O.
 #[derive(Debug)]
 pub(super) struct ShardRead {
     head: Arc<ShardHead>,
     chunks: Vec<ShardChunk>,
-    /// What was read beside the head, by its place in the shard.
+    /// Bytes read beside the index, by offset in the shard.
     parts: Vec<(u64, Bytes)>,
 }
 
 impl ShardRead {
-    /// The chunks that the wanted cells lie in, each once.
+    /// The chunks that contain the wanted cells, each once.
     ///
     /// # Errors
     /// Malformed: entries of the index that cannot be right; limit: a chunk over `cap`.

@@ -108,7 +108,7 @@ impl Blob {
         self.length.max(1)
     }
 
-    /// A range of a blob whose chunk is not stored: zeros. The caller has checked `length` against the limits.
+    /// A range of a blob whose chunk is not stored, as zeros. The caller has checked `length` against the limits.
     ///
     /// # Errors
     /// Malformed: a chunk that is recorded as stored.

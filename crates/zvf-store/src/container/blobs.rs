@@ -71,7 +71,7 @@ impl Blobs {
     /// reported as problems of the presence.
     ///
     /// # Errors
-    /// A pack whose index violates section 2.6, or names bytes beyond the pack.
+    /// A pack whose index violates section 2.6, or refers to bytes beyond the pack.
     pub(crate) fn from_listing(
         path: &str,
         rank: usize,
@@ -205,7 +205,7 @@ fn index(
             Slot::Packed(number, offset, length),
         ));
     }
-    // Blobs follow each other without gaps (section 2.6): bytes without a key belong to a chunk whose key is lost.
+    // Blobs follow each other without gaps (section 2.6): bytes without a key mean that a key is lost.
     ranges.sort_unstable();
     let mut end = 0;
     let mut last = None;

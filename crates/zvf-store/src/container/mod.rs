@@ -107,7 +107,7 @@ impl GridArray {
         Self::in_grid_of(path, doc, dtype, rank, Container::Grid(reader))
     }
 
-    /// An array whose grid is the first `rank` axes of its document.
+    /// An array over the first `rank` axes of its document's grid.
     fn in_grid_of(
         path: String,
         doc: ArrayDoc,
@@ -128,7 +128,7 @@ impl GridArray {
         })
     }
 
-    /// An array whose cells are found by their keys.
+    /// An array with cells that are looked up by key.
     fn by_key(
         path: String,
         node: Node,
@@ -149,7 +149,7 @@ impl GridArray {
         }
     }
 
-    /// An array whose cells are the children of a group; `presence` lists them.
+    /// An array with one cell per child of a group; `presence` lists them.
     ///
     /// # Errors
     /// An invalid `dtype`.
@@ -171,9 +171,9 @@ impl GridArray {
         ))
     }
 
-    /// An array whose cells are slices of another object, held in memory, by coordinates of `rank` numbers.
+    /// An array with cells that are slices of another object, held in memory, by coordinates of `rank` numbers.
     ///
-    /// `path` is for messages; `attributes` are those of the node of the sliced object.
+    /// `path` is for messages; `attributes` are those of the sliced object's node.
     ///
     /// # Errors
     /// A coordinate of another rank; a coordinate that occurs twice.
@@ -296,8 +296,8 @@ impl GridArray {
         }
     }
 
-    /// The document of an array whose elements are the cells, plain or sharded, as 0.9 writes them (0.9, section 7); `None` for cells
-    /// that are stored in another way.
+    /// The document of an array whose elements are the cells, plain or sharded, as 0.9 writes them (0.9, section 7); `None` for other
+    /// containers.
     #[must_use]
     pub fn grid_doc(&self) -> Option<&ArrayDoc> {
         self.doc()

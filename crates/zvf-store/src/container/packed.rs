@@ -36,10 +36,10 @@ pub(crate) fn is_packed(doc: &ArrayDoc) -> bool {
 }
 
 impl Packed {
-    /// Reads the document of a list of cells whose keys have `rank` components.
+    /// Reads the document of a list of cells with keys of `rank` components.
     ///
     /// # Errors
-    /// A number of keys other than that of elements; an invalid key, one of another rank, or one that occurs twice.
+    /// The number of keys differs from that of elements; a key is invalid, has another rank, or occurs twice.
     pub(super) fn new(
         path: &str,
         doc: &ArrayDoc,

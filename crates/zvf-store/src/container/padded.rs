@@ -68,7 +68,7 @@ pub(crate) enum Count {
 }
 
 impl Count {
-    /// The array whose cell is read together with one of this padded array.
+    /// The array with the cells that are read together with those of this padded array.
     pub(crate) fn companion(&self) -> Option<&Arc<GridArray>> {
         match self {
             Self::Extent(array) | Self::Fragments(array) | Self::Rows(array) => Some(array),
@@ -217,7 +217,7 @@ impl Padded {
         }
     }
 
-    /// The rows of a cell without padding. `block` is `None` if no object is stored; `told` is the companion's cell.
+    /// The rows of a cell without padding. `block` is `None` if no object is stored; `told` is the cell of the companion array.
     ///
     /// # Errors
     /// An invalid fragment index, or one with more rows than the chunk has room for.

@@ -95,7 +95,7 @@ impl LinkArray {
         })
     }
 
-    /// An array whose cells have links inside one chunk, or between chunks of the same key at two levels.
+    /// An array with cells that hold links inside one chunk, or between chunks of the same key at two levels.
     ///
     /// `flat`: cells between levels are plain rows too, as in padded arrays.
     pub(crate) fn same_key(
@@ -121,7 +121,7 @@ impl LinkArray {
         })
     }
 
-    /// An array whose cells are found by the chunks of all endpoints. `form` is the layout of its cells.
+    /// An array with cells that are looked up by the chunks of all endpoints. `form` is the layout of its cells.
     pub(crate) fn tuple(
         array: Arc<GridArray>,
         delta: i32,

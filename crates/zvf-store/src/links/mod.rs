@@ -63,7 +63,7 @@ impl LinkFamily {
         self.doc.store
     }
 
-    /// The family's document; if the family has two nodes, that of the links between chunks.
+    /// The document of the family; if it has two nodes, the one of the links between chunks.
     pub fn doc(&self) -> &LinkFamilyDoc {
         &self.doc
     }
@@ -118,8 +118,8 @@ impl LinkFamily {
 /// One attribute of the links of a family.
 ///
 /// # Shape
-/// For each link array of the family, in the same order, the array whose cells hold one row for each stored record;
-/// `None` where the attribute has no such array.
+/// For each link array of the family, in the same order, the array with one row of values for each stored record;
+/// `None` if the attribute has no such array.
 #[derive(Debug, Clone)]
 pub struct LinkAttribute {
     /// Name.

@@ -52,7 +52,7 @@ pub struct DecodedLinks<'l> {
 pub struct StoredLink<'r> {
     /// The chunks of the ends in the order of the application, K numbers each.
     pub chunks: &'r [i64],
-    /// The rows of the ends in their chunks; 4294967295 stands for every row that no chunk can have.
+    /// The rows of the ends in their chunks; 4294967295 means a row number beyond any chunk.
     pub rows: &'r [u32],
     /// The value of each of [`LinkReader::attributes`], little-endian; `None` in a cell without values.
     pub values: &'r [Option<&'r [u8]>],
@@ -74,7 +74,7 @@ impl Level {
 }
 
 impl<'l> LinkReader<'l> {
-    /// The attributes whose values are read.
+    /// The attributes with values to read.
     #[must_use]
     pub fn attributes(&self) -> &[&'l LinkAttribute] {
         &self.attributes
@@ -99,7 +99,7 @@ impl<'l> LinkReader<'l> {
     /// One round of requests. All cells of the batch are in memory.
     ///
     /// # Errors
-    /// Those of [`Store::fetch_map`](crate::Store::fetch_map).
+    /// The errors of [`Store::fetch_map`](crate::Store::fetch_map).
     pub fn read<'r>(
         &'r self,
         batch: &'r LinkBatch<'l>,
@@ -152,10 +152,10 @@ impl<'l> LinkReader<'l> {
 }
 
 impl DecodedLinks<'_> {
-    /// Calls `each` with every link in stored order; with none where all are copies of those of another cell.
+    /// Calls `each` with every link in stored order; never if all of them are copies of links in another cell.
     ///
     /// # Errors
-    /// Those of `each`. Malformed: damaged cells, values that are not as many as links.
+    /// The errors of `each`. Malformed: damaged cells, or a number of values that differs from that of the links.
     pub fn each<E: From<StoreError>>(
         &self,
         mut each: impl FnMut(&StoredLink<'_>) -> Result<(), E>,
@@ -225,7 +225,7 @@ impl LinkAttribute {
             })
     }
 
-    /// A row of the value that means absence: NaN; `None` where the type has none.
+    /// A row of the value that means absence: NaN; `None` if the type has none.
     #[must_use]
     pub fn absent_row(&self) -> Option<Vec<u8>> {
         let width = usize::try_from(self.width).ok()?.max(1);

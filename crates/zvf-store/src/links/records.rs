@@ -43,7 +43,7 @@ impl Cut {
     /// Sorts the records of a blob into cells.
     ///
     /// # Errors
-    /// A blob whose length does not fit `stated` records.
+    /// A blob with a length that does not fit `stated` records.
     pub(crate) fn new(
         path: &str,
         blob: &[u8],

@@ -1,8 +1,8 @@
 //! Objects that were deleted and still have a row.
 //!
-//! An edit keeps the row of a deleted object, because otherwise all later rows, and those of the tables beside them, would move.
+//! An edit keeps the row of a deleted object, because otherwise all later rows, and those of the tables beside them, would shift.
 //! The document of the index lists the ids in `zvf_deleted`; for readers these objects do not exist. Their manifests are
-//! empty. Ids of the list that no row has are ignored: another writer may have dropped the row.
+//! empty. Listed ids without a row are ignored: another writer may have dropped the row.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -26,14 +26,14 @@ pub fn state_ids(attributes: &mut ArrayAttributes, ids: &[i64]) {
     }
 }
 
-/// What the id table is made from, and the table.
+/// The source of the id table, and the table.
 #[derive(Debug)]
 pub(super) struct IdSource {
     pub(super) layout: Option<ObjectLayout>,
     /// Ids of objects that do not exist any more, ascending.
     pub(super) deleted: Arc<[i64]>,
     pub(super) rows: u64,
-    /// Manifests that are stored: more than `rows` where the last ones were never committed.
+    /// Stored manifests: more than `rows` if the last ones were never committed.
     pub(super) stored: u64,
     pub(super) path: String,
     pub(super) table: Option<TypedArray>,
@@ -133,7 +133,7 @@ enum Form {
 }
 
 impl IdTable {
-    /// The table of an index whose ids are row numbers.
+    /// The table of an index with row numbers as ids.
     fn rows(count: u64) -> Self {
         Self {
             form: Form::Rows(count),
@@ -168,7 +168,7 @@ impl IdTable {
         self
     }
 
-    /// Number of rows, those of deleted objects as well.
+    /// Number of rows, including those of deleted objects.
     pub fn len(&self) -> u64 {
         match &self.form {
             Form::Rows(count) => *count,
@@ -194,13 +194,13 @@ impl IdTable {
         self.get(slot).unwrap_or(-1)
     }
 
-    /// The row of an object, the first one where its id comes twice; `None` where there is no such object (any more).
+    /// The row of an object, the first one for a repeated id; `None` if the object does not exist or is deleted.
     /// Binary search, or one look-up in a map.
     pub fn slot(&self, id: i64) -> Option<u64> {
         self.row(id).filter(|slot| !self.is_deleted(*slot))
     }
 
-    /// Whether a row is that of a deleted object.
+    /// Whether a row belongs to a deleted object.
     pub fn is_deleted(&self, slot: u64) -> bool {
         self.deleted.binary_search(&slot).is_ok()
     }
@@ -230,12 +230,12 @@ impl IdTable {
         }
     }
 
-    /// Rows whose id stands in an earlier row already.
+    /// Rows with an id that an earlier row has too.
     pub fn repeated(&self) -> usize {
         self.repeated
     }
 
-    /// The ids in row order, those of deleted objects as well.
+    /// The ids in row order, including those of deleted objects.
     pub fn iter(&self) -> impl Iterator<Item = i64> + '_ {
         (0..self.len()).map(|slot| self.id(slot))
     }

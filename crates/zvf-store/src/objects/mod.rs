@@ -1,6 +1,6 @@
 //! The object index: ids, rows, manifests.
 //!
-//! Manifests lie in one of three forms, which the documents tell apart; all of them come out as the same bytes.
+//! The documents determine which of three forms manifests have; all of them are returned as the same bytes.
 //!
 //! Source: specification 0.9, sections 11.1 to 11.3; 0.7, section 10.2; dense manifests of 0.9.4.
 
@@ -32,7 +32,7 @@ pub(crate) use split::Split;
 
 /// The objects of one level: a table of ids and a manifest for each row.
 ///
-/// Row numbers (slots) count the rows of the table; ids are what the application calls an object. They are not the
+/// Row numbers (slots) count the rows of the table; ids are the application's names of objects. They are not the
 /// same unless the layout declares it (trap T17).
 #[derive(Debug)]
 pub struct ObjectIndex {
@@ -143,7 +143,7 @@ impl ObjectIndex {
     /// The ids of all rows, loaded by the first call. It knows which objects are deleted.
     ///
     /// # Cost
-    /// At most one request; 8 bytes a row, and a map where the ids are not sorted.
+    /// At most one request; 8 bytes a row, and a map if the ids are not sorted.
     ///
     /// # Errors
     /// I/O; a damaged table. Ids that come twice are a warning: the first row wins.
@@ -166,7 +166,7 @@ impl ObjectIndex {
         })
     }
 
-    /// The ids as the table has them, where it states that they are row numbers, so that [`ids`](Self::ids) does not read it; to check the
+    /// The ids in the table of an index that states that ids are row numbers. [`ids`](Self::ids) does not read that table; this checks the
     /// statement.
     ///
     /// # Errors
@@ -232,7 +232,7 @@ impl ObjectIndex {
         })
     }
 
-    /// What the manifest of a row names: chunks and fragments, in the order of the object.
+    /// The manifest of a row: chunks and fragments, in the order of the object.
     ///
     /// # Cost
     /// Nothing says that a chunk or a fragment exists, and a few bytes can name 2^32 fragments.
@@ -255,7 +255,7 @@ impl ObjectIndex {
         }))
     }
 
-    /// Frees the memory of the manifests that are loaded; they are read again when they are asked for again.
+    /// Frees the memory of loaded manifests; they are read again on demand.
     pub fn forget_manifests(&self) {
         if let Some(manifests) = &self.manifests {
             manifests.forget();

@@ -35,7 +35,7 @@ enum Chunks {
     Ask(Vec<Question>),
     /// The names of its children.
     Listed(Arc<Vec<String>>),
-    /// Those of `vertices`.
+    /// The presence list of `vertices`.
     Shared(Arc<Presence>),
     /// `vertices` is not complete yet.
     Later,

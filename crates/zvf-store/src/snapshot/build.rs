@@ -15,7 +15,7 @@ use crate::{Need, StoreError};
 use zvf_format::int::wide;
 use zvf_io::Question;
 
-/// Type of a grid array whose document states none.
+/// The type of a grid array if its document states none.
 pub(super) const MISSING: DType = DType::little(DTypeKind::F32);
 
 impl Tree {

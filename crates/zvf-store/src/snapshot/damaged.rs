@@ -65,7 +65,7 @@ impl Tree {
         }
     }
 
-    /// Refuses a node whose folder is listed while it has no document. Links between levels with a writer's marker are
+    /// Fails for a node with a listed folder and no document. Links between levels with a writer's marker are
     /// being written, and not a part of the store yet.
     pub(super) fn check_there(&self, path: &str) -> Result<(), StoreError> {
         let state = self.state();

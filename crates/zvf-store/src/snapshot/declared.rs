@@ -101,7 +101,7 @@ impl Tree {
         Ok(Some(array))
     }
 
-    /// Warns of a table whose attributes contradict its array.
+    /// Warns if the attributes of a table contradict its array.
     pub(super) fn compare_table(&self, level: u32, table: &TypedArray) {
         let Some(doc) = table.doc() else { return };
         let attributes = table.attributes();
@@ -109,7 +109,7 @@ impl Tree {
         let vertices = self.vertices_of(level);
         let padded = vertices.map(|array| array.container() == ContainerKind::Padded);
         if stated.is_none() && padded == Some(false) {
-            // All writers but those of padded arrays state it together with the meaning of the fill value.
+            // All writers except those of padded arrays state it together with the meaning of the fill value.
             self.warnings.add(format!(
                 "{}/zarr.json: no dtype in its attributes: rows without a value may read as the fill value",
                 table.path()
@@ -143,7 +143,7 @@ impl Tree {
         self.built(&format!("{level}/vertices"))
     }
 
-    /// Warns of an array whose chunks have other keys than those of the level's vertices, or, if these are a group of blobs, than the
+    /// Warns if the chunks of an array have other keys than those of the level's vertices or, if these are a group of blobs, than the
     /// writers of such stores use: chunks that are not found read as the fill value.
     pub(super) fn compare_keys(&self, folder: &str, path: &str, doc: &ArrayDoc) {
         let level = level_of(folder).unwrap_or_default();

@@ -185,8 +185,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Whether the arrays of links inside a level, whose attributes have these names, are left out as
-    /// [`Need::skip_implied_links`] says.
+    /// Whether [`Need::skip_implied_links`] leaves out the arrays of links inside a level, which have attributes with
+    /// these names.
     pub(super) fn skips_implied(
         &self,
         state: &State,

@@ -15,10 +15,10 @@ use crate::{Need, StoreError};
 use zvf_format::int::wide;
 use zvf_io::{Cap, Question};
 
-/// Type of a link array whose document states none.
+/// The type of a link array if its document states none.
 pub(super) const MISSING_LINK: DType = DType::little(DTypeKind::I64);
 
-/// The level whose links are built.
+/// The level of the links.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) root: &'a RootDoc,
@@ -374,7 +374,7 @@ pub(super) fn check_width(key: &str, width: u32, least: usize) -> Result<usize, 
 }
 
 /// Whether a group `links/<delta>` has one child for each chunk, and not one for each set of offsets: its role
-/// is `links`, while that of a family of 0.9 is `links_family`, or it states the type of its rows and no rank.
+/// is `links` (a family of 0.9 has `links_family`), or it states the type of its rows and no rank.
 pub(super) fn is_same_key(doc: &LinkFamilyDoc) -> bool {
     match doc.zv_array.as_deref() {
         Some(word) => word == "links",

@@ -1,6 +1,6 @@
 //! The known part of a store's tree: documents and names, each requested once.
 //!
-//! A level is loaded by repeating one step: plan, without I/O, every document and listing whose key is known
+//! A level is loaded by repeating one step: plan, without I/O, every document and listing with a known key
 //! and that was not requested yet; request all of them together. Most levels need two such rounds: the first while
 //! the root is read, with the keys that every store has, and the second for attributes and link arrays.
 
@@ -66,7 +66,7 @@ pub(crate) struct State {
     /// How the flat records of a family were cut into cells, by path.
     pub(crate) cuts: HashMap<String, Arc<Cut>>,
     pub(crate) rounds: u32,
-    /// Levels whose claimed type of vertices was compared with a chunk.
+    /// Levels for which the stated type of vertices was compared with a chunk.
     probed: HashMap<u32, Arc<Once<probe::Finding, StoreError>>>,
     /// Facts that the arrays of each level share.
     pub(crate) facts: HashMap<u32, blobs::LevelFacts>,

@@ -16,7 +16,7 @@ use crate::{Need, StoreError};
 use zvf_io::{Cap, Question};
 
 impl Tree {
-    /// The documents of objects, groups and their tables that can be asked for now.
+    /// The documents of objects, groups and their tables that can be requested now.
     pub(super) fn plan_objects(
         &self,
         state: &State,
@@ -210,7 +210,7 @@ impl Tree {
         Ok(Some(index))
     }
 
-    /// Finds out in which form an index holds its manifests. The stated layout decides where there is one; but arrays
+    /// Determines how an index stores its manifests. The stated layout decides, if there is one; but arrays
     /// of integers without an array of manifests are what they are, regardless of what a careless writer has stated.
     fn index_parts(
         &self,
@@ -347,7 +347,7 @@ impl Tree {
     }
 }
 
-/// The children of an object index that are asked for when its document says that they may be there.
+/// The children of an object index that are requested if its document may refer to them.
 fn other_children(state: &State, index: &str) -> &'static [&'static str] {
     let bytes = state.bytes(&format!("{index}/zarr.json"));
     let Some(doc) = bytes.and_then(|bytes| ObjectIndexDoc::parse(&bytes).ok()) else {
@@ -372,7 +372,7 @@ impl State {
             .is_some_and(|bytes| node_kind(&bytes).ok() == Some(NodeKind::Group))
     }
 
-    /// The attributes of the group at a path, where one is known.
+    /// The attributes of the group at a path, if they are known.
     fn group_attributes(&self, path: &str) -> Option<ArrayAttributes> {
         attributes_of_group(&self.bytes(&format!("{path}/zarr.json"))?).ok()
     }

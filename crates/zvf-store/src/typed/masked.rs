@@ -35,10 +35,10 @@ pub(super) struct Masked {
 }
 
 impl TypedArray {
-    /// A table of blobs. `attributes` are those of the group at `path`.
+    /// A table of blobs. `attributes` belong to the group at `path`.
     ///
     /// # Errors
-    /// An invalid dtype; blobs whose lengths do not fit the rows; a limit.
+    /// An invalid dtype; blobs with lengths that do not fit the rows; a limit.
     pub(crate) fn of_blobs(
         kv: &Kv,
         path: String,

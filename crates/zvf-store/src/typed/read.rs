@@ -20,7 +20,7 @@ use zvf_io::{Ask, Cap, Kv, blocking};
 /// One stored chunk, with its position in rows and columns.
 struct Piece {
     key: String,
-    /// Number of the chunk among those of the array, in C order; `None` for chunks inside of shards.
+    /// Number of the chunk in the array, in C order; `None` for chunks inside shards.
     number: Option<u64>,
     row: u64,
     column: u64,

@@ -31,7 +31,7 @@ use zvf_format::int::{index, wide};
 /// The member of a root that names the parts which were absent when the store was committed.
 pub const ABSENT_PARTS: &str = "zvf_absent_parts";
 
-/// Keys of cells, and where they belong.
+/// Keys of cells in a part, and their final keys.
 type Moves = Vec<(String, String)>;
 
 /// Objects that are moved together.
@@ -41,7 +41,7 @@ const MOVED: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Committed {
-    /// What the store holds; `None` where an earlier commit was interrupted at its very end, so that this one only tidied up.
+    /// Counts of the store; `None` if an interrupted earlier commit had finished all but the cleanup.
     pub summary: Option<Summary>,
     /// Names of the parts that the store has.
     pub parts: Vec<String>,
@@ -49,7 +49,7 @@ pub struct Committed {
     pub absent: Vec<String>,
 }
 
-/// What is noted of the root before it is put.
+/// The root document and its counts, recorded before the root is put.
 #[derive(Debug, Serialize, Deserialize)]
 struct RootNote {
     root: String,
@@ -223,7 +223,7 @@ impl PartedStore {
         WriteError::exists(&self.address, what)
     }
 
-    /// Reads what the parts noted.
+    /// Reads the notes of the parts.
     fn load(&self, folder: &Folder, choice: &Choice) -> Result<Loaded, WriteError> {
         let target = &*self.target;
         let (mut notes, mut finished) = (Vec::new(), Vec::new());
@@ -304,7 +304,7 @@ impl PartedStore {
         Ok(note.committed)
     }
 
-    /// Moves the cells of all parts to where they belong, and writes those of texts. Returns the dictionaries.
+    /// Moves the cells of all parts to their final keys, and writes those of texts. Returns the dictionaries.
     fn place_cells(
         &self,
         folder: &Folder,
@@ -393,7 +393,7 @@ impl PartedStore {
         Ok(wide(there.iter().filter(is_moved).count()))
     }
 
-    /// Writes everything that parts have together, but the root, whose document is returned.
+    /// Writes everything that parts share, except the root, whose document is returned.
     fn join_parts(
         &self,
         notes: &[Note<'_>],
@@ -430,7 +430,7 @@ impl PartedStore {
         for note in notes {
             self.place(note, &slots, &mut sorter)?;
             if let Some((low, high)) = &note.extent {
-                // What rounds beyond the bounds given.
+                // Values that are rounded beyond the given bounds.
                 grow((&mut bounds.0, &mut bounds.1), (low, high));
             }
             let summary = &mut documents.summary;
@@ -490,7 +490,7 @@ impl PartedStore {
         Ok(())
     }
 
-    /// Objects whose vertices have an order are whole in one part.
+    /// Checks that objects with ordered vertices are each in one part only.
     fn check_orders(&self, notes: &[Note<'_>]) -> Result<(), WriteError> {
         if !(self.spec.kind.is_chain() || self.spec.kind == zvf_meta::Kind::Skeleton) {
             return Ok(());
@@ -513,7 +513,7 @@ impl PartedStore {
     }
 }
 
-/// The groups of links, which have a cell in every chunk of a part where they may follow fragments.
+/// The groups of links, which have a cell in every chunk of a part if they may follow fragments.
 fn groups(spec: &StoreSpec, notes: &[Note<'_>]) -> Option<Grouped> {
     let following = notes.iter().map(|note| note.link_groups);
     let following: Vec<bool> = following.collect::<Option<_>>()?;
@@ -526,7 +526,7 @@ fn groups(spec: &StoreSpec, notes: &[Note<'_>]) -> Option<Grouped> {
     })
 }
 
-/// The links of all parts, whose cells are written.
+/// The links of all parts, with their cells already written.
 fn joined_family(spec: &StoreSpec, notes: &[Note<'_>]) -> Stored {
     let keys = notes.iter().flat_map(|note| {
         let size = spec.links.width * spec.key_rank();
@@ -576,13 +576,13 @@ pub(super) fn committing(
     Err(WriteError::busy(address, what))
 }
 
-/// Removes the notes of a store that is there, and the marker last.
+/// Removes the notes of a finished store, and the marker last.
 fn tidy(target: &Target, begun: &Begun) -> Result<(), WriteError> {
     let folder = begun.folder()?;
     for group in ["work", "claims", "begun", "commits", "parts"] {
         target.remove_below(&folder.below(group))?;
     }
-    // The note of the root is the last one, by which the next commit knows what was done.
+    // The note of the root goes last: it tells the next commit what was done.
     target.remove(&folder.below("root"))?;
     target.remove_below(NOTES)?;
     target.remove_own(MARKER, begun.bytes())

@@ -1,8 +1,8 @@
 //! Several programs that write one store: each some chunks, and one of them the end.
 //!
 //! ```text
-//! zvf-unfinished.json   put if absent; says what store it shall be, and which parts must come
-//! zvf-unfinished/ID/    what parts note and write: `folder.rs`
+//! zvf-unfinished.json   put if absent; states the specification and the required parts
+//! zvf-unfinished/ID/    notes and cells of parts: `folder.rs`
 //! ───────────────────── all parts are finished
 //! commits/N, N.done     which parts the store has, decided once: `log.rs`
 //! 0/…                   the cells of these parts, moved; cells of texts; manifests, tables, documents, the level
@@ -10,9 +10,9 @@
 //! zvf-unfinished…       removed, the marker last
 //! ```
 //!
-//! A program writes into a folder of its own, and a note that is put if absent decides whose folder is the part: two
-//! programs of one name never mix. A claim is put before those of others are read: of two that write one object at least
-//! one fails, before it writes a cell. A commit that was interrupted is finished by the next one, as it was decided.
+//! A program writes into a folder of its own, and a note that is put if absent decides which folder is the part: two
+//! programs of one name never mix. A claim is put before those of others are read: if two programs write one object, at least
+//! one fails before it writes a cell. The next commit finishes an interrupted one as it was decided.
 
 mod merge;
 pub(crate) mod part;
@@ -43,8 +43,8 @@ use zvf_encode::transaction::partition::{Begun, FinishedPart, Log, Outcome, list
 /// names of their own; when all have finished, one [commits](Self::commit).
 ///
 /// # What parts are
-/// A chunk (where cells lie in shards, a shard) is of one part. Links join vertices of one part. An object may have
-/// vertices in several parts, but not where its vertices have an order: lines, polylines, streamlines and skeletons.
+/// A chunk (with shards, a shard) belongs to one part. Links connect vertices of one part. An object may have
+/// vertices in several parts, unless its vertices are ordered: lines, polylines, streamlines and skeletons.
 /// An object has a row of attributes in one part at most.
 ///
 /// # Examples
@@ -103,12 +103,12 @@ pub enum PartStart {
 impl PartedStore {
     /// Marks a place for a store that several programs write.
     ///
-    /// The specification needs bounds, which are those of the store.
+    /// The specification needs bounds, which become those of the store.
     ///
-    /// Where the same was begun before, that is what is joined: see [`was_begun_before`](Self::was_begun_before).
+    /// If the same store was begun before, this joins it: see [`was_begun_before`](Self::was_begun_before).
     ///
     /// # Errors
-    /// Misuse: such a specification, or something else that is there. I/O.
+    /// Misuse: a specification without bounds, or another content at the address. I/O.
     pub fn begin<'a>(
         address: &'a str,
         spec: StoreSpec,
@@ -274,7 +274,7 @@ impl PartedStore {
         }
     }
 
-    /// Lists the parts of a store that was begun; `None` where none was.
+    /// Lists the parts of a begun store; `None` if none was begun.
     ///
     /// # Errors
     /// I/O; notes that cannot be read.
@@ -296,7 +296,7 @@ impl PartedStore {
     /// Removes all parts of a store that was begun, finished ones, too. Returns the names of those that were finished.
     ///
     /// # Errors
-    /// Misuse: no store was begun there, or it is committed. Busy: it is being committed. I/O: again, what is left is removed.
+    /// Misuse: no store was begun there, or it is committed. Busy: it is being committed. I/O: call it again to remove the rest.
     pub fn discard<'a>(
         address: &'a str,
         options: WriteOptions,
@@ -315,7 +315,7 @@ impl PartedStore {
     /// any part; an empty list is no groups.
     ///
     /// # Cost
-    /// Reads what the parts noted, a few dozen bytes a fragment, and the codes of texts; moves every other cell (a rename on a disk, a
+    /// Reads the notes of the parts, a few dozen bytes per fragment, and the codes of texts; moves every other cell (a rename on a disk, a
     /// copy on the server of an object store); writes cells of texts, manifests, tables and documents.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ use zvf_encode::values::packed;
 use zvf_encode::{Holder, ObjectTable, StoreSpec, Summary, WriteError, documents, level};
 use zvf_format::int::wide;
 
-/// What a store of these parts has noted, if it was begun here and is not there yet.
+/// The folder of a store in parts, if it was begun here and does not exist yet.
 pub(crate) fn check_begun(
     target: &Target,
     address: &str,
@@ -43,7 +43,7 @@ pub(crate) fn check_begun(
     }
 }
 
-/// The bounds, which were asked for in the beginning.
+/// The bounds, which `begin` required.
 pub(crate) fn bounds(spec: &StoreSpec) -> Result<Corners, WriteError> {
     spec.bounds
         .clone()
@@ -70,7 +70,7 @@ pub(crate) fn encoder(
     Encoder::new(spec, Layout::new(spec), dictionaries)
 }
 
-/// What a part notes for the commit.
+/// The note of a part for the commit.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Note<'n> {
     pub(crate) name: String,
@@ -85,7 +85,7 @@ pub(crate) struct Note<'n> {
     /// Keys of the cells of links.
     #[serde(with = "packed")]
     pub(crate) cells: Cow<'n, [i64]>,
-    /// Whether groups of links follow fragments in every chunk of the part; `None` where they are not to.
+    /// Whether groups of links follow fragments in every chunk of the part; `None` if they must not.
     pub(crate) link_groups: Option<bool>,
 }
 
@@ -176,7 +176,7 @@ pub(crate) struct Part {
     input: Option<String>,
 }
 
-/// What becomes of the beginning of a part.
+/// The result of starting a part.
 #[derive(Debug)]
 pub(crate) enum Start {
     New(Box<Part>),
@@ -227,7 +227,7 @@ impl Part {
         Ok(Start::New(Box::new(part)))
     }
 
-    /// Refuses a part of which a commit was decided that does not know it.
+    /// Fails if a commit was decided without this part.
     fn check_open(&self, target: &Target, address: &str) -> Result<(), WriteError> {
         match self.log(target).state()? {
             State::Open | State::Looking(_) => Ok(()),
@@ -294,17 +294,17 @@ impl Part {
         }
     }
 
-    /// Removes what this program noted and wrote, where it cannot count any more.
+    /// Removes the notes and cells of this program if they can no longer count.
     pub(crate) fn abandon(&self, target: &Target) {
         Self::forget(target, &self.folder, (&self.name, &self.owner));
         if matches!(self.begun.is_there(target), Ok(false)) {
-            // Folders that this program made again, after those of all parts were removed.
+            // Folders that this program created again after the folders of all parts were removed.
             let groups = ["work/x", "claims/x", "begun/x"].map(|group| self.folder.below(group));
             target.prune(groups.iter().map(String::as_str));
         }
     }
 
-    /// Removes what a program noted and wrote that cannot count any more. What stays after a failure goes with the commit.
+    /// Removes notes and cells of a program that can no longer count. The commit removes the rest after a failure.
     fn forget(target: &Target, folder: &Folder, (name, owner): (&str, &str)) {
         let _ = target.remove(&folder.claim_of(name, owner));
         let _ = target.remove_below(&folder.work(name, owner));
@@ -331,7 +331,7 @@ impl Part {
             }
         };
         let bytes = serde_json::to_vec(&note).or_bug("the note of a part")?;
-        // After a failure it is not known whether the note is there, so that what it names must stay.
+        // After a failure the note may exist, so the objects that it names must stay.
         let ours = target.put_new(&self.folder.decision(&self.name, self.round), bytes)?;
         if !ours {
             self.abandon(target);
@@ -348,7 +348,7 @@ impl Part {
         Ok(summary)
     }
 
-    /// Another program finished the part first: no harm where it wrote the same as this one, whose note is `own`.
+    /// Another program finished the part first: an error unless it wrote the same as this one, whose note is `own`.
     fn beaten(
         &self,
         target: &Target,
@@ -507,7 +507,7 @@ impl Part {
         Ok((note, texts, tally, summary))
     }
 
-    /// Puts the claim of this program and looks at those of other parts: of two programs that write one object each puts its
+    /// Puts the claim of this program and then reads those of other parts: if two programs write one object, each puts its
     /// claim before it looks, so that at least one sees the other.
     fn claim(
         &self,

@@ -1,4 +1,4 @@
-//! What has become of the parts of a store that was begun.
+//! The state of the parts of a begun store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,7 +56,7 @@ impl PartsStage {
 pub struct PartStatus {
     /// Its name.
     pub name: String,
-    /// What it holds, if it is finished.
+    /// Its counts, if it is finished.
     pub finished: Option<FinishedPart>,
     /// Programs that began it and have not finished it: they run, or were interrupted.
     pub begun: Vec<Attempt>,

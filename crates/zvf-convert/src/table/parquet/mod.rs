@@ -1,10 +1,10 @@
 //! Parquet files.
 //!
-//! The crate's reader is made for files that are whole: it asserts what it expects, and reserves what is promised. So it runs on a thread
-//! of its own ([`crate::isolate`]), the footer is walked before it is read (`check.rs`), and what pages may reserve is bounded
+//! The parquet crate asserts what it expects of a file and allocates what the file states. So it runs on a thread
+//! of its own ([`crate::isolate`]), the footer is walked before it is read (`check.rs`), and allocations for pages are bounded
 //! (`pages.rs`).
 //!
-//! Types are those of the file's own schema; of a schema that Arrow writers leave in the metadata, moments, dates, times and
+//! Types come from the file's own schema; from the Arrow schema in the metadata, timestamps, dates, times and
 //! durations are taken. Columns of lists are read where all lists of a file have one length.
 
 mod check;

@@ -146,7 +146,7 @@ impl Pages {
 fn unpacks_to_more(packed: Compression, part: impl Read, most: u64) -> bool {
     let most = most.saturating_add(1);
     let mut sink = std::io::sink();
-    // Damaged ones are found where they are read.
+    // Damaged streams are found when they are read.
     let count = match packed {
         Compression::GZIP(_) => copy(&mut MultiGzDecoder::new(part).take(most), &mut sink),
         Compression::BROTLI(_) => {
@@ -159,7 +159,7 @@ fn unpacks_to_more(packed: Compression, part: impl Read, most: u64) -> bool {
     count.is_ok_and(|count| count >= most)
 }
 
-/// What the head of a page says.
+/// The header of a page.
 struct Head {
     /// Its own bytes.
     size: u64,
@@ -288,13 +288,13 @@ fn width(most: u64) -> u32 {
     u64::BITS.saturating_sub(most.leading_zeros())
 }
 
-/// Bytes behind their length, of 32 bits.
+/// Bytes with a 32-bit length before them.
 fn prefixed<'b>(walk: &mut Walk<'b>) -> Option<&'b [u8]> {
     let length = walk.take(4)?.try_into().ok().map(u32::from_le_bytes)?;
     walk.take(index(length))
 }
 
-/// Walks numbers of so many bits, in runs of one number, or packed by eights; `None` where there are fewer than `count`, or where
+/// Walks `bits`-wide integers in the RLE/bit-packed hybrid encoding; `None` if there are fewer than `count`, or if
 /// `see` says that one is wrong.
 fn hybrid(
     bytes: &[u8],

@@ -8,7 +8,7 @@ pub(super) const STRUCT: u8 = 12;
 /// Structs in structs that are followed. Parquet has four.
 const DEEPEST: u32 = 16;
 
-/// Bytes that are read forwards. All methods give `None` where the bytes end, or are none of the protocol.
+/// A forward reader of bytes. All methods return `None` at the end of the bytes or at a violation of the protocol.
 #[derive(Debug)]
 pub(super) struct Walk<'b> {
     bytes: &'b [u8],

@@ -1,4 +1,4 @@
-//! What the texts of a column are, and the values that they become.
+//! The census of the texts of a column, and their values.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::records::attribute;
 use crate::text::single_holds;
 use crate::time::{self, Moment};
 
-/// What was seen of a column so far.
+/// The census of a column so far.
 #[derive(Debug)]
 pub(super) struct Census {
     /// Fields that are missing in a column of any type, of blanks alone, and of a word for a missing value.
@@ -50,7 +50,7 @@ pub(super) struct Census {
     texts: TextSet,
     /// Whether there were more texts than are allowed: no matter while all are numbers.
     many: bool,
-    /// The type that is asked for, and the first value that it does not hold.
+    /// The requested type, and the first value that it cannot hold.
     asked: Option<DataType>,
     unfit: Option<Found>,
     /// The first number beyond float64, whole number that it rounds, and number with separators.
@@ -59,7 +59,7 @@ pub(super) struct Census {
     separated: Option<Found>,
 }
 
-/// A value, and where it is.
+/// A value and its place.
 #[derive(Debug, Clone)]
 pub(super) struct Found {
     pub(super) path: PathBuf,
@@ -70,7 +70,7 @@ pub(super) struct Found {
 /// Why a column cannot be read: the value, and what is expected.
 pub(super) type Refused = (Found, String);
 
-/// What was seen of the moments of a column.
+/// The census of the timestamps of a column.
 #[derive(Debug, Clone, Copy, Default)]
 struct Moments {
     /// A value is no moment.
@@ -117,7 +117,7 @@ impl Moments {
 const EXACT: i128 = 1 << 53;
 
 impl Census {
-    /// Of a column that the first `rows` rows lack; `asked` is its type, if it is asked for.
+    /// A column that is absent in the first `rows` rows; `asked` is its requested type, if any.
     pub(super) fn after(rows: u64, asked: Option<DataType>) -> Self {
         Self {
             missing: rows,
@@ -147,7 +147,7 @@ impl Census {
         }
     }
 
-    /// Looks at a field; false where a column of texts has more different ones than allowed.
+    /// Adds a field; returns false if a column of texts exceeds the allowed number of distinct ones.
     pub(super) fn see(
         &mut self,
         field: Option<&str>,
@@ -236,7 +236,7 @@ impl Census {
                 self.texts = TextSet::default();
             }
         }
-        // Where a type is asked for, only texts are too many.
+        // With a requested type, only texts can be too many.
         let free = self
             .asked
             .as_ref()
@@ -245,7 +245,7 @@ impl Census {
         !self.many || !free || self.asked.is_none() && others
     }
 
-    /// The type of the column: the one that is asked for, or the narrowest that holds every value.
+    /// The type of the column: the requested one, or the narrowest that holds every value.
     ///
     /// # Errors
     /// A value that the type does not hold, and what is expected.
@@ -339,7 +339,7 @@ impl Census {
         self.missing + self.blanks + self.words
     }
 
-    /// What was seen, for an attribute of this type.
+    /// The census as that of an attribute of this type.
     pub(super) fn seen(&self, kind: &DataType) -> attribute::Census {
         let whole = kind.is_integer();
         let missing = match kind {
@@ -351,7 +351,7 @@ impl Census {
         attribute::Census::of_fields(missing, self.words == 0, self.taken, rough)
     }
 
-    /// What was decided for the column, for people.
+    /// A remark for the user on the type that was chosen for the column.
     pub(super) fn note(&self, name: &str, kind: &DataType) -> Option<String> {
         if self.asked.is_some() {
             return None;
@@ -430,7 +430,7 @@ impl Filling {
         }
     }
 
-    /// Takes a value; false where it is none of the column's type.
+    /// Appends a value; returns false if it is not of the type of the column.
     pub(super) fn take(&mut self, field: Option<&str>, fields: &Fields) -> bool {
         let value = fields.value(field, matches!(self, Self::Text(_)));
         match self {
@@ -559,7 +559,7 @@ mod tests {
             assert!(error.starts_with(said), "{error}");
             assert!(error.contains("--attribute-type n=text"), "{error}");
         }
-        // Not where they are texts among others.
+        // Among texts they stay texts.
         assert_eq!(decide(&["1e400", "a"]), DataType::Utf8);
         assert_eq!(decide(&["1,5", "a"]), DataType::Utf8);
         // Float64 holds them.

@@ -1,4 +1,4 @@
-//! What a field of a table of text stands for: a missing value, or a text; and how it writes numbers.
+//! Interprets a field of a table of text: missing, or a text; and the notation of its numbers.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use zvf_write::decimal::{float, out_of_range};
 
 use crate::options::Options;
 
-/// Words that stand for a missing value among numbers, truth values and moments, unless others are given.
+/// Default words for a missing value among numbers, truth values and timestamps.
 const USUAL: [&str; 3] = ["NA", "NaN", "null"];
 
 /// What separates groups of digits; none of them is part of a number.
@@ -17,7 +17,7 @@ const SEPARATORS: [char; 7] = [',', '.', '\'', ' ', '\u{a0}', '\u{202f}', '\u{20
 #[derive(Debug, Clone)]
 pub struct Fields {
     words: Vec<String>,
-    /// Whether the words stand for missing values in columns of texts, too: they were given.
+    /// Whether the words mark missing values in columns of texts too: true if the user gave them.
     everywhere: bool,
     comma: bool,
 }
@@ -46,7 +46,7 @@ impl Fields {
         self.has(text) || !self.everywhere && text.eq_ignore_ascii_case("nan")
     }
 
-    /// A field as far as it does not depend on its column: `None` where it is missing in any.
+    /// A field, or `None` if it is missing in a column of any type.
     pub(super) fn given<'t>(&self, field: Option<&'t str>) -> Option<&'t str> {
         field.filter(|text| !(self.everywhere && self.has(text.trim())))
     }

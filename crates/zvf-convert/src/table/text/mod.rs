@@ -47,7 +47,7 @@ fn open_rows(
     })
 }
 
-/// What the first reading of all files finds.
+/// The result of the first pass over all files.
 #[derive(Debug)]
 pub(crate) struct Survey {
     fields: Fields,
@@ -64,11 +64,11 @@ pub(crate) struct Survey {
     pub(crate) dropped: u64,
     /// Of the rows with a position.
     pub(crate) tally: Option<Tally>,
-    /// The columns of texts, by name, where rows with a missing value are left out or refused: a word for one is a text there.
+    /// Names of the text columns if rows with a missing value are dropped or refused: in these, a word for a missing value is a text.
     texts: Option<HashSet<String>>,
-    /// What was decided for the columns of the files, for people.
+    /// Remarks for the user on decisions about columns.
     notes: Vec<String>,
-    /// What links say of the columns that are watched for them.
+    /// The census of columns that links may refer to.
     pub(crate) nodes: Option<Nodes>,
     /// Whether a field was seen that is missing only in a column that is not of texts.
     doubtful: bool,
@@ -98,7 +98,7 @@ impl Survey {
     /// Reads the files; `find` finds the roles of their columns. Also returns the first file as a table.
     ///
     /// Columns that the first line of an NDJSON file lacks are added when a row has them. The file is read again, first for its columns,
-    /// where they are of the position or decide which rows are left out, and where a row is wrong: its error may be one of a column.
+    /// if they belong to the position or decide which rows are dropped, and if a row is wrong, because a column may be the cause.
     /// Where rows with a missing value are left out or refused, all files are read again if a word for one was met: it is a text in a
     /// column of texts.
     pub(crate) fn of(
@@ -153,7 +153,7 @@ impl Survey {
         Ok((survey, table.reading(read)))
     }
 
-    /// Reads all files; `texts` are the columns of texts, where they are known.
+    /// Reads all files; `texts` are the text columns, if they are known.
     fn all(
         files: &[PathBuf],
         format: Format,
@@ -178,7 +178,7 @@ impl Survey {
                 tally.begin(number);
             }
             if let Err(error) = survey.read(rows.as_mut(), options, find) {
-                // Errors of columns come before those of rows.
+                // Errors of columns take precedence over those of rows.
                 rows.find_columns()?;
                 match survey.check_columns(rows.as_ref()) {
                     Ok(()) => return Err(error),
@@ -325,7 +325,7 @@ impl Survey {
         self.check_columns(rows)
     }
 
-    /// Adds the columns that are known so far, or refuses them where the rows before would have been something else with them.
+    /// Adds the columns found so far; fails if earlier rows would have been interpreted differently with them.
     fn add_columns(
         &mut self,
         rows: &dyn Rows,
@@ -370,13 +370,13 @@ impl Survey {
         Err(bad(rows, rows.columns().join(", "), expected))
     }
 
-    /// What was seen, by the attributes of the roles.
+    /// The census of each attribute, in the order of the roles.
     pub(crate) fn seen(&self) -> Vec<Census> {
         let columns = self.columns.iter().zip(&self.kinds);
         columns.map(|(one, kind)| one.seen(kind)).collect()
     }
 
-    /// What was decided for columns, for people.
+    /// Remarks for the user on decisions about columns.
     pub(crate) fn notes(&self) -> Vec<String> {
         let columns = self.named().zip(&self.kinds);
         let notes = columns.map(|((name, census), kind)| census.note(name, kind));
@@ -384,7 +384,7 @@ impl Survey {
     }
 }
 
-/// The type that is asked for a column.
+/// The Arrow type for a requested attribute type.
 fn type_of(kind: AttributeType) -> Result<DataType, ConvertError> {
     Ok(match kind {
         AttributeType::Category | AttributeType::Text => DataType::Utf8,
@@ -427,7 +427,7 @@ pub(crate) struct TextTable {
 }
 
 impl TextTable {
-    /// A file of which no column is read.
+    /// A file with no column selected.
     fn new(path: &Path, format: Format, options: &Options, names: &[String]) -> Self {
         Self {
             path: path.to_owned(),

@@ -74,7 +74,7 @@ impl Objects {
         Ok(())
     }
 
-    /// The text of a value; `None` where it is missing.
+    /// The text of a value; `None` if it is missing.
     fn text(
         &self,
         name: &str,
@@ -125,7 +125,7 @@ impl Digits {
             true => numbers_of(line),
             false => Vec::new(),
         };
-        // A member that is there twice: its last value counts, and the others have texts, too.
+        // Of a repeated member the last value counts; earlier ones have texts too.
         let texts = if texts.len() == count {
             texts
         } else {

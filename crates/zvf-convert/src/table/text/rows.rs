@@ -8,22 +8,22 @@ use crate::error::{ConvertError, Place};
 pub(super) trait Rows {
     fn path(&self) -> &Path;
 
-    /// The names of the columns: those of the header, or of the rows that were read and at least of the first one.
+    /// The names of the columns: from the header, or from the rows read so far, at least the first.
     fn columns(&self) -> &[String];
 
     /// Whether a header names the columns of all rows.
     fn has_header(&self) -> bool;
 
-    /// Finds the columns of all rows and starts over. Does nothing where a header names them.
+    /// Reads all rows to find their columns and starts over. Does nothing if a header names them.
     fn find_columns(&mut self) -> Result<(), ConvertError>;
 
     /// Reads the next row; false at the end.
     fn step(&mut self) -> Result<bool, ConvertError>;
 
-    /// The value in a column; `None` where it is missing.
+    /// The value in a column; `None` if it is missing.
     fn value(&self, at: usize) -> Option<&str>;
 
-    /// What was decided for the columns, for people.
+    /// Remarks for the user on decisions about columns.
     fn notes(&self) -> &[String] {
         &[]
     }
@@ -32,7 +32,7 @@ pub(super) trait Rows {
     fn place(&self) -> Place;
 }
 
-/// What is wrong with a row.
+/// The error for a row.
 #[cold]
 pub(super) fn bad(
     rows: &dyn Rows,

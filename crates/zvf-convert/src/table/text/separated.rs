@@ -16,7 +16,7 @@ use crate::format::unpacked;
 use crate::options::Options;
 use crate::records::rename::renamed;
 
-/// What the parser reads: the file, and a record of its own behind it. Where the parser does not find that record, it is in a quote that
+/// The input of the parser: the file, followed by a sentinel record. If the parser does not return the sentinel, a quote was
 /// was never closed. Also ends where so many bytes came without a record, so that such a quote does not take the whole file into memory.
 struct Fed {
     file: Box<dyn Read>,
@@ -66,7 +66,7 @@ impl Read for Fed {
     }
 }
 
-/// A file, or what it unpacks to.
+/// A file, decompressed if it is compressed.
 #[derive(Debug)]
 enum Unpacked {
     Plain(File),
@@ -74,7 +74,7 @@ enum Unpacked {
 }
 
 impl Unpacked {
-    /// Files whose names end in `.gz` are packed.
+    /// Opens a file; names that end in `.gz` are decompressed.
     fn open(path: &Path) -> Result<Self, ConvertError> {
         let file = zvf_store::open_file(path).map_err(|error| ConvertError::io(path, error))?;
         Ok(match unpacked(path) {
@@ -93,7 +93,7 @@ impl Read for Unpacked {
     }
 }
 
-/// What separates the columns of a file.
+/// The separator of the columns of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Between {
     Byte(u8),
@@ -152,7 +152,7 @@ struct Head {
     skipped: u64,
     /// The comment right before the first record, without its mark: it may have the names of the columns.
     comment: Option<String>,
-    /// The first line behind them, or its beginning.
+    /// The first line after them, or its beginning.
     line: Vec<u8>,
     rest: BufReader<Unpacked>,
 }
@@ -191,7 +191,7 @@ impl Head {
 /// A mark of the byte order, as some editors write it.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// What the reader says when too many bytes came without a record.
+/// The error text for too many bytes without the end of a record.
 const SPENT: &str = "a record without end";
 
 /// Makes one blank of several, and none at either end of a line, but for those in quotes.
@@ -263,7 +263,7 @@ pub(super) struct Separated {
     notes: Vec<String>,
 }
 
-/// Bytes that the parser reads at once: what it has read ahead is no part of a record.
+/// Read size of the parser: bytes read ahead do not belong to a record.
 const AHEAD: usize = 1 << 16;
 
 impl Separated {
@@ -383,7 +383,7 @@ impl Separated {
         if self.record.len() == 1 && self.record.get(0).map(str::as_bytes) == Some(&mark[..]) {
             return Ok(false);
         }
-        // The line behind the file is inside of the last field.
+        // The sentinel is inside the last field.
         let field = self.record.iter().next_back().unwrap_or_default();
         let lines = field.bytes().filter(|byte| *byte == b'\n').count() as u64;
         let line = self.reader.position().line().saturating_sub(lines);

@@ -1,4 +1,4 @@
-//! What the names of members say, and where streamlines end.
+//! Parses the names of members, and the ends of streamlines.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::npy::Header;
 use crate::numbers::floats;
 use crate::options::Options;
 
-/// What the name of a member says: `fa.float32`, `color.3.uint8`.
+/// Parses the name of a member: `fa.float32`, `color.3.uint8`.
 pub(super) fn array(file: &str, member: &Member) -> Option<Column> {
     let (_, name, width, word) = parts(file)?;
     Some(Column {
@@ -27,7 +27,7 @@ pub(super) fn row(file: &str, member: &Member) -> Option<Column> {
     let mut column = array(file, member)?;
     if column.array.rows != 1 {
         let (rest, _, _, word) = parts(file)?;
-        // Without a number of columns, all numbers are those of the row.
+        // Without a stated width, all numbers belong to one row.
         let columns = usize::try_from(column.array.rows).ok()?;
         column.array = Header::raw(number_type(word)?, Some(columns), member.size)?;
         (rest == column.name && column.array.rows == 1).then_some(())?;

@@ -20,7 +20,7 @@ use crate::numbers::whole;
 use crate::options::Options;
 use crate::records::values;
 
-/// Groups of one archive, or of several: those of one name are one group.
+/// Groups of one or several archives; groups of one name are merged.
 #[derive(Debug, Default)]
 pub(super) struct Collected {
     names: Vec<String>,
@@ -41,7 +41,7 @@ struct Field {
 }
 
 impl Collected {
-    /// Adds the groups of an archive whose first streamline is object `first`.
+    /// Adds the groups of an archive; its first streamline is object `first`.
     pub(super) fn add(
         &mut self,
         path: &Path,
@@ -138,7 +138,7 @@ impl Collected {
         }
     }
 
-    /// The groups, if there are any, and what of the archives they do not hold.
+    /// The groups, if there are any, and remarks on data of the archives that they do not hold.
     pub(super) fn finish(mut self) -> (Option<Groups<'static>>, Vec<String>) {
         if self.names.is_empty() {
             return (None, self.notes);
@@ -161,7 +161,7 @@ impl Collected {
 }
 
 impl Field {
-    /// The rows of all groups; `None` where one has none and needs one.
+    /// The rows of all groups; `None` if a group has no value and the column cannot mark it.
     fn column(&self, groups: usize) -> Option<Values<'static>> {
         let missing = new_null_array(&self.kind, 1);
         let rows = (0..groups).map(|group| self.rows.get(&group).unwrap_or(&missing).as_ref());

@@ -198,7 +198,7 @@ fn specs(columns: &[Vec<Column>; 2]) -> [Vec<AttributeSpec>; 2] {
         .map(|list| list.iter().filter_map(Column::spec).collect())
 }
 
-/// What the header states of the voxels.
+/// The voxel grid of the header.
 fn voxels(header: &Value) -> JsonObject {
     let mut members = JsonObject::new();
     members.insert("source".to_owned(), json!("trx"));

@@ -13,7 +13,7 @@ use crate::bytes::Bytes;
 use crate::error::{ConvertError, Place, shown};
 use crate::options::Options;
 
-/// Takes positions, attributes, and how many points of which streamline.
+/// Receives positions, attributes, and the number of points of each streamline.
 type TakePoints<'a> =
     dyn FnMut(&ArrayRef, &[ArrayRef], &[(usize, usize)]) -> Result<(), ConvertError> + 'a;
 
@@ -160,7 +160,7 @@ impl Open {
         })
     }
 
-    /// Hands the points over: columns of a batch, and how many points of which streamline.
+    /// Reads the points: columns of a batch, and the number of points of each streamline.
     pub(super) fn points(
         &self,
         rows: usize,

@@ -11,7 +11,7 @@ use crate::ConvertError;
 use crate::archive::ArchiveWriter;
 use crate::export::job::Job;
 
-/// Adds the groups of the level, with those of their members that are in the file.
+/// Writes the groups of the level with those members that are in the file.
 pub(super) async fn write<W: Write + Seek>(
     job: &mut Job<'_>,
     ids: &[i64],
@@ -26,7 +26,7 @@ pub(super) async fn write<W: Write + Seek>(
     let Some(groups) = level.groups() else {
         return Ok(());
     };
-    // An object that was asked for twice is a streamline twice.
+    // An object that the query returns twice is two streamlines.
     let mut places: HashMap<i64, Vec<u32>> = HashMap::new();
     for (number, id) in (0_u32..).zip(ids) {
         places.entry(*id).or_default().push(number);
@@ -92,7 +92,7 @@ fn word_of(attribute: &TypedArray) -> Option<&'static str> {
     word(&number_type(&number.to_string())?)
 }
 
-/// Whether all numbers of a row are NaN: the import writes that where a group has no value.
+/// Whether all numbers of a row are NaN, which the import writes for a group without a value.
 fn is_nan(kind: &str, row: &[u8]) -> bool {
     let nan = |bytes: &[u8]| match (kind, bytes) {
         ("float16", [a, b]) => half::f16::from_le_bytes([*a, *b]).is_nan(),
@@ -113,7 +113,7 @@ fn is_nan(kind: &str, row: &[u8]) -> bool {
     row.chunks(size).all(nan)
 }
 
-/// Whether a name can be that of a file, and comes back from it.
+/// Whether a name is valid as a file name and is read back unchanged.
 pub(super) fn plain(name: &str) -> bool {
     !name.is_empty() && !name.contains(['/', '\\', '.'])
 }

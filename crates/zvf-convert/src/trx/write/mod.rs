@@ -113,7 +113,7 @@ fn header(frame: Option<&Frame>, points: u64, lines: usize) -> Value {
     })
 }
 
-/// The name of an array's member; none where it would name another file, or where a number would not come back.
+/// The member name of an array; `None` if it would name another file or a number would not round-trip.
 fn member(folder: &str, column: &Numbers) -> Option<String> {
     let (name, word) = (attribute(&column.name), word(&column.element)?);
     let file = file_name(name, column.width, word);

@@ -1,4 +1,4 @@
-//! The values of a store that is there: in the order in which its level lists them, and those that come behind them.
+//! The values of an existing store: those that its level lists, in that order, followed by new ones.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,7 +11,7 @@ use crate::values::column::Values;
 use crate::values::number::NumberType;
 use zvf_format::int::signed;
 
-/// What the values of a list have in common; `None`: they are no truth values, whole numbers or texts.
+/// The common type of the values of a list; `None` if they are not all truth values, integers or texts.
 fn type_of(list: &[Value]) -> Option<AttributeType> {
     let number = if list.iter().all(Value::is_string) {
         return Some(AttributeType::Category);
@@ -49,10 +49,10 @@ fn fits(number: NumberType, value: &Value) -> bool {
 }
 
 impl Keys {
-    /// The values of a level and the attribute that has them, of the type that the root declares, where it fits.
+    /// The values of a level and the attribute that holds them, with the type that the root declares, if it fits.
     ///
     /// # Errors
-    /// What was found that no chunk can be cut by: floats, a mixture, a value twice.
+    /// A description of values that cannot split chunks: floats, a mixture, a value twice.
     pub fn listed(
         name: &str,
         declared: Option<AttributeType>,
@@ -95,7 +95,7 @@ impl Keys {
         self.known.as_ref().map_or(&[], |known| &known.values)
     }
 
-    /// Takes in values of a column that are new: behind the others, so that no chunk gets another key.
+    /// Adds new values of a column after the known ones, so that no chunk key changes.
     ///
     /// # Errors
     /// The first value that cannot have a key; the limit of values.
@@ -180,7 +180,7 @@ mod tests {
         let (attribute, mut keys) = Keys::listed("k", Some(int8), &list).unwrap();
         assert_eq!(attribute.values, int8);
         assert_eq!(keys.codes(&vec![5_i8, -3].into()).unwrap(), [1, 0]);
-        // What is declared does not hold all that is listed.
+        // The declared type cannot hold all listed values.
         for (declared, list) in [
             (NumberType::I8, [json!(300), json!(5)]),
             (NumberType::U16, [json!(-3), json!(5)]),

@@ -1,4 +1,4 @@
-//! The check of what a specification says of space: axes, chunks, bins, shards and bounds.
+//! Checks the spatial part of a specification: axes, chunks, bins, shards and bounds.
 
 use std::collections::HashSet;
 

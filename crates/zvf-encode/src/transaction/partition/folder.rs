@@ -1,11 +1,11 @@
-//! Where the parts of a begun store are noted: names of objects, and what the marker says.
+//! Names of the objects that record the parts of a begun store, and the content of its marker.
 //!
 //! ```text
 //! zvf-unfinished.json                     the specification, the id of this beginning, the names of parts that must come
 //! zvf-unfinished/ID/begun/NAME-OWNER    put when a program begins a part; OWNER is a random number of its own
 //! zvf-unfinished/ID/claims/NAME-OWNER   the objects that it will write
 //! zvf-unfinished/ID/work/NAME-OWNER/    its cells, dictionaries and note
-//! zvf-unfinished/ID/parts/NAME@ROUND    put if absent: the owner whose work is the part; --redo puts the next round
+//! zvf-unfinished/ID/parts/NAME@ROUND    put if absent: the owner whose work counts as the part; --redo puts the next round
 //! zvf-unfinished/ID/commits/N[.done]    see `log.rs`
 //! ```
 //!
@@ -131,7 +131,7 @@ impl Folder {
         Ok(rounds)
     }
 
-    /// What a finished part noted; `None` if it is gone.
+    /// The note of a finished part; `None` if it was removed.
     pub fn note(
         &self,
         target: &Target,
@@ -151,7 +151,7 @@ impl Folder {
     }
 }
 
-/// What a finished part holds, and who wrote it.
+/// The content of a finished part, and its writer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FinishedPart {
     /// The random number of the program that wrote it.
@@ -166,7 +166,7 @@ pub struct FinishedPart {
     pub objects: u64,
     /// Links that are stored.
     pub links: u64,
-    /// What the caller says of the input, such as checksums of files.
+    /// Facts about the input that the caller supplies, such as checksums of files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
     /// How many objects were put below the level.
@@ -175,7 +175,7 @@ pub struct FinishedPart {
     pub sum: u64,
 }
 
-/// What the marker of a begun store says.
+/// The marker of a begun store.
 #[derive(Debug, Clone)]
 pub struct Begun {
     seen: Seen,
@@ -191,7 +191,7 @@ pub struct Begun {
 }
 
 impl Begun {
-    /// Reads the marker; `None` if there is none, or it is that of another kind of writer.
+    /// Reads the marker; `None` if there is none, or if it belongs to another kind of writer.
     pub fn read(target: &Target) -> Result<Option<Self>, WriteError> {
         Ok(target.see(MARKER)?.and_then(Self::of))
     }
@@ -283,7 +283,7 @@ impl Begun {
         &self.seen.bytes
     }
 
-    /// Refuses another specification than that of the marker, and says where they differ.
+    /// Checks that a specification equals that of the marker; the error names the difference.
     pub fn check(&self, address: &str, spec: &Value) -> Result<(), WriteError> {
         if self.spec != *spec {
             let what = match (self.spec.get(0), spec.get(0)) {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! commits/N        a commit, or a removal, looks at the parts that are finished from here on
-//! commits/N.done   what became of it: the parts that were chosen, nothing, or that all are discarded
+//! commits/N.done   the outcome: the chosen parts, nothing, or that all are discarded
 //! ```
 //!
 //! A commit puts `N` before it lists the finished parts; a part looks for `N` after it noted that it is finished. So a part
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What became of a look at the parts.
+/// The outcome of a commit or removal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// Nothing: parts may come still.
@@ -53,7 +53,7 @@ pub struct Chosen {
     pub name: String,
     /// The random number of the program that wrote it.
     pub owner: String,
-    /// How often the part was begun anew before.
+    /// How often the part was started again before.
     pub round: u32,
 }
 
@@ -92,7 +92,7 @@ impl Log<'_> {
         self.folder.below("commits")
     }
 
-    /// The last number, and what became of it.
+    /// The last number and its outcome.
     fn last(&self) -> Result<(Option<u32>, State), WriteError> {
         let names = self.target.names(&self.group())?;
         let Some(last) = names
@@ -149,7 +149,7 @@ impl Log<'_> {
         }
     }
 
-    /// Decides what becomes of a look, unless another program did; returns what was decided.
+    /// Decides the outcome of a commit, unless another program did; returns the outcome that was decided.
     pub fn decide(&self, number: u32, outcome: &Outcome) -> Result<Outcome, WriteError> {
         // Two programs that decide the same must not both take the decision for their own.
         let entry = (format!("{:x}", unique()), outcome);
@@ -158,7 +158,7 @@ impl Log<'_> {
         if self.target.put_new(&key, bytes)? {
             return Ok(outcome.clone());
         }
-        // Gone is what was decided and carried out.
+        // A removed record was decided and carried out.
         Ok(self.outcome(number)?.unwrap_or(Outcome::Nothing))
     }
 

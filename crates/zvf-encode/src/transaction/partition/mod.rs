@@ -1,6 +1,6 @@
 //! What several programs that write one new store note about its parts, and when a commit of them counts.
 //!
-//! [`Begun`] is what the marker says of the store, [`Folder`] names the notes of parts, [`Log`] is the list of decisions: of several
+//! [`Begun`] is the marker of the store, [`Folder`] names the notes of parts, [`Log`] is the list of decisions: of several
 //! programs that commit, one decides. `zvf-write` writes parts and commits them.
 
 pub(crate) mod folder;

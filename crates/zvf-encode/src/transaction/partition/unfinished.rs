@@ -1,4 +1,4 @@
-//! What a new writer does about a store in parts that was begun where it shall write: finished parts are never removed.
+//! How a new writer treats a store in parts that was begun at its place: finished parts are never removed.
 
 use super::folder::{Begun, listed};
 use super::log::{Log, Outcome, State};
@@ -6,7 +6,7 @@ use crate::WriteError;
 use crate::target::Target;
 use crate::transaction::marker::StaleFiles;
 
-/// Refuses to remove finished parts, or to write where others write parts; nothing where the marker is another's.
+/// Fails if finished parts would be removed, or if others write parts here; does nothing for another kind of marker.
 pub(crate) fn check(
     target: &Target,
     address: &str,
@@ -34,7 +34,7 @@ pub(crate) fn check(
     Err(WriteError::exists(address, what))
 }
 
-/// Removes a store in parts of which no part is finished; whether there was one.
+/// Removes a store in parts without finished parts; returns whether there was one.
 pub(crate) fn clear(target: &Target, address: &str) -> Result<bool, WriteError> {
     let Some(mut begun) = Begun::read(target)? else {
         return Ok(false);

@@ -1,0 +1,56 @@
+//! Sources that change while they are copied.
+
+use std::fs;
+
+use zvf_encode::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, WriteOptions};
+use zvf_migrate::{MigrateOptions, migrate};
+use zvf_store::blocking::Runtime;
+use zvf_store::{Class, Need, Store};
+use zvf_write::StoreWriter;
+
+use crate::made::Made;
+
+/// Points on a line, a vertex in each chunk.
+async fn points(made: &Made, count: u8) {
+    let spec = StoreSpec::new(Kind::PointCloud, [10.0; 2])
+        .with_vertex_attribute(AttributeSpec::number("n", NumberType::I64));
+    let mut writer = StoreWriter::create(&made.address(), spec, WriteOptions::new())
+        .await
+        .unwrap();
+    let places = (0..count).flat_map(|n| [f32::from(n) * 10.0 + 1.0, 5.0]);
+    let values: Vec<i64> = (0..i64::from(count)).collect();
+    let batch = Batch::new(places.collect::<Vec<f32>>()).with_attribute("n", values);
+    writer.push(&batch).unwrap();
+    writer.finish().await.unwrap();
+}
+
+/// A source that another writer changes while it is copied is neither copied nor called damaged.
+#[test]
+fn a_source_that_changes_is_no_source() {
+    Runtime::new().unwrap().wait(async {
+        for (unverified, shape) in [(false, 10.0), (false, 25.0), (true, 10.0), (true, 25.0)] {
+            let (old, other) = (Made::new(), Made::new());
+            points(&old, 9).await;
+            points(&other, 4).await;
+            let store = old.open().await;
+            store.level(0, &Need::all()).await.unwrap();
+            // As an edit that deletes points: fewer cells, other documents.
+            for (name, path) in old.cells() {
+                match fs::read(other.path().join(&name)) {
+                    Ok(bytes) => fs::write(path, bytes).unwrap(),
+                    Err(_) => fs::remove_file(path).unwrap(),
+                }
+            }
+            let document = fs::read(other.path().join("zarr.json")).unwrap();
+            fs::write(old.path().join("zarr.json"), document).unwrap();
+            let copy = Made::new();
+            let options = MigrateOptions::new()
+                .with_chunk_shape([shape; 2])
+                .with_unverified(unverified);
+            let error = migrate(&store, &copy.address(), options).await.unwrap_err();
+            assert_eq!(error.class(), Class::Io, "{error}");
+            assert!(error.to_string().contains("changed"), "{error}");
+            Store::open(&copy.address()).await.unwrap_err();
+        }
+    });
+}
