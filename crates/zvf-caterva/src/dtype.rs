@@ -14,9 +14,9 @@ pub enum Kind {
     Float,
     /// `c`: two floats.
     Complex,
-    /// `m`: a time span; the unit stands in brackets.
+    /// `m`: a time span; the unit is in brackets.
     TimeDelta,
-    /// `M`: a point in time; the unit stands in brackets.
+    /// `M`: a point in time; the unit is in brackets.
     DateTime,
     /// `S`: bytes, padded with zeros.
     Bytes,
@@ -82,7 +82,7 @@ impl<'a> Dtype<'a> {
         self.text
     }
 
-    /// What kind of item it is.
+    /// The kind of item.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         self.kind
@@ -180,7 +180,7 @@ fn record(text: &str) -> Option<(Kind, usize, bool)> {
         .then_some((Kind::Record, size, false))
 }
 
-/// What stands between the brackets of a list.
+/// The text between the brackets of a list.
 fn inner(text: &str) -> &str {
     let list = text
         .trim()
@@ -208,7 +208,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// A quoted text without escapes, and what follows it.
+/// A quoted text without escapes, and the rest after it.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
     let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"'))?;

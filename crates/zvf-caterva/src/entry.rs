@@ -2,7 +2,7 @@
 
 use zvf_blosc::{DecodeError, Expected, SpecialKind};
 
-/// One entry of the index: where a chunk is.
+/// One entry of the index: the position of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Entry {
@@ -13,7 +13,7 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// The entry behind a number of the decoded index.
+    /// Parses a number of the decoded index.
     ///
     /// # Errors
     ///

@@ -86,7 +86,7 @@ impl Geometry {
     ///
     /// # Errors
     ///
-    /// Those of [`Self::new`]; malformed: chunk size or chunk count of the frame are not those of the shapes.
+    /// As [`Self::new`]; malformed: chunk size or chunk count of the frame differ from the shapes.
     pub fn of_frame(header: &FrameHeader, meta: &NdMeta<'_>) -> Result<Self, DecodeError> {
         let [shape, chunk, block] = meta.dims().map_err(grid)?;
         let item = zvf_grid::int::index(header.typesize);

@@ -8,7 +8,7 @@ use crate::layout::{FrameHead, TrailerEnd};
 use crate::marked::Fields;
 use zvf_grid::int::wide;
 
-/// Where a member of the header lies.
+/// The position of a member of the header.
 macro_rules! at {
     ($($member:tt)+) => { offset_of!(FrameHead, $($member)+) };
 }
@@ -19,10 +19,10 @@ pub const HEADER: usize = size_of::<FrameHead>();
 pub const TRAILER: u64 = 35;
 /// The magic text, at byte [`MAGIC_AT`].
 pub const MAGIC: &[u8; 8] = b"b2frame\0";
-/// Where the magic text lies, behind two markers.
+/// The position of the magic text, after two markers.
 pub const MAGIC_AT: usize = at!(magic.value);
 
-/// Where the chunks of a frame lie.
+/// Where the chunks of a frame are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Layout {
@@ -55,7 +55,7 @@ pub struct FrameHeader {
     pub typesize: u32,
     /// Default block size. Advisory.
     pub blocksize: u32,
-    /// Decoded bytes of every chunk; 0 where there is none.
+    /// Decoded bytes of every chunk; 0 without chunks.
     pub chunksize: u32,
     /// Whether the trailer holds variable-length metalayers.
     pub has_vlmetalayers: bool,
@@ -246,7 +246,7 @@ impl FrameHeader {
     }
 }
 
-/// What the end of a trailer says (`spec/caterva-b2nd.md` 3.5).
+/// The end of a trailer (`spec/caterva-b2nd.md` 3.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrailerTail {
     /// Bytes of the whole trailer.

@@ -103,7 +103,7 @@ impl<'a> Fields<'a> {
         Ok(u32::from_be_bytes(self.array(what, at + 1)?))
     }
 
-    /// A number of 64 bits that is not negative, regardless of what the marker says about its sign.
+    /// A number of 64 bits that is not negative, with a marker of either sign.
     pub(crate) fn u64(
         &self,
         what: &'static str,

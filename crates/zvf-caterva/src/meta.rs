@@ -140,7 +140,7 @@ impl<'a> Metalayers<'a> {
         Ok(layers)
     }
 
-    /// The name of the entry at `at`, and where it ends.
+    /// The name of the entry at `at`, and its end.
     fn name(&self, at: usize) -> Result<(&'a [u8], usize), DecodeError> {
         let fields = &self.fields;
         let marker = fields.byte("metalayer name", at)?;
@@ -159,7 +159,7 @@ impl<'a> Metalayers<'a> {
         Ok((name, at + 1 + usize::from(length)))
     }
 
-    /// The entry at `at` and where the next one begins.
+    /// The entry at `at` and the start of the next one.
     fn entry(&self, at: usize) -> Result<(Metalayer<'a>, usize), DecodeError> {
         let fields = &self.fields;
         let (name, after) = self.name(at)?;

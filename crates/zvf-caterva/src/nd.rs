@@ -106,7 +106,7 @@ impl<'a> NdMeta<'a> {
         }
         for k in 0..n {
             let shape = fields.u64("shape", 4 + 9 * k, 0xd3)?;
-            // Chunks and blocks of extent 0 go together, and only where the array has none either.
+            // Chunk, block and array have extent 0 on the same axes.
             let least = i32::from(shape > 0);
             let chunk = fields.i32("chunk shape", 5 + 9 * n + 5 * k, least)?;
             let least = i32::from(chunk > 0);
@@ -177,7 +177,7 @@ impl<'a> NdMeta<'a> {
         usize::from(self.nd)
     }
 
-    /// Extent of the array on axis `k`; 0 behind the last axis.
+    /// Extent of the array on axis `k`; 0 after the last axis.
     #[must_use]
     pub fn shape(&self, k: usize) -> u64 {
         if k >= self.rank() {
@@ -188,7 +188,7 @@ impl<'a> NdMeta<'a> {
             .unwrap_or_default()
     }
 
-    /// Extent of a chunk on axis `k`; 0 behind the last axis.
+    /// Extent of a chunk on axis `k`; 0 after the last axis.
     #[must_use]
     pub fn chunk(&self, k: usize) -> u32 {
         let n = self.rank();
@@ -200,7 +200,7 @@ impl<'a> NdMeta<'a> {
             .unwrap_or_default()
     }
 
-    /// Extent of a block on axis `k`; 0 behind the last axis.
+    /// Extent of a block on axis `k`; 0 after the last axis.
     #[must_use]
     pub fn block(&self, k: usize) -> u32 {
         let n = self.rank();
@@ -212,7 +212,7 @@ impl<'a> NdMeta<'a> {
             .unwrap_or_default()
     }
 
-    /// The dtype format (0: NumPy) and text, where the metalayer has them.
+    /// The dtype format (0: NumPy) and text, if the metalayer has them.
     #[must_use]
     pub const fn dtype(&self) -> Option<(u8, &'a [u8])> {
         self.dtype

@@ -1,4 +1,4 @@
-//! A contiguous frame whose bytes are all there, without a heap.
+//! A contiguous frame in memory, without a heap.
 
 use zvf_blosc::{Chunk, DecodeError, Expected};
 
@@ -21,7 +21,7 @@ pub struct FrameView<'a> {
 }
 
 impl<'a> FrameView<'a> {
-    /// Reads the frame at the start of `bytes`; what lies behind `frame_len` is left alone.
+    /// Parses the frame at the start of `bytes`; bytes after `frame_len` are ignored.
     ///
     /// # Errors
     ///
@@ -85,12 +85,12 @@ impl<'a> FrameView<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [`NdMeta::parse`].
+    /// As [`NdMeta::parse`].
     pub fn nd(&self) -> Result<Option<NdMeta<'a>>, DecodeError> {
         find_nd(&self.metalayers)
     }
 
-    /// The chunk index, itself a chunk of little-endian `i64`s; none where there are no chunks.
+    /// The chunk index, itself a chunk of little-endian `i64`s; `None` without chunks.
     #[must_use]
     pub const fn index(&self) -> Option<&Chunk<'a>> {
         self.index.as_ref()
@@ -100,7 +100,7 @@ impl<'a> FrameView<'a> {
     ///
     /// # Errors
     ///
-    /// Malformed: outside of the chunk area. Otherwise those of [`Chunk::parse`].
+    /// Malformed: outside of the chunk area. Otherwise as [`Chunk::parse`].
     pub fn chunk_at(&self, at: u64) -> Result<Chunk<'a>, DecodeError> {
         check_entry(&self.header, at)?;
         let base = u64::from(self.header.header_len);
@@ -115,7 +115,7 @@ impl<'a> FrameView<'a> {
 ///
 /// # Errors
 ///
-/// Those of [`NdMeta::parse`].
+/// As [`NdMeta::parse`].
 pub fn find_nd<'a>(layers: &Metalayers<'a>) -> Result<Option<NdMeta<'a>>, DecodeError> {
     for kind in [NdKind::B2nd, NdKind::Caterva] {
         if let Some(content) = layers.get(kind.name()) {
@@ -145,7 +145,7 @@ pub(crate) fn check_index(
     Ok(())
 }
 
-/// A position of the index lies where a chunk can be.
+/// Checks that a position of the index is in the chunk area.
 pub(crate) fn check_entry(header: &FrameHeader, at: u64) -> Result<(), DecodeError> {
     let most = match header.layout {
         Layout::Contiguous => header.cbytes.checked_sub(32),

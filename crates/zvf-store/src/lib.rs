@@ -129,7 +129,7 @@ pub use zvf_io::{
 pub use cells::CellWant;
 pub use chunks::{
     CheckedFragment, CheckedFragments, ChunkColumn, ChunkParts, ChunkReader, DecodedChunk,
-    OpenChunk, RowValues, WantedCells,
+    FragmentFault, OpenChunk, RowValues, WantedCells,
 };
 pub use container::{ContainerKind, GridArray};
 pub use coord::ChunkCoord;

@@ -13,10 +13,10 @@ use crate::record::Geometry;
 use crate::view::Tet;
 use zvf_grid::int::wide;
 
-/// What the checks have proved about a file.
+/// The result of the checks of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Proof {
-    /// Entries stand in the order of datasets and tiles: the row of a tile is computed, not searched.
+    /// Entries are in the order of datasets and tiles: the row of a tile is computed, not searched.
     pub canonical: bool,
     /// Payloads follow each other without gaps from the end of the index on, in the order of the entries.
     pub packed: bool,
@@ -65,7 +65,7 @@ impl<'a> Tet<'a> {
         Ok((tet, proof))
     }
 
-    /// [`Self::open_in`] with storage from the heap where it is needed: eight bytes an entry.
+    /// [`Self::open_in`] with storage from the heap, if it is needed: eight bytes an entry.
     ///
     /// # Errors
     /// As [`Self::open_in`], without [`Class::ScratchTooSmall`].
@@ -82,10 +82,10 @@ impl<'a> Tet<'a> {
         }
     }
 
-    /// Steps 13 and 15 to 19 for a front whose footer, if there is one, was scanned.
+    /// Steps 13 and 15 to 19, after the footer was scanned.
     ///
     /// # Cost
-    /// O(1) an entry in a canonical file whose payloads ascend; else a sort of row numbers.
+    /// O(1) an entry in a canonical file with ascending payloads; else a sort of row numbers.
     ///
     /// # Errors
     /// The classes of these steps; [`Class::ScratchTooSmall`].
@@ -164,7 +164,7 @@ impl<'a> Tet<'a> {
         Ok(total)
     }
 
-    /// Step 16, ids and the number of all entries; whether all stand in canonical order.
+    /// Step 16, ids and the number of all entries; whether all are in canonical order.
     fn check_counts(&self, total: u64) -> Result<bool, TetError> {
         let datasets = u64::from(self.superblock().dataset_count.get());
         for (row, entry) in (0..).zip(self.entries()) {
@@ -483,7 +483,7 @@ impl<'a> Tet<'a> {
     }
 }
 
-/// Entry `row` begins at `offset`, but only from `free` on no other payload lies there.
+/// Entry `row` begins at `offset`, before `free`, where the previous payload ends.
 #[derive(Debug, Clone, Copy)]
 struct Overlap {
     row: u64,

@@ -1,10 +1,10 @@
-//! What is wrong with a file, and where: [`TetError`], its [`Class`], and [`Warnings`].
+//! Faults of a file and their places: [`TetError`], its [`Class`], and [`Warnings`].
 
 use core::fmt;
 
 macro_rules! classes {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
-        /// What kind of fault was found; the names are those of `spec/tet-v1.md` 10.1.
+        /// The kind of a fault, with the names of `spec/tet-v1.md` 10.1.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Class {
@@ -33,9 +33,9 @@ classes! {
     BadMagic = "bad_magic",
     /// A layout that this crate does not know.
     UnsupportedLayoutVersion = "unsupported_layout_version",
-    /// The chunk index does not lie in the file.
+    /// The chunk index is not inside the file.
     IndexOutOfBounds = "index_out_of_bounds",
-    /// An empty file whose index fields are not (32, 0); strict profile.
+    /// An empty file with index fields other than (32, 0); strict profile.
     EmptyFileFields = "empty_file_fields",
     /// More datasets than records fit.
     DatasetCountTooLarge = "dataset_count_too_large",
@@ -43,7 +43,7 @@ classes! {
     BadRank = "bad_rank",
     /// A name that is not UTF-8.
     BadNameUtf8 = "bad_name_utf8",
-    /// Records that end before or behind the directory.
+    /// Records that end before or after the directory.
     DirectoryLengthMismatch = "directory_length_mismatch",
     /// An index that does not follow the directory.
     IndexOffsetMismatch = "index_offset_mismatch",
@@ -51,39 +51,39 @@ classes! {
     BadIndexMagic = "bad_index_magic",
     /// A version of the index that this crate does not know.
     UnsupportedIndexVersion = "unsupported_index_version",
-    /// An index whose length is not that of its entries.
+    /// An index with another length than its entries.
     IndexLengthMismatch = "index_length_mismatch",
     /// The flag says footer, the end of the file does not.
     FooterMissing = "footer_missing",
     /// A version of the footer that this crate does not know.
     UnsupportedHistoryVersion = "unsupported_history_version",
-    /// A footer that does not lie between the index and the tail.
+    /// A footer that is not between the index and the tail.
     FooterOutOfBounds = "footer_out_of_bounds",
     /// A footer, or metadata, that is not the JSON it has to be.
     FooterJson = "footer_json",
     /// Metadata in the footer and beside it.
     FooterRefConflict = "footer_ref_conflict",
-    /// A spill that does not lie before the footer.
+    /// A spill that is not before the footer.
     SpillOutOfBounds = "spill_out_of_bounds",
     /// A codec other than raw and zstd.
     UnknownCodec = "unknown_codec",
-    /// A raw tile whose two lengths differ.
+    /// A raw tile with two different lengths.
     RawStoredMismatch = "raw_stored_mismatch",
-    /// A payload that does not lie in the file, or runs into the footer.
+    /// A payload that is not inside the file, or overlaps the footer.
     PayloadOutOfBounds = "payload_out_of_bounds",
     /// An element type that this crate does not know.
     UnknownDtype = "unknown_dtype",
     /// A shape or chunk shape with a 0.
     ZeroExtent = "zero_extent",
-    /// A dataset whose size or grid 64 bits do not hold.
+    /// A dataset with a size or grid of more than 64 bits.
     SizeOverflow = "size_overflow",
-    /// An entry of a dataset that is not there.
+    /// An entry of a missing dataset.
     BadDatasetId = "bad_dataset_id",
     /// More or fewer entries than tiles.
     ChunkCountMismatch = "chunk_count_mismatch",
     /// An entry outside its grid.
     ChunkOutOfGrid = "chunk_out_of_grid",
-    /// A raw length that is not that of the clipped tile.
+    /// A raw length that differs from the clipped tile.
     TileLengthMismatch = "tile_length_mismatch",
     /// Two entries for one tile.
     DuplicateChunk = "duplicate_chunk",
@@ -107,7 +107,7 @@ classes! {
     NotCanonical = "not_canonical",
     /// A warning: bytes between payloads, or payloads in another order than their entries.
     PayloadGap = "payload_gap",
-    /// A warning: bytes behind the last payload that belong to nothing.
+    /// A warning: unused bytes after the last payload.
     TrailingBytes = "trailing_bytes",
     /// Not a fault of the file: too little storage was given to prove a file that is not in canonical order.
     ScratchTooSmall = "scratch_too_small",
@@ -129,7 +129,7 @@ pub enum Expected {
     AtLeast(u64),
     /// This number or less.
     AtMost(u64),
-    /// What the text says.
+    /// The text.
     Text(&'static str),
 }
 
@@ -199,7 +199,7 @@ impl TetError {
         Self { place, ..self }
     }
 
-    /// What kind of fault it is.
+    /// The kind of fault.
     #[must_use]
     pub const fn class(&self) -> Class {
         self.class
@@ -257,7 +257,7 @@ impl core::error::Error for TetError {}
 /// How strictly a file is judged, `spec/tet-v1.md` 10.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Profile {
-    /// What the reference reads and decodes rightly is accepted.
+    /// Files that the reference decodes correctly are accepted.
     Lenient,
     /// Payloads over the index or over each other, spills out of place and odd empty files are refused, too.
     #[default]
@@ -277,7 +277,7 @@ pub struct Warning {
     pub count: u64,
 }
 
-/// What is odd about a file that is right: at most one [`Warning`] of each class.
+/// Warnings about a valid file: at most one [`Warning`] of each class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Warnings {
     slots: [Option<Warning>; 5],

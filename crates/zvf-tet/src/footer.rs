@@ -7,7 +7,7 @@ use crate::json::{self, Spill};
 use crate::layout::{TAIL_MAGIC, Tail};
 use zvf_grid::int::wide;
 
-/// Where the footer lies.
+/// The place of the footer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FooterPlace {
     /// 1 or 2.
@@ -67,10 +67,10 @@ impl FooterPlace {
     }
 }
 
-/// What a footer says about the regions before it.
+/// The regions that a footer names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FooterRefs {
-    /// Where the footer lies.
+    /// The place of the footer.
     pub place: FooterPlace,
     /// Metadata beside the footer.
     pub metadata: Option<Spill>,
@@ -155,7 +155,7 @@ impl FooterRefs {
     /// The end of `bytes`, a whole file whose front ends at `floor`.
     ///
     /// # Errors
-    /// Those of [`FooterPlace::parse`] and [`Self::scan`].
+    /// As [`FooterPlace::parse`] and [`Self::scan`].
     pub fn of_file(bytes: &[u8], floor: u64) -> Result<Self, TetError> {
         let place = FooterPlace::parse(bytes, wide(bytes.len()), floor)?;
         let text = usize::try_from(place.json_start)

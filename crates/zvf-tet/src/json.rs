@@ -12,7 +12,7 @@ pub struct Spill {
 /// Deepest nesting that is taken.
 const DEPTH: u32 = 100;
 
-/// What the top object says about the file's regions.
+/// The members of the top object about regions of the file.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) inline_metadata: bool,
@@ -28,7 +28,7 @@ pub(crate) struct Bad {
     pub(crate) expected: &'static str,
 }
 
-/// Scans a footer: one object, whose known keys appear once.
+/// Scans a footer: one object, with each known key once.
 pub(crate) fn scan(text: &[u8]) -> Result<Found, Bad> {
     if let Err(error) = core::str::from_utf8(text) {
         return Err(Bad {
@@ -133,7 +133,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// An object whose values are taken by `each`, which gets the inside of the key's literal and stands at the value.
+    /// Scans an object. `each` gets the text of a key, without quotes, and scans its value.
     fn object(
         &mut self,
         mut each: impl FnMut(&mut Self, &'a [u8]) -> Result<(), Bad>,

@@ -22,7 +22,7 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Takes the record at the start of `bytes`, which lie at byte `at` of the file; and what follows it.
+    /// Parses the record at the start of `bytes`, which are at byte `at` of the file; returns it with the rest.
     fn parse(number: u64, at: u64, bytes: &'a [u8]) -> Result<(Self, &'a [u8]), TetError> {
         let short = |what, need: u64| {
             TetError::new(
@@ -112,7 +112,7 @@ impl<'a> Record<'a> {
         self.name
     }
 
-    /// Tag of the element type as it stands in the file.
+    /// Tag of the element type, as stored.
     #[must_use]
     pub fn dtype_tag(&self) -> u32 {
         self.head.dtype.get()
@@ -145,7 +145,7 @@ impl<'a> Record<'a> {
     /// Tiles on each axis.
     ///
     /// # Errors
-    /// [`GridError::EmptyCell`] where the chunk shape has a 0.
+    /// [`GridError::EmptyCell`] for a 0 in the chunk shape.
     pub fn grid(&self) -> Result<Dims, GridError> {
         Dims::grid(&self.shape(), &self.chunk_shape())
     }
@@ -222,7 +222,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// What the checks of a record have proved: shapes without zeros, sizes that fit.
+/// A checked record: shapes without zeros, sizes that fit in 64 bits.
 #[derive(Debug, Clone, Copy)]
 pub struct Geometry {
     /// Type of the elements.
@@ -240,7 +240,7 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// Extents of the tile at `coord`, clipped where the dataset ends. None outside the grid.
+    /// Extents of the tile at `coord`, clipped to the dataset. None outside the grid.
     #[must_use]
     pub fn extent(&self, coord: &[u64]) -> Option<Dims> {
         let inside = coord.len() == self.grid.len()
@@ -258,7 +258,7 @@ impl Geometry {
             .checked_mul(wide(self.dtype.size()))
     }
 
-    /// Whether tiles in canonical order, one behind the other, are the dataset in row-major order: every axis before
+    /// Whether tiles in canonical order, one after the other, are the dataset in row-major order: every axis before
     /// the last one with more than one tile has tiles of extent 1 (`spec/tet-v1.md` 13.1).
     #[must_use]
     pub fn tiles_are_row_major(&self) -> bool {
@@ -299,12 +299,12 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Bytes behind the last record that was taken.
+    /// Bytes after the last record that was taken.
     pub(crate) const fn left(&self) -> usize {
         self.rest.len()
     }
 
-    /// The next record, with what is wrong with it.
+    /// The next record, or its fault.
     pub(crate) fn advance(&mut self) -> Option<Result<Record<'a>, TetError>> {
         if self.number >= self.count {
             return None;

@@ -22,7 +22,7 @@ pub struct Tet<'a> {
     entries: &'a [Entry],
 }
 
-/// Steps 1 to 4: a superblock whose index lies in the file.
+/// Steps 1 to 4: a superblock with an index inside the file.
 fn superblock(head: &[u8], file_len: u64) -> Result<&Superblock, TetError> {
     let have = file_len.min(wide(head.len()));
     let Ok((block, _)) = Superblock::ref_from_prefix(head) else {
@@ -70,8 +70,8 @@ fn truncated(what: &'static str, at: u64, found: u64, need: u64) -> TetError {
     TetError::new(Class::Truncated, what, at, found, Expected::AtLeast(need))
 }
 
-/// How many bytes from the start of a file [`Tet::parse`] needs, from the first 40 of them (or all, where the file is
-/// shorter): the end of the index, or of the directory where a damaged one reaches further. Never more than `file_len`.
+/// How many bytes from the start of a file [`Tet::parse`] needs, from the first 40 of them (or all, if the file is
+/// shorter): the end of the index, or of a damaged directory that ends after it. Never more than `file_len`.
 ///
 /// # Errors
 /// Steps 1 to 4 and 6 of the checks: [`Class::Truncated`], [`Class::BadMagic`], [`Class::UnsupportedLayoutVersion`],
@@ -89,7 +89,7 @@ pub fn head_len(first: &[u8], file_len: u64) -> Result<u64, TetError> {
     Ok(stop.max(index))
 }
 
-/// Step 6: where the records end.
+/// Step 6: the end of the records.
 fn directory(head: &[u8], file_len: u64) -> Result<(u64, u64), TetError> {
     let length = head
         .get(32..)
@@ -237,7 +237,7 @@ impl<'a> Tet<'a> {
         self.header
     }
 
-    /// The index entries, as they stand in the file.
+    /// The index entries, in the order of the file.
     #[must_use]
     pub const fn entries(&self) -> &'a [Entry] {
         self.entries
@@ -253,7 +253,7 @@ impl<'a> Tet<'a> {
             .saturating_add(row.saturating_mul(104))
     }
 
-    /// End of the front: what lies before it is superblock, directory or index.
+    /// End of the front, which consists of superblock, directory and index.
     #[must_use]
     pub fn index_stop(&self) -> u64 {
         match self.header {
@@ -310,8 +310,8 @@ impl<'a> Tet<'a> {
         Ok(())
     }
 
-    /// The entry of the tile at `coord` of dataset `id`, whose entries begin at `first_row` in canonical order: looked up
-    /// there, and searched for only where it is not. See [`Proof::canonical`](crate::Proof::canonical).
+    /// The entry of the tile at `coord` of dataset `id`, with entries from `first_row` on in canonical order: looked up
+    /// there, and searched for if another entry is at that row. See [`Proof::canonical`](crate::Proof::canonical).
     ///
     /// # Cost
     /// O(rank) in a canonical file, else a pass over the entries.
@@ -336,7 +336,7 @@ impl<'a> Tet<'a> {
     }
 }
 
-/// Bytes `start .. stop` of the file, where they are there.
+/// Bytes `start .. stop` of the file, if it has them.
 fn part(head: &[u8], start: u64, stop: u64) -> Option<&[u8]> {
     head.get(usize::try_from(start).ok()?..usize::try_from(stop).ok()?)
 }

@@ -11,7 +11,7 @@ pub(crate) const UNKNOWN: u32 = u32::MAX;
 /// First and last row of a fragment without rows.
 pub(crate) const NO_ROWS: (u32, u32) = (UNKNOWN, UNKNOWN);
 
-/// A level whose chunks were read.
+/// A level after its chunks were read.
 #[derive(Debug)]
 pub(crate) struct LevelState {
     pub(crate) level: Level,

@@ -7,7 +7,7 @@ use crate::finding::{Findings, Place};
 use crate::level::LevelState;
 use zvf_format::int::index;
 
-/// The largest number of vertices of a level whose tree is checked.
+/// The largest level that is checked for trees, in vertices.
 const MOST: u64 = 1 << 29;
 
 /// The stored edges of a level.
@@ -33,9 +33,10 @@ impl Tree {
             edges: Vec::new(),
             children: vec![0; usize::try_from(vertices.div_ceil(64)).ok()?],
             twice: Vec::new(),
-            implied: root
+            // As in queries: only `explicit` turns implied edges off, also where a store has no convention or an unknown one.
+            implied: !root
                 .links_convention()
-                .is_ok_and(|one| one == LinksConvention::ImplicitSequentialWithBranches),
+                .is_ok_and(|one| one == LinksConvention::Explicit),
         })
     }
 

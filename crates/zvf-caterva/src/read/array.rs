@@ -70,7 +70,7 @@ impl Array {
     ///
     /// # Errors
     ///
-    /// Those of [`Frame::open`] and [`Frame::into_array`].
+    /// As [`Frame::open`] and [`Frame::into_array`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Frame::open(path)?.into_array()
     }
@@ -102,7 +102,7 @@ impl Array {
         self.kind
     }
 
-    /// The item type; opaque where the metalayer has none, or one that is not understood.
+    /// The item type; opaque if the metalayer has none, or an unknown one.
     #[must_use]
     pub fn dtype(&self) -> Dtype<'_> {
         dtype(self.dtype.as_ref(), self.geometry.item)
@@ -247,7 +247,7 @@ impl Array {
                 let bytes = part.count().and_then(|n| n.checked_mul(wide(item)));
                 let bytes = bytes.ok_or(GridError::TooLarge)?;
                 let n = usize::try_from(bytes).map_err(|_| Error::Memory { bytes })?;
-                // No more than the result, which is there.
+                // Not larger than the result, which is allocated.
                 let mut own = vec![0; n];
                 let mut work = pool.take();
                 let alone = (chunk, part.alone());
@@ -265,7 +265,7 @@ impl Array {
         })
     }
 
-    /// Brings what is wanted of a chunk to its place in a result of `shape`.
+    /// Copies the wanted items of a chunk into a result of `shape`.
     fn read_part(
         &self,
         (chunk, part): (u64, CellPart),
@@ -409,7 +409,7 @@ fn buffer(selection: &Selection, item: usize) -> Result<Vec<u8>, Error> {
 
 /// Cuts a selection and its result into slabs for some threads.
 ///
-/// Slabs end at chunk borders where there are enough chunks to keep all threads busy, otherwise at block borders, if
+/// Slabs end at chunk borders if there are enough chunks to keep all threads busy, otherwise at block borders, if
 /// blocks of the chunks line up to one grid.
 fn split<'o>(
     geometry: &Geometry,

@@ -22,7 +22,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// How many bytes of the chunk [`Self::new`] needs, as far as `prefix` tells: more than it has, or no more.
+    /// The length of the prefix that [`Self::new`] needs, as far as it follows from `prefix`.
     pub(crate) fn needs(header: &Header, prefix: &[u8]) -> usize {
         let end = header.table_end();
         match header.body() {
@@ -70,7 +70,7 @@ impl Table {
         })
     }
 
-    /// Where the bytes of a header block lie in the chunk.
+    /// The range of a header block in the chunk.
     pub(crate) fn extent(&self, block: usize) -> Result<std::ops::Range<usize>, DecodeError> {
         if self.header.body() == Body::Compressed {
             let start = BlockTable::parse(&self.header, &self.head)?.start(block)?;
@@ -101,7 +101,7 @@ impl Table {
             .dictionary()
     }
 
-    /// What a special chunk consists of; `None` for other chunks.
+    /// The content of a special chunk; `None` for other chunks.
     pub(crate) fn special(&self) -> Result<Option<Special<'_>>, DecodeError> {
         match self.header.body() {
             Body::Special(SpecialKind::Value) => {

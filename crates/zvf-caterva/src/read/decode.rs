@@ -17,13 +17,13 @@ use zvf_grid::int::wide;
 
 /// Blocks up to this size are decoded whatever they are stored as; larger ones need the bytes to justify them.
 const FREE: usize = 64 << 20;
-/// Most bytes that a byte of a stream stands for: Zstandard's runs.
+/// Most decoded bytes for one byte of a stream: runs of Zstandard.
 const GAIN: usize = 1 << 18;
 
 /// Blocks that are listed at a time: a list of all blocks of a chunk could be a hundred times as large as its table.
 const WINDOW: usize = 1024;
 
-/// Shuffled blocks of which at most one item in so many is wanted are not put together whole.
+/// If at most one in so many items of a shuffled block is wanted, only these items are unshuffled.
 const SOME: usize = 4;
 
 /// Whether so little of a block of `items` is wanted, in lines long enough, that its items are better fetched one line
@@ -40,7 +40,7 @@ fn few(block: &BlockPart, shape: &[u64], items: usize) -> bool {
 #[derive(Debug)]
 pub(crate) struct Needed {
     part: BlockPart,
-    /// Where the first of its bytes lies in the chunk.
+    /// The position of its first byte in the chunk.
     start: usize,
     /// Its stored bytes.
     stored: usize,
@@ -50,7 +50,7 @@ pub(crate) struct Needed {
 pub(crate) struct Visit<'a> {
     pub(crate) geometry: &'a Geometry,
     pub(crate) chunk: u64,
-    /// What the selection takes of the chunk.
+    /// The part of the chunk that is selected.
     pub(crate) part: CellPart,
     /// The extents of the result that `part` belongs to.
     pub(crate) shape: &'a [u64],
@@ -121,7 +121,7 @@ impl<'a> Visit<'a> {
         runs.get(..self.shape.len()).unwrap_or_default()
     }
 
-    /// The blocks of the chunk's own block table that one block of the array lies in.
+    /// The blocks of the chunk's own block table that hold one block of the array.
     pub(crate) fn header_blocks(&self, table: &Table, block: usize) -> Range<usize> {
         let (each, n) = (table.header.blocksize().max(1), self.geometry.block_bytes);
         if each == n {
@@ -164,7 +164,7 @@ impl<'a> Visit<'a> {
         })
     }
 
-    /// Where the header blocks lie that one block of the array is in.
+    /// The ranges of the header blocks that hold one block of the array.
     fn block_extents<'v>(
         &'v self,
         table: &'v Table,
@@ -190,7 +190,7 @@ impl<'a> Visit<'a> {
         before.map_or(needed.len(), |before| before.max(1))
     }
 
-    /// Adds the extents of some blocks, and that of block 0 where a chunk has delta and `reference_of` is another chunk.
+    /// Adds the extents of some blocks, and the one of block 0 if a chunk has delta and `reference_of` is another chunk.
     pub(crate) fn extents(
         &self,
         table: &Table,
@@ -275,7 +275,7 @@ impl<'a> Visit<'a> {
         moved
     }
 
-    /// Decodes a block of which few items are wanted, and undoes the shuffle of those alone.
+    /// Decodes a block and unshuffles only the few wanted items.
     fn some_items(
         &self,
         table: &Table,
@@ -337,7 +337,7 @@ impl<'a> Visit<'a> {
         usize::try_from(at).ok()
     }
 
-    /// Decodes one block of the array into the start of `bytes`, from the header blocks it lies in.
+    /// Decodes one block of the array into the start of `bytes`, from the header blocks that hold it.
     fn whole_block(
         &self,
         table: &Table,
@@ -379,7 +379,7 @@ impl<'a> Visit<'a> {
         Ok(())
     }
 
-    /// Refuses to make room for blocks that their bytes cannot stand for.
+    /// Fails before memory is allocated for blocks that their stored bytes cannot decode to.
     fn check_size(&self, table: &Table, n: usize, blocks: Range<usize>) -> Result<(), Error> {
         if n <= FREE || table.header.body() != Body::Compressed {
             return Ok(());
@@ -477,7 +477,7 @@ impl<'a> Visit<'a> {
     }
 }
 
-/// Copies the items that `runs` name out of shuffled planes. Both shapes and the runs are those of a part of a block.
+/// Copies the items that `runs` name out of shuffled planes. Both shapes and the runs describe part of a block.
 fn gather(item: usize, planes: &[u8], block: &[u64], out: &mut [u8], shape: &[u64], runs: &[Run]) {
     // Axes of one item at the end of the result are no axes of it: the one before is its line then.
     let rank = shape.iter().rposition(|result| *result > 1);

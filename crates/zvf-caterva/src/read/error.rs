@@ -1,4 +1,4 @@
-//! What a reader or writer can answer instead of items.
+//! Errors of readers and writers.
 
 use zvf_blosc::{Class, DecodeError, EncodeError};
 use zvf_grid::GridError;
@@ -10,12 +10,12 @@ pub enum Error {
     /// The file, folder or object could not be read or written.
     #[error("{what}")]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         what: String,
         /// The system's answer.
         source: std::io::Error,
     },
-    /// Header, metalayers, index or trailer are not those of a frame.
+    /// Header, metalayers, index or trailer are malformed.
     #[error("frame")]
     Frame(#[source] DecodeError),
     /// One chunk cannot be read; others may be.
@@ -42,13 +42,13 @@ pub enum Error {
     /// The frame has no chunk, or no variable-length metalayer, of that name or number.
     #[error("no {what}")]
     Absent {
-        /// What was asked for.
+        /// The missing chunk or metalayer.
         what: String,
     },
     /// The selection, or a buffer, does not fit the array.
     #[error("selection")]
     Selection(#[from] GridError),
-    /// More memory was asked for than there is.
+    /// The memory is too small.
     #[error("{bytes} bytes do not fit the memory")]
     Memory {
         /// How many.
@@ -69,7 +69,7 @@ pub enum Error {
     Encode(#[from] EncodeError),
 }
 
-/// The classes a caller can tell apart.
+/// Classes of errors, by what a caller can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorClass {
@@ -83,7 +83,7 @@ pub enum ErrorClass {
     Unsupported,
     /// A size that the bytes cannot justify, or memory cannot hold.
     Limit,
-    /// The caller asked for something that is not there or not possible.
+    /// The call names something absent or impossible.
     Usage,
 }
 

@@ -70,7 +70,7 @@ impl ReadOptions<'_> {
 /// The file of a chunk.
 #[derive(Debug)]
 enum ChunkFile<'a> {
-    /// That of the frame.
+    /// The file of the frame.
     Frame(&'a dyn ReadAt),
     /// Its own.
     Own(Box<dyn ReadAt>),
@@ -149,7 +149,7 @@ impl ChunkSource<'_> {
         }
     }
 
-    /// Bytes from the start of the chunk to where it has to end at the latest.
+    /// The largest number of bytes that the chunk can have in its file.
     pub(crate) fn available(&self) -> Result<u64, Error> {
         let parts = &self.frame.parts;
         match &self.file {
@@ -216,7 +216,7 @@ impl ChunkSource<'_> {
     }
 }
 
-/// The ranges to read for these extents: the whole chunk where it is small, otherwise the extents, with neighbours
+/// The ranges to read for these extents: the whole chunk if it is small, otherwise the extents, with neighbours
 /// joined across gaps of at most `options.gap`.
 pub(crate) fn coalesce(
     cbytes: usize,

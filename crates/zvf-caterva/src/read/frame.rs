@@ -134,11 +134,11 @@ impl Frame {
         self.parts.vlmetalayers()
     }
 
-    /// The decoded content of one variable-length metalayer, of at most `cap` bytes; none where there is no such name.
+    /// The decoded content of one variable-length metalayer, of at most `cap` bytes; `None` for an unknown name.
     ///
     /// # Errors
     ///
-    /// Those of [`Chunk::decode_vec`].
+    /// As [`Chunk::decode_vec`].
     pub fn vlmeta(&self, name: &str, cap: usize) -> Result<Option<Vec<u8>>, Error> {
         self.parts.vlmeta(name, cap)
     }

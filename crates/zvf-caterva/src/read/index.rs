@@ -1,6 +1,6 @@
-//! The chunk index, decoded block by block when asked.
+//! The chunk index, decoded block by block as entries are read.
 //!
-//! A repeated-value index of 40 bytes stands for any number of chunks, so nothing here is as large as the number of
+//! A repeated-value index of 40 bytes can describe any number of chunks, so nothing here is as large as the number of
 //! chunks unless the file's own bytes are.
 
 use std::sync::OnceLock;
@@ -15,7 +15,7 @@ use zvf_grid::int::wide;
 const FREE: usize = 1 << 20;
 /// Larger ones have to be at most this many times the stored index.
 const GAIN: usize = 1 << 10;
-/// Most chunks for which positions are sorted, to know where a chunk ends before its header is read.
+/// Most chunks for which positions are sorted, to bound the length of a chunk before its header is read.
 const SORTED: u64 = 1 << 20;
 
 /// The index of one frame.
@@ -138,7 +138,7 @@ impl Index {
         Ok(place.get_or_init(|| out))
     }
 
-    /// Where the chunk behind position `at` begins, or the chunk area ends: an upper bound of the end of the chunk at
+    /// The start of the chunk after position `at`, or the end of the chunk area: an upper bound of the end of the chunk at
     /// `at`. Contiguous frames only.
     pub(crate) fn next_above(&self, at: u64) -> u64 {
         let sorted = self.sorted.get_or_init(|| {

@@ -13,7 +13,7 @@ use crate::view::find_nd;
 use crate::{FrameHeader, Geometry, Layout, Metalayers, NdKind, TrailerTail};
 use zvf_grid::int::{index, wide};
 
-/// Format and text of an item type, where the metalayer has them.
+/// Format and text of an item type, if the metalayer has them.
 pub(crate) type StoredDtype = Option<(u8, Vec<u8>)>;
 
 /// Reads and decodes since a frame was opened.
@@ -212,7 +212,7 @@ impl Parts {
             return Ok(TableRead::Lacks(guess.min(limit)));
         }
         let header = self.chunk_header(chunk, bytes, most)?;
-        // The size of a dictionary lies behind the table: two rounds at most.
+        // The size of a dictionary is stored after the table: at most two more reads.
         let needs = Table::needs(&header, bytes);
         if bytes.len() < needs && bytes.len() < limit {
             return Ok(TableRead::Lacks(needs.min(limit)));

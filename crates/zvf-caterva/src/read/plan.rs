@@ -4,7 +4,7 @@ use zvf_grid::{CellPart, GridError, Selection};
 
 use crate::Geometry;
 
-/// What a selection takes of one block of a chunk.
+/// The selected part of one block of a chunk.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BlockPart {
     pub(crate) number: usize,

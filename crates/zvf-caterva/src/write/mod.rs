@@ -23,7 +23,7 @@ pub struct ChunkRegion {
     pub chunk: u64,
     /// Its first item in the array.
     pub origin: Dims,
-    /// Its extents, cut off where the array ends.
+    /// Its extents, clipped to the array.
     pub extent: Dims,
 }
 
@@ -60,7 +60,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A writer of a new file; whatever lies at `path` is replaced when the writer finishes.
+    /// Creates a writer of a new file; an existing file at `path` is replaced when the writer finishes.
     ///
     /// # Errors
     ///
@@ -91,7 +91,7 @@ impl Writer {
         let geometry = options.geometry(shape)?;
         let settings = options.settings(&geometry);
         let encoder = Encoder::new(settings)?;
-        // What cannot be written is refused before the first chunk, not behind the last one.
+        // Invalid metalayers are refused before the first chunk is written.
         bytes::index_len(geometry.chunk_count)?;
         let trailer = bytes::trailer(&options)?;
         let header = bytes::header(&geometry, &options, &settings, bytes::Lengths::default())?;
@@ -171,7 +171,7 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// Those of [`Self::write_chunk`].
+    /// As [`Self::write_chunk`].
     pub fn write_with(
         &mut self,
         fill: impl Fn(&ChunkRegion, &mut [u8]) -> Result<(), Error> + Sync,
@@ -224,7 +224,7 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// [`Error::Selection`] where `items` is not as long as the array. Those of [`Self::write_chunk`].
+    /// [`Error::Selection`] where `items` is not as long as the array. As [`Self::write_chunk`].
     pub fn write_all(&mut self, items: &[u8]) -> Result<(), Error> {
         let geometry = self.geometry;
         let (found, expected) = (wide(items.len()), geometry.nbytes());
@@ -272,7 +272,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes index, trailer and header, and puts the file in its place. Returns the frame where it is in memory.
+    /// Writes index, trailer and header, and renames the file to its name. Returns the frame of a writer in memory.
     ///
     /// # Errors
     ///

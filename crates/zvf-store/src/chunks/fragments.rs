@@ -96,6 +96,24 @@ impl Hash for CheckedFragment<'_> {
     }
 }
 
+/// What is wrong with a fragment index.
+#[derive(Debug, Clone, Copy)]
+pub enum FragmentFault {
+    /// The blob is damaged.
+    Index(DecodeError),
+    /// One of so many fragments has a row outside the chunk.
+    Rows(u32, DecodeError),
+}
+
+impl FragmentFault {
+    /// The error, with its position in the blob.
+    #[must_use]
+    pub fn error(self) -> DecodeError {
+        let (Self::Index(error) | Self::Rows(_, error)) = self;
+        error
+    }
+}
+
 /// The fragments of one chunk: eight bytes for each, regardless of the rows that ranges have.
 #[derive(Debug, Clone, Default)]
 pub struct CheckedFragments {
@@ -133,6 +151,33 @@ impl CheckedFragments {
     pub fn decode(blob: &[u8], rows: Option<u32>) -> Result<Self, DecodeError> {
         let stored = FragmentIndex::parse(blob)?;
         stored.check_rows(u64::from(rows.unwrap_or(u32::MAX)))?;
+        Ok(Self::of(&stored))
+    }
+
+    /// As [`decode`](Self::decode), for reports: tells a damaged blob from rows outside the chunk, and returns with the fragments what is
+    /// legal to read but not to write, such as padding that is not zero.
+    ///
+    /// # Errors
+    /// See [`FragmentFault`].
+    pub fn examine(blob: &[u8], rows: u32) -> Result<(Self, Option<DecodeError>), FragmentFault> {
+        let stored = FragmentIndex::parse(blob).map_err(FragmentFault::Index)?;
+        stored.verify().map_err(FragmentFault::Index)?;
+        let outside = |error| FragmentFault::Rows(stored.len(), error);
+        stored.check_rows(u64::from(rows)).map_err(outside)?;
+        let odd = stored.check(u64::from(rows)).err();
+        Ok((Self::of(&stored), odd))
+    }
+
+    /// The row behind the last one that a fragment index of any number of rows names; 0 without rows.
+    ///
+    /// # Errors
+    /// Malformed: a damaged blob, a row below 0.
+    pub fn extent_of(blob: &[u8]) -> Result<u64, DecodeError> {
+        FragmentIndex::parse(blob).and_then(|stored| stored.extent())
+    }
+
+    /// The fragments of an index whose rows were checked to fit in 32 bits.
+    fn of(stored: &FragmentIndex<'_>) -> Self {
         let mut found = Self {
             spans: Vec::with_capacity(index(stored.len())),
             ..Self::default()
@@ -140,7 +185,7 @@ impl CheckedFragments {
         // The check has shown that all rows fit, and an entry of a list takes 8 bytes of a blob.
         let narrow = |row: i64| u32::try_from(row).unwrap_or(u32::MAX);
         let count = |rows: usize| u32::try_from(rows).unwrap_or(u32::MAX);
-        for fragment in &stored {
+        for fragment in stored {
             match fragment {
                 Fragment::Range { start, count } => {
                     let (start, count) = (narrow(start), narrow(count));
@@ -163,7 +208,7 @@ impl CheckedFragments {
                 }
             }
         }
-        Ok(found)
+        found
     }
 
     /// Whether all fragments are ranges.

@@ -1,4 +1,4 @@
-//! Data that can be used where they lie, `spec/tet-v1.md` 13.
+//! Data that are used in place, `spec/tet-v1.md` 13.
 
 use zvf_grid::Selection;
 
@@ -13,9 +13,9 @@ use zvf_grid::int::wide;
 pub struct RawSpan {
     /// Where it begins.
     pub offset: u64,
-    /// Its bytes: those of the dataset.
+    /// Its length in bytes: the size of the dataset.
     pub len: u64,
-    /// Whether it is the dataset in C order. Else it is tile behind tile, good for what needs no order: sums, extremes.
+    /// Whether it is the dataset in C order. Else it is tile after tile, good for sums and extremes, which need no order.
     pub row_major: bool,
 }
 

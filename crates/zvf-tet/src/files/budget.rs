@@ -11,14 +11,14 @@ pub struct Budget {
     pub percent_bps: Option<u16>,
 }
 
-/// What counts where memory cannot be asked for.
+/// The budget if the available memory is unknown.
 const FALLBACK: u64 = 256 << 20;
 
 impl Budget {
     /// The budget in bytes: the first that is set of the caller's bytes, the file's bytes, the caller's percent, the
-    /// file's percent; else a quarter of `available`; 256 MiB where that is not known.
+    /// file's percent; else a quarter of `available`; 256 MiB if that is unknown.
     ///
-    /// What a file wishes is never more than `available`: a file that unpacks to very much must not bring the limit with
+    /// A file never gets more than `available`: a file that decompresses to very much must not set its own limit.
     /// it. The reference takes up to 655 percent from a file.
     #[must_use]
     pub fn resolve(&self, header: Option<&IndexHeader>, available: Option<u64>) -> u64 {

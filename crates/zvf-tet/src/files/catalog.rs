@@ -117,7 +117,7 @@ impl Dataset {
     /// Elements by a range an axis.
     ///
     /// # Errors
-    /// Those of [`Selection::new`].
+    /// As [`Selection::new`].
     pub fn select(&self, axes: &[Axis]) -> Result<Selection, GridError> {
         Selection::new(axes, &self.geometry.shape)
     }
@@ -125,7 +125,7 @@ impl Dataset {
     /// Bytes of a selection's result.
     ///
     /// # Errors
-    /// [`GridError::RankMismatch`], [`GridError::BadRange`] where the selection is of another shape, [`GridError::TooLarge`].
+    /// [`GridError::RankMismatch`] and [`GridError::BadRange`] for a selection of another shape, [`GridError::TooLarge`].
     pub fn result_bytes(&self, selection: &Selection) -> Result<u64, GridError> {
         // A selection may come from another dataset.
         Selection::new(selection.axes(), &self.geometry.shape)?
@@ -145,14 +145,14 @@ pub struct Catalog {
     proof: Proof,
     profile: Profile,
     file_len: u64,
-    /// Where the index lies in the front: header, first entry, end.
+    /// Positions in the front: of the index header, of the first entry, of the end of the index.
     index: Option<(usize, usize, usize)>,
     /// Rows in canonical order, for files that are not.
     rows: Vec<u64>,
 }
 
 impl Catalog {
-    /// Checks a file from its front, and from its end where the flags announce one.
+    /// Checks a file from its front, and from its footer if the flags announce one.
     pub(crate) fn open(
         front: &[u8],
         file_len: u64,
@@ -269,19 +269,19 @@ impl Catalog {
             .ok_or_else(|| Error::NoDataset { name: name.into() })
     }
 
-    /// What the checks have proved, and what is odd.
+    /// The result of the checks, with warnings.
     #[must_use]
     pub const fn proof(&self) -> &Proof {
         &self.proof
     }
 
-    /// History and metadata, where the file has a footer.
+    /// History and metadata, if the file has a footer.
     #[must_use]
     pub const fn footer(&self) -> Option<&Footer> {
         self.footer.as_ref()
     }
 
-    /// Where footer and spills lie.
+    /// The places of footer and spills.
     #[must_use]
     pub const fn footer_refs(&self) -> Option<&FooterRefs> {
         self.refs.as_ref()
@@ -300,7 +300,7 @@ impl Catalog {
     }
 }
 
-/// The end of a file: what the footer's JSON says.
+/// The end of a file: the footer's JSON.
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) refs: FooterRefs,

@@ -17,12 +17,12 @@ pub enum Error {
     /// The file is not right.
     #[error("{0}")]
     Format(#[from] TetError),
-    /// The JSON of the footer or its metadata is not what it has to be.
+    /// The JSON of the footer or its metadata is invalid.
     #[error("{error} ({source})")]
     Json {
         /// Where.
         error: TetError,
-        /// What serde_json says.
+        /// The error of serde_json.
         source: serde_json::Error,
     },
     /// A selection or buffer that does not fit the dataset.
@@ -49,7 +49,7 @@ pub enum Error {
     Misuse {
         /// The argument.
         what: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
     /// The source is not the one that was opened any more.

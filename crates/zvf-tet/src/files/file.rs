@@ -22,7 +22,7 @@ use zvf_grid::int::wide;
 
 /// A file that was checked and can be read.
 ///
-/// What the checks found is its [`Catalog`]: datasets, footer, proof.
+/// Dereferences to its [`Catalog`]: datasets, footer, proof.
 ///
 /// Opening makes every check but decoding (steps 1 to 19 of `spec/tet-v1.md` 10.1): one pass over the index. Nothing of
 /// the payloads is touched.
@@ -69,7 +69,7 @@ impl TetFile {
     /// Opens a file for plain reads. Front and footer are kept in memory.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Format`] and [`Error::Json`] for what is wrong with the file; [`Error::Limit`] for a front
+    /// [`Error::Io`]; [`Error::Format`] and [`Error::Json`] for a malformed file; [`Error::Limit`] for a front
     /// or footer over [`OpenOptions::front_limit`].
     pub fn open_with(path: impl AsRef<Path>, options: OpenOptions) -> Result<Self, Error> {
         let file = FileAt::open(path.as_ref())?;
@@ -162,7 +162,7 @@ impl TetFile {
         self.catalog.header(self.front())
     }
 
-    /// The index entries, as they stand in the file.
+    /// The index entries, in the order of the file.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         self.catalog.entries(self.front())
@@ -217,7 +217,7 @@ impl TetFile {
         Ok((result, stats))
     }
 
-    /// Reads a selection into a buffer of exactly its size; what lies in it after an error is not defined.
+    /// Reads a selection into a buffer of exactly its size. After an error its contents are unspecified.
     ///
     /// # Errors
     /// [`Error::Grid`] for a selection or buffer that does not fit; [`Error::Io`]; [`Error::Format`] with the classes
@@ -269,7 +269,7 @@ impl TetFile {
         self.source.slice(offset, len)
     }
 
-    /// [`Self::borrow`] where it is possible, else [`Self::read`].
+    /// [`Self::borrow`] if possible, else [`Self::read`].
     ///
     /// # Errors
     /// As [`Self::read`].

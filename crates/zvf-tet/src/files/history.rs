@@ -12,11 +12,11 @@ use serde_json::{Map, Value};
 /// History and metadata of a file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Footer {
-    /// 1 or 2 where the footer was read; writers write 1.
+    /// 1 or 2 in files that were read; writers write 1.
     pub version: u32,
-    /// What was done to the data, oldest first.
+    /// The processing steps, oldest first.
     pub history: Vec<HistoryRow>,
-    /// What the data mean.
+    /// Descriptions of the file and its datasets.
     pub metadata: Option<Metadata>,
 }
 
@@ -29,7 +29,7 @@ pub struct HistoryRow {
     pub source: String,
     /// When: by habit Unix seconds in decimal.
     pub at: String,
-    /// What it came from.
+    /// The inputs of the step.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parents: Vec<String>,
     /// With which settings.
@@ -116,7 +116,7 @@ impl<'de> Deserialize<'de> for HistoryRow {
     }
 }
 
-/// What the data mean: of the file, and by names of datasets. Nothing is checked against the datasets.
+/// Descriptions of the file and, by name, of datasets. Nothing is checked against the datasets.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Metadata {
     /// Of the file.
@@ -211,7 +211,7 @@ impl Footer {
         })
     }
 
-    /// Compact JSON in the order of the reference; metadata may lie elsewhere, at an offset with a length.
+    /// Compact JSON in the order of the reference; metadata may be stored elsewhere, at an offset with a length.
     pub(crate) fn to_json(
         &self,
         spilled: Option<(u64, u64)>,

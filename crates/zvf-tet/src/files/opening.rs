@@ -12,11 +12,11 @@ use crate::footer::{FooterPlace, FooterRefs};
 use crate::view::{Tet, head_len};
 use zvf_grid::int::wide;
 
-/// What has been read of a file that is being opened.
+/// The parts of a file that were read so far while it is opened.
 pub(crate) struct Known<'s> {
     len: u64,
     limit: u64,
-    /// Stretches of the file and where they begin.
+    /// Parts of the file, each with its position.
     pieces: Vec<(u64, Cow<'s, [u8]>)>,
 }
 
@@ -35,7 +35,7 @@ impl<E: Into<Error>> From<E> for Stop {
 }
 
 impl<'s> Known<'s> {
-    /// Nothing of a file of `len` bytes, of which no stretch over the limit of the options is to be read.
+    /// Nothing yet of a file of `len` bytes; no part over the limit of the options will be read.
     pub(crate) const fn new(len: u64, options: &OpenOptions) -> Self {
         Self {
             len,
@@ -100,7 +100,7 @@ pub(crate) fn with_ends(range: Range<u64>, len: u64, ahead: u64) -> Range<u64> {
     }
 }
 
-/// Makes every check but decoding (steps 1 to 19 of `spec/tet-v1.md` 10.1) on what is known of a file. Begins again with
+/// Makes every check but decoding (steps 1 to 19 of `spec/tet-v1.md` 10.1) on the known parts of a file. Begins again with
 /// each call: the pass over the index comes last, when nothing lacks.
 pub(crate) fn open(known: &Known<'_>, options: &OpenOptions) -> Result<Catalog, Stop> {
     let len = known.len;

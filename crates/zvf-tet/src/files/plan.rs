@@ -1,4 +1,4 @@
-//! What a selection needs: the tiles it meets and their bytes.
+//! The tiles that a selection intersects, and their bytes.
 
 use zvf_grid::{CellPart, Cells, Dims, Selection};
 
@@ -14,7 +14,7 @@ pub struct PlannedTile {
     pub coord: Dims,
     /// Its row in the chunk index.
     pub row: u64,
-    /// Where its payload lies in the file.
+    /// The position of its payload in the file.
     pub payload_offset: u64,
     /// Bytes of the payload.
     pub stored_byte_len: u64,

@@ -14,14 +14,14 @@ use super::tile::Decoder;
 use crate::layout::Codec;
 use zvf_grid::int::wide;
 
-/// What a read took.
+/// The cost of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReadStats {
     /// Tiles that were visited.
     pub tiles: u64,
-    /// Bytes of payloads that were read, or looked at where they lie in memory.
+    /// Bytes of payloads that were read, or used in memory.
     pub bytes: u64,
-    /// Requests for them: reads of the file, or of the object store. 0 where they lie in memory.
+    /// Reads of the file, or requests to the server. 0 for files in memory.
     pub requests: u64,
 }
 
@@ -38,7 +38,7 @@ impl ReadStats {
     }
 }
 
-/// Reads of a file: short ones, so that what was read is decoded while it is in the cache of the processor.
+/// Reads of a file: short ones, so that bytes are decoded while they are in the cache of the processor.
 const MERGE: Merge = Merge {
     most: 1 << 20,
     ..Merge::DISK
@@ -168,7 +168,7 @@ impl Reader<'_> {
         self.source.requests().map_or(MERGE, |cost| cost.merge)
     }
 
-    /// The bytes of a request, where they lie or in `buffer`.
+    /// The bytes of a request, in place or in `buffer`.
     fn bytes<'b>(&'b self, range: &Range<u64>, buffer: &'b mut Vec<u8>) -> Result<&'b [u8], Error> {
         let len = range.end - range.start;
         if let Some(bytes) = self.source.slice(range.start, len) {

@@ -1,4 +1,4 @@
-//! Reads of files whose bytes are requests to a server.
+//! Reads of files on a server: each read is a request.
 
 use std::ops::Range;
 use std::vec::Vec;
@@ -21,7 +21,7 @@ const BATCH: usize = 64;
 /// A request: a range, and the pieces of tiles in it.
 type Request = (Range<u64>, Vec<Piece>);
 
-/// What a request brought.
+/// A result of a request.
 enum Arrived {
     /// Raw pieces, which are elements, and the bytes of their request with the position of the first.
     Raw(Vec<Piece>, u64, Vec<u8>),

@@ -62,13 +62,13 @@ impl Piece {
         Ok(place.ok_or(GridError::TooLarge)?)
     }
 
-    /// Its bytes, among those of its request.
+    /// Its bytes, within its request.
     pub(crate) fn bytes<'b>(&self, start: u64, request: &'b [u8]) -> Result<&'b [u8], Error> {
         let place = self.place(start, request.len())?;
         Ok(request.get(place).ok_or(GridError::TooLarge)?)
     }
 
-    /// Where its bytes can be read to directly: a block that is a part of the result as it lies in the file.
+    /// The place in the result that its bytes can be read into directly: for a block with the same layout in both.
     pub(crate) fn place_in(&self, len: usize, shape: &Dims) -> Option<Range<usize>> {
         if !self.tile.is_raw() {
             return None;
@@ -92,7 +92,7 @@ impl Piece {
         }
     }
 
-    /// The same for a block, whose bytes are elements.
+    /// The same for a block of a raw tile.
     pub(crate) fn copy(&self, bytes: &[u8], into: &mut [u8], shape: &Dims) -> Result<(), Error> {
         let block = self.tile.block(self.apart, self.turn)?;
         Ok(block.copy(self.tile.item, bytes, into, shape)?)
@@ -123,7 +123,7 @@ pub(crate) fn pieces(
     })
 }
 
-/// Takes the next pieces, in the order of the file. None are left where there are none.
+/// Takes the next pieces, in the order of the file. `false` if none are left.
 pub(crate) fn fill(
     pieces: &mut impl Iterator<Item = Result<Piece, Error>>,
     window: &mut Vec<Piece>,

@@ -1,4 +1,4 @@
-//! What a footer must be for every reader: texts and counts within the limits of the reference, no folders of this machine.
+//! Rules for footers: texts and counts within the limits of the reference, no folders of this machine.
 
 use std::string::String;
 

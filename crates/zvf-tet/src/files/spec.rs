@@ -1,4 +1,4 @@
-//! What a dataset to be written is, and its record.
+//! The description of a dataset to be written, and its record.
 
 use std::format;
 use std::string::String;

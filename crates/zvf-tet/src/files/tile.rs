@@ -11,10 +11,10 @@ use crate::error::{Class, Expected, Place, TetError};
 use crate::layout::{Codec, Entry};
 use zvf_grid::int::wide;
 
-/// What a decoder of one thread keeps between tiles.
+/// The state of a decoder of one thread.
 pub(crate) struct Decoder {
     context: DCtx<'static>,
-    /// A decoded tile of which not all is wanted, or not side by side.
+    /// A decoded tile that is not copied as a whole or not contiguously.
     raw: Vec<u8>,
 }
 
@@ -25,10 +25,10 @@ pub(crate) struct Tile {
     pub(crate) row: u64,
     pub(crate) entry: Entry,
     pub(crate) extent: Dims,
-    /// What the selection takes of it.
+    /// The selected part.
     pub(crate) part: CellPart,
     pub(crate) item: usize,
-    /// Most bytes that may be asked for to decode it.
+    /// Most bytes that may be allocated to decode it.
     pub(crate) limit: u64,
 }
 
@@ -49,7 +49,7 @@ impl Block {
         self.runs.get(..self.rank).unwrap_or(&[])
     }
 
-    /// Where all of it lies in the result, if it is wanted whole and its bytes lie side by side there.
+    /// Its range in the result, if all of it is wanted and contiguous there.
     pub(crate) fn place_in(&self, item: usize, len: usize, shape: &Dims) -> Option<Range<usize>> {
         place_in(item, &self.shape, self.runs(), len, shape)
     }
@@ -95,7 +95,7 @@ impl Decoder {
                 Expected::Text("a Zstandard frame of at least one byte"),
             );
         }
-        // Straight into the destination: no window is kept, nothing is reserved, nothing written behind it.
+        // Directly into the destination: no window is allocated, and nothing is written past its end.
         match self.context.decompress(into, stored) {
             Ok(length) if length == into.len() => Ok(()),
             Ok(length) => fault(
@@ -149,9 +149,9 @@ impl Tile {
         done
     }
 
-    /// Decoded bytes, where a payload of `stored` bytes can hold so many and the limit allows them.
+    /// Decoded bytes, if a payload of `stored` bytes can decode to so many and the limit allows them.
     pub(crate) fn raw_len(&self, stored: u64) -> Result<usize, Error> {
-        /// Most bytes that four bytes of a Zstandard frame can stand for: a block of one repeated byte.
+        /// Most bytes that four bytes of a Zstandard frame decode to: a block of one repeated byte.
         const BLOCK: u64 = 128 << 10;
         let raw = self.entry.raw_byte_len.get();
         let most = stored.saturating_mul(BLOCK / 4).saturating_add(BLOCK);
@@ -176,7 +176,7 @@ impl Tile {
         Ok(self.block(fixed, 0)?)
     }
 
-    /// Axes on which every index is worth a read of its own: behind them, neighbours are further than `gap` bytes apart.
+    /// The number of leading axes of which each index is read on its own, since neighbours are more than `gap` bytes apart.
     fn apart(&self, gap: u64) -> usize {
         let mut stride = wide(self.item);
         let mut span = stride;
@@ -256,7 +256,7 @@ impl Tile {
     }
 }
 
-/// Where an array of `extent` lies in a result of `shape` and `len` bytes, if it is taken whole and its bytes lie side by
+/// The range of an array of `extent` in a result of `shape` and `len` bytes, if it is taken whole and its bytes are side by
 /// side there.
 fn place_in(
     item: usize,
@@ -280,7 +280,7 @@ fn place_in(
     (stop <= len).then_some(start..stop)
 }
 
-/// Where a box (start, step, count an axis) of an array of `shape` begins, in elements, if its elements lie side by side.
+/// The first element of a box (start, step, count an axis) of an array of `shape`, if its elements are contiguous.
 pub(crate) fn side_by_side(
     axes: impl DoubleEndedIterator<Item = (u64, u64, u64)> + ExactSizeIterator,
     shape: &[u64],

@@ -26,9 +26,9 @@ pub struct Finding {
     pub check: &'static str,
     /// How bad it is.
     pub severity: Severity,
-    /// What kind of fault it is, where it is the file's.
+    /// The kind of fault, if it is a fault of the file.
     pub class: Option<Class>,
-    /// What was found, where, and what was expected.
+    /// Found value, place, and expected value.
     pub detail: String,
 }
 
@@ -60,7 +60,7 @@ impl Report {
     }
 }
 
-/// Judges what opening a file gave: the error, or the warnings and every tile decoded.
+/// Reports the error of opening a file, or its warnings and the errors of decoding each tile.
 ///
 /// # Cost
 /// Every payload is read once; memory for one tile.

@@ -29,7 +29,7 @@ use zvf_grid::int::wide;
 const ALIGN: u64 = 64;
 /// Entries that are kept before they are written.
 const PENDING: usize = 4096;
-/// Longest footer; metadata that make it longer lie beside it.
+/// Longest footer; metadata that would make it longer are stored beside it.
 const FOOTER: usize = 65_536;
 
 /// How a file is written.
@@ -37,7 +37,7 @@ const FOOTER: usize = 65_536;
 #[non_exhaustive]
 pub struct WriteOptions {
     /// No gaps between payloads. By default the first payload of a dataset begins at a multiple of 64, so that raw tiles
-    /// can be used as numbers where they lie.
+    /// can be used as numbers in place.
     pub packed: bool,
     /// History and metadata; none by default. Written as version 1. Absolute paths in `source` and `parents` become
     /// file names.
@@ -87,7 +87,7 @@ impl Seek for WriteTarget {
     }
 }
 
-/// Writes one file: all tiles of the first dataset in C order of its grid, then those of the next.
+/// Writes one file: all tiles of the first dataset in C order of its grid, then the tiles of the next.
 ///
 /// # Cost
 /// Memory for one tile and 4096 entries. Payloads are written once.
@@ -96,11 +96,11 @@ pub struct TetWriter<W: Write + Seek> {
     sink: BufWriter<W>,
     datasets: Vec<(DatasetSpec, Geometry)>,
     options: WriteOptions,
-    /// The dataset whose tile comes next, that tile, and its row.
+    /// The dataset of the next tile, that tile, and its row.
     dataset: usize,
     tile: u64,
     row: u64,
-    /// Entries that are not written yet, and where they go.
+    /// Entries that are not written yet, and their position.
     pending: Vec<Entry>,
     pending_at: u64,
     /// Where the next payload goes.
@@ -129,7 +129,7 @@ mod zstd_compressor {
 }
 
 impl TetWriter<WriteTarget> {
-    /// Begins a file. Nothing lies at `path` before [`Self::finish`]; what lies there already stays until then.
+    /// Begins a file. Nothing is written to `path` before [`Self::finish`]; an existing file stays until then.
     ///
     /// # Errors
     /// [`Error::Misuse`] and [`Error::Grid`] for datasets or a footer that cannot be; [`Error::Io`].
@@ -150,7 +150,7 @@ impl TetWriter<WriteTarget> {
     /// Ends the file: index, footer, superblock; syncs it and gives it its name.
     ///
     /// # Errors
-    /// [`Error::Misuse`] where tiles are missing; [`Error::Io`]. Nothing is left behind then, but for a whole file where only its
+    /// [`Error::Misuse`] for missing tiles; [`Error::Io`]. No file is left then, except a complete one if only its
     /// folder could not be synced.
     pub fn finish(self) -> Result<(), Error> {
         let target = self.finish_into()?;
@@ -255,11 +255,11 @@ impl<W: Write + Seek> TetWriter<W> {
         Ok(Some((self.dataset, Selection::new(axes, &geometry.shape)?)))
     }
 
-    /// Writes the next tile: the elements of [`Self::next_tile`], little-endian in C order, clipped where the dataset ends.
+    /// Writes the next tile: the elements of [`Self::next_tile`], little-endian in C order, clipped to the dataset.
     ///
     /// # Errors
-    /// [`Error::Misuse`] where no tile is left; [`Error::Grid`] where the length is not that of the tile; [`Error::Io`], after
-    /// which the file cannot be gone on with.
+    /// [`Error::Misuse`] if no tile is left; [`Error::Grid`] for another length than the tile; [`Error::Io`], after
+    /// which nothing more can be written.
     pub fn write_tile(&mut self, elements: &[u8]) -> Result<(), Error> {
         self.check_sound()?;
         let Some((_, tile)) = self.next_tile()? else {
@@ -381,7 +381,7 @@ impl<W: Write + Seek> TetWriter<W> {
     /// Writes all tiles of the next dataset from its elements in C order.
     ///
     /// # Errors
-    /// [`Error::Grid`] where the length is not that of the dataset; what [`Self::write_tile`] answers.
+    /// [`Error::Grid`] for another length than the dataset; otherwise as [`Self::write_tile`].
     pub fn write_array(&mut self, elements: &[u8]) -> Result<(), Error> {
         let Some((spec, geometry)) = self.datasets.get(self.dataset) else {
             return Err(Error::misuse("array", "all datasets are written"));

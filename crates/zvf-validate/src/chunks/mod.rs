@@ -7,10 +7,12 @@ use std::sync::Arc;
 use futures::{FutureExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 use zvf_format::dtype::{DType, DTypeKind};
-use zvf_format::fragments::{Fragment, FragmentIndex};
 use zvf_meta::Kind;
 use zvf_store::owners::OWNER_COLUMN;
-use zvf_store::{CellWant, ChunkCoord, GridArray, StoreError, VertexAttribute};
+use zvf_store::{
+    CellWant, CheckedFragment, CheckedFragments, ChunkCoord, FragmentFault, GridArray, StoreError,
+    VertexAttribute,
+};
 
 use crate::check::{Check, Depth};
 use crate::fetch::{Cell, fetch_map, in_turn};
@@ -26,14 +28,14 @@ use zvf_format::int::{index, wide};
 /// Chunks that are read together.
 const BATCH: usize = 16;
 
-/// An attribute whose cells are read.
+/// An attribute that is checked.
 struct Column {
     attribute: VertexAttribute,
     /// Whether its cell may have fewer rows than there are vertices: 0.7 appends points without values (0.7 §17.4).
     may_lack: bool,
 }
 
-/// What the check of a chunk needs to know; shared by all batches.
+/// Input of the checks of a chunk; shared by all batches.
 struct Plan {
     vertices: Arc<GridArray>,
     fragments: Option<Arc<GridArray>>,
@@ -54,7 +56,7 @@ struct Plan {
     findings: Findings,
 }
 
-/// What is known of a chunk afterwards.
+/// Results of the checks of a chunk.
 #[derive(Serialize, Deserialize)]
 struct Seen {
     slot: usize,
@@ -63,12 +65,12 @@ struct Seen {
     ends: Vec<(u32, u32)>,
     /// Whether a fragment lists its rows one by one.
     lists: bool,
-    /// Values a row of each column, as the bytes tell.
+    /// Values a row of each column, by the length of its cell.
     widths: Vec<Option<u64>>,
     extent: Option<Extent>,
 }
 
-/// What a batch comes to.
+/// Results of a batch.
 #[derive(Serialize, Deserialize)]
 struct Done {
     seen: Vec<Seen>,
@@ -208,7 +210,7 @@ pub(crate) async fn check(run: &mut Run<'_>, state: &mut LevelState) -> Result<(
 }
 
 impl Run<'_> {
-    /// Cells of one array whose partner has none, by the presence lists alone.
+    /// Reports cells of attributes in chunks without vertices, by the presence lists alone.
     fn partners(&mut self, state: &LevelState, plan: &Plan) {
         let orphans = |findings: &mut Findings, array: &GridArray, check: Check, what: &str| {
             for chunk in array.presence().iter() {
@@ -263,7 +265,7 @@ impl Plan {
                 .collect();
             (bin.to_vec(), counts)
         });
-        // Bounds are those of stored numbers; where an offset is added nobody says of which.
+        // Bounds are of stored numbers; with an offset the format does not define which numbers they bound.
         let has_offset = root.zarr_vectors.coordinate_offset.is_some();
         let bounds = root.zarr_vectors.bounds.clone();
         let fits = bounds.0.len() == level.dims() && bounds.1.len() == level.dims();
@@ -435,7 +437,7 @@ impl Plan {
         Place::at(path).chunk(chunk)
     }
 
-    /// Rows of a cell of vertices; `None` where nobody can tell.
+    /// Rows of a cell of vertices; `None` if they are unknown.
     fn rows(&self, chunk: &[i64], cell: Option<&Cell>, findings: &mut Findings) -> Option<u32> {
         let bytes = match cell? {
             Cell::Absent => return Some(0),
@@ -459,30 +461,31 @@ impl Plan {
         None
     }
 
-    /// Checks a fragment index and returns it, if its rows are those of the chunk.
-    fn fragments<'b>(
+    /// Checks a fragment index and returns it, if all of its rows are in the chunk.
+    fn fragments(
         &self,
         chunk: &[i64],
-        blob: &'b [u8],
+        blob: &[u8],
         rows: u32,
         seen: &mut Seen,
         findings: &mut Findings,
-    ) -> Option<FragmentIndex<'b>> {
+    ) -> Option<CheckedFragments> {
         let place = || self.place_of_fragments(chunk);
-        let parsed = match FragmentIndex::parse(blob).and_then(|one| one.verify().map(|()| one)) {
-            Ok(parsed) => parsed,
-            Err(error) => {
+        let (parsed, odd) = match CheckedFragments::examine(blob, rows) {
+            Ok(examined) => examined,
+            Err(FragmentFault::Index(error)) => {
                 findings.add(Check::FragmentIndex, place(), error, "a fragment index");
+                return None;
+            }
+            Err(FragmentFault::Rows(fragments, error)) => {
+                seen.fragments = fragments;
+                let expected = format!("rows of a chunk of {rows}");
+                findings.add(Check::FragmentRows, place(), error, expected);
                 return None;
             }
         };
         seen.fragments = parsed.len();
-        if let Err(error) = parsed.check_rows(u64::from(rows)) {
-            let expected = format!("rows of a chunk of {rows}");
-            findings.add(Check::FragmentRows, place(), error, expected);
-            return None;
-        }
-        if let Err(error) = parsed.check(u64::from(rows)) {
+        if let Some(error) = odd {
             findings.add(
                 Check::FragmentPadding,
                 place(),
@@ -490,7 +493,7 @@ impl Plan {
                 "zeros, and nothing more",
             );
         }
-        let tiles = parsed.tiles(u64::from(rows));
+        let tiles = parsed.tile(rows);
         if self.tiles && !tiles {
             let found = "fragments that do not tile the chunk's rows";
             findings.add(Check::FragmentsTile, place(), found, "as the level claims");
@@ -501,14 +504,6 @@ impl Plan {
                 place,
                 "a row of no fragment",
                 "a fragment for every row",
-            );
-        }
-        if rows == 0 && !parsed.is_empty() && parsed.extent().is_ok_and(|extent| extent > 0) {
-            findings.add(
-                Check::FragmentThere,
-                place(),
-                "fragments with rows",
-                "vertices",
             );
         }
         if let Some((_, bins)) = &self.bins {
@@ -526,8 +521,9 @@ impl Plan {
             }
         }
         if self.chains {
-            seen.ends = parsed.iter().map(ends).collect();
-            seen.lists = parsed.list_count() > 0;
+            let ends = parsed.iter().map(|one| one.ends().unwrap_or(NO_ROWS));
+            seen.ends = ends.collect();
+            seen.lists = !parsed.are_ranges();
         }
         Some(parsed)
     }
@@ -652,21 +648,19 @@ impl Column {
 }
 
 /// The first row that no fragment names.
-fn uncovered(fragments: &FragmentIndex<'_>, rows: u32) -> Option<u64> {
+fn uncovered(fragments: &CheckedFragments, rows: u32) -> Option<u64> {
     let mut named = vec![false; index(rows)];
-    for fragment in fragments {
+    for fragment in fragments.iter() {
         match fragment {
-            Fragment::Range { start, count } => {
-                let at = |row: i64| usize::try_from(row).unwrap_or(usize::MAX);
-                let end = at(start.saturating_add(count));
-                if let Some(part) = named.get_mut(at(start)..end) {
+            CheckedFragment::Range { start, count } => {
+                let end = start.saturating_add(count);
+                if let Some(part) = named.get_mut(index(start)..index(end)) {
                     part.fill(true);
                 }
             }
-            Fragment::List(list) => {
+            CheckedFragment::List(list) => {
                 for row in list {
-                    let at = usize::try_from(row.get()).unwrap_or(usize::MAX);
-                    if let Some(one) = named.get_mut(at) {
+                    if let Some(one) = named.get_mut(index(*row)) {
                         *one = true;
                     }
                 }
@@ -674,20 +668,4 @@ fn uncovered(fragments: &FragmentIndex<'_>, rows: u32) -> Option<u64> {
         }
     }
     named.iter().position(|&one| !one).map(wide)
-}
-
-/// First and last row; [`NO_ROWS`] of an empty fragment.
-fn ends(fragment: Fragment<'_>) -> (u32, u32) {
-    let row = |row: i64| u32::try_from(row).unwrap_or(u32::MAX);
-    match fragment {
-        Fragment::Range { start, count } if count > 0 => (
-            row(start),
-            row(start.saturating_add(count).saturating_sub(1)),
-        ),
-        Fragment::List(list) => match (list.first(), list.last()) {
-            (Some(first), Some(last)) => (row(first.get()), row(last.get())),
-            _ => NO_ROWS,
-        },
-        Fragment::Range { .. } => NO_ROWS,
-    }
 }

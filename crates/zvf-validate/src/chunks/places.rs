@@ -1,12 +1,12 @@
-//! Where vertices lie: finite numbers, in their chunk, in their bin, in the bounds.
+//! Checks of positions: finite numbers, in their chunk, in their bin, in the bounds.
 
-use zvf_format::fragments::{Fragment, FragmentIndex};
+use zvf_store::{CheckedFragment, CheckedFragments};
 
 use super::Plan;
 use crate::check::Check;
 use crate::finding::{Findings, Place};
 use crate::numbers::{self, Extent};
-use zvf_format::int::wide;
+use zvf_format::int::{index, wide};
 
 impl Plan {
     /// Where the vertices are: finite, in their chunk, in their bin, in the bounds.
@@ -14,7 +14,7 @@ impl Plan {
         &self,
         chunk: &[i64],
         bytes: &[u8],
-        fragments: Option<&FragmentIndex<'_>>,
+        fragments: Option<&CheckedFragments>,
         findings: &mut Findings,
     ) -> Extent {
         let row = self.dims.saturating_mul(self.dtype.size()).max(1);
@@ -23,24 +23,19 @@ impl Plan {
             .as_ref()
             .filter(|_| self.places)
             .zip(fragments)
-            .filter(|((_, bins), index)| {
+            .filter(|((_, bins), fragments)| {
                 let all = bins
                     .iter()
                     .fold(1_u64, |product, &one| product.saturating_mul(one));
-                all > 1 && u64::from(index.len()) == all && index.list_count() == 0
+                all > 1 && u64::from(fragments.len()) == all && fragments.are_ranges()
             });
         let mut extent = Extent::empty(self.dims);
         if let Some(((shape, counts), fragments)) = bins {
             for (number, fragment) in (0_u64..).zip(fragments.iter()) {
-                let Fragment::Range { start, count } = fragment else {
+                let CheckedFragment::Range { start, count } = fragment else {
                     continue;
                 };
-                let (start, count) = (start.unsigned_abs(), count.unsigned_abs());
-                let at = |rows: u64| {
-                    usize::try_from(rows)
-                        .unwrap_or(usize::MAX)
-                        .saturating_mul(row)
-                };
+                let at = |rows: u32| index(rows).saturating_mul(row);
                 let Some(part) = bytes.get(at(start)..at(start.saturating_add(count))) else {
                     continue;
                 };
@@ -72,7 +67,7 @@ impl Plan {
                 extent.join(&of);
             }
             // Rows of no fragment.
-            if !fragments.tiles(wide(bytes.len() / row)) {
+            if !u32::try_from(bytes.len() / row).is_ok_and(|rows| fragments.tile(rows)) {
                 extent = numbers::extent(self.dtype, bytes, self.dims);
             }
         } else {
@@ -153,7 +148,7 @@ impl Plan {
         }
     }
 
-    /// Whether numbers lie between edges, give or take one step of their type.
+    /// Whether numbers are between edges, within one step of their type.
     fn within(&self, low: f64, high: f64, from: f64, to: f64) -> bool {
         low >= from - numbers::step(self.dtype, from).max(numbers::step(self.dtype, low))
             && high <= to + numbers::step(self.dtype, to).max(numbers::step(self.dtype, high))

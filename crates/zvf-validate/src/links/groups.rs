@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::{FutureExt, TryStreamExt};
-use zvf_format::fragments::FragmentIndex;
 use zvf_format::links::lehmer::MAX_WIDTH;
-use zvf_store::{CellWant, ChunkCoord, Endpoint, GridArray, LinkArray, LinkCell, StoreError};
+use zvf_store::{
+    CellWant, CheckedFragments, ChunkCoord, Endpoint, GridArray, LinkArray, LinkCell, StoreError,
+};
 
 use super::BATCH;
 use crate::check::{Check, Depth};
@@ -257,17 +258,15 @@ impl Members {
         if blob.is_empty() {
             return Some(members);
         }
-        let parsed = FragmentIndex::parse(blob).ok()?;
-        parsed.check_rows(u64::from(rows)).ok()?;
+        let parsed = CheckedFragments::decode(blob, Some(rows)).ok()?;
         members.count = parsed.len();
-        for number in 0..parsed.len() {
-            for row in parsed.indices(number)? {
-                let row = usize::try_from(row).ok()?;
-                let place = members.of_row.get_mut(row)?;
+        for (number, fragment) in (0..).zip(parsed.iter()) {
+            for row in fragment.rows() {
+                let place = members.of_row.get_mut(index(row))?;
                 if *place == NONE {
                     *place = number;
                 } else {
-                    members.twice.get_or_insert(wide(row));
+                    members.twice.get_or_insert(u64::from(row));
                 }
             }
         }

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use futures::{FutureExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
-use zvf_format::fragments::FragmentIndex;
 use zvf_format::links::lehmer::MAX_WIDTH;
 use zvf_meta::Kind;
-use zvf_store::{CellWant, ChunkCoord, GridArray, LinkArray, LinkFamily, Placement, StoreError};
+use zvf_store::{
+    CellWant, CheckedFragments, ChunkCoord, GridArray, LinkArray, LinkFamily, Placement, StoreError,
+};
 
 use crate::chains::{Chains, Steps};
 use crate::check::{Check, Depth};
@@ -397,8 +398,7 @@ impl Plan<'_> {
             let what = match cell {
                 Cell::Absent => continue,
                 Cell::Broken(why) => why,
-                Cell::There(blob) => match FragmentIndex::parse(&blob).and_then(|one| one.extent())
-                {
+                Cell::There(blob) => match CheckedFragments::extent_of(&blob) {
                     Ok(0) => continue,
                     Ok(rows) => format!("groups of {rows} links"),
                     Err(error) => error.to_string(),
@@ -571,11 +571,12 @@ impl Plan<'_> {
                 findings.add(Check::CellReads, place(), why, "a cell that decodes");
             }
             (Cell::There(blob), Some(records)) => {
-                let parsed = FragmentIndex::parse(blob).and_then(|one| {
-                    one.check_rows(wide(records))
-                        .and_then(|()| one.check(wide(records)))
-                });
-                if let Err(error) = parsed {
+                let rows = u32::try_from(records).unwrap_or(u32::MAX);
+                let error = match CheckedFragments::examine(blob, rows) {
+                    Ok((_, odd)) => odd,
+                    Err(fault) => Some(fault.error()),
+                };
+                if let Some(error) = error {
                     let expected = format!("groups of {records} links");
                     findings.add(Check::LinkFragments, place(), error, expected);
                 }

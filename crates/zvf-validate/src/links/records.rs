@@ -35,7 +35,7 @@ impl<'c> RecordCell<'c> {
 }
 
 impl Plan<'_> {
-    /// The cell at `key` whose endpoints are in the chunks `ends`.
+    /// The cell at `key` with endpoints in the chunks `ends`.
     pub(super) fn record_cell<'c>(
         &self,
         key: &'c [i64],
@@ -158,7 +158,7 @@ impl Plan<'_> {
         known
     }
 
-    /// Checks a record whose endpoints exist.
+    /// Checks a record with existing endpoints.
     fn meaning(
         &self,
         cell: &RecordCell<'_>,
