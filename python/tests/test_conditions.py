@@ -72,7 +72,7 @@ def number(draw: random.Random, depth: int) -> Both:
     if kind == 5:
         # A remainder by zero is missing.
         one, other = draw.choice(WHOLE), draw.choice(WHOLE)
-        return Both(f"({one} % {other})", f"({one} % {other})")
+        return Both(f"({one} % {other})", f"({one} % nullif({other}, 0))")
     if kind == 6:
         if draw.random() < 0.5:
             return Both(f"abs({a.ours})", f"abs({a.sql})")

@@ -262,7 +262,8 @@ fn class_of(class: zvf_store::Class) -> Class {
     }
 }
 
-/// An error and its causes in one line; a cause that the line quotes already is not repeated.
+/// An error and its causes in one line; a cause that the line quotes already is not repeated. The text of a condition with a mark under the
+/// place that is wrong follows on lines of its own.
 pub fn fold(error: &dyn Error) -> String {
     let mut line = error.to_string();
     let mut cause = error.source();
@@ -277,8 +278,15 @@ pub fn fold(error: &dyn Error) -> String {
     one_line(&line)
 }
 
-/// Line breaks and the blanks around them become one blank.
+/// Line breaks and the blanks around them become one blank, but before the text of a condition with a mark under it.
 fn one_line(text: &str) -> String {
+    let mut lines = text.rsplitn(3, '\n');
+    if let (Some(mark), Some(shown), Some(rest)) = (lines.next(), lines.next(), lines.next())
+        && mark.trim() == "^"
+        && shown.starts_with("  ")
+    {
+        return format!("{}\n{shown}\n{mark}", one_line(rest));
+    }
     text.split(['\n', '\r'])
         .map(str::trim)
         .filter(|part| !part.is_empty())
@@ -315,6 +323,13 @@ mod tests {
             ))),
         );
         assert_eq!(fold(&error), "cell 0.0.0: short: disk full");
+    }
+
+    #[test]
+    fn a_mark_stays_under_its_text() {
+        let marked = "where, at byte 4: found `>`\n  a > > 1\n      ^";
+        assert_eq!(CliError::usage(marked).to_string(), marked);
+        assert_eq!(one_line("a\n b\n  ^ c"), "a b ^ c");
     }
 
     #[test]
