@@ -224,10 +224,6 @@ fn write(home: &Home, store: &str, kind: &str, format: &str) -> Result<String> {
     home.text(&line)?;
     if format == "precomputed" {
         // One view of the store is read back.
-        let view = match kind {
-            "points" | "lines" | "skeleton" | "mesh" => kind,
-            other => other,
-        };
         let views = std::fs::read_dir(home.file(&file))?;
         let views =
             views.filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()));
@@ -246,7 +242,7 @@ fn write(home: &Home, store: &str, kind: &str, format: &str) -> Result<String> {
         let found = views
             .iter()
             .find(|name| wanted.iter().any(|word| name.as_str() == *word));
-        let found = found.with_context(|| format!("{view}: {views:?}"))?;
+        let found = found.with_context(|| format!("{kind}: {views:?}"))?;
         return Ok(format!("{file}/{found}"));
     }
     Ok(file)
