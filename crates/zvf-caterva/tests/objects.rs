@@ -16,7 +16,7 @@ fn place(store: &Arc<InMemory>, name: &str, trace: &IoTrace) -> ObjectLocation {
         .with_trace(trace.clone())
         .with_object_store(Arc::clone(store) as Arc<dyn ObjectStore>);
     match FileLocation::resolve(&format!("memory:///{name}"), &options).unwrap() {
-        FileLocation::Object(place) => place,
+        FileLocation::Object(place) => *place,
         FileLocation::Local(path) => panic!("a bucket is not the disk: {}", path.display()),
     }
 }

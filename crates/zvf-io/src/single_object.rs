@@ -29,7 +29,7 @@ pub enum FileLocation {
     /// A path of the local disk, which [`zvf_sys::FileAt`] reads.
     Local(PathBuf),
     /// An object of a bucket or web server.
-    Object(ObjectLocation),
+    Object(Box<ObjectLocation>),
 }
 
 impl FileLocation {
@@ -73,7 +73,7 @@ impl FileLocation {
                     return Ok(Self::Local(PathBuf::from(address)));
                 };
                 remote.path(&key)?;
-                Ok(Self::Object(ObjectLocation { kv, remote, key }))
+                Ok(Self::Object(Box::new(ObjectLocation { kv, remote, key })))
             }
         }
     }
