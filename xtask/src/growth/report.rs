@@ -22,8 +22,11 @@ pub(super) struct Row {
     pub(super) stored: u64,
 }
 
+/// A number of a row.
+type Measure = fn(&Row) -> f64;
+
 /// The numbers whose growth is of interest.
-const MEASURES: [(&str, fn(&Row) -> f64); 5] = [
+const MEASURES: [(&str, Measure); 5] = [
     ("time", |row| row.cost.wall),
     ("CPU", |row| row.cost.cpu),
     ("memory", |row| row.cost.memory),
@@ -124,7 +127,7 @@ pub(super) fn table(rows: &[Row]) -> String {
         } else {
             ""
         };
-        let both = |of: fn(&Row) -> f64, shown: fn(f64) -> String| {
+        let both = |of: Measure, shown: fn(f64) -> String| {
             format!("{} to {}", shown(of(first)), shown(of(last)))
         };
         let _ = write!(
