@@ -12,12 +12,15 @@ use arrow_array::types::{
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, TimeUnit as ArrowUnit};
 use zvf_store::format::dtype::{DType, DTypeKind, TimeUnit};
-use zvf_store::{Names, Need, Store};
+use zvf_store::{Level, Names, Need, Store};
 
 use crate::axes::axis_number;
 use crate::error::{OrBug, existing, nearest};
-use crate::filter::{BoundFilter, Expr, Filter, Function, Operand, OperandType, Val};
-use crate::splits::object_ids;
+use crate::filter::{
+    BoundFilter, Expr, Filter, Function, Operand, OperandType, Val, end_of, is_geometry,
+    is_of_object,
+};
+use crate::prepare::chain;
 use crate::{Column, Outputs, Query, QueryError, Table, list_objects};
 
 /// Objects whose vertices are in memory together.
@@ -39,22 +42,6 @@ fn columns_of(part: &Expr) -> Vec<String> {
         }
     });
     found
-}
-
-/// Whether a name is of the object, whatever attributes there are.
-pub(crate) fn is_of_object(name: &str) -> bool {
-    matches!(name, "object_id" | "count()") || name.starts_with("object.") || is_geometry(name)
-}
-
-/// Whether the vertices of the object tell it.
-fn is_geometry(name: &str) -> bool {
-    name == "length()" || end_of(name).is_some()
-}
-
-/// The axis of `start.x` or `end.x`, and whether it is of the end.
-fn end_of(name: &str) -> Option<(bool, &str)> {
-    let start = name.strip_prefix("start.").map(|axis| (false, axis));
-    start.or_else(|| name.strip_prefix("end.").map(|axis| (true, axis)))
 }
 
 /// Takes the conditions on objects out of a query: it asks for the objects that satisfy them.
@@ -213,9 +200,51 @@ async fn choose(
     Ok((all, chosen))
 }
 
+/// The ids of the objects of a level.
+///
+/// # Errors
+///
+/// Misuse: no such level, no objects. I/O.
+async fn object_ids(
+    store: &Store,
+    level: u32,
+    own_level_only: bool,
+) -> Result<Vec<i64>, QueryError> {
+    let need = Need {
+        objects: true,
+        ..Need::default()
+    };
+    let levels = chain(store, level, own_level_only, &need).await?;
+    ids_of(&levels, level).await
+}
+
+/// The ids of the objects of a chain of levels.
+pub(crate) async fn ids_of(levels: &[Level], number: u32) -> Result<Vec<i64>, QueryError> {
+    let mut all: Vec<i64> = Vec::new();
+    let mut known: HashSet<i64> = HashSet::new();
+    let mut any = false;
+    for level in levels {
+        let Some(index) = level.object_index() else {
+            continue;
+        };
+        any = true;
+        let ids = index.ids_in(level.next_round()).await?;
+        let more = levels.len() > 1;
+        all.extend(
+            ids.objects()
+                .map(|(_, id)| id)
+                .filter(|id| !more || known.insert(*id)),
+        );
+    }
+    if !any {
+        return Err(no_objects(number));
+    }
+    Ok(all)
+}
+
 fn no_objects(level: u32) -> QueryError {
     QueryError::misuse(format!(
-        "level {level} has no object index: objects cannot be asked for"
+        "level {level} has no object index: objects and groups cannot be asked for"
     ))
 }
 

@@ -1,15 +1,16 @@
 //! A query cut into pieces that run anywhere, each row in exactly one of them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use zvf_store::{IoError, Level, Names, Need, Store, StoreError};
 
 use crate::error::OrBug;
+use crate::object_terms::{ids_of, resolve};
 use crate::plan::chunks::ChunkTable;
 use crate::prepare::chain;
-use crate::{Answer, ChunkRange, Column, Outputs, Query, QueryError, QuerySpec};
+use crate::{Answer, ChunkRange, Column, Outputs, PieceOf, Query, QueryError, QuerySpec};
 use zvf_store::format::int;
 
 /// How large the pieces of a query are to be.
@@ -113,9 +114,36 @@ impl Query {
         })
     }
 
+    /// One piece of the query.
+    ///
+    /// # Errors
+    ///
+    /// As [`splits`](Self::splits).
+    pub fn piece<'a>(
+        &'a self,
+        store: &'a Store,
+        piece: PieceOf,
+    ) -> BoxFuture<'a, Result<Self, QueryError>> {
+        Box::pin(async move {
+            let splits = self.splits(store, Target::Count(piece.count)).await?;
+            let found = splits.iter().find(|one| one.number == piece.number);
+            let found = found.ok_or_else(|| {
+                let count = splits.len();
+                QueryError::misuse(format!(
+                    "split: found {piece}, expected one of {count} pieces"
+                ))
+            })?;
+            let budget = self.memory_budget;
+            Ok(Self {
+                memory_budget: budget,
+                ..found.query()?
+            })
+        })
+    }
+
     /// The query without conditions on objects, if it has some.
     async fn of_objects(&self, store: &Store) -> Result<Option<Self>, QueryError> {
-        let found = crate::object_terms::resolve(store, self.clone()).await?;
+        let found = resolve(store, self.clone()).await?;
         Ok((found.filter != self.filter).then_some(found))
     }
 
@@ -258,50 +286,6 @@ impl Split {
             crate::query(store, query).await
         })
     }
-}
-
-/// The ids of the objects of a level.
-///
-/// # Errors
-///
-/// Misuse: no such level, no objects. I/O.
-pub(crate) async fn object_ids(
-    store: &Store,
-    level: u32,
-    own_level_only: bool,
-) -> Result<Vec<i64>, QueryError> {
-    let need = Need {
-        objects: true,
-        ..Need::default()
-    };
-    let levels = chain(store, level, own_level_only, &need).await?;
-    ids_of(&levels, level).await
-}
-
-/// The ids of the objects of a chain of levels.
-async fn ids_of(levels: &[Level], number: u32) -> Result<Vec<i64>, QueryError> {
-    let mut all: Vec<i64> = Vec::new();
-    let mut known: HashSet<i64> = HashSet::new();
-    let mut any = false;
-    for level in levels {
-        let Some(index) = level.object_index() else {
-            continue;
-        };
-        any = true;
-        let ids = index.ids_in(level.next_round()).await?;
-        let more = levels.len() > 1;
-        all.extend(
-            ids.objects()
-                .map(|(_, id)| id)
-                .filter(|id| !more || known.insert(*id)),
-        );
-    }
-    if !any {
-        return Err(QueryError::misuse(format!(
-            "level {number} has no object index: objects and groups cannot be asked for"
-        )));
-    }
-    Ok(all)
 }
 
 /// The documents of the root and of levels with their tags.

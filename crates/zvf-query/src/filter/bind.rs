@@ -1,35 +1,15 @@
 //! A condition tied to the attributes of one level.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
 
 use serde_json::Value;
 use zvf_store::format::dtype::DType;
 
 use super::expr::{Expr, Literal, Op};
+use super::operand::{FALSE, Find, OperandType, TRUE, float, passes, shown};
 use super::value::{Check, incomparable, like_truths, of_times};
 use crate::QueryError;
 use crate::columns::scalar;
-
-/// Three-valued truth of every row, one byte each: 0 false, 1 unknown, 2 true.
-pub(crate) type Truths = Vec<u8>;
-
-pub(super) const FALSE: u8 = 0;
-pub(super) const UNKNOWN: u8 = 1;
-pub(super) const TRUE: u8 = 2;
-
-/// What an attribute's values are.
-#[derive(Debug, Clone)]
-pub(crate) struct OperandType {
-    pub(crate) dtype: DType,
-    pub(crate) categories: Option<Arc<Vec<Value>>>,
-    pub(crate) fill_code: Option<i64>,
-    /// The channel that the name stands for: an axis is a channel of positions.
-    pub(crate) axis: Option<usize>,
-}
-
-/// Gives the number and type of an attribute.
-pub(crate) type Find<'a> = dyn Fn(&str) -> Result<(usize, OperandType), QueryError> + 'a;
 
 /// A filter with numbers of operands instead of names, and with values of the attributes' types.
 #[derive(Debug, Clone)]
@@ -354,34 +334,5 @@ fn compare_json(category: &Value, value: &Literal) -> Option<Ordering> {
         },
         (Value::Number(a), Literal::Float(b)) => a.as_f64()?.partial_cmp(b),
         _ => None,
-    }
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "only reached where the other side is a float"
-)]
-pub(super) fn float(number: i128) -> f64 {
-    number as f64
-}
-
-/// Whether an ordering satisfies an operator; no ordering is NaN on one side.
-pub(super) fn passes(op: Op, order: Option<Ordering>) -> bool {
-    match op {
-        Op::Equal => order == Some(Ordering::Equal),
-        Op::NotEqual => order != Some(Ordering::Equal),
-        Op::Less => order == Some(Ordering::Less),
-        Op::AtMost => matches!(order, Some(Ordering::Less | Ordering::Equal)),
-        Op::Greater => order == Some(Ordering::Greater),
-        Op::AtLeast => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
-    }
-}
-
-pub(super) fn shown(value: &Literal) -> String {
-    match value {
-        Literal::Int(value) => format!("number {value}"),
-        Literal::Float(value) => format!("number {value}"),
-        Literal::Text(value) => format!("text '{value}'"),
-        Literal::Bool(value) => format!("{value}"),
     }
 }

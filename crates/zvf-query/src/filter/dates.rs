@@ -3,6 +3,7 @@
 use zvf_store::format::dtype::TimeUnit;
 
 use super::expr::Literal;
+use super::operand::float;
 use crate::QueryError;
 
 /// A date, `YYYY-MM-DD` with or without `THH:MM[:SS[.fraction]]` and `Z`, as a number of a unit since 1970.
@@ -24,12 +25,10 @@ pub(super) fn literal(text: &str, unit: TimeUnit) -> Result<Literal, QueryError>
     let per = match unit {
         TimeUnit::Year if month == 1 && inside == 0.0 => return Ok(Literal::Int(months / 12)),
         TimeUnit::Year => {
-            return Ok(Literal::Float(
-                super::bind::float(months.div_euclid(12)) + 0.5,
-            ));
+            return Ok(Literal::Float(float(months.div_euclid(12)) + 0.5));
         }
         TimeUnit::Month if inside == 0.0 => return Ok(Literal::Int(months)),
-        TimeUnit::Month => return Ok(Literal::Float(super::bind::float(months) + inside)),
+        TimeUnit::Month => return Ok(Literal::Float(float(months) + inside)),
         TimeUnit::Week => 7 * 86_400 * ATTOS,
         TimeUnit::Day => 86_400 * ATTOS,
         TimeUnit::Hour => 3600 * ATTOS,
@@ -50,7 +49,7 @@ pub(super) fn literal(text: &str, unit: TimeUnit) -> Result<Literal, QueryError>
     let attos = i128::from(days(date)) * 86_400 * ATTOS + nanos * (ATTOS / 1_000_000_000);
     Ok(match attos % per {
         0 => Literal::Int(attos / per),
-        _ => Literal::Float(super::bind::float(attos) / super::bind::float(per)),
+        _ => Literal::Float(float(attos) / float(per)),
     })
 }
 

@@ -2,45 +2,11 @@
 
 use std::cmp::Ordering;
 
-use super::bind::{BoundFilter, FALSE, Leaf, Node, TRUE, Test, Truths, UNKNOWN, float, passes};
+use super::bind::{BoundFilter, Leaf, Node, Test};
 use super::expr::Literal;
-use super::value::Val;
+use super::operand::{FALSE, Fault, Operand, TRUE, Truths, UNKNOWN, channel_of, float, passes};
 use crate::columns::scalar::{self, Scalar};
 use zvf_store::format::int;
-
-/// The values of one attribute in one chunk.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Operand<'a> {
-    /// Every value is missing.
-    Missing,
-    /// Nothing is known yet: used to rule out chunks before anything is read.
-    Unread,
-    /// Row-major values of `width` elements a row.
-    Rows { bytes: &'a [u8], width: usize },
-    /// One code for all rows.
-    Code(i64),
-    /// Row-major values of `width` a row.
-    Values { values: &'a [Val<'a>], width: usize },
-}
-
-/// Why a filter could not be evaluated.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Fault {
-    /// The filter does not fit the attribute.
-    Misuse(String),
-    /// The attribute's values contradict its document.
-    Malformed { name: String, what: String },
-}
-
-impl Fault {
-    /// The message.
-    pub(crate) fn what(self) -> String {
-        match self {
-            Self::Misuse(what) => what,
-            Self::Malformed { name, what } => format!("{name}: {what}"),
-        }
-    }
-}
 
 impl BoundFilter {
     /// Truth of every row.
@@ -89,25 +55,6 @@ fn eval(node: &Node, rows: usize, operands: &[Operand<'_>]) -> Result<Truths, Fa
                 .copied()
                 .unwrap_or(Operand::Missing),
         ),
-    }
-}
-
-/// The channel that is meant of `width`.
-pub(super) fn channel_of(
-    name: &str,
-    channel: Option<usize>,
-    width: usize,
-    rows: usize,
-) -> Result<usize, Fault> {
-    match channel {
-        Some(channel) if channel < width => Ok(channel),
-        Some(channel) => Err(Fault::Misuse(format!(
-            "filter names channel {channel} of attribute {name:?}, which has {width}"
-        ))),
-        None if width == 1 || rows == 0 => Ok(0),
-        None => Err(Fault::Misuse(format!(
-            "attribute {name:?} has {width} channels: name one, as in {name}[0]"
-        ))),
     }
 }
 

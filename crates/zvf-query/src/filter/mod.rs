@@ -5,6 +5,7 @@ mod dates;
 mod eval;
 mod expr;
 mod lex;
+mod operand;
 mod parse;
 #[cfg(test)]
 mod tests;
@@ -14,11 +15,10 @@ use std::fmt;
 
 use crate::QueryError;
 
-pub(crate) use bind::{BoundFilter, OperandType, Truths};
-pub(crate) use eval::{Fault, Operand};
+pub(crate) use bind::BoundFilter;
 pub(crate) use expr::{Expr, Function};
 use expr::{Literal, Op};
-pub(crate) use value::Val;
+pub(crate) use operand::{Fault, Operand, OperandType, Truths, Val};
 
 /// A condition: what rows or objects have to satisfy.
 ///
@@ -148,7 +148,7 @@ fn plain_name(value: &Expr) -> Option<&str> {
 fn range(part: &Expr) -> Option<(&str, f64, f64)> {
     const ALL: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
     let number = |value: &Expr| match value {
-        Expr::Literal(Literal::Int(number)) => Some(bind::float(*number)),
+        Expr::Literal(Literal::Int(number)) => Some(operand::float(*number)),
         Expr::Literal(Literal::Float(number)) => Some(*number),
         _ => None,
     };
@@ -200,4 +200,20 @@ impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.condition)
     }
+}
+
+/// Whether a name is of the object, whatever attributes there are.
+pub(crate) fn is_of_object(name: &str) -> bool {
+    matches!(name, "object_id" | "count()") || name.starts_with("object.") || is_geometry(name)
+}
+
+/// Whether the vertices of the object tell it.
+pub(crate) fn is_geometry(name: &str) -> bool {
+    name == "length()" || end_of(name).is_some()
+}
+
+/// The axis of `start.x` or `end.x`, and whether it is of the end.
+pub(crate) fn end_of(name: &str) -> Option<(bool, &str)> {
+    let start = name.strip_prefix("start.").map(|axis| (false, axis));
+    start.or_else(|| name.strip_prefix("end.").map(|axis| (true, axis)))
 }

@@ -6,8 +6,8 @@ use serde_json::Value;
 use zvf_store::format::dtype::DType;
 
 use super::Filter;
-use super::bind::{BoundFilter, OperandType, Truths};
-use super::eval::{Fault, Operand};
+use super::bind::BoundFilter;
+use super::operand::{Fault, Operand, OperandType, Truths};
 use crate::QueryError;
 
 fn bound(

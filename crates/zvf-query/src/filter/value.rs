@@ -6,36 +6,13 @@ use std::cmp::Ordering;
 use serde_json::Value;
 use zvf_store::format::dtype::{DType, DTypeKind, TimeUnit};
 
-use super::bind::{FALSE, Find, TRUE, Truths, UNKNOWN, float, passes, shown};
 use super::dates;
-use super::eval::{Fault, Operand, channel_of};
 use super::expr::{Expr, Function, Literal, Math, Op};
+use super::operand::{
+    FALSE, Fault, Find, Operand, TRUE, Truths, UNKNOWN, Val, channel_of, float, passes, shown,
+};
 use crate::QueryError;
 use crate::columns::scalar::{self, Family, Scalar, narrow};
-
-/// One value.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Val<'a> {
-    Null,
-    Bool(bool),
-    Int(i128),
-    F32(f32),
-    F64(f64),
-    /// UTF-8, or whatever bytes a file has.
-    Text(Cow<'a, [u8]>),
-}
-
-impl Val<'_> {
-    /// A number as `f64`.
-    pub(crate) fn double(&self) -> Option<f64> {
-        match self {
-            Self::Int(number) => Some(float(*number)),
-            Self::F32(number) => Some(f64::from(*number)),
-            Self::F64(number) => Some(*number),
-            _ => None,
-        }
-    }
-}
 
 /// What values a term has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,8 +13,7 @@ use serde_json::Value;
 use zvf_store::{Names, Store};
 
 use crate::{
-    Answer, BBox, ChunkRange, Column, Filter, Outputs, Query, QueryError, Select, Target,
-    group_numbers,
+    Answer, BBox, ChunkRange, Column, Filter, Outputs, Query, QueryError, Select, group_numbers,
 };
 
 pub use ids::parse_ids;
@@ -384,33 +383,6 @@ impl QuerySpec {
 }
 
 impl Query {
-    /// One piece of the query.
-    ///
-    /// # Errors
-    ///
-    /// As [`splits`](Self::splits).
-    pub fn piece<'a>(
-        &'a self,
-        store: &'a Store,
-        piece: PieceOf,
-    ) -> BoxFuture<'a, Result<Self, QueryError>> {
-        Box::pin(async move {
-            let splits = self.splits(store, Target::Count(piece.count)).await?;
-            let found = splits.iter().find(|one| one.number == piece.number);
-            let found = found.ok_or_else(|| {
-                let count = splits.len();
-                QueryError::misuse(format!(
-                    "split: found {piece}, expected one of {count} pieces"
-                ))
-            })?;
-            let budget = self.memory_budget;
-            Ok(Self {
-                memory_budget: budget,
-                ..found.query()?
-            })
-        })
-    }
-
     /// The description of the query; [`within`](Self::within) is not part of it.
     pub(crate) fn spec(&self) -> QuerySpec {
         let groups = self.groups.as_ref();

@@ -1,0 +1,137 @@
+//! What conditions are made of once they are tied to a store: values, operands and truths.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use serde_json::Value;
+use zvf_store::format::dtype::DType;
+
+use super::expr::{Literal, Op};
+use crate::QueryError;
+
+/// Three-valued truth of every row, one byte each: 0 false, 1 unknown, 2 true.
+pub(crate) type Truths = Vec<u8>;
+
+pub(super) const FALSE: u8 = 0;
+pub(super) const UNKNOWN: u8 = 1;
+pub(super) const TRUE: u8 = 2;
+
+/// What an attribute's values are.
+#[derive(Debug, Clone)]
+pub(crate) struct OperandType {
+    pub(crate) dtype: DType,
+    pub(crate) categories: Option<Arc<Vec<Value>>>,
+    pub(crate) fill_code: Option<i64>,
+    /// The channel that the name stands for: an axis is a channel of positions.
+    pub(crate) axis: Option<usize>,
+}
+
+/// Gives the number and type of an attribute.
+pub(crate) type Find<'a> = dyn Fn(&str) -> Result<(usize, OperandType), QueryError> + 'a;
+
+/// One value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Val<'a> {
+    Null,
+    Bool(bool),
+    Int(i128),
+    F32(f32),
+    F64(f64),
+    /// UTF-8, or whatever bytes a file has.
+    Text(Cow<'a, [u8]>),
+}
+
+impl Val<'_> {
+    /// A number as `f64`.
+    pub(crate) fn double(&self) -> Option<f64> {
+        match self {
+            Self::Int(number) => Some(float(*number)),
+            Self::F32(number) => Some(f64::from(*number)),
+            Self::F64(number) => Some(*number),
+            _ => None,
+        }
+    }
+}
+
+/// The values of one attribute in one chunk.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Operand<'a> {
+    /// Every value is missing.
+    Missing,
+    /// Nothing is known yet: used to rule out chunks before anything is read.
+    Unread,
+    /// Row-major values of `width` elements a row.
+    Rows { bytes: &'a [u8], width: usize },
+    /// One code for all rows.
+    Code(i64),
+    /// Row-major values of `width` a row.
+    Values { values: &'a [Val<'a>], width: usize },
+}
+
+/// Why a filter could not be evaluated.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Fault {
+    /// The filter does not fit the attribute.
+    Misuse(String),
+    /// The attribute's values contradict its document.
+    Malformed { name: String, what: String },
+}
+
+impl Fault {
+    /// The message.
+    pub(crate) fn what(self) -> String {
+        match self {
+            Self::Misuse(what) => what,
+            Self::Malformed { name, what } => format!("{name}: {what}"),
+        }
+    }
+}
+
+/// The channel that is meant of `width`.
+pub(super) fn channel_of(
+    name: &str,
+    channel: Option<usize>,
+    width: usize,
+    rows: usize,
+) -> Result<usize, Fault> {
+    match channel {
+        Some(channel) if channel < width => Ok(channel),
+        Some(channel) => Err(Fault::Misuse(format!(
+            "filter names channel {channel} of attribute {name:?}, which has {width}"
+        ))),
+        None if width == 1 || rows == 0 => Ok(0),
+        None => Err(Fault::Misuse(format!(
+            "attribute {name:?} has {width} channels: name one, as in {name}[0]"
+        ))),
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "only reached where the other side is a float"
+)]
+pub(super) fn float(number: i128) -> f64 {
+    number as f64
+}
+
+/// Whether an ordering satisfies an operator; no ordering is NaN on one side.
+pub(super) fn passes(op: Op, order: Option<Ordering>) -> bool {
+    match op {
+        Op::Equal => order == Some(Ordering::Equal),
+        Op::NotEqual => order != Some(Ordering::Equal),
+        Op::Less => order == Some(Ordering::Less),
+        Op::AtMost => matches!(order, Some(Ordering::Less | Ordering::Equal)),
+        Op::Greater => order == Some(Ordering::Greater),
+        Op::AtLeast => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
+    }
+}
+
+pub(super) fn shown(value: &Literal) -> String {
+    match value {
+        Literal::Int(value) => format!("number {value}"),
+        Literal::Float(value) => format!("number {value}"),
+        Literal::Text(value) => format!("text '{value}'"),
+        Literal::Bool(value) => format!("{value}"),
+    }
+}
