@@ -451,7 +451,8 @@ fn put(dtype: DType, value: f64, bytes: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{DType, DTypeKind, get, holds, put};
+    use super::{DType, DTypeKind, holds, put};
+    use crate::element::number;
 
     #[test]
     fn what_a_type_holds_comes_back() {
@@ -504,7 +505,7 @@ mod tests {
                 if wanted {
                     let mut bytes = Vec::new();
                     put(dtype, value, &mut bytes);
-                    assert_eq!(get(dtype, &bytes), value, "{dtype} {value}");
+                    assert_eq!(number(dtype, &bytes), value, "{dtype} {value}");
                 }
             }
         }
