@@ -101,12 +101,12 @@ fn a_server_answers_as_shown() -> Result<()> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let serving = Serving::start_in(home.path(), &words)?;
         assert!(serving.address()?.0.starts_with("127.0.0.1:"));
-        let body = |path: &str| -> Result<String> {
-            let reply = serving.get(path)?;
+        let answer = |path: &str, reply: String| -> Result<String> {
             let (head, body) = reply.split_once("\r\n\r\n").context("no head")?;
             ensure!(head.starts_with("HTTP/1.1 200"), "{path}: {head}");
             Ok(body.to_owned())
         };
+        let body = |path: &str| answer(path, serving.get(path)?);
         for path in ["/", "/stores", "/state.json"] {
             assert!(page.contains(&format!("| `{path}` |")), "{path}");
             assert!(!body(path)?.is_empty(), "{path}");
@@ -121,13 +121,19 @@ fn a_server_answers_as_shown() -> Result<()> {
             assert!(body(&format!("/precomputed/{name}/{view}/info"))?.contains("@type"));
         }
         let curls = shown(&page, "curl ");
-        assert_eq!(curls.len(), 1, "{curls:?}");
+        assert_eq!(curls.len(), 2, "{curls:?}");
         for curl in curls {
-            let url = curl.trim_matches('\'');
+            let (url, posted) = match curl.split_once(" -d ") {
+                Some((url, posted)) => (url, Some(posted.trim_matches('\''))),
+                None => (curl.trim_matches('\''), None),
+            };
             let path = url
                 .strip_prefix("http://127.0.0.1:8080")
                 .context("the port")?;
-            let rows = body(path)?;
+            let rows = match posted {
+                Some(posted) => answer(path, serving.send("POST", path, posted)?)?,
+                None => body(path)?,
+            };
             assert!(rows.contains("position"), "{rows}");
         }
     }

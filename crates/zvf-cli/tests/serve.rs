@@ -40,11 +40,16 @@ impl Serving {
     }
 
     pub(crate) fn get(&self, path: &str) -> Result<String> {
+        self.send("GET", path, "")
+    }
+
+    pub(crate) fn send(&self, method: &str, path: &str, body: &str) -> Result<String> {
         let (host, _) = self.address()?;
         let mut stream = TcpStream::connect(host)?;
+        let length = body.len();
         write!(
             stream,
-            "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
         )?;
         let mut reply = Vec::new();
         stream.read_to_end(&mut reply)?;

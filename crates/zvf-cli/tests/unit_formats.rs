@@ -239,9 +239,7 @@ fn write(home: &Home, store: &str, kind: &str, format: &str) -> Result<String> {
             "meshes",
             "mesh",
         ];
-        let found = views
-            .iter()
-            .find(|name| wanted.iter().any(|word| name.as_str() == *word));
+        let found = views.iter().find(|name| wanted.contains(&name.as_str()));
         let found = found.with_context(|| format!("{kind}: {views:?}"))?;
         return Ok(format!("{file}/{found}"));
     }

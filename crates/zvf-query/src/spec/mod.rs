@@ -46,7 +46,7 @@ pub use ids::parse_ids;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let spec = QuerySpec::new().with_level(1).with_where("fa > 0.5")?.with_limit(1000);
 /// let text = serde_json::to_string(&spec)?;
-/// assert_eq!(text, r#"{"level":1,"limit":1000,"where":"fa > 0.5"}"#);
+/// assert_eq!(text, r#"{"level":1,"where":"fa > 0.5","limit":1000}"#);
 /// assert_eq!(serde_json::from_str::<QuerySpec>(&text)?, spec);
 /// let wrong = serde_json::from_str::<QuerySpec>(r#"{"limit": -1}"#);
 /// assert!(wrong.is_err_and(|error| error.to_string().starts_with("limit: found -1, expected a whole number")));
