@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use zvf_pyramid::{LevelStep, PyramidSpec, build_pyramid};
+use zvf_pyramid::{BaseBins, LevelStep, PyramidSpec, build_pyramid};
 use zvf_query::{Query, query};
 use zvf_store::Store;
 use zvf_store::blocking::Runtime;
@@ -10,7 +10,8 @@ use zvf_write::WriteOptions;
 
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     Runtime::new()?.wait(async {
-        let spec = PyramidSpec::new([LevelStep::new(2.0), LevelStep::new(2.0)]);
+        let spec =
+            PyramidSpec::new([LevelStep::new(2.0), LevelStep::new(2.0)]).with_base(BaseBins::Data);
         let progress = Arc::new(|_| ());
         build_pyramid(
             "synapses.zarrvectors",

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use arrow_array::Array;
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int32Type;
 use zvf_query::{Query, Table, query};
 use zvf_store::Store;
 use zvf_store::blocking::Runtime;
@@ -16,14 +16,12 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut counts = BTreeMap::new();
         while let Some((table, batch)) = answer.next().await? {
             if table == Table::Vertices {
-                let roi = batch["roi"].as_dictionary::<Int32Type>();
-                for name in roi
-                    .downcast_dict::<arrow_array::StringArray>()
-                    .ok_or("no texts")?
-                    .into_iter()
-                    .flatten()
-                {
-                    *counts.entry(name.to_owned()).or_insert(0) += 1;
+                let roi = batch["roi"].as_any_dictionary();
+                let names = roi.values().as_string::<i32>();
+                for (row, key) in roi.normalized_keys().into_iter().enumerate() {
+                    if roi.is_valid(row) {
+                        *counts.entry(names.value(key).to_owned()).or_insert(0) += 1;
+                    }
                 }
             }
         }
