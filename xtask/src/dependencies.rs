@@ -14,7 +14,9 @@ const UNNAMED: &[(&str, &str)] = &[
     ("zvf-codec", "features of the wheel for tests"),
     ("zvf-format", "features of the wheel for tests"),
     ("zvf-plot", "features of the wheel for tests"),
+    ("zvf-pyramid", "docs/tasks, which the trials compile"),
     ("zvf-tet", "features of the wheel for tests"),
+    ("zvf-volume", "docs/tasks, which the trials compile"),
 ];
 
 /// Prints every finding before it fails.

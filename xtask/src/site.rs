@@ -39,7 +39,9 @@ pub(crate) fn run(_: &[String]) -> Outcome {
                 findings.push(format!("docs/SUMMARY.md: {name} is missing"));
             }
         } else if !["README.md", "book.toml"].contains(&&*name) {
-            fs::copy(&path, source.join(&name))?;
+            let copy = source.join(&name);
+            fs::create_dir_all(copy.parent().unwrap_or(&source))?;
+            fs::copy(&path, copy)?;
         }
     }
     for (file, name) in PAGES {
