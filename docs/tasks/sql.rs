@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use zvf_query::{Query, Table, query};
 use zvf_store::Store;
