@@ -1,4 +1,4 @@
-//! Conditions on objects: which objects satisfy them, before their vertices are asked for.
+//! Evaluates conditions on objects before vertices are read: finds the objects that satisfy them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,7 +23,7 @@ use crate::filter::{
 use crate::prepare::chain;
 use crate::{Column, Outputs, Query, QueryError, Table, list_objects};
 
-/// Objects whose vertices are in memory together.
+/// Number of objects with their vertices in memory at once.
 const BATCH: usize = 4096;
 
 /// Names and functions of a part, as columns of a table of objects.
@@ -44,16 +44,16 @@ fn columns_of(part: &Expr) -> Vec<String> {
     found
 }
 
-/// Takes the conditions on objects out of a query: it asks for the objects that satisfy them.
+/// Replaces the conditions on objects in a query by the ids of the objects that satisfy them.
 ///
 /// # Cost
 ///
-/// Nothing where there are none. For `object_id` the table of ids; for attributes and `count()` as [`list_objects`]; for lengths and ends
+/// Nothing without such conditions. For `object_id` the table of ids; for attributes and `count()` as [`list_objects`]; for lengths and ends
 /// the vertices of the objects that satisfy the other conditions.
 ///
 /// # Errors
 ///
-/// Misuse: a part that is of vertices and of objects, names that do not exist, no object index. I/O; malformed data.
+/// Misuse: a part that refers to both vertices and objects, names that do not exist, no object index. I/O; malformed data.
 pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryError> {
     let Some(filter) = query.filter.clone() else {
         return Ok(query);
@@ -428,23 +428,24 @@ async fn geometry(
             _ => None,
         };
         for pair in ends.values.chunks_exact(2) {
-            let [Some(a), Some(b)] = [pair.first().and_then(row), pair.last().and_then(row)] else {
-                continue;
+            let ends = pair.first().and_then(row).zip(pair.last().and_then(row));
+            let (a, b) = ends.or_bug("a link without rows")?;
+            let at = |row: usize| {
+                let start = row.checked_mul(dims)?;
+                positions.get(start..start.checked_add(dims)?)
             };
-            let at = |row: usize| positions.get(row.saturating_mul(dims)..);
-            let (Some(from), Some(to)) = (at(a), at(b)) else {
-                continue;
-            };
-            let axes = from.iter().zip(to).take(dims);
+            let (from, to) = at(a)
+                .zip(at(b))
+                .or_bug("a link of rows that are not returned")?;
+            let axes = from.iter().zip(to);
             let square: f64 = axes.map(|(a, b)| (a - b) * (a - b)).sum();
             let object = starts.partition_point(|start| *start <= a);
             // Objects without rows begin where the next one does.
             let object = (0..object)
                 .rev()
                 .find(|object| counts.get(*object) != Some(&0));
-            if let Some(sum) = object.and_then(|object| sums.get_mut(object)) {
-                *sum += square.sqrt();
-            }
+            let sum = object.and_then(|object| sums.get_mut(object));
+            *sum.or_bug("a link of no object")? += square.sqrt();
         }
         let found = sums.into_iter().map(Val::F64).collect();
         into.insert("length()".to_owned(), floats(found));
