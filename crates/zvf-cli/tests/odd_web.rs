@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 use crate::run::{Home, STORE};
 
@@ -152,7 +154,24 @@ fn connection(
     }
 }
 
-/// A folder with a store and a volume in all three forms.
+/// A NIfTI image of 200 x 150 x 3 bytes, more than the first request of a reader.
+fn image() -> Vec<u8> {
+    let mut file = vec![0; 352];
+    let mut put = |at: usize, bytes: &[u8]| file[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0, &348_i32.to_le_bytes());
+    for (at, number) in [3_i16, 200, 150, 3].into_iter().enumerate() {
+        put(40 + 2 * at, &number.to_le_bytes());
+    }
+    // Unsigned bytes from byte 352 on, without a map.
+    put(70, &2_i16.to_le_bytes());
+    put(108, &352_f32.to_le_bytes());
+    put(344, b"n+1\0");
+    let elements = (0..200 * 150 * 3_u32).map(|at| at.wrapping_mul(2_654_435_761) >> 24);
+    file.extend(elements.map(|one| one as u8));
+    file
+}
+
+/// A folder with a store, a volume in all three forms, and an image.
 fn home() -> Result<Home> {
     let home = Home::new("points_ids")?;
     let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
@@ -160,6 +179,11 @@ fn home() -> Result<Home> {
     fs::copy(&frame, home.file("v.b2nd")).with_context(|| frame.display().to_string())?;
     home.text(&["volume", "convert", "v.b2nd", "v.tet"])?;
     home.text(&["volume", "convert", "v.b2nd", "v.zarr"])?;
+    let image = image();
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(&image)?;
+    fs::write(home.file("i.nii.gz"), packed.finish()?)?;
+    fs::write(home.file("i.nii"), image)?;
     Ok(home)
 }
 
@@ -168,6 +192,16 @@ fn volumes_and_stores_are_read_from_odd_web_servers() -> Result<()> {
     let home = home()?;
     home.text(&["volume", "slice", "v.b2nd", "-o", "wanted.npy"])?;
     let wanted = fs::read(home.file("wanted.npy"))?;
+    let part = ["--range", "::7, 3, -2:"];
+    home.text(&[&["volume", "slice", "i.nii", "-o", "part.npy"][..], &part].concat())?;
+    let wanted_part = fs::read(home.file("part.npy"))?;
+    // The elements are the last bytes of the file, the first axis the fastest.
+    let image = image();
+    let elements = (0..200)
+        .step_by(7)
+        .flat_map(|i| [1, 2].map(|k| 352 + i + 200 * (3 + 150 * k)));
+    let elements: Vec<u8> = elements.map(|at| image[at]).collect();
+    assert!(wanted_part.ends_with(&elements));
     // Names of attributes are listed, which these servers do not do.
     let query = ["--attributes", "none", "--format", "csv", "-q"];
     let rows = home.text(&[&["query", STORE][..], &query].concat())?;
@@ -189,6 +223,14 @@ fn volumes_and_stores_are_read_from_odd_web_servers() -> Result<()> {
                 .with_context(|| format!("{way:?}, {form}"))?;
             let found = fs::read(home.file("found.npy"))?;
             assert!(found == wanted, "{way:?}, {form}: other elements");
+        }
+        for form in ["i.nii", "i.nii.gz"] {
+            let url = format!("{server}/{form}");
+            let slice = ["volume", "slice", url.as_str(), "-o", "found.npy"];
+            home.text(&[&slice[..], &part].concat())
+                .with_context(|| format!("{way:?}, {form}"))?;
+            let found = fs::read(home.file("found.npy"))?;
+            assert!(found == wanted_part, "{way:?}, {form}: other elements");
         }
         let url = format!("{server}/{STORE}");
         let found = home

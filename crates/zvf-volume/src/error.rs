@@ -90,6 +90,12 @@ impl VolumeError {
         }
     }
 
+    /// The error of a broken invariant.
+    #[cold]
+    pub(crate) fn bug(what: &'static str) -> Self {
+        IoError::Bug { what }.into()
+    }
+
     pub(crate) fn misuse(what: impl Into<String>) -> Self {
         Self::Misuse { what: what.into() }
     }

@@ -41,7 +41,7 @@ struct Forward<'f> {
 }
 
 impl<'f> Forward<'f> {
-    /// From the first byte on, of which `capacity` are read at once.
+    /// Starts at the first byte and reads `capacity` bytes at once.
     fn new(file: &'f dyn ReadAt, capacity: usize) -> std::io::Result<BufReader<Self>> {
         let size = file.size()?;
         let forward = Self { file, at: 0, size };
@@ -60,7 +60,7 @@ impl Read for Forward<'_> {
     }
 }
 
-/// An image whose header was read.
+/// An image with a parsed header.
 #[derive(Debug)]
 pub(crate) struct ImageFile {
     /// For errors.
@@ -69,7 +69,7 @@ pub(crate) struct ImageFile {
     gzip: bool,
     /// First byte of the elements.
     offset: u64,
-    /// First byte behind them.
+    /// Byte after the last element.
     end: u64,
     /// Bytes between neighbours of each axis of the volume.
     strides: Vec<u64>,
@@ -130,7 +130,7 @@ fn opened(
     let affine = header.affine().map_err(wrong)?;
     let dtype = Element::parse(&element.text, element.size);
     let too_many = || malformed(name, "extents beyond 64 bits", "fewer elements");
-    let size = u64::try_from(element.size).unwrap_or(u64::MAX);
+    let size = wide(element.size);
     let mut stride = size.checked_mul(element.channels).ok_or_else(too_many)?;
     let (mut strides, mut axes, mut chunk) = (Vec::new(), Vec::new(), Vec::new());
     for (at, (extent, name)) in shape.iter().zip(NAMES).enumerate() {
@@ -224,7 +224,7 @@ fn opened(
 /// The bytes that may hold a header, and why there are not more.
 fn prefix(file: &mut dyn Read) -> (Vec<u8>, Option<std::io::Error>) {
     let mut bytes = Vec::new();
-    let length = u64::try_from(ImageHeader::LENGTH).unwrap_or(u64::MAX);
+    let length = wide(ImageHeader::LENGTH);
     let ended = file.take(length).read_to_end(&mut bytes).err();
     (bytes, ended)
 }
@@ -296,7 +296,7 @@ impl ImageFile {
                     .map_err(|error| damaged(error.to_string()))?;
                 let left = usize::try_from(self.end.saturating_sub(length)).unwrap_or(usize::MAX);
                 let bytes = buffer.get(..count.min(left)).unwrap_or_default();
-                // One more read reaches the checksum of most files; what follows the elements is not used.
+                // One more read usually reaches the checksum; bytes after the elements are ignored.
                 if bytes.is_empty() {
                     break;
                 }
@@ -321,7 +321,8 @@ impl ImageFile {
         )
     }
 
-    /// Copies the elements of a selection row by row, in the order of the file.
+    /// Copies the elements of a selection row by row, in the order of the file. All positions are below
+    /// `end`, so no sum or product of them saturates.
     fn gather(
         &self,
         selection: &Selection,
@@ -358,9 +359,9 @@ impl ImageFile {
             return Ok(());
         };
         let step = row.axis.step.saturating_mul(row.stride);
-        // Elements whose bytes, with those between them, are read at once.
+        // Number of elements that are read at once, including the bytes between them.
         let group = (WINDOW / step.max(1)).max(1);
-        let size = u64::try_from(self.size).unwrap_or(u64::MAX);
+        let size = wide(self.size);
         let mut index = vec![0_u64; outer.len()];
         loop {
             let start = row.axis.start.saturating_mul(row.stride);
@@ -384,13 +385,14 @@ impl ImageFile {
                 let apart = usize::try_from(step).unwrap_or(usize::MAX);
                 for element in bytes.chunks(apart.max(1)) {
                     let slot = out.get_mut(to..to.saturating_add(item));
-                    if let (Some(slot), Some(stored)) = (slot, element.get(..self.size)) {
-                        match self.scaling {
-                            None => slot.copy_from_slice(stored),
-                            Some((dtype, slope, inter)) => {
-                                let value = number(dtype, stored) * slope + inter;
-                                slot.copy_from_slice(&value.to_le_bytes());
-                            }
+                    let slot = slot.ok_or_else(|| VolumeError::bug("an element has no place"))?;
+                    let stored = element.get(..self.size);
+                    let stored = stored.ok_or_else(|| VolumeError::bug("a part of an element"))?;
+                    match self.scaling {
+                        None => slot.copy_from_slice(stored),
+                        Some((dtype, slope, inter)) => {
+                            let value = number(dtype, stored) * slope + inter;
+                            slot.copy_from_slice(&value.to_le_bytes());
                         }
                     }
                     to = to.saturating_add(row.out);
@@ -426,12 +428,10 @@ struct Window<'a> {
 }
 
 impl Window<'_> {
-    /// Bytes of the file. If they follow those of the last read, more than these are read.
+    /// Bytes of the file. If they follow the last read, reads ahead.
     fn get(&mut self, at: u64, length: u64) -> Result<&[u8], VolumeError> {
         let end = at.saturating_add(length);
-        let held = self
-            .start
-            .saturating_add(u64::try_from(self.bytes.len()).unwrap_or(u64::MAX));
+        let held = self.start.saturating_add(wide(self.bytes.len()));
         if at < self.start || end > held {
             let is_near =
                 !self.bytes.is_empty() && at >= self.start && at <= held.saturating_add(GAP);
@@ -440,9 +440,11 @@ impl Window<'_> {
             let count = stop.saturating_sub(at);
             self.start = at;
             self.bytes.clear();
-            self.bytes.resize(usize::try_from(count).unwrap_or(0), 0);
+            let count = usize::try_from(count);
+            let count = count.map_err(|_| VolumeError::bug("a read beyond memory"))?;
+            self.bytes.resize(count, 0);
             self.image.fill(at, &mut self.bytes)?;
-            self.counts.bytes = self.counts.bytes.saturating_add(count);
+            self.counts.bytes = self.counts.bytes.saturating_add(wide(count));
             self.counts.requests = self.counts.requests.saturating_add(1);
             self.counts.chunks = 1;
         }
