@@ -47,16 +47,17 @@ impl Columns {
     pub(super) fn of(header: &Header) -> Self {
         let mut all: Vec<(String, Cell)> = Vec::new();
         let mut add = |name: &str, cell: Cell| all.push((name.to_owned(), cell));
-        for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
-            let of = |list: [f64; 3]| list.get(axis).copied().unwrap_or_default();
+        let axes = ["x", "y", "z"].into_iter();
+        let maps = header.scale.into_iter().zip(header.offset);
+        for (axis, (name, (scale, offset))) in axes.zip(maps).enumerate() {
             add(
                 name,
                 Cell::Scaled {
                     at: 4 * axis,
                     kind: I4,
                     count: 1,
-                    scale: [of(header.scale); 3],
-                    offset: [of(header.offset); 3],
+                    scale: [scale; 3],
+                    offset: [offset; 3],
                 },
             );
         }
@@ -111,7 +112,7 @@ impl Columns {
         if matches!(header.format, 8 | 10) {
             add("nir", one(36, U2));
         }
-        let mut at = header.own();
+        let mut at = header.own;
         for extra in &header.extra {
             let (kind, count) = match extra.data_type {
                 0 => (U1, extra.count()),
@@ -205,10 +206,9 @@ impl Cell {
     fn read(self, points: &[u8], length: usize) -> Result<ArrayRef, ArrowError> {
         let items: ArrayRef = match self {
             Self::Bits { at, shift, mask } => {
-                let values = points.chunks_exact(length);
-                let values =
-                    values.map(|point| point.get(at).map_or(0, |byte| byte >> shift & mask));
-                Arc::new(PrimitiveArray::<UInt8Type>::from_iter_values(values))
+                let stored =
+                    list::<UInt8Type, 1>(points, length, at, 1, |[byte]| byte >> shift & mask);
+                Arc::new(stored)
             }
             Self::Numbers { at, kind, count } => numbers(points, length, at, kind, count),
             Self::Scaled {
@@ -239,9 +239,13 @@ impl Cell {
 fn numbers(points: &[u8], length: usize, at: usize, kind: u8, count: usize) -> ArrayRef {
     macro_rules! list {
         ($type:ty, $number:ty) => {
-            list::<$type, { size_of::<$number>() }>(points, length, at, count, |bytes| {
-                <$number>::from_le_bytes(bytes)
-            })
+            Arc::new(list::<$type, { size_of::<$number>() }>(
+                points,
+                length,
+                at,
+                count,
+                |bytes| <$number>::from_le_bytes(bytes),
+            ))
         };
     }
     match kind {
@@ -258,13 +262,14 @@ fn numbers(points: &[u8], length: usize, at: usize, kind: u8, count: usize) -> A
     }
 }
 
+/// As [`numbers`], of one type. A point that is too short gives fewer values, so that the columns of a batch have different lengths: an error.
 fn list<T: ArrowPrimitiveType, const N: usize>(
     points: &[u8],
     length: usize,
     at: usize,
     count: usize,
     number: impl Fn([u8; N]) -> T::Native + Copy,
-) -> ArrayRef {
+) -> PrimitiveArray<T> {
     let values = points.chunks_exact(length).flat_map(|point| {
         let bytes = point.get(at..at + N * count).unwrap_or_default();
         bytes
@@ -273,5 +278,5 @@ fn list<T: ArrowPrimitiveType, const N: usize>(
             .iter()
             .map(move |bytes| number(*bytes))
     });
-    Arc::new(PrimitiveArray::<T>::from_iter_values(values))
+    PrimitiveArray::from_iter_values(values)
 }

@@ -17,10 +17,10 @@ use crate::error::{ConvertError, Place, shown};
 const SIZES: [usize; 11] = [20, 28, 26, 34, 57, 63, 30, 36, 38, 59, 67];
 /// Bytes of an extended record that are read, at most.
 const LONGEST: u64 = 16 << 20;
-/// The version whose header has a [`Tail`].
+/// The first version with a [`Tail`].
 const LATEST: [u8; 2] = [1, 4];
 
-/// What a file states about its points.
+/// The header of a file, and the records that are used.
 #[derive(Debug, Clone)]
 pub(super) struct Header {
     pub(super) path: PathBuf,
@@ -31,6 +31,8 @@ pub(super) struct Header {
     pub(super) format: u8,
     /// Bytes of a point.
     pub(super) length: usize,
+    /// Bytes of a point before the extra ones.
+    pub(super) own: usize,
     pub(super) points: u64,
     /// First byte of the points.
     pub(super) first: u64,
@@ -66,11 +68,11 @@ impl Header {
         }
         let (format, is_compressed) = (head.format & 0x3f, head.format & 0x80 != 0);
         let length = usize::from(head.length.get());
-        let Some(own) = SIZES.get(usize::from(format)) else {
+        let Some(&own) = SIZES.get(usize::from(format)) else {
             let found = format!("point format {format}");
             return Err(bad(offset_of!(Head, format), found, "0 to 10"));
         };
-        if length < *own {
+        if length < own {
             let found = format!("points of {length} bytes");
             let expected = format!("{own} or more, for point format {format}");
             return Err(bad(offset_of!(Head, length), found, &expected));
@@ -102,6 +104,7 @@ impl Header {
             version,
             format,
             length,
+            own,
             points,
             first: u64::from(head.first.get()),
             scale,
@@ -185,11 +188,6 @@ impl Header {
         Ok(header)
     }
 
-    /// Bytes of a point before the extra ones.
-    pub(super) fn own(&self) -> usize {
-        SIZES.get(usize::from(self.format)).copied().unwrap_or(0)
-    }
-
     fn record(&mut self, user: &[u8; 16], id: u16, data: Vec<u8>, systems: &mut Systems) {
         match (text(user).as_str(), id) {
             ("laszip encoded", 22204) => self.laszip = Some(data),
@@ -200,7 +198,7 @@ impl Header {
             }
             ("LASF_Spec", 4) => {
                 let found = ExtraBytes::several(&data, data.len() / size_of::<ExtraBytes>());
-                self.extra = found.unwrap_or_default().to_vec();
+                self.extra = found.into_iter().flatten().copied().collect();
             }
             // Parts of GeoTIFF keys, the index of COPC.
             ("LASF_Projection" | "copc", _) => {}
@@ -214,7 +212,7 @@ impl Header {
     }
 }
 
-/// What the records of a file state about its CRS.
+/// The CRS in the records of a file.
 #[derive(Debug, Default)]
 struct Systems {
     wkt: Option<Value>,
@@ -229,14 +227,13 @@ fn is_projection(user: &[u8; 16]) -> bool {
 impl ExtraBytes {
     /// Bytes and numbers of a type.
     pub(super) fn size(&self) -> usize {
-        const NUMBERS: [usize; 10] = [1, 1, 2, 2, 4, 4, 8, 8, 4, 8];
-        match usize::from(self.data_type) {
-            0 => usize::from(self.options),
-            kind => {
-                let size = NUMBERS.get((kind - 1) % 10).copied().unwrap_or(0);
-                size * self.count()
-            }
-        }
+        let number = match self.data_type.checked_sub(1).map(|kind| kind % 10) {
+            None | Some(0 | 1) => 1,
+            Some(2 | 3) => 2,
+            Some(4 | 5 | 8) => 4,
+            Some(_) => 8,
+        };
+        number * self.count()
     }
 
     /// Numbers of a value.
