@@ -115,7 +115,7 @@ fn status(home: &Path) -> Result<Value> {
 /// Values and texts by part and input.
 type RowsOfInputs = BTreeMap<(usize, usize), BTreeSet<(usize, String)>>;
 
-/// Refuses lines whose vertices are not those of one input, in their order.
+/// Checks that each line has the vertices of a single input, in their order.
 fn check_lines(home: &Path) -> Result<()> {
     let args = ["query", STORE, "--select", "objects", "--format", "ndjson"];
     let ran = zvf_in(home, &[&args[..], &["--columns", "object_id,v"]].concat())?;
@@ -215,7 +215,7 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// Runs programs at one time, of which some are killed: for each its part, input and exit code.
+    /// Runs programs concurrently and kills some of them; returns part, input and exit code of each.
     fn run(&mut self, programs: &[(usize, usize)], more: &[&str]) -> Result<Vec<Ended>> {
         let mut running = Vec::new();
         for &(part, input) in programs {

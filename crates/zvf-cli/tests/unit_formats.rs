@@ -89,7 +89,7 @@ fn sizes(kind: &str, (length, time): Unit) -> Vec<f64> {
     all
 }
 
-/// Numbers by which those of files are multiplied.
+/// The factors from the numbers of a file to metres and seconds.
 fn factors(kind: &str, (length, time): Unit) -> Vec<f64> {
     let mut all = vec![LENGTHS[length].1; 3];
     if kind == "timed" {
@@ -106,7 +106,7 @@ fn names(kind: &str, (length, time): Unit) -> Vec<Value> {
     all
 }
 
-/// The numbers of a file of a kind: seven rows, the first coordinate of which rises; all are on one side of 0.
+/// Seven rows of numbers with one sign; the first coordinate increases in magnitude.
 fn numbers(kind: &str, seed: usize, sign: f64) -> Vec<Vec<f64>> {
     let axes = if kind == "timed" { 4 } else { 3 };
     let one = |row: usize, axis: usize| {
@@ -264,7 +264,7 @@ fn near(found: &[Vec<f64>], expected: &[Vec<f64>], part: f64) -> bool {
 
 fn scaled(rows: &[Vec<f64>], by: &[f64]) -> Vec<Vec<f64>> {
     let last = by.last().copied().unwrap_or(1.0);
-    // A radius behind the axes is a length.
+    // A column after the axes is a radius, which is a length.
     let by = |axis: usize| by.get(axis).copied().unwrap_or(last);
     let row = |row: &Vec<f64>| {
         row.iter()

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use zvf_codec::{BloscFrames, BloscLibrary, Chain, CodecError, CodecSample, Compression, Data};
 
-/// Rounds of which the fastest counts.
+/// Rounds; the fastest one is printed.
 const ROUNDS: usize = 9;
 
 /// Numbers that look random and are the same everywhere.

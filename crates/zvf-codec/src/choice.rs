@@ -1,56 +1,56 @@
-//! The choice of a compression by a sample of the cells of an array.
+//! Chooses the compression of an array from a sample of its cells.
 //!
 //! | candidate | chosen |
 //! |---|---|
-//! | Blosc frames of LZ4 | where no other frames are smaller by [`SLOWER`] |
-//! | Blosc frames of zstd, blocks of 16 KiB | where they are smaller than LZ4 by that |
-//! | Blosc frames of zstd, blocks of 64 KiB | where they are smaller by [`LARGER_BLOCKS`] than those of 16 KiB: one row costs four times as much |
-//! | zstd | where all frames, with the longer [document](DOCUMENT), are larger; where cells have several blocks, by more than [`WITHOUT_BLOCKS`] |
-//! | none | where nothing makes a sample of [`EVIDENCE`] or more smaller |
+//! | Blosc frames of LZ4 | unless other frames are smaller by [`SLOWER`] |
+//! | Blosc frames of zstd, blocks of 16 KiB | if they are smaller than LZ4 by that |
+//! | Blosc frames of zstd, blocks of 64 KiB | if they are smaller than 16 KiB blocks by [`LARGER_BLOCKS`]: reading one row decodes four times as much |
+//! | zstd | if it is smaller than all frames with their longer [document](DOCUMENT); for cells of several blocks, by more than [`WITHOUT_BLOCKS`] |
+//! | none | if nothing makes a sample of [`EVIDENCE`] or more smaller |
 //!
-//! The items of frames are the numbers of the array, rows of two to four of them, words of 4 bytes, or single bytes without a shuffle: those that are
-//! smallest with LZ4, and with zstd the better of the two that are smallest with LZ4.
+//! The item size of frames (the unit of the shuffle) is one number of the array, a row of two to four of them, 4 bytes, or 1 byte (no shuffle): the one
+//! that is smallest with LZ4. For zstd, the two best of LZ4 are compared.
 
 use crate::{BloscFrames, BloscLibrary, CodecError, Compression};
 
-/// Bytes of a block from which a few rows are read.
+/// Bytes of a block in small-block frames.
 const BLOCK: u32 = 16 << 10;
-/// Bytes of the blocks that compress better.
+/// Bytes of a block in large-block frames, which compress better.
 const LARGE_BLOCK: u32 = 64 << 10;
 /// Bytes of a sample.
 const SAMPLE: usize = 128 << 10;
-/// Bytes of one cell in a sample; the rest of larger cells is left out.
+/// Bytes taken from one cell at most.
 const LONGEST: usize = LARGE_BLOCK as usize;
 /// Cells of a sample.
 const MOST_CELLS: usize = 16;
-/// Bytes of a sample below which compression is not given up, since the array may grow.
+/// Bytes of a sample from which "incompressible" is believed; a smaller array may still grow.
 const EVIDENCE: usize = 64 << 10;
 
-/// Bytes by which the configuration of frames is longer in the document of an array.
+/// How much longer the document of an array with frames is, in bytes.
 const DOCUMENT: usize = 128;
 
-/// Bytes of the head of a frame.
+/// Bytes of the header of a frame.
 const HEAD: usize = 16;
 
-/// Percent by which frames of zstd have to be smaller than those of LZ4, which are decoded twice as fast.
+/// By how many percent frames of zstd must be smaller than those of LZ4, which decode twice as fast.
 const SLOWER: usize = 4;
-/// Percent by which frames of large blocks have to be smaller.
+/// By how many percent frames of large blocks must be smaller.
 const LARGER_BLOCKS: usize = 10;
-/// Percent by which plain zstd has to be smaller than frames, where cells have several blocks.
+/// By how many percent plain zstd must be smaller than frames, for cells of several blocks.
 const WITHOUT_BLOCKS: usize = 1;
 
-/// Some cells of an array, in the bytes that are compressed.
+/// Uncompressed bytes of some cells of an array.
 #[derive(Debug, Clone, Default)]
 pub struct CodecSample {
     cells: Vec<Vec<u8>>,
 }
 
 impl CodecSample {
-    /// A sample of `count` cells: up to 16 of them, spread evenly, of about 128 KiB together. `cell` returns the first bytes of a cell, up to the given
+    /// Takes a sample of `count` cells: up to 16 of them, spread evenly, of about 128 KiB together. `cell` returns the first bytes of a cell, at most the
     /// number.
     ///
     /// # Errors
-    /// Those of `cell`.
+    /// The errors of `cell`.
     pub fn of<E>(
         count: usize,
         mut cell: impl FnMut(usize, usize) -> Result<Vec<u8>, E>,
@@ -150,7 +150,7 @@ impl CodecSample {
             true => zstd + zstd * WITHOUT_BLOCKS / 100,
             false => zstd,
         };
-        // What a candidate weighs: its bytes, and more for what it costs readers.
+        // The size of each candidate, weighted by its cost for readers.
         let ranked = [
             fast.map(|one| (one, 100)),
             small.map(|one| (one, 100 + SLOWER)),

@@ -15,14 +15,14 @@ pub enum BloscLibrary {
     Zstd,
 }
 
-/// Blosc-1 frames of blocks that are decoded one by one, each shuffled by bytes of items.
+/// Settings of Blosc-1 frames whose blocks decode independently, with a byte shuffle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BloscFrames {
     /// The compressor of the blocks.
     pub library: BloscLibrary,
-    /// Bytes of an item, 1 or more; those of 1 byte are not shuffled.
+    /// Bytes of an item, 1 or more. Items of 1 byte are not shuffled.
     pub items: u8,
-    /// Bytes of a block, of which whole items are used.
+    /// Bytes of a block; rounded down to whole items.
     pub block: u32,
 }
 
@@ -70,7 +70,7 @@ impl BloscFrames {
         })
     }
 
-    /// Frames with the compressor, the items and the blocks of a configuration, whose other members are not compared.
+    /// Parses the compressor, item size and block size of a configuration; ignores other members.
     pub(crate) fn of(configuration: &Value) -> Option<Self> {
         let number = |name: &str| configuration.get(name)?.as_u64();
         let library = match configuration.get("cname")?.as_str()? {

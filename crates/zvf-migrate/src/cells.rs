@@ -232,7 +232,7 @@ impl Sink<'_> {
         Ok(())
     }
 
-    /// Chooses the compressions of arrays by the payloads of some chunks, where they follow the data.
+    /// Chooses compressions from the payloads of some chunks, for arrays whose codecs follow the data.
     pub(super) fn choose(&self, columns: &[(&ArrayPath, Payloads<'_>)]) -> Result<(), WriteError> {
         let mut columns = columns.iter();
         columns.try_for_each(|((path, items), column)| {

@@ -12,7 +12,7 @@ pub(crate) fn axis_number(store: &Store, name: &str) -> Option<usize> {
     axes.position(|axis| axis.name == name)
 }
 
-/// The box of a query, no larger than what its condition says of axes.
+/// The box of a query, narrowed by what its condition requires of axes.
 pub(crate) fn narrowed(
     store: &Store,
     query: &Query,

@@ -30,7 +30,7 @@ impl Query {
     /// # Cost
     ///
     /// The documents of the levels, as of [`query`](crate::query); no cell, no manifest. Conditions on objects are answered first,
-    /// for what they cost in a query.
+    /// at their cost in a query.
     ///
     /// # Errors
     ///

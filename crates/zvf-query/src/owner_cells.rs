@@ -158,7 +158,7 @@ fn row_of(reader: &Reader, ids: &IdTable, slot: Slot, id: i64) -> Result<u64, Qu
     })
 }
 
-/// The owners in a cell. Only cells that are listed are read: one that is not there is lost, and must not be taken for one without owners.
+/// The owners in a cell. Only listed cells are read, so an absent one is lost, not a cell without owners.
 fn decode(
     reader: &Reader,
     slot: Slot,

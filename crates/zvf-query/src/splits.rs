@@ -53,7 +53,7 @@ impl Query {
     ///
     /// # Cost
     ///
-    /// The documents of the level; for objects also the table of ids. Conditions on objects are answered first, for what they cost in a
+    /// The documents of the level; for objects also the table of ids. Conditions on objects are evaluated first, at their cost in a
     /// query.
     ///
     /// # Errors

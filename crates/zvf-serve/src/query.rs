@@ -44,7 +44,7 @@ enum Format {
     Lines,
 }
 
-/// What a request asks for.
+/// The query of a request.
 #[derive(Debug, Clone)]
 struct Asked {
     store: Option<String>,

@@ -33,7 +33,7 @@ impl Tree {
             edges: Vec::new(),
             children: vec![0; usize::try_from(vertices.div_ceil(64)).ok()?],
             twice: Vec::new(),
-            // As in queries: only `explicit` turns implied edges off, also where a store has no convention or an unknown one.
+            // As in queries: only `explicit` turns implied edges off, also for stores with no convention or an unknown one.
             implied: !root
                 .links_convention()
                 .is_ok_and(|one| one == LinksConvention::Explicit),

@@ -79,6 +79,6 @@ pub struct VolumeInfo {
     pub axes: Vec<AxisInfo>,
     /// Where the elements of an image file are: from the indices of its three axes of space to x, y and z.
     pub affine: Option<StatedAffine>,
-    /// What the reader does with the file that a user should know.
+    /// Remarks for the user on how the file is read.
     pub notes: Vec<String>,
 }

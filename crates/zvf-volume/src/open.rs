@@ -79,7 +79,7 @@ fn local(path: &Path) -> Result<Found, VolumeError> {
     }
 }
 
-/// The volumes of a file, whose container is detected from its first bytes; `None` for other files.
+/// The volumes of a file; the container is detected from its first bytes. `None` for other files.
 fn container(file: Box<dyn ReadAt>, name: &str) -> Result<Found, VolumeError> {
     let failed = || VolumeError::file(format!("reading {name}"));
     let mut first = [0; 16];

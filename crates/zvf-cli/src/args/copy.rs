@@ -45,7 +45,7 @@ pub(crate) struct StorageArgs {
     /// How chunks are compressed: auto (the codec of each array follows its data), none, zstd,
     /// zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over shuffled bytes: faster to read and write),
     /// or a list of Zarr codecs in JSON
-    /// [default: as in SRC, where that can be told; auto where SRC has what auto chose]
+    /// [default: the codec of SRC if this program can write it, else auto; auto if the codecs of SRC were chosen]
     #[arg(long, value_name = "CODEC")]
     pub(crate) codec: Option<Compression>,
     /// Chunks of a shard along each axis; `none`: every chunk is a file of its own [default: as in SRC]

@@ -47,7 +47,7 @@ zvf_format::layout! {
         pub waveforms: U64,
         /// first byte of the extended records
         pub first_extended as "start_of_first_evlr": U64,
-        /// extended records, behind the points
+        /// extended records, after the points
         pub extended as "number_of_evlrs": U32,
         /// points
         pub points: U64,
@@ -83,7 +83,7 @@ zvf_format::layout! {
         pub description: [u8; 32],
     }
 
-    /// Description of bytes that a point has behind those of its format.
+    /// Describes extra bytes of a point, after those of its format.
     pub struct ExtraBytes: 192 {
         /// not used
         pub reserved: [u8; 2],
@@ -103,7 +103,7 @@ zvf_format::layout! {
         pub description: [u8; 32],
     }
 
-    /// One key of a GeoTIFF directory, whose head has the same size.
+    /// One key of a GeoTIFF directory; the header of the directory has the same size.
     pub struct GeoKey: 8 {
         /// which one
         pub id: U16,

@@ -1,6 +1,6 @@
 //! Compressed points: chunks of laszip, several at a time.
 //!
-//! The crate `laz` reserves what a file states: counts and lengths are compared with the bytes that are there before it sees them.
+//! The crate `laz` allocates what a file states: counts and lengths are checked against the size of the file first.
 
 use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::Path;

@@ -136,7 +136,7 @@ impl Npz {
     }
 }
 
-/// What an archive says of its axes, by [`OF_AXES`].
+/// The texts about axes in an archive, in the order of [`OF_AXES`].
 #[derive(Debug, Default)]
 struct AxisTexts([Option<Vec<String>>; 3]);
 

@@ -83,8 +83,8 @@ pub(crate) async fn write(job: &mut Job<'_>) -> Result<(), ConvertError> {
     Ok(())
 }
 
-/// Writes the names and units of the axes, and their types where the names do not say them, as arrays of texts; or returns the name that an
-/// attribute has of such an array.
+/// Writes names, units and types (unless the names imply them) of the axes as arrays of texts. If an attribute has the name of such an array, writes
+/// nothing and returns the name.
 fn write_axes<W: Write + Seek>(
     axes: &[Axis],
     taken: &[String],

@@ -106,7 +106,7 @@ impl ImageHeader {
         }
     }
 
-    /// Extents of the axes in the order of the header: three in space, then time, then others. The first is the one whose elements are
+    /// Extents of the axes in the order of the header: three of space, then time, then others; elements along the first are
     /// adjacent in the file. An image of fewer than three axes has extents of 1 for the others.
     ///
     /// # Errors
@@ -173,7 +173,7 @@ impl ImageHeader {
         }
     }
 
-    /// What else the header states about positions: a second map that differs from [`Self::affine`].
+    /// A remark on positions: the header has a second map that differs from [`Self::affine`].
     #[must_use]
     pub fn remark(&self) -> Option<String> {
         match self {

@@ -431,7 +431,7 @@ const fn space(code: i32) -> Option<&'static str> {
     }
 }
 
-/// The rotation of a quaternion whose first number is left out.
+/// The rotation of a quaternion given by its last three numbers.
 fn rotation([b, c, d]: [f64; 3], second: bool) -> Result<[[f64; 3]; 3], String> {
     let rest = 1.0 - (b * b + c * c + d * d);
     let near = 3.0

@@ -25,7 +25,7 @@ pub(super) enum Node {
     Any(Vec<Node>),
     Not(Box<Node>),
     Leaf(Leaf),
-    /// A test of other values than those of one attribute against literals.
+    /// A test that does not compare one attribute with literals.
     Check(Check),
 }
 
@@ -93,7 +93,7 @@ impl BoundFilter {
 
 struct Binder<'f> {
     find: &'f Find<'f>,
-    /// Whether an attribute that stands alone is compared as it is stored.
+    /// Whether a lone attribute is compared in its stored type.
     leaves: bool,
     remarks: Vec<String>,
 }

@@ -201,7 +201,7 @@ impl Expr {
         found
     }
 
-    /// How tightly the parts hold together: a part of a tighter one stands in parentheses.
+    /// The precedence of the operator: an operand of lower precedence is put in parentheses.
     fn rank(&self) -> u8 {
         match self {
             Self::Any(_) => 0,

@@ -2,7 +2,7 @@
 
 use super::expr::is_word;
 
-/// What is wrong in a text, and at which byte.
+/// The error in a text, and its byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wrong {
     pub(super) at: usize,

@@ -28,10 +28,10 @@ pub(crate) use operand::{Fault, Operand, OperandType, Truths, Val};
 /// `text like 'a%'` (`%` is any text, `_` any character), `value is null`, `value is nan`, each of them with `not`
 /// before the last word or words (`not in`, `not between`, `not like`, `is not null`, `is not nan`); joined by `and`, `or`, `not` and parentheses.
 ///
-/// A value is a number, a `'text'`, `true` or `false`, a name, or made of others by `+`, `-`, `*`, `/`, `%` and the functions `abs`, `sqrt`,
-/// `min` and `max`; blanks stand around `/`, which may be part of a name. A name is that of a vertex attribute, else of an axis, else
-/// of an object attribute; names that are not plain words are written in backquotes or double quotes; `name[1]` is a channel of an
-/// attribute with several. Of the object are `object_id`, `object.NAME` (its attribute), `length()` (along its links), `count()` (its vertices),
+/// A value is a number, a `'text'`, `true` or `false`, a name, or an expression of these with `+`, `-`, `*`, `/`, `%` and the functions `abs`, `sqrt`,
+/// `min` and `max`. Put blanks around `/`, which may be part of a name. A name is looked up among vertex attributes, then axes, then
+/// object attributes; names that are not plain words are written in backquotes or double quotes; `name[1]` is a channel of an
+/// attribute with several. Values of objects are `object_id`, `object.NAME` (an attribute), `length()` (along its links), `count()` (its vertices),
 /// `start.x` and `end.x` (coordinates of its first and last vertex).
 ///
 /// # Meaning
@@ -41,10 +41,10 @@ pub(crate) use operand::{Fault, Operand, OperandType, Truths, Val};
 /// `float32` that prints as 0.3. NaN is a value, unequal to every number, which
 /// `is nan` finds; floats that a file lacks become NaN, which is not null. Categorical attributes are compared
 /// by category, times with numbers of their unit or with texts such as `'2024-05-31T12:30:00'`. Whole numbers stay whole in sums and products; `/` divides
-/// as floats do. What is computed of a missing value is missing, and so is the remainder by zero.
+/// as floats do. An expression with a missing value is missing, and so is a remainder by zero.
 ///
-/// Parts that `and` joins are either of vertices or of objects. Those of objects choose objects, as [`Query::objects`](crate::Query::objects) does:
-/// the answer is grouped by object then. `text` and `Display` are one form: what is printed is parsed to the same condition.
+/// Each part that `and` joins refers either to vertices or to objects. Conditions on objects select objects, as [`Query::objects`](crate::Query::objects) does:
+/// the answer is then grouped by object. Parsing the output of `Display` gives the same condition.
 ///
 /// ```
 /// # fn main() -> Result<(), zvf_query::QueryError> {
@@ -109,8 +109,8 @@ impl Filter {
         found
     }
 
-    /// The range of each axis, inclusive, beyond which no row satisfies the condition; `None` where it limits no axis.
-    /// `rounded` is what a literal becomes in the type of positions.
+    /// The inclusive range of each axis outside which no row satisfies the condition; `None` if it restricts no axis.
+    /// `rounded` rounds a literal to the number type of positions.
     pub(crate) fn ranges(
         &self,
         dims: usize,
@@ -202,12 +202,12 @@ impl fmt::Display for Filter {
     }
 }
 
-/// Whether a name is of the object, whatever attributes there are.
+/// Whether a name refers to the object, regardless of attributes with that name.
 pub(crate) fn is_of_object(name: &str) -> bool {
     matches!(name, "object_id" | "count()") || name.starts_with("object.") || is_geometry(name)
 }
 
-/// Whether the vertices of the object tell it.
+/// Whether the value is computed from the vertices of the object.
 pub(crate) fn is_geometry(name: &str) -> bool {
     name == "length()" || end_of(name).is_some()
 }

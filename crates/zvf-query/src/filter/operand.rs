@@ -23,7 +23,7 @@ pub(crate) struct OperandType {
     pub(crate) dtype: DType,
     pub(crate) categories: Option<Arc<Vec<Value>>>,
     pub(crate) fill_code: Option<i64>,
-    /// The channel that the name stands for: an axis is a channel of positions.
+    /// The channel that the name selects: an axis is a channel of positions.
     pub(crate) axis: Option<usize>,
 }
 

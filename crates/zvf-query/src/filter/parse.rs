@@ -76,7 +76,7 @@ impl<'a> Parser<'a> {
         error(self.at(), &format!("expected {what}, found {found}"))
     }
 
-    /// Refuses a value where a condition ends here.
+    /// Fails for a value in place of a condition that ends here.
     fn is_condition(&self, part: &Expr) -> Result<(), Wrong> {
         match part.is_condition() {
             true => Ok(()),
@@ -84,7 +84,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Refuses a condition that began at `at`, where a value is needed.
+    /// Fails for a condition, which began at `at`, in place of a value.
     fn is_value(part: &Expr, at: usize) -> Result<(), Wrong> {
         match part.is_condition() {
             true => Err(error(at, "expected a value, found a condition")),
@@ -369,7 +369,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether the word that was taken stands behind a comparison: a name stands before one, too, a value that is sought does not.
+    /// Whether the word that was just taken is the right side of a comparison: there, `nan` is meant as a value, not as a name.
     fn compared(&self) -> bool {
         let before = self.next.checked_sub(2).and_then(|at| self.tokens.get(at));
         matches!(

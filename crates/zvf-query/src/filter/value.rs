@@ -14,7 +14,7 @@ use super::operand::{
 use crate::QueryError;
 use crate::columns::scalar::{self, Family, Scalar, narrow};
 
-/// What values a term has.
+/// The type of a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Type {
     Number,
@@ -276,7 +276,7 @@ impl Check {
     }
 }
 
-/// The order of two values; a literal is rounded to the type of a stored number, as where a column stands alone.
+/// Compares two values; a literal is rounded to the type of a stored number, as in comparisons of a lone column.
 fn order(a: &Val<'_>, b: &Val<'_>, rounded: (bool, bool)) -> Option<Ordering> {
     match (a, b) {
         (Val::Text(a), Val::Text(b)) => Some(a.cmp(b)),
@@ -298,7 +298,7 @@ fn double(value: &Val<'_>) -> Option<f64> {
 pub(super) fn like(text: &str, pattern: &[char]) -> bool {
     let text: Vec<char> = text.chars().collect();
     let (mut at, mut in_pattern) = (0, 0);
-    // Where the last `%` stands, and the end of the text that it stands for.
+    // The position of the last `%`, and the end of the text that it matches.
     let mut any: Option<(usize, usize)> = None;
     while let Some(c) = text.get(at) {
         match pattern.get(in_pattern) {
@@ -399,7 +399,7 @@ fn extreme<'a>(wanted: Ordering, a: Val<'a>, b: Val<'a>) -> Val<'a> {
     }
 }
 
-/// Whole numbers stay whole but in quotients; what exceeds 128 bits goes on as a float.
+/// Integers stay integers except in quotients; results beyond 128 bits become floats.
 fn math<'a>(math: Math, a: &Val<'a>, b: &Val<'a>) -> Val<'a> {
     if let (Val::Int(a), Val::Int(b)) = (a, b) {
         let whole = match math {

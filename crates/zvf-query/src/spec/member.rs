@@ -33,7 +33,7 @@ fn wrong(member: &str, found: &str, expected: &str) -> QueryError {
     QueryError::misuse(format!("{member}: found {found}, expected {expected}"))
 }
 
-/// A value as messages show it, cut where it is long.
+/// A value for a message, shortened if it is long.
 fn shown(value: &Value) -> String {
     const LONGEST: usize = 60;
     let text = value.to_string();
@@ -158,7 +158,7 @@ impl QuerySpec {
         match (member, value) {
             ("chunks", Value::Null) => self.chunks = None,
             ("chunks", given) => self.chunks = Some(chunk_range(given)?),
-            // The name is checked where the value says nothing.
+            // Null leaves the default; the name must be known.
             (_, Value::Null) if MEMBERS.contains(&member) => {}
             (_, Value::String(text)) => return self.set(member, text),
             ("bbox", Value::Array(corners)) => self.bbox = Some(corners_of(corners)?),

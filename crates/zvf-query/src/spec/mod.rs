@@ -1,4 +1,4 @@
-//! One description of what is asked, which every door of the project converts to.
+//! [`QuerySpec`], the description of a query that the program, Python, the server and splits share.
 
 mod ids;
 mod member;
@@ -18,10 +18,10 @@ use crate::{
 
 pub use ids::parse_ids;
 
-/// What is asked of a store: the description from which the program, Python, the server and splits make a [`Query`].
+/// A query before it is resolved against a store; the program, Python, the server and splits make a [`Query`] from it.
 ///
-/// It needs no store: groups may be named, and a piece of the answer may be asked for. Its JSON has a member for each part that is not
-/// the default; a member that is not known, or a value that cannot be, is refused with the path of the member. The text form of each
+/// Groups may be given by name, and `split` may select a piece of the answer. The JSON has a member for each part that is not
+/// the default. An unknown member or an invalid value is an error that begins with the path of the member. The text form of each
 /// member, which flags and query strings have, is also accepted as a JSON string.
 ///
 /// | member | text | JSON beside the text |
@@ -129,7 +129,7 @@ impl Default for QuerySpec {
     }
 }
 
-/// A group of objects as it is asked for.
+/// A requested group of objects.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum GroupRef {
     /// By its number.
@@ -205,7 +205,7 @@ impl QuerySpec {
         self
     }
 
-    /// Asks for what satisfies a condition.
+    /// Adds a condition.
     ///
     /// # Errors
     ///
@@ -257,7 +257,7 @@ impl QuerySpec {
         self
     }
 
-    /// Says what cannot be asked together.
+    /// Checks that the members are compatible.
     ///
     /// # Errors
     ///
@@ -275,11 +275,11 @@ impl QuerySpec {
         Ok(())
     }
 
-    /// The query, where no group is named by a word and no piece is asked for.
+    /// The query, if groups are given by number and no split is requested.
     ///
     /// # Errors
     ///
-    /// Misuse: terms that cannot be asked together, names of groups, a piece.
+    /// Misuse: incompatible members, a group name, a split.
     pub fn plain(&self) -> Result<Query, QueryError> {
         self.check()?;
         let number = |group: &GroupRef| match group {
@@ -339,7 +339,7 @@ impl QuerySpec {
             || (self.groups.iter().flatten()).any(|group| matches!(group, GroupRef::Word(_)))
     }
 
-    /// The query of a store: groups by their numbers, and the piece that is asked for.
+    /// The query for a store: looks up groups by name, and the requested split.
     ///
     /// # Cost
     ///
@@ -347,7 +347,7 @@ impl QuerySpec {
     ///
     /// # Errors
     ///
-    /// Misuse: terms that cannot be asked together, a group that does not exist. I/O.
+    /// Misuse: incompatible members, a group that does not exist. I/O.
     pub fn resolve<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Query, QueryError>> {
         Box::pin(async move {
             if !self.needs_store() {
@@ -376,7 +376,7 @@ impl QuerySpec {
     ///
     /// # Errors
     ///
-    /// Those of [`resolve`](Self::resolve) and of [`query`](crate::query).
+    /// The errors of [`resolve`](Self::resolve) and of [`query`](crate::query).
     pub fn run<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Answer, QueryError>> {
         Box::pin(async move { crate::query(store, self.resolve(store).await?).await })
     }

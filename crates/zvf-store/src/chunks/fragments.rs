@@ -96,7 +96,7 @@ impl Hash for CheckedFragment<'_> {
     }
 }
 
-/// What is wrong with a fragment index.
+/// A defect of a fragment index.
 #[derive(Debug, Clone, Copy)]
 pub enum FragmentFault {
     /// The blob is damaged.
@@ -154,8 +154,8 @@ impl CheckedFragments {
         Ok(Self::of(&stored))
     }
 
-    /// As [`decode`](Self::decode), for reports: tells a damaged blob from rows outside the chunk, and returns with the fragments what is
-    /// legal to read but not to write, such as padding that is not zero.
+    /// As [`decode`](Self::decode), for reports: distinguishes a damaged blob from rows outside the chunk, and also returns a violation that
+    /// readers tolerate and writers must avoid, such as padding that is not zero.
     ///
     /// # Errors
     /// See [`FragmentFault`].
@@ -168,7 +168,7 @@ impl CheckedFragments {
         Ok((Self::of(&stored), odd))
     }
 
-    /// The row behind the last one that a fragment index of any number of rows names; 0 without rows.
+    /// The row after the last one in a fragment index, whatever the number of rows; 0 without rows.
     ///
     /// # Errors
     /// Malformed: a damaged blob, a row below 0.

@@ -265,7 +265,7 @@ mod tests {
             (&[1, 2], false),
             (&[0, 2, 1], false),
         ] {
-            // A statement from before is taken back where it does not hold.
+            // An earlier statement is withdrawn if it no longer holds.
             for before in [true, false] {
                 let mut attributes = ArrayAttributes::default();
                 if before {

@@ -69,7 +69,7 @@ pub(crate) struct LevelFacts {
     /// The level and those that complete it.
     pub(super) chain: Vec<u32>,
     pub(super) refused: Vec<RefusedFacts>,
-    /// How each array is stored, if that was asked for.
+    /// The storage of each array; `None` without `--sizes`.
     pub(super) sizes: Option<Vec<ArraySize>>,
 }
 

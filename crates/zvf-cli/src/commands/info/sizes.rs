@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::output::table::{TextTable, count, size};
 
-/// Arrays of a level beside those of its facts.
+/// Arrays of a level that its facts do not list.
 const OTHERS: [&str; 5] = [
     "object_index/manifests",
     "object_index/object_ids",
@@ -21,7 +21,7 @@ const OTHERS: [&str; 5] = [
     "link_fragments",
 ];
 
-/// The arrays of a level that are stored; `None` where the backend cannot list.
+/// The stored arrays of a level; `None` if the backend cannot list.
 ///
 /// # Errors
 ///

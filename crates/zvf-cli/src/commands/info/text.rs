@@ -148,7 +148,7 @@ impl Facts {
     }
 
     fn levels_table(&self) -> String {
-        // Sizes are known where they were asked for.
+        // Sizes are present with `--sizes` only.
         let sized = self.levels.iter().any(|level| level.usage.is_some());
         let columns = |sizes: [String; 2]| sized.then_some(sizes).into_iter().flatten();
         let head = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
