@@ -70,6 +70,17 @@ def test_elements_and_affines_are_those_of_nibabel(tmp_path: Path) -> None:
                 number += 1
 
 
+def test_sizes_that_are_not_positive_are_those_of_nibabel(tmp_path: Path) -> None:
+    for number, sizes in enumerate([(1, 0, 0, 0), (1, 2, 3, 0), (1, -2, 3, 4)]):
+        image = nibabel.Nifti1Image(np.arange(24, dtype=np.uint8).reshape(4, 3, 2), None)
+        content = bytearray(image.to_bytes())
+        content[76:92] = np.array(sizes, dtype="<f4").tobytes()
+        file = tmp_path / f"{number}.nii"
+        file.write_bytes(content)
+        info = json.loads(program("volume", "info", file, "--json"))["datasets"][0]
+        np.testing.assert_allclose(info["affine"], nibabel.load(file).affine, atol=1e-6)
+
+
 @pytest.mark.parametrize("channels", [3, 4])
 def test_colours_are_the_last_axis(tmp_path: Path, channels: int) -> None:
     rng = np.random.default_rng(channels)

@@ -195,6 +195,25 @@ fn values_colours_and_positions_are_those_of_the_header() {
         .flat_map(|one| one.to_le_bytes())
         .collect();
     assert_eq!(values, wanted);
+    // Without forms, and with sizes that are not positive: the affine that nibabel 5.4 states.
+    let fields: [(usize, &[u8]); 4] = [
+        (254, &[0, 0]),
+        (80, &(-2_f32).to_le_bytes()),
+        (84, &3_f32.to_le_bytes()),
+        (88, &0_f32.to_le_bytes()),
+    ];
+    std::fs::write(&path, nifti(&[4, 3, 2], 2, false, &[0; 24], &fields)).unwrap();
+    let volume = open(address).unwrap();
+    let affine = &volume.info().affine.as_ref().unwrap().affine;
+    let wanted = [
+        vec![-2.0, 0.0, 0.0, 3.0],
+        vec![0.0, 3.0, 0.0, -3.0],
+        vec![0.0, 0.0, 1.0, -0.5],
+        vec![0.0, 0.0, 0.0, 1.0],
+    ];
+    assert_eq!(affine.rows(), wanted);
+    let notes = &volume.info().notes;
+    assert!(notes[0].contains("voxel sizes of 0"), "{notes:?}");
     // Colours are the last axis.
     let stored: Vec<u8> = (0..24).collect();
     std::fs::write(&path, nifti(&[2, 4, 1], 128, false, &stored, &[])).unwrap();

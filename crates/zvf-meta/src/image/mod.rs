@@ -173,7 +173,7 @@ impl ImageHeader {
         }
     }
 
-    /// A remark on positions: the header has a second map that differs from [`Self::affine`].
+    /// A remark on positions: the header has a second map that differs from [`Self::affine`], or voxel sizes that are not positive.
     #[must_use]
     pub fn remark(&self) -> Option<String> {
         match self {

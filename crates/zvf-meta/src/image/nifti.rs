@@ -345,7 +345,16 @@ impl NiftiHeader {
     }
 
     pub(super) fn remark(&self) -> Option<String> {
-        if self.sform == 0 || self.qform == 0 {
+        if self.sform == 0 {
+            let [axes, ..] = self.dim;
+            let [_, sizes @ ..] = self.pixdim;
+            let is_odd = (0..axes)
+                .zip(sizes.iter().zip(self.sizes()))
+                .any(|(_, (stated, size))| *stated != size);
+            let remark = "voxel sizes of 0 are taken for 1, and negative ones without their sign, as nibabel does";
+            return is_odd.then(|| remark.to_owned());
+        }
+        if self.qform == 0 {
             return None;
         }
         let (sform, qform) = (self.affine().ok()?.affine, self.of_quaternion().ok()?);
@@ -364,6 +373,12 @@ impl NiftiHeader {
         (!same).then(|| "sform and qform differ: the sform is used".to_owned())
     }
 
+    /// Sizes of a voxel along the axes of space. Writers leave those of axes that an image does not use at 0.
+    fn sizes(&self) -> [f64; 3] {
+        let [_, x, y, z, ..] = self.pixdim;
+        [x, y, z].map(|size| if size == 0.0 { 1.0 } else { size.abs() })
+    }
+
     fn of_quaternion(&self) -> Result<crate::Affine, HeaderError> {
         let at = self.at(offset_of!(Nifti1, quatern), offset_of!(Nifti2, quatern));
         let wrong = |found: String| HeaderError {
@@ -374,7 +389,8 @@ impl NiftiHeader {
         };
         let turn = rotation(self.quatern, self.second).map_err(wrong)?;
         // An image without a handedness has the usual one.
-        let [hand, x, y, z, ..] = self.pixdim;
+        let [hand, ..] = self.pixdim;
+        let [x, y, z] = self.sizes();
         let sizes = [x, y, if hand == -1.0 { -z } else { z }];
         let mut rows = Vec::new();
         for (row, offset) in turn.iter().zip(self.qoffset) {
@@ -390,9 +406,8 @@ impl NiftiHeader {
     )]
     fn of_sizes(&self) -> Result<crate::Affine, HeaderError> {
         let [axes, extents @ ..] = self.dim;
-        let [_, sizes @ ..] = self.pixdim;
         let mut rows = Vec::new();
-        for (row, (extent, size)) in extents.into_iter().zip(sizes).take(3).enumerate() {
+        for (row, (extent, size)) in extents.into_iter().zip(self.sizes()).enumerate() {
             let is_stated = usize::try_from(axes).is_ok_and(|axes| row < axes);
             let (extent, size) = if is_stated {
                 (extent as f64, size)
