@@ -33,7 +33,9 @@ mod _zvf {
         border::Bytes,
         dataset::Flat,
         errors::{BugError, BusyError, Error, IoError, LimitError, MalformedError, MisuseError},
-        jobs::{copy, export, import_files, pyramid, remove_pyramid, repair, validate},
+        jobs::{
+            copy, copy_verbatim, export, import_files, pyramid, remove_pyramid, repair, validate,
+        },
         parts::Parts,
         run_program,
         store::{Answer, Store, open},

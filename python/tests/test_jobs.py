@@ -77,6 +77,20 @@ def test_levels_copies_and_checks(tracts: Path, tmp_path: Path, real: Path) -> N
         zvf.rechunk(tracts, tmp_path / "same.zarrvectors")
 
 
+def test_a_copy_has_the_same_files(tracts: Path, tmp_path: Path) -> None:
+    def files(folder: Path) -> dict[str, bytes]:
+        return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+    seen: list[int] = []
+    made = zvf.copy(tracts, tmp_path / "copy.zarrvectors", verify=True, progress=seen.append)
+    there = files(tracts)
+    assert files(tmp_path / "copy.zarrvectors") == there
+    assert (made["files"], made["bytes"]) == (len(there), sum(map(len, there.values())))
+    assert (made["skipped"], made["verified"], sum(seen)) == (0, True, made["bytes"])
+    with pytest.raises(zvf.MisuseError, match="already"):
+        zvf.copy(tracts, tmp_path / "copy.zarrvectors")
+
+
 def test_damage_is_found_and_repaired(tracts: Path) -> None:
     import json
 

@@ -8,7 +8,7 @@
 (1919, 3)
 
 A store is asked by `Store.query` and `Store.get`; `write` and `Writer` make new ones, `edit` changes one; `import_`, `export`,
-`validate`, `repair`, `pyramid`, `migrate` and `rechunk` do what the commands of the program `zvf` do, which is installed with the
+`validate`, `repair`, `pyramid`, `copy`, `migrate` and `rechunk` do what the commands of the program `zvf` do, which is installed with the
 package.
 """
 
@@ -18,6 +18,7 @@ from ._accelerate import accelerate
 from ._jobs import (
     Finding,
     Report,
+    copy,
     export,
     import_,
     migrate,
@@ -67,6 +68,7 @@ __all__ = [
     "Writer",
     "__version__",
     "accelerate",
+    "copy",
     "edit",
     "export",
     "import_",

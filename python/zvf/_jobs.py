@@ -270,6 +270,22 @@ def remove_pyramid(url: Path, **options: Unpack[WriteOptions]) -> dict[str, Any]
     return document(_zvf.remove_pyramid(address(url), writing(options)))
 
 
+def copy(
+    source: Path,
+    url: Path,
+    *,
+    verify: bool = False,
+    progress: Progress | None = None,
+    **options: Unpack[WriteOptions],
+) -> dict[str, Any]:
+    """Copies a store byte for byte to another place; `verify` reads the copy back. The same call continues an interrupted copy.
+
+    `progress` is called with numbers of bytes that were copied.
+    """
+    how = writing(options)
+    return document(_zvf.copy_verbatim(address(source), address(url), verify, how, how["access"], progress))
+
+
 def migrate(
     source: Path,
     url: Path,

@@ -163,6 +163,14 @@ def pyramid(
     progress: Callable[[int], object] | None,
 ) -> str: ...
 def remove_pyramid(url: str, writing: Mapping[str, Any]) -> str: ...
+def copy_verbatim(
+    source: str,
+    url: str,
+    verify: bool,
+    writing: Mapping[str, Any],
+    access: Mapping[str, Any],
+    progress: Callable[[int], object] | None,
+) -> str: ...
 def copy(
     source: str,
     url: str,

@@ -191,6 +191,11 @@ impl<'a> Context<'a> {
         Progress::of_steps(!self.common.quiet && !self.common.no_progress)
     }
 
+    /// A display of bytes that are copied.
+    pub(crate) fn bytes(&self) -> Progress {
+        Progress::of_bytes(!self.common.quiet && !self.common.no_progress)
+    }
+
     /// Says warnings on stderr, unless `--quiet`.
     pub(crate) fn warn(&mut self, warnings: &[String]) {
         for warning in warnings {

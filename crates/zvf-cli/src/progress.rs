@@ -37,13 +37,32 @@ impl Progress {
         display
     }
 
+    /// Begins a display of bytes, with those that are left and the time for them.
+    pub(crate) fn of_bytes(wanted: bool) -> Self {
+        let display = Self::new("", wanted);
+        let style = ProgressStyle::with_template(
+            "{spinner} {bytes} of {total_bytes} ({percent}%) {bytes_per_sec}, {eta} left",
+        );
+        if let (Some(bar), Ok(style)) = (&display.0, style) {
+            bar.set_style(style);
+        }
+        display
+    }
+
+    /// Says how much of all is done.
+    pub(crate) fn set(&self, done: u64, total: u64) {
+        if let Some(bar) = &self.0 {
+            bar.set_length(total);
+            bar.set_position(done);
+        }
+    }
+
     /// Says how far a step is.
     pub(crate) fn step(&self, progress: zvf_write::Progress) {
         if let Some(bar) = &self.0 {
             bar.set_message(step_name(progress.step));
-            bar.set_length(progress.total);
-            bar.set_position(progress.done);
         }
+        self.set(progress.done, progress.total);
     }
 
     /// Says that `n` more are done.

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::run::zvf_in;
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 24] = [
     "info",
     "query",
     "splits",
@@ -18,6 +18,7 @@ const COMMANDS: [&str; 23] = [
     "export",
     "plot",
     "create",
+    "copy",
     "migrate",
     "rechunk",
     "pyramid",

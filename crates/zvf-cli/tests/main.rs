@@ -10,6 +10,7 @@ mod appended;
 mod budget;
 mod chunk_by;
 mod codecs;
+mod copy;
 mod create;
 mod damaged;
 #[cfg(feature = "plot")]

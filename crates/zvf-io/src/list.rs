@@ -6,7 +6,8 @@ use object_store::{Error, ListResult, ObjectMeta};
 
 use crate::classify::{Failure, sort};
 use crate::context::Context;
-use crate::remote::Remote;
+use crate::remote::{Remote, state_of};
+use crate::versions::State;
 use crate::{Cap, IoError, Method, Usage};
 use zvf_grid::int::wide;
 
@@ -45,6 +46,25 @@ impl Remote {
             overlay.correct_keys(prefix, &mut keys);
         }
         Ok(walked.then_some(keys))
+    }
+
+    /// All objects with their states; `None` when the backend cannot list.
+    pub(crate) async fn objects(
+        &self,
+        context: &Context,
+    ) -> Result<Option<Vec<(String, State)>>, IoError> {
+        let cap = Cap::cells(context.limits());
+        let path = self.path("")?;
+        let mut found = Vec::new();
+        let mut add = |meta: ObjectMeta| {
+            if let Some(key) = meta.location.as_ref().strip_prefix(path.as_ref()) {
+                let key = key.trim_start_matches('/').to_owned();
+                found.push((key, state_of(&meta)));
+            }
+            cap.check("", wide(found.len()))
+        };
+        let walked = self.walk(context, "", &mut add).await?;
+        Ok(walked.then_some(found))
     }
 
     /// The names of the folders below a prefix, ascending; `None` when the backend cannot list.

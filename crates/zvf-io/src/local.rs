@@ -429,6 +429,24 @@ pub(crate) fn usage(root: &Folder, key: &str, cap: Cap, depth: usize) -> Result<
     Ok(usage)
 }
 
+/// All files of the folder, with their states.
+pub(crate) fn files(root: &Folder, cap: Cap) -> Result<Vec<(String, State)>, IoError> {
+    let mut keys = Vec::new();
+    walk(root, "", "", &mut keys, cap, 0)?;
+    let mut found = Vec::with_capacity(keys.len());
+    for key in keys {
+        match root.metadata(&key) {
+            Ok(meta) if meta.is_file() => found.push((key, state_of(&meta))),
+            Ok(_) => {
+                let what = "is a link to a folder, or no file; expected files and folders";
+                return Err(IoError::no_object(&key, what));
+            }
+            Err(error) => return Err(IoError::file(&key, error)),
+        }
+    }
+    Ok(found)
+}
+
 /// Collects the files below the folder of `key`, relative to it. Arrays have at most a handful of axes.
 fn walk(
     root: &Folder,

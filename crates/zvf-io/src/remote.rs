@@ -419,7 +419,7 @@ impl Remote {
 }
 
 /// The state of an object, as the backend reports it.
-fn state_of(meta: &ObjectMeta) -> State {
+pub(crate) fn state_of(meta: &ObjectMeta) -> State {
     State {
         etag: meta.e_tag.clone(),
         modified: meta.last_modified.timestamp_micros(),

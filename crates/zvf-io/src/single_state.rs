@@ -12,6 +12,7 @@ use crate::folder::{Entry, Folder};
 use crate::kv::{Backend, Kv};
 use crate::remote::{Got, Part, Remote, Use};
 use crate::task::{blocking, driven};
+use crate::versions::State;
 use crate::{Ask, Cap, IoError, local};
 use zvf_grid::int::wide;
 
@@ -23,6 +24,14 @@ pub struct ObjectState {
     pub size: u64,
     /// The validator of the content: the ETag of the backend, without quotes; on a local disk inode and time of the last write.
     pub etag: Option<String>,
+}
+
+impl ObjectState {
+    /// A state of which only the size is known.
+    #[must_use]
+    pub fn of_size(size: u64) -> Self {
+        Self { size, etag: None }
+    }
 }
 
 /// A range of one stored object.
@@ -113,6 +122,41 @@ impl Kv {
                     etag: object.etag.map(unquoted),
                 },
             }))
+        })
+    }
+
+    /// All objects of the place with their states, in ascending order of their keys; `None` when the backend cannot list. Names that
+    /// are not UTF-8 are left out.
+    ///
+    /// # Cost
+    /// One listing, of as many pages as the backend needs; on a local disk one `stat` a file.
+    ///
+    /// # Errors
+    /// I/O; malformed: a symbolic link to a folder in a local folder; limit, for more objects than
+    /// [`Limits::cells_per_query`](crate::Limits::cells_per_query).
+    pub fn objects(&self) -> BoxFuture<'_, Result<Option<Vec<(String, ObjectState)>>, IoError>> {
+        Box::pin(async move {
+            let cap = Cap::cells(self.limits());
+            let mut found = match self.backend() {
+                Backend::Local(root) => {
+                    let list = move |root: &Folder, _: &Context| local::files(root, cap);
+                    self.on_disk(root, list).await??
+                }
+                Backend::Remote(remote) => {
+                    let (context, remote) = (Context::clone(self), remote.clone());
+                    let list = driven(async move { remote.objects(&context).await });
+                    match list.await? {
+                        Some(found) => found,
+                        None => return Ok(None),
+                    }
+                }
+            };
+            found.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+            let told = |(key, state): (String, State)| {
+                let (size, etag) = (state.size, state.etag.map(unquoted));
+                (key, ObjectState { size, etag })
+            };
+            Ok(Some(found.into_iter().map(told).collect()))
         })
     }
 

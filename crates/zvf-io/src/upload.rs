@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use object_store::{Error, ObjectStore, ObjectStoreExt, PutPayload};
 
 use crate::location::Location;
-use crate::{IoError, IoOptions, Requests};
+use crate::{Answer, IoError, IoOptions, Requests};
 
 /// Where the objects of a store go.
 #[derive(Debug, Clone)]
@@ -80,22 +80,39 @@ pub fn put_file<'a>(
             false => object_store::path::Path::parse(format!("{prefix}/{name}")),
         };
         let path = path.map_err(|error| bad(&error.to_string()))?;
-        let size = std::fs::metadata(file).map_err(local)?.len();
         let requests = Requests::new(options);
-        let answer = if size <= PART as u64 {
-            let bytes = Bytes::from(std::fs::read(file).map_err(local)?);
-            let put = |_| {
-                let (store, path, bytes) = (&store, &path, bytes.clone());
-                async move { store.put(path, PutPayload::from_bytes(bytes)).await }
-            };
-            requests.send(name, bytes.len(), put).await?.map(|_| ())
-        } else {
-            let length = usize::try_from(size).unwrap_or(usize::MAX);
-            let put = |_| put_parts(store.as_ref(), &path, file);
-            requests.send(name, length, put).await?
-        };
+        let answer = requests.put_file(store.as_ref(), name, &path, file).await?;
         answer.map_err(|error| IoError::backend(address, error))
     })
+}
+
+impl Requests {
+    /// Uploads a local file, as [`put_file`] does.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send); I/O: the file cannot be read.
+    pub fn put_file<'a>(
+        &'a self,
+        store: &'a dyn ObjectStore,
+        key: &'a str,
+        path: &'a object_store::path::Path,
+        file: &'a Path,
+    ) -> BoxFuture<'a, Result<Answer<()>, IoError>> {
+        Box::pin(async move {
+            let local =
+                |source: std::io::Error| IoError::backend(file.display().to_string(), source);
+            let size = std::fs::metadata(file).map_err(local)?.len();
+            if size <= PART as u64 {
+                let bytes = Bytes::from(std::fs::read(file).map_err(local)?);
+                let put = |_| store.put(path, PutPayload::from_bytes(bytes.clone()));
+                let answer = self.send(key, bytes.len(), put).await?;
+                return Ok(answer.map(|_| ()));
+            }
+            let length = usize::try_from(size).unwrap_or(usize::MAX);
+            self.send(key, length, |_| put_parts(store, path, file))
+                .await
+        })
+    }
 }
 
 /// Uploads a file in parts; aborts the upload after a failure.

@@ -2,6 +2,8 @@
 //!
 //! [`migrate`] copies, [`MigrateOptions`] says into what, and a [`Report`] lists what was not carried over and the result of the comparison.
 //!
+//! [`copy`] copies every object byte for byte instead, to any other place.
+//!
 //! ```text
 //! vertices   chunk for chunk, of all levels         cells
 //! objects    manifests, ids, values, groups         objects, tables
@@ -58,6 +60,7 @@ mod rows;
 mod shapes;
 mod source;
 mod tables;
+mod verbatim;
 mod verify;
 
 use futures::future::BoxFuture;
@@ -67,6 +70,7 @@ use zvf_store::{Class, Level, Need, Store, Warning};
 
 pub use options::{MigrateOptions, MigrateProgress};
 pub use report::{LevelCounts, Loss, Repair, Report, Verified};
+pub use verbatim::{CopyOptions, CopyProgress, CopyReport, copy};
 
 use cells::Sink;
 use family::push_cut;

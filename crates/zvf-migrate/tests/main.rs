@@ -10,3 +10,4 @@
 mod damage;
 mod made;
 mod sources;
+mod verbatim;

@@ -134,6 +134,17 @@ impl RawStore {
         self.list(prefix, Question::Keys(prefix.to_owned())).await
     }
 
+    /// All objects with their states, in ascending order of their keys; `None` when the backend cannot list.
+    ///
+    /// # Cost
+    /// One listing, of as many pages as the backend needs; on a local disk one `stat` a file.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); malformed: a symbolic link to a folder; limit, for more objects than [`Limits::cells_per_query`].
+    pub fn objects(&self) -> BoxFuture<'_, Result<Option<Vec<(String, ObjectState)>>, StoreError>> {
+        Box::pin(async move { Ok(self.0.objects().await?) })
+    }
+
     /// The same place with nothing read from it yet: an object that changed since it was read through `self` is no error.
     #[must_use]
     pub fn renewed(&self) -> Self {

@@ -35,7 +35,7 @@ use clap::{Parser, Subcommand};
 pub(crate) use append::AppendArgs;
 pub(crate) use common::Common;
 pub(crate) use completions::CompletionsArgs;
-pub(crate) use copy::{MigrateArgs, RechunkArgs, Shards, StorageArgs};
+pub(crate) use copy::{CopyArgs, MigrateArgs, RechunkArgs, Shards, StorageArgs};
 pub(crate) use create::CreateArgs;
 pub(crate) use edit::{DeleteArgs, EditArgs, EditWhat, GroupWhat, MatchArgs, VacuumArgs};
 pub(crate) use export::ExportArgs;
@@ -158,6 +158,8 @@ pub(crate) enum Command {
     /// Draws one or several stores as a picture: PNG, SVG, or in the terminal
     #[cfg(feature = "plot")]
     Plot(Box<PlotArgs>),
+    /// Copies a store byte for byte, from any place to any other one
+    Copy(CopyArgs),
     /// Copies a store of any version into a new one of 0.9.2 or 0.8.1, and compares the two
     Migrate(MigrateArgs),
     /// Copies a store into chunks, bins or shards of another shape, and compares the two

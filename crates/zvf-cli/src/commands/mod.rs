@@ -1,6 +1,7 @@
 //! One file a command.
 
 mod completions;
+mod copy;
 mod create;
 mod edit;
 mod explain;
@@ -105,6 +106,7 @@ fn changed(command: &Command) -> Option<(&str, String)> {
         }
         Command::Import(args) => new(args.store.as_str(), "import", args.journal.is_some()),
         Command::Create(args) => new(args.store.as_str(), "create", false),
+        Command::Copy(args) => new(args.target.as_str(), "copy", true),
         Command::Migrate(args) => new(
             args.target.as_str(),
             "migrate",
@@ -151,6 +153,7 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Export(args) => export::run(args, context),
         #[cfg(feature = "plot")]
         Command::Plot(args) => plot::run(args, context),
+        Command::Copy(args) => copy::run(args, context),
         Command::Migrate(args) => migrate::run(args, context),
         Command::Rechunk(args) => rechunk::run(args, context),
         Command::Pyramid(args) => pyramid::run(args, context),

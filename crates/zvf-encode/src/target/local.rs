@@ -16,6 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use tempfile::TempPath;
+
 use crate::WriteError;
 
 /// The beginning of temporary names. Readers ask for no such name.
@@ -202,6 +204,30 @@ impl Local {
             if sync { file.sync_all() } else { Ok(()) }
         };
         write().map_err(|error| WriteError::io(&path, error))
+    }
+
+    /// Creates a temporary file beside that of a key, which is removed when its path is dropped.
+    pub(crate) fn create_file(&self, key: &str) -> Result<(File, TempPath), WriteError> {
+        self.check(key)?;
+        let path = self.path(key).with_file_name(self.temporary_name());
+        let failed = |e| WriteError::io(&path, e);
+        let file = self.create(&path).map_err(failed)?;
+        Ok((file, TempPath::try_from_path(&path).map_err(failed)?))
+    }
+
+    /// Gives a file that [`create_file`](Self::create_file) made the name of its key.
+    pub(crate) fn put_file(&self, key: &str, file: TempPath) -> Result<(), WriteError> {
+        self.check(key)?;
+        let path = self.path(key);
+        let renamed = file.persist(&path);
+        renamed.map_err(|error| WriteError::io(&path, error.error))?;
+        match self.note(&path) {
+            true => {
+                let synced = File::open(&path).and_then(|file| file.sync_all());
+                synced.map_err(|e| WriteError::io(path, e))
+            }
+            false => Ok(()),
+        }
     }
 
     pub(crate) fn put(&self, key: &str, bytes: &[u8]) -> Result<(), WriteError> {

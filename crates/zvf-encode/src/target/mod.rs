@@ -10,12 +10,14 @@ mod stage;
 pub use local::TEMPORARY;
 pub use stage::{Stage, Staged};
 
-use std::fmt;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
+use std::{fmt, fs};
 
 use object_store::ObjectStore;
+use tempfile::TempPath;
 use tokio::runtime::Handle;
 use zvf_store::writing::Place;
 use zvf_store::{OpenOptions, Stop};
@@ -257,7 +259,7 @@ impl Target {
     }
 
     /// Puts objects of arrays that have no document yet. Documents among them are seen as soon as they are there.
-    pub(crate) fn put_unseen(&self, objects: Vec<Object>) -> Result<(), WriteError> {
+    pub fn put_unseen(&self, objects: Vec<Object>) -> Result<(), WriteError> {
         self.may_write()?;
         match &self.place {
             Where::Local(local) => {
@@ -268,6 +270,35 @@ impl Target {
                 objects.into_iter().try_for_each(put)
             }
             Where::Remote(remote) => remote.put(objects),
+        }
+    }
+
+    /// Creates a file whose content [`put_file`](Self::put_file) puts at a key: beside it on a local disk, else in `folder`.
+    pub fn create_file(
+        &self,
+        key: &str,
+        folder: &Path,
+    ) -> Result<(fs::File, TempPath), WriteError> {
+        self.may_write()?;
+        match &self.place {
+            Where::Local(local) => local.create_file(key),
+            Where::Remote(_) => {
+                let made = tempfile::NamedTempFile::new_in(folder);
+                let made = made.map_err(|e| WriteError::io(folder, e))?;
+                Ok(made.into_parts())
+            }
+        }
+    }
+
+    /// Puts the content of a file that [`create_file`](Self::create_file) made for the key; no reader looks for the object yet.
+    ///
+    /// # Errors
+    /// I/O; interrupted; [`WriteError::Lost`].
+    pub fn put_file(&self, key: &str, file: TempPath) -> Result<(), WriteError> {
+        self.may_write()?;
+        match &self.place {
+            Where::Local(local) => local.put_file(key, file),
+            Where::Remote(remote) => remote.put_file(key, &file),
         }
     }
 

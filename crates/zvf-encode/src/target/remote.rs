@@ -120,6 +120,19 @@ impl Remote {
             .map_err(|source| refused(key, source))
     }
 
+    /// Puts the content of a file, in parts if it is large.
+    pub(crate) fn put_file(&self, key: &str, file: &std::path::Path) -> Result<(), WriteError> {
+        let path = self.path(key)?;
+        let put = async {
+            // The semaphore is never closed.
+            let _slot = self.slots.acquire().await;
+            let store = self.store.as_ref();
+            self.requests.put_file(store, key, &path, file).await
+        };
+        let answer = self.handle.block_on(put)?;
+        answer.map_err(|source| refused(key, source))
+    }
+
     /// Copies objects, on the server if it supports that. After a failure no other copy is started, as with puts.
     pub(crate) fn copy(&self, copies: Vec<(String, String)>) -> Result<(), WriteError> {
         let failed = AtomicBool::new(false);

@@ -144,6 +144,38 @@ pub fn begin_as(
     Ok(())
 }
 
+/// Takes over the place of a store that an interrupted writer began with the same details of its marker, with all that it wrote;
+/// returns the new marker, or `None` if there is no such marker.
+///
+/// # Errors
+/// [`WriteError::Busy`] if that writer is at work, or another one takes over at the same time. I/O.
+pub fn resume(
+    target: &Target,
+    address: &str,
+    details: &Value,
+) -> Result<Option<Vec<u8>>, WriteError> {
+    let Some(seen) = target.see(MARKER)? else {
+        return Ok(None);
+    };
+    let found: Value = serde_json::from_slice(&seen.bytes).unwrap_or_default();
+    if found.get("details") != Some(details) {
+        return Ok(None);
+    }
+    let by = Holder::of_marker(&seen.bytes);
+    if let Some(by) = by.filter(Holder::is_another_that_runs) {
+        let what = format!("an unfinished store is written there ({MARKER}), by {by}");
+        return Err(WriteError::busy(address, what));
+    }
+    let mark = new_mark(details.clone());
+    match target.replace(MARKER, &seen, mark.clone())? {
+        Some(_) => Ok(Some(mark)),
+        None => Err(WriteError::busy(
+            address,
+            "another writer takes over the unfinished store",
+        )),
+    }
+}
+
 /// Removes the written objects after a failure, if the marker is unchanged. If removing fails, the
 /// next writer does it: the first failure is reported.
 pub fn abandon(target: &Target, mark: &[u8]) {
@@ -177,8 +209,16 @@ pub fn commit(
         let what = "another store appeared while this one was written";
         return Err(WriteError::exists(address, what));
     }
+    tidy(target, &mark, notes)
+}
+
+/// Removes what [`commit`] removes, of a store whose root was put.
+///
+/// # Errors
+/// [`WriteError::Tidying`].
+pub fn tidy(target: &Target, mark: &[u8], notes: Option<&str>) -> Result<(), WriteError> {
     let tidied = notes.map_or(Ok(()), |notes| target.remove_below(notes));
-    let tidied = tidied.and_then(|()| target.remove_own(MARKER, &mark));
+    let tidied = tidied.and_then(|()| target.remove_own(MARKER, mark));
     tidied.map_err(|source| WriteError::Tidying {
         key: MARKER.to_owned(),
         source: Box::new(source),

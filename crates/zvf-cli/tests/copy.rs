@@ -1,0 +1,46 @@
+//! `zvf copy`: the same files in another place.
+
+use anyhow::Result;
+use serde_json::json;
+
+use crate::run::{Home, STORE, files};
+
+#[test]
+fn a_copy_has_the_same_files() -> Result<()> {
+    let home = Home::to_damage("points_bins")?;
+    let expected = files(&home.file(STORE))?;
+    let bytes: usize = expected.values().map(Vec::len).sum();
+    let told = home.json(&["copy", STORE, "new.zv", "--verify", "--json"])?;
+    let as_told = json!({
+        "source": STORE, "target": "new.zv", "files": expected.len(), "bytes": bytes,
+        "skipped": 0, "skipped_bytes": 0, "verified": true,
+    });
+    assert_eq!(told, as_told);
+    assert_eq!(files(&home.file("new.zv"))?, expected);
+
+    let again = home.zvf(&["copy", STORE, "new.zv"])?;
+    assert_eq!(again.code, 2, "{}", again.stderr);
+    let none = home.zvf(&["copy", "none.zv", "other.zv"])?;
+    assert_eq!(
+        (none.code, home.file("other.zv").exists()),
+        (2, false),
+        "{}",
+        none.stderr
+    );
+    let text = home.text(&["copy", STORE, "plain.zv"])?;
+    assert!(
+        text.contains(&format!("copied {} files", expected.len())),
+        "{text}"
+    );
+
+    // A store that somebody is changing.
+    std::fs::write(home.file(STORE).join("zvf-unfinished.json"), "{}")?;
+    let busy = home.zvf(&["copy", STORE, "other.zv"])?;
+    assert_eq!(
+        (busy.code, home.file("other.zv").exists()),
+        (75, false),
+        "{}",
+        busy.stderr
+    );
+    Ok(())
+}
